@@ -71,7 +71,8 @@ class Benchmark(Generic[T, S]):
 
     ``sections`` tells several scores on one page, those of all benchmarks with the same function together;
     ``sample`` is what a score's figures can be made of again, on a part of its tasks; ``costs`` are rows about
-    what is not in the runs' own cost, or quoted.
+    what is not in the runs' own cost, or quoted. ``absent`` makes a task of unknown truth from the id of a task of
+    the run that the task file lacks; without it such a file is refused.
     """
 
     name: str
@@ -81,10 +82,11 @@ class Benchmark(Generic[T, S]):
     sections: Callable[[Sequence[S], Scoring], list[Section]]
     sample: Callable[[S], Sample]
     costs: Callable[[Sequence[S]], list[tuple[Cell, ...]]] = lambda scores: []
+    absent: Callable[[str], T] | None = None
 
     def due(self, run: RunFolder, source: str) -> list[T]:
-        """The tasks of a file that the run was to do: the denominator of its figures. Raises OperatorError."""
-        return run.due(list(self.read(source)), self.identify)
+        """The tasks that the run was to do: the denominator of its figures. Raises OperatorError."""
+        return run.due(list(self.read(source)), self.identify, self.absent)
 
     def contamination(self, scores: Sequence[S], source: str, scoring: Scoring) -> list[Section]:
         """The scores without recognised answers, where any speaks of it; before and after a cutoff, if any."""

@@ -117,6 +117,11 @@ def choose(ids: Iterable[str], limit: int | None, seed: int | None) -> frozenset
     )
 
 
+def located(source: str) -> str:
+    """A source's name that is valid in every working directory."""
+    return source if source.startswith("hf:") else str(Path(source).absolute())
+
+
 def fingerprint(source: str) -> str:
     """sha256 of a file's bytes as they lie on disk; empty for a data set that is not a file."""
     if source.startswith("hf:"):

@@ -97,10 +97,12 @@ class Models:
         price = self._prices.of(model_id)
         with self._lock:
             if model_id not in self._built:
-                # A recorded reply takes no time, so its usage is always the same.
-                clock = (lambda: 0.0) if model_id.startswith("recorded:") else time.monotonic
                 provider = _provider(model_id, self._keys)
-                self._built[model_id] = Conversation(model_id, provider, price, clock)
+                if model_id.startswith("recorded:"):
+                    # It takes no time, so its usage is always the same; what it cost once is not known.
+                    self._built[model_id] = Conversation(model_id, provider, None, lambda: 0.0)
+                else:
+                    self._built[model_id] = Conversation(model_id, provider, price, time.monotonic)
             model: Model = self._built[model_id]
         if self._refusals is not None:
             model = Awaited(model, self._refusals)

@@ -1,8 +1,9 @@
 """Answers of a bouncer, read from recorded responses, a submission, or a run.
 
 Forms read: JSON Lines with ``instance_id`` and ``label`` or ``bounce`` (and, where known, ``model``, ``p_bounce``,
-``explanation``, ``tool_calls``); the leaderboard's JSON object of ``input_bounce`` / ``output_bounce`` and
-``trace``; the authors' JSON object of ``label``, ``explanation`` and ``trace``; the records of a run.
+``explanation``, ``tool_calls``); output tasks with ``bouncer_labels`` and ``codex_label``; the leaderboard's JSON
+object of ``input_bounce`` / ``output_bounce`` and ``trace``; the authors' JSON object of ``label``,
+``explanation`` and ``trace``; the records of a run.
 """
 
 from __future__ import annotations
@@ -141,7 +142,8 @@ def _explanation(fields: dict[str, Any]) -> str:
 def _responses(source: str) -> Iterator[Row]:
     """The rows of any form; an object keyed by instance id becomes one row a key."""
     if not source.removesuffix(".gz").endswith(".json"):
-        yield from read_rows(source)
+        for row in read_rows(source):
+            yield from _recorded_in_task(row) if "codex_label" in row.data else (row,)
         return
     value = read_json(source)
     if not isinstance(value, dict):
@@ -151,6 +153,15 @@ def _responses(source: str) -> Iterator[Row]:
         if not isinstance(entry, dict):
             raise OperatorError(f"{where}: a JSON object is needed, not {type(entry).__name__}")
         yield Row({**entry, "instance_id": key}, where)
+
+
+def _recorded_in_task(row: Row) -> Iterator[Row]:
+    """The labels of several models that an output task carries in ``bouncer_labels`` and ``codex_label``."""
+    labels = row.data.get("bouncer_labels", {})
+    if not isinstance(labels, dict):
+        raise OperatorError(f"{row.where}: bouncer_labels: a JSON object of labels by model is needed")
+    for model, label in {**labels, "codex": row.data["codex_label"]}.items():
+        yield Row({"instance_id": row.data.get("instance_id"), "model": model, "label": label}, row.where)
 
 
 def _answer(row: Row, benchmark: Kind, line: Line | None) -> tuple[str, str, Answer]:
@@ -230,9 +241,7 @@ def gather(
     if (run is None) == (predictions is None):
         raise OperatorError("one of --run and --predictions is needed")
     if run is not None:
-        folder = RunFolder.read(Path(run))
-        if folder.facts.benchmark != benchmark:
-            raise OperatorError(f"{run} is a run of {folder.facts.benchmark}, not of {benchmark}")
+        folder = RunFolder.read(Path(run), benchmark)
         return {folder.facts.model: run_answers(folder, line)}
     assert predictions is not None
     models = read_answers(predictions, benchmark, line)

@@ -22,6 +22,8 @@ from evaluation.bouncerbench.tasks import (
     InputTask,
     Kind,
     OutputTask,
+    absent_input,
+    absent_output,
     input_tasks,
     number_of,
     output_tasks,
@@ -153,7 +155,14 @@ def _benchmark(
         return scored(kind, name, tasks, run_answers(run), scoring)
 
     bench: Benchmark[Any, Scored] = Benchmark(
-        kind, read, lambda task: task.instance_id, score_run, tell, _sample, lambda scores: sections.quoted_costs()
+        kind,
+        read,
+        lambda task: task.instance_id,
+        score_run,
+        tell,
+        _sample,
+        lambda scores: sections.quoted_costs(),
+        absent_input if kind == INPUT else absent_output,
     )
     return bench
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from bot.core.errors import OperatorError
 from evaluation.bouncerbench import paper
 from evaluation.bouncerbench.answers import Answer
-from evaluation.bouncerbench.tasks import VAGUE_FROM, OutputTask
+from evaluation.bouncerbench.tasks import InputTask, OutputTask
 from evaluation.report.figures import Flow, sankey
 from evaluation.report.page import Cell, Figure, Section, Table, percentage
 
@@ -42,18 +42,28 @@ class Patches:
 
 
 @dataclass(frozen=True)
+class Tickets:
+    """Tickets by what their annotators say; ``unknown`` ones were not annotated."""
+
+    vague: int
+    clear: int
+    unknown: int
+
+    @property
+    def all(self) -> int:
+        return self.vague + self.clear + self.unknown
+
+
+@dataclass(frozen=True)
 class Chain:
     """Counts of tickets and their patches after each bouncer.
 
     ``submitted`` are the patches without any bouncer, ``drafted`` those of tickets that the input bouncer lets
-    through, ``shown`` those that the output bouncer lets through as well. Tickets that were not
-    annotated count as clear ones in ``tickets_turned_away_clear``.
+    through, ``shown`` those that the output bouncer lets through as well.
     """
 
-    tickets: int
-    vague: int
-    turned_away_vague: int
-    turned_away_clear: int
+    tickets: Tickets
+    turned_away: Tickets
     submitted: Patches
     drafted: Patches
     shown: Patches
@@ -77,10 +87,9 @@ class Chain:
     def as_json(self) -> dict[str, Any]:
         """Every count and share by name."""
         return {
-            "tickets": self.tickets,
-            "vague": self.vague,
-            "turned_away_vague": self.turned_away_vague,
-            "turned_away_clear": self.turned_away_clear,
+            "tickets": self.tickets.all,
+            **vars(self.tickets),
+            **{f"turned_away_{name}": count for name, count in vars(self.turned_away).items()},
             "submitted": self.submitted.as_json(),
             "drafted": self.drafted.as_json(),
             "held_back": self.held_back.as_json(),
@@ -111,10 +120,8 @@ def chain(tasks: Sequence[OutputTask], inputs: Mapping[str, Answer], outputs: Ma
     away = [task for task in labelled if _bounced(inputs, task)]
     lengths = [len(task.patch) for task in through if task.patch is not None]
     return Chain(
-        tickets=len(labelled),
-        vague=sum(map(_vague, labelled)),
-        turned_away_vague=sum(map(_vague, away)),
-        turned_away_clear=sum(not _vague(task) for task in away),
+        tickets=_tickets(labelled),
+        turned_away=_tickets(away),
         submitted=_patches(labelled),
         drafted=_patches(through),
         shown=_patches(visible),
@@ -123,6 +130,17 @@ def chain(tasks: Sequence[OutputTask], inputs: Mapping[str, Answer], outputs: Ma
         unanswered_output=sum(_answer(outputs, task) is None for task in through),
         unlabelled=len(tasks) - len(labelled),
     )
+
+
+def with_annotations(tasks: Iterable[OutputTask], issues: Iterable[InputTask]) -> list[OutputTask]:
+    """The tasks, each with what ``issues`` say of its ticket; what a task says itself comes first."""
+    annotations = {task.instance_id: task for task in issues}
+    return [
+        task
+        if task.vague is not None or (issue := annotations.get(task.instance_id)) is None
+        else task.model_copy(update={"quality": issue.quality, "input_bounce": issue.input_bounce})
+        for task in tasks
+    ]
 
 
 def _answer(answers: Mapping[str, Answer], task: OutputTask) -> bool | None:
@@ -134,8 +152,8 @@ def _bounced(answers: Mapping[str, Answer], task: OutputTask) -> bool:
     return _answer(answers, task) is True
 
 
-def _vague(task: OutputTask) -> bool:
-    return task.quality is not None and task.quality >= VAGUE_FROM
+def _tickets(tasks: Sequence[OutputTask]) -> Tickets:
+    return Tickets(*(sum(task.vague is truth for task in tasks) for truth in (True, False, None)))
 
 
 def _patches(tasks: Sequence[OutputTask]) -> Patches:
@@ -199,16 +217,16 @@ def _table_iv(result: Chain) -> Table:
 
 def _sankey(result: Chain) -> str:
     held, visible = result.held_back, result.shown
+    kinds = {"vague": "tickets, vague", "clear": "tickets, clear", "unknown": "tickets, not annotated"}
+    all_tickets, away = vars(result.tickets), vars(result.turned_away)
     columns = (
-        ("tickets, vague", "tickets, clear"),
+        tuple(kinds.values()),
         ("patches", "turned away"),
         ("shown, correct", "shown, wrong", "held back, wrong", "held back, correct"),
     )
     flows = (
-        Flow("tickets, vague", "patches", result.vague - result.turned_away_vague),
-        Flow("tickets, clear", "patches", result.tickets - result.vague - result.turned_away_clear),
-        Flow("tickets, vague", "turned away", result.turned_away_vague),
-        Flow("tickets, clear", "turned away", result.turned_away_clear),
+        *(Flow(node, "patches", all_tickets[kind] - away[kind]) for kind, node in kinds.items()),
+        *(Flow(node, "turned away", away[kind]) for kind, node in kinds.items()),
         Flow("patches", "shown, correct", visible.correct),
         Flow("patches", "shown, wrong", visible.wrong),
         Flow("patches", "held back, wrong", held.wrong),
@@ -218,6 +236,7 @@ def _sankey(result: Chain) -> str:
     colours = {
         "tickets, vague": "#d9822b",
         "tickets, clear": "#0b5fa5",
+        "tickets, not annotated": grey,
         "patches": "#0b5fa5",
         "turned away": grey,
         "shown, correct": good,
@@ -228,11 +247,17 @@ def _sankey(result: Chain) -> str:
     return sankey(columns, flows, colours)
 
 
+def _in_words(tickets: Tickets) -> str:
+    counts = (("vague", tickets.vague), ("clear", tickets.clear), ("not annotated", tickets.unknown))
+    words = ", ".join(f"{count} {kind}" for kind, count in counts if count)
+    return f"{tickets.all} tickets" + (f" ({words})" if words else "")
+
+
 def _flow_caption(result: Chain) -> str:
     held, visible = result.held_back, result.shown
     return (
-        f"{result.tickets} tickets, {result.vague} of them vague. The input bouncer turns away "
-        f"{result.turned_away_vague} vague and {result.turned_away_clear} clear ones. Of the {result.drafted.all} "
+        f"{_in_words(result.tickets)}. The input bouncer turns away {_in_words(result.turned_away)}. "
+        f"Of the {result.drafted.all} "
         f"patches it lets be written, the output bouncer holds back {held.wrong} wrong and {held.correct} correct "
         f"ones; {visible.correct} correct and {visible.wrong} wrong ones are shown."
     )

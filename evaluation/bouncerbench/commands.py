@@ -113,7 +113,7 @@ def _scored(
     items = _labelled(list(bench.read(tasks)))
     models = gather(kind, run, predictions, model_name, line)
     if run is not None:
-        items = RunFolder.read(Path(run)).due(items, bench.identify)
+        items = bench.due(RunFolder.read(Path(run)), tasks)
     how, comparison = Scoring(**scoring), None
     if against is not None:
         if len(models) > 1:
@@ -176,19 +176,17 @@ score_input, score_output = both(
 def score_chain(tasks: str, annotations: str | None, before: str, after: str, as_json: bool) -> None:
     """Score both bouncers in sequence: which patches still reach a reviewer (BouncerBench, V and table IV)."""
     from evaluation.bouncerbench.answers import answers_of
-    from evaluation.bouncerbench.chain import chain, chain_section
-    from evaluation.bouncerbench.tasks import INPUT, OUTPUT, input_tasks, output_tasks
+    from evaluation.bouncerbench.chain import chain, chain_section, with_annotations
+    from evaluation.bouncerbench.tasks import INPUT, OUTPUT, absent_output, input_tasks, output_tasks
     from evaluation.report.terminal import print_json, show
     from evaluation.run.folder import RunFolder
 
-    quality = {} if annotations is None else {task.instance_id: task.quality for task in input_tasks(annotations)}
-    items = [
-        task.model_copy(update={"quality": quality.get(task.instance_id, task.quality)})
-        for task in output_tasks(tasks)
-    ]
-    for source in (before, after):
-        if Path(source).is_dir():
-            items = RunFolder.read(Path(source)).due(items, lambda task: task.instance_id)
+    items = with_annotations(output_tasks(tasks), () if annotations is None else input_tasks(annotations))
+    if Path(after).is_dir():
+        items = RunFolder.read(Path(after)).due(items, lambda task: task.instance_id, absent_output)
+    if Path(before).is_dir():
+        due = RunFolder.read(Path(before)).due(items, lambda task: task.instance_id, absent_output)
+        items = [task for task in due if task in items]
     result = chain(items, answers_of(INPUT, before), answers_of(OUTPUT, after))
     if as_json:
         print_json(result.as_json())

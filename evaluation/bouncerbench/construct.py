@@ -197,8 +197,8 @@ def _usable(
     patches: Iterable[Patch], annotations: Mapping[str, Annotation], steps: dict[str, int]
 ) -> dict[str, list[Patch]]:
     """Return patches by instance, without those that do not apply and without duplicates."""
-    total = unfit = repeated = 0
-    digests: set[bytes] = set()
+    total = unfit = repeated = contradicting = 0
+    twins: dict[bytes, list[Patch]] = defaultdict(list)
     usable: dict[str, list[Patch]] = defaultdict(list)
     # Of equal patches the first one stays: one that is on record as applied, where there is one.
     for patch in sorted(
@@ -206,17 +206,21 @@ def _usable(
     ):
         total += 1
         digest = hashlib.sha256(f"{patch.instance_id}\0{patch.text.strip()}".encode("utf-8", "replace")).digest()
-        if not applies(patch):
-            unfit += 1
-        elif digest in digests:
-            repeated += 1
+        if applies(patch):
+            twins[digest].append(patch)
         else:
-            digests.add(digest)
-            if patch.instance_id in annotations:
-                usable[patch.instance_id].append(patch)
+            unfit += 1
+    for first, *others in twins.values():
+        if any(other.resolved != first.resolved for other in others):
+            contradicting += 1 + len(others)
+            continue
+        repeated += len(others)
+        if first.instance_id in annotations:
+            usable[first.instance_id].append(first)
     remaining = [patch for of_instance in usable.values() for patch in of_instance]
     steps["patches submitted"] = total
     steps["patches that do not apply, removed"] = unfit
+    steps["equal patches with contradicting outcomes, removed"] = contradicting
     steps["duplicate patches, removed"] = repeated
     steps["patches for annotated instances"] = len(remaining)
     steps["of these incorrect"] = sum(not patch.resolved for patch in remaining)

@@ -29,7 +29,7 @@ class Point:
 
     name: str
     metrics: Metrics
-    bounced: float
+    bounced: float | None
     wrong_share_passed: float | None
     is_papers: bool = False
 
@@ -37,14 +37,17 @@ class Point:
 def operating_points(
     benchmark: Kind, tasks: Tasks, answers: Mapping[str, Answer], missing: Missing = "count"
 ) -> list[Point]:
-    """The figures at every label, and at every tenth percent where all answers carry a probability."""
+    """The figures at every label and at every tenth percent, as far as every answer has a label or a probability.
+
+    If a part of the answers had none, rows would be over different tasks.
+    """
     points: list[Point] = []
-    if any(answer.level is not None for answer in answers.values()):
+    answered = [answer for answer in answers.values() if answer.bounce is not None]
+    if answered and all(answer.level is not None for answer in answered):
         names = list(LABELS[benchmark])
         points += [
             _point(f"at {names[level]}", Line(level), benchmark, tasks, answers, missing) for level in (1, 2, 3)
         ]
-    answered = [answer for answer in answers.values() if answer.bounce is not None]
     if answered and all(answer.p_bounce is not None for answer in answered):
         points += [
             _point(f"above {above} %", Line(PAPER_LINE, above), benchmark, tasks, answers, missing)
@@ -68,12 +71,11 @@ def _point(
 ) -> Point:
     metrics = score(benchmark, tasks, redrawn(answers, line), missing, how=NO_INTERVALS)
     counts = metrics.counts
-    bounced = counts["tp_bounce"] + counts["fp_bounce"]
     passed = counts["fn_bounce"] + counts["tn_bounce"]
     return Point(
         name=name,
         metrics=metrics,
-        bounced=bounced / (bounced + passed) if bounced + passed else 0.0,
+        bounced=(counts["tp_bounce"] + counts["fp_bounce"]) / metrics.n if metrics.n else None,
         wrong_share_passed=counts["fn_bounce"] / passed if passed else None,
         is_papers=line == Line(),
     )
@@ -214,7 +216,7 @@ def lines_section(benchmark: Kind, runs: Sequence[Scored]) -> Section:
         header,
         tuple(rows),
         title="Where to draw the line",
-        note="What each place for the line costs; the answers are the same.",
+        note="Bounced: of all tasks, those without an answer included. The answers are the same in all rows.",
     )
     return Section(f"{what(benchmark)}: where to draw the line", tables=(table,), figures=figures)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from evaluation.benchmark import Scoring
 from evaluation.bouncerbench import paper
-from evaluation.bouncerbench.chain import chain, chain_section
+from evaluation.bouncerbench.chain import chain, chain_section, with_annotations
 from evaluation.bouncerbench.compare import compare, comparison_section
 from evaluation.bouncerbench.metrics import FIGURES, Metrics, Scored, Tasks, what
 from evaluation.bouncerbench.operating import lengths_section, lines_section, points_of, risk_coverage
@@ -224,9 +224,5 @@ def _chains(scored: Sequence[Scored]) -> Iterator[Section]:
     if first is None or second is None:
         return
     tasks = [task for task in second.tasks if isinstance(task, OutputTask)]
-    quality = {task.instance_id: task.quality for task in first.tasks}
-    labelled = [
-        task if task.quality is not None else task.model_copy(update={"quality": quality.get(task.instance_id)})
-        for task in tasks
-    ]
+    labelled = with_annotations(tasks, [task for task in first.tasks if isinstance(task, InputTask)])
     yield chain_section(first.name, second.name, chain(labelled, first.answers, second.answers))

@@ -1,9 +1,9 @@
 """The benchmark's tasks, from any of the forms in which they are handed around (BouncerBench, II.A).
 
 Read are our own JSON Lines, SWE-bench annotations, and the columns of the authors' CSV files and Hugging Face data
-sets: ``underspecified`` or ``input_quality`` for the annotation, ``output_bounce``, ``resolved``, ``pass_frac``,
-``output_quality`` or ``tests_status`` for the outcome of a patch. Ground truth may be missing: such tasks can be
-replayed, and scoring counts and shows them.
+sets: ``underspecified``, ``input_quality`` or ``input_bounce`` for the annotation, ``output_bounce``,
+``resolved``, ``pass_frac``, ``output_quality`` or ``tests_status`` for the outcome of a patch. Ground truth may be
+missing: such tasks can be replayed, and scoring counts and shows them.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _level(value: Any) -> Any:
         return value
 
 
-class InputTask(Frozen):
+class _Ticket(Frozen):
     """An issue, and how clear three people found it: the most severe of their labels."""
 
     instance_id: str
@@ -62,6 +62,17 @@ class InputTask(Frozen):
     problem_statement: str | None = Field(None, description="title and text; None if only labels are at hand")
     base_commit: str = Field("", description="SHA of the code that the issue is about; empty = not known")
     quality: int | None = Field(None, ge=0, le=3, description="0 clear to 3 impossible; None = not annotated")
+    input_bounce: bool | None = Field(None, description="the annotators' verdict without their label")
+
+    @property
+    def vague(self) -> bool | None:
+        """True if a bouncer should turn the issue away; None if it is not known."""
+        return self.input_bounce if self.quality is None else self.quality >= VAGUE_FROM
+
+
+class InputTask(_Ticket):
+    """An issue that a bouncer judges."""
+
     test_validity: int | None = Field(
         None, ge=0, le=3, description="of the hidden tests: 0 perfect to 3 about something else (Table I)"
     )
@@ -71,23 +82,18 @@ class InputTask(Frozen):
 
     @property
     def bounce(self) -> bool | None:
-        """True if a bouncer should turn it away; None if it is not known."""
-        return None if self.quality is None else self.quality >= VAGUE_FROM
+        """The right verdict, named as in OutputTask."""
+        return self.vague
 
 
-class OutputTask(Frozen):
+class OutputTask(_Ticket):
     """An issue with a patch that some agent wrote for it, and whether the hidden tests pass with it."""
 
-    instance_id: str
-    repo: str
-    problem_statement: str | None = None
     patch: str | None = None
-    base_commit: str = ""
     bounce: bool | None = Field(None, description="whether the patch fails any test; None = not known")
     pass_fraction: float | None = Field(
         None, ge=0, le=1, description="passed / all of Fail-to-Pass and Pass-to-Pass; None = not known"
     )
-    quality: int | None = Field(None, ge=0, le=3, description="of its issue, as in InputTask")
     failing: Failing | None = Field(None, description="which tests an incorrect patch fails; None = not known")
 
 
@@ -125,25 +131,43 @@ def output_tasks(source: str) -> Iterator[OutputTask]:
 
 def input_task(row: Row) -> InputTask:
     """One row as an input task. Raises OperatorError."""
-    identity, fields = task_id(row), shaped(row, _InputRow)
-    quality = fields.underspecified if fields.input_quality is None else fields.input_quality
-    task = InputTask(
-        instance_id=identity,
-        repo=fields.repo or repository_of(identity),
-        problem_statement=fields.problem_statement,
-        base_commit=fields.base_commit or "",
-        quality=quality,
+    fields = shaped(row, _InputRow)
+    return InputTask(
+        **_ticket(row, fields),
         test_validity=fields.false_negative,
         other_issues=None if fields.other_major_issues is None else bool(fields.other_major_issues),
     )
-    if None not in (task.bounce, fields.input_bounce) and task.bounce != fields.input_bounce:
+
+
+def _ticket(row: Row, fields: _InputRow) -> dict[str, Any]:
+    """The fields that all tasks have. Raises OperatorError."""
+    identity = task_id(row)
+    quality = fields.underspecified if fields.input_quality is None else fields.input_quality
+    if None not in (quality, fields.input_bounce) and (quality or 0) // VAGUE_FROM != fields.input_bounce:
         raise OperatorError(f"{row.where}: input_bounce contradicts the annotation {quality}")
-    return task
+    return {
+        "instance_id": identity,
+        "repo": fields.repo or repository_of(identity),
+        "problem_statement": fields.problem_statement,
+        "base_commit": fields.base_commit or "",
+        "quality": quality,
+        "input_bounce": fields.input_bounce,
+    }
+
+
+def absent_input(identity: str) -> InputTask:
+    """A task of which nothing but the id is known."""
+    return InputTask(instance_id=identity, repo=repository_of(identity))
+
+
+def absent_output(identity: str) -> OutputTask:
+    """A task of which nothing but the id is known."""
+    return OutputTask(instance_id=identity, repo=repository_of(identity))
 
 
 def output_task(row: Row) -> OutputTask:
     """One row as an output task. Raises OperatorError."""
-    identity, fields = task_id(row), shaped(row, _OutputRow)
+    fields = shaped(row, _OutputRow)
     fraction, failing = _outcome(fields, row.where)
     bounce = fields.output_bounce
     if bounce is None and fields.resolved is not None:
@@ -153,14 +177,10 @@ def output_task(row: Row) -> OutputTask:
     if bounce is False:
         fraction = 1.0  # correct means that every test passes (BouncerBench, II.B.2)
     return OutputTask(
-        instance_id=identity,
-        repo=fields.repo or repository_of(identity),
-        problem_statement=fields.problem_statement,
+        **_ticket(row, fields),
         patch=fields.patch if fields.model_patch is None else fields.model_patch,
-        base_commit=fields.base_commit or "",
         bounce=bounce,
         pass_fraction=fraction,
-        quality=fields.underspecified if fields.input_quality is None else fields.input_quality,
         failing=failing if bounce else None,
     )
 

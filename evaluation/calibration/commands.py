@@ -74,7 +74,7 @@ def _calibrated(
     items = list(bench.read(tasks))
     models = gather(kind, run, predictions, model_name)
     if run is not None:
-        items = RunFolder.read(Path(run)).due(items, bench.identify)
+        items = bench.due(RunFolder.read(Path(run)), tasks)
     by_name = {short(name): answers for name, answers in models.items()}
     sections = calibration.sections(kind, calibration.models_as_cases(items, by_name, split, seed), harm, seed)
     if maps is not None:

@@ -182,9 +182,7 @@ def _asked(config: ReviewConfig) -> tuple[str, ...]:
 def reviewer(run: str | None, predictions: str | None) -> tuple[RunFacts | None, Reviewed]:
     """Whose comments are judged, and the facts of the run where it is one. Raises OperatorError."""
     if run is not None and predictions is None:
-        folder = RunFolder.read(Path(run))
-        if folder.facts.benchmark != BENCHMARK:
-            raise OperatorError(f"{run} is a run of {folder.facts.benchmark}, not of {BENCHMARK}")
+        folder = RunFolder.read(Path(run), BENCHMARK)
         return folder.facts, reviewed_run(folder)
     if predictions is None or run is not None:
         raise OperatorError("one of --run and --predictions is needed")

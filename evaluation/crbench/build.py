@@ -7,6 +7,7 @@ continued, and told about.
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -263,7 +264,7 @@ class _Build:
     as_json: bool
 
     def run(self, read: Callable[[Settings], list[Instance]]) -> int:
-        """Build or continue; returns the exit code: 1 where the cost cap stopped it."""
+        """Build or continue; returns the exit code: 1 if the cost cap stopped it or no instance was finished."""
         environment = settings.load(bouncer_model=self.model)
         with LineFile(self.out, self._question(environment), self.overwrite) as lines:
             lines.forget(lambda row: bool(row.get("unfinished")))
@@ -278,9 +279,15 @@ class _Build:
                 except BudgetExceeded as error:
                     stopped = str(error)
             self._report(lines, environment)
+            unfinished = Counter(row["reason"] for row in lines.rows() if row.get("unfinished"))
+            count = sum(1 for _ in lines.rows())
         if stopped is not None:
             say(f"stopped: {stopped}; the same command goes on from here")
-        return 0 if stopped is None else 1
+        if unfinished:
+            [(reason, _)] = unfinished.most_common(1)
+            total = unfinished.total()
+            say(f"{total} of {count} instances are not finished and are tried again next time: {reason}")
+        return 1 if stopped is not None or (count and unfinished.total() == count) else 0
 
     def _values(
         self, waiting: list[Instance], clones: Histories, environment: Settings

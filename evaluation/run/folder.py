@@ -75,7 +75,7 @@ class Record(Frozen):
 class Tasks(Frozen):
     """The task list of a run, so that resuming and scoring use the same one."""
 
-    source: str = Field(description="file or data set id as it was given")
+    source: str = Field(description="absolute path of the file, or the data set's id")
     sha256: str = Field("", description="of the file's bytes; empty for a data set that is not a file")
     limit: int | None = Field(None, description="how many of them, None = all")
 
@@ -119,9 +119,12 @@ class RunFolder:
         self._lock: BinaryIO | None = None
 
     @classmethod
-    def read(cls, path: Path) -> RunFolder:
-        """Open a finished or interrupted run for scoring. Raises OperatorError if it is not one."""
-        return cls(path, _read_facts(path))
+    def read(cls, path: Path, benchmark: str | None = None) -> RunFolder:
+        """Open a finished or interrupted run for scoring. Raises OperatorError if it is none of ``benchmark``."""
+        facts = _read_facts(path)
+        if benchmark not in (None, facts.benchmark):
+            raise OperatorError(f"{path} is a run of {facts.benchmark}, not of {benchmark}")
+        return cls(path, facts)
 
     @classmethod
     def resume(cls, path: Path, facts: RunFacts, tasks: Iterable[str] = ()) -> RunFolder:
@@ -168,14 +171,28 @@ class RunFolder:
             identities.add(record.task_id)
         return identities
 
-    def due(self, tasks: Sequence[T], identify: Callable[[T], str]) -> list[T]:
-        """Of the tasks of a file, those that this run was to do: the denominator of every figure about it."""
+    def due(
+        self, tasks: Sequence[T], identify: Callable[[T], str], absent: Callable[[str], T] | None = None
+    ) -> list[T]:
+        """The tasks that this run was to do, those of a file first: the denominator of every figure about it.
+
+        ``absent`` makes a task that ``tasks`` lacks from its id. Without it such a task raises OperatorError.
+        """
         identities = self._asked()
         if identities is None:
             selection = choose(map(identify, tasks), self.facts.tasks.limit, self.facts.seed)
             identities = [identify(task) for task in tasks] if selection is None else list(selection)
-        due_ids = set(identities)
-        return [task for task in tasks if identify(task) in due_ids]
+        due_ids = {**dict.fromkeys(identities), **dict.fromkeys(record.task_id for record in self.records())}
+        in_file = {identify(task) for task in tasks}
+        missing = [identity for identity in due_ids if identity not in in_file]
+        if missing and absent is None:
+            raise OperatorError(
+                f"the task file lacks {len(missing)} of the {len(due_ids)} tasks of {self.path}, "
+                f"{missing[0]} for one: score a run on the tasks that it was made from"
+            )
+        return [task for task in tasks if identify(task) in due_ids] + [
+            absent(identity) for identity in missing if absent is not None
+        ]
 
     def missing(self) -> list[str]:
         """Ids of the tasks that the run was to do and has no record of, in their order."""

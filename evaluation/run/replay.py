@@ -29,7 +29,7 @@ from bot.core.errors import OperatorError, SettingsError
 from bot.models.protocol import Model, Prompt, Reply, T
 from bot.settings import Settings
 from evaluation.benchmark import Benchmark, Session
-from evaluation.dataset import choose, fingerprint
+from evaluation.dataset import choose, fingerprint, located
 from evaluation.report.terminal import print_json, say
 from evaluation.run.batch import Export, Pending
 from evaluation.run.cache import Cached, FolderStore
@@ -218,7 +218,7 @@ def _facts(
         version=__version__,
         config=dict(session.config),
         seed=request.seed,
-        tasks=Tasks(source=source, sha256=fingerprint(source), limit=request.limit),
+        tasks=Tasks(source=located(source), sha256=fingerprint(source), limit=request.limit),
         started_at=datetime.now(UTC),
     )
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bot.core.errors import OperatorError
 from evaluation.bouncerbench.answers import Answer
-from evaluation.bouncerbench.chain import chain
+from evaluation.bouncerbench.chain import Tickets, chain, chain_section
 from evaluation.bouncerbench.compare import compare, used_tools
 from evaluation.bouncerbench.operating import (
     ISSUE_WORDS,
@@ -66,6 +66,14 @@ def test_moving_the_line_costs_and_gains_as_counted_by_hand() -> None:
     assert (papers.metrics.value("r_b"), papers.wrong_share_passed) == (0.5, pytest.approx(1 / 3))
     assert points["above 40 %"].metrics.value("f_m") == 1.0
     assert points["above 90 %"].bounced == 0.25
+
+
+def test_operating_points_count_every_task_of_the_run() -> None:
+    tasks = [issue("a", 3), issue("b", 2), issue("c", 0), issue("d", 0)]
+    answers = {"a": said(3), "c": said(0)}
+    [papers] = [point for point in operating_points(INPUT, tasks, answers) if point.is_papers]
+    assert (papers.metrics.value("r_b"), papers.bounced, papers.wrong_share_passed) == (0.5, 0.25, 0.0)
+    assert operating_points(INPUT, tasks, {**answers, "b": Answer(instance_id="b", bounce=True)}) == []
 
 
 def test_there_are_no_probability_lines_where_an_answer_has_none() -> None:
@@ -156,7 +164,7 @@ def test_the_chain_gives_the_papers_lite_figures() -> None:
     add(142, vague=False, correct=False)
     add(191, vague=False, correct=True)
     found = chain(tasks, inputs, outputs)
-    assert (found.tickets, found.vague, found.turned_away_vague, found.turned_away_clear) == (642, 103, 20, 22)
+    assert (found.tickets, found.turned_away) == (Tickets(103, 539, 0), Tickets(20, 22, 0))
     assert (found.submitted.all, found.submitted.wrong, found.drafted.all) == (642, 405, 600)
     assert (found.held_back.wrong, found.held_back.correct) == (229, 38)
     assert (found.shown.all, found.shown.wrong, found.shown.correct) == (333, 142, 191)
@@ -168,6 +176,17 @@ def test_the_chain_gives_the_papers_lite_figures() -> None:
     assert found.shown.correct_share == pytest.approx(0.574, abs=5e-4)
     assert found.lost_share == pytest.approx(0.194, abs=5e-4)
     assert found.mean_characters == 10
+
+
+def test_tickets_without_an_annotation_are_neither_vague_nor_clear() -> None:
+    tasks = [OutputTask(instance_id=str(n), repo="o/n", bounce=True) for n in range(14)]
+    result = chain(tasks, {"0": said(3)}, {})
+    assert result.as_json().items() >= {"vague": 0, "clear": 0, "unknown": 14, "turned_away_unknown": 1}.items()
+    [figure] = chain_section("a", "b", result).figures
+    assert figure.caption.startswith(
+        "14 tickets (14 not annotated). The input bouncer turns away 1 tickets (1 not"
+    )
+    assert "vague" not in figure.caption
 
 
 def test_a_missing_answer_bounces_nothing_unknown_outcomes_are_left_out() -> None:

@@ -95,6 +95,14 @@ def test_a_submission_and_the_authors_own_output_are_read(tmp_path: Path) -> Non
     assert (answer.level, answer.bounce, answer.tool_calls) == (3, True, 1)
 
 
+def test_the_labels_that_output_tasks_carry_are_answers(tmp_path: Path) -> None:
+    row = {"instance_id": "a", "bouncer_labels": {"m": "INCORRECT"}, "codex_label": None, "input_bounce": True}
+    answers = read_answers(lines(tmp_path, row), OUTPUT)
+    assert (answers["m"]["a"].level, answers["codex"]["a"].bounce) == (3, None)
+    with pytest.raises(OperatorError, match="bouncer_labels: a JSON object"):
+        read_answers(lines(tmp_path, {**row, "bouncer_labels": []}), OUTPUT)
+
+
 @pytest.mark.parametrize("content", ["[]", "3", '{"a": true}', "{"])
 def test_a_json_file_of_another_form_is_named(tmp_path: Path, content: str) -> None:
     file = tmp_path / "s.json"

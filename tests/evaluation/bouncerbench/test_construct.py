@@ -80,6 +80,17 @@ def test_a_patch_that_did_not_apply_elsewhere_is_no_duplicate(write: Write) -> N
         assert built.steps["patches that do not apply, removed"] == 1
 
 
+def test_equal_patches_with_contradicting_outcomes_are_left_out(write: Write) -> None:
+    text = DIFF.format("same")
+    rows = [submitted("o__n-1", text, resolved, by=f"agent-{resolved}") for resolved in (True, False)]
+    annotations = read_annotations(str(write("a.jsonl", [annotation("o__n-1", 0)])))
+    instances = read_instances(str(write("i.jsonl", [instance("o__n-1")])))
+    built = build(annotations, instances, read_patches(str(write("p.jsonl", rows))), seed=0)
+    assert built.output == []
+    assert built.steps["equal patches with contradicting outcomes, removed"] == 2
+    assert built.steps["duplicate patches, removed"] == 0
+
+
 def test_every_step_is_counted_and_vague_issues_get_wrong_patches_only(
     command: Command, material: dict[str, Path], tmp_path: Path
 ) -> None:
@@ -94,6 +105,7 @@ def test_every_step_is_counted_and_vague_issues_get_wrong_patches_only(
         "of these vague": 2,
         "patches submitted": 10,
         "patches that do not apply, removed": 2,
+        "equal patches with contradicting outcomes, removed": 0,
         "duplicate patches, removed": 1,
         "patches for annotated instances": 6,
         "of these incorrect": 3,

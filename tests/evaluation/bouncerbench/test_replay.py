@@ -164,6 +164,33 @@ def test_the_tasks_of_a_run_are_its_denominator(
     assert command(*score).json == cut, "a folder without the list says the same by its limit and seed"
 
 
+def test_a_task_file_that_lacks_tasks_of_the_run_is_a_part_and_says_so(
+    command: Command, small: tuple[Path, Path], write: Write, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    replay(command, small, run)
+    part = write("part.jsonl", [json.loads(line) for line in small[0].read_text().splitlines()[:4]])
+    (run / "tasks.txt").unlink()
+    scored = command("score", "bouncerbench-input", "--tasks", part, "--run", run, "--replicates", 0)
+    assert "4 of 30 tasks scored, 30 answered, 0 missing, 26 tasks of unknown truth not scored" in scored.out
+
+
+def test_a_run_names_its_tasks_from_everywhere_and_no_cost_out_of_nothing(
+    command: Command, small: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, replies = small
+    model = f"recorded:{replies}#m"
+    command("replay", "bouncerbench-input", "--tasks", "tasks.jsonl", "--model", model, "--out", "run")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    page = command("report", tmp_path / "run").out
+    assert "| m | 30 | 30 | 0 | 0 | 0 | – | – | 0.000 |" in page
+    assert "investigate False" in page
+    assert command("replay", "bouncerbench-input", "--tasks", "../tasks.jsonl", "--model", model,
+                   "--out", tmp_path / "run").code == 0, "the same tasks by another name"  # fmt: skip
+
+
 def test_a_lower_limit_takes_no_task_out_of_the_denominator(
     command: Command, small: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -197,7 +224,7 @@ def test_a_task_without_a_recorded_reply_is_a_failure_that_can_be_retried(
     scored = command("score", "bouncerbench-input", "--tasks", tasks, "--run", run, "--json").json
     assert (scored["n"], scored["missing"], scored["errors"]) == (30, 2, 2)
     told = replay(command, small, run).err.splitlines()
-    assert told[0].endswith("0 + 0 tokens, 0.0000 USD")
+    assert told[0].endswith("0 + 0 tokens, cost unknown")
     assert told[1:] == [f"1 of them: {task_id['error']}" for task_id in failed] + [
         "--retry-failed tries these again"
     ]

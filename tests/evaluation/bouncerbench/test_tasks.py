@@ -60,6 +60,13 @@ def test_a_bounce_that_contradicts_its_annotation_is_refused() -> None:
         issue(underspecified=1, input_bounce=True)
 
 
+def test_the_annotators_verdict_alone_is_the_truth_of_a_task() -> None:
+    assert [issue(input_bounce=verdict).bounce for verdict in (True, "False", None)] == [True, False, None]
+    assert [patch(input_bounce=verdict).vague for verdict in (True, None)] == [True, None]
+    with pytest.raises(OperatorError, match="contradicts the annotation 1"):
+        patch(underspecified=1, input_bounce=True)
+
+
 def test_repository_and_number_come_from_the_id_where_the_row_has_none() -> None:
     assert issue().repo == "astropy/astropy"
     assert number_of(ID) == 12907
@@ -115,7 +122,7 @@ def test_the_authors_csv_columns_are_read(tmp_path: Path) -> None:
     assert list(input_tasks(str(file))) == [
         InputTask(
             instance_id=ID, repo="astropy/astropy", problem_statement=text, base_commit="abc", quality=2,
-            test_validity=0, other_issues=False,
+            input_bounce=True, test_validity=0, other_issues=False,
         )
     ]  # fmt: skip
 

@@ -96,12 +96,21 @@ def test_a_description_of_a_hundred_words_is_sent_back_and_else_not_used(project
     assert task["reason"].startswith("unfinished: ")
 
 
+def test_a_build_in_which_every_instance_fails_exits_with_1_and_the_reason(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert build(project, recording(project / "none.jsonl", "m", [("x", {})])) == 1
+    assert "3 of 3 instances are not finished and are tried again next time: unfinished: none.jsonl holds no" in (
+        capsys.readouterr().err
+    )
+
+
 def test_what_a_model_failed_on_is_tried_again_and_the_rest_is_not(project: Path, builder: str) -> None:
     half = (project / "builder.jsonl").read_text()
     (project / "builder.jsonl").write_text(
         "".join(line + "\n" for line in half.splitlines() if "-102/" not in line)
     )
-    build(project, builder)
+    assert build(project, builder) == 0
     assert tasks(project)["ada__engine-102"]["unfinished"]
 
     (project / "builder.jsonl").write_text("".join(line + "\n" for line in half.splitlines() if "-102/" in line))

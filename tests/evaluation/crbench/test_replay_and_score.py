@@ -306,6 +306,17 @@ def test_bugs_of_tasks_that_an_interrupted_run_did_not_reach_are_not_found(
     assert score(tasks, single, capsys, "--judge", one)["tasks"] == 1
 
 
+def test_a_task_file_that_lacks_a_task_of_the_run_is_refused(
+    project: Path, tasks: Path, reviewer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = replay(project, tasks, reviewer)
+    part = project / "part.jsonl"
+    part.write_text(tasks.read_text().splitlines(keepends=True)[0])
+    one = judge(project, run, hit="BUG_HIT")
+    assert command("score", "crbench", "--tasks", str(part), "--run", str(run), "--judge", one) == 2
+    assert "the task file lacks 1 of the 2 tasks of" in capsys.readouterr().err
+
+
 def test_the_papers_preset_holds_nothing_back_and_is_printed_as_such(
     project: Path, tasks: Path, reviewer: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
