@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.cookiejar import CookieJar
 from pathlib import Path
@@ -52,14 +53,22 @@ class Site(Rig):
         """Deliveries without jobs and jobs without an end; those that wait for a later try are among them."""
         return self.jobs.untaken() + len(self.jobs.list(OPEN))
 
-    def quiet(self, seconds: float = 90.0) -> None:
-        """Wait until everything that happened so far was dealt with."""
+    def quiet(self, seconds: float = 60.0, meanwhile: Callable[[], object] = lambda: None) -> None:
+        """Wait until everything that happened so far was dealt with. Fail if nothing happens for ``seconds``."""
         self.github.settle()
         wait(lambda: not self.in_vain(), seconds, "every delivery was accepted in the end")
-        try:
-            wait(lambda: self.unfinished() == 0, seconds)
-        except AssertionError:
-            raise AssertionError(f"after {seconds} s there is work left: {self.troubles()}") from None
+        progress, since = self._progress(), time.monotonic()
+        while left := self.unfinished():
+            if (now := self._progress()) != progress:
+                progress, since = now, time.monotonic()
+            if time.monotonic() - since > seconds:
+                raise AssertionError(f"nothing happened for {seconds} s, {left} are left: {self.troubles()}")
+            meanwhile()
+            time.sleep(0.05)
+
+    def _progress(self) -> tuple[int, ...]:
+        """Numbers that change while anything is done: a slow machine is no failure, one that stands still is."""
+        return self.unfinished(), len(self.github.requests), len(self.model.asked), self.log.stat().st_size
 
     def in_vain(self) -> set[str]:
         """Deliveries of which no attempt was accepted."""

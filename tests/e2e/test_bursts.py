@@ -53,7 +53,7 @@ def test_a_hundred_pushes_end_in_one_review_of_the_last_head(served: Site) -> No
     # As fast as they come, over several connections, so that they overtake one another too.
     with ThreadPoolExecutor(8) as pool:
         assert set(pool.map(lambda each: served.deliver(*each), deliveries)) == {202}
-    served.quiet(90)
+    served.quiet()
     once(served, home, number)
     assert len(served.model.about("Read values", "ReviewReply")) == 1, "nobody paid for the heads in between"
 
@@ -145,7 +145,7 @@ def test_issues_that_come_all_at_once_are_each_answered_once(served: Site) -> No
     deliveries = [served.payload(home, number, "opened") for number in numbers]
     with ThreadPoolExecutor(8) as pool:
         assert set(pool.map(lambda each: served.deliver(*each), deliveries)) == {202}
-    served.quiet(90)
+    served.quiet()
     assert [served.github.labels(home, number) for number in numbers] == [["needs-info"]] * len(numbers)
     assert len(served.model.about("It breaks all", "InputReply")) == len(numbers)
 

@@ -10,7 +10,7 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,7 @@ from sqlalchemy import inspect, text
 from werkzeug import Request, Response
 
 from bot.github.webhook import sign
+from bot.pipeline.queue import Queue
 from tests.bot.pipeline.rig import ROOT, wait
 from tests.e2e.echo import Gateway, gateway
 from tests.e2e.provider import VAGUE, completion, failure
@@ -113,14 +114,16 @@ def babbles(request: Request) -> Response:
 MOODS = {"401": refuses(401), "400": refuses(400), "500": refuses(500), "page": page, "babble": babbles}
 
 
-@pytest.mark.timeout(280)
+@pytest.mark.timeout(480)
 def test_no_secret_is_seen_anywhere(with_password: str, tmp_path: Path) -> None:
     with careless(tmp_path, with_password) as (shop, github):
         canaries = Canaries(shop)
         strange_deliveries(shop, canaries)
         github_repeats_tokens(shop, github)
         the_model_repeats_keys(shop)
-        shop.quiet(120)
+        with closing(Queue(shop.database)) as queue:
+            # A job whose keys were refused waits for an operator: this one is quick.
+            shop.quiet(meanwhile=queue.bring_forward)
         assert {each.split(".")[0] for each in github.repeated} >= {"eyJhbGciOiJSUzI1NiIsInR5cCI6IkpXVCJ9"}
         assert set(shop.github.world.tokens) & set(github.repeated), "no token was repeated at all"
         keys = {each.key.removeprefix("Bearer ") for each in shop.model.asked}

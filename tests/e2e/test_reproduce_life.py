@@ -50,7 +50,7 @@ def test_a_labelled_issue_becomes_a_draft_pull_request_with_its_test(shop: Site,
     assert [each.verdict for each in shop.decided(name, number)] == ["WELL_SPECIFIED"]
 
     shop.github.label(name, number, "bug", by="mia")
-    shop.quiet(120)
+    shop.quiet()
 
     (decision,) = shop.decided(name, number, "reproduce")
     assert decision.verdict == "reproduced", decision.reason
@@ -75,7 +75,7 @@ def test_a_maintainer_asks_and_is_answered_in_a_comment(shop: Site, home: Callab
     shop.quiet()
 
     shop.github.comment(name, number, "/bouncer reproduce", "mia")
-    shop.quiet(120)
+    shop.quiet()
 
     (body,) = shop.said(name, number)
     assert body.startswith("**Reproduced on `main` at ")
@@ -90,7 +90,7 @@ def test_what_cannot_be_reproduced_is_said_once(shop: Site, home: Callable[..., 
     shop.quiet()
 
     shop.github.comment(name, number, "/bouncer reproduce", "mia")
-    shop.quiet(120)
+    shop.quiet()
 
     (body,) = shop.said(name, number)
     assert body.startswith("**Not reproduced on `main` at ")
@@ -102,13 +102,13 @@ def test_the_stored_test_is_evidence_for_a_fix_and_against_none(shop: Site, home
     name = home("comment", samples=1)
     number = shop.github.open_issue(name, "split drops the rest", REPORT)
     shop.github.comment(name, number, "/bouncer reproduce", "mia")
-    shop.quiet(120)
+    shop.quiet()
 
     titles = {}
     # The model of these tests takes a patch for a solution where it says "if data".
     for what, code in (("fixed", f"{FIXED}\n\n# if data\n"), ("not", f"{BUGGY}\n\n# nothing\n")):
         pull = shop.github.open_pull(name, "Keep the rest", f"Fixes #{number}", files={"shapes.py": code})
-        shop.quiet(120)
+        shop.quiet()
         (check,) = [each for each in shop.checks(name, shop.head(name, pull)) if each.name == "bouncer / verify"]
         titles[what] = check.output["title"]
 
@@ -144,7 +144,7 @@ def test_a_repository_s_command_cannot_make_the_operator_s_files_public(
     shop.quiet()
 
     shop.github.comment(name, number, "/bouncer reproduce", "mia")
-    shop.quiet(120)
+    shop.quiet()
 
     (body,) = shop.said(name, number)
     assert "ghs_PLANTEDsecret" not in body

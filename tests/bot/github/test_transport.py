@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gc
 import ssl
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
+from types import FunctionType, ModuleType
 
 import httpx2
 import pytest
@@ -19,14 +20,22 @@ from bot.models.remote import CappedClient
 from tests.bot.github.conftest import Site
 
 
-def count(kind: type) -> int:
-    gc.collect()
-    return sum(isinstance(item, kind) for item in gc.get_objects())
+def reachable(roots: Sequence[object]) -> list[object]:
+    """Return what is held by these objects, directly or not; modules and classes are left out."""
+    parts: dict[int, object] = {}
+    waiting = list(roots)
+    while waiting:
+        part = waiting.pop()
+        if id(part) in parts or isinstance(part, type | ModuleType):
+            continue
+        parts[id(part)] = part
+        waiting += (part.__closure__ or ()) if isinstance(part, FunctionType) else gc.get_referents(part)
+    return list(parts.values())
 
 
 def test_installations_share_one_client_and_one_tls_context(site: Site) -> None:
     first = site.app.forge(site.installation.id, "octo/demo")[0].about()
-    clients, contexts = count(httpx2.Client), count(ssl.SSLContext)
+    held: list[object] = [site.app]
     for index in range(30):
         name = f"owner-{index}/project"
         site.github.create_repository(name)
@@ -34,19 +43,20 @@ def test_installations_share_one_client_and_one_tls_context(site: Site) -> None:
         forge, writer = site.app.forge(site.github.install(site.registered, name).id, name)
         assert forge.about().full_name == name != first.full_name
         writer.create_comment(number, "Which version?")
-    assert (count(httpx2.Client), count(ssl.SSLContext)) == (clients, contexts)
+        held += [forge, writer]
+    parts = reachable(held)
+    for kind in (httpx2.Client, ssl.SSLContext):
+        assert sum(isinstance(part, kind) for part in parts) == 1
 
 
 def test_clients_of_models_share_the_tls_context(httpserver: HTTPServer) -> None:
-    Transport().close()
-    contexts = count(ssl.SSLContext)
     connections = [
         connect(f"model-{index}", "sk-secret", httpserver.url_for(""))
         for connect in (openai.connect, anthropic.connect)
         for index in range(3)
     ]
     assert len(connections) == 6
-    assert count(ssl.SSLContext) == contexts
+    assert sum(isinstance(part, ssl.SSLContext) for part in reachable(connections)) == 1
 
 
 def of_github(url: str) -> Generator[Callable[[str], object]]:
