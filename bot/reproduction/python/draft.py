@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeGuard
 
 import libcst as cst
+import libcst.matchers as m
 
 from bot.reproduction.language import DraftRejected
 from bot.reproduction.python.names import Binding, free_names, import_bindings
@@ -21,8 +22,14 @@ if TYPE_CHECKING:
 _FENCED = re.compile(
     r"^(?:```|~~~)[ \t]*(?:python|py|python3)?[ \t]*\n(.*?)^(?:```|~~~)", re.DOTALL | re.MULTILINE
 )
-#: Calls of a script that start tests or print, which are dropped.
-_SCRIPT_CALLS = frozenset({"print", "unittest.main", "pytest.main", "main"})
+#: Calls of a script that start tests or print.
+_SCRIPT_CALL = m.Call(
+    m.Name("print") | m.Name("main") | m.Attribute(m.Name("unittest") | m.Name("pytest"), m.Name("main"))
+)
+_LITERAL = m.SimpleString() | m.ConcatenatedString() | m.Ellipsis()
+#: ``ImportFrom`` is only met for ``__future__``: the host has its own.
+_NEGLIGIBLE = m.SimpleStatementLine([m.ZeroOrMore(m.Pass() | m.ImportFrom() | m.Expr(_SCRIPT_CALL | _LITERAL))])
+_RUNS_ON_IMPORT = m.SimpleStatementLine([m.ZeroOrMore(), m.Expr(), m.ZeroOrMore()])
 
 #: Limits above any test that a model has written: characters, and depth of the syntax tree.
 MAX_LENGTH, MAX_DEPTH = 20_000, 100
@@ -135,7 +142,10 @@ def take_apart(reply: str) -> PythonDraft:
         elif isinstance(node, cst.ClassDef) and (methods := _methods(node)):
             tests.append((methods[0], _only(node, methods[0])))
         elif not _negligible(node):
-            helpers.append(_helper(node))
+            if m.matches(node, _RUNS_ON_IMPORT):
+                source = render([node.with_changes(leading_lines=[])]).strip()
+                raise DraftRejected(f"`{source[:60]}` runs on import: put everything into the test")
+            helpers.append(node)
     if not tests:
         raise DraftRejected("it defines no test: a function or method whose name starts with test")
     test, holder = tests[0]
@@ -151,20 +161,17 @@ def bound_names(node: Statement) -> frozenset[str]:
                 bound.add(inner.name)
             elif isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
                 bound.add(inner.id)
-            elif isinstance(inner, ast.Import | ast.ImportFrom):
-                bound.update(binding.name for binding in import_bindings(inner))
+            bound.update(binding.name for binding in import_bindings([inner]))
     return frozenset(bound)
 
 
 def _imports(node: Statement) -> tuple[Binding, ...]:
     if not isinstance(node, cst.SimpleStatementLine):
         return ()
-    bindings: list[Binding] = []
-    for statement in ast.parse(render([node.with_changes(leading_lines=[])])).body:
-        if not isinstance(statement, ast.Import | ast.ImportFrom):
-            return ()
-        if not (isinstance(statement, ast.ImportFrom) and statement.module == "__future__"):
-            bindings.extend(import_bindings(statement))
+    statements = ast.parse(render([node.with_changes(leading_lines=[])])).body
+    if not all(isinstance(statement, ast.Import | ast.ImportFrom) for statement in statements):
+        return ()
+    bindings = [binding for binding in import_bindings(statements) if binding.origin[0] != "__future__"]
     if star := next((binding for binding in bindings if binding.name == "*"), None):
         raise DraftRejected(f"it says `{star.statement}`: import the names that the test needs")
     return tuple(bindings)
@@ -183,15 +190,6 @@ def _only(node: cst.ClassDef, test: cst.FunctionDef) -> cst.ClassDef:
     """Return the class with only this test."""
     body = [statement for statement in node.body.body if statement is test or not is_test(statement)]
     return node.with_changes(body=node.body.with_changes(body=body))
-
-
-def _helper(node: Statement) -> Statement:
-    if isinstance(node, cst.SimpleStatementLine) and any(
-        isinstance(statement, cst.Expr) for statement in node.body
-    ):
-        source = render([node.with_changes(leading_lines=[])]).strip()
-        raise DraftRejected(f"`{source[:60]}` runs on import: put everything into the test")
-    return node
 
 
 def _needed(helpers: Sequence[Statement], test: Statement) -> tuple[Statement, ...]:
@@ -222,19 +220,7 @@ def _parameters(node: Statement) -> set[str]:
 
 
 def _negligible(node: Statement) -> bool:
+    """Return True for statements without a use in a test: script parts, docstrings, ``__future__`` imports."""
     if isinstance(node, cst.If):
         return "__name__" in render([node]).partition(":")[0]
-    if not isinstance(node, cst.SimpleStatementLine):
-        return False
-    return all(_idle(statement) for statement in node.body)
-
-
-def _idle(node: cst.BaseSmallStatement) -> bool:
-    if isinstance(node, cst.Pass):
-        return True
-    if not isinstance(node, cst.Expr):
-        # ``from __future__ import ...`` only: the host has its own.
-        return isinstance(node, cst.ImportFrom)
-    if isinstance(node.value, cst.Call):
-        return cst.Module(body=[]).code_for_node(node.value.func) in _SCRIPT_CALLS
-    return isinstance(node.value, cst.SimpleString | cst.ConcatenatedString | cst.Ellipsis)
+    return m.matches(node, _NEGLIGIBLE)

@@ -8,12 +8,17 @@ import warnings
 from dataclasses import dataclass, replace
 
 import libcst as cst
+import libcst.matchers as m
 
 from bot.code.parser_process import NotParsed, parse_apart
 from bot.reproduction.language import DraftRejected
 from bot.reproduction.lexical import most_alike
 from bot.reproduction.python.draft import PythonDraft, bound_names, is_test, render
 from bot.reproduction.python.names import free_names, module_imports, module_names
+
+#: A docstring or ``pass`` in a class.
+_IDLE = m.SimpleStatementLine([m.ZeroOrMore(m.Pass() | m.Expr(m.SimpleString()))])
+_NO_PARAMETERS = m.Parameters(params=[], posonly_params=[], kwonly_params=[], star_arg=~m.Param(), star_kwarg=None)
 
 
 @dataclass(frozen=True)
@@ -124,23 +129,18 @@ def _cases(tree: ast.Module, lines: tuple[str, ...]) -> tuple[Case, ...]:
         if name in parents or node.decorator_list or node.body[0].lineno == node.lineno:
             continue
         if any(_is_test_function(statement) for statement in node.body):
-            cases.append(_case(node, classes, lines))
+            first = lines[node.body[0].lineno - 1]
+            end = node.end_lineno or node.lineno
+            case = Case(
+                name=name,
+                unittest=_is_unittest(node, classes, set()),
+                base=_last(node.bases[0]) if node.bases else "",
+                end=end,
+                indent=first[: len(first) - len(first.lstrip(" \t"))],
+                source="".join(lines[node.lineno - 1 : end]),
+            )
+            cases.append(case)
     return tuple(cases)
-
-
-def _case(node: ast.ClassDef, classes: dict[str, ast.ClassDef], lines: tuple[str, ...]) -> Case:
-    first = node.body[0]
-    indent = re.match(r"[ \t]*", lines[first.lineno - 1])
-    assert indent is not None
-    end = node.end_lineno or node.lineno
-    return Case(
-        name=node.name,
-        unittest=_is_unittest(node, classes, set()),
-        base=_last(node.bases[0]) if node.bases else "",
-        end=end,
-        indent=indent.group(),
-        source="".join(lines[node.lineno - 1 : end]),
-    )
 
 
 def _is_unittest(node: ast.ClassDef, classes: dict[str, ast.ClassDef], visited: set[str]) -> bool:
@@ -195,7 +195,8 @@ def place(draft: PythonDraft, host: Host) -> PythonDraft:
     """
     if draft.holder is None:
         return _place_function(draft, host)
-    if _only_tests(draft.holder):
+    plain = not draft.holder.decorators and not draft.holder.keywords
+    if plain and all(is_test(statement) or m.matches(statement, _IDLE) for statement in draft.holder.body.body):
         if base := _base(draft.holder):
             case = host.case_for(render(draft.nodes), unittest=True, base=base)
             return replace(draft, holder=None, case=case) if case else draft
@@ -207,9 +208,12 @@ def place(draft: PythonDraft, host: Host) -> PythonDraft:
 def _place_function(draft: PythonDraft, host: Host) -> PythonDraft:
     if not host.only_unittest or _decorated_with_helpers(draft):
         return draft
-    method = _as_method(draft.test)
     case = host.case_for(render(draft.nodes), unittest=True)
-    return draft if method is None or case is None else replace(draft, test=method, case=case)
+    # unittest supports no parameters.
+    if case is None or not m.matches(draft.test.params, _NO_PARAMETERS):
+        return draft
+    method = draft.test.with_changes(params=cst.Parameters(params=[cst.Param(cst.Name("self"))]))
+    return replace(draft, test=method, case=case)
 
 
 def _decorated_with_helpers(draft: PythonDraft) -> bool:
@@ -219,32 +223,11 @@ def _decorated_with_helpers(draft: PythonDraft) -> bool:
     return bool(bound & free_names(render([bare])))
 
 
-def _only_tests(holder: cst.ClassDef) -> bool:
-    if holder.decorators or holder.keywords:
-        return False
-    return all(is_test(statement) or _is_docstring(statement) for statement in holder.body.body)
-
-
 def _base(holder: cst.ClassDef) -> str:
     if not holder.bases:
         return ""
     node = ast.parse(cst.Module(body=[]).code_for_node(holder.bases[0].value), mode="eval").body
     return ast.unparse(node).rpartition(".")[2].removesuffix("object")
-
-
-def _is_docstring(node: cst.CSTNode) -> bool:
-    return isinstance(node, cst.SimpleStatementLine) and all(
-        isinstance(expression, cst.Pass)
-        or (isinstance(expression, cst.Expr) and isinstance(expression.value, cst.SimpleString))
-        for expression in node.body
-    )
-
-
-def _as_method(test: cst.FunctionDef) -> cst.FunctionDef | None:
-    """Return a test function as a method, or None if it has parameters, which unittest does not support."""
-    if not _parameterless(test.params):
-        return None
-    return test.with_changes(params=cst.Parameters(params=[cst.Param(cst.Name("self"))]))
 
 
 def _as_function(test: cst.FunctionDef) -> cst.FunctionDef | None:
@@ -253,22 +236,4 @@ def _as_function(test: cst.FunctionDef) -> cst.FunctionDef | None:
     if not parameters or parameters[0].name.value != "self" or test.decorators:
         return None
     bare = test.with_changes(params=test.params.with_changes(params=parameters[1:]))
-    return None if _Reads(bare.body, "self", "super").matches else bare
-
-
-def _parameterless(parameters: cst.Parameters) -> bool:
-    variadic = isinstance(parameters.star_arg, cst.Param) or parameters.star_kwarg is not None
-    return not (parameters.params or parameters.posonly_params or parameters.kwonly_params or variadic)
-
-
-class _Reads(cst.CSTVisitor):
-    """Visitor; ``matches`` is True if a node uses one of the names."""
-
-    def __init__(self, node: cst.CSTNode, *names: str) -> None:
-        super().__init__()
-        self._names = names
-        self.matches = False
-        node.visit(self)
-
-    def visit_Name(self, node: cst.Name) -> None:
-        self.matches = self.matches or node.value in self._names
+    return None if m.findall(bare.body, m.Name("self") | m.Name("super")) else bare

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import dropwhile
-from typing import TypeVar
 
 import libcst as cst
 
 from bot.reproduction.language import DraftRejected, Injected, Names
-from bot.reproduction.python.draft import PythonDraft, bound_names, render
+from bot.reproduction.python.draft import PythonDraft, Statement, bound_names, render
 from bot.reproduction.python.host import Host, place, read_host
-from bot.reproduction.python.names import BUILTINS, Binding, free_names, import_bindings_of, unique
-
-Node = TypeVar("Node", bound=cst.CSTNode)
+from bot.reproduction.python.names import BUILTINS, Binding, free_names, import_bindings, unique
 
 
 def add_to(draft: PythonDraft, source: str, test_name: str | None, names: Names) -> Injected:
     """Add the test to the host. Raises DraftRejected if it does not fit there."""
     host = read_host(source)
     draft = place(draft, host)
-    draft = draft.with_nodes(tuple(tidy(requote(node, host.quote)) for node in draft.nodes))
+    draft = draft.with_nodes(tuple(_tidy(_transform(node, _Requote(host.quote))) for node in draft.nodes))
     draft = draft.rename_test(unique(test_name or draft.test.name.value, host.names | BUILTINS))
     imports, other_names = _settle(draft, host, names)
-    draft = draft.with_nodes(tuple(rename(node, other_names) for node in draft.nodes))
+    draft = draft.with_nodes(tuple(_transform(node, _Rename(other_names)) for node in draft.nodes))
     return Injected(
         content=_insert(host, imports, draft), test_id=draft.test_id, code=_render_code(imports, draft)
     )
@@ -32,7 +30,7 @@ def add_to(draft: PythonDraft, source: str, test_name: str | None, names: Names)
 
 def to_new_file(draft: PythonDraft, test_name: str | None, names: Names) -> Injected:
     """Put the test into a new file. Raises DraftRejected if it uses an unknown name."""
-    draft = draft.with_nodes(tuple(tidy(node) for node in draft.nodes))
+    draft = draft.with_nodes(tuple(_tidy(node) for node in draft.nodes))
     draft = draft.rename_test(test_name or draft.test.name.value)
     code = _render_code(_statements(_needed_imports(draft, frozenset(), names)), draft)
     return Injected(content=code, test_id=draft.test_id, code=code)
@@ -78,7 +76,7 @@ def _needed_imports(draft: PythonDraft, host_names: frozenset[str], names: Names
         statement = names.provider(name) or (f"import {name}" if well_known else None)
         if statement is None:
             raise DraftRejected(f"it uses `{name}` without importing it")
-        bindings.extend(import_bindings_of(statement))
+        bindings.extend(import_bindings(ast.parse(statement).body))
     return bindings
 
 
@@ -150,34 +148,20 @@ def _render_code(imports: Sequence[str], draft: PythonDraft) -> str:
     return "\n\n\n".join(pieces) + "\n"
 
 
-def rename(node: Node, names: Mapping[str, str]) -> Node:
-    """Rename variables, functions, classes and parameters in ``node``; attributes keep their names."""
-    return _transform(node, _Rename(names)) if names else node
-
-
-def requote(node: Node, quote: str) -> Node:
-    """Use the given quotation marks for plain one-line strings in ``node``, unless that needs escaping."""
-    return _transform(node, _Requote(quote))
-
-
-def tidy(node: Node) -> Node:
+def _tidy(node: Statement) -> Statement:
     """Remove blank lines above a statement; comments stay."""
-    above = getattr(node, "leading_lines", None)
-    if not above:
-        return node
-    return _same(node.with_changes(leading_lines=[line for line in above if line.comment is not None]), node)
+    return node.with_changes(leading_lines=[line for line in node.leading_lines if line.comment is not None])
 
 
-def _transform(node: Node, transformer: cst.CSTTransformer) -> Node:
-    return _same(node.visit(transformer), node)
-
-
-def _same(changed: object, node: Node) -> Node:
-    assert isinstance(changed, type(node))
+def _transform(node: Statement, transformer: cst.CSTTransformer) -> Statement:
+    changed = node.visit(transformer)
+    assert isinstance(changed, cst.SimpleStatementLine | cst.BaseCompoundStatement)
     return changed
 
 
 class _Rename(cst.CSTTransformer):
+    """Rename variables, functions, classes and parameters; attributes keep their names."""
+
     def __init__(self, names: Mapping[str, str]) -> None:
         super().__init__()
         self._names = names
@@ -193,25 +177,20 @@ class _Rename(cst.CSTTransformer):
 
 
 class _Requote(cst.CSTTransformer):
+    """Use the given quotation marks for plain one-line strings, unless that needs escaping."""
+
     def __init__(self, quote: str) -> None:
         super().__init__()
         self._quote = quote
-        self._inside = 0
 
-    def visit_FormattedString(self, node: cst.FormattedString) -> None:
+    def visit_FormattedString(self, node: cst.FormattedString) -> bool:
         # Before Python 3.12 a string within an f-string must use the other quotation mark.
-        self._inside += 1
-
-    def leave_FormattedString(
-        self, original_node: cst.FormattedString, updated_node: cst.FormattedString
-    ) -> cst.FormattedString:
-        self._inside -= 1
-        return updated_node
+        return False
 
     def leave_SimpleString(
         self, original_node: cst.SimpleString, updated_node: cst.SimpleString
     ) -> cst.SimpleString:
         content = updated_node.raw_value
-        if self._inside or len(updated_node.quote) != 1 or any(mark in content for mark in "'\"\\"):
+        if len(updated_node.quote) != 1 or any(mark in content for mark in "'\"\\"):
             return updated_node
         return updated_node.with_changes(value=f"{updated_node.prefix}{self._quote}{content}{self._quote}")

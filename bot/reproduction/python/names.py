@@ -36,9 +36,14 @@ class Binding(Frozen):
         return Binding(name=name, origin=self.origin, statement=f"import {self.origin[0]} as {name}")
 
 
-def import_bindings(node: ast.Import | ast.ImportFrom) -> tuple[Binding, ...]:
-    """Return the bindings of one import statement; a star import has the name ``*``."""
-    return tuple(_binding(node, alias) for alias in node.names)
+def import_bindings(statements: Iterable[ast.AST]) -> tuple[Binding, ...]:
+    """Return the bindings of the import statements among these; a star import has the name ``*``."""
+    return tuple(
+        _binding(node, alias)
+        for node in statements
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    )
 
 
 def _binding(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> Binding:
@@ -60,10 +65,8 @@ def _binding(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> Binding:
 def module_imports(tree: ast.Module) -> dict[str, set[tuple[str, ...]]]:
     """Return the origins of names that imports bind at module level, including ``if`` and ``try``."""
     imports: dict[str, set[tuple[str, ...]]] = {}
-    for node in _module_level(tree.body):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            for binding in import_bindings(node):
-                imports.setdefault(binding.name, set()).add(binding.origin)
+    for binding in import_bindings(_module_level(tree.body)):
+        imports.setdefault(binding.name, set()).add(binding.origin)
     return imports
 
 
@@ -118,14 +121,3 @@ def unique(name: str, existing: frozenset[str]) -> str:
     while f"{name}_{number}" in existing:
         number += 1
     return f"{name}_{number}"
-
-
-def import_bindings_of(statement: str) -> tuple[Binding, ...]:
-    """Return the bindings of import statements in a text."""
-    tree = ast.parse(statement)
-    return tuple(
-        binding
-        for node in tree.body
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for binding in import_bindings(node)
-    )

@@ -41,6 +41,7 @@ def outcome(output: str = "", exit_code: int = 1, text: str | None = None) -> Pr
         ("<testsuites>&undefined;</testsuites>", "undefined entity"),
         ("x" * (junit.MAX_LENGTH + 1), "over"),
         ("", "no element found"),
+        ('<?xml version="1.0" encoding="utf-7"?><testsuites/>', "encodings are not supported"),
     ],
 )
 def test_a_report_that_is_a_trap_or_broken_is_refused(text: str, reason: str) -> None:
