@@ -16,7 +16,7 @@ from bot.core.frozen import Frozen
 #: A bouncer, named like its section of bouncer.yml.
 Bouncer = Literal["triage", "verify"]
 
-#: If replies carry no probability, the severity of their label (0 to 3) is the score.
+#: If replies carry no probability, the severity of their label (0 to 3) is scaled to 0 to 100.
 STEPS = 3
 
 
@@ -76,7 +76,14 @@ def draw_line(bouncer: Bouncer, verdicts: Iterable[PastVerdict], harm: float) ->
     scored = [verdict for verdict in all_verdicts if verdict.severity is not None]
     by_label = any(verdict.p_bounce is None for verdict in scored)
     cases = tuple(
-        Judged(subject=verdict.subject, p_bounce=score(verdict, by_label), good=verdict.good) for verdict in scored
+        Judged(
+            subject=verdict.subject,
+            p_bounce=(verdict.severity or 0) * 100 // STEPS
+            if by_label or verdict.p_bounce is None
+            else verdict.p_bounce,
+            good=verdict.good,
+        )
+        for verdict in scored
     )
     return Findings(
         bouncer=bouncer,
@@ -92,10 +99,3 @@ def draw_line(bouncer: Bouncer, verdicts: Iterable[PastVerdict], harm: float) ->
             Counter(verdict.problem for verdict in all_verdicts if verdict.severity is None).most_common()
         ),
     )
-
-
-def score(verdict: PastVerdict, by_label: bool) -> int:
-    """Return the probability, or the label's severity on a scale of 0 to 100."""
-    if not by_label and verdict.p_bounce is not None:
-        return verdict.p_bounce
-    return (verdict.severity or 0) * 100 // STEPS

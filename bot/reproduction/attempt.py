@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,10 +22,8 @@ from bot.reproduction.outcome import TestOutcome
 
 #: Sandboxes at a time: tests share the machine with the worker.
 PARALLEL = 2
-#: Characters of a run's output that go into a repair: the whole traceback of most.
-PRINTED = 20_000
 
-#: ``unusable``: it cannot be put into a file or loaded. The others are its result on the present code.
+#: ``unusable``: the draft cannot be put into a file or loaded. The others are its result on the present code.
 Fate = Literal["unusable", "passed", "failed", "skipped", "not run"]
 
 #: The three states that people see.
@@ -63,8 +61,8 @@ def inject(
 ) -> Candidate:
     """Put a draft into ``host``, or into a new file beside it if it does not fit there.
 
-    ``test_files``: text by path of all files with tests. Raises DraftRejected if the draft itself is at fault: it
-    does not parse, contains no test, or uses an unknown name.
+    ``test_files``: text by path of all files with tests. Raises DraftRejected if the draft does not parse,
+    contains no test, or uses an unknown name.
     """
     path, injected = host, None
     if host is not None:
@@ -92,9 +90,11 @@ class Attempt(Frozen):
 
     number: int
     fate: Fate
-    why: str = Field("", description="one sentence, unless it simply failed as reported")
+    why: str = Field("", description="reason for the fate in one sentence; empty if it failed as reported")
     repaired: bool = False
-    fault: Literal["", "environment", "interface"] = Field("", description="the fault that its author names")
+    fault: Literal["", "environment", "interface"] = Field(
+        "", description="the reason that the model gives for not repairing it"
+    )
     inverted: bool = Field(False, description="it passed as drafted, and its last assertion was inverted")
     flaky: bool = False
     outcome: TestOutcome | None = Field(None, description="None if it was never run")
@@ -148,8 +148,8 @@ class Trial:
     deadline: float
     """On ``time.monotonic``: no run begins later."""
 
-    def attempts(self, drafts: Mapping[int, str], *, inverted: bool = False) -> tuple[Attempt, ...]:
-        """Try the drafts. Drafts that give the same file are run once."""
+    def run(self, drafts: Mapping[int, str], *, inverted: bool = False) -> tuple[Attempt, ...]:
+        """Run the drafts. Drafts that give the same file are run once."""
         placements = {number: self._placed(number, draft) for number, draft in drafts.items()}
         candidates = {
             (candidate.path, candidate.content): candidate
@@ -169,18 +169,17 @@ class Trial:
         """Return why no test can be run here, or "". Tries an existing test, else one that does nothing."""
         existing = self.language.tests_in(self.checkout.tests[self.host]) if self.host else ()
         if self.host and existing:
-            outcome = self._outcome(Target(path=self.host, name=existing[0][0]), {})
+            target = Target(path=self.host, name=existing[0][0])
+            outcome = self.harness.run(self.checkout.folder, [target], {}).outcome
             if outcome.status in ("passed", "failed", "skipped") or outcome.phase in ("setup", "call", "teardown"):
                 return ""
         path = self.language.new_path(self.host, "test_bouncer_probe", self.checkout.sources)
         code, name = self.language.probe(path, self.names)
-        probe = self._outcome(Target(path=path, name=name), {path: code})
+        target = Target(path=path, name=name)
+        probe = self.harness.run(self.checkout.folder, [target], {path: code}).outcome
         if probe.status == "passed":
             return ""
         return probe.message or probe.output[-300:] or "a test that does nothing fails"
-
-    def _outcome(self, target: Target, files: Mapping[str, str]) -> TestOutcome:
-        return self.harness.run(self.checkout.folder, [target], files).outcome
 
     def _placed(self, number: int, draft: str) -> Candidate | str:
         try:
@@ -223,19 +222,5 @@ def _fate(outcome: TestOutcome) -> tuple[Fate, str]:
     if outcome.fails:
         return "failed", ""
     how = "cannot be loaded" if outcome.phase == "load" else f"breaks in {outcome.phase}"
-    kind = f"{outcome.exception_type}: " if outcome.exception_type else ""
-    return "unusable", f"it {how}: {kind}{outcome.message}"
-
-
-def repairable(attempts: Sequence[Attempt], drafts: Mapping[int, str]) -> dict[int, tuple[str, str]]:
-    """Return the drafts that never ran, by number: code, and the reason with the end of the output."""
-    return {
-        attempt.number: (drafts[attempt.number], _trouble(attempt))
-        for attempt in attempts
-        if attempt.fate == "unusable"
-    }
-
-
-def _trouble(attempt: Attempt) -> str:
-    printed = attempt.outcome.output.strip()[-PRINTED:] if attempt.outcome else ""
-    return f"{attempt.why}\n\n{printed}".strip()
+    exception = f"{outcome.exception_type}: " if outcome.exception_type else ""
+    return "unusable", f"it {how}: {exception}{outcome.message}"

@@ -20,8 +20,9 @@ PLACE = "{tests}"
 #: ``console`` is JUnit's launcher, whose ``{tests}`` becomes its own selecting options.
 Naming = Literal["pytest", "dotted", "files", "maven", "gradle", "console"]
 
+_DJANGO_RUNNERS = ("runtests.py", "manage.py")
 _REPORTS = ".bouncer-junit"
-_GIVEN = re.compile(r"--reports-dir[= ]['\"]?([^\s'\"]+)")
+_REPORTS_OPTION = re.compile(r"--reports-dir[= ]['\"]?([^\s'\"]+)")
 _SOURCES = re.compile(r"^(?P<module>(?:.*/)?)src/(?:test|main)/java/")
 
 
@@ -71,7 +72,7 @@ class TestCommand(Frozen):
             return "gradle"
         if any("junit-platform-console" in word or "ConsoleLauncher" in word for word in words):
             return "console"
-        return "dotted" if programs & {"unittest", "runtests.py", "manage.py"} else "files"
+        return "dotted" if programs & {"unittest", *_DJANGO_RUNNERS} else "files"
 
     @property
     def runs_java(self) -> bool:
@@ -83,7 +84,7 @@ class TestCommand(Frozen):
         if not self.runs_java:
             return ()
         if self.naming == "console":
-            reports_dir = _GIVEN.search(" ".join(self.argv))
+            reports_dir = _REPORTS_OPTION.search(" ".join(self.argv))
             folder = reports_dir[1] if reports_dir else _REPORTS
             return tuple(
                 str(PurePosixPath(folder) / f"TEST-junit-{engine}.xml") for engine in ("jupiter", "vintage")
@@ -106,35 +107,31 @@ class TestCommand(Frozen):
             text = joined if any(f"test={PLACE}" in argument for argument in argv) else f"-Dtest={joined}"
             return _fill(argv, [text], text)
         if self.naming == "console":
-            named = [f"--select-{'method' if target.name else 'class'}={_full(target, '#')}" for target in targets]
-            if not _GIVEN.search(" ".join(argv)):
-                named.append(f"--reports-dir={_REPORTS}")
+            words = [f"--select-{'method' if target.name else 'class'}={_full(target, '#')}" for target in targets]
+            if not _REPORTS_OPTION.search(" ".join(argv)):
+                words.append(f"--reports-dir={_REPORTS}")
         else:
-            named = list(dict.fromkeys(self._named(target) for target in targets))
-        return _fill(argv, named, shlex.join(named))
+            words = list(dict.fromkeys(self._word(target) for target in targets))
+        return _fill(argv, words, shlex.join(words))
 
     def line(self, target: Target) -> str:
         """Return the command line that runs one test alone, for people."""
         return shlex.join(self.fill([target]))
 
-    def _named(self, target: Target) -> str:
+    def _word(self, target: Target) -> str:
+        """Return a target in the notation of pytest, unittest or Django's runner."""
         name = target.name.split("[", 1)[0] if target.name else None
         if self.naming == "files" or (self.naming == "pytest" and name is None):
             return target.path
         if self.naming == "pytest":
             return f"{target.path}::{name}"
         path = PurePosixPath(target.path)
-        root = self._root()
+        # Dotted names start from the folder of Django's runner, else from the work folder.
+        runners = (argument for argument in map(PurePosixPath, self.argv) if argument.name in _DJANGO_RUNNERS)
+        root = next((runner.parent for runner in runners), PurePosixPath("."))
         module = path.relative_to(root) if path.is_relative_to(root) else path
         parts = module.with_suffix("").parts
         return ".".join((*parts, *(name.split("::") if name else ())))
-
-    def _root(self) -> PurePosixPath:
-        """Return the folder that dotted names start from: that of Django's runner, else the work folder."""
-        for argument in self.argv:
-            if PurePosixPath(argument).name in ("runtests.py", "manage.py"):
-                return PurePosixPath(argument).parent
-        return PurePosixPath(".")
 
 
 def _for_gradle(argv: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:

@@ -99,7 +99,10 @@ def _unknown(output: str, exit_code: int) -> TestOutcome:
             # A test that exits the process ends the other tests too, and hides its own result.
             return _ended("crash", "the test run ended before its tests did", output)
         return TestOutcome(status="passed", output=_tail(output))
-    exception = raised(output) or shown_exception(output) or _not_compiled(output)
+    exception = raised(output) or shown_exception(output)
+    if exception is None and (not_compiled := _SYNTAX.search(output)):
+        # A script that does not compile has no traceback header.
+        exception = not_compiled[1], not_compiled[2]
     if exit_code > 128:
         return _ended("crash", f"the test run died of signal {exit_code - 128}", output)
     if exception is None:
@@ -109,12 +112,6 @@ def _unknown(output: str, exit_code: int) -> TestOutcome:
     # unittest's loader passes on exceptions of an import, except ImportError.
     loading = exception[0].rpartition(".")[2] in LOAD_ERRORS or "/unittest/loader.py" in output
     return _failing("load" if loading else "call", exception, output)
-
-
-def _not_compiled(output: str) -> tuple[str, str] | None:
-    """Return the error of a script that does not compile, which has no traceback header."""
-    match = _SYNTAX.search(output)
-    return None if match is None else (match[1], match[2])
 
 
 def _failing(phase: Phase, exception: tuple[str | None, str], output: str, name: str = "") -> TestOutcome:

@@ -6,6 +6,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path, PurePosixPath
@@ -49,8 +50,8 @@ _SCRIPT = """\
 import json, os, platform
 try:
     from importlib.metadata import distributions
-    names = sorted({name for each in distributions() for name in (each.read_text("top_level.txt") or
-                    (each.metadata["Name"] or "").replace("-", "_")).split()})
+    names = sorted({name for package in distributions() for name in (package.read_text("top_level.txt") or
+                    (package.metadata["Name"] or "").replace("-", "_")).split()})
 except Exception:
     names = []
 facts = {"python": platform.python_version(), "system": platform.system() + " " + platform.machine()}
@@ -87,10 +88,11 @@ def read_checkout(folder: Path, language: Language) -> Checkout:
         paths.append(name)
         if PurePosixPath(name).suffix not in language.suffixes or len(sources) >= MAX_FILES:
             continue
-        text = _text(path, min(remaining, MAX_FILE_BYTES))
-        if text is not None:
-            sources[name] = text
-            remaining -= len(text)
+        if path.stat().st_size <= min(remaining, MAX_FILE_BYTES):
+            with suppress(UnicodeDecodeError):
+                # Bytes, not text mode: line ends are part of a file's style.
+                sources[name] = path.read_bytes().decode("utf-8")
+                remaining -= len(sources[name])
     tests = {name: text for name, text in sources.items() if language.is_test_file(name)}
     return Checkout(folder=folder, sources=sources, tests=tests, paths=tuple(sorted(paths)))
 
@@ -102,16 +104,6 @@ def _files(folder: Path) -> Iterator[Path]:
             path = Path(parent, name)
             if not name.startswith(".") and path.is_file() and not path.is_symlink():
                 yield path
-
-
-def _text(path: Path, limit: int) -> str | None:
-    if path.stat().st_size > limit:
-        return None
-    try:
-        # Bytes, not text mode: line ends are part of a file's style.
-        return path.read_bytes().decode("utf-8")
-    except UnicodeDecodeError:
-        return None
 
 
 class Context(Frozen):
@@ -129,7 +121,12 @@ class Context(Frozen):
 
 def context(facts: Facts, checkout: Checkout, language: Language) -> Context:
     """Choose what to show for a report."""
-    sources = {path: text for path, text in checkout.sources.items() if _is_code(path, checkout)}
+    # The project's own code: no tests, examples or documentation.
+    sources = {
+        path: text
+        for path, text in checkout.sources.items()
+        if path not in checkout.tests and not _ASIDE.intersection(PurePosixPath(path).parts[:-1])
+    }
     excerpts = list(_without_one_liners(language.definitions(facts.names, sources, MAX_DEFINITIONS)))
     if len(excerpts) < MAX_DEFINITIONS:
         excerpts += _holding_constants(facts.text, sources, MAX_DEFINITIONS - len(excerpts))
@@ -173,10 +170,14 @@ def _using(used: Collection[str], host: str, checkout: Checkout, language: Langu
 
 
 def _beginning(text: str, tests: Sequence[Excerpt]) -> str:
-    """Return the host's imports and set-up, and its end if none of its tests is shown."""
-    if not tests or len(text) <= MAX_HEAD:
-        return _ends(text, MAX_HOST)
-    return f"{text[:MAX_HEAD].rpartition(chr(10))[0]}\n\n[... lines left out ...]"
+    """Return whole lines of the host: imports and set-up, and its end if none of its tests is shown."""
+    if tests and len(text) > MAX_HEAD:
+        return f"{text[:MAX_HEAD].rpartition(chr(10))[0]}\n\n[... lines left out ...]"
+    if len(text) <= MAX_HOST:
+        return text
+    head = text[: MAX_HOST // 2].rpartition("\n")[0]
+    tail = text[-MAX_HOST // 2 :].partition("\n")[2]
+    return f"{head}\n\n[... lines left out ...]\n\n{tail}"
 
 
 def _fixtures(host: str, checkout: Checkout) -> tuple[Excerpt, ...]:
@@ -190,11 +191,6 @@ def _fixtures(host: str, checkout: Checkout) -> tuple[Excerpt, ...]:
             if any("fixture" in line for line in lines[definition.first - 1 : definition.body - 1]):
                 excerpts.append(_excerpt(definition, path, lines, MAX_FIXTURE))
     return _within(excerpts, MAX_FIXTURES)
-
-
-def _is_code(path: str, checkout: Checkout) -> bool:
-    """Return True if a file is the project's code: no test, example or documentation."""
-    return path not in checkout.tests and not _ASIDE.intersection(PurePosixPath(path).parts[:-1])
 
 
 def _without_one_liners(excerpts: Sequence[Excerpt]) -> Iterator[Excerpt]:
@@ -237,15 +233,6 @@ def layout(paths: Sequence[str]) -> str:
         folder for folder, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MAX_FOLDERS]
     )
     return "\n".join(f"{folder} ({counts[folder]} files)" for folder in largest)
-
-
-def _ends(text: str, limit: int) -> str:
-    """Return the head (imports, set-up) and the end (where tests are added) of a long file, in whole lines."""
-    if len(text) <= limit:
-        return text
-    head = text[: limit // 2].rpartition("\n")[0]
-    tail = text[-limit // 2 :].partition("\n")[2]
-    return f"{head}\n\n[... lines left out ...]\n\n{tail}"
 
 
 def _excerpt(definition: Definition, path: str, lines: Sequence[str], most: int) -> Excerpt:

@@ -20,7 +20,7 @@ from bot.reproduction.report import Report
 
 T = TypeVar("T", bound=BaseModel)
 
-#: The cause if a draft cannot be used; only the first allows another attempt.
+#: The cause if a draft cannot be used; only the first allows a repair.
 Fault = Literal["the test", "the environment", "the interface"]
 
 #: Enough variety for n drafts to differ (LIBRO, section IV.C).
@@ -48,7 +48,7 @@ class Mended(Lenient):
 
 
 class Pick(Lenient):
-    """The choice among several tests."""
+    """The model's choice among several tests."""
 
     reasons: str = Field("", description="what speaks for and against each test")
     choice: int = Field(ge=0, description="number of the chosen test; 0 where every one is wrong")
@@ -104,12 +104,12 @@ class Drafting:
             questions[number] = self._prompt("reproduce-repair", system, user, number)
         return self._ask_all(questions, Mended)
 
-    def pick(self, choices: Sequence[Option], drafted: int) -> int | None:
+    def pick(self, choices: Sequence[Option], drafts: int) -> int | None:
         """Return the index of the test that the model chooses, or None if it finds all of them wrong.
 
         If the model fails to answer, the ranking decides: 0.
         """
-        system, user = self._render("reproduce.pick", choices=choices, drafted=drafted)
+        system, user = self._render("reproduce.pick", choices=choices, drafted=drafts)
         prompt = Prompt(purpose="reproduce-pick", system=system, user=user, subject=self.author.subject)
         try:
             reply = self.author.model.complete(prompt, Pick)

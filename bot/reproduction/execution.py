@@ -210,7 +210,8 @@ def operator_program(argv: Sequence[str], workdir: Path, env: Mapping[str, str] 
     installation brings that along, and so do the folders that PYTHONPATH names in ``env``; any other program is
     only there if it is the system's or lies in BOUNCER_SANDBOX_FOLDERS.
     """
-    inside = tuple(_inside(argument, workdir) for argument in argv)
+    workdir_path = rf"{re.escape(str(workdir.absolute()))}(?=/|$)"
+    inside = tuple(re.sub(workdir_path, WORKDIR, argument) for argument in argv)
     paths = _folders_in(env or {})
     if inside[0] != argv[0] or ("/" in argv[0] and not Path(argv[0]).is_absolute()):
         return Program(inside, paths)
@@ -220,10 +221,6 @@ def operator_program(argv: Sequence[str], workdir: Path, env: Mapping[str, str] 
     homes = (program.parent.parent, program.resolve().parent.parent)
     parts = tuple(part for home in dict.fromkeys(homes) for part in python_parts(home))
     return Program((str(program), *inside[1:]), (*parts, *paths))
-
-
-def _inside(argument: str, workdir: Path) -> str:
-    return re.sub(rf"{re.escape(str(workdir.absolute()))}(?=/|$)", WORKDIR, argument)
 
 
 def _candidates(name: str) -> Iterator[Path]:

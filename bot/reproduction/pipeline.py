@@ -10,24 +10,24 @@ from __future__ import annotations
 import shlex
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Literal
 
 from pydantic import Field
 
 from bot.core.errors import BudgetExceeded
 from bot.core.frozen import Frozen
 from bot.reproduction import examples
-from bot.reproduction.attempt import Attempt, OfferedTest, Reproduction, Trial, repairable
+from bot.reproduction.attempt import Attempt, OfferedTest, Reproduction, Trial
 from bot.reproduction.command import TestCommand
 from bot.reproduction.context import context, machine, read_checkout
-from bot.reproduction.drafting import Author, Drafting, Mended, Option
+from bot.reproduction.drafting import Author, Drafting, Fault, Option
 from bot.reproduction.examples import Example, Fetch
 from bot.reproduction.execution import Harness
 from bot.reproduction.language import DraftRejected, Language
 from bot.reproduction.report import Facts, Report, facts, normalise_code
-from bot.reproduction.select import FailingTest, Selection, Suggestion, select
+from bot.reproduction.select import FailingTest, Selection, select
 
 #: Most tests among which the model chooses.
 TOP = 5
@@ -111,67 +111,65 @@ def _reproduce(trial: Trial, facts: Facts, drafting: Drafting, options: Options)
         reason = f"tests cannot be run here: {broken}"
         return Reproduction(state="not run", reason=reason, environment=True, sandbox=sandbox)
     drafts = drafting.drafts(options.samples)
-    attempts = {attempt.number: attempt for attempt in trial.attempts(drafts)}
+    attempts = {attempt.number: attempt for attempt in trial.run(drafts)}
     attempts |= _repair(trial, drafting, drafts, attempts)
     if options.turn:
         attempts |= _invert(trial, facts, attempts)
-    all_attempts = tuple(attempts[number] for number in sorted(attempts))
-    selection = select(_failing(all_attempts), facts, options.threshold, matched=options.match)
-    tests, reason = _choose(selection, all_attempts, drafting, trial.harness.command, options)
-    base = Reproduction(
+    in_order = [attempts[number] for number in sorted(attempts)]
+    selection = select(_failing(in_order), facts, options.threshold, matched=options.match)
+    tests, reason = _choose(selection, len(in_order), drafting, trial.harness.command, options)
+    spent = next((error for error in drafting.failures if isinstance(error, BudgetExceeded)), None)
+    if spent is not None and not tests:
+        # The drafts that are missing might have succeeded.
+        spent.usage = drafting.usage
+        raise spent
+    result = Reproduction(
         state="reproduced" if tests else "not reproduced",
         reason=reason,
         tests=tests,
-        attempts=tuple(_with_reason(attempt, selection) for attempt in all_attempts),
+        attempts=tuple(
+            attempt.model_copy(update={"why": selection.dropped.get(attempt.number) or attempt.why})
+            for attempt in in_order
+        ),
         drafted=len(drafts),
         failures=tuple(error.reason for error in drafting.failures),
         sandbox=sandbox,
         usage=drafting.usage,
         model=drafting.answered_by,
     )
-    if tests:
-        return base
-    _raise_if_spent(drafting)
-    return _or_abstention(_or_not_run(base))
-
-
-def _raise_if_spent(drafting: Drafting) -> None:
-    """Raise BudgetExceeded if the budget ended before all drafts: the missing ones might have succeeded."""
-    for error in drafting.failures:
-        if isinstance(error, BudgetExceeded):
-            error.usage = drafting.usage
-            raise error
+    return result if tests else _or_abstention(_or_not_run(result))
 
 
 def _repair(
-    trial: Trial, drafting: Drafting, drafts: dict[int, str], attempts: dict[int, Attempt]
+    trial: Trial, drafting: Drafting, drafts: Mapping[int, str], attempts: Mapping[int, Attempt]
 ) -> dict[int, Attempt]:
-    """Let the model repair drafts that could not be used, once, and try them again."""
-    broken = repairable(tuple(attempts.values()), drafts)
-    if not broken:
-        return {}
-    answers = drafting.repair(broken)
-    given_up = {
-        number: attempts[number].model_copy(update={"fault": fault, "why": f"{_FAULTS[fault]}: {repair.plan}"})
-        for number, repair in answers.items()
-        if (fault := _fault(repair))
+    """Let the model repair drafts that could not be used, once, and run them again."""
+    broken = {
+        number: (drafts[number], f"{attempt.why}\n\n{attempt.outcome.output if attempt.outcome else ''}".strip())
+        for number, attempt in attempts.items()
+        if attempt.fate == "unusable"
     }
-    again = trial.attempts({number: repair.code for number, repair in answers.items() if number not in given_up})
+    answers = drafting.repair(broken) if broken else {}
+    given_up = {
+        number: attempts[number].model_copy(
+            update={
+                "fault": answer.at_fault.removeprefix("the "),
+                "why": f"{_FAULTS[answer.at_fault]}: {answer.plan}",
+            }
+        )
+        for number, answer in answers.items()
+        # A reply with code is run, whatever else it says.
+        if answer.at_fault in _FAULTS and not answer.code.strip()
+    }
+    again = trial.run({number: answer.code for number, answer in answers.items() if number not in given_up})
     return given_up | {attempt.number: attempt.model_copy(update={"repaired": True}) for attempt in again}
 
 
 #: Texts for the faults that the model can name instead of a repair.
-_FAULTS: Mapping[str, str] = {
-    "environment": "the environment that tests run in is at fault, not the report",
-    "interface": "the report does not determine the interface that a test would have to call",
+_FAULTS: Mapping[Fault, str] = {
+    "the environment": "the environment that tests run in is at fault, not the report",
+    "the interface": "the report does not determine the interface that a test would have to call",
 }
-
-
-def _fault(repair: Mended) -> Literal["", "environment", "interface"]:
-    """Return the fault for which the model gives no repair; a reply with code is tried in any case."""
-    if repair.code.strip() or repair.at_fault == "the test":
-        return ""
-    return "environment" if repair.at_fault == "the environment" else "interface"
 
 
 def _or_abstention(result: Reproduction) -> Reproduction:
@@ -184,11 +182,6 @@ def _or_abstention(result: Reproduction) -> Reproduction:
     return result.model_copy(update={"state": "not run", "abstained": fault, "reason": why})
 
 
-def _does_the_same(draft: str, facts: Facts) -> bool:
-    code = normalise_code(draft)
-    return not facts.calls or any(call in code for call in facts.calls)
-
-
 def _invert(trial: Trial, facts: Facts, attempts: dict[int, Attempt]) -> dict[int, Attempt]:
     """Invert drafts that passed and try them again. Return those that fail.
 
@@ -198,28 +191,26 @@ def _invert(trial: Trial, facts: Facts, attempts: dict[int, Attempt]) -> dict[in
     opposites: dict[int, str] = {}
     for attempt in attempts.values():
         candidate = attempt.candidate
-        if attempt.fate == "passed" and candidate is not None and _does_the_same(candidate.draft, facts):
-            try:
-                opposite = trial.language.invert(candidate.draft)
-            except DraftRejected:
-                continue
-            if opposite is not None:
-                opposites[attempt.number] = opposite
-    again = trial.attempts(opposites, inverted=True) if opposites else ()
+        if attempt.fate != "passed" or candidate is None:
+            continue
+        code = normalise_code(candidate.draft)
+        if not facts.calls or any(call in code for call in facts.calls):
+            with suppress(DraftRejected):
+                if opposite := trial.language.invert(candidate.draft):
+                    opposites[attempt.number] = opposite
     return {
-        retried.number: retried.model_copy(update={"repaired": attempts[retried.number].repaired})
-        for retried in again
-        if retried.fate == "failed"
+        attempt.number: attempt.model_copy(update={"repaired": attempts[attempt.number].repaired})
+        for attempt in trial.run(opposites, inverted=True)
+        if attempt.fate == "failed"
     }
 
 
-def _failing(attempts: Sequence[Attempt]) -> list[FailingTest]:
+def _failing(attempts: Iterable[Attempt]) -> list[FailingTest]:
     return [
         FailingTest(
             number=attempt.number,
+            candidate=attempt.candidate,
             outcome=attempt.outcome,
-            syntax=attempt.candidate.syntax,
-            tokens=attempt.candidate.tokens,
             inverted=attempt.inverted,
             flaky=attempt.flaky,
         )
@@ -229,47 +220,29 @@ def _failing(attempts: Sequence[Attempt]) -> list[FailingTest]:
 
 
 def _choose(
-    selection: Selection,
-    attempts: Sequence[Attempt],
-    drafting: Drafting,
-    command: TestCommand,
-    options: Options,
+    selection: Selection, drafts: int, drafting: Drafting, command: TestCommand, options: Options
 ) -> tuple[tuple[OfferedTest, ...], str]:
-    by_number = {attempt.number: attempt for attempt in attempts}
+    """Return the tests to offer, best first, and the reason if there are none."""
     tests = [
-        _offer(suggestion, by_number[suggestion.test.number], command) for suggestion in selection.suggestions
+        OfferedTest(
+            candidate=suggestion.test.candidate,
+            outcome=suggestion.test.outcome,
+            agreeing=suggestion.agreeing,
+            grade=suggestion.match.grade,
+            command=command.line(suggestion.test.candidate.target),
+        )
+        for suggestion in selection.suggestions
     ]
-    if not tests:
-        return (), selection.reason
     if options.pick and len(tests) > 1:
-        choices = [_choice(test) for test in tests[:TOP]]
-        place = drafting.pick(choices, len(attempts))
+        choices = []
+        for test in tests[:TOP]:
+            failure = f"{test.outcome.exception_type or ''}: {test.outcome.message}\n\n{test.outcome.output}"
+            choices.append(Option(code=test.candidate.code, failure=failure[:MAX_FAILURE], agreeing=test.agreeing))
+        place = drafting.pick(choices, drafts)
         if place is None:
             return (), "the drafts that fail were put before the model once more, and it found every one wrong"
         tests.insert(0, tests.pop(place))
-    return tuple(tests), ""
-
-
-def _offer(suggestion: Suggestion, attempt: Attempt, command: TestCommand) -> OfferedTest:
-    assert attempt.candidate is not None
-    assert attempt.outcome is not None
-    return OfferedTest(
-        candidate=attempt.candidate,
-        outcome=attempt.outcome,
-        agreeing=suggestion.agreeing,
-        grade=suggestion.match.grade,
-        command=command.line(attempt.candidate.target),
-    )
-
-
-def _choice(test: OfferedTest) -> Option:
-    failure = f"{test.outcome.exception_type or ''}: {test.outcome.message}\n\n{test.outcome.output}"
-    return Option(code=test.candidate.code, failure=failure[:MAX_FAILURE], agreeing=test.agreeing)
-
-
-def _with_reason(attempt: Attempt, selection: Selection) -> Attempt:
-    why = selection.dropped.get(attempt.number)
-    return attempt.model_copy(update={"why": why}) if why else attempt
+    return tuple(tests), selection.reason
 
 
 def _or_not_run(result: Reproduction) -> Reproduction:

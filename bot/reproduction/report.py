@@ -14,7 +14,7 @@ GENERIC = frozenset({"Error", "Exception", "BaseException", "Throwable", "Runtim
 
 _WORD = re.compile(r"\w+")
 _ENDINGS = ("Error", "Exception", "Warning", "Exit", "Interrupt", "Fault", "Failure")
-_KNOWN_ODD = re.compile(r"\b(StopIteration|KeyboardInterrupt|SystemExit|GeneratorExit|DoesNotExist|Http404)\b")
+_IRREGULAR = re.compile(r"\b(StopIteration|KeyboardInterrupt|SystemExit|GeneratorExit|DoesNotExist|Http404)\b")
 _CRASH = re.compile(
     r"Traceback \(most recent call last\)|\bcrash(?:es|ed)?\b|^[ \t]+at [\w.$]+\(", re.IGNORECASE | re.MULTILINE
 )
@@ -70,14 +70,14 @@ def facts(report: Report) -> Facts:
     """Extract the facts that a failure is compared with."""
     text = report.text
     type_names = {word for word in _WORD.findall(text) if "A" <= word[0] <= "Z" and word.endswith(_ENDINGS)}
-    exceptions = {*type_names, *_KNOWN_ODD.findall(text)} - GENERIC
-    code = tuple(block.strip("\n") for _, block in _FENCE.findall(text))
-    marked = "\n".join((*_INLINE.findall(text), *code))
+    exceptions = {*type_names, *_IRREGULAR.findall(text)} - GENERIC
+    blocks = (block.strip("\n") for _, block in _FENCE.findall(text))
+    code_text = "\n".join((*_INLINE.findall(text), *blocks))
     # The place of the failure comes first: the innermost frame, then linked code.
     places = (*reversed(_FRAME.findall(text)), *_LINKED.findall(text))
     names = (
         *places,
-        *_DOTTED.findall(marked),
+        *_DOTTED.findall(code_text),
         *_IDENTIFIER.findall(text),
         *_DOTTED.findall(text),
         *(code_name for code_name in _INLINE.findall(text) if code_name.isidentifier()),
@@ -86,7 +86,7 @@ def facts(report: Report) -> Facts:
         exceptions=frozenset(exceptions),
         crash=bool(exceptions) or bool(_CRASH.search(text)),
         names=tuple(dict.fromkeys(name for name in names if len(name) > 2)),
-        calls=tuple(dict.fromkeys(normalise_code(call) for call in _CALL.findall(marked))),
+        calls=tuple(dict.fromkeys(normalise_code(call) for call in _CALL.findall(code_text))),
         text=text,
     )
 
@@ -98,7 +98,7 @@ def normalise_code(code: str) -> str:
 
 _HTML = re.compile(r"\s*<(?:!doctype|html|body|div|p|pre|ul|ol|h[1-6]|table|blockquote)\b", re.IGNORECASE)
 #: Comments, declarations and instructions, removed because the parser is slow on unterminated ones.
-_UNSEEN = re.compile(r"<!--.*?(?:-->|\Z)|<[!?][^>]*(?:>|\Z)", re.DOTALL)
+_NOT_TEXT = re.compile(r"<!--.*?(?:-->|\Z)|<[!?][^>]*(?:>|\Z)", re.DOTALL)
 _SILENT = frozenset({"script", "style", "head", "svg", "button", "template"})
 _BLOCKS = frozenset(
     {"p", "div", "section", "article", "table", "tr", "blockquote", "dl", "dd", "dt", "details", "summary"}
@@ -116,7 +116,7 @@ def to_markdown(text: str) -> str:
         return text.strip()
     converter = _Converter()
     # Replace by a space: joined remains could form a new comment.
-    converter.feed(_UNSEEN.sub(" ", text))
+    converter.feed(_NOT_TEXT.sub(" ", text))
     converter.close()
     return converter.result()
 

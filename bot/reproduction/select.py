@@ -10,6 +10,7 @@ from itertools import zip_longest
 from pydantic import Field
 
 from bot.core.frozen import Frozen
+from bot.reproduction.attempt import Candidate
 from bot.reproduction.match import Match, match
 from bot.reproduction.outcome import TestOutcome
 from bot.reproduction.report import Facts
@@ -19,29 +20,14 @@ class FailingTest(Frozen):
     """A draft that fails on the buggy version, with the facts for selection."""
 
     number: int = Field(description="which draft; unique among the drafts of a report")
+    candidate: Candidate
     outcome: TestOutcome
-    syntax: str = Field(description="the test in normal form: equal for tests that differ in layout or comments")
-    tokens: int = Field(ge=0, description="length of the test, lexical tokens")
     inverted: bool = Field(False, description="it passed as drafted, and its last assertion was inverted")
     flaky: bool = Field(False, description="two runs of it differed")
 
 
-class Cluster(Frozen):
-    """Drafts that fail with one signature."""
-
-    signature: str
-    tests: tuple[FailingTest, ...]
-
-    @property
-    def size(self) -> int:
-        """Number of drafts with this failure, including equal drafts: the size measures agreement."""
-        return len(self.tests)
-
-    @property
-    def mean_tokens(self) -> float:
-        """Mean length of its syntactically distinct tests, tokens."""
-        distinct = distinct_tests(self.tests)
-        return sum(test.tokens for test in distinct) / len(distinct)
+#: Drafts that fail with one signature, including equal drafts: its size measures agreement.
+Cluster = tuple[FailingTest, ...]
 
 
 def cluster(tests: Sequence[FailingTest]) -> tuple[Cluster, ...]:
@@ -49,14 +35,14 @@ def cluster(tests: Sequence[FailingTest]) -> tuple[Cluster, ...]:
     groups: dict[str, list[FailingTest]] = defaultdict(list)
     for test in tests:
         groups[signature(test.outcome)].append(test)
-    return tuple(Cluster(signature=key, tests=tuple(members)) for key, members in groups.items())
+    return tuple(map(tuple, groups.values()))
 
 
 def distinct_tests(tests: Sequence[FailingTest]) -> tuple[FailingTest, ...]:
     """Return the first draft of every group of syntactically equal tests."""
     first: dict[str, FailingTest] = {}
     for test in tests:
-        first.setdefault(test.syntax, test)
+        first.setdefault(test.candidate.syntax, test)
     return tuple(first.values())
 
 
@@ -135,12 +121,12 @@ def select(tests: Sequence[FailingTest], facts: Facts, threshold: int = 1, *, ma
     matches = {test.number: match(test.outcome, facts) for test in tests}
     dropped = {test.number: reason for test in tests if (reason := _reason(test, matches[test.number], matched))}
     clusters = cluster([test for test in tests if test.number not in dropped])
-    largest = max((group.size for group in clusters), default=0)
+    largest = max(map(len, clusters), default=0)
     if largest < threshold:
         return Selection(dropped=dropped, reason=_none_shown(tests, largest, threshold))
     # A test that was drafted to fail is better evidence than an inverted one.
     ranked = rank(clusters, lambda test: (not test.inverted, *matches[test.number].order))
-    sizes = {test.number: group.size for group in clusters for test in group.tests}
+    sizes = {test.number: len(group) for group in clusters for test in group}
     suggestions = (
         Suggestion(test=test, match=matches[test.number], agreeing=sizes[test.number]) for test in ranked
     )
@@ -177,13 +163,13 @@ def rank(clusters: Sequence[Cluster], order: MatchOrder) -> tuple[FailingTest, .
     """
 
     def of_cluster(group: Cluster) -> tuple[tuple[int, ...], int, float]:
-        return max(map(order, group.tests)), group.size, -group.mean_tokens
+        lengths = [test.candidate.tokens for test in distinct_tests(group)]
+        return max(map(order, group)), len(group), -sum(lengths) / len(lengths)
 
     def of_test(test: FailingTest) -> tuple[tuple[int, ...], int, int]:
-        return tuple(-part for part in order(test)), test.tokens, test.number
+        return tuple(-part for part in order(test)), test.candidate.tokens, test.number
 
     queues = [
-        sorted(distinct_tests(group.tests), key=of_test)
-        for group in sorted(clusters, key=of_cluster, reverse=True)
+        sorted(distinct_tests(group), key=of_test) for group in sorted(clusters, key=of_cluster, reverse=True)
     ]
     return tuple(test for turn in zip_longest(*queues) for test in turn if test is not None)

@@ -151,11 +151,9 @@ class Environments:
         for place in sorted(others, key=_last_used, reverse=True):
             room -= _size(place)
             if room < 0 or time.time() - _last_used(place) > self.max_age:
-                self._discard(place)
-
-    def _discard(self, place: Path) -> None:
-        with suppress(BlockingIOError), self._locked(place, fcntl.LOCK_EX | fcntl.LOCK_NB):  # it may be in use
-            _remove(place)
+                # BlockingIOError: it is in use.
+                with suppress(BlockingIOError), self._locked(place, fcntl.LOCK_EX | fcntl.LOCK_NB):
+                    _remove(place)
 
     @contextmanager
     def _locked(self, place: Path, operation: int) -> Iterator[None]:
@@ -174,8 +172,8 @@ def _script(recipe: Recipe, home: Path) -> str:
 def _failure(recipe: Recipe, result: ProgramResult) -> str:
     """Describe a failed set-up: the command, its ending, and the installers' errors."""
     how = f"exit code {result.exit_code}" if result.ending == "exited" else f"limit: {result.ending}"
-    noted = result.files.get(_STEP, "").strip()[:4]
-    number = int(noted) if noted.isascii() and noted.isdigit() else 0
+    digits = result.files.get(_STEP, "").strip()[:4]
+    number = int(digits) if digits.isascii() and digits.isdigit() else 0
     step = recipe.commands[number - 1] if 0 < number <= len(recipe.commands) else f"{recipe.python} -m venv"
     report_lines = [line[:_MAX_LINE] for line in result.output.splitlines() if _REPORT_LINE.match(line)][
         -_MAX_LINES:

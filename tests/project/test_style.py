@@ -19,6 +19,7 @@ import pytest
 from tests.conftest import ROOT
 
 CLEAN = (
+    "bot/calibration",
     "bot/core/commands.py",
     "bot/core/frozen.py",
     "bot/core/http_client.py",
@@ -33,9 +34,12 @@ CLEAN = (
     "bot/features/verify/feature.py",
     "bot/features/why",
     "bot/pipeline/store/tables.py",
+    "bot/reproduction",
     "bot/router.py",
     "bot/simgithub",
     "bot/web/app.py",
+    "tests/bot/calibration",
+    "tests/bot/reproduction",
     "tests/bot/simgithub",
     "tests/builders.py",
     "tests/conftest.py",

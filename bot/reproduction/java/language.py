@@ -13,7 +13,7 @@ from bot.reproduction.language import DraftRejected, Excerpt, Injected, Names
 
 _TEST_FILE = re.compile(r"(Test\w*|\w*(?:Test|Tests|TestCase))\.java")
 _FENCED = re.compile(r"^(?:```|~~~)[ \t]*(?:java)?[ \t]*\n(.*?)^(?:```|~~~)", re.DOTALL | re.MULTILINE)
-_MARKS = frozenset({"Test", "ParameterizedTest", "RepeatedTest", "TestFactory"})
+_TEST_ANNOTATIONS = frozenset({"Test", "ParameterizedTest", "RepeatedTest", "TestFactory"})
 _ASSERTION = re.compile(r"(?<![\w.])(assert[A-Z]\w*|fail)(?=\s*\()")
 _OPPOSITES = {
     "assertEquals": "assertNotEquals",
@@ -23,7 +23,7 @@ _OPPOSITES = {
 }
 _OPPOSITES |= {negative: positive for positive, negative in _OPPOSITES.items()}
 #: JUnit 4's names and the equivalents of JUnit 5. A message argument in the wrong place is left to the compiler.
-_FIFTH = {
+_JUNIT5_NAMES = {
     "org.junit.Test": "org.junit.jupiter.api.Test",
     "org.junit.Assert": "org.junit.jupiter.api.Assertions",
     "org.junit.Before": "org.junit.jupiter.api.BeforeEach",
@@ -38,7 +38,7 @@ MAX_LINES = 60
 class JavaNames:
     """The repository's JUnit version and the packages of its types."""
 
-    fifth: bool = False
+    junit5: bool = False
     packages: Mapping[str, str] = field(default_factory=dict)
     """Package by folder."""
     types: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -90,7 +90,7 @@ class Java:
             packages.setdefault(str(PurePosixPath(path).parent), package)
             types.setdefault(PurePosixPath(path).stem, set()).add(package)
         package_sets = {name: frozenset(own_packages) for name, own_packages in types.items()}
-        return JavaNames(fifth=uses_jupiter[True] > uses_jupiter[False], packages=packages, types=package_sets)
+        return JavaNames(junit5=uses_jupiter[True] > uses_jupiter[False], packages=packages, types=package_sets)
 
     def definitions(self, names: Sequence[str], sources: Mapping[str, str], limit: int) -> tuple[Excerpt, ...]:
         order = {name.rpartition(".")[2]: place for place, name in reversed(list(enumerate(names)))}
@@ -115,23 +115,26 @@ class Java:
     def inject(self, draft: str, host: str, test_name: str | None, names: Names) -> Injected:
         parts = _take_apart(draft)
         tree = parse(host)
-        kind = _first_type(tree)
-        body = kind.child_by_field_name("body") if kind else None
-        if kind is None or body is None or tree.has_error:
+        type_node = _first_type(tree)
+        body = type_node.child_by_field_name("body") if type_node else None
+        if type_node is None or body is None or tree.has_error:
             raise DraftRejected("the test file holds no class, or cannot be read")
-        third = any(simple(node) == "TestCase" for node in walk(kind) if node.type == "type_identifier")
-        third = third and not _uses_marks(tree)
+        junit3 = any(simple(node) == "TestCase" for node in walk(type_node) if node.type == "type_identifier")
+        junit3 = junit3 and not any(
+            _annotations(node) & _TEST_ANNOTATIONS for node in walk(tree) if node.type == "method_declaration"
+        )
         name = _unique(test_name or parts.name, host)
         method = parts.rename(name)
-        if third:
+        if junit3:
             method = re.sub(r"@Test\b(?:\([^)]*\))?\s*", "", method)
         added = _missing(
-            _imports_of(parts, method, names, host, "" if third else _flavour(host, names)), host, tree
+            _imports_of(parts, method, names, host, "" if junit3 else _junit_version(host, names)), host, tree
         )
         newline = "\r\n" if "\r\n" in host else "\n"
         data = host.encode("utf-8", "surrogatepass")
         closing = body.end_byte - 1
-        block = f"{newline}{_indented(method, _indent_of(host), newline)}{newline}".encode()
+        indent = re.search(r"^([ \t]+)\S", host[host.find("{") :], re.MULTILINE)
+        block = f"{newline}{_indented(method, indent[1] if indent else '    ', newline)}{newline}".encode()
         content = (data[:closing] + block + data[closing:]).decode("utf-8", "surrogatepass")
         code = "\n".join((*added, *([""] if added else []), method)) + "\n"
         return Injected(
@@ -144,7 +147,7 @@ class Java:
         method = parts.rename(name)
         package = names.package_at(path) if isinstance(names, JavaNames) else ""
         class_name = PurePosixPath(path).stem
-        imports = _imports_of(parts, method, names, f"package {package};", _flavour("", names))
+        imports = _imports_of(parts, method, names, f"package {package};", _junit_version("", names))
         head = (f"package {package};\n\n" if package else "") + "\n".join(imports) + ("\n\n" if imports else "")
         content = f"{head}public class {class_name} {{\n{_indented(method, '    ', chr(10))}\n}}\n"
         full = f"{package}.{class_name}" if package else class_name
@@ -176,9 +179,9 @@ class Java:
         if not assertions:
             return None
         last = assertions[-1]
-        turned = parts.method[: last.start()] + _OPPOSITES[last[1]] + parts.method[last.end() :]
+        inverted = parts.method[: last.start()] + _OPPOSITES[last[1]] + parts.method[last.end() :]
         statics = [line.replace(f".{last[1]};", f".{_OPPOSITES[last[1]]};") for line in parts.imports]
-        return "\n".join((*statics, turned)) + "\n"
+        return "\n".join((*statics, inverted)) + "\n"
 
 
 def _take_apart(draft: str) -> JavaDraft:
@@ -205,14 +208,14 @@ def _take_apart(draft: str) -> JavaDraft:
 
 def _tests(tree: Node) -> list[Node]:
     """Return the test methods of the first class: the annotated ones, else those named ``test...``."""
-    kind = _first_type(tree)
-    body = kind.child_by_field_name("body") if kind else None
+    type_node = _first_type(tree)
+    body = type_node.child_by_field_name("body") if type_node else None
     methods = [method for method in body.children if method.type == "method_declaration"] if body else []
-    marked = [method for method in methods if _marks(method) & _MARKS]
-    return marked or [method for method in methods if field_text(method).startswith("test")]
+    annotated = [method for method in methods if _annotations(method) & _TEST_ANNOTATIONS]
+    return annotated or [method for method in methods if field_text(method).startswith("test")]
 
 
-def _marks(method: Node) -> set[str]:
+def _annotations(method: Node) -> set[str]:
     return {
         field_text(annotation).rpartition(".")[2]
         for modifiers in method.children
@@ -220,10 +223,6 @@ def _marks(method: Node) -> set[str]:
         for annotation in modifiers.children
         if "annotation" in annotation.type
     }
-
-
-def _uses_marks(tree: Node) -> bool:
-    return any(_marks(node) & _MARKS for node in walk(tree) if node.type == "method_declaration")
 
 
 def _first_type(tree: Node) -> Node | None:
@@ -235,8 +234,8 @@ def _class_of(tree: Node) -> str:
     package = next(
         (text_of(node)[7:].strip(" ;\n") for node in tree.children if node.type == "package_declaration"), ""
     )
-    kind = _first_type(tree)
-    return ".".join(part for part in (package, field_text(kind) if kind else "") if part)
+    type_node = _first_type(tree)
+    return ".".join(part for part in (package, field_text(type_node) if type_node else "") if part)
 
 
 def _words(code: str) -> list[str]:
@@ -254,51 +253,46 @@ def _unique(name: str, host: str) -> str:
     return candidate
 
 
-def _flavour(host: str, names: Names) -> str:
+def _junit_version(host: str, names: Names) -> str:
     """Return ``4`` or ``5``: the JUnit version of the file, else of the repository."""
     if "org.junit.jupiter" in host:
         return "5"
     if "org.junit." in host:
         return "4"
-    return "5" if isinstance(names, JavaNames) and names.fifth else "4"
+    return "5" if isinstance(names, JavaNames) and names.junit5 else "4"
 
 
-def _imports_of(parts: JavaDraft, method: str, names: Names, host: str, flavour: str) -> list[str]:
+def _imports_of(parts: JavaDraft, method: str, names: Names, host: str, version: str) -> list[str]:
     """Return the draft's imports for the host's JUnit, plus missing ones that the repository knows."""
-    statements = [_translated(statement, flavour) for statement in parts.imports]
+    statements = [_translated(statement, version) for statement in parts.imports]
     package = re.search(r"^\s*package\s+([\w.]*)\s*;", host, re.MULTILINE)
     own = package[1] if package else ""
     for name in dict.fromkeys(re.findall(r"\b[A-Z]\w*", method)):
         statement = names.provider(name)
-        if statement and statement != f"import {own}.{name};" and not _knows(name, statements):
+        if statement and statement != f"import {own}.{name};" and not _is_imported(name, statements):
             statements.append(statement)
-    if flavour:
+    if version:
         test, asserts = ("org.junit.Test", "org.junit.Assert")
-        if flavour == "5":
-            test, asserts = _FIFTH[test], _FIFTH[asserts]
+        if version == "5":
+            test, asserts = _JUNIT5_NAMES[test], _JUNIT5_NAMES[asserts]
         lines = (*statements, *host.splitlines())
-        if re.search(r"@Test\b", method) and not _knows("Test", lines):
+        if re.search(r"@Test\b", method) and not _is_imported("Test", lines):
             statements.insert(0, f"import {test};")
         if not any("Assert" in line and line.rstrip().endswith("*;") for line in lines):
-            called = dict.fromkeys(_ASSERTION.findall(method))
-            statements += [f"import static {asserts}.{name};" for name in called if not _knows(name, lines)]
+            calls = dict.fromkeys(_ASSERTION.findall(method))
+            statements += [f"import static {asserts}.{name};" for name in calls if not _is_imported(name, lines)]
     return list(dict.fromkeys(statements))
 
 
-def _knows(name: str, statements: Sequence[str]) -> bool:
+def _is_imported(name: str, statements: Sequence[str]) -> bool:
     return any(statement.rstrip().endswith((f".{name};", f" {name};")) for statement in statements)
 
 
-def _translated(statement: str, flavour: str) -> str:
-    for fourth, fifth in _FIFTH.items():
-        old, new = (fourth, fifth) if flavour == "5" else (fifth, fourth)
+def _translated(statement: str, version: str) -> str:
+    for junit4, junit5 in _JUNIT5_NAMES.items():
+        old, new = (junit4, junit5) if version == "5" else (junit5, junit4)
         statement = re.sub(rf"(?<= ){re.escape(old)}(?=[.;])", new, statement)
     return statement
-
-
-def _indent_of(host: str) -> str:
-    match = re.search(r"^([ \t]+)\S", host[host.find("{") :], re.MULTILINE)
-    return match[1] if match else "    "
 
 
 def _indented(method: str, indent: str, newline: str) -> str:

@@ -8,7 +8,7 @@ import textwrap
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import libcst as cst
 import libcst.matchers as m
@@ -26,9 +26,9 @@ _FENCED = re.compile(
 _SCRIPT_CALL = m.Call(
     m.Name("print") | m.Name("main") | m.Attribute(m.Name("unittest") | m.Name("pytest"), m.Name("main"))
 )
-_LITERAL = m.SimpleString() | m.ConcatenatedString() | m.Ellipsis()
+_UNUSED: m.OneOf[Any] = m.OneOf(_SCRIPT_CALL, m.SimpleString(), m.ConcatenatedString(), m.Ellipsis())
 #: ``ImportFrom`` is only met for ``__future__``: the host has its own.
-_NEGLIGIBLE = m.SimpleStatementLine([m.ZeroOrMore(m.Pass() | m.ImportFrom() | m.Expr(_SCRIPT_CALL | _LITERAL))])
+_NEGLIGIBLE = m.SimpleStatementLine([m.ZeroOrMore(m.Pass() | m.ImportFrom() | m.Expr(_UNUSED))])
 _RUNS_ON_IMPORT = m.SimpleStatementLine([m.ZeroOrMore(), m.Expr(), m.ZeroOrMore()])
 
 #: Limits above any test that a model has written: characters, and depth of the syntax tree.

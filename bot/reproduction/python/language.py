@@ -45,7 +45,7 @@ class Python:
         return _TEST_FILE.fullmatch(PurePosixPath(path).name) is not None
 
     def names(self, sources: Mapping[str, str], tests: Mapping[str, str]) -> Names:
-        return DefinedNames(sources, tests)
+        return PythonNames(sources, tests)
 
     def definitions(self, names: Sequence[str], sources: Mapping[str, str], limit: int) -> tuple[Excerpt, ...]:
         """Return definitions; ``a.b.C.m`` is looked up by its last part, ``m``.
@@ -78,7 +78,9 @@ class Python:
         return to_new_file(take_apart(draft), test_name, names)
 
     def new_path(self, beside: str | None, stem: str, existing: Mapping[str, str]) -> str:
-        folder = PurePosixPath(beside).parent if beside else _usual_folder(existing)
+        tops = {PurePosixPath(path).parent.parts[:1] for path in existing}
+        usual = PurePosixPath("test" if ("test",) in tops and ("tests",) not in tops else "tests")
+        folder = PurePosixPath(beside).parent if beside else usual
         path, number = folder / f"{stem}.py", 2
         while str(path) in existing:
             path, number = folder / f"{stem}_{number}.py", number + 1
@@ -88,7 +90,11 @@ class Python:
         tree = ast.parse(render(take_apart(draft).nodes))
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                _forget(node)
+                if node.name.startswith(("test", "Test")):
+                    node.name = "test"
+                first = node.body[0]
+                if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and len(node.body) > 1:
+                    del node.body[0]  # a docstring
         return ast.dump(tree)
 
     def length(self, code: str) -> int:
@@ -104,20 +110,6 @@ class Python:
         return invert(code_of(draft))
 
 
-def _forget(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
-    """Remove the differences between drafts of one test: its name and docstring."""
-    if node.name.startswith(("test", "Test")):
-        node.name = "test"
-    first = node.body[0]
-    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and len(node.body) > 1:
-        del node.body[0]
-
-
-def _usual_folder(paths: Mapping[str, str]) -> PurePosixPath:
-    folders = {PurePosixPath(path).parent.parts[:1] for path in paths}
-    return next((PurePosixPath(name) for name in ("tests", "test") if (name,) in folders), PurePosixPath("tests"))
-
-
 def module_of(path: str) -> str:
     """Return the dotted name under which a file is imported: ``src/pkg/a.py`` is ``pkg.a``."""
     parts = list(PurePosixPath(path).with_suffix("").parts)
@@ -128,7 +120,7 @@ def module_of(path: str) -> str:
     return ".".join(parts)
 
 
-class DefinedNames:
+class PythonNames:
     """Import statements for names, from the repository's definitions and the imports of its tests."""
 
     def __init__(self, sources: Mapping[str, str], tests: Mapping[str, str]) -> None:
@@ -161,8 +153,8 @@ def _candidates(
     exact = [match for match in matches if match.name.rpartition(".")[2] == last]
     if not context:
         return exact
-    named = {part for part in context if len(part) > 2}
-    best = [match for match in exact if named & {*match.name.split(".")[:-1], *module_of(match.path).split(".")}]
+    parts = {part for part in context if len(part) > 2}
+    best = [match for match in exact if parts & {*match.name.split(".")[:-1], *module_of(match.path).split(".")}]
     return best or exact
 
 

@@ -1,7 +1,4 @@
-"""Drafts that fail for the reported reason are shown, best first; others are not, and it is said why.
-
-Tests that fail for one reason are recognised as such, on made-up and on recorded failures.
-"""
+"""Selection of drafts that fail for the reported reason, and their clusters, on made-up and recorded failures."""
 
 from __future__ import annotations
 
@@ -15,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.reproduction.attempt import Candidate
 from bot.reproduction.match import Grade, match
 from bot.reproduction.outcome import Frame, TestOutcome
 from bot.reproduction.report import facts, parse_report
@@ -48,7 +46,18 @@ def failing(
     number: int, exception: str, message: str = "", syntax: str = "", tokens: int = 10, flaky: bool = False
 ) -> FailingTest:
     outcome = failure(exception, message, in_test=exception in ("NameError", "TypeError"))
-    return FailingTest(number=number, outcome=outcome, syntax=syntax or str(number), tokens=tokens, flaky=flaky)
+    candidate = Candidate(
+        number=number,
+        draft="",
+        path="test_a.py",
+        content="",
+        name="test_a",
+        code="",
+        new_file=False,
+        syntax=syntax or str(number),
+        tokens=tokens,
+    )
+    return FailingTest(number=number, candidate=candidate, outcome=outcome, flaky=flaky)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +73,7 @@ def failing(
         ("fixture", "fixture 'tmp_table' not found", "other"),
     ],
 )
-def test_a_failure_is_held_against_a_reported_crash(exception: str, message: str, grade: Grade) -> None:
+def test_a_failure_is_compared_with_a_reported_crash(exception: str, message: str, grade: Grade) -> None:
     assert match(failure(exception, message), CRASH).grade == grade
 
 
@@ -76,18 +85,18 @@ def test_a_failure_is_held_against_a_reported_crash(exception: str, message: str
         ("TypeError", "add_months() takes 1 positional argument but 2 were given", "other"),
     ],
 )
-def test_a_failure_is_held_against_a_reported_wrong_value(exception: str, message: str, grade: Grade) -> None:
+def test_a_failure_is_compared_with_a_reported_wrong_value(exception: str, message: str, grade: Grade) -> None:
     assert match(failure(exception, message), WRONG_VALUE).grade == grade
 
 
 def test_a_missing_name_counts_if_the_report_names_it() -> None:
     report = facts(parse_report("AttributeError: module 'shapes' has no attribute 'area'"))
 
-    spoken_of = failure("AttributeError", "module 'shapes' has no attribute 'area'", in_test=True)
-    another = failure("AttributeError", "'Widget' object lacks 'resize'", in_test=True)
+    reported = failure("AttributeError", "module 'shapes' has no attribute 'area'", in_test=True)
+    unrelated = failure("AttributeError", "'Widget' object lacks 'resize'", in_test=True)
 
-    assert match(spoken_of, report).grade == "reported"
-    assert match(another, report).grade == "other"
+    assert match(reported, report).grade == "reported"
+    assert match(unrelated, report).grade == "other"
 
 
 def test_representatives_of_the_clusters_take_turns() -> None:
@@ -172,15 +181,15 @@ def test_every_draft_is_shown_once_dropped_or_equal_to_a_shown_one(
     assert not set(numbers) & set(selection.dropped)
     assert bool(selection.reason) == (not numbers)
     if numbers:
-        forms = {tests[number].syntax for number in numbers}
-        assert all(test.number in selection.dropped or test.syntax in forms for test in tests)
+        forms = {tests[number].candidate.syntax for number in numbers}
+        assert all(test.number in selection.dropped or test.candidate.syntax in forms for test in tests)
 
 
 def test_our_order_ranks_recorded_defects4j_tests_about_as_well_as_libro(shared_data: Path) -> None:
-    """On recorded features, over the bugs in which they tell for sure which tests lie in one cluster.
+    """Use 296 of the 350 selected bugs: those whose recorded features determine the clusters.
 
-    These are 296 of the 350 selected bugs. LIBRO's recorded order also looks for the exception in the test's
-    text, which our rules leave to the failure itself: one or two bugs fewer at each n.
+    LIBRO's recorded order also searches the test's text for the exception; ours reads only the failure. That
+    costs one or two bugs at each n.
     """
     rows: dict[str, list[dict[str, str]]] = {}
     path = shared_data / "brt" / "libro_ranking_features_d4j.csv.gz"
@@ -200,7 +209,7 @@ def test_our_order_ranks_recorded_defects4j_tests_about_as_well_as_libro(shared_
 
 
 def _our_first_rank(rows: list[dict[str, str]]) -> int | None:
-    """Rank of the first reproducing test; None where features leave open which tests share a cluster."""
+    """Return the rank of the first reproducing test; None if the features do not determine the clusters."""
     groups: dict[tuple[str, ...], list[dict[str, str]]] = {}
     for number, row in enumerate(rows):
         alone = str(number) if row["clus_size_output_fib"] == "1" else ""
@@ -232,7 +241,7 @@ def _recorded_cluster(
             number = len(source)
             source[number] = row
             tests.append(failing(number, "recorded", str(key), row["test_path"], int(row["test_length"])))
-    return Cluster(signature=str(key), tests=tuple(tests))
+    return tuple(tests)
 
 
 def _libro_match(row: dict[str, str]) -> int:
@@ -289,11 +298,11 @@ def test_equal_drafts_count_as_agreement_but_are_shown_once() -> None:
 
     groups = cluster(tests)
 
-    assert [group.size for group in groups] == [2, 1]
-    assert [test.number for test in distinct_tests(groups[0].tests)] == [0]
+    assert [len(group) for group in groups] == [2, 1]
+    assert [test.number for test in distinct_tests(groups[0])] == [0]
 
 
-def recorded(outcomes: dict[str, Any]) -> dict[str, FailingTest]:
+def failing_tests(outcomes: dict[str, Any]) -> dict[str, FailingTest]:
     tests = {}
     for number, (name, outcome) in enumerate(outcomes.items()):
         if isinstance(outcome, str) or not outcome["buggy"]["autogen_failed"]:
@@ -307,14 +316,14 @@ def recorded(outcomes: dict[str, Any]) -> dict[str, FailingTest]:
 def test_the_recorded_ghrb_failures_cluster_as_libro_clustered_them(shared_data: Path) -> None:
     """1,425 recorded outcomes, 272 of them failing tests, of 25 bugs.
 
-    LIBRO's column num_clusters counts the distinct tests (the length of the ranked list), never the clusters
-    of failure output: 1 cluster where it says 7, 3 where it says 12, equal only where every distinct test
-    fails in its own way. What is comparable is the size of the cluster in which each test lies
-    (clus_size_output_fib): it is the same for every test of every bug but google_gson-2134, where 29 outcomes
-    carry the very same message and LIBRO counts 28.
+    LIBRO's column num_clusters counts distinct tests (the length of the ranked list), not clusters of failure
+    output. The size of each test's cluster (clus_size_output_fib) is comparable: it is the same for every test
+    of every bug except google_gson-2134, where 29 outcomes have one message and LIBRO counts 28.
     """
     outcomes = json.loads(gzip.decompress((shared_data / "brt" / "libro_example2_n50_GHRB.json.gz").read_bytes()))
-    listed = {row["bug_id"]: int(row["num_clusters"]) for row in _rows(shared_data, "libro_ranking_ghrb.csv")}
+    libro_counts = {
+        row["bug_id"]: int(row["num_clusters"]) for row in _rows(shared_data, "libro_ranking_ghrb.csv")
+    }
     sizes = {
         (row["bug_id"], row["test_path"].removesuffix(".txt")): int(row["clus_size_output_fib"])
         for row in _rows(shared_data, "libro_ranking_features_ghrb.csv")
@@ -323,24 +332,24 @@ def test_the_recorded_ghrb_failures_cluster_as_libro_clustered_them(shared_data:
     ours: dict[str, tuple[Cluster, ...]] = {}
     differing: dict[str, set[tuple[int, int]]] = {}
     for bug, tests in outcomes.items():
-        named = recorded(tests)
-        if not named:
+        tests_by_name = failing_tests(tests)
+        if not tests_by_name:
             continue
-        ours[bug] = cluster(list(named.values()))
-        size = {test.number: group.size for group in ours[bug] for test in group.tests}
-        for name, test in named.items():
+        ours[bug] = cluster(list(tests_by_name.values()))
+        size = {test.number: len(group) for group in ours[bug] for test in group}
+        for name, test in tests_by_name.items():
             if (bug, name) in sizes and sizes[bug, name] != size[test.number]:
                 differing.setdefault(bug, set()).add((size[test.number], sizes[bug, name]))
 
     assert len(outcome_list) == 1425
-    assert set(ours) == set(listed)
-    assert sum(group.size for groups in ours.values() for group in groups) == 272
+    assert set(ours) == set(libro_counts)
+    assert sum(len(group) for groups in ours.values() for group in groups) == 272
     assert differing == {"google_gson-2134": {(29, 28)}}
-    assert all(len(groups) <= listed[bug] for bug, groups in ours.items())
+    assert all(len(groups) <= libro_counts[bug] for bug, groups in ours.items())
     assert sum(map(len, ours.values())) == 94
-    assert sum(listed.values()) == 215
+    assert sum(libro_counts.values()) == 215
     assert len(ours["Hakky54_sslcontext-kickstart-167"]) == 1
-    assert listed["Hakky54_sslcontext-kickstart-167"] == 7
+    assert libro_counts["Hakky54_sslcontext-kickstart-167"] == 7
 
 
 def _rows(shared_data: Path, name: str) -> list[dict[str, str]]:

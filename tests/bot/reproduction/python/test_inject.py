@@ -305,7 +305,7 @@ def test_drafts_that_differ_in_layout_are_equal_and_others_are_not() -> None:
 
 
 @pytest.mark.parametrize(
-    ("drafted", "turned"),
+    ("assertion", "inverted"),
     [
         ("assert f() == 3", "assert f() != 3"),
         ("assert (x is None)", "assert (x is not None)"),
@@ -319,13 +319,13 @@ def test_drafts_that_differ_in_layout_are_equal_and_others_are_not() -> None:
         ("assert a == 1\n    assert b == 2", "assert a == 1\n    assert b != 2"),
     ],
 )
-def test_a_passing_test_is_turned_round_at_its_last_assertion(drafted: str, turned: str) -> None:
-    before, after = f"def test_x():\n    {drafted}\n", f"def test_x():\n    {turned}\n"
+def test_the_last_assertion_of_a_passing_test_is_inverted(assertion: str, inverted: str) -> None:
+    before, after = f"def test_x():\n    {assertion}\n", f"def test_x():\n    {inverted}\n"
 
     assert PYTHON.invert(before) == after
 
 
-def test_a_test_without_an_assertion_cannot_be_turned_round() -> None:
+def test_a_test_without_an_assertion_cannot_be_inverted() -> None:
     assert PYTHON.invert("def test_x():\n    f()\n") is None
     assert PYTHON.invert("def helper():\n    assert 1\n\ndef test_x():\n    helper()\n") is None
 
@@ -410,8 +410,8 @@ def find_test(tree: ast.Module, test_id: str) -> int:
     """Count the definitions of a test id."""
     scope: list[list[ast.stmt]] = [tree.body]
     for part in test_id.split("::"):
-        named = [n for body in scope for n in body if getattr(n, "name", None) == part]
-        scope = [getattr(node, "body", []) for node in named]
+        matches = [node for body in scope for node in body if getattr(node, "name", None) == part]
+        scope = [getattr(node, "body", []) for node in matches]
     return len(scope)
 
 
