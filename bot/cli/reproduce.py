@@ -139,7 +139,7 @@ def _text(result: Reproduction) -> str:
     return "\n".join(
         [
             f"Reproduced: {best.command} fails with {failure_line(best.outcome)} "
-            f"({best.agreeing} of {result.drafted} drafts agree).",
+            f"({best.agreeing} of {result.drafts} drafts agree).",
             f"{'New file' if best.candidate.new_file else 'Add to'} {best.candidate.path}:",
             "",
             best.candidate.code.rstrip(),

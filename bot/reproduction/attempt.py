@@ -122,7 +122,7 @@ class Reproduction(Frozen):
     )
     tests: tuple[OfferedTest, ...] = Field((), description="best first; never empty if ``state`` is reproduced")
     attempts: tuple[Attempt, ...] = ()
-    drafted: int = Field(0, ge=0, description="drafts that the model gave")
+    drafts: int = Field(0, ge=0, description="drafts that the model gave")
     failures: tuple[str, ...] = Field((), description="error codes of questions that the model did not answer")
     sandbox: str = Field("", description="the runner; empty if nothing was run")
     usage: Usage = Usage()

@@ -131,7 +131,7 @@ def _reproduce(trial: Trial, facts: Facts, drafting: Drafting, options: Options)
             attempt.model_copy(update={"why": selection.dropped.get(attempt.number) or attempt.why})
             for attempt in in_order
         ),
-        drafted=len(drafts),
+        drafts=len(drafts),
         failures=tuple(error.reason for error in drafting.failures),
         sandbox=sandbox,
         usage=drafting.usage,

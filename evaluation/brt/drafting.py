@@ -129,7 +129,7 @@ class Drafter:
                 "instance_id": case.instance_id,
                 "state": result.state,
                 "reason": result.reason,
-                "drafted": result.drafted,
+                "drafted": result.drafts,
                 "unanswered": list(result.failures),
                 "shown": [str(suggestion.candidate.number) for suggestion in result.tests],
                 "drafts": drafts,

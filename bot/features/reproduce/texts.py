@@ -109,7 +109,7 @@ def _headline(best: OfferedTest, result: Reproduction, place: Place) -> str:
     return (
         f"Reproduced on {place.at}: {code_span(best.command)} fails with "
         f"{code_span(failure_line(best.outcome) or best.outcome.status, limit=MAX_FAILURE)}{how} "
-        f"({best.agreeing} of {result.drafted} drafts agree)."
+        f"({best.agreeing} of {result.drafts} drafts agree)."
     )
 
 
@@ -127,7 +127,7 @@ def _output(outcome: TestOutcome) -> list[str]:
 
 
 def _tried(result: Reproduction) -> str:
-    count = f"{result.drafted} {'draft was' if result.drafted == 1 else 'drafts were'} tried"
+    count = f"{result.drafts} {'draft was' if result.drafts == 1 else 'drafts were'} tried"
     return f"{count}: {result.reason}." if result.reason else f"{count}."
 
 
