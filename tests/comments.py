@@ -267,7 +267,7 @@ def about_reproducing() -> Iterator[Text]:
         candidate=candidate, outcome=outcome, agreeing=7, grade="reported", command="pytest tests/test_load.py"
     )
     found = Reproduction(
-        state="reproduced", tests=(offered,), drafted=10, sandbox="bubblewrap", usage=USAGE, model=MODEL
+        state="reproduced", tests=(offered,), drafts=10, sandbox="bubblewrap", usage=USAGE, model=MODEL
     )
     attempts = (
         Attempt(number=1, fate="passed"),
@@ -277,7 +277,7 @@ def about_reproducing() -> Iterator[Text]:
         state="not reproduced",
         reason="no draft fails as reported",
         attempts=attempts,
-        drafted=2,
+        drafts=2,
         usage=USAGE,
         model=MODEL,
     )

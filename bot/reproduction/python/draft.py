@@ -8,16 +8,14 @@ import textwrap
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import Any, TypeGuard
 
 import libcst as cst
 import libcst.matchers as m
 
 from bot.reproduction.language import DraftRejected
+from bot.reproduction.python.host import Case
 from bot.reproduction.python.names import Binding, free_names, import_bindings
-
-if TYPE_CHECKING:
-    from bot.reproduction.python.host import Case
 
 _FENCED = re.compile(
     r"^(?:```|~~~)[ \t]*(?:python|py|python3)?[ \t]*\n(.*?)^(?:```|~~~)", re.DOTALL | re.MULTILINE

@@ -1,24 +1,23 @@
-"""An existing Python test file: the place and form for a drafted test in it. Pure."""
+"""Facts about the Python files of a repository, read in child processes.
+
+This module does not import libcst: a child would spend most of its processor time on that.
+"""
 
 from __future__ import annotations
 
 import ast
 import re
 import warnings
-from dataclasses import dataclass, replace
-
-import libcst as cst
-import libcst.matchers as m
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from bot.code.parser_process import NotParsed, parse_apart
-from bot.reproduction.language import DraftRejected
+from bot.reproduction.language import DraftRejected, Excerpt
 from bot.reproduction.lexical import most_alike
-from bot.reproduction.python.draft import PythonDraft, bound_names, is_test, render
-from bot.reproduction.python.names import free_names, module_imports, module_names
+from bot.reproduction.python.names import module_imports, module_names
 
-#: A docstring or ``pass`` in a class.
-_IDLE = m.SimpleStatementLine([m.ZeroOrMore(m.Pass() | m.Expr(m.SimpleString()))])
-_NO_PARAMETERS = m.Parameters(params=[], posonly_params=[], kwonly_params=[], star_arg=~m.Param(), star_kwarg=None)
+#: Lines of one definition that are shown.
+MAX_LINES = 60
 
 
 @dataclass(frozen=True)
@@ -187,53 +186,28 @@ def _end(tree: ast.Module, lines: tuple[str, ...]) -> int:
     return end
 
 
-def place(draft: PythonDraft, host: Host) -> PythonDraft:
-    """Adapt the draft to the host's style: functions beside functions, methods among methods.
-
-    A method that uses ``self`` only moves into a class with the same base, which defines what ``self`` offers. If
-    the host has none, the draft's own class is added.
-    """
-    if draft.holder is None:
-        return _place_function(draft, host)
-    plain = not draft.holder.decorators and not draft.holder.keywords
-    if plain and all(is_test(statement) or m.matches(statement, _IDLE) for statement in draft.holder.body.body):
-        if base := _base(draft.holder):
-            case = host.case_for(render(draft.nodes), unittest=True, base=base)
-            return replace(draft, holder=None, case=case) if case else draft
-        if function := _as_function(draft.test):
-            return _place_function(replace(draft, test=function, holder=None), host)
-    return draft
-
-
-def _place_function(draft: PythonDraft, host: Host) -> PythonDraft:
-    if not host.only_unittest or _decorated_with_helpers(draft):
-        return draft
-    case = host.case_for(render(draft.nodes), unittest=True)
-    # unittest supports no parameters.
-    if case is None or not m.matches(draft.test.params, _NO_PARAMETERS):
-        return draft
-    method = draft.test.with_changes(params=cst.Parameters(params=[cst.Param(cst.Name("self"))]))
-    return replace(draft, test=method, case=case)
+def read_definitions(path: str, text: str) -> tuple[Excerpt, ...]:
+    """Return the functions and classes of a file, each cut after ``MAX_LINES``; for a child process."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+    lines = text.splitlines()
+    results: list[Excerpt] = []
+    for node, name in _walk(tree.body, ""):
+        start = node.lineno
+        source_lines = lines[start - 1 : min(node.end_lineno or start, start + MAX_LINES - 1)]
+        results.append(Excerpt(name=name, path=path, line=start, source="\n".join(source_lines)))
+    return tuple(results)
 
 
-def _decorated_with_helpers(draft: PythonDraft) -> bool:
-    """Return True if a decorator uses helpers: it runs with the class body, before they are defined."""
-    bound = {name for helper in draft.helpers for name in bound_names(helper)}
-    bare = draft.test.with_changes(body=cst.IndentedBlock([cst.SimpleStatementLine([cst.Pass()])]))
-    return bool(bound & free_names(render([bare])))
-
-
-def _base(holder: cst.ClassDef) -> str:
-    if not holder.bases:
-        return ""
-    node = ast.parse(cst.Module(body=[]).code_for_node(holder.bases[0].value), mode="eval").body
-    return ast.unparse(node).rpartition(".")[2].removesuffix("object")
-
-
-def _as_function(test: cst.FunctionDef) -> cst.FunctionDef | None:
-    """Return a test method as a function, or None if it uses ``self``."""
-    parameters = list(test.params.params)
-    if not parameters or parameters[0].name.value != "self" or test.decorators:
-        return None
-    bare = test.with_changes(params=test.params.with_changes(params=parameters[1:]))
-    return None if m.findall(bare.body, m.Name("self") | m.Name("super")) else bare
+def _walk(
+    body: Sequence[ast.stmt], prefix: str
+) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, str]]:
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node, f"{prefix}{node.name}"
+        if isinstance(node, ast.ClassDef):
+            yield from _walk(node.body, f"{prefix}{node.name}.")

@@ -5,20 +5,26 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import dropwhile
 
 import libcst as cst
+import libcst.matchers as m
 
 from bot.reproduction.language import DraftRejected, Injected, Names
-from bot.reproduction.python.draft import PythonDraft, Statement, bound_names, render
-from bot.reproduction.python.host import Host, place, read_host
+from bot.reproduction.python.draft import PythonDraft, Statement, bound_names, is_test, render
+from bot.reproduction.python.host import Host, read_host
 from bot.reproduction.python.names import BUILTINS, Binding, free_names, import_bindings, unique
+
+#: A docstring or ``pass`` in a class.
+_IDLE = m.SimpleStatementLine([m.ZeroOrMore(m.Pass() | m.Expr(m.SimpleString()))])
+_NO_PARAMETERS = m.Parameters(params=[], posonly_params=[], kwonly_params=[], star_arg=~m.Param(), star_kwarg=None)
 
 
 def add_to(draft: PythonDraft, source: str, test_name: str | None, names: Names) -> Injected:
     """Add the test to the host. Raises DraftRejected if it does not fit there."""
     host = read_host(source)
-    draft = place(draft, host)
+    draft = _place(draft, host)
     draft = draft.with_nodes(tuple(_tidy(_transform(node, _Requote(host.quote))) for node in draft.nodes))
     draft = draft.rename_test(unique(test_name or draft.test.name.value, host.names | BUILTINS))
     imports, other_names = _settle(draft, host, names)
@@ -34,6 +40,58 @@ def to_new_file(draft: PythonDraft, test_name: str | None, names: Names) -> Inje
     draft = draft.rename_test(test_name or draft.test.name.value)
     code = _render_code(_statements(_needed_imports(draft, frozenset(), names)), draft)
     return Injected(content=code, test_id=draft.test_id, code=code)
+
+
+def _place(draft: PythonDraft, host: Host) -> PythonDraft:
+    """Adapt the draft to the host's style: functions beside functions, methods among methods.
+
+    A method that uses ``self`` only moves into a class with the same base, which defines what ``self`` offers. If
+    the host has none, the draft's own class is added.
+    """
+    if draft.holder is None:
+        return _place_function(draft, host)
+    plain = not draft.holder.decorators and not draft.holder.keywords
+    if plain and all(is_test(statement) or m.matches(statement, _IDLE) for statement in draft.holder.body.body):
+        if base := _base(draft.holder):
+            case = host.case_for(render(draft.nodes), unittest=True, base=base)
+            return replace(draft, holder=None, case=case) if case else draft
+        if function := _as_function(draft.test):
+            return _place_function(replace(draft, test=function, holder=None), host)
+    return draft
+
+
+def _place_function(draft: PythonDraft, host: Host) -> PythonDraft:
+    if not host.only_unittest or _decorated_with_helpers(draft):
+        return draft
+    case = host.case_for(render(draft.nodes), unittest=True)
+    # unittest supports no parameters.
+    if case is None or not m.matches(draft.test.params, _NO_PARAMETERS):
+        return draft
+    method = draft.test.with_changes(params=cst.Parameters(params=[cst.Param(cst.Name("self"))]))
+    return replace(draft, test=method, case=case)
+
+
+def _decorated_with_helpers(draft: PythonDraft) -> bool:
+    """Return True if a decorator uses helpers: it runs with the class body, before they are defined."""
+    bound = {name for helper in draft.helpers for name in bound_names(helper)}
+    bare = draft.test.with_changes(body=cst.IndentedBlock([cst.SimpleStatementLine([cst.Pass()])]))
+    return bool(bound & free_names(render([bare])))
+
+
+def _base(holder: cst.ClassDef) -> str:
+    if not holder.bases:
+        return ""
+    node = ast.parse(cst.Module(body=[]).code_for_node(holder.bases[0].value), mode="eval").body
+    return ast.unparse(node).rpartition(".")[2].removesuffix("object")
+
+
+def _as_function(test: cst.FunctionDef) -> cst.FunctionDef | None:
+    """Return a test method as a function, or None if it uses ``self``."""
+    parameters = list(test.params.params)
+    if not parameters or parameters[0].name.value != "self" or test.decorators:
+        return None
+    bare = test.with_changes(params=test.params.with_changes(params=parameters[1:]))
+    return None if m.findall(bare.body, m.Name("self") | m.Name("super")) else bare
 
 
 def _settle(draft: PythonDraft, host: Host, names: Names) -> tuple[tuple[str, ...], dict[str, str]]:

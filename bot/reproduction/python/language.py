@@ -6,7 +6,6 @@ import ast
 import io
 import re
 import tokenize
-import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
@@ -14,6 +13,7 @@ from pathlib import PurePosixPath
 from bot.code.parser_process import NotParsed, parse_apart
 from bot.reproduction.language import Excerpt, Injected, Names
 from bot.reproduction.python.draft import code_of, render, take_apart
+from bot.reproduction.python.host import read_definitions
 from bot.reproduction.python.inject import add_to, to_new_file
 from bot.reproduction.python.invert import invert
 
@@ -21,8 +21,6 @@ _TOP_LEVEL = re.compile(r"^(?:async +def|def|class) +(\w+)|^(\w+)(?: *:[^=\n]+)?
 _MEMBER = re.compile(r"^[ \t]+(?:async +def|def) +(\w+)", re.MULTILINE)
 _IMPORT = re.compile(r"^(?:import [\w. ]+|from [\w.]+ import [\w, ]+)$", re.MULTILINE)
 _SOURCE_FOLDERS = ("src", "lib")
-#: Lines of one definition that are shown.
-MAX_LINES = 60
 _TEST_FILE = re.compile(r"(test_.*|.*_tests?|tests?)\.py")
 _SILENT = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT})
 _PROBE = """\
@@ -168,36 +166,9 @@ def _index(sources: Mapping[str, str]) -> dict[str, list[str]]:
 
 def _definitions(path: str, text: str) -> tuple[Excerpt, ...]:
     try:
-        return parse_apart(excerpts, path, text)
+        return parse_apart(read_definitions, path, text)
     except NotParsed:
         return ()
-
-
-def excerpts(path: str, text: str) -> tuple[Excerpt, ...]:
-    """Return the functions and classes of a file; for a child process."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ()
-    lines = text.splitlines()
-    results: list[Excerpt] = []
-    for node, name in _walk(tree.body, ""):
-        start = node.lineno
-        source_lines = lines[start - 1 : min(node.end_lineno or start, start + MAX_LINES - 1)]
-        results.append(Excerpt(name=name, path=path, line=start, source="\n".join(source_lines)))
-    return tuple(results)
-
-
-def _walk(
-    body: Sequence[ast.stmt], prefix: str
-) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, str]]:
-    for node in body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield node, f"{prefix}{node.name}"
-        if isinstance(node, ast.ClassDef):
-            yield from _walk(node.body, f"{prefix}{node.name}.")
 
 
 def _top_level(text: str) -> set[str]:

@@ -238,7 +238,7 @@ def test_a_budget_that_ends_too_early_is_for_another_day_and_no_verdict(project:
     assert raised.value.usage is not None
     assert raised.value.usage.calls == 1
     assert result.state == "reproduced"
-    assert (result.drafted, result.failures) == (1, ("budget",))
+    assert (result.drafts, result.failures) == (1, ("budget",))
 
 
 def test_the_prompt_shows_the_code_that_the_report_names(project: Path, harness: Harness) -> None:
