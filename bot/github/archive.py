@@ -30,7 +30,7 @@ MAX_ARCHIVE = 512 << 20
 MAX_UNPACKED = 4 << 30
 MAX_FILES = 300_000
 MAX_LINKS = 20_000
-#: Commits whose files are kept on disk.
+#: Commits whose files stay on disk.
 MAX_ARCHIVES = 8
 #: Bytes that are held in memory at once; a header of an archive may claim any size.
 MAX_READ = 2 << 20
@@ -38,7 +38,7 @@ MAX_READ = 2 << 20
 _MAX_HEADERS = 1 << 30
 #: Folders in folders; deeper paths, which no git server shows either, are left out.
 _MAX_DEPTH = 200
-#: Links followed for one link, as on Linux, and path segments.
+#: Limits on one link, as on Linux: links that it leads through, and path segments.
 _MAX_FOLLOWED, _MAX_STEPS = 40, 400
 
 
@@ -75,7 +75,7 @@ def unpack(url: str, folder: Path) -> None:
         file.seek(0)
         try:
             _extract(file, folder)
-        # RecursionError: of headers that announce headers.
+        # RecursionError: headers that announce headers.
         except (tarfile.TarError, EOFError, OSError, RecursionError) as error:
             raise ForgeError(f"the archive cannot be unpacked: {type(error).__name__}") from None
 

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 #: Issues or pull requests a request: with more, GitHub sometimes times out.
 PER_PAGE = 50
-#: Characters of a commit's message that are kept.
+#: Characters of a commit's message that are read.
 _MESSAGE = 2000
 
 _TEXT = """
@@ -161,7 +161,7 @@ def _text_of(node: Mapping[str, Any]) -> tuple[Issue, bool]:
 
 def _issue(node: Any) -> PastIssue:
     issue, whole = _text_of(node)
-    spoken = [
+    author_comments = [
         comment["createdAt"]
         for comment in _nodes(node["comments"])
         if actor(comment["author"]).login == issue.author.login
@@ -178,7 +178,7 @@ def _issue(node: Any) -> PastIssue:
             Labelled(name=labelling["label"]["name"], at=labelling["createdAt"])
             for labelling in _nodes(node["labelled"])
         ),
-        author_spoke_at=spoken[-1] if spoken else None,
+        author_spoke_at=author_comments[-1] if author_comments else None,
     )
 
 
@@ -208,7 +208,7 @@ def _pull(repository: str, node: Any) -> PastPull:
         merge_sha=(node["mergeCommit"] or {}).get("oid") or "",
         issues=tuple(issue for issue, _ in issues),
         reopened=tuple(
-            again["createdAt"] for issue_node in issue_nodes for again in _nodes(issue_node["reopened"])
+            event["createdAt"] for issue_node in issue_nodes for event in _nodes(issue_node["reopened"])
         ),
     )
 

@@ -3,10 +3,10 @@
 An answer is stored with its ETag and asked for again under that condition: one that has not changed costs nothing
 of the hourly quota.
 
-Of PyGithub only the signature of the App (``AppAuth``) and its list of rate limit messages are used. Its requester
-holds connections of its own for each token, repeats a POST whose answer was lost, never replaces a revoked token,
-reads answers of any size, and has no conditional requests: each of these would have to be undone here, and one
-client for all installations is not possible with it.
+PyGithub signs for the App (``AppAuth``) and knows the messages of rate limits. Its requester is not used: it keeps
+a request in the connection until the answer is read, so threads cannot share one, and one for each token is a
+connection pool for each token. It also mints tokens for all repositories of an installation, never replaces a
+revoked one, reads answers of any size, and has no conditional requests.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ import json
 import sys
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import quote, urljoin, urlsplit
 
 import httpx2
@@ -32,7 +33,7 @@ from bot.github.payloads import parse_json
 
 #: Seconds for a connection, and for each piece of an answer.
 TIMEOUT = 15
-#: Larger answers are refused, bytes after decompression. The largest wanted is a file of some MB in base64.
+#: Larger answers are refused, bytes after decompression. The largest useful one is a file of some MB in base64.
 MAX_ANSWER = 32 << 20
 #: Seconds after which an incomplete answer is given up.
 DEADLINE = 90.0
@@ -78,39 +79,35 @@ def no_metrics(call: Exchange) -> None:
     """Ignore the exchange."""
 
 
-class Identity(Protocol):
-    """The account of a request: its secret, and the reaction to a refusal."""
+class Identity(ABC):
+    """The account of a request: its secret, and the reaction to a refusal.
+
+    ``cache_key`` is equal for the same account with the same permissions, which may share answers.
+    """
+
+    def __init__(self, cache_key: Hashable, installation: int | None = None) -> None:
+        self.cache_key = cache_key
+        self.installation = installation
 
     @property
-    def installation(self) -> int | None: ...
-
-    @property
-    def cache_key(self) -> Hashable:
-        """Return a key that is equal for the same account with the same permissions, which may share answers."""
-        ...
-
-    @property
+    @abstractmethod
     def token(self) -> str: ...
 
     def refuse(self, secret: str) -> bool:
         """Note that the API refused ``secret``. Return True if another one will be used."""
-        ...
+        return False
 
 
-class Holder:
-    """The holder of a token, anonymous if it is empty; a refused token cannot be replaced."""
-
-    installation = None
+class Holder(Identity):
+    """The holder of a token, anonymous if it is empty."""
 
     def __init__(self, token: str = "") -> None:
-        self.token = token
+        super().__init__(cache_key=token)
+        self._token = token
 
     @property
-    def cache_key(self) -> Hashable:
-        return self.token
-
-    def refuse(self, secret: str) -> bool:
-        return False
+    def token(self) -> str:
+        return self._token
 
 
 @dataclass(frozen=True)
@@ -123,7 +120,7 @@ class Raw:
 
 
 class Answers:
-    """The last answers to reads that have an ETag, by identity and request. Drops the least recently used ones."""
+    """The last answers with an ETag, by identity and request. Drops the least recently used ones."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -175,10 +172,7 @@ class Transport:
 
 
 class Client:
-    """One identity on a shared transport.
-
-    Every method raises TransientError, NotFound or ForgeError, and nothing of the library below.
-    """
+    """One identity on a shared transport. Every method raises TransientError, NotFound or ForgeError."""
 
     def __init__(self, identity: Identity, api_url: str, transport: Transport) -> None:
         self._identity = identity
@@ -220,7 +214,8 @@ class Client:
             if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
                 raise TransientError(f"GET {path}: GitHub's answer is not a list of objects")
             yield from items
-            url, query = _next(answer.headers), {}
+            links = httpx2.Response(200, headers={"link": answer.headers.get("link", "")}).links
+            url, query = links.get("next", {}).get("url", ""), {}
             if not url:
                 return
         raise ForgeError(f"GET {path}: more than {MAX_PAGES} pages")
@@ -356,11 +351,6 @@ def _call(installation: int | None, method: str, status: int, start: float, head
     seconds = time.monotonic() - start
     remaining, limit = number("x-ratelimit-remaining"), number("x-ratelimit-limit")
     return Exchange(installation, method, status, seconds, remaining, limit)
-
-
-def _next(headers: Headers) -> str:
-    links = httpx2.Response(200, headers={"link": headers.get("link", "")}).links
-    return links.get("next", {}).get("url", "")
 
 
 def _refuse_graphql(errors: Any) -> None:

@@ -62,7 +62,7 @@ class Snapshot(Frozen):
 
 
 class ReplayForge:
-    """Read-only view of a repository as it was when the snapshot was made."""
+    """A ``Forge`` that answers from a snapshot."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot

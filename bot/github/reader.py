@@ -112,11 +112,9 @@ class GitHubForge:
         except ForgeError as error:
             if error.status not in (406, 422):
                 raise
-            return self._diff_from_files(number)
-        return PullDiff(text=text.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
-
-    def _diff_from_files(self, number: int) -> PullDiff:
-        """Read a large diff file by file: GitHub refuses to show it as a whole."""
+        else:
+            return PullDiff(text=text.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
+        # GitHub refuses to show a large diff as a whole, but lists its files.
         files = list(self._client.pages(f"{self._path}/pulls/{number}/files"))
         changed = self._client.get(f"{self._path}/pulls/{number}").get("changed_files") or 0
         return read(lambda entries: assemble(entries, changed), files)
@@ -135,7 +133,8 @@ class GitHubForge:
         path = f"{self._path}/commits/{segment(sha)}/check-runs"
         runs = list(self._client.pages(path, query, "check_runs"))
         slug = self.identity().login.removesuffix("[bot]")
-        own_runs = [read(_check_run, run) for run in runs if (run.get("app") or {}).get("slug") == slug]
+        build_run = partial(payloads.build, CheckRun)
+        own_runs = [read(build_run, run) for run in runs if (run.get("app") or {}).get("slug") == slug]
         return tuple(sorted(own_runs, key=lambda run: run.id, reverse=True))
 
     def pulls_for_commit(self, sha: str) -> tuple[PullRequest, ...]:
@@ -149,8 +148,8 @@ class GitHubForge:
         return read(_permission, value)
 
     def reactions(self, comment_id: int, *, review: bool = False) -> Reactions:
-        kind = "pulls" if review else "issues"
-        path = f"{self._path}/{kind}/comments/{comment_id}/reactions"
+        place = "pulls" if review else "issues"
+        path = f"{self._path}/{place}/comments/{comment_id}/reactions"
         return read(_reactions, list(self._client.pages(path)))
 
     def resolved_threads(self, number: int) -> tuple[int, ...]:
@@ -230,10 +229,6 @@ def _resolved(node: Any) -> int | None:
 
 def _review(value: Any) -> PostedReview:
     return payloads.build(PostedReview, value, author=payloads.actor(value.get("user")))
-
-
-def _check_run(value: Any) -> CheckRun:
-    return payloads.build(CheckRun, value)
 
 
 def _permission(value: Any) -> Permission:

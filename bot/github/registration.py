@@ -46,21 +46,21 @@ class Manifest(Frozen):
 
     def with_test_pulls(self) -> Manifest:
         """Add the permission for test pull requests: a branch with one new file."""
-        return self._with("contents", "write")
+        return self._with(contents="write")
 
     def with_members(self) -> Manifest:
         """Add the permission that lets an organisation's members open the dashboard."""
-        return self._with("members", "read")
+        return self._with(members="read")
 
-    def _with(self, permission: str, level: Level) -> Manifest:
-        return self.model_copy(update={"default_permissions": {**self.default_permissions, permission: level}})
+    def _with(self, **permissions: Level) -> Manifest:
+        return self.model_copy(update={"default_permissions": {**self.default_permissions, **permissions}})
 
     def gaps(self, permissions: Mapping[str, str], events: Iterable[str]) -> tuple[str, ...]:
         """List missing permissions and events, one readable item each."""
         lacking = [
             f"permission {name}: {level} (granted: {permissions.get(name, 'none')})"
             for name, level in self.default_permissions.items()
-            if not _covers(permissions.get(name), level)
+            if permissions.get(name) not in ("write", "admin", level)
         ]
         return (*lacking, *(f"event {event}" for event in self.default_events if event not in set(events)))
 
@@ -79,10 +79,6 @@ class Manifest(Frozen):
             "default_events": list(self.default_events),
             "default_permissions": dict(self.default_permissions),
         }
-
-
-def _covers(granted: str | None, needed: Level) -> bool:
-    return granted in ("write", "admin") or granted == needed
 
 
 @cache

@@ -60,13 +60,13 @@ def load(body: bytes, content_type: str) -> Payload:
 
     Raises MalformedDelivery.
     """
-    kind = content_type.partition(";")[0].strip().lower()
+    media_type = content_type.partition(";")[0].strip().lower()
     try:
-        if kind == "application/x-www-form-urlencoded":
+        if media_type == "application/x-www-form-urlencoded":
             fields = parse_qs(body.decode("utf-8"), max_num_fields=16)
             body = fields["payload"][0].encode()
-        elif kind != "application/json":
-            raise MalformedDelivery(f"content type {kind[:80]!r} is neither JSON nor a form")
+        elif media_type != "application/json":
+            raise MalformedDelivery(f"content type {media_type[:80]!r} is neither JSON nor a form")
         payload = load_json(body)
     except KeyError:
         raise MalformedDelivery("the form has no field 'payload'") from None
@@ -105,7 +105,7 @@ def _in_repository(payload: Payload) -> dict[str, Any]:
 
 
 #: Our event for GitHub's event and action; other actions are ignored.
-_KINDS: Mapping[str, Mapping[str, type[events.RepositoryEvent]]] = {
+_EVENTS: Mapping[str, Mapping[str, type[events.RepositoryEvent]]] = {
     "issues": {
         "opened": events.IssueOpened,
         "edited": events.IssueEdited,
@@ -157,15 +157,14 @@ _FIELDS: Mapping[str, Callable[[str, Payload], object]] = {
 }
 
 
-def _happened(name: str, payload: Payload) -> events.Event | None:
+def _action_event(name: str, payload: Payload) -> events.Event | None:
     common, action = _in_repository(payload), str(payload.get("action"))
-    kind = _KINDS[name].get(action)
+    event_type = _EVENTS[name].get(action)
     texts = _TEXTS.get(name) if action == "edited" else None
-    if kind is None or (texts is not None and texts.isdisjoint(payload.get("changes") or {})):
+    if event_type is None or (texts is not None and texts.isdisjoint(payload.get("changes") or {})):
         return None
-    return kind(
-        **common, **{field: _FIELDS[field](name, payload) for field in kind.model_fields if field in _FIELDS}
-    )
+    fields = {field: _FIELDS[field](name, payload) for field in event_type.model_fields if field in _FIELDS}
+    return event_type(**common, **fields)
 
 
 def _push(payload: Payload) -> events.Event | None:
@@ -177,9 +176,9 @@ def _push(payload: Payload) -> events.Event | None:
         path for commit in commits for key in ("added", "modified", "removed") for path in commit.get(key) or ()
     }
     # A forced or very large push does not list everything that it changes.
-    listed = 0 < len(commits) < MAX_COMMITS and not payload.get("forced")
+    lists_all = 0 < len(commits) < MAX_COMMITS and not payload.get("forced")
     sha = payload.get("after") or ""
-    return events.BranchPushed(**fields, head_sha=sha, may_change_config=not listed or PATH in paths)
+    return events.BranchPushed(**fields, head_sha=sha, may_change_config=not lists_all or PATH in paths)
 
 
 def _account(payload: Payload) -> str:
@@ -210,7 +209,7 @@ def _installation_repositories(payload: Payload) -> events.Event:
 
 
 _READERS: dict[str, Callable[[Payload], events.Event | None]] = {
-    **{name: partial(_happened, name) for name in _KINDS},
+    **{name: partial(_action_event, name) for name in _EVENTS},
     "push": _push,
     "installation": _installation,
     "installation_repositories": _installation_repositories,

@@ -121,8 +121,8 @@ class GitHubWriter:
         return read(_number, value) if value else None
 
     def react(self, comment_id: int, content: str, *, review: bool = False) -> None:
-        kind = "pulls" if review else "issues"
-        self._send("POST", f"/{kind}/comments/{comment_id}/reactions", {"content": content})
+        place = "pulls" if review else "issues"
+        self._send("POST", f"/{place}/comments/{comment_id}/reactions", {"content": content})
 
     def _send(self, method: str, path: str, body: Any = None) -> Any:
         return self._client.send(method, self._path + path, body)

@@ -168,11 +168,11 @@ class Budgeted:
 
 def worst_case(prompt: Prompt, price: Price | None) -> Spent:
     """Return the most that one question can cost: every request in full, a token for every two bytes."""
-    sent = len((prompt.system + prompt.user).encode("utf-8", "replace")) + _REPAIR
-    tokens = sent // 2
+    size = len((prompt.system + prompt.user).encode("utf-8", "replace")) + _REPAIR
+    tokens = size // 2
     # Writing into a provider's prompt cache can cost more than plain input.
     cost = (
-        max(price.cost(tokens, prompt.max_tokens, written=tokens_written) for tokens_written in (0, tokens))
+        max(price.cost(tokens, prompt.max_tokens, 0, cache_writes) for cache_writes in (0, tokens))
         if price
         else 0.0
     )
@@ -198,14 +198,16 @@ class Price(Frozen):
     input: float = Field(ge=0)
     output: float = Field(ge=0)
     cached: float | None = Field(None, ge=0, description="input read from the provider's cache; None = as input")
-    written: float | None = Field(None, ge=0, description="input written to that cache; None = as input")
+    cache_write: float | None = Field(
+        None, ge=0, alias="written", description="input written to that cache; None = as input"
+    )
 
-    def cost(self, input_tokens: int, output_tokens: int, cached: int = 0, written: int = 0) -> float:
-        """Return US dollars; ``cached`` and ``written`` are parts of ``input_tokens``."""
-        cache_reads = cached * (self.input if self.cached is None else self.cached)
-        cache_writes = written * (self.input if self.written is None else self.written)
-        plain_input = (input_tokens - cached - written) * self.input
-        return (plain_input + cache_reads + cache_writes + output_tokens * self.output) / 1_000_000
+    def cost(self, input_tokens: int, output_tokens: int, cache_reads: int = 0, cache_writes: int = 0) -> float:
+        """Return US dollars; ``cache_reads`` and ``cache_writes`` are parts of ``input_tokens``."""
+        read_cost = cache_reads * (self.input if self.cached is None else self.cached)
+        write_cost = cache_writes * (self.input if self.cache_write is None else self.cache_write)
+        plain_input = (input_tokens - cache_reads - cache_writes) * self.input
+        return (plain_input + read_cost + write_cost + output_tokens * self.output) / 1_000_000
 
 
 @dataclass(frozen=True)

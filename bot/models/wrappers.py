@@ -33,7 +33,7 @@ T = TypeVar("T", bound=BaseModel)
 LONGEST_SECONDS = 60.0
 #: The largest file of maps, bytes.
 _LARGEST = 16 << 20
-#: By model id and purpose (``triage``, ``verify``): points (said percent, true percent) of a rising map.
+#: By model id and purpose (``triage``, ``verify``): points (stated percent, true percent) of a rising map.
 Maps = Mapping[str, Mapping[str, Sequence[tuple[float, float]]]]
 _MAPS = TypeAdapter(dict[str, dict[str, tuple[tuple[float, float], ...]]])
 

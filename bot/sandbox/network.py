@@ -126,7 +126,7 @@ def _close(descriptor: int) -> None:
 def _holder(net: int, owner: int, user: int | None) -> Iterator[int]:
     """Keep a process in both namespaces until the block ends. Yield its id.
 
-    bwrap itself goes on to a namespace in which nobody is root. slirp4netns would follow it there and fail.
+    bwrap itself enters a namespace without a root user. slirp4netns would follow it there and fail.
     """
     process = subprocess.Popen(  # noqa: S603
         [*_enter(net, owner), "cat"],
