@@ -1,4 +1,4 @@
-"""Export of a repository's history from a GitHub that is busy for long."""
+"""Export of a repository's history while GitHub limits requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROCKET = Repository(id=1, owner="acme", name="rocket", default_branch="main")
 
 
 class Busy:
-    """A chronicle that answers after so many refusals."""
+    """A chronicle that answers after a number of refusals."""
 
     def __init__(self, refusals: int, wait: float | None) -> None:
         self.asked, self.refusals, self.wait = 0, refusals, wait

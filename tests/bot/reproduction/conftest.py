@@ -1,4 +1,4 @@
-"""A small project with a known bug, and a sandbox that really runs its tests."""
+"""A small project with a known bug, and a real sandbox for its tests."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ FILES = {
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A checkout whose ``split`` loses what does not fill a piece."""
+    """Return a checkout whose ``split`` drops an incomplete last piece."""
     folder = tmp_path / "project"
     for name, text in FILES.items():
         path = folder / name
@@ -60,7 +60,7 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def harness() -> Harness:
-    """pytest of this interpreter, in bubblewrap."""
+    """Return a harness: pytest of this interpreter, in bubblewrap."""
     command = TestCommand(argv=(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "{tests}"))
     # Without this interpreter's many plugins pytest starts ten times as fast.
     env = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}

@@ -164,7 +164,7 @@ def test_a_missing_exception_names_the_exception(pytest_run: Run) -> None:
     assert "ValueError" in outcome.message
 
 
-def test_breaking_while_cleaning_up_is_no_failure_of_the_test(pytest_run: Run) -> None:
+def test_an_error_in_teardown_is_not_a_failing_test(pytest_run: Run) -> None:
     outcome = pytest_run("test_teardown")
     assert (outcome.status, outcome.phase, outcome.exception_type) == ("error", "teardown", "RuntimeError")
     assert not outcome.fails
@@ -181,20 +181,20 @@ def test_a_test_that_hangs_is_a_timeout(pytest_run: Run) -> None:
     assert outcome.message.startswith("did not end: stopped after 4.")
 
 
-def test_a_test_that_takes_the_interpreter_down_is_a_crash(pytest_run: Run) -> None:
+def test_a_test_that_kills_the_interpreter_is_a_crash(pytest_run: Run) -> None:
     outcome = pytest_run("test_dies")
     assert summary(outcome)[:4] == ("error", "crash", None, "the test run died of signal 11")
     assert outcome.fails
     assert pytest_run("test_kills").phase == "crash"
 
 
-def test_a_test_that_eats_all_memory_ends_at_the_limit(pytest_run: Run) -> None:
+def test_a_test_that_exhausts_memory_is_stopped_at_the_limit(pytest_run: Run) -> None:
     outcome = pytest_run("test_eats")
     assert (outcome.status, outcome.phase) == ("error", "limit")
     assert outcome.message.endswith("at the limit on memory")
 
 
-def test_of_several_tests_the_failing_one_counts_and_all_are_listed(checkout: Path) -> None:
+def test_one_failing_test_fails_the_run_and_all_are_reported(checkout: Path) -> None:
     report = harness(f"{sys.executable} -m pytest {{tests}}").run(
         checkout, [Target(path="tests/test_pytest.py", name="test_many[3]")], {}
     )
@@ -264,7 +264,7 @@ def test_unittest_is_read_from_its_output(unittest_run: Run, name: str, expected
     assert summary(unittest_run(name)) == expected
 
 
-def test_a_script_of_its_own_counts_by_exit_code_and_traceback(checkout: Path) -> None:
+def test_a_script_is_read_by_exit_code_and_traceback(checkout: Path) -> None:
     script = "from package import halve\nassert halve(4) == {}, 'wrong'\n"
     run = harness(f"{sys.executable} {{tests}}", {"PYTHONPATH": "."})
     good = run.run(checkout, [Target(path="check.py")], {"check.py": script.format(2)})
@@ -279,7 +279,7 @@ def test_a_command_that_does_not_exist_is_no_failing_test(checkout: Path) -> Non
     assert "no-such-runner" in outcome.message
 
 
-def test_a_test_that_cannot_make_up_its_mind_is_flaky(checkout: Path) -> None:
+def test_a_test_with_two_different_results_is_flaky(checkout: Path) -> None:
     files = {"tests/test_new.py": "import os\ndef test_coin(): assert os.urandom(1)[0] % 2\n"}
     command = harness(f"{sys.executable} -m pytest {{tests}}")
     targets = [Target(path="tests/test_new.py")]
@@ -289,7 +289,7 @@ def test_a_test_that_cannot_make_up_its_mind_is_flaky(checkout: Path) -> None:
     assert steady.outcome.exception_type == "package.OddError"
 
 
-def test_a_forged_or_bombed_report_is_not_believed(checkout: Path) -> None:
+def test_a_forged_or_malicious_report_is_ignored(checkout: Path) -> None:
     bomb = '<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]><testsuites>&b;</testsuites>'
     files = {
         "tests/test_new.py": "import atexit, pathlib\n"
@@ -303,7 +303,7 @@ def test_a_forged_or_bombed_report_is_not_believed(checkout: Path) -> None:
     assert report.outcome.status != "passed"
 
 
-def test_a_report_that_lies_in_the_repository_is_none_of_this_run(checkout: Path) -> None:
+def test_a_report_file_of_the_repository_is_ignored(checkout: Path) -> None:
     passed = '<testsuites><testsuite><testcase classname="t" name="test_x" file="t.py"/></testsuite></testsuites>'
     (checkout / ".bouncer-junit.xml").write_text(passed)
     report = harness("sh -c false").run(checkout, [Target(path="tests/test_pytest.py")], {})

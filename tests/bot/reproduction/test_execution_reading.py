@@ -44,7 +44,7 @@ def outcome(output: str = "", exit_code: int = 1, text: str | None = None) -> Pr
         ('<?xml version="1.0" encoding="utf-7"?><testsuites/>', "encodings are not supported"),
     ],
 )
-def test_a_report_that_is_a_trap_or_broken_is_refused(text: str, reason: str) -> None:
+def test_a_malicious_or_broken_report_is_refused(text: str, reason: str) -> None:
     started = time.monotonic()
     with pytest.raises(junit.MalformedReport, match=reason):
         junit.parse(text)
@@ -81,14 +81,14 @@ def test_a_report_without_tests_leaves_the_output() -> None:
         ),
     ],
 )
-def test_a_test_that_ends_the_process_in_good_order_has_not_passed(printed: str, status: str) -> None:
+def test_a_test_that_exits_with_code_0_has_not_passed(printed: str, status: str) -> None:
     total = report(outcome(f"===== test session starts =====\nplatform linux\n{printed}", 0)).outcome
     assert total.status == status
     if status == "error":
         assert (total.phase, total.message) == ("crash", "the test run ended before its tests did")
 
 
-def test_odd_attributes_of_a_report_are_survived() -> None:
+def test_odd_attributes_of_a_report_are_accepted() -> None:
     (test,) = junit.parse('<testsuites><testsuite><testcase name="t" time="NaN!"/></testsuite></testsuites>')
     assert (test.status, test.seconds) == ("passed", 0.0)
 
@@ -178,7 +178,7 @@ def test_the_last_exception_of_a_chain_counts() -> None:
         ("collected", (None, "collected")),
     ],
 )
-def test_an_exception_is_told_from_other_text(text: str, expected: tuple[str | None, str]) -> None:
+def test_exceptions_are_distinguished_from_other_text(text: str, expected: tuple[str | None, str]) -> None:
     assert split_exception(text) == expected
 
 
@@ -198,7 +198,7 @@ def test_an_exception_is_told_from_other_text(text: str, expected: tuple[str | N
         ("sh -c 'pytest {tests} | cat'", "a b.py", None, ["sh", "-c", "pytest 'a b.py' | cat"]),
     ],
 )  # fmt: skip
-def test_a_command_names_tests_as_its_runner_does(
+def test_tests_are_named_in_the_notation_of_the_runner(
     command: str, path: str, name: str | None, expected: list[str]
 ) -> None:
     assert list(TestCommand.parse(command).fill([Target(path=path, name=name)])) == expected
@@ -210,7 +210,7 @@ def test_equal_targets_are_named_once() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "   ", "pytest 'open"])
-def test_a_command_that_is_none_is_refused(text: str) -> None:
+def test_an_invalid_command_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         TestCommand.parse(text)
 
@@ -236,7 +236,7 @@ def test_an_operator_s_program_brings_its_environment_and_installation(tmp_path:
     assert not any(folder.name in ("venv", "base", ".env") for folder in readable)
 
 
-def test_a_program_that_is_no_python_brings_nothing(tmp_path: Path) -> None:
+def test_a_program_other_than_python_needs_no_folders(tmp_path: Path) -> None:
     (tmp_path / "data" / "bin").mkdir(parents=True)
     (tmp_path / "data" / "bin" / "tool").touch(0o755)
     for name in (str(tmp_path / "data" / "bin" / "tool"), "/proc/self/exe", "/etc/alternatives/awk"):
@@ -276,6 +276,6 @@ def test_paths_in_the_checkout_become_paths_in_its_copy(tmp_path: Path) -> None:
         ("'", "No closing quotation"),
     ],
 )
-def test_a_repository_s_command_names_a_program_and_no_place_on_the_host(text: str, problem: str) -> None:
+def test_a_repository_s_command_cannot_name_a_host_path(text: str, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         TestCommand.of_repository(text)

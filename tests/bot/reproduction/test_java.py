@@ -54,7 +54,7 @@ public class Whatever {
 """
 
 
-def test_a_method_goes_into_the_class_in_its_own_indentation() -> None:
+def test_a_method_is_added_with_the_indentation_of_the_class() -> None:
     injected = JAVA.inject(DRAFT, HOST, None, UNKNOWN)
 
     assert injected.test_id == "org.x.ParserTest::testIssue2"
@@ -90,7 +90,7 @@ def test_a_draft_that_cannot_be_placed_is_refused_with_the_reason(draft: str, wh
         JAVA.inject(draft, HOST, None, UNKNOWN)
 
 
-def test_drafts_are_compared_by_their_tokens_and_turned_round() -> None:
+def test_drafts_are_compared_by_tokens_and_inverted() -> None:
     draft = "@Test public void testA() { assertEquals(1, f()); }"
     other = "@Test\npublic void testB() {\n  // why\n  assertEquals( 1, f() );\n}"
 
@@ -157,7 +157,7 @@ def test_files_tests_and_definitions_are_found() -> None:
 
 
 def test_real_test_classes_take_a_draft(shared_data: Path) -> None:
-    """The four test files that GHRB's fixes add whole."""
+    """Use the four whole test files that fixes in GHRB add."""
     rows = [
         json.loads(line)
         for line in gzip.decompress((shared_data / "brt" / "ghrb.jsonl.gz").read_bytes()).splitlines()

@@ -42,8 +42,8 @@ def test_rest():
 """
 
 
-class Watched:
-    """The real sandbox, with a stopwatch, and with the number of the run in the environment."""
+class MeasuringSandbox:
+    """The real sandbox; measures time and passes the number of the run in the environment."""
 
     name = "watched"
 
@@ -59,7 +59,7 @@ class Watched:
         return outcome
 
     def seconds(self) -> float:
-        """Wall time during which at least one program ran."""
+        """Return the wall time during which at least one program ran."""
         total, until = 0.0, 0.0
         for start, end in sorted(self.busy):
             total += max(0.0, end - max(start, until))
@@ -68,7 +68,7 @@ class Watched:
 
 
 def scripted(drafts: Sequence[Line], repairs: Sequence[Line] = (), pick: int | None = None) -> ScriptedModel:
-    """A model that gives draft n to sample n, mends in order, and chooses ``pick``."""
+    """Return a model that gives draft n to sample n, repairs in order, and chooses ``pick``."""
     mended = iter(repairs)
 
     def line(prompt: Prompt) -> Line:
@@ -86,9 +86,7 @@ def run(project: Path, harness: Harness, model: ScriptedModel, **options: object
     return reproduce_in(project, report, Author(model, Prompts(), "acme/shapes#12"), harness, all_options)
 
 
-def test_drafts_that_fail_as_reported_are_shown_and_the_others_say_why_not(
-    project: Path, harness: Harness
-) -> None:
+def test_drafts_that_fail_as_reported_are_shown_others_have_a_reason(project: Path, harness: Harness) -> None:
     drafts = [RIGHT, WRONG_CALL, RIGHT.replace("test_rest", "test_x"), PASSING, SHORTER]
 
     result = run(project, harness, scripted(drafts), samples=5)
@@ -112,7 +110,7 @@ def test_drafts_that_fail_as_reported_are_shown_and_the_others_say_why_not(
     assert result.sandbox == "bubblewrap"
 
 
-def test_a_draft_that_cannot_be_used_is_mended_once_by_its_author(project: Path, harness: Harness) -> None:
+def test_an_unusable_draft_is_repaired_once(project: Path, harness: Harness) -> None:
     model = scripted([BROKEN, NO_SUCH_MODULE], repairs=[RIGHT, NO_SUCH_MODULE])
 
     result = run(project, harness, model, samples=2)
@@ -156,19 +154,19 @@ def test_the_prompt_has_place_command_tests_and_fixtures(project: Path, harness:
         ),
     ],
 )
-def test_an_author_may_say_that_no_test_can_be_written(
+def test_a_model_can_report_that_no_test_can_be_written(
     project: Path, harness: Harness, at_fault: str, word: str, message: str
 ) -> None:
     given_up: Line = {"plan": "No db.", "at_fault": at_fault, "code": ""}
     result = run(project, harness, scripted([NO_SUCH_MODULE, BROKEN], repairs=[given_up, given_up]), samples=2)
     assert (result.state, result.abstained) == ("not run", word)
     assert result.reason.startswith(message)
-    # One of two is no majority, and what comes with code is tried.
+    # One of two is not a majority, and a reply with code is run.
     result = run(project, harness, scripted([NO_SUCH_MODULE, BROKEN], repairs=[given_up, RIGHT]), samples=2)
     assert (result.state, result.abstained) == ("reproduced", "")
 
 
-def test_a_passing_draft_that_shows_the_bug_is_turned_round(project: Path, harness: Harness) -> None:
+def test_a_passing_draft_that_shows_the_bug_is_inverted(project: Path, harness: Harness) -> None:
     result = run(project, harness, scripted([SHOWS_THE_BUG]))
 
     assert result.best is not None
@@ -176,7 +174,7 @@ def test_a_passing_draft_that_shows_the_bug_is_turned_round(project: Path, harne
     assert "assert split([1, 2, 3], 2) != [[1, 2]]" in result.best.candidate.code
 
 
-def test_a_passing_draft_about_something_else_is_not_worth_turning_round(project: Path, harness: Harness) -> None:
+def test_a_passing_draft_with_other_calls_is_not_inverted(project: Path, harness: Harness) -> None:
     result = run(project, harness, scripted([PASSING]))
 
     assert result.state == "not reproduced"
@@ -202,8 +200,8 @@ def test_the_state_says_that_no_test_can_be_run(project: Path, harness: Harness)
     assert result.reason.startswith("tests cannot be run here")
 
 
-def test_a_test_that_does_not_agree_with_itself_is_not_shown(project: Path, harness: Harness) -> None:
-    watched = replace(harness, sandbox=Watched(harness.sandbox))
+def test_a_flaky_test_is_not_shown(project: Path, harness: Harness) -> None:
+    watched = replace(harness, sandbox=MeasuringSandbox(harness.sandbox))
 
     result = run(project, watched, scripted([EVERY_OTHER_TIME]))
 
@@ -212,7 +210,7 @@ def test_a_test_that_does_not_agree_with_itself_is_not_shown(project: Path, harn
     assert result.state == "not reproduced"
 
 
-def test_the_model_may_have_the_last_word(project: Path, harness: Harness) -> None:
+def test_the_model_chooses_among_the_tests_if_configured(project: Path, harness: Harness) -> None:
     result = run(project, harness, scripted([RIGHT, SHORTER], pick=2), samples=2, pick=True)
     refused = run(project, harness, scripted([RIGHT, SHORTER], pick=0), samples=2, pick=True)
 
@@ -221,7 +219,7 @@ def test_the_model_may_have_the_last_word(project: Path, harness: Harness) -> No
     assert "found every one wrong" in refused.reason
 
 
-def test_a_model_that_fails_now_and_then_costs_drafts_not_the_result(project: Path, harness: Harness) -> None:
+def test_a_model_error_costs_a_draft_not_the_result(project: Path, harness: Harness) -> None:
     failing = ModelError("refused", reason="refused")
 
     result = run(project, harness, scripted([failing, RIGHT, failing]), samples=3)
@@ -230,7 +228,7 @@ def test_a_model_that_fails_now_and_then_costs_drafts_not_the_result(project: Pa
     assert [attempt.number for attempt in result.attempts] == [1]
 
 
-def test_a_budget_that_ends_too_early_is_for_another_day_and_no_verdict(project: Path, harness: Harness) -> None:
+def test_a_spent_budget_without_a_test_raises_an_error(project: Path, harness: Harness) -> None:
     with pytest.raises(BudgetExceeded) as raised:
         run(project, harness, scripted([PASSING, BudgetExceeded("spent")]), samples=2)
     result = run(project, harness, scripted([RIGHT, BudgetExceeded("spent")]), samples=2)
@@ -265,7 +263,7 @@ def test_the_project_is_not_changed(project: Path, harness: Harness) -> None:
 
 
 def test_ten_drafts_cost_at_most_three_seconds_beside_the_tests_own_time(project: Path, harness: Harness) -> None:
-    timed = Watched(harness.sandbox)
+    timed = MeasuringSandbox(harness.sandbox)
     drafts = [f"{RIGHT}    assert {number} == {number}\n" for number in range(10)]
 
     started = time.monotonic()
@@ -273,6 +271,6 @@ def test_ten_drafts_cost_at_most_three_seconds_beside_the_tests_own_time(project
     wall = time.monotonic() - started
 
     assert {attempt.fate for attempt in result.attempts} == {"failed"}
-    # Each draft twice; before them the machine is asked what it is, and one existing test is run.
+    # Each draft twice; before that, the machine is described and an existing test is run.
     assert len(timed.busy) == 22
     assert wall - timed.seconds() <= 3.0

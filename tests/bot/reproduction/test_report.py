@@ -37,7 +37,7 @@ def test_html_becomes_markdown_with_code_lists_and_links() -> None:
     )
 
 
-def test_markdown_stays_what_it_is() -> None:
+def test_markdown_is_not_changed() -> None:
     text = "See `a < b`:\r\n\r\n```\r\nif a <b>:\r\n```\r\n"
 
     assert to_markdown(text) == "See `a < b`:\n\n```\nif a <b>:\n```"
@@ -45,11 +45,11 @@ def test_markdown_stays_what_it_is() -> None:
 
 @given(st.text(alphabet="<>/apre divcode=\"'&;\n x!?[-", max_size=200))
 @example("<<?a>![(")  # what is left around an instruction would begin a declaration
-def test_no_html_is_too_broken_to_be_read(html: str) -> None:
+def test_any_html_can_be_converted(html: str) -> None:
     assert isinstance(to_markdown(f"<p>{html}"), str)
 
 
-def test_every_shared_java_report_is_brought_into_markdown(shared_data: Path) -> None:
+def test_every_shared_java_report_is_converted_to_markdown(shared_data: Path) -> None:
     path = shared_data / "brt" / "defects4j_bug_reports.jsonl.gz"
     rows = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
 
@@ -78,7 +78,7 @@ def test_the_hard_facts_of_a_report() -> None:
     assert "my_file" in report_facts.names
 
 
-def test_a_wrong_value_is_no_crash() -> None:
+def test_a_report_of_a_wrong_value_is_not_a_crash() -> None:
     report_facts = facts(parse_report("add returns 4\n\n`add(1, 2)` gives 4."))
 
     assert not report_facts.crash
@@ -95,7 +95,7 @@ def test_words_of_identifiers_are_found_by_their_parts() -> None:
 
 
 def test_scores_are_okapi_bm25_with_its_usual_constants() -> None:
-    """Worked out by hand: k1 = 1.5, b = 0.75, lengths 2 and 4 against a mean of 3."""
+    """Compare with a calculation by hand: k1 = 1.5, b = 0.75, lengths 2 and 4, mean 3."""
     texts = {"short": "x y", "long": "x z z z"}
 
     assert scores("x", texts)["short"] == pytest.approx(math.log(1.2) * 2.5 / 2.125)
@@ -147,7 +147,7 @@ def test_an_option_leads_to_its_code_and_to_the_test_file_of_that_module(reposit
     assert report_context.host == "tests/test_settings.py"
 
 
-def test_a_model_is_shown_the_nearest_tests_and_the_code_that_is_spoken_of(repository: Path) -> None:
+def test_the_prompt_shows_similar_tests_and_the_code_in_the_report(repository: Path) -> None:
     checkout = read_checkout(repository, PYTHON)
 
     report_context = context(
@@ -157,7 +157,7 @@ def test_a_model_is_shown_the_nearest_tests_and_the_code_that_is_spoken_of(repos
     assert set(checkout.tests) == {"tests/test_table.py", "tests/test_other.py"}
     assert "link.py" not in checkout.paths
     assert report_context.host == "tests/test_table.py"
-    # What it calls is shown behind it, one level deep.
+    # The functions that it calls are shown after it, one level deep.
     assert [(definition.name, definition.path) for definition in report_context.definitions] == [
         ("Table.read", "src/pkg/table.py"),
         ("parse", "src/pkg/table.py"),

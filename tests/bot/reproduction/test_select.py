@@ -99,7 +99,7 @@ def test_a_missing_name_counts_if_the_report_names_it() -> None:
     assert match(unrelated, report).grade == "other"
 
 
-def test_representatives_of_the_clusters_take_turns() -> None:
+def test_the_best_test_of_each_cluster_comes_first() -> None:
     tests = [
         failing(1, "ValueError", "no columns", tokens=30),
         failing(2, "ValueError", "no columns", tokens=20),
@@ -109,7 +109,7 @@ def test_representatives_of_the_clusters_take_turns() -> None:
 
     selection = select(tests, CRASH)
 
-    # 3 shows the very message of the report, so its small cluster comes first; 4 is written like 2.
+    # 3 has the message of the report, so its small cluster comes first; 4 equals 2.
     assert [suggestion.test.number for suggestion in selection.suggestions] == [3, 2, 1]
     assert [suggestion.agreeing for suggestion in selection.suggestions] == [1, 3, 3]
 
@@ -126,7 +126,7 @@ def test_larger_clusters_then_shorter_tests_come_first() -> None:
     assert [suggestion.agreeing for suggestion in selection.suggestions] == [2, 1, 1, 2]
 
 
-def test_without_the_match_filter_agreement_alone_selects() -> None:
+def test_without_the_match_filter_only_agreement_counts() -> None:
     odd = [failing(number, "KeyError", "'zzz'") for number in range(2)]
 
     assert not select(odd, CRASH).suggestions
@@ -314,7 +314,7 @@ def failing_tests(outcomes: dict[str, Any]) -> dict[str, FailingTest]:
 
 
 def test_the_recorded_ghrb_failures_cluster_as_libro_clustered_them(shared_data: Path) -> None:
-    """1,425 recorded outcomes, 272 of them failing tests, of 25 bugs.
+    """Use 1,425 recorded outcomes of 25 bugs, 272 of them failing tests.
 
     LIBRO's column num_clusters counts distinct tests (the length of the ranked list), not clusters of failure
     output. The size of each test's cluster (clus_size_output_fib) is comparable: it is the same for every test

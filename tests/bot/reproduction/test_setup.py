@@ -86,7 +86,7 @@ def test_a_changed_dependency_command_or_interpreter_makes_a_new_one(tmp_path: P
     assert prepared_environment(environments, checkout) != first
 
 
-def test_an_environment_is_of_its_network_its_folders_and_its_image(checkout: Path) -> None:
+def test_network_folders_and_image_are_part_of_the_key(checkout: Path) -> None:
     sandboxes = (
         Bubblewrap(),
         Bubblewrap(offline=True),
@@ -126,7 +126,7 @@ def test_a_set_up_that_fills_the_disk_is_stopped(tmp_path: Path, checkout: Path)
         )
 
 
-def test_killed_half_way_it_is_made_anew(tmp_path: Path, checkout: Path) -> None:
+def test_an_interrupted_set_up_starts_again(tmp_path: Path, checkout: Path) -> None:
     folder = tmp_path / "environments"
     script = (
         "import sys; from pathlib import Path\n"
@@ -150,13 +150,13 @@ def test_killed_half_way_it_is_made_anew(tmp_path: Path, checkout: Path) -> None
     assert half.parent.parent == place
     (place / "env" / "left").write_text("over")
     quick = Environments(folder, limits=Limits(seconds=5))
-    # The same recipe is begun again from nothing, and does not end in its time: nothing half made is handed out.
+    # The recipe starts again and exceeds its time: an incomplete environment is never used.
     with pytest.raises(SetupFailed, match="limit: timeout"):
         prepared_environment(quick, checkout, recipe)
     assert not (place / "env" / "left").exists()
 
 
-def test_old_and_surplus_environments_go_but_not_one_in_use(tmp_path: Path, checkout: Path) -> None:
+def test_old_and_surplus_environments_are_removed_unless_in_use(tmp_path: Path, checkout: Path) -> None:
     folder = tmp_path / "environments"
     recipes = [RECIPE.model_copy(update={"commands": (COMMAND, f"true {number}")}) for number in range(3)]
     places = [folder / recipe.key(checkout, SANDBOX.surroundings) for recipe in recipes]

@@ -45,7 +45,7 @@ def planted(tmp_path: Path) -> Path:
 
 
 def run(tmp_path: Path, checkout: Path, script: str, *commands: str, repository: int = 1) -> TestReport:
-    """A set-up by ``commands``, then ``script`` as the test command in what it made."""
+    """Set up an environment by ``commands``, then run ``script`` in it as the test command."""
     recipe = Recipe(repository=repository, python=NOTHING, commands=commands)
     with Environments(tmp_path / "environments", limits=LIMITS).prepared(SANDBOX, checkout, recipe) as environment:
         harness = Harness(
@@ -66,7 +66,7 @@ def run(tmp_path: Path, checkout: Path, script: str, *commands: str, repository:
         'ln -s {place}/lib "$VIRTUAL_ENV/lib"',
     ],
 )
-def test_nothing_that_a_set_up_writes_chooses_what_is_shown(
+def test_a_set_up_cannot_choose_the_command_that_is_shown(
     tmp_path: Path, checkout: Path, planted: Path, forged: str
 ) -> None:
     reads = f'cat {planted}/credentials.json {planted}/lib/*.json "$VIRTUAL_ENV"/*/*.json; echo FAILED; exit 1'
@@ -75,13 +75,13 @@ def test_nothing_that_a_set_up_writes_chooses_what_is_shown(
 
 
 @pytest.mark.parametrize("kind", ["mkfifo {}", "ln -s /dev/zero {}"])
-def test_no_file_of_an_environment_holds_the_worker_up(tmp_path: Path, checkout: Path, kind: str) -> None:
+def test_no_file_of_an_environment_blocks_the_worker(tmp_path: Path, checkout: Path, kind: str) -> None:
     name = '"$VIRTUAL_ENV/pyvenv.cfg"'
     report = run(tmp_path, checkout, "python3 -m unittest test_it", kind.format(name))
     assert report.outcome.status in ("passed", "error", "failed")
 
 
-def test_a_lookalike_s_set_up_does_not_run_in_another_repository_s_tests(tmp_path: Path, checkout: Path) -> None:
+def test_environments_are_not_shared_between_repositories(tmp_path: Path, checkout: Path) -> None:
     site = '"$(echo "$VIRTUAL_ENV"/lib/python*/site-packages)"'
     plant = f'echo "import os; os.environ.update(OWNED=str(1))" >{site}/x.pth'
     # Commands and dependency files are those of the victim.
@@ -97,7 +97,7 @@ def test_a_lookalike_s_set_up_does_not_run_in_another_repository_s_tests(tmp_pat
     assert victim.outcome.status == "passed"
 
 
-def test_a_tree_without_end_is_measured_and_removed(tmp_path: Path, checkout: Path) -> None:
+def test_an_endless_folder_tree_is_measured_and_removed(tmp_path: Path, checkout: Path) -> None:
     deep = (
         'python3 -c \'import os; os.chdir(os.environ["VIRTUAL_ENV"]); [(os.mkdir("d"), os.chdir("d")) '
         'for _ in range(1200)]\'; chmod 0 "$VIRTUAL_ENV/d"'

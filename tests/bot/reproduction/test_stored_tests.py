@@ -45,7 +45,7 @@ def patched(project: Path, old: str, new: str) -> Path:
         ("def split", "def divide", None, ("failed", "error")),
     ],
 )
-def test_a_patch_is_solved_not_solved_or_not_spoken_about(
+def test_a_patch_is_solved_unsolved_or_gets_no_verdict(
     project: Path, harness: Harness, old: str, new: str, verdict: bool | None, statuses: tuple[str, str]
 ) -> None:
     head = patched(project, old, new)
@@ -59,7 +59,7 @@ def test_a_patch_is_solved_not_solved_or_not_spoken_about(
 
 
 @pytest.mark.debian("bubblewrap")
-def test_the_patch_does_not_bring_its_own_judge(project: Path, harness: Harness) -> None:
+def test_a_patch_cannot_replace_the_stored_test(project: Path, harness: Harness) -> None:
     head = patched(project, "Pieces", "Pieces")
     (head / "tests/test_lists.py").write_text("def test_issue_12():\n    pass\n")
 
@@ -67,7 +67,7 @@ def test_the_patch_does_not_bring_its_own_judge(project: Path, harness: Harness)
 
 
 @pytest.mark.debian("bubblewrap")
-def test_a_bug_that_is_gone_from_base_says_nothing_about_the_patch(project: Path, harness: Harness) -> None:
+def test_a_bug_already_fixed_on_base_gives_no_verdict(project: Path, harness: Harness) -> None:
     head = patched(project, "len(items) // size", "-(-len(items) // size)")
 
     assert check_patch(12, STORED, head, head, harness).solved is None

@@ -145,7 +145,7 @@ y''').title, "x")
     )
 
 
-def test_a_function_becomes_a_method_where_all_tests_are_methods() -> None:
+def test_a_function_becomes_a_method_if_all_tests_are_methods() -> None:
     content, test_id = inject_draft("def test_it():\n    assert Book(title=3).title == 3\n", UNITTEST)
 
     assert test_id == "BookTests::test_issue_12"
@@ -158,7 +158,7 @@ def test_a_function_that_takes_fixtures_stays_a_function() -> None:
     assert test_id == "test_issue_12"
 
 
-def test_a_class_with_a_set_up_of_its_own_comes_along_under_a_free_name() -> None:
+def test_a_class_with_its_own_set_up_is_added_under_a_free_name() -> None:
     draft = """
 import unittest
 
@@ -237,14 +237,14 @@ def test_a_file_that_only_python_itself_can_read_takes_a_test() -> None:
     assert PYTHON.inject("def test_a():\n    assert 1\n", host, None, UNKNOWN).content.startswith(host)
 
 
-def test_helpers_of_helpers_come_along_in_their_order() -> None:
+def test_helpers_of_helpers_are_added_in_order() -> None:
     chain = "\n".join(f"A{n} = A{n + 1}" for n in range(300)) + "\nA300 = 3\nUNUSED = 4\n"
     parts = take_apart(f"{chain}\ndef test_x():\n    assert A0 == 3\n")
     assert len(parts.helpers) == 301
     assert render(parts.helpers[:2]).split() == ["A0", "=", "A1", "A1", "=", "A2"]
 
 
-def test_names_that_are_well_known_or_known_to_the_repository_are_imported() -> None:
+def test_standard_and_repository_names_are_imported() -> None:
     class Known:
         def provider(self, name: str) -> str | None:
             return "from pkg.shapes import Circle" if name == "Circle" else None
@@ -256,7 +256,7 @@ def test_names_that_are_well_known_or_known_to_the_repository_are_imported() -> 
     assert "from pkg import Table\nfrom pkg.shapes import Circle\nimport math\nimport pytest\n" in injected.content
 
 
-def test_a_draft_that_the_host_refuses_gets_a_file_of_its_own_beside_it() -> None:
+def test_a_draft_that_does_not_fit_gets_a_new_file_beside_the_host() -> None:
     files = {"tests/a/test_table.py": "import pkg as os\n\n\ndef test_a():\n    assert os\n", "setup_tests.py": ""}
     draft = "import os.path\n\ndef test_x():\n    assert os.path.sep\n"
 
@@ -276,7 +276,7 @@ def test_a_draft_that_the_host_refuses_gets_a_file_of_its_own_beside_it() -> Non
     assert candidate.content == "import os.path\n\n\ndef test_issue_7():\n    assert os.path.sep\n"
 
 
-def test_the_host_is_the_test_file_that_speaks_of_the_same_things() -> None:
+def test_the_most_similar_test_file_is_the_host() -> None:
     files = {
         "tests/test_table.py": "def test_read():\n    assert Table.read('x')\n",
         "tests/test_units.py": "def test_metre():\n    assert Unit('m')\n",
@@ -287,7 +287,7 @@ def test_the_host_is_the_test_file_that_speaks_of_the_same_things() -> None:
     assert choose_host("zzz", files) is None
 
 
-def test_files_in_which_tests_are_looked_for() -> None:
+def test_test_files_are_recognised_by_name() -> None:
     test_paths = ["tests/test_a.py", "a/b_test.py", "app/tests.py", "a/test.py", "a/b_tests.py"]
     others = ["tests/conftest.py", "tests/__init__.py", "contest.py", "test_a.pyc", "testing/util.py"]
 
@@ -416,7 +416,7 @@ def find_test(tree: ast.Module, test_id: str) -> int:
 
 
 def test_every_test_file_that_ships_with_a_dependency_takes_a_draft() -> None:
-    """Real files, thousands of lines, all styles: the invariants hold for each of them."""
+    """Check the invariants on real files in many styles."""
     drafts = [
         "import numpy as np\nfrom numpy.testing import assert_equal\n\n"
         "def test_x():\n    assert_equal(np.ones(3), 1)\n",

@@ -1,4 +1,4 @@
-"""Tests that people and models really wrote for reported bugs go into the code around them."""
+"""Real tests by people and models for reported bugs can be added to the surrounding code."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from bot.reproduction.python.language import Python
 PLAIN = "import os\n\n\ndef test_a():\n    assert os\n"
 
 
-class Somewhere:
-    """Most hunks leave out the imports at the top of their file: every name is had from somewhere."""
+class AnyImport:
+    """Import statements for any name: most hunks omit the imports at the top of their file."""
 
     def provider(self, name: str) -> str | None:
         return f"from somewhere import {name}"
@@ -38,7 +38,7 @@ def parses(source: str) -> bool:
 
 
 def drafts(data: Path) -> Iterator[tuple[str, str]]:
-    """Draft and host from each test patch whose added lines are a program with a test in it."""
+    """Return draft and host for each test patch whose added lines are a program with a test."""
     rows = gzip.decompress((data / "brt" / "tdd_bench_verified.jsonl.gz").read_bytes()).splitlines()
     for row in rows[::4]:
         for name in ("golden_test_patch", "otter_gpt4o_test_patch", "otter_plus_gpt4o_test_patch"):
@@ -59,14 +59,14 @@ def _hunk(hunk: Hunk, *, added: bool) -> Iterator[str]:
 
 
 def test_test_patches_of_tdd_bench_become_candidates(shared_data: Path) -> None:
-    """Of all 307 instances' patches 664 of 674 usable ones do; here every fourth instance is tried."""
+    """Use every fourth instance. Of all 307 instances, 664 of 674 usable patches become candidates."""
     python = Python()
     count = 0
     refused: list[str] = []
     for draft, host in drafts(shared_data):
         count += 1
         try:
-            injected = python.inject(draft, host, "test_issue_1", Somewhere())
+            injected = python.inject(draft, host, "test_issue_1", AnyImport())
         except DraftRejected as error:
             refused.append(str(error))
             continue
