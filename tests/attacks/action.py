@@ -1,4 +1,4 @@
-"""What strangers and other workflows of a repository try with ``bouncer action``, which stores nothing."""
+"""Attacks of strangers and other workflows on ``bouncer action``, which stores nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a pull request does to be left out of its own review, and where a model is talked into writing."""
+"""Changes that try to exempt themselves from review, and paths that a model is persuaded to write."""
 
 from __future__ import annotations
 

@@ -12,5 +12,5 @@ from tests.e2e.site import Site, site
 @pytest.fixture(scope="session")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """Web and worker on SQLite, in processes of their own, with a model provider and GitHub on loopback."""
-    with site(tmp_path_factory.mktemp("site")) as made:
-        yield made
+    with site(tmp_path_factory.mktemp("site")) as running_site:
+        yield running_site

@@ -35,23 +35,23 @@ CLASSES = {
 
 
 def tables(module: str) -> tuple[Table[Any], ...]:
-    """The tables of a class."""
-    found: tuple[Table[Any], ...] = import_module(f"tests.attacks.{module}").TABLES
-    return found
+    """Return the tables of a class."""
+    module_tables: tuple[Table[Any], ...] = import_module(f"tests.attacks.{module}").TABLES
+    return module_tables
 
 
 def each(table: Table[T]) -> Iterator[tuple[str, str, T]]:
-    """(what must never happen, name, what is tried) of every attack."""
+    """Yield every attack: the result that must not happen, the name, and the input."""
     for never, attacks in table.items():
         for name, attack in attacks.items():
             yield never, name, attack
 
 
 def params(table: Table[Any]) -> list[Any]:
-    """Parameters ``never`` and ``attack`` of a test, one for each attack."""
+    """Return the parameters ``never`` and ``attack`` of a test for every attack."""
     return [pytest.param(never, attack, id=name) for never, name, attack in each(table)]
 
 
 def named(table: Table[Any]) -> list[Any]:
-    """Parameters ``never`` and ``name`` of a test that looks at what became of attacks that were made together."""
+    """Return the parameters ``never`` and ``name`` of a test about attacks that were made together."""
     return [pytest.param(never, name, id=name) for never, name, _ in each(table)]

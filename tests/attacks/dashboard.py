@@ -14,7 +14,7 @@ class Visit(NamedTuple):
     statuses: tuple[int, ...]
     form: dict[str, str] | None = None
     logged_in: bool = False
-    headers: dict[str, str] = {}  # noqa: RUF012 - a tuple, and nobody writes to it
+    headers: dict[str, str] = {}  # noqa: RUF012 - a field of a tuple that is never changed
     method: str = ""
 
 

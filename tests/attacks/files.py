@@ -1,6 +1,6 @@
-"""What lies in the folder where somebody runs a command on files, and what they are led to type.
+"""Hostile files in the folder of a command on files, and hostile arguments.
 
-``{"files": name -> text or what makes it, "words": the command, "stdin": bytes, "code": the right exit codes}``
+``{"files": name -> text or its maker, "words": the command, "stdin": bytes, "code": the right exit codes}``
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _ESCAPES = "\x1b[2J\x1b]0;owned\x07\u202e\u2066\x9b31m\x08"
 
 
 def _reply(explanation: str = "Clear.", **more: Any) -> str:
-    said = {"model": "m", "subject": "offline/files#1", "explanation": explanation, "label": "WELL_SPECIFIED"}
-    return json.dumps({**said, **more}) + "\n"
+    reply = {"model": "m", "subject": "offline/files#1", "explanation": explanation, "label": "WELL_SPECIFIED"}
+    return json.dumps({**reply, **more}) + "\n"
 
 
 def _tried(*words: str, code: tuple[int, ...] = (0,), stdin: bytes = b"", **files: Any) -> dict[str, Any]:
-    named = {name.replace("__", "/").replace("_DOT_", "."): text for name, text in files.items()}
-    return {"words": words or TRIAGE, "code": code, "stdin": stdin, "files": named}
+    texts = {name.replace("__", "/").replace("_DOT_", "."): text for name, text in files.items()}
+    return {"words": words or TRIAGE, "code": code, "stdin": stdin, "files": texts}
 
 
 def _planted(**files: str) -> dict[str, Any]:

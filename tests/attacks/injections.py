@@ -1,6 +1,6 @@
-"""What strangers write to make a reviewer do their bidding, by what it tries.
+"""Texts of strangers that try to control a reviewer, by their aim.
 
-``WORD`` stands in every payload, so that a test can see where it ends up.
+Every payload contains ``WORD``, so that a test can find it in the output.
 """
 
 from __future__ import annotations

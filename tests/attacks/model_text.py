@@ -1,4 +1,4 @@
-"""What a model writes: texts that want to be alive where they are posted, and replies that are none."""
+"""Hostile replies of a model: texts that would be active in a comment, and malformed replies."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _FORKS.set_forkserver_preload(["bot.cli.review", "bot.cli.bouncers", "bot.app", 
 
 
 class Ended(NamedTuple):
-    """What became of a command; ``code`` below zero is the signal that ended it."""
+    """The result of a command; a negative ``code`` is the signal that ended it."""
 
     code: int | None
     out: bytes

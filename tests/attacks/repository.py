@@ -1,4 +1,4 @@
-"""What a repository holds: entries of its archive, and files of its checkout."""
+"""Hostile repositories: entries of their archives, and files of their checkouts."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ ARCHIVES: dict[str, dict[str, list[Entry]]] = {
         "a folder and a file of one name": [plain("a/b"), plain("a")],
         "a name longer than any": [plain("a" * 300)],
         "a file over the README": [_special("README.md", tarfile.DIRTYPE)],
-        "two thousand links, each to the next": [link(f"l{each}", f"l{each + 1}") for each in range(2_000)],
+        "two thousand links, each to the next": [link(f"l{number}", f"l{number + 1}") for number in range(2_000)],
         "folders in folders, one after the other": [
-            plain(f"{'d/' * (each + 1)}f") for each in range(0, 1_900, 90)
+            plain(f"{'d/' * (number + 1)}f") for number in range(0, 1_900, 90)
         ],
         "headers of headers": [("x", b"13 comment=a\n", "", tarfile.XHDTYPE)] * 2_000 + [plain("a")],
     },
@@ -74,16 +74,16 @@ BOMBS: dict[str, dict[str, list[Entry]]] = {
     "an archive fills the memory": {
         "a link's target of many megabytes": [link("a", "é" * (8 << 20))],
         "a name of many megabytes": [plain("é" * (8 << 20))],
-        "more links than any repository has": [link(f"l{each}", "README.md") for each in range(20_001)],
+        "more links than any repository has": [link(f"l{number}", "README.md") for number in range(20_001)],
     }
 }
 
 
 def _socket(folder: Path) -> None:
-    with socket.socket(socket.AF_UNIX) as made:
+    with socket.socket(socket.AF_UNIX) as server:
         # A socket's path is short; the folder's need not be.
         os.chdir(folder)
-        made.bind("socket")
+        server.bind("socket")
 
 
 def _deep(folder: Path) -> None:

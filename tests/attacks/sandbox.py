@@ -1,4 +1,4 @@
-"""What a program in the sandbox tries: Python that is true, or writes something, where a door is open."""
+"""Attacks of a program in the sandbox: Python that is true, or writes something, if it succeeds."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ class Knock(NamedTuple):
     method: str
     path: str
     form: dict[str, str] | None = None
-    headers: dict[str, str] = {}  # noqa: RUF012 - a tuple, and nobody writes to it
+    headers: dict[str, str] = {}  # noqa: RUF012 - a field of a tuple that is never changed
     insider: bool = False
 
 

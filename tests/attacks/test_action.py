@@ -55,12 +55,12 @@ def test_deleted_command(desk: Desk, workflow: Workflow, never: str, attack: str
     desk.replies["It crashes"] = VAGUE
     number = desk.github.open_issue(HOME, "It crashes", "Sometimes.", author="alice")
     workflow.run()
-    asked = len(desk.questions)
+    questions_before = len(desk.questions)
     for _ in range(3):
         comment = desk.github.comment(HOME, number, attack, author="alice")
         workflow.run()
         desk.github.delete_comment(HOME, comment, by="alice")
-    assert len(desk.questions) == asked, never
+    assert len(desk.questions) == questions_before, never
     assert "Only people with triage permission" in desk.github.comments(HOME, number, by=SHARED)[-1]
 
 

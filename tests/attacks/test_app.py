@@ -60,56 +60,56 @@ def test_webhook_twice(shop: Site, never: str, attack: Sequence[bytes]) -> None:
 
 @pytest.fixture(scope="module")
 def comments(shop: Site) -> dict[str, int]:
-    """What everybody wrote, each on an issue of its own: name of the attack -> number of the issue."""
+    """Post every comment on its own issue. Return the number of the issue by the name of the attack."""
     home = shop.repository("acme/commands", {PATH: "triage: {mode: 'off', accepted_label: ready}"})
     shop.github.grant(home, READER, "read")
     shop.github.world.user(MACHINE, "Bot")
     shop.github.grant(home, MACHINE, "admin")
-    made = {"control": shop.github.open_issue(home, "It breaks", author=AUTHOR)}
-    shop.github.comment(home, made["control"], "/bouncer accept", MAINTAINER)
+    issues = {"control": shop.github.open_issue(home, "It breaks", author=AUTHOR)}
+    shop.github.comment(home, issues["control"], "/bouncer accept", MAINTAINER)
     for _, name, (who, text) in each(commands.TABLE):
-        made[name] = shop.github.open_issue(home, "It breaks", author=AUTHOR)
-        shop.github.comment(home, made[name], text, who)
+        issues[name] = shop.github.open_issue(home, "It breaks", author=AUTHOR)
+        shop.github.comment(home, issues[name], text, who)
     for _, name, (who, text, by, later) in each(commands.EDITED):
-        made[name] = shop.github.open_issue(home, "It breaks", author=AUTHOR)
-        said = shop.github.comment(home, made[name], text, who)
-        shop.github.edit_comment(home, said, later, by=by)
+        issues[name] = shop.github.open_issue(home, "It breaks", author=AUTHOR)
+        comment = shop.github.comment(home, issues[name], text, who)
+        shop.github.edit_comment(home, comment, later, by=by)
     shop.quiet()
-    return made
+    return issues
 
 
-def obeyed(shop: Site, number: int) -> bool:
-    """Whether a comment on an issue was taken for a command that may be given."""
+def obeys(shop: Site, number: int) -> bool:
+    """Return True if a comment on an issue was accepted as a command."""
     issue = shop.github.find("acme/commands", number)[1]
-    reactions = [each.content for comment in issue.comments for each in comment.reactions]
+    reactions = [reaction.content for comment in issue.comments for reaction in comment.reactions]
     return "+1" in reactions or bool(issue.labels)
 
 
 @pytest.mark.parametrize(("never", "name"), [*named(commands.TABLE), *named(commands.EDITED)])
 def test_commands(shop: Site, comments: dict[str, int], never: str, name: str) -> None:
-    assert not obeyed(shop, comments[name]), never
+    assert not obeys(shop, comments[name]), never
 
 
 def test_a_maintainer_is_obeyed(shop: Site, comments: dict[str, int]) -> None:
-    assert obeyed(shop, comments["control"])
+    assert obeys(shop, comments["control"])
     assert STRANGER != MAINTAINER
 
 
 def alive(shop: Site, posted: str) -> str:
-    """What in a comment is alive that we did not write."""
+    """Return the active part of a comment that is not ours, or an empty text."""
     text = posted.replace(shop.github.web_url, f"https://{HOST}")
     return fault(text, HOST, folds=posted.count("<details>"))
 
 
 @pytest.fixture(scope="module")
 def configured(shop: Site) -> dict[str, str]:
-    """A repository for each file, with an issue: name of the attack -> name of the repository."""
-    made = {}
+    """Make a repository with an issue for every file. Return its name by the name of the attack."""
+    repositories = {}
     for number, (_, name, text) in enumerate(each(configuration.TABLE)):
-        made[name] = shop.repository(f"acme/c{number}", {PATH: text})
-        shop.github.open_issue(made[name], "It breaks", "It does not work any more.")
+        repositories[name] = shop.repository(f"acme/c{number}", {PATH: text})
+        shop.github.open_issue(repositories[name], "It breaks", "It does not work any more.")
     shop.quiet(120)
-    return made
+    return repositories
 
 
 @pytest.mark.parametrize(("never", "name"), named(configuration.TABLE))
@@ -117,7 +117,7 @@ def test_configuration(shop: Site, configured: dict[str, str], never: str, name:
     (decision,) = shop.decided(configured[name], 1, "triage")
     assert decision.verdict == "VAGUE", never
     comments = shop.said(configured[name], 1)
-    assert [found for comment in comments if (found := alive(shop, comment))] == [], never
+    assert [text for comment in comments if (text := alive(shop, comment))] == [], never
     labels = shop.github.labels(configured[name], 1)
     if decision.withheld:
         # A file that cannot be read may have asked for silence.
@@ -129,29 +129,29 @@ def test_configuration(shop: Site, configured: dict[str, str], never: str, name:
 
 @pytest.fixture(scope="module")
 def replied(shop: Site) -> dict[str, int]:
-    """An issue for each reply: name of the attack -> number of the issue."""
+    """Open an issue for every reply. Return its number by the name of the attack."""
     home = shop.repository("acme/replies")
-    made = {}
+    issues = {}
     for index, (_, name, text) in enumerate(each(model_text.REPLIES)):
         shop.model.misbehave(f"reply {index};", *(completion(text) for _ in range(6)))
-        made[name] = shop.github.open_issue(home, f"reply {index}; {HOSTILE}", "It does not work.", "stranger")
+        issues[name] = shop.github.open_issue(home, f"reply {index}; {HOSTILE}", "It does not work.", "stranger")
     shop.quiet(120)
-    return made
+    return issues
 
 
 @pytest.mark.parametrize(("never", "name"), named(model_text.REPLIES))
 def test_model_text(shop: Site, replied: dict[str, int], never: str, name: str) -> None:
-    said = shop.said("acme/replies", replied[name])
-    assert [found for each in said if (found := alive(shop, each))] == [], never
+    comments = shop.said("acme/replies", replied[name])
+    assert [text for comment in comments if (text := alive(shop, comment))] == [], never
     (decision,) = shop.decided("acme/replies", replied[name], "triage")
     if "verdict" in never:
-        assert (decision.verdict, said) == (None, []), never
+        assert (decision.verdict, comments) == (None, []), never
     else:
         assert decision.verdict == "VAGUE", never
 
 
 class Client:
-    """Somebody who is logged in to the dashboard; redirections are not followed."""
+    """A client that is logged in to the dashboard and does not follow redirections."""
 
     def __init__(self, shop: Site) -> None:
         self.url = f"http://127.0.0.1:{shop.port}"

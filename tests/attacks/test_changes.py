@@ -30,8 +30,8 @@ def test_a_change_cannot_exempt_itself(never: str, attack: str) -> None:
     text = OTHER + attack
     diff = parse(text)
     assert diff.flaws == ()
-    shown = "\n".join(piece.text for piece in pack(diff, 20_000, 4).pieces)
-    assert EVIL in shown, never
+    visible_text = "\n".join(piece.text for piece in pack(diff, 20_000, 4).pieces)
+    assert EVIL in visible_text, never
     assert reviewable_part(text, diff) == (text, ()), never
 
 

@@ -25,13 +25,13 @@ STEERS = re.compile(
 
 
 def plain(done: Ended, codes: tuple[int, ...]) -> None:
-    """A command that ended as it should says so in text; a mistake in one line."""
-    said = (done.out + done.err).decode()
-    assert done.code in codes, said
-    assert "Traceback" not in said
-    assert not STEERS.search(said), repr(said)
+    """Check that a command ended as expected, with plain text; an error is one line."""
+    output = (done.out + done.err).decode()
+    assert done.code in codes, output
+    assert "Traceback" not in output
+    assert not STEERS.search(output), repr(output)
     if done.code == 2:
-        assert (done.out, done.err.count(b"\n")) == (b"", 1), said
+        assert (done.out, done.err.count(b"\n")) == (b"", 1), output
 
 
 @pytest.mark.parametrize(("never", "attack"), params(diffs.TABLE))
@@ -72,10 +72,10 @@ def test_command(tmp_path: Path, never: str, attack: dict[str, Any]) -> None:
         assert json.loads(line)["label"] in ("WELL_SPECIFIED", None), never
 
 
-def test_none_of_a_folder_s_modules_is_run_by_the_command_that_is_installed(tmp_path: Path) -> None:
-    """All planted files at once, and the program as it is installed: it looks for no module where it is run."""
+def test_the_installed_command_imports_no_module_of_the_folder(tmp_path: Path) -> None:
+    """Plant all files at once and run the installed program."""
     planted = [attack["files"] for never, _, attack in each(files.TABLE) if "changes what" in never]
-    lay(tmp_path, {name: text for each in planted for name, text in each.items()})
+    lay(tmp_path, {name: text for texts in planted for name, text in texts.items()})
     program = shutil.which("bouncer", path=str(Path(sys.executable).parent))
     assert program
     done = subprocess.run(

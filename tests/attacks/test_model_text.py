@@ -31,10 +31,10 @@ def test_a_secret_is_nowhere_posted(never: str, attack: tuple[str, str]) -> None
     with protecting([secret]):
         press.everywhere(text)
     assert "and so on" in press.sent[0]
-    assert not any(WITHHELD in sent for sent in press.sent), "taken out, and the rest stays"
+    assert not any(WITHHELD in comment for comment in press.sent), "taken out, and the rest stays"
     # A handler that is run without it: the text as people read it is looked at again.
     press.everywhere(text)
     for posted in press.sent:
-        for shown in (posted, words(posted)):
-            for form in (shown, unescape(shown), unquote(shown), unquote_plus(shown)):
+        for view in (posted, words(posted)):
+            for form in (view, unescape(view), unquote(view), unquote_plus(view)):
                 assert compact(secret) not in compact(form), never

@@ -52,11 +52,11 @@ def test_archive(httpserver: HTTPServer, folder: Path, never: str, attack: list[
     except ForgeError:
         # What no file system could hold may be refused; what leads outside must be left out alone.
         assert "stops" in never, never
-    found = list(folder.rglob("*"))
-    assert (folder / "README.md") in found
-    assert [path for path in found if not path.resolve().is_relative_to(folder.resolve())] == [], never
-    assert [path for path in found if not (path.is_file() or path.is_dir() or path.is_symlink())] == [], never
-    assert [path for path in found if path.is_file() and path.lstat().st_nlink > 1] == [], never
+    paths = list(folder.rglob("*"))
+    assert (folder / "README.md") in paths
+    assert [path for path in paths if not path.resolve().is_relative_to(folder.resolve())] == [], never
+    assert [path for path in paths if not (path.is_file() or path.is_dir() or path.is_symlink())] == [], never
+    assert [path for path in paths if path.is_file() and path.lstat().st_nlink > 1] == [], never
 
 
 @pytest.mark.parametrize(("never", "attack"), params(BOMBS))
@@ -66,7 +66,7 @@ def test_bomb(httpserver: HTTPServer, folder: Path, never: str, attack: list[Ent
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str]]:
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str]]:
     """All of them in one checkout, each in a folder of its own, looked at in one run: (exit code, output)."""
     place = tmp_path_factory.mktemp("checkout")
     operator = tmp_path_factory.mktemp("operator")
@@ -91,8 +91,8 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str]]
 
 @pytest.mark.debian("bubblewrap")
 @pytest.mark.parametrize(("never", "name"), named(CHECKOUTS))
-def test_checkout(told: dict[str, tuple[int, str]], never: str, name: str) -> None:
-    code, output = told[name]
+def test_checkout(results: dict[str, tuple[int, str]], never: str, name: str) -> None:
+    code, output = results[name]
     assert SECRET not in output, never
     assert "uid=" not in output, never
     assert (code == 0) is ("door" not in never), (never, output)

@@ -35,7 +35,7 @@ print('all tried')
 
 @pytest.fixture
 def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
-    """What there is to be found on the host."""
+    """Plant secrets on the host."""
     monkeypatch.setenv("BOUNCER_PLANTED", "PLANTED")
     folder = tmp_path / "data"
     (folder / "x" / "bin").mkdir(parents=True)
@@ -72,4 +72,4 @@ def test_no_first_word_opens_a_folder(attack: RunPython, host: dict[str, str]) -
     )
     for never, name, program in each(PROGRAMS):
         result = attack([placed(program, host), "sh", "-c", reads])
-        assert not any(each in result.output for each in (SECRET, "root:", "sudoers")), (never, name)
+        assert not any(secret in result.output for secret in (SECRET, "root:", "sudoers")), (never, name)

@@ -30,15 +30,15 @@ def request(
     line: str = "POST /webhook HTTP/1.1",
     length: str | None = "",
 ) -> bytes:
-    """A signed delivery; what is given takes the place of the right value, None leaves it out."""
+    """Return a signed delivery. Arguments replace the right values; None omits a header."""
     headers = [("Host", "127.0.0.1"), ("Connection", "close"), ("Content-Type", kind)]
-    wanted = {
+    defaults = {
         "X-GitHub-Event": event,
         "X-GitHub-Delivery": f"attack-{next(_numbers)}" if delivery == "" else delivery,
         "X-Hub-Signature-256": sign(body, SECRET) if signature == "" else signature,
         "Content-Length": str(len(body)) if length == "" else length,
     }
-    headers += [(name, value) for name, value in wanted.items() if value is not None]
+    headers += [(name, value) for name, value in defaults.items() if value is not None]
     head = "".join(f"{name}: {value}\r\n" for name, value in (*headers, *more))
     return f"{line}\r\n{head}\r\n".encode("utf-8", "surrogateescape") + body
 

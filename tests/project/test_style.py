@@ -38,6 +38,7 @@ CLEAN = (
     "bot/router.py",
     "bot/simgithub",
     "bot/web/app.py",
+    "tests/attacks",
     "tests/bot/calibration",
     "tests/bot/reproduction",
     "tests/bot/simgithub",
