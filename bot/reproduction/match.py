@@ -65,6 +65,10 @@ class Match(Frozen):
         """Sort key: a better match is greater."""
         return GRADES.index(self.grade), int(self.exception) + bool(self.values)
 
+    def as_reported(self, crash: bool) -> bool:
+        """LIBRO's match with a report of a crash: the exception; of a wrong value: the value (section III.D)."""
+        return self.exception if crash else bool(self.values)
+
 
 def match(outcome: TestOutcome, facts: Facts) -> Match:
     """Compare a failed test with the facts of a report.
@@ -124,3 +128,8 @@ def _shared_words(message: str, text: str) -> float:
     if not words:
         return 0.0
     return len(words & {word.lower() for word in _WORD.findall(text)}) / len(words)
+
+
+def body_matches(code: str, facts: Facts) -> bool:
+    """Return True if a test of a reported crash names a reported exception (LIBRO's order within a cluster)."""
+    return facts.crash and any(name in code for name in facts.exceptions)

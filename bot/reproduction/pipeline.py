@@ -48,6 +48,7 @@ class Options(Frozen):
     seconds: float = 1800.0
     probe: bool = Field(True, description="check first that tests can be run here at all")
     turn: bool = Field(True, description="invert drafts that pass")
+    repair: bool = Field(True, description="let the model repair drafts that cannot be used, once")
 
 
 def reproduce_in(
@@ -112,11 +113,14 @@ def _reproduce(trial: Trial, facts: Facts, drafting: Drafting, options: Options)
         return Reproduction(state="not run", reason=reason, environment=True, sandbox=sandbox)
     drafts = drafting.drafts(options.samples)
     attempts = {attempt.number: attempt for attempt in trial.run(drafts)}
-    attempts |= _repair(trial, drafting, drafts, attempts)
+    if options.repair:
+        attempts |= _repair(trial, drafting, drafts, attempts)
     if options.turn:
         attempts |= _invert(trial, facts, attempts)
     in_order = [attempts[number] for number in sorted(attempts)]
-    selection = select(_failing(in_order), facts, options.threshold, matched=options.match)
+    # The model chooses among failures on which several drafts agree, if agreement is asked for at all.
+    smallest = options.threshold if options.pick else 1
+    selection = select(_failing(in_order), facts, options.threshold, matched=options.match, smallest=smallest)
     tests, reason = _choose(selection, len(in_order), drafting, trial.harness.command, options)
     spent = next((error for error in drafting.failures if isinstance(error, BudgetExceeded)), None)
     if spent is not None and not tests:

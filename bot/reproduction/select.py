@@ -11,7 +11,7 @@ from pydantic import Field
 
 from bot.core.frozen import Frozen
 from bot.reproduction.attempt import Candidate
-from bot.reproduction.match import Match, match
+from bot.reproduction.match import Match, body_matches, match
 from bot.reproduction.outcome import TestOutcome
 from bot.reproduction.report import Facts
 
@@ -111,12 +111,14 @@ class Selection(Frozen):
     reason: str = Field("", description="why nothing is shown; empty if something is")
 
 
-def select(tests: Sequence[FailingTest], facts: Facts, threshold: int = 1, *, matched: bool = True) -> Selection:
+def select(
+    tests: Sequence[FailingTest], facts: Facts, threshold: int = 1, *, matched: bool = True, smallest: int = 1
+) -> Selection:
     """Select the drafts that fail in both runs for the reported reason, and rank them.
 
     ``threshold``: the minimal size of the largest cluster (LIBRO's agreement; its published selection, "more than
-    1 of 50", is a threshold of 2 here). Below it nothing is shown. Without ``matched`` the match with the report
-    only ranks, as in LIBRO.
+    1 of 50", is a threshold of 2 here). Below it nothing is shown. Clusters below ``smallest`` are left out.
+    Without ``matched`` the match with the report only ranks, in LIBRO's order.
     """
     matches = {test.number: match(test.outcome, facts) for test in tests}
     dropped = {test.number: reason for test in tests if (reason := _reason(test, matches[test.number], matched))}
@@ -124,8 +126,16 @@ def select(tests: Sequence[FailingTest], facts: Facts, threshold: int = 1, *, ma
     largest = max(map(len, clusters), default=0)
     if largest < threshold:
         return Selection(dropped=dropped, reason=_none_shown(tests, largest, threshold))
-    # A test that was drafted to fail is better evidence than an inverted one.
-    ranked = rank(clusters, lambda test: (not test.inverted, *matches[test.number].order))
+    clusters = tuple(group for group in clusters if len(group) >= smallest)
+    if matched:
+        # A test that was drafted to fail is better evidence than an inverted one.
+        ranked = rank(clusters, lambda test: (not test.inverted, *matches[test.number].order))
+    else:
+        ranked = rank(
+            clusters,
+            lambda test: (not test.inverted, matches[test.number].as_reported(facts.crash)),
+            lambda test: (not test.inverted, body_matches(test.candidate.code, facts)),
+        )
     sizes = {test.number: len(group) for group in clusters for test in group}
     suggestions = (
         Suggestion(test=test, match=matches[test.number], agreeing=sizes[test.number]) for test in ranked
@@ -154,20 +164,23 @@ def _none_shown(tests: Sequence[FailingTest], largest: int, threshold: int) -> s
     return f"only {largest} of the {threshold} drafts that must agree fail in the same way"
 
 
-def rank(clusters: Sequence[Cluster], order: MatchOrder) -> tuple[FailingTest, ...]:
+def rank(
+    clusters: Sequence[Cluster], order: MatchOrder, within: MatchOrder | None = None
+) -> tuple[FailingTest, ...]:
     """Rank all distinct tests: the best of every cluster in turn, then the second best of every cluster, ...
 
     Clusters are ordered by match with the report (that of their best test), then by size, then by the brevity of
-    their tests; within a cluster better matching tests come first, then shorter ones. Source: LIBRO,
-    section III.D.
+    their tests; within a cluster better matching tests come first, by ``within`` if given, then shorter ones.
+    Source: LIBRO, section III.D.
     """
+    inner = within or order
 
     def of_cluster(group: Cluster) -> tuple[tuple[int, ...], int, float]:
         lengths = [test.candidate.tokens for test in distinct_tests(group)]
         return max(map(order, group)), len(group), -sum(lengths) / len(lengths)
 
     def of_test(test: FailingTest) -> tuple[tuple[int, ...], int, int]:
-        return tuple(-part for part in order(test)), test.candidate.tokens, test.number
+        return tuple(-part for part in inner(test)), test.candidate.tokens, test.number
 
     queues = [
         sorted(distinct_tests(group), key=of_test) for group in sorted(clusters, key=of_cluster, reverse=True)

@@ -24,13 +24,14 @@ from evaluation.bloom.layers import (
     detection,
     improvement,
 )
-from evaluation.brt.metrics import NS, RankingScores, rankings, read_rankings, reproduced
+from evaluation.brt.libro import bug_key, is_invalid, read_rankings
+from evaluation.brt.metrics import NS, rankings, reproduced
+from evaluation.brt.report import read_run
 from evaluation.dataset import read_rows, task_id
 from evaluation.report.figures import Series, bars
 from evaluation.report.page import Cell, Figure, Report, Section, Table, percentage
 from evaluation.report.runs import store
 from evaluation.report.terminal import print_json, show
-from evaluation.run.folder import RunFolder
 
 
 def score_command(
@@ -84,7 +85,7 @@ def _layers(
     remembered = Remembered([first, *map(of, repeat)], seed=seed)
     comparisons = {str(path): compare(first, of(path)) for path in altered}
     books = {str(path): compare(of(closed), of(path)) for closed, path in zip(altered, opened, strict=False)}
-    evaluated = None if picked is None else _evaluated(baseline, picked, seed)
+    evaluated = None if picked is None else _evaluated(baseline, picked, plain, seed)
     better, ambiguity = _created(first, asked, None if clarified is None else of(clarified), unclear)
     value: dict[str, Any] = {
         "remember": remembered.as_json(),
@@ -112,7 +113,7 @@ def analyze_files(
     Reports that are marked ``invalid`` are left out. Raises OperatorError.
     """
     presences = _annotated(annotations) if annotations is not None else _by_rules(reports or "")
-    outcomes = {presence.bug_id: success.get(_key(presence.bug_id), False) for presence in presences}
+    outcomes = {presence.bug_id: success.get(bug_key(presence.bug_id), False) for presence in presences}
     try:
         return analyze(presences, outcomes, seed)
     except ValueError as error:
@@ -123,7 +124,7 @@ def _by_rules(source: str) -> list[Presence]:
     presences = []
     for row in read_rows(source):
         name = task_id(row, "bug_id" if "bug_id" in row.data else "instance_id")
-        if str(row.data.get("invalid", "")).lower() == "true":
+        if is_invalid(row.data):
             continue
         if "problem_statement" in row.data:
             report = parse_report(str(row.data["problem_statement"]))
@@ -146,22 +147,17 @@ def _annotated(source: str) -> list[Presence]:
     return presences
 
 
-def _key(bug: str) -> str:
-    """LIBRO writes Chart_1, the reports say Chart-1."""
-    return bug.replace("-", "_")
-
-
 def _from_rankings(source: Path) -> dict[str, bool]:
-    return {_key(ranking.bug_id): ranking.reproducible for ranking in read_rankings(source)}
+    return {bug_key(ranking.bug_id): ranking.reproducible for ranking in read_rankings(source)}
 
 
 def _reproduced(path: Path, plain: bool) -> dict[str, bool]:
-    return reproduced(tuple(RunFolder.read(path).outcomes()), plain)
+    return reproduced(read_run(path, plain))
 
 
-def _evaluated(baseline: Path, picked: Path, seed: int) -> Evaluated:
-    ranked, generated = rankings(tuple(RunFolder.read(baseline).outcomes()))
-    picks, _ = rankings(tuple(RunFolder.read(picked).outcomes()))
+def _evaluated(baseline: Path, picked: Path, plain: bool, seed: int) -> Evaluated:
+    ranked, generated = rankings(read_run(baseline, plain))
+    picks, _ = rankings(read_run(picked, plain))
     return Evaluated(ranked, picks, generated, seed=seed)
 
 
@@ -288,24 +284,34 @@ def analysis_section(analysis: Analysis, by_hand: bool) -> Section:
 
 
 def _evaluated_section(evaluated: Evaluated) -> Section:
+    names = (*(f"acc@{n} %" for n in NS), *(f"wef@{n}" for n in NS))
     rows: list[tuple[Cell, ...]] = [
-        (name, scores.bugs, *(scores.acc[n] for n in NS), *(scores.wef[n] for n in NS), *_ratios(scores))
+        (
+            name,
+            scores.bugs,
+            *(percentage(scores.intervals[f"acc@{n}"].value) for n in NS),
+            *(scores.wef_where_found[n] for n in NS),
+            *(scores.wef[n] for n in NS),
+            scores.precision,
+            scores.precision_of_tests,
+            scores.recall,
+        )
         for name, scores in (
             ("ranked by clusters", evaluated.ranked),
             ("the model's pick first", evaluated.picked),
         )
     ]
-    names = (*(f"acc@{n}" for n in NS), *(f"wef@{n}" for n in NS))
-    header = ("order", "bugs", *names, "precision, bugs (LIBRO)", "precision, tests (Bloom)", "recall")
+    header = (
+        "order", "bugs", *names, *(f"wef@{n}, LIBRO" for n in NS), "precision, bugs (LIBRO)",
+        "precision, tests (Bloom)", "recall",
+    )  # fmt: skip
     words = (
+        "acc@n: the share of bugs with a right test among the first n. wef@n: over these bugs, the wrong tests "
+        "before it; LIBRO's counts all bugs.",
         f"With the pick a right test comes first for {evaluated.gained} bugs more and {evaluated.lost} bugs fewer"
         f" (McNemar p = {evaluated.p:.3f}).",
     )
     return Section("Evaluate", words, (Table(header, tuple(rows)),))
-
-
-def _ratios(scores: RankingScores) -> tuple[Cell, ...]:
-    return scores.precision, scores.precision_of_tests, scores.recall
 
 
 def _created_section(better: Improvement | None, ambiguity: Detection | None) -> Section:

@@ -33,12 +33,21 @@ _path = click.Path(path_type=Path)
 @model_option
 @prompts_option
 @click.option("--book", metavar="FILE", help="Open book: JSON Lines with instance_id, problem_statement, test.")
-@click.option("--samples", default=10, show_default=True, type=click.IntRange(1, 50), help="Drafts per case.")
 @click.option(
-    "--threshold", default=1, show_default=True, type=click.IntRange(1, 50), help="Drafts that must agree."
+    "--preset",
+    type=click.Choice(["ours", "libro"]),
+    default="ours",
+    show_default=True,
+    help="libro: 50 drafts, at least two of which fail alike, LIBRO's order; none repaired, inverted or dropped.",
 )
+@click.option("--samples", type=click.IntRange(1, 50), help="Drafts per case.  [default: 10; libro: 50]")
+@click.option("--threshold", type=click.IntRange(1, 50), help="Drafts that must agree.  [default: 1; libro: 2]")
 @click.option("--pick", is_flag=True, help="Let the model choose among the best drafts.")
-@click.option("--match/--no-match", default=True, help="Require that a failure matches the report.")
+@click.option(
+    "--match/--no-match",
+    default=None,
+    help="Require that a failure matches the report.  [default: yes; libro: no]",
+)
 @replay_options(workers=2)
 @click.option(
     "--seconds", default=300, show_default=True, type=click.IntRange(1, 7200), help="Time limit of a test run."
@@ -62,8 +71,11 @@ def replay(**options: Any) -> int:
     help="bug_id, first_success_rank (100000 = never), total_success_fibs, num_clusters.",
 )
 @click.option("--before", metavar="CSV", type=_path, help="The rankings before selection, for recall.")
+@click.option("--bugs", metavar="N|F", help="With --rankings, for %BRT: the number of bugs, or all their reports.")
+@click.option("--outcomes", metavar="F", help="LIBRO's outcomes of each generated test (example2_n50).")
+@click.option("--features", metavar="CSV", help="With --outcomes, to rank: LIBRO's features of the failing tests.")
 @click.option("--run", metavar="DIR", type=_path, help="A run of replay.")
-@click.option("--plain", is_flag=True, help="LIBRO's own method: ignore repaired and inverted drafts.")
+@click.option("--plain", is_flag=True, help="LIBRO's own method, in every figure: no repaired or inverted drafts.")
 @click.option("--export", metavar="DIR", type=_path, help="Write the run's rankings and features in LIBRO's form.")
 @seed_option
 @replicates_option

@@ -6,12 +6,13 @@ The pipeline sees the buggy checkout and the report, nothing else; the fixed one
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Literal
 
 import click
 from pydantic import Field
@@ -26,7 +27,7 @@ from bot.reproduction.command import TestCommand
 from bot.reproduction.drafting import Author
 from bot.reproduction.examples import Example, fixed_examples, nearest
 from bot.reproduction.execution import Harness
-from bot.reproduction.match import ASSERTIONS, match
+from bot.reproduction.match import ASSERTIONS, body_matches, match
 from bot.reproduction.pipeline import Options, language_of, reproduce_in
 from bot.reproduction.report import Facts, Report, facts, parse_report
 from bot.reproduction.select import signature
@@ -35,11 +36,18 @@ from bot.settings import Settings
 from evaluation.benchmark import Session
 from evaluation.brt.cases import Candidate, Case, Checkouts, read_candidates, read_cases
 from evaluation.brt.judge import Judge
-from evaluation.brt.report import BRT, CANDIDATES, digest
+from evaluation.brt.libro import THRESHOLD
+from evaluation.brt.report import BRT, CANDIDATES
 from evaluation.dataset import fingerprint, read_rows, shaped, task_id
 from evaluation.run.recognition import Recognition, prompt_hash
 from evaluation.run.replay import ReplayRequest, replay
 from evaluation.run.runner import Outcome, Postponed
+
+#: LIBRO: 50 drafts, more than one of which fail alike; none is repaired, inverted or dropped for its failure.
+PRESETS: Mapping[str, Options] = {
+    "ours": Options(),
+    "libro": Options(samples=50, threshold=THRESHOLD + 1, match=False, turn=False, repair=False),
+}
 
 PROMPTS = ("reproduce.draft", "reproduce.repair", "reproduce.pick")
 
@@ -174,15 +182,19 @@ def _features(attempt: Attempt, report_facts: Facts) -> dict[str, Any] | None:
         return None
     fit = match(attempt.outcome, report_facts)
     return {
-        "signature": digest(signature(attempt.outcome)),
-        "syntax": digest(attempt.candidate.syntax),
+        "signature": _digest(signature(attempt.outcome)),
+        "syntax": _digest(attempt.candidate.syntax),
         "test_length": attempt.candidate.tokens,
         "is_crash": report_facts.crash,
         "actual_crash": attempt.outcome.kind not in ASSERTIONS,
         "actual_value_match": bool(fit.values),
         "exception_type_match": fit.exception,
-        "test_exception_type_match": any(name in attempt.candidate.code for name in report_facts.exceptions),
+        "test_exception_type_match": body_matches(attempt.candidate.code, report_facts),
     }
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def _plain(attempt: Attempt) -> dict[str, Any] | None:
@@ -193,10 +205,11 @@ def replay_command(
     cases: str,
     candidates: str | None,
     book: str | None,
-    samples: int,
-    threshold: int,
+    preset: Literal["ours", "libro"],
+    samples: int | None,
+    threshold: int | None,
     pick: bool,
-    match: bool,
+    match: bool | None,
     seconds: int,
     memory: int,
     checkouts: str | None,
@@ -206,6 +219,11 @@ def replay_command(
     """Run tests on a buggy and on a fixed checkout, in a sandbox, and say which reproduce the bug."""
     limits = Limits(seconds=seconds, cpu_seconds=seconds, memory_bytes=memory << 20)
     request = ReplayRequest(**shared_options)
+    options = PRESETS[preset]
+    changes = {"samples": samples, "threshold": threshold, "match": match, "pick": pick}
+    options = options.model_copy(update={name: value for name, value in changes.items() if value is not None})
+    if preset == "libro":
+        request = dataclasses.replace(request, recognised=False)
     if candidates is not None and request.model is not None:
         raise click.UsageError("--candidates are judged without a model: leave --model out")
     if (checkouts is None) != (test_command is None):
@@ -217,7 +235,6 @@ def replay_command(
     if candidates is not None:
         judging = _judging(read_cases(cases, places), cases, candidates, limits, sandbox)
         return replay(CANDIDATES, judging, candidates, request)
-    options = Options(samples=samples, threshold=threshold, pick=pick, match=match)
     bench = dataclasses.replace(BRT, read=lambda source: iter(read_cases(source, places).values()))
     return replay(bench, _drafting(book, options, limits, sandbox, request), cases, request)
 
@@ -264,9 +281,9 @@ def working_sandbox(environment: Settings) -> Sandbox:
         raise OperatorError("the sandbox is switched off (BOUNCER_SANDBOX): tests are run nowhere else")
     try:
         with TemporaryDirectory(prefix="bouncer-") as folder:
-            tried = sandbox.run(ProgramRun(("true",), workdir=Path(folder), limits=Limits()))
+            trial = sandbox.run(ProgramRun(("true",), workdir=Path(folder), limits=Limits()))
     except SandboxError as error:
         raise OperatorError(f"no test can be run: {error}") from None
-    if tried.exit_code != 0:
-        raise OperatorError(f"no test can be run: the sandbox ({sandbox.name}) ran nothing: {tried.output[:300]}")
+    if trial.exit_code != 0:
+        raise OperatorError(f"no test can be run: the sandbox ({sandbox.name}) ran nothing: {trial.output[:300]}")
     return sandbox

@@ -1,4 +1,4 @@
-"""The figures of test generation from bug reports: rankings, records of runs, and what both come to.
+"""The figures of test generation from bug reports: rankings, the bugs of a run, and their scores. Pure.
 
 Definitions: LIBRO (Kang, Yoon, Yoo: Large Language Models are Few-shot Testers, section V) and the
 evaluation scheme of layer Evaluate in the cognitive layered framework (Qureshi, Jiang). Where the prose
@@ -7,21 +7,114 @@ leaves room the definition is the one under which LIBRO's recorded rankings give
 
 from __future__ import annotations
 
-import csv
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from bot.core.errors import OperatorError
-from bot.core.frozen import Frozen
+from bot.core.frozen import Frozen, Lenient
+from bot.reproduction.attempt import Candidate
+from bot.reproduction.outcome import TestOutcome
+from bot.reproduction.select import FailingTest, rank
 from evaluation.run.folder import Record
 from evaluation.statistics import USUAL, Array, Counts, Estimate, Resampling, bootstrap, ratio
 
-#: What stands in the column ``first_success_rank`` of a bug that no test reproduces.
-NEVER = 100_000
+#: How many suggestions a person looks at (LIBRO, section V.C).
+NS = (1, 3, 5)
+
+
+class Features(Lenient):
+    """LIBRO's features of a test that fails on the buggy version; keys instead of long texts."""
+
+    signature: str = Field(description="equal for tests that fail alike")
+    syntax: str = Field(description="equal for tests that differ in layout only")
+    test_length: int
+    is_crash: bool
+    actual_crash: bool = False
+    actual_value_match: bool
+    exception_type_match: bool
+    test_exception_type_match: bool
+
+    @property
+    def match(self) -> bool:
+        """True if the failure is the reported one: the exception of a crash, else the value (section III.D)."""
+        return self.exception_type_match if self.is_crash else self.actual_value_match
+
+
+class Draft(Lenient):
+    """One test of a run, as its record holds it. A given test has no ``fate``."""
+
+    candidate_id: str
+    brt: bool = False
+    applied: bool = False
+    fate: str = ""
+    repaired: bool = False
+    inverted: bool = False
+    base: TestOutcome | None = None
+    features: Features | None = None
+
+
+@dataclass(frozen=True)
+class Bug:
+    """The tests that a run has for one bug. ``shown`` are the suggested ones, best first."""
+
+    bug_id: str
+    tests: tuple[Draft, ...] = ()
+    shown: tuple[Draft, ...] = ()
+    drafted: bool = False
+    error: str | None = None
+    recognised: bool | None = None
+
+    @property
+    def reproduced(self) -> bool:
+        """True if any of its tests reproduces it."""
+        return any(test.brt for test in self.tests)
+
+    @property
+    def answer(self) -> Draft | None:
+        """The one test that counts where a system has one answer: the first suggested, or the first given."""
+        tests = self.shown if self.drafted else self.tests
+        return tests[0] if tests else None
+
+    @property
+    def plain(self) -> Bug:
+        """The bug by LIBRO's own method: drafts that were repaired or inverted are left out."""
+        tests, shown = (
+            tuple(test for test in group if not (test.repaired or test.inverted))
+            for group in (self.tests, self.shown)
+        )
+        return replace(self, tests=tests, shown=shown)
+
+
+def bugs_of(records: Iterable[Record]) -> tuple[Bug, ...]:
+    """The bugs of a run. Records of given tests, one each, are put together by bug."""
+    bugs: dict[str, Bug] = {}
+    for record in records:
+        details = record.details
+        # A record without details failed: its task id names bug and candidate.
+        name = str(details.get("instance_id") or record.task_id.partition("/")[0])
+        drafted = "drafts" in details
+        rows = details["drafts"] if drafted else [details] if "brt" in details else []
+        tests = tuple(Draft.model_validate({"candidate_id": record.task_id, **row}) for row in rows)
+        by_id = {test.candidate_id: test for test in tests}
+        bug = bugs.get(name, Bug(name))
+        bugs[name] = Bug(
+            name,
+            (*bug.tests, *tests),
+            tuple(by_id[str(number)] for number in details.get("shown", ()) if str(number) in by_id),
+            bug.drafted or drafted,
+            record.error or bug.error,
+            bug.recognised if record.recognised is None else record.recognised,
+        )
+    return tuple(bugs.values())
+
+
+def reproduced(bugs: Iterable[Bug]) -> dict[str, bool]:
+    """For each bug, if any of its tests reproduces it; one without a usable answer is not reproduced."""
+    return {bug.bug_id: bug.reproduced for bug in bugs}
 
 
 class Ranking(Frozen):
@@ -44,73 +137,80 @@ class Ranking(Frozen):
         return self.first_success_rank is not None
 
 
-def read_rankings(path: Path) -> tuple[Ranking, ...]:
-    """Read a CSV with the columns bug_id, first_success_rank, total_success_fibs and num_clusters.
+def ranking_of(bug_id: str, tests: Sequence[Draft]) -> Ranking:
+    """The ranking that a list of tests in this order gives."""
+    ranks = [rank for rank, test in enumerate(tests, 1) if test.brt]
+    return Ranking(
+        bug_id=bug_id,
+        first_success_rank=min(ranks, default=None),
+        total_success_fibs=len(ranks),
+        num_clusters=len(tests),
+    )
 
-    Raises OperatorError, naming file and line, if a column is missing, a value is no whole number, a bug
-    is listed twice, or nothing is listed at all.
+
+def libro_order(tests: Sequence[Draft]) -> tuple[Draft, ...]:
+    """The syntactically distinct tests that fail on the buggy version, in LIBRO's order (section III.D).
+
+    The best test of every cluster of equal failures in turn, then the second best, and so on. Clusters are ordered
+    by the match of their failure with the report, size and brevity; tests within one by the match of their body
+    with the report, and brevity.
     """
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as stream:
-            reader = csv.DictReader(stream)
-            missing = set(Ranking.model_fields) - set(reader.fieldnames or ())
-            if missing:
-                raise OperatorError(f"{path}: no column {', '.join(sorted(missing))}")
-            rankings = tuple(_ranking(row, f"{path}, line {reader.line_num}") for row in reader)
-    except OSError as error:
-        raise OperatorError(f"{path}: {error.strerror}") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise OperatorError(f"{path}: no CSV text: {error}") from error
-    return _distinct(rankings, path)
+    clusters: dict[str, list[FailingTest]] = {}
+    features: dict[int, Features] = {}
+    for number, test in enumerate(tests):
+        if test.features is not None:
+            features[number] = test.features
+            candidate = Candidate(
+                number=number, draft="", path="", content="", name="", code="", new_file=True,
+                syntax=test.features.syntax, tokens=test.features.test_length,
+            )  # fmt: skip
+            failing = FailingTest(number=number, candidate=candidate, outcome=TestOutcome(status="failed"))
+            clusters.setdefault(test.features.signature, []).append(failing)
+    ranked = rank(
+        [tuple(group) for group in clusters.values()],
+        lambda test: (features[test.number].match,),
+        lambda test: (features[test.number].test_exception_type_match,),
+    )
+    return tuple(tests[test.number] for test in ranked)
 
 
-def _ranking(row: dict[str, str | None], where: str) -> Ranking:
-    values = {name: row[name] for name in Ranking.model_fields}
-    rank = values["first_success_rank"]
-    if rank is not None and rank.strip() == str(NEVER):
-        values["first_success_rank"] = None
-    elif rank is None or not rank.strip():
-        raise OperatorError(f"{where}: first_success_rank: empty (write {NEVER} for never)")
-    try:
-        ranking = Ranking.model_validate(values)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise OperatorError(f"{where}: {first['loc'][0]}: {first['msg']}") from error
-    if ranking.first_success_rank is not None and ranking.first_success_rank > ranking.num_clusters:
-        raise OperatorError(f"{where}: first_success_rank lies behind the end of the list (num_clusters)")
-    return ranking
+def cluster_sizes(tests: Iterable[Draft]) -> Counter[str]:
+    """The number of tests that fail with each signature, equal tests included."""
+    return Counter(test.features.signature for test in tests if test.features is not None)
 
 
-def _distinct(rankings: tuple[Ranking, ...], path: Path) -> tuple[Ranking, ...]:
-    if not rankings:
-        raise OperatorError(f"{path}: no bug is listed")
-    identities: set[str] = set()
-    for ranking in rankings:
-        if ranking.bug_id in identities:
-            raise OperatorError(f"{path}: {ranking.bug_id} is listed twice")
-        identities.add(ranking.bug_id)
-    return rankings
+def rankings(bugs: Iterable[Bug]) -> tuple[tuple[Ranking, ...], tuple[Ranking, ...]]:
+    """Return the suggested and the generated tests of a run that drafted, as rankings.
+
+    Suggested are the bugs for which tests were shown, with the rank of the first right one. Generated are all
+    bugs with a test that fails on the buggy version, in LIBRO's order: the pool from which selection chose.
+    """
+    drafted = [bug for bug in bugs if bug.drafted]
+    suggested = tuple(ranking_of(bug.bug_id, bug.shown) for bug in drafted if bug.shown)
+    pools = ((bug.bug_id, libro_order(bug.tests)) for bug in drafted)
+    return suggested, tuple(ranking_of(name, pool) for name, pool in pools if pool)
 
 
 def found_at_n(rankings: Sequence[Ranking], n: int) -> tuple[bool, ...]:
-    """For each bug, whether a reproducing test is among the first ``n`` suggestions; acc@n is their sum."""
+    """For each bug, if a reproducing test is among the first ``n`` suggestions; acc@n is their sum or share."""
     return tuple(r.first_success_rank is not None and r.first_success_rank <= n for r in rankings)
 
 
 def wasted_at_n(rankings: Sequence[Ranking], n: int) -> tuple[int, ...]:
     """For each bug, the wrong tests read before the first right one, giving up after ``n`` tests.
 
-    Their sum is wef@n, the wasted effort.
-    A list shorter than ``n`` without a right test costs its whole length. Bugs that no test reproduces
-    count too: the reader does not know them beforehand. (The layered framework's prose restricts the
-    measure to bugs with a right test among the first ``n``; that gives 70 instead of 201 at n = 1.)
+    Their sum is wef@n, the wasted effort, as LIBRO prints it. A list shorter than ``n`` without a right test costs
+    its whole length. Bugs that no test reproduces count too: the reader does not know them beforehand.
     """
-    return tuple(_wasted(ranking, n) for ranking in rankings)
+    return tuple(
+        min(n, r.num_clusters if r.first_success_rank is None else r.first_success_rank - 1) for r in rankings
+    )
 
 
-def _wasted(ranking: Ranking, n: int) -> int:
-    wrong_before = ranking.num_clusters if ranking.first_success_rank is None else ranking.first_success_rank - 1
-    return min(n, wrong_before)
+def wasted_where_found(rankings: Sequence[Ranking], n: int) -> int:
+    """The layered framework's wef@n: the wrong tests before a right one that is among the first ``n``."""
+    ranks = (ranking.first_success_rank for ranking in rankings)
+    return sum(rank - 1 for rank in ranks if rank is not None and rank <= n)
 
 
 def precision_of_tests(suggested: Sequence[Ranking]) -> float | None:
@@ -138,15 +238,13 @@ def suggestion_recall(suggested: Sequence[Ranking], generated: Sequence[Ranking]
     return len(reproducible & {r.bug_id for r in suggested if r.reproducible}) / len(reproducible)
 
 
-def brt_share(reproduced: Mapping[str, bool]) -> float | None:
+def brt_share(outcomes: Mapping[str, bool]) -> float | None:
     """%BRT as a fraction: bugs with at least one test that fails on the buggy and passes on the fixed version.
 
-    Every bug that was tried belongs into ``reproduced``: one that could not be run is False, never absent.
+    Every bug that was tried belongs into ``outcomes``: one that could not be run is False, never absent.
     None if there is no bug.
     """
-    if not reproduced:
-        return None
-    return sum(reproduced.values()) / len(reproduced)
+    return sum(outcomes.values()) / len(outcomes) if outcomes else None
 
 
 def baseline_consistency(baseline: Mapping[str, bool], altered: Mapping[str, bool]) -> float | None:
@@ -155,76 +253,8 @@ def baseline_consistency(baseline: Mapping[str, bool], altered: Mapping[str, boo
     Only bugs tried in both settings are compared. None if the baseline reproduced none of them.
     Source: layered framework, section 3.2, Baseline Consistency Rate.
     """
-    held = [altered[bug] for bug, success in baseline.items() if success and bug in altered]
-    return sum(held) / len(held) if held else None
-
-
-def drafted(records: Iterable[Record]) -> bool:
-    """Return True if the run drafted its tests itself."""
-    return any("drafts" in record.details for record in records)
-
-
-def reproduced(records: Iterable[Record], plain: bool = False) -> dict[str, bool]:
-    """For each bug whether any of its tests reproduces it; one without a usable answer is not reproduced.
-
-    ``plain``: LIBRO's own method, so that drafts which were repaired or inverted count for nothing.
-    """
-    outcomes: dict[str, bool] = {}
-    for record in records:
-        bug = str(record.details.get("instance_id") or _bug_of(record))
-        outcomes[bug] = outcomes.get(bug, False) or any(
-            judgement["brt"] and not (plain and (judgement.get("repaired") or judgement.get("inverted")))
-            for judgement in _judgements(record)
-        )
-    return outcomes
-
-
-def rankings(records: Iterable[Record]) -> tuple[tuple[Ranking, ...], tuple[Ranking, ...]]:
-    """Return the suggested and the generated tests of a run that drafted, as rankings.
-
-    Suggested are the bugs for which tests were shown, with the rank of the first right one. Generated are all
-    bugs with a test that fails on the buggy version: the pool from which selection chose.
-    """
-    suggested: list[Ranking] = []
-    generated: list[Ranking] = []
-    for record in records:
-        if "drafts" not in record.details:
-            continue
-        right = {judgement["candidate_id"]: bool(judgement["brt"]) for judgement in _judgements(record)}
-        suggestions = [str(identity) for identity in record.details.get("shown", ())]
-        if suggestions:
-            suggested.append(_ranked(record, [right.get(suggestion, False) for suggestion in suggestions]))
-        failing = [
-            bool(judgement["brt"]) for judgement in _judgements(record) if judgement.get("fate") == "failed"
-        ]
-        if failing:
-            # The pool as a whole has no order of its own: the right ones are put first.
-            generated.append(_ranked(record, sorted(failing, reverse=True)))
-    return tuple(suggested), tuple(generated)
-
-
-def _ranked(record: Record, right: list[bool]) -> Ranking:
-    return Ranking(
-        bug_id=record.task_id,
-        first_success_rank=right.index(True) + 1 if any(right) else None,
-        total_success_fibs=sum(right),
-        num_clusters=len(right),
-    )
-
-
-def _judgements(record: Record) -> list[dict[str, Any]]:
-    if "drafts" in record.details:
-        return list(record.details["drafts"])
-    return [{"brt": bool(record.details.get("brt")), "candidate_id": record.task_id}]
-
-
-def _bug_of(record: Record) -> str:
-    """A record that failed has no details: its task id names bug and candidate."""
-    return record.task_id.partition("/")[0]
-
-
-#: How many suggestions a person looks at (LIBRO, section V.C).
-NS = (1, 3, 5)
+    repeated = [altered[bug] for bug, success in baseline.items() if success and bug in altered]
+    return sum(repeated) / len(repeated) if repeated else None
 
 
 class RankingScores:
@@ -241,10 +271,15 @@ class RankingScores:
         self.reproducible = sum(ranking.reproducible for ranking in rankings)
         self.acc = {n: sum(found_at_n(rankings, n)) for n in NS}
         self.wef = {n: sum(wasted_at_n(rankings, n)) for n in NS}
+        self.wef_where_found = {n: wasted_where_found(rankings, n) for n in NS}
         self.precision = suggestion_precision(rankings)
         self.precision_of_tests = precision_of_tests(rankings)
         self.recall = None if generated is None else suggestion_recall(rankings, generated)
-        self.intervals = _intervals(rankings, how)
+        # Means over bugs: the share found (acc), the tests wasted (wef), the share with any right test.
+        columns: dict[str, Any] = {"suggestion_precision": [ranking.reproducible for ranking in rankings]}
+        columns |= {f"acc@{n}": found_at_n(rankings, n) for n in NS}
+        columns |= {f"wef@{n}": wasted_at_n(rankings, n) for n in NS}
+        self.intervals = means(columns, len(rankings), how)
 
     def as_json(self) -> dict[str, Any]:
         """Counts as LIBRO prints them, and shares of bugs with their 95 % intervals."""
@@ -253,19 +288,12 @@ class RankingScores:
             "reproducible": self.reproducible,
             **{f"acc@{n}": count for n, count in self.acc.items()},
             **{f"wef@{n}": count for n, count in self.wef.items()},
+            "wef_where_found": {f"wef@{n}": count for n, count in self.wef_where_found.items()},
             "suggestion_precision": self.precision,
             "suggestion_precision_of_tests": self.precision_of_tests,
             "suggestion_recall": self.recall,
             "per_bug": {name: dict(vars(estimate)) for name, estimate in self.intervals.items()},
         }
-
-
-def _intervals(rankings: Sequence[Ranking], how: Resampling) -> dict[str, Estimate]:
-    """Means over bugs: the share found (acc), the tests wasted (wef), the share with any right test."""
-    columns: dict[str, Any] = {"suggestion_precision": [ranking.reproducible for ranking in rankings]}
-    columns |= {f"acc@{n}": found_at_n(rankings, n) for n in NS}
-    columns |= {f"wef@{n}": wasted_at_n(rankings, n) for n in NS}
-    return means(columns, len(rankings), how)
 
 
 def means(columns: Mapping[str, Sequence[float]], n: int, how: Resampling = USUAL) -> dict[str, Estimate]:
@@ -281,13 +309,13 @@ def means(columns: Mapping[str, Sequence[float]], n: int, how: Resampling = USUA
 class RunScores:
     """%BRT over instances of a run, errors and missing ones counted as not reproduced."""
 
-    def __init__(self, reproduced: Mapping[str, bool], failed: int, how: Resampling = USUAL) -> None:
-        self.instances = len(reproduced)
-        self.reproduced = sum(reproduced.values())
+    def __init__(self, outcomes: Mapping[str, bool], failed: int, how: Resampling = USUAL) -> None:
+        self.instances = len(outcomes)
+        self.reproduced = sum(outcomes.values())
         self.failed = failed
-        self.share = brt_share(reproduced)
-        columns = {"brt": [float(value) for value in reproduced.values()]}
-        self.interval = means(columns, len(reproduced), how)["brt"]
+        self.share = brt_share(outcomes)
+        columns = {"brt": [float(value) for value in outcomes.values()]}
+        self.interval = means(columns, len(outcomes), how)["brt"]
 
     def as_json(self) -> dict[str, Any]:
         """Shares from 0 to 1; ``brt`` is %BRT as a fraction."""

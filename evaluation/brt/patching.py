@@ -111,7 +111,7 @@ def _sides(hunk: Hunk) -> tuple[list[str], list[str]]:
 
 
 def _nearest(lines: Sequence[str], old: list[str], expected: int, first: int) -> int | None:
-    """Where ``old`` stands in ``lines`` from ``first`` on, nearest to ``wanted``; None if it does not."""
+    """The line of ``lines``, from ``first`` on and nearest to ``expected``, at which ``old`` begins, or None."""
     if not old:
         # Nothing to recognise the place by: only an empty file leaves no doubt.
         return None if lines else 0

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -16,41 +15,53 @@ import numpy as np
 
 from bot.core.errors import OperatorError
 from evaluation.benchmark import Benchmark, Scoring
-from evaluation.bloom.layers import ROWS, Comparison, compare
+from evaluation.bloom.layers import ROWS, compare
 from evaluation.brt.cases import Candidate, Case, read_candidates, read_cases
-from evaluation.brt.metrics import (
-    NEVER,
-    NS,
-    Ranking,
-    RankingScores,
-    RunScores,
-    drafted,
-    rankings,
-    read_rankings,
-    reproduced,
-)
+from evaluation.brt.libro import all_bugs, export, read_outcomes, read_rankings
+from evaluation.brt.metrics import NS, Bug, RankingScores, RunScores, bugs_of, rankings, reproduced
+from evaluation.brt.swt import swt_section
 from evaluation.report.cutoff import Sample
 from evaluation.report.figures import Series, bars
 from evaluation.report.page import Cell, Figure, Section, Table, percentage
-from evaluation.report.terminal import data_of, print_json, say, show
-from evaluation.run.folder import Record, RunFolder
+from evaluation.report.terminal import data_of, print_json, show
+from evaluation.run.folder import RunFolder
 from evaluation.statistics import NO_INTERVALS, Estimate, Resampling, ratio
 
-#: A run by name: its records, and one for each task that it did not come to.
-Recorded = tuple[str, tuple[Record, ...]]
+BENCHMARK = "brt"
+
+
+@dataclass(frozen=True)
+class ScoredRun:
+    """The bugs of a run, by the name that the run goes by."""
+
+    name: str
+    bugs: tuple[Bug, ...]
+
+    @property
+    def drafted(self) -> bool:
+        """True if the run drafted its tests itself."""
+        return any(bug.drafted for bug in self.bugs)
+
 
 #: LIBRO on Defects4J, 350 bugs after selection, as its replication package gives it.
 _LIBRO: tuple[Cell, ...] = ("LIBRO, Defects4J (350 bugs)", 219, 149, 184, 199, 201, 539, 797, 0.626, None, 0.873)
-#: The columns of LIBRO's features, one row a distinct failing test.
-FEATURES = (
-    "bug_id", "test_path", "success", "test_length", "clus_size_output_fib", "num_fib_tests", "is_crash",
-    "actual_crash", "actual_value_match", "exception_type_match", "test_exception_type_match",
-)  # fmt: skip
+
+
+def read_run(path: Path, plain: bool = False) -> tuple[Bug, ...]:
+    """The bugs of a run of ``replay brt``. Raises OperatorError for a run of another benchmark."""
+    folder = RunFolder.read(path)
+    if folder.facts.benchmark != BENCHMARK:
+        raise OperatorError(f"{path} is a run of {folder.facts.benchmark}, not of replay {BENCHMARK}")
+    bugs = bugs_of(folder.outcomes())
+    return tuple(bug.plain for bug in bugs) if plain else bugs
 
 
 def score_command(
     rankings: Path | None,
     before: Path | None,
+    bugs: str | None,
+    outcomes: str | None,
+    features: str | None,
     run: Path | None,
     plain: bool,
     export: Path | None,
@@ -60,56 +71,80 @@ def score_command(
     cases: str | None,
     as_json: bool,
 ) -> None:
-    """Score rankings of tests (acc@n, wef@n) or a run of replay (%BRT, and the rankings of what it drafted)."""
-    if (rankings is None) == (run is None):
-        raise click.UsageError("give either --rankings or --run")
-    if before and rankings is None:
-        raise click.UsageError("--before goes with --rankings")
-    for option, is_given in (("plain", plain), ("export", export), ("cutoff", cutoff), ("cases", cases)):
-        if is_given and run is None:
-            raise click.UsageError(f"--{option} goes with --run")
+    """Score rankings of tests (acc@n, wef@n), LIBRO's outcomes, or a run of replay (%BRT and its rankings)."""
+    sources = {"rankings": rankings, "outcomes": outcomes, "run": run}
+    if sum(source is not None for source in sources.values()) != 1:
+        raise click.UsageError("give one of --rankings, --outcomes and --run")
+    for option, setting, source in (
+        ("before", before, "rankings"), ("bugs", bugs, "rankings"), ("features", features, "outcomes"),
+        ("plain", plain, "run"), ("export", export, "run"), ("cutoff", cutoff, "run"), ("cases", cases, "run"),
+    ):  # fmt: skip
+        if setting and sources[source] is None:
+            raise click.UsageError(f"--{option} goes with --{source}")
     how = Resampling(seed, replicates)
+    value: dict[str, Any]
     if rankings is not None:
-        generated = None if before is None else read_rankings(before)
-        ranked = RankingScores(read_rankings(rankings), generated, how)
-        value, parts = ranked.as_json(), [_ranked_section(ranked)]
+        value, parts = _rankings_scores(rankings, before, bugs, how)
+    elif outcomes is not None:
+        value, parts = _run_scores(read_outcomes(outcomes, features), how)
     else:
         assert run is not None
-        folder = RunFolder.read(run)
-        records = tuple(folder.outcomes())
-        value, parts = _run_scores(records, plain, how)
-        if export is not None:
-            _export(records, export)
-        dated = cases or folder.facts.tasks.source
-        aged = BRT.contamination([(run.name, records)], dated, Scoring("count", seed, replicates, cutoff))
-        value, parts = {**value, **data_of(aged)}, [*parts, *aged]
+        value, parts = _run_command(run, plain, export, cases, Scoring("count", seed, replicates, cutoff))
     if as_json:
         print_json(value)
     else:
         show(parts)
 
 
-def _run_scores(records: Sequence[Record], plain: bool, how: Resampling) -> tuple[dict[str, Any], list[Section]]:
-    failed = sum(record.failed for record in records)
-    brt, bare = (RunScores(reproduced(records, only_plain), failed, how) for only_plain in (plain, True))
+def _rankings_scores(
+    source: Path, before: Path | None, bugs: str | None, how: Resampling
+) -> tuple[dict[str, Any], list[Section]]:
+    ranked = read_rankings(source)
+    scores = RankingScores(ranked, None if before is None else read_rankings(before), how)
+    value, parts = scores.as_json(), [_ranked_section(scores)]
+    if bugs is not None:
+        total = int(bugs) if bugs.isdecimal() else len(all_bugs(bugs))
+        if total < len(ranked):
+            raise OperatorError(f"--bugs {bugs}: {total} bugs, and {len(ranked)} are ranked")
+        value |= {"instances": total, "brt": scores.reproducible / total}
+        text = f"%BRT: {percentage(scores.reproducible / total)} ({scores.reproducible} of {total} bugs)"
+        parts.append(Section("", (text,)))
+    return value, parts
+
+
+def _run_command(
+    run: Path, plain: bool, target: Path | None, cases: str | None, scoring: Scoring
+) -> tuple[dict[str, Any], list[Section]]:
+    bugs = read_run(run, plain)
+    value, parts = _run_scores(bugs, scoring.resampling)
+    if target is not None:
+        export(bugs, target)
+    dated = cases or RunFolder.read(run).facts.tasks.source
+    aged = BRT.contamination([ScoredRun(run.name, bugs)], dated, scoring)
+    return {**value, **data_of(aged)}, [*parts, *aged]
+
+
+def _run_scores(bugs: Sequence[Bug], how: Resampling) -> tuple[dict[str, Any], list[Section]]:
+    brt, bare = _brt(bugs, how), _brt([bug.plain for bug in bugs], how)
+    broken = sum((bug.error or "").startswith("environment:") for bug in bugs)
     value = {**brt.as_json(), "brt_plain": bare.share}
     rows: list[tuple[Cell, ...]] = [
         ("reproduced", brt.reproduced, ""),
         ("%BRT", percentage(brt.share), _ends(brt.interval)),
         ("%BRT, no draft repaired or inverted", percentage(bare.share), _ends(bare.interval)),
-        ("without an answer", failed, ""),
-        ("of these, no test can be run", sum(_no_environment(record) for record in records), ""),
+        ("without an answer", brt.failed, ""),
+        ("of these, no test can be run", broken, ""),
     ]
     parts = [Section("", tables=(Table((f"{brt.instances} instances", "value", "95 % interval"), tuple(rows)),))]
-    if drafted(records):
-        ranked = RankingScores(*rankings(records), how=how)
+    if any(bug.drafted for bug in bugs):
+        ranked = RankingScores(*rankings(bugs), how=how)
         value["suggestions"] = ranked.as_json()
-        parts.append(_ranked_section(ranked))
+        parts += [_ranked_section(ranked), _fates([ScoredRun("drafts", tuple(bugs))])]
     return value, parts
 
 
-def _no_environment(record: Record) -> bool:
-    return (record.error or "").startswith("environment:")
+def _brt(bugs: Sequence[Bug], how: Resampling) -> RunScores:
+    return RunScores(reproduced(bugs), sum(bug.error is not None and not bug.tests for bug in bugs), how)
 
 
 def _ranked_section(scores: RankingScores) -> Section:
@@ -128,78 +163,25 @@ def _ranked_section(scores: RankingScores) -> Section:
     return Section("", tables=(Table(header, tuple(rows)),))
 
 
-def _export(records: Sequence[Record], folder: Path) -> None:
-    """Rankings before and after selection, and features, as LIBRO's replication package stores them."""
-    suggested, generated = rankings(records)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, ranked in (("rankings.csv", suggested), ("rankings_before.csv", generated)):
-            rows = [
-                {**ranking.model_dump(), "first_success_rank": ranking.first_success_rank or NEVER}
-                for ranking in ranked
-            ]
-            _csv(folder / name, tuple(Ranking.model_fields), rows)
-        _csv(folder / "features.csv", FEATURES, features(records))
-    except OSError as error:
-        raise OperatorError(f"--export {folder}: {error.strerror}") from None
-    say(f"{folder}: rankings.csv, rankings_before.csv, features.csv")
+def score_run(run: RunFolder, name: str, source: str, scoring: Scoring) -> ScoredRun:
+    """Return the bugs that the figures are computed from; the cases are not needed again."""
+    return ScoredRun(name, bugs_of(run.outcomes()))
 
 
-def _csv(file: Path, columns: Sequence[str], rows: Iterable[dict[str, Any]]) -> None:
-    with file.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.DictWriter(stream, columns)
-        writer.writeheader()
-        writer.writerows(rows)
-
-
-def features(records: Iterable[Record]) -> Iterator[dict[str, Any]]:
-    """One row for each distinct test that fails on the buggy version, of a run that drafted."""
-    for record in records:
-        failing = [draft for draft in record.details.get("drafts", ()) if draft.get("features")]
-        sizes = Counter(draft["features"]["signature"] for draft in failing)
-        equal = Counter(draft["features"]["syntax"] for draft in failing)
-        syntaxes: set[str] = set()
-        for draft in failing:
-            values = draft["features"]
-            if values["syntax"] not in syntaxes:
-                syntaxes.add(values["syntax"])
-                yield {
-                    "bug_id": record.task_id,
-                    "test_path": draft["candidate_id"],
-                    "success": bool(draft["brt"]),
-                    "clus_size_output_fib": sizes[values["signature"]],
-                    "num_fib_tests": equal[values["syntax"]],
-                    **{name: values[name] for name in FEATURES if name in values},
-                }
-
-
-def digest(text: str) -> str:
-    """A short name for a long text."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-def recorded(run: RunFolder, name: str, source: str, scoring: Scoring) -> Recorded:
-    """Return the records that the figures are computed from; the cases are not needed again."""
-    return name, tuple(run.outcomes())
-
-
-def sections(records: Sequence[Recorded], scoring: Scoring) -> list[Section]:
-    """Everything there is to say about these runs. Bugs without an answer count as not reproduced, always."""
-    parts = [_shares(records, scoring.seed)]
-    own = [(name, own_records) for name, own_records in records if drafted(own_records)]
+def sections(runs: Sequence[ScoredRun], scoring: Scoring) -> list[Section]:
+    """All tables of these runs. Bugs without an answer count as not reproduced, always."""
+    parts = [_shares(runs, scoring.seed)]
+    own = [run for run in runs if run.drafted]
     if own:
         parts += [_rankings(own, scoring.seed), _fates(own)]
-    if len(records) > 1:
-        parts.append(_compared(records))
-    return parts
+    if len(runs) > 1:
+        parts.append(_compared(runs))
+    return [*parts, swt_section([(run.name, run.bugs) for run in runs])]
 
 
-def _shares(runs: Sequence[Recorded], seed: int) -> Section:
-    scores = [
-        (name, RunScores(reproduced(records), sum(r.failed for r in records), Resampling(seed)))
-        for name, records in runs
-    ]
-    bare = {name: RunScores(reproduced(records, plain=True), 0, NO_INTERVALS).share for name, records in runs}
+def _shares(runs: Sequence[ScoredRun], seed: int) -> Section:
+    scores = {run.name: _brt(run.bugs, Resampling(seed)) for run in runs}
+    bare = {run.name: _brt([bug.plain for bug in run.bugs], NO_INTERVALS).share for run in runs}
     rows: list[tuple[Cell, ...]] = [
         (
             name,
@@ -210,7 +192,7 @@ def _shares(runs: Sequence[Recorded], seed: int) -> Section:
             percentage(bare[name]),
             score.failed,
         )
-        for name, score in scores
+        for name, score in scores.items()
     ]
     quoted: list[tuple[Cell, ...]] = [
         (f"{row.model}, {row.benchmark}: {row.setting} (paper)", None, None, None, "", percentage(row.brt), None)
@@ -222,18 +204,18 @@ def _shares(runs: Sequence[Recorded], seed: int) -> Section:
     table = Table(header, (*rows, *quoted), quoted_from=len(rows), note=note)
     series = Series(
         "%BRT",
-        [None if score.share is None else 100 * score.share for _, score in scores],
-        [_bar(score.interval) for _, score in scores],
+        [None if score.share is None else 100 * score.share for score in scores.values()],
+        [_bar(score.interval) for score in scores.values()],
     )
-    draw = partial(bars, [name for name, _ in scores], [series], ylabel="%BRT", top=100)
+    draw = partial(bars, list(scores), [series], ylabel="%BRT", top=100)
     figures = (Figure(draw, "%BRT of each run."),) if len(scores) > 1 else ()
-    data = {"brt": {name: {**score.as_json(), "brt_plain": bare[name]} for name, score in scores}}
+    data = {"brt": {name: {**score.as_json(), "brt_plain": bare[name]} for name, score in scores.items()}}
     text = "A bug counts as reproduced if a test fails on the buggy and passes on the fixed version."
     return Section("Bugs reproduced", (text,), (table,), figures, data)
 
 
-def _rankings(runs: Sequence[Recorded], seed: int) -> Section:
-    scores = [(name, RankingScores(*rankings(records), how=Resampling(seed))) for name, records in runs]
+def _rankings(runs: Sequence[ScoredRun], seed: int) -> Section:
+    scores = {run.name: RankingScores(*rankings(run.bugs), how=Resampling(seed)) for run in runs}
     names = (*(f"acc@{n}" for n in NS), *(f"wef@{n}" for n in NS))
     header = ("run", "reproducible", *names, "precision, bugs", "precision, tests", "recall")
     rows: list[tuple[Cell, ...]] = [
@@ -246,40 +228,47 @@ def _rankings(runs: Sequence[Recorded], seed: int) -> Section:
             score.precision_of_tests,
             score.recall,
         )
-        for name, score in scores
+        for name, score in scores.items()
     ]
     note = "Counts over the bugs with a suggestion. Precision: LIBRO's is of bugs, Bloom's of tests."
     table = Table(header, (*rows, _LIBRO), quoted_from=len(rows), note=note)
-    return Section("Suggestions", tables=(table,), data={"suggestions": {n: e.as_json() for n, e in scores}})
+    data = {"suggestions": {name: score.as_json() for name, score in scores.items()}}
+    return Section("Suggestions", tables=(table,), data=data)
 
 
-def _fates(runs: Sequence[Recorded]) -> Section:
+def _fates(runs: Sequence[ScoredRun]) -> Section:
     fates = ("failed", "passed", "unusable", "skipped", "not run")
     rows: list[tuple[Cell, ...]] = []
-    for name, records in runs:
-        drafts = [draft for record in records for draft in record.details.get("drafts", ())]
-        counts = Counter(str(draft["fate"]) for draft in drafts)
-        right = sum(bool(draft["brt"]) for draft in drafts)
-        mended, turned = (sum(bool(draft[what]) for draft in drafts) for what in ("repaired", "inverted"))
-        rows.append((name, len(drafts), *(counts[fate] for fate in fates), mended, turned, right))
+    for run in runs:
+        drafts = [test for bug in run.bugs for test in bug.tests]
+        counts = Counter(test.fate for test in drafts)
+        flags = (sum(getattr(test, name) for test in drafts) for name in ("repaired", "inverted", "brt"))
+        rows.append((run.name, len(drafts), *(counts[fate] for fate in fates), *flags))
     header = ("run", "drafts", *fates, "repaired", "inverted", "reproduce the bug")
-    return Section("Drafts", ("What each draft did on the buggy version.",), (Table(header, tuple(rows)),))
+    return Section("Drafts", ("The outcome of each draft on the buggy version.",), (Table(header, tuple(rows)),))
 
 
-def _compared(runs: Sequence[Recorded]) -> Section:
-    """Each run beside the first: how far a changed setting keeps what the baseline reproduced."""
-    (first, baseline), *others = [(name, reproduced(records)) for name, records in runs]
-    comparisons = [(name, compare(baseline, outcomes)) for name, outcomes in others]
-    rows = tuple(_row(name, comparison) for name, comparison in comparisons)
+def _compared(runs: Sequence[ScoredRun]) -> Section:
+    """Compare each run with the first: how far a changed setting keeps what the baseline reproduced."""
+    first, *others = runs
+    comparisons = {run.name: compare(reproduced(first.bugs), reproduced(run.bugs)) for run in others}
+    rows: list[tuple[Cell, ...]] = [
+        (
+            name,
+            comparison.bugs,
+            percentage(comparison.baseline),
+            percentage(comparison.altered),
+            percentage(comparison.consistency),
+            comparison.lost,
+            comparison.gained,
+            comparison.p,
+        )
+        for name, comparison in comparisons.items()
+    ]
     header = ("run", "bugs in both", "%BRT before", "%BRT", "consistency %", "lost", "gained", "McNemar p")
     note = "Consistency: of the bugs reproduced by the first run, the share that this run reproduces too."
-    data: dict[str, Any] = {"compared": {name: comparison.as_json() for name, comparison in comparisons}}
-    return Section(f"Beside {first}", tables=(Table(header, rows, note=note),), data=data)
-
-
-def _row(name: str, comparison: Comparison) -> tuple[Cell, ...]:
-    shares = (percentage(comparison.baseline), percentage(comparison.altered), percentage(comparison.consistency))
-    return (name, comparison.bugs, *shares, comparison.lost, comparison.gained, comparison.p)
+    data: dict[str, Any] = {"compared": {name: comparison.as_json() for name, comparison in comparisons.items()}}
+    return Section(f"Beside {first.name}", tables=(Table(header, tuple(rows), note=note),), data=data)
 
 
 def _ends(estimate: Estimate, scale: float = 100, digits: int = 1) -> str:
@@ -300,20 +289,17 @@ def _cases(source: str) -> Iterator[Case]:
     return iter(read_cases(source).values())
 
 
-def _sample(score: Recorded) -> Sample:
-    name, records = score
-    outcomes = reproduced(records)
-    hits = np.array(list(outcomes.values()), dtype=float)
-    knew = {
-        record.task_id.partition("/")[0]: record.recognised for record in records if record.recognised is not None
-    }
-    return Sample(name, list(outcomes), lambda draws: {"brt": ratio(hits[draws].sum(-1), draws.shape[-1])}, knew)
+def _sample(run: ScoredRun) -> Sample:
+    hits = np.array([bug.reproduced for bug in run.bugs], dtype=float)
+    names = [bug.bug_id for bug in run.bugs]
+    recognised = {bug.bug_id: bug.recognised for bug in run.bugs if bug.recognised is not None}
+    return Sample(run.name, names, lambda draws: {"brt": ratio(hits[draws].sum(-1), draws.shape[-1])}, recognised)
 
 
-BRT: Benchmark[Case, Recorded] = Benchmark(
-    "brt", _cases, lambda case: case.instance_id, recorded, sections, _sample
+BRT: Benchmark[Case, ScoredRun] = Benchmark(
+    BENCHMARK, _cases, lambda case: case.instance_id, score_run, sections, _sample
 )
-#: The same where tests are given: a task is a candidate.
-CANDIDATES: Benchmark[Candidate, Recorded] = Benchmark(
-    "brt", read_candidates, lambda candidate: candidate.task, recorded, sections, _sample
+#: The same if tests are given: a task is a candidate.
+CANDIDATES: Benchmark[Candidate, ScoredRun] = Benchmark(
+    BENCHMARK, read_candidates, lambda candidate: candidate.task, score_run, sections, _sample
 )

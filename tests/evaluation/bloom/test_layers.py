@@ -19,7 +19,8 @@ from evaluation.bloom.layers import Evaluated, Remembered, compare, detection, i
 from evaluation.bloom.report import analyze_files
 from evaluation.bloom.rewriting import Clarifier, NotHeld, Rewriter
 from evaluation.brt.cases import Case
-from evaluation.brt.metrics import Ranking, read_rankings
+from evaluation.brt.libro import read_rankings
+from evaluation.brt.metrics import Ranking
 from evaluation.run.model import benchmark_prompts
 from tests.scripted import Line, ScriptedModel
 

@@ -94,11 +94,16 @@ def test_drafts_are_judged_ranked_and_scored(bench: Path, capsys: pytest.Capture
         "Bugs reproduced",
         "Suggestions",
         "Drafts",
+        "Beside SWT-Bench",
         "Cost",
         "Tables and figures of the papers",
     ]
     (row, _) = report["sections"][2]["tables"][0]["rows"]
     assert row[:3] == ["m (2 bugs)", 1, 1]
+    # One answer for each of three bugs: two have one, both fail before the fix, one of them passes after it.
+    beside = report["sections"][4]["tables"][0]["rows"]
+    assert beside[0] == ["m", 3, "66.7", "66.7", "33.3"]
+    assert ["SWT-Bench Verified: LIBRO, GPT-4o", 433, None, None, "17.8"] in beside
 
 
 @pytest.mark.debian("bubblewrap")
@@ -114,9 +119,9 @@ def test_a_recognised_bug_is_recorded_and_left_out_of_a_second_score(
     _, scores = printed(capsys, "score", "brt", "--run", "run", "--json")
 
     assert scores["brt"] == pytest.approx(2 / 3)
-    [found] = scores["without_recognised"].values()
-    assert (found["recognised"], found["asked"]) == (1, 1)
-    assert found["figures"]["brt"][0] == pytest.approx(1 / 2)
+    [without] = scores["without_recognised"].values()
+    assert (without["recognised"], without["asked"]) == (1, 1)
+    assert without["figures"]["brt"][0] == pytest.approx(1 / 2)
 
 
 def test_the_published_rankings_are_scored_by_the_command(
@@ -147,16 +152,16 @@ def test_an_open_book_shows_the_nearest_bugs_but_not_the_bug_itself() -> None:
         Pair(instance_id="far", problem_statement="The page is blue.", test="far"),
     ]
 
-    shown = examples_for("same", parse_report(REPORT), book)
+    examples = examples_for("same", parse_report(REPORT), book)
 
-    assert [candidate_id.test for candidate_id in shown] == ["nearer", "near"]
+    assert [candidate_id.test for candidate_id in examples] == ["nearer", "near"]
     assert len(examples_for("same", parse_report(REPORT), ())) == 2
 
 
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["score", "brt"], "give either --rankings or --run"),
+        (["score", "brt"], "give one of --rankings, --outcomes and --run"),
         (["score", "brt", "--run", "x", "--before", "y"], "--before goes with --rankings"),
         (["score", "brt", "--rankings", "nowhere.csv"], "nowhere.csv: "),
         (
@@ -192,8 +197,8 @@ def test_an_interrupted_run_keeps_all_of_its_bugs_in_the_denominator(
         main(["score", "brt", "--run", str(tmp_path / "run"), "--json"])
 
     assert not ended.value.code
-    found = json.loads(capsys.readouterr().out)
-    assert (found["instances"], found["reproduced"], found["without_answer"], found["brt"]) == (10, 2, 8, 0.2)
+    scores = json.loads(capsys.readouterr().out)
+    assert [scores[name] for name in ("instances", "reproduced", "without_answer", "brt")] == [10, 2, 8, 0.2]
 
 
 @pytest.mark.debian("bubblewrap")
@@ -236,8 +241,8 @@ def test_the_plain_method_selection_by_agreement_alone_and_exports(
     odd = f"{HEAD}raise RuntimeError('of its own')\n"
     (case, *_) = map(json.loads, Path("cases.jsonl").read_text().splitlines())
     Path("cases.jsonl").write_text(json.dumps({**case, "instance_id": "one"}) + "\n")
-    said = [{"model": "m", "subject": "one", "plan": "", "code": code} for code in (inverted, odd)]
-    Path("drafts.jsonl").write_text("".join(json.dumps(line) + "\n" for line in said))
+    lines = [{"model": "m", "subject": "one", "plan": "", "code": code} for code in (inverted, odd)]
+    Path("drafts.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     arguments = ["--cases", "cases.jsonl", "--model", "recorded:drafts.jsonl#m", "--samples", "2"]
 
     printed(capsys, "replay", "brt", *arguments, "--no-match", "--out", "run", "--json")
@@ -245,6 +250,10 @@ def test_the_plain_method_selection_by_agreement_alone_and_exports(
     _, plain = printed(capsys, "score", "brt", "--run", "run", "--plain", "--json")
 
     assert (scores["brt"], scores["brt_plain"], plain["brt"]) == (1.0, 0.0, 0.0)
+    assert (plain["suggestions"]["suggestion_precision"], plain["suggestions"]["acc@5"]) == (0.0, 0)
+    printed(capsys, "score", "brt", "--run", "run", "--plain", "--export", "plain", "--json")
+    assert Path("plain/rankings_before.csv").read_text().splitlines()[1:] == ["one,100000,0,1"]
+    assert len(Path("plain/features.csv").read_text().splitlines()) == 2
     (record,) = map(json.loads, Path("run/records.jsonl").read_text().splitlines())
     assert sorted(record["shown"]) == ["0", "1"]
     suggestions = scores["suggestions"]
@@ -297,3 +306,50 @@ def test_rows_of_libros_package_are_cases_as_they_are(bench: Path, capsys: pytes
 
     (record,) = map(json.loads, Path("run/records.jsonl").read_text().splitlines())
     assert record["brt"] is True, record
+
+
+@pytest.mark.debian("bubblewrap")
+def test_the_preset_of_libro_changes_no_draft_and_ranks_as_libro_does(
+    bench: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two drafts fail alike, one as reported, one passes, one cannot be read."""
+    odd = f"{HEAD}raise RuntimeError('of its own')\n"
+    later = f"{HEAD}assert len(split([1, 2, 3], 2)) == 7\n"
+    codes = (odd, odd, later, RIGHT, f"{HEAD}assert split([1, 2, 3], 2) == [[1, 2]]\n", "def test_broken(:\n")
+    (case, *_) = map(json.loads, Path("cases.jsonl").read_text().splitlines())
+    Path("cases.jsonl").write_text(json.dumps({**case, "instance_id": "one"}) + "\n")
+    lines = [{"model": "m", "subject": "one", "plan": "", "code": code} for code in codes]
+    Path("drafts.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    arguments = ["--cases", "cases.jsonl", "--model", "recorded:drafts.jsonl#m", "--preset", "libro"]
+
+    printed(capsys, "replay", "brt", *arguments, "--out", "run", "--json")
+    _, scores = printed(capsys, "score", "brt", "--run", "run", "--export", "libro", "--json")
+    printed(capsys, "replay", "brt", *arguments, "--threshold", "3", "--out", "strict", "--json")
+    _, strict = printed(capsys, "score", "brt", "--run", "strict", "--json")
+
+    (record,) = map(json.loads, Path("run/records.jsonl").read_text().splitlines())
+    facts = json.loads(Path("run/run.json").read_text())
+    assert (facts["config"]["drafting"]["samples"], "recognised" in facts["prompts"]) == (50, False)
+    assert [draft["fate"] for draft in record["drafts"]] == [*["failed"] * 4, "passed", "unusable"]
+    assert not any(draft["repaired"] or draft["inverted"] for draft in record["drafts"])
+    # The value of the report comes first, then the larger cluster, whose equal drafts are one candidate.
+    assert record["shown"] == ["3", "0", "2"]
+    assert (scores["suggestions"]["bugs"], scores["suggestions"]["acc@1"]) == (1, 1)
+    before = "one,1,1,3"
+    assert Path("libro/rankings_before.csv").read_text().splitlines()[1:] == [before]
+    assert strict["suggestions"]["bugs"] == 0
+    assert strict["suggestions"]["suggestion_recall"] == 0.0
+
+
+def test_a_run_of_another_benchmark_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    facts = RunFacts(
+        benchmark="crbench", model="m", version="0", tasks=Tasks(source="t"), started_at=datetime.now(UTC)
+    )
+    RunFolder.resume(tmp_path / "run", facts).close(None)
+
+    for command in (("brt", "--run"), ("bloom", "--baseline")):
+        with pytest.raises(SystemExit) as ended:
+            main(["score", *command, str(tmp_path / "run")])
+
+        assert ended.value.code == 2
+        assert "is a run of crbench, not of replay brt" in capsys.readouterr().err

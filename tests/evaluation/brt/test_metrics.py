@@ -2,37 +2,42 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bot.core.errors import OperatorError
+from evaluation.brt.libro import read_outcomes, read_rankings
 from evaluation.brt.metrics import (
     Ranking,
     baseline_consistency,
     brt_share,
     found_at_n,
     precision_of_tests,
-    read_rankings,
+    rankings,
     suggestion_precision,
     suggestion_recall,
     wasted_at_n,
+    wasted_where_found,
 )
+from evaluation.cli import main
 
 
 def test_the_selected_defects4j_bugs_give_the_printed_figures(shared_data: Path) -> None:
-    rankings = read_rankings(shared_data / "brt" / "libro_ranking_d4j_selected_th1.csv")
+    ranked = read_rankings(shared_data / "brt" / "libro_ranking_d4j_selected_th1.csv")
 
-    assert len(rankings) == 350
-    assert [sum(found_at_n(rankings, n)) for n in (1, 3, 5)] == [149, 184, 199]
-    assert [sum(wasted_at_n(rankings, n)) for n in (1, 3, 5)] == [201, 539, 797]
+    assert len(ranked) == 350
+    assert [sum(found_at_n(ranked, n)) for n in (1, 3, 5)] == [149, 184, 199]
+    assert [sum(wasted_at_n(ranked, n)) for n in (1, 3, 5)] == [201, 539, 797]
 
 
 def test_the_selected_ghrb_bugs_give_the_printed_figures(shared_data: Path) -> None:
-    rankings = read_rankings(shared_data / "brt" / "libro_ranking_ghrb_selected_th1.csv")
+    ranked = read_rankings(shared_data / "brt" / "libro_ranking_ghrb_selected_th1.csv")
 
-    assert len(rankings) == 21
-    assert [sum(found_at_n(rankings, n)) for n in (1, 3, 5)] == [6, 7, 8]
+    assert len(ranked) == 21
+    assert [sum(found_at_n(ranked, n)) for n in (1, 3, 5)] == [6, 7, 8]
 
 
 def test_the_threshold_keeps_219_of_251_reproducible_bugs(shared_data: Path) -> None:
@@ -44,25 +49,25 @@ def test_the_threshold_keeps_219_of_251_reproducible_bugs(shared_data: Path) -> 
 
 
 def test_a_reader_gives_up_after_n_tests_or_at_the_end_of_the_list() -> None:
-    rankings = [
+    ranked = [
         Ranking(bug_id="first", first_success_rank=1, total_success_fibs=1, num_clusters=9),
         Ranking(bug_id="fourth", first_success_rank=4, total_success_fibs=1, num_clusters=9),
         Ranking(bug_id="never, long", first_success_rank=None, total_success_fibs=0, num_clusters=9),
         Ranking(bug_id="never, short", first_success_rank=None, total_success_fibs=0, num_clusters=2),
     ]
 
-    assert wasted_at_n(rankings, 3) == (0, 3, 3, 2)
-    assert wasted_at_n(rankings, 5) == (0, 3, 5, 2)
+    assert wasted_at_n(ranked, 3) == (0, 3, 3, 2)
+    assert wasted_at_n(ranked, 5) == (0, 3, 5, 2)
 
 
 def test_precision_of_bugs_and_precision_of_tests_are_two_things() -> None:
-    found = [
+    suggested = [
         Ranking(bug_id="a", first_success_rank=1, total_success_fibs=2, num_clusters=3),
         Ranking(bug_id="b", first_success_rank=None, total_success_fibs=0, num_clusters=5),
     ]
 
-    assert suggestion_precision(found) == pytest.approx(1 / 2)
-    assert precision_of_tests(found) == pytest.approx(2 / 8)
+    assert suggestion_precision(suggested) == pytest.approx(1 / 2)
+    assert precision_of_tests(suggested) == pytest.approx(2 / 8)
 
 
 def test_shares_of_nothing_are_not_numbers() -> None:
@@ -116,3 +121,67 @@ def test_a_ranking_as_a_spreadsheet_saves_it_is_read(tmp_path: Path) -> None:
     assert [ranking.bug_id for ranking in read_rankings(path)] == ["A"]
     with pytest.raises(OperatorError, match=r"none\.csv: No such file or directory$"):
         read_rankings(tmp_path / "none.csv")
+
+
+def test_wasted_effort_of_bloom_counts_only_bugs_found_in_time() -> None:
+    ranks = {"first": 1, "third": 3, "fourth": 4, "never": None}
+    ranked = [
+        Ranking(bug_id=bug, first_success_rank=rank, total_success_fibs=int(rank is not None), num_clusters=9)
+        for bug, rank in ranks.items()
+    ]
+
+    assert [wasted_where_found(ranked, n) for n in (1, 3, 5)] == [0, 2, 5]
+
+
+def test_outcomes_and_features_of_libro_give_its_published_rankings(shared_data: Path) -> None:
+    """Order, clusters, threshold and distinct tests are LIBRO's: every row of both files is equal."""
+    folder = shared_data / "brt"
+    bugs = read_outcomes(
+        str(folder / "libro_example2_n50_GHRB.json.gz"), str(folder / "libro_ranking_features_ghrb.csv")
+    )
+
+    suggested, generated = rankings(bugs)
+
+    assert sorted(generated, key=_name) == sorted(read_rankings(folder / "libro_ranking_ghrb.csv"), key=_name)
+    published = read_rankings(folder / "libro_ranking_ghrb_selected_th1.csv")
+    assert sorted(suggested, key=_name) == sorted(published, key=_name)
+
+
+def _name(ranking: Ranking) -> str:
+    return ranking.bug_id
+
+
+def test_libro_reproduces_10_of_31_bugs_with_50_tests_each(
+    shared_data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outcomes = str(shared_data / "brt" / "libro_example2_n50_GHRB.json.gz")
+
+    scores = printed(capsys, "score", "brt", "--outcomes", outcomes, "--replicates", "0")
+
+    assert (scores["instances"], scores["reproduced"]) == (31, 10)
+    assert round(100 * scores["brt"], 1) == 32.3  # as the layered framework prints it for Codex
+    assert scores["suggestions"]["bugs"] == 0  # without features nothing is ranked
+
+
+@pytest.mark.parametrize(("bugs", "total", "share"), [("750", 750, 33.5), ("reports", 756, 33.2)])
+def test_a_ranking_and_all_bugs_give_the_share_reproduced(
+    bugs: str, total: int, share: float, shared_data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """LIBRO prints 33.5 % of 750 bugs; the list has 814 reports, 58 of which are marked invalid and left out."""
+    folder = shared_data / "brt"
+    source = str(folder / "defects4j_bug_reports.jsonl.gz") if bugs == "reports" else bugs
+    arguments = ("score", "brt", "--rankings", str(folder / "libro_ranking_d4j.csv"), "--replicates", "0")
+
+    scores = printed(capsys, *arguments, "--bugs", source)
+
+    assert (scores["instances"], round(100 * scores["brt"], 1)) == (total, share)
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    with pytest.raises(SystemExit) as ended:
+        main([*arguments, "--json"])
+    output = capsys.readouterr()
+    assert not ended.value.code, output.err
+    value = json.loads(output.out)
+    assert isinstance(value, dict)
+    return value

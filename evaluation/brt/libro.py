@@ -1,0 +1,211 @@
+"""The files of LIBRO's replication package: rankings, features, and the outcomes of 50 tests a bug.
+
+A ranking lists bugs with a test that fails on the buggy version and no others: %BRT needs all bugs beside it.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from bot.core.errors import OperatorError
+from bot.core.frozen import Lenient
+from evaluation.brt.metrics import Bug, Draft, Features, Ranking, cluster_sizes, libro_order, rankings
+from evaluation.dataset import read_json, read_rows, shaped, task_id
+from evaluation.report.terminal import say
+
+#: What stands in the column ``first_success_rank`` of a bug that no test reproduces.
+NEVER = 100_000
+#: LIBRO suggests tests for a bug if more than this many fail alike.
+THRESHOLD = 1
+
+
+def read_rankings(path: Path) -> tuple[Ranking, ...]:
+    """Read a CSV with the columns bug_id, first_success_rank, total_success_fibs and num_clusters.
+
+    Raises OperatorError, naming file and line, if a column is missing, a value is no whole number, a bug
+    is listed twice, or nothing is listed at all.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as stream:
+            reader = csv.DictReader(stream)
+            missing = set(Ranking.model_fields) - set(reader.fieldnames or ())
+            if missing:
+                raise OperatorError(f"{path}: no column {', '.join(sorted(missing))}")
+            rankings = tuple(_ranking(row, f"{path}, line {reader.line_num}") for row in reader)
+    except OSError as error:
+        raise OperatorError(f"{path}: {error.strerror}") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise OperatorError(f"{path}: no CSV text: {error}") from error
+    if not rankings:
+        raise OperatorError(f"{path}: no bug is listed")
+    name, count = Counter(ranking.bug_id for ranking in rankings).most_common(1)[0]
+    if count > 1:
+        raise OperatorError(f"{path}: {name} is listed twice")
+    return rankings
+
+
+def _ranking(row: dict[str, str | None], where: str) -> Ranking:
+    values = {name: row[name] for name in Ranking.model_fields}
+    rank = values["first_success_rank"]
+    if rank is not None and rank.strip() == str(NEVER):
+        values["first_success_rank"] = None
+    elif rank is None or not rank.strip():
+        raise OperatorError(f"{where}: first_success_rank: empty (write {NEVER} for never)")
+    try:
+        ranking = Ranking.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise OperatorError(f"{where}: {first['loc'][0]}: {first['msg']}") from error
+    if ranking.first_success_rank is not None and ranking.first_success_rank > ranking.num_clusters:
+        raise OperatorError(f"{where}: first_success_rank lies behind the end of the list (num_clusters)")
+    return ranking
+
+
+def bug_key(bug_id: str) -> str:
+    """LIBRO's rankings write Chart_1, the reports say Chart-1."""
+    return bug_id.replace("-", "_")
+
+
+def all_bugs(source: str) -> list[str]:
+    """The bugs of a list of reports, those that are marked invalid left out. Raises OperatorError."""
+    return [
+        task_id(row, "bug_id" if "bug_id" in row.data else "instance_id")
+        for row in read_rows(source)
+        if not is_invalid(row.data)
+    ]
+
+
+def is_invalid(row: Mapping[str, Any]) -> bool:
+    """Return True if the authors marked a report as invalid."""
+    return str(row.get("invalid", "")).lower() == "true"
+
+
+class _Version(Lenient):
+    """The outcome of one generated test on one version."""
+
+    compile_error: bool = False
+    autogen_failed: bool = Field(False, description="the generated test itself failed")
+    failure_message: str | None = None
+
+
+class _Generated(Lenient):
+    """One generated test that could be placed in the code."""
+
+    buggy: _Version
+    success: bool
+
+    @property
+    def fate(self) -> str:
+        if self.buggy.compile_error:
+            return "unusable"
+        return "failed" if self.buggy.autogen_failed else "passed"
+
+
+_OUTCOMES: TypeAdapter[dict[str, dict[str, _Generated | str]]] = TypeAdapter(
+    dict[str, dict[str, _Generated | str]]
+)
+
+
+class _FeatureRow(Lenient):
+    """A row of the features' file: one distinct test that fails on the buggy version."""
+
+    bug_id: str
+    test_path: str
+    test_length: int
+    is_crash: bool
+    actual_crash: bool
+    actual_value_match: bool
+    exception_type_match: bool
+    test_exception_type_match: bool
+
+    def features(self, signature: str) -> Features:
+        return Features(
+            signature=signature, syntax=self.test_path, **self.model_dump(exclude={"bug_id", "test_path"})
+        )
+
+
+def read_outcomes(source: str, features: str | None = None) -> tuple[Bug, ...]:
+    """The bugs of a file with the outcome of each generated test on both versions. Raises OperatorError.
+
+    With the file of features the tests are ranked and selected as LIBRO does; without it none is suggested.
+    """
+    try:
+        generated = _OUTCOMES.validate_python(read_json(source))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in first["loc"][:2])
+        raise OperatorError(f"{source}: {where}: {first['msg']}") from None
+    rows: dict[str, dict[str, _FeatureRow]] = defaultdict(dict)
+    for row in read_rows(features) if features else ():
+        feature_row = shaped(row, _FeatureRow)
+        rows[feature_row.bug_id][feature_row.test_path.removesuffix(".txt")] = feature_row
+    return tuple(_bug(name, tests, rows.get(name, {})) for name, tests in generated.items())
+
+
+def _bug(name: str, generated: Mapping[str, _Generated | str], rows: Mapping[str, _FeatureRow]) -> Bug:
+    tests: list[Draft] = []
+    clusters: dict[str, _FeatureRow] = {}
+    # Of equal tests the features list one, which stands for the others: it comes first.
+    for test_id in sorted(generated, key=lambda test_id: test_id not in rows):
+        test = generated[test_id]
+        if isinstance(test, str):
+            tests.append(Draft(candidate_id=test_id, fate="unusable"))
+            continue
+        message = (test.buggy.failure_message or "").strip()
+        row = rows.get(test_id) or (clusters.get(message) if test.fate == "failed" else None)
+        if row is not None:
+            clusters.setdefault(message, row)
+        features = None if row is None else row.features(message)
+        tests.append(Draft(candidate_id=test_id, brt=test.success, fate=test.fate, features=features))
+    agreeing = max(cluster_sizes(tests).values(), default=0)
+    shown = libro_order(tests) if agreeing > THRESHOLD else ()
+    return Bug(name, tuple(tests), shown, drafted=True)
+
+
+def export(bugs: Sequence[Bug], folder: Path) -> None:
+    """Write rankings before and after selection, and features, as the package does. Raises OperatorError."""
+    rows = {
+        name: [{**row.model_dump(), "first_success_rank": row.first_success_rank or NEVER} for row in ranked]
+        for name, ranked in zip(("rankings.csv", "rankings_before.csv"), rankings(bugs), strict=True)
+    }
+    rows["features.csv"] = list(_feature_rows(bugs))
+    columns = {name: tuple(Ranking.model_fields) for name in rows} | {"features.csv": FEATURES}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, lines in rows.items():
+            with (folder / name).open("w", newline="", encoding="utf-8") as stream:
+                writer = csv.DictWriter(stream, columns[name])
+                writer.writeheader()
+                writer.writerows(lines)
+    except OSError as error:
+        raise OperatorError(f"--export {folder}: {error.strerror}") from None
+    say(f"{folder}: {', '.join(rows)}")
+
+
+#: The columns of the features' file.
+FEATURES = (
+    "bug_id", "test_path", "success", "test_length", "clus_size_output_fib", "num_fib_tests", "is_crash",
+    "actual_crash", "actual_value_match", "exception_type_match", "test_exception_type_match",
+)  # fmt: skip
+
+
+def _feature_rows(bugs: Iterable[Bug]) -> Iterator[dict[str, Any]]:
+    for bug in bugs:
+        sizes = cluster_sizes(bug.tests)
+        equal = Counter(test.features.syntax for test in bug.tests if test.features is not None)
+        for test in libro_order(bug.tests):
+            assert test.features is not None
+            yield {
+                "bug_id": bug.bug_id,
+                "test_path": test.candidate_id,
+                "success": test.brt,
+                "clus_size_output_fib": sizes[test.features.signature],
+                "num_fib_tests": equal[test.features.syntax],
+                **test.features.model_dump(exclude={"signature", "syntax"}),
+            }
