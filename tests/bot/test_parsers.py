@@ -34,7 +34,7 @@ def test_random_words_of_its_own_are_read_or_refused(parser: Parser) -> None:
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_any_text_is_read_or_refused(parser: Parser, data: st.DataObject) -> None:
-    words = st.sampled_from((*parser.words, *(unit for each in parser.hard for unit in each), *COMMON))
+    words = st.sampled_from((*parser.words, *(unit for growing in parser.hard for unit in growing), *COMMON))
     _read(parser, data.draw(st.lists(words | st.text(max_size=4), max_size=20).map("".join)))
 
 

@@ -1,5 +1,5 @@
-# ruff: noqa: E501 - texts to be repeated, one list a reader
-"""Readers of data sets, published and one's own."""
+# ruff: noqa: E501 - lists of texts
+"""Parsers of data sets, published ones and a user's own."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from tests.parsers.parser import Parser
 
 @cache
 def _place() -> Path:
-    """A folder of this process's own: a new file for each text costs more than reading it."""
+    """Return a folder of this process; a new file for each text would cost more than parsing it."""
     folder = tempfile.mkdtemp(prefix="bouncer-parsers-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)
 
 
 def _file(read: Callable[[str], object], suffix: str = ".jsonl") -> Callable[[str], object]:
-    """A reader of files as one of texts."""
+    """Return a parser of texts from a parser of files."""
 
     def stored(text: str) -> object:
         file = _place() / f"text{suffix}"

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - lists of words
-"""The grammars of source code: whatever stands in a file, this process goes on."""
+"""Parsers of source code: no file ends this process."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-# ruff: noqa: E501 - texts to be repeated, one list a reader
-"""Readers of what strangers, repositories and models write while Bouncer runs."""
+# ruff: noqa: E501 - lists of texts
+"""Parsers of texts that users, repositories and models write while Bouncer runs."""
 
 from __future__ import annotations
 

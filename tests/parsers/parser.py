@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - lists of words
-"""A reader of foreign text with what is hard for it, and where its random inputs come from."""
+"""A parser of untrusted text, with texts that are hard for it and its random inputs."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
-#: A text as it grows: what stands before, what is repeated, what stands behind.
+#: A text of any length: its start, the unit that is repeated, its end.
 Growing = tuple[str, str, str]
 
-#: Repeated for every reader.
+#: Units that are repeated for every parser.
 COMMON = (
     "a", " ", "\n", "\t", "\r", "\0", "\ud800", "\u200b", "\u2028", "é", "\U0001f600", "`", "``` \n", "~~~\n", "\\", "'",
     '"', "(", "[", "{", "<", ">", "<a ", "<!--", "</", "&", "&#x", "|", "> ", "- ", "* ", "#", "#1 ", "@a ", "//", "../",
     "a.", "a(", "a_", "aA", "A ", "0", "1.", "0x", "-", "=", "_", ":", ": ", "a: ", "a=", ",", ";", "/a", "http://a/",
     "![](", "](", "*a", "a b ", "ab\n", "\n\n", " \n", "  a\n", "E ", "at ", "1 is 1 ", "fix ", "{}", "[]", "a\\", '\\"',
 )  # fmt: skip
-#: Put in place of a word: what stands for nothing, for too much, for another type.
+#: Replacements of a word: empty values, extreme ones, other types.
 _ODD = (
     "null", "true", '""', "[]", "{}", "0", "-1", "1e999", "NaN", "0.1", "99999999999999999999", '"\\ud800"', '"\\u0000"',
     '"-1"', "[[]]", '{"a": 1}', "''",
@@ -30,7 +30,7 @@ _MOST_CHANGES = 4
 
 @dataclass(frozen=True)
 class Parser:
-    """A reader, the errors that it is documented to raise, and the texts that could be hard for it."""
+    """A parser, the errors that it documents, and texts that could be hard for it."""
 
     name: str
     read: Callable[[str], object]
@@ -38,24 +38,24 @@ class Parser:
     hard: tuple[Growing, ...] = ()
     words: tuple[str, ...] = ()
     samples: tuple[str, ...] = ()
-    """Texts that it reads to their end: what is changed a little reaches further than what is thrown together."""
+    """Valid texts: a slightly changed one reaches more code than a random one."""
     limit: int = 64_000
-    """Characters that are worth measuring: readers with a cap of their own refuse more."""
+    """Characters to measure with: parsers with a limit of their own refuse longer texts."""
     apart: bool = False
-    """Whether a child process parses: then this process's time counts, and its own may grow."""
+    """True if a child process parses: only the time of this process is limited then."""
 
     def texts(self, size: int) -> Iterator[tuple[str, str]]:
-        """What is repeated, and a text of about ``size`` characters of it."""
+        """Yield a label and a text of about ``size`` characters for every hard unit."""
         for start, unit, end in (*(("", unit, "") for unit in COMMON), *self.hard):
             yield f"{start}{unit}{end}"[:40], start + unit * max(1, size // len(unit)) + end
 
     def repeated(self, dice: random.Random) -> str:
-        """A sequence of one to four of its words, repeated to the length that is worth measuring."""
+        """Return one to four of its words, repeated up to ``limit`` characters."""
         unit = "".join(dice.choices(_vocabulary(self.words, self.hard), k=dice.randint(1, 4))) or " "
         return (unit * (self.limit // len(unit) + 1))[: self.limit]
 
     def random(self, dice: random.Random) -> str:
-        """One of its samples with a few words changed, or a short text of its own words and everybody's."""
+        """Return a sample with a few changed words, or a short text of its own words and the common ones."""
         if self.samples and dice.random() < 0.5:
             return _changed(dice.choice(self.samples), self.words, dice)
         return "".join(dice.choices(_vocabulary(self.words, self.hard), k=dice.randrange(24)))
@@ -63,7 +63,7 @@ class Parser:
 
 @cache
 def _vocabulary(words: tuple[str, ...], hard: tuple[Growing, ...]) -> tuple[str, ...]:
-    return (*words * 4, *(unit for each in hard for unit in each), *COMMON)
+    return (*words * 4, *(unit for growing in hard for unit in growing), *COMMON)
 
 
 @cache
@@ -79,7 +79,7 @@ def _word_places(sample: str) -> tuple[int, ...]:
 def _changed(sample: str, words: tuple[str, ...], dice: random.Random) -> str:
     text = list(_taken_apart(sample))
     if dice.random() < 0.5:
-        # Another word in a word's place: most grammars still hold.
+        # A word replaces a word, which most grammars still accept.
         for _ in range(dice.randint(1, _MOST_CHANGES)):
             at = dice.choice(_word_places(sample))
             text[at] = dice.choice(_ODD) if dice.random() < 0.5 else text[dice.choice(_word_places(sample))]

@@ -1,4 +1,4 @@
-"""How long the other threads of a process stand still."""
+"""Measures pauses of the other threads of a process."""
 
 from __future__ import annotations
 

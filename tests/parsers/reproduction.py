@@ -1,5 +1,5 @@
-# ruff: noqa: E501 - texts to be repeated, one list a reader
-"""Readers of reports, of drafted tests, and of what running them prints."""
+# ruff: noqa: E501 - lists of texts
+"""Parsers of reports, of drafted tests, and of their output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One repository on the simulated GitHub, and every kind of forge looking at it."""
+"""One repository on the simulated GitHub, and every implementation of a forge that reads it."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ class Site:
 
 @pytest.fixture
 def site() -> Iterator[Site]:
-    """A site of the test's own."""
+    """A site for one test."""
     with open_site() as site:
         yield site
 
 
 @contextmanager
 def open_site() -> Iterator[Site]:
-    """Every request that is made there has to be one that GitHub would understand."""
+    """Check that GitHub's own description allows every request."""
     with SimulatedGitHub() as github:
         registered = github.create_app()
         github.create_repository(NAME, FILES)
@@ -91,13 +91,13 @@ class Scene:
 
 @pytest.fixture(scope="module")
 def scene() -> Iterator[Scene]:
-    """A site that a module's tests only look at."""
+    """A site that the tests of a module only read."""
     with open_site() as site:
         yield set_up(site)
 
 
 def set_up(site: Site) -> Scene:
-    """Everything that the contract asks for."""
+    """Make everything that the contract reads."""
     github, writer = site.github, site.writer
     issue = github.open_issue(NAME, "Reading fails", "Nothing works.\r\nReally.", "alice", ["bug"])
     comment = github.comment(NAME, issue, "Which version?", "carol")
@@ -123,7 +123,7 @@ def set_up(site: Site) -> Scene:
 
 
 def record_everything(scene: Scene, folder: Path) -> Snapshot:
-    """Ask a live forge all that the contract asks, and keep it."""
+    """Record every call of the contract to a live forge."""
     forge = RecordingForge(scene.site.forge)
     forge.about()
     forge.identity()
@@ -164,13 +164,13 @@ def record_everything(scene: Scene, folder: Path) -> Snapshot:
 
 @pytest.fixture(scope="module")
 def snapshot(scene: Scene, tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
-    """All answers of a live forge to what the contract asks."""
+    """The answers of a live forge to every call of the contract."""
     return record_everything(scene, tmp_path_factory.mktemp("recorded"))
 
 
 @pytest.fixture(params=["github", "once", "recording", "replay"])
 def forge(request: pytest.FixtureRequest, scene: Scene, snapshot: Snapshot) -> Iterator[Forge]:
-    """Every implementation of ``Forge``, looking at the same repository."""
+    """Every implementation of ``Forge``, for the same repository."""
     before = len(scene.site.github.requests)
     if request.param == "github":
         yield scene.site.forge

@@ -1,4 +1,4 @@
-"""A forge that makes a snapshot of what it is asked."""
+"""A forge that records a snapshot."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from bot.pipeline.readings import ReadOnce
 
 
 class RecordingForge(ReadOnce):
-    """Asks another forge each question once; ``snapshot`` returns all answers."""
+    """Passes every call on to another forge once; ``snapshot`` returns all answers."""
 
     def snapshot(self) -> Snapshot:
-        """Everything that was asked so far, with its answers."""
+        """Return all calls so far with their answers."""
         return Snapshot(repository=self.repository, **self._answers, missing=tuple(self._missing))
 
     def checkout(self, ref: str, folder: Path) -> None:
@@ -22,7 +22,7 @@ class RecordingForge(ReadOnce):
         self._answers.setdefault("checkouts", {})[ref] = _read_all(folder)
 
     def sources(self, ref: str) -> SourceTree:
-        """Kept whole, as a checkout is."""
+        """Record the files as a checkout."""
         if ref not in self._answers.get("checkouts", {}):
             with tempfile.TemporaryDirectory(prefix="bouncer-record-") as name:
                 self.checkout(ref, Path(name))

@@ -1,4 +1,4 @@
-"""The app as a whole: what its tokens may do, which forges it makes, what GitHub failed to deliver."""
+"""The app: permissions of its tokens, its forges, and failed deliveries."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_a_permission_that_was_never_granted_does_not_stop_the_others() -> None:
         assert github.comments(NAME, number) == ["hello"]
 
 
-def test_the_app_knows_its_permissions_events_and_webhook(site: Site) -> None:
+def test_the_app_reads_its_permissions_events_and_webhook(site: Site) -> None:
     app = site.app.app()
     assert (app.slug, app.owner, app.id) == ("bouncer", "octo", site.registered.id)
     assert manifest().gaps(app.permissions, app.events) == ()
@@ -145,7 +145,7 @@ class _Receiver(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *arguments: object) -> None:
-        """Quiet."""
+        """Print nothing."""
 
 
 def test_a_delivery_that_never_succeeded_is_listed_and_redelivered() -> None:
@@ -223,12 +223,12 @@ def test_a_wrong_key_is_explained_in_one_line_that_shows_none_of_it(private_key:
 
 
 @pytest.mark.parametrize("url", ["github.example.com", "ftp://x", "https://", "https://me:pw@host/api/v3", ""])
-def test_an_address_that_is_none_is_named(url: str, private_key: str) -> None:
+def test_an_invalid_address_is_named_in_the_error(url: str, private_key: str) -> None:
     with pytest.raises(SettingsError, match="GITHUB_API_URL"):
         GitHubApp(1, private_key, url)
 
 
-def test_an_empty_app_id_is_named(private_key: str) -> None:
+def test_an_empty_app_id_is_named_in_the_error(private_key: str) -> None:
     with pytest.raises(SettingsError, match="GITHUB_APP_ID"):
         GitHubApp(" ", private_key)
 

@@ -1,4 +1,4 @@
-"""An archive is unpacked inside its folder, also a hostile one."""
+"""An archive is unpacked inside its folder, even a hostile one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TOP = "octo-demo-1234567"
 
 
 def tar(*entries: tuple[str, bytes | None, str, bytes]) -> bytes:
-    """A gzipped tar; each entry is name, content, link target, tar type."""
+    """Return a gzipped tar; an entry is name, content, link target, tar type."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w:gz") as file:
         for name, content, target, kind in entries:
@@ -58,7 +58,7 @@ def unpacked(server: HTTPServer, data: bytes, folder: Path) -> set[str]:
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
 
 
-def test_the_top_folder_goes_and_the_files_stay(httpserver: HTTPServer, folder: Path) -> None:
+def test_the_top_folder_is_removed_from_paths(httpserver: HTTPServer, folder: Path) -> None:
     data = tar(plain("README.md"), plain("src/a.py"), link("src/b.py", "a.py"), link("docs", "src"))
     assert unpacked(httpserver, data, folder) == {"README.md", "src/a.py", "src/b.py"}
     assert (folder / "docs" / "a.py").read_bytes() == b"x"
@@ -76,7 +76,7 @@ def emptied(server: HTTPServer) -> HTTPServer:
     return server
 
 
-def test_an_archive_that_unpacks_to_too_much_is_refused(
+def test_an_archive_that_is_too_large_is_refused(
     httpserver: HTTPServer, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(archive, "MAX_FILES", 3)
@@ -88,7 +88,7 @@ def test_an_archive_that_unpacks_to_too_much_is_refused(
 
 
 @pytest.mark.parametrize(("status", "error"), [(404, NotFound), (403, ForgeError), (503, TransientError)])
-def test_a_download_that_is_refused_is_what_the_refusal_says(
+def test_a_refused_download_has_the_error_of_its_status(
     httpserver: HTTPServer, folder: Path, status: int, error: type[Exception]
 ) -> None:
     httpserver.expect_request("/archive").respond_with_data("no", status=status)
@@ -96,7 +96,7 @@ def test_a_download_that_is_refused_is_what_the_refusal_says(
         archive.unpack(httpserver.url_for("/archive"), folder)
 
 
-def test_no_credentials_of_this_machine_go_along(
+def test_a_download_sends_no_credentials_of_this_machine(
     httpserver: HTTPServer, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     netrc = folder / "netrc"
@@ -123,7 +123,7 @@ def test_a_program_stays_executable(httpserver: HTTPServer, folder: Path) -> Non
     assert (folder / "run.sh").stat().st_mode & 0o7777 == 0o755
 
 
-def test_what_a_killed_process_fetched_goes_with_the_next_fetch(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_process_are_removed(tmp_path: Path) -> None:
     script = (
         "import sys, time; from pathlib import Path\n"
         "from bot.github.archive import Archives\n"
@@ -140,7 +140,7 @@ def test_what_a_killed_process_fetched_goes_with_the_next_fetch(tmp_path: Path) 
         os.utime(folder, (long_ago, long_ago))
         archives = archive.Archives(tmp_path)
         archives.tree("o/r", "b", lambda folder: None)
-        assert folder.exists()  # its process lives
+        assert folder.exists()  # its process is alive
         process.kill()
         process.wait()
     os.utime(folder, (long_ago, long_ago))

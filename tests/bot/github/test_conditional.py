@@ -15,7 +15,7 @@ def statuses(site: Site, ending: str) -> list[int]:
     return [request.status for request in site.github.requests if request.path.endswith(ending)]
 
 
-def test_what_has_not_changed_is_known_and_costs_nothing(site: Site) -> None:
+def test_an_unchanged_answer_costs_no_quota(site: Site) -> None:
     number = site.github.open_issue(NAME, "Reading fails")
     site.github.comment(NAME, number, "Which version?")
     for _ in range(3):
@@ -25,7 +25,7 @@ def test_what_has_not_changed_is_known_and_costs_nothing(site: Site) -> None:
     assert statuses(site, "/comments") == [200, 304, 304]
 
 
-def test_what_has_changed_comes_anew(site: Site) -> None:
+def test_a_changed_answer_is_read_again(site: Site) -> None:
     number = site.github.open_issue(NAME, "Reading fails")
     site.forge.issue(number)
     site.github.edit(NAME, number, title="Reading an empty file fails")
@@ -34,7 +34,7 @@ def test_what_has_changed_comes_anew(site: Site) -> None:
     assert statuses(site, f"/issues/{number}") == [200, 200, 304]
 
 
-def test_the_change_and_its_description_are_two_answers(site: Site) -> None:
+def test_a_diff_and_its_pull_request_are_stored_separately(site: Site) -> None:
     number = site.github.open_pull(NAME, "Change", files={"a.txt": "a\n"})
     for _ in range(2):
         assert site.forge.pull_request(number).title == "Change"
@@ -42,7 +42,7 @@ def test_the_change_and_its_description_are_two_answers(site: Site) -> None:
     assert statuses(site, f"/pulls/{number}") == [200, 200, 304, 304]
 
 
-def test_what_is_gone_is_not_remembered(site: Site) -> None:
+def test_a_deleted_object_is_not_served_from_the_store(site: Site) -> None:
     site.github.commit(NAME, {"notes.md": "here\n"})
     assert site.forge.file("notes.md", "main") == b"here\n"
     site.github.commit(NAME, {"notes.md": None})
@@ -50,7 +50,7 @@ def test_what_is_gone_is_not_remembered(site: Site) -> None:
         site.forge.file("notes.md", "main")
 
 
-def test_a_job_asks_each_question_once_and_a_second_look_asks_anew(site: Site) -> None:
+def test_a_job_reads_once_and_a_fresh_read_asks_again(site: Site) -> None:
     number = site.github.open_issue(NAME, "Reading fails")
     job = ReadOnce(site.forge)
     job.issue(number)
@@ -64,7 +64,7 @@ def test_a_job_asks_each_question_once_and_a_second_look_asks_anew(site: Site) -
     assert statuses(site, "bouncer.yml") == [404]
 
 
-def test_stored_answers_stay_within_their_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stored_answers_stay_within_their_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "CACHE_BYTES", 3 * http.CACHE_OVERHEAD + 1_000)
     monkeypatch.setattr(http, "CACHED_ANSWER_BYTES", http.CACHE_OVERHEAD + 200)
     answers = Answers()
@@ -79,7 +79,7 @@ def test_stored_answers_stay_within_their_bounds(monkeypatch: pytest.MonkeyPatch
     assert answers.find("large") is answers.find("wide") is answers.find("unmarked") is None
 
 
-def test_a_dropped_token_is_minted_again_and_etags_still_hold(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_etags_survive_the_replacement_of_a_token(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app, "REPOSITORIES", 1)
     number = site.github.open_issue(NAME, "Reading fails")
     for _ in range(2):

@@ -12,7 +12,7 @@ from bot.github.protocol import Forge, IssueLink
 from tests.bot.github.conftest import FILES, NAME, Scene
 
 
-def test_it_says_which_repository_it_is_bound_to_and_who_we_are(forge: Forge) -> None:
+def test_a_forge_reports_its_repository_and_our_identity(forge: Forge) -> None:
     about = forge.about()
     assert (forge.repository, about.full_name, about.default_branch, about.private) == (NAME, NAME, "main", False)
     assert about.html_url.endswith(f"/{NAME}")
@@ -40,7 +40,7 @@ def test_all_comments_come_in_order_however_many_pages_they_fill(forge: Forge, s
     ]
 
 
-def test_a_pull_request_says_whether_its_code_comes_from_elsewhere(forge: Forge, scene: Scene) -> None:
+def test_a_pull_request_states_if_its_code_comes_from_a_fork(forge: Forge, scene: Scene) -> None:
     pull, own = forge.pull_request(scene.pull), forge.pull_request(scene.large)
     assert (pull.head_repository, pull.from_fork, pull.draft) == ("mallory/demo", True, False)
     assert (own.head_repository, own.from_fork, own.draft) == (NAME, False, True)
@@ -69,12 +69,12 @@ def test_a_diff_that_github_refuses_is_built_file_by_file(forge: Forge, scene: S
     assert "+++ b/generated/309.txt\n@@ -0,0 +1 @@\n+309\n" in diff.text
 
 
-def test_the_issues_that_a_pull_request_closes_are_known(forge: Forge, scene: Scene) -> None:
+def test_issues_that_a_pull_request_closes_are_listed(forge: Forge, scene: Scene) -> None:
     assert forge.linked_issues(scene.pull) == (IssueLink(repository=NAME, number=scene.issue),)
     assert forge.linked_issues(scene.large) == ()
 
 
-def test_reviews_their_comments_and_resolved_threads_are_known(forge: Forge, scene: Scene) -> None:
+def test_reviews_comments_and_resolved_threads_are_listed(forge: Forge, scene: Scene) -> None:
     [comment] = forge.review_comments(scene.pull)
     assert (comment.path, comment.line, comment.side) == ("src/table.py", 2, "RIGHT")
     assert (comment.author.login, comment.commit_id) == ("bouncer[bot]", scene.head)
@@ -95,11 +95,11 @@ def test_a_commit_of_a_fork_leads_to_its_pull_request(forge: Forge, scene: Scene
 @pytest.mark.parametrize(
     ("login", "role"), [("octo", "admin"), ("carol", "triage"), ("mallory", "read"), ("nobody-at-all", "none")]
 )
-def test_what_a_person_may_do_is_known(forge: Forge, login: str, role: str) -> None:
+def test_the_permission_of_a_person_is_read(forge: Forge, login: str, role: str) -> None:
     assert forge.permission(login) == role
 
 
-def test_thumbs_are_told_by_whom_and_other_reactions_do_not_count(forge: Forge, scene: Scene) -> None:
+def test_only_thumbs_count_as_reactions_with_their_accounts(forge: Forge, scene: Scene) -> None:
     reactions = forge.reactions(scene.comment)
     assert [actor.login for actor in reactions.up] == ["alice"]
     assert [actor.login for actor in reactions.down] == ["bob"]
@@ -120,7 +120,7 @@ def test_a_checkout_holds_the_files_at_that_commit(forge: Forge, tmp_path: Path)
     assert sum(path.is_file() for path in folder.rglob("*")) == len(FILES)
 
 
-def test_sources_are_read_one_by_one_as_text_and_nothing_else_is(forge: Forge) -> None:
+def test_only_text_files_inside_the_repository_are_sources(forge: Forge) -> None:
     tree = forge.sources("main")
     assert list(tree.paths()) == sorted(FILES)
     assert tree.read("src/table.py") == FILES["src/table.py"]
@@ -128,7 +128,7 @@ def test_sources_are_read_one_by_one_as_text_and_nothing_else_is(forge: Forge) -
     assert [tree.read(path) for path in odd] == [None] * len(odd)
 
 
-def test_what_is_not_there_is_an_error_of_its_own(forge: Forge, scene: Scene) -> None:
+def test_missing_objects_raise_not_found(forge: Forge, scene: Scene) -> None:
     with pytest.raises(NotFound):
         forge.issue(999)
     with pytest.raises(NotFound):
@@ -143,7 +143,7 @@ def test_what_is_not_there_is_an_error_of_its_own(forge: Forge, scene: Scene) ->
         forge.head("gone")
 
 
-def test_a_path_that_climbs_out_of_the_repository_names_nothing(forge: Forge) -> None:
+def test_a_path_that_leads_out_of_the_repository_is_not_found(forge: Forge) -> None:
     with pytest.raises(NotFound):
         forge.file("../../octo/secret/README.md", "main")
 

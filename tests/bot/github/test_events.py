@@ -1,4 +1,4 @@
-"""From raw bytes to what happened: real payloads of GitHub, their absence, and everything that is not one."""
+"""From raw bytes to an event: real payloads of GitHub, incomplete ones, and wrong ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests import deliveries
 PAYLOADS = Path(__file__).parents[2] / "payloads"
 EXAMPLES = sorted(PAYLOADS.glob("*/*.json"))
 
-#: Event and action -> what it is to us; every other action of these events is nothing to us.
+#: Our event for GitHub's event and action; all other actions are ignored.
 MEANING = {
     "issues/opened": "issue_opened",
     "issues/reopened": "issue_reopened",
@@ -56,7 +56,7 @@ def payload_of(path: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_every_real_payload_is_what_it_says_or_nothing_to_us(path: Path) -> None:
+def test_every_real_payload_is_parsed_or_ignored(path: Path) -> None:
     event = parse(path.parent.name, payload_of(path))
     expected = MEANING.get(name_of(path))
     if path.parent.name.startswith("installation"):
@@ -66,7 +66,7 @@ def test_every_real_payload_is_what_it_says_or_nothing_to_us(path: Path) -> None
         assert from_json(to_json(event)) == event
 
 
-def test_an_edit_counts_only_where_it_changed_what_is_judged() -> None:
+def test_only_edits_of_title_body_and_base_are_events() -> None:
     assert deliveries.issue("edited", changes={"title": {"from": "old"}}).parsed().kind == "issue_edited"
     untouched = deliveries.issue("edited", changes={})
     assert parse(untouched.event, untouched.payload) is None
@@ -75,7 +75,7 @@ def test_an_edit_counts_only_where_it_changed_what_is_judged() -> None:
     assert parse(renamed.event, renamed.payload) is None
 
 
-def test_an_issue_event_carries_the_text_and_who_did_it() -> None:
+def test_an_issue_event_has_the_text_and_the_sender() -> None:
     event = deliveries.issue(title="T", body="B", number=5, author="alice", sender="bob", labels=["x"]).parsed()
     assert isinstance(event, events.IssueOpened)
     assert (event.issue.title, event.issue.body, event.issue.labels) == ("T", "B", ("x",))
@@ -83,7 +83,7 @@ def test_an_issue_event_carries_the_text_and_who_did_it() -> None:
     assert (event.subject.key, event.subject.revision) == ("octo/demo#5", event.issue.revision)
 
 
-def test_a_comment_on_a_pull_request_is_told_from_one_on_an_issue() -> None:
+def test_comments_on_pull_requests_and_issues_are_distinguished() -> None:
     on_issue, on_pull = deliveries.comment("a"), deliveries.comment("a", on=deliveries.pull_request())
     assert isinstance(first := on_issue.parsed(), events.CommentCreated)
     assert isinstance(second := on_pull.parsed(), events.CommentCreated)
@@ -98,23 +98,23 @@ def test_a_check_of_a_fork_names_no_pull_request() -> None:
     assert own.head_sha == fork.head_sha == deliveries.HEAD
 
 
-def test_our_builders_send_what_github_sends() -> None:
-    """Every field that we read has the same place and type in a built payload as in a real one."""
+def test_built_deliveries_parse_like_real_ones() -> None:
+    """Every field that is read has the same place and type in a built payload as in a real one."""
     for delivery in (deliveries.issue(), deliveries.comment("x"), deliveries.pull_request()):
         real = payload_of(next((PAYLOADS / delivery.event).glob(f"{delivery.payload['action']}.github.json")))
         missing = {path for path, _ in paths(delivery.payload) if not reaches(real, path)}
-        # What the example predates: new fields of GitHub's.
+        # New fields, which the example does not have.
         assert {path[-1] for path in missing} <= {
             "installation", "id", "node_id", "state_reason", "visibility", "disabled", "archived", "draft",
             "performed_via_github_app", "labels", "repo", "body", "default", "description", "color", "name", "url",
         }  # fmt: skip
 
 
-# What may be missing
+# Missing fields
 
 
 def paths(value: Any, depth: int = 3) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Every key of a payload down to a depth, with what stands there."""
+    """Yield every path of a payload down to a depth, with its value."""
     if isinstance(value, dict) and depth:
         for key, below in value.items():
             yield (key,), below
@@ -130,7 +130,7 @@ def reaches(value: Any, path: tuple[str, ...]) -> bool:
 
 
 def without(payload: dict[str, Any], path: tuple[str, ...], *replacement: Any) -> dict[str, Any]:
-    """The payload without the field, or with another value in its place."""
+    """Return the payload without the field, or with another value in its place."""
     key, *rest = path
     if rest:
         return {**payload, key: without(payload[key], tuple(rest), *replacement)}
@@ -138,7 +138,7 @@ def without(payload: dict[str, Any], path: tuple[str, ...], *replacement: Any) -
     return {**copy, key: replacement[0]} if replacement else copy
 
 
-#: Without these an event means nothing; everything else may be missing or null.
+#: Required fields; all others may be missing or null.
 ESSENTIAL = {
     "issues": {"issue", "issue.number", "repository", "repository.full_name"},
     "issue_comment": {
@@ -170,7 +170,7 @@ def one_of_each_kind() -> list[Path]:
 
 
 @pytest.mark.parametrize("path", one_of_each_kind(), ids=name_of)
-def test_every_field_that_we_can_do_without_may_be_missing_or_null(path: Path) -> None:
+def test_optional_fields_may_be_missing_or_null(path: Path) -> None:
     payload, event = payload_of(path), path.parent.name
     needed = set()
     for field, _ in paths(payload):
@@ -184,7 +184,7 @@ def test_every_field_that_we_can_do_without_may_be_missing_or_null(path: Path) -
 
 @pytest.mark.parametrize("path", one_of_each_kind(), ids=name_of)
 @pytest.mark.parametrize("wrong", [[None], {}, "text", 1.5], ids=repr)
-def test_a_field_of_a_wrong_type_is_tolerated_or_named_never_a_crash(path: Path, wrong: Any) -> None:
+def test_a_field_of_a_wrong_type_is_tolerated_or_named(path: Path, wrong: Any) -> None:
     payload, event = payload_of(path), path.parent.name
     for field, _ in paths(payload):
         with suppress(MalformedDelivery):
@@ -193,7 +193,7 @@ def test_a_field_of_a_wrong_type_is_tolerated_or_named_never_a_crash(path: Path,
 
 
 @given(name=st.text(max_size=40), payload=st.dictionaries(st.text(max_size=8), st.none() | st.integers()))
-def test_an_event_that_we_do_not_know_is_nothing_to_us(name: str, payload: dict[str, Any]) -> None:
+def test_an_unknown_event_is_ignored(name: str, payload: dict[str, Any]) -> None:
     if name not in ESSENTIAL:
         assert parse(name, payload) is None
 
@@ -225,7 +225,7 @@ def test_one_changed_character_of_body_or_signature_is_refused(
 
 
 @given(signature=st.none() | st.text(max_size=100), body=st.binary(max_size=50))
-def test_no_header_whatever_it_holds_passes_without_the_secret(signature: str | None, body: bytes) -> None:
+def test_no_signature_passes_without_the_secret(signature: str | None, body: bytes) -> None:
     for secrets in (["secret"], [], [""]):
         with pytest.raises(InvalidSignature):
             verify(body, signature, secrets)
@@ -236,7 +236,7 @@ def test_an_empty_secret_signs_nothing() -> None:
         verify(b"{}", sign(b"{}", ""), [""])
 
 
-def test_the_refusal_says_whether_a_signature_came_at_all() -> None:
+def test_a_missing_and_a_wrong_signature_are_distinguished() -> None:
     with pytest.raises(InvalidSignature, match="is missing"):
         verify(b"{}", None, ["secret"])
     with pytest.raises(InvalidSignature, match="does not match"):
@@ -263,7 +263,7 @@ def test_the_same_object_is_read_from_json_and_from_a_form(payload: dict[str, An
 @example(body=b"payload=%ff", kind=FORM)
 @example(body=b"&".join([b"a=b"] * 50), kind=FORM)
 @example(body="payload={}&é".encode("latin-1"), kind=FORM)
-def test_a_body_is_an_object_or_refused_in_one_line(body: bytes, kind: str) -> None:
+def test_a_body_that_is_no_object_is_refused_in_one_line(body: bytes, kind: str) -> None:
     message = ""
     try:
         assert isinstance(load(body, kind), dict)
@@ -283,7 +283,7 @@ def test_a_body_is_an_object_or_refused_in_one_line(body: bytes, kind: str) -> N
         (b'{"number": 99999999999999999999}', JSON, "the body is not JSON: a number is too large"),
     ],
 )
-def test_what_is_wrong_with_a_body_is_named(body: bytes, kind: str, message: str) -> None:
+def test_the_fault_of_a_body_is_named(body: bytes, kind: str, message: str) -> None:
     with pytest.raises(MalformedDelivery) as caught:
         load(body, kind)
     assert str(caught.value).startswith(message)
@@ -301,7 +301,7 @@ def test_half_a_surrogate_pair_or_a_nul_in_a_title_can_be_stored() -> None:
     ("ref", "kind"),
     [("refs/heads/trunk", "branch_pushed"), ("refs/heads/main", None), ("refs/tags/trunk", None)],
 )
-def test_a_push_counts_where_it_moves_the_default_branch(ref: str, kind: str | None) -> None:
+def test_only_pushes_to_the_default_branch_are_events(ref: str, kind: str | None) -> None:
     repository = {"id": 1, "full_name": "octo/demo", "default_branch": "trunk"}
     payload = {"ref": ref, "repository": repository, "sender": {"id": 2, "login": "octo"}}
     event = parse("push", payload)
@@ -320,7 +320,7 @@ def test_a_push_counts_where_it_moves_the_default_branch(ref: str, kind: str | N
         ([{"modified": ["a.py"]}] * 2048, False, True),
     ],
 )
-def test_a_push_tells_whether_it_may_change_the_configuration(
+def test_a_push_states_if_it_may_change_the_configuration(
     commits: list[dict[str, list[str]]], forced: bool, expected: bool
 ) -> None:
     repository = {"id": 1, "full_name": "octo/demo", "default_branch": "main"}

@@ -27,7 +27,7 @@ def test_a_refused_token_is_replaced_once_and_the_request_succeeds(site: Site) -
     assert minted(site) == 3
 
 
-def test_credentials_that_stay_refused_are_tried_again_later(site: Site) -> None:
+def test_credentials_refused_twice_are_a_transient_error(site: Site) -> None:
     number = site.github.open_issue(NAME, "Reading fails")
     site.github.fail("unauthorized", path="/issues/", times=10)
     with pytest.raises(TransientError, match="401: Bad credentials"):
@@ -48,7 +48,7 @@ def minted(site: Site) -> int:
         ("too_many", 42, 42),
     ],
 )
-def test_a_limit_is_waited_out_for_as_long_as_github_asks(
+def test_a_rate_limit_states_the_wait_that_github_asks_for(
     site: Site, kind: Kind, least: float, most: float
 ) -> None:
     number = site.github.open_issue(NAME, "Reading fails")
@@ -62,7 +62,7 @@ def test_a_limit_is_waited_out_for_as_long_as_github_asks(
 
 
 @pytest.mark.parametrize("kind", ["server_error", "bad_gateway", "reset", "html", "malformed"])
-def test_a_fault_of_github_is_worth_another_try_and_is_tried_once(site: Site, kind: Kind) -> None:
+def test_a_fault_of_github_is_transient_and_not_retried_here(site: Site, kind: Kind) -> None:
     number = site.github.open_issue(NAME, "Reading fails")
     for ask in (lambda: site.forge.issue(number), lambda: site.writer.create_comment(number, "hello")):
         before = len(site.github.requests)
@@ -91,7 +91,7 @@ def test_a_lost_answer_to_a_write_is_an_error_without_a_second_comment(site: Sit
 
 
 @pytest.mark.parametrize("kind", ["server_error", "reset", "too_many", "malformed"])
-def test_a_fault_while_a_token_is_minted_is_the_same_fault(site: Site, kind: Kind) -> None:
+def test_a_fault_during_minting_is_transient(site: Site, kind: Kind) -> None:
     number = site.github.open_issue(NAME, "Reading fails")
     site.github.fail(kind, path=TOKENS)
     with pytest.raises(TransientError):
@@ -99,7 +99,7 @@ def test_a_fault_while_a_token_is_minted_is_the_same_fault(site: Site, kind: Kin
     assert site.forge.issue(number).title == "Reading fails"
 
 
-def test_a_fault_on_a_later_page_is_no_shorter_list(site: Site) -> None:
+def test_a_fault_on_a_later_page_gives_no_shorter_list(site: Site) -> None:
     number = site.github.open_issue(NAME, "Reading fails")
     for count in range(150):
         site.github.comment(NAME, number, f"{count}")
@@ -109,7 +109,7 @@ def test_a_fault_on_a_later_page_is_no_shorter_list(site: Site) -> None:
     assert len(site.forge.comments(number)) == 150
 
 
-def test_what_is_forbidden_for_good_is_no_transient_fault(site: Site) -> None:
+def test_a_forbidden_request_is_a_final_error(site: Site) -> None:
     number = site.github.open_issue(NAME, "Reading fails")
     site.github.fail("forbidden", path="/issues/")
     with pytest.raises(ForgeError) as caught:
@@ -118,7 +118,7 @@ def test_what_is_forbidden_for_good_is_no_transient_fault(site: Site) -> None:
     assert "Resource not accessible by integration" in str(caught.value)
 
 
-def test_what_github_finds_invalid_is_named_in_its_own_words(site: Site) -> None:
+def test_a_validation_error_quotes_github(site: Site) -> None:
     number = site.github.open_issue(NAME, "Reading fails")
     with pytest.raises(ForgeError, match=r"422: .*body is too long \(maximum is 65536 characters\)"):
         site.writer.create_comment(number, "x" * 65_537)
@@ -126,7 +126,7 @@ def test_what_github_finds_invalid_is_named_in_its_own_words(site: Site) -> None
         site.writer.create_comment(999, "hello")
 
 
-def test_an_endless_answer_is_cut_off(site: Site) -> None:
+def test_a_huge_answer_is_refused(site: Site) -> None:
     number = site.github.open_issue(NAME, "Reading fails")
     site.github.fail("huge", path="/issues/")
     with pytest.raises(ForgeError, match="larger than 32 MB"):
@@ -150,7 +150,7 @@ def test_a_moved_repository_is_followed_on_the_same_host(site: Site) -> None:
     assert site.forge.issue(number).title == "Reading fails"
 
 
-def test_a_circle_of_redirects_ends(site: Site) -> None:
+def test_a_redirect_loop_is_refused(site: Site) -> None:
     number = site.github.open_issue(NAME, "Reading fails")
     place = f"{site.github.api_url}/repos/{NAME}/issues/{number}"
     site.github.fail("redirect", path=f"/issues/{number}$", location=place, times=50)
@@ -164,7 +164,7 @@ def test_an_archive_is_fetched_without_our_credentials(site: Site, tmp_path: Pat
     assert site.github.leaked_credentials == []
 
 
-def test_a_broken_archive_download_is_worth_another_try(site: Site, tmp_path: Path) -> None:
+def test_a_broken_archive_download_is_transient(site: Site, tmp_path: Path) -> None:
     for path in ("tarball", "_codeload"):
         site.github.fail("server_error", path=path)
         with pytest.raises(TransientError):
@@ -174,7 +174,7 @@ def test_a_broken_archive_download_is_worth_another_try(site: Site, tmp_path: Pa
         site.forge.checkout("main", tmp_path)
 
 
-def test_nobody_answers_at_that_address(private_key: str) -> None:
+def test_a_refused_connection_is_transient(private_key: str) -> None:
     with (
         GitHubApp(1, private_key, "http://127.0.0.1:9") as app,
         pytest.raises(TransientError, match="ConnectError"),
@@ -182,7 +182,7 @@ def test_nobody_answers_at_that_address(private_key: str) -> None:
         app.app()
 
 
-def test_every_request_is_counted_with_the_quota_that_is_left(site: Site) -> None:
+def test_every_request_is_observed_with_the_remaining_quota(site: Site) -> None:
     exchanges: list[Exchange] = []
     number = site.github.open_issue(NAME, "Reading fails")
     with GitHubApp(

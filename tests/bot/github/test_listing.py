@@ -1,4 +1,4 @@
-"""A diff put together from the list of files is what git would have written, and says what it lacks."""
+"""A diff built from the list of files is the diff of git, and lists the omitted files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bot.simgithub import diffs
 PATCH = "@@ -1 +1 @@\n-a\n+b"
 
 
-def test_each_kind_of_change_has_git_s_headers() -> None:
+def test_every_type_of_change_has_the_headers_of_git() -> None:
     diff = assemble(
         [
             {"filename": "new.py", "status": "added", "patch": "@@ -0,0 +1 @@\n+b", "changes": 1},
@@ -45,7 +45,7 @@ def test_each_kind_of_change_has_git_s_headers() -> None:
     assert patch.flaws == ()
 
 
-def test_what_is_binary_too_large_or_not_even_listed_is_said() -> None:
+def test_binary_large_and_unlisted_files_are_reported() -> None:
     files = [
         {"filename": "same.py", "status": "modified", "patch": PATCH, "changes": 2},
         {"filename": "logo.png", "status": "added", "changes": 0},
@@ -80,7 +80,7 @@ PATHS = st.from_regex(r"[^\x00/.][^\x00/]{0,8}(/[^\x00/.][^\x00/]{0,8})?", fullm
 
 
 @given(path=PATHS, old=st.text("ab\n", max_size=30), new=st.text("ab\n", max_size=30))
-def test_the_simulated_diff_is_read_back_as_the_change_that_was_made(path: str, old: str, new: str) -> None:
+def test_the_simulated_diff_parses_to_the_original_change(path: str, old: str, new: str) -> None:
     if old == new:
         return
     changes = diffs.changes({path: old.encode()}, {path: new.encode()})

@@ -1,4 +1,4 @@
-"""The app asks for what it needs and no more, and knows what it was not given."""
+"""The app asks for the permissions that it needs and no more, and names those that are missing."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ def test_every_permission_is_explained() -> None:
     assert set(PURPOSES) == set(manifest().with_members().default_permissions)
 
 
-def test_tokens_are_never_asked_for_more_than_the_app_has() -> None:
+def test_tokens_request_only_permissions_of_the_app() -> None:
     permissions = manifest().with_test_pulls().default_permissions
     for needed in (tokens.READ, tokens.WRITE, tokens.CONTENTS):
         assert all(permissions[name] in (level, "write") for name, level in needed.items())
 
 
-def test_it_hears_of_every_event_that_we_read() -> None:
+def test_the_manifest_subscribes_to_every_parsed_event() -> None:
     unasked = {"installation", "installation_repositories", "ping"}
     assert set(manifest().default_events) == set(NAMES) - unasked
 
 
-def test_what_was_not_granted_is_named() -> None:
+def test_missing_permissions_and_events_are_named() -> None:
     app_manifest = manifest()
     assert app_manifest.gaps(app_manifest.default_permissions, app_manifest.default_events) == ()
     granted = {**app_manifest.default_permissions, "issues": "read"}
@@ -65,7 +65,7 @@ def test_what_was_not_granted_is_named() -> None:
     )
 
 
-def test_more_than_needed_is_no_gap() -> None:
+def test_stronger_permissions_are_no_gap() -> None:
     app_manifest = manifest()
     assert (
         app_manifest.gaps(
@@ -75,7 +75,7 @@ def test_more_than_needed_is_no_gap() -> None:
     )
 
 
-def test_what_is_posted_to_github_points_back_to_this_server() -> None:
+def test_the_posted_manifest_points_to_this_server() -> None:
     posted = manifest().posted("https://bouncer.example.com/", name="bouncer-octo")
     assert posted["name"] == "bouncer-octo"
     assert posted["hook_attributes"]["url"] == "https://bouncer.example.com/webhook"
@@ -100,7 +100,7 @@ def test_an_app_yml_that_is_missing_or_wrong_is_one_clear_line(
     manifest.cache_clear()
 
 
-def test_an_installed_package_brings_it_along(tmp_path: Path) -> None:
+def test_an_installed_package_contains_app_yml(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     done = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Answers that GitHub should not give: each ends as one of our errors, never as a crash or an invented value."""
+"""Answers that GitHub does not document become one of our errors, never a crash or an invented value."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REPO = "/repos/octo/demo"
 
 
 class FixedIdentity:
-    """A token that is never replaced."""
+    """A client whose token is never replaced."""
 
     installation = None
     cache_key = "known"
@@ -69,13 +69,13 @@ QUESTIONS: dict[str, Callable[[GitHubForge], object]] = {
 
 ODD: list[Any] = [None, [], {}, [None], [1], "text", 5, {"message": "hm"}, [{"x": 1}], {"data": None}]
 
-#: What an empty list or object rightly means to some questions.
+#: Calls for which an empty list or object is a valid answer.
 EMPTY = {(), "none"}
 
 
 @pytest.mark.parametrize("odd", ODD, ids=repr)
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_an_answer_that_is_not_what_github_documents_is_no_answer(
+def test_an_undocumented_answer_is_a_transient_error(
     httpserver: HTTPServer, forge: GitHubForge, question: str, odd: Any
 ) -> None:
     httpserver.expect_request(re.compile(".*")).respond_with_json(odd)
@@ -85,22 +85,20 @@ def test_an_answer_that_is_not_what_github_documents_is_no_answer(
         assert logins in EMPTY
 
 
-def test_a_comment_without_an_id_was_perhaps_written(httpserver: HTTPServer, writer: GitHubWriter) -> None:
+def test_a_new_comment_without_an_id_is_a_transient_error(httpserver: HTTPServer, writer: GitHubWriter) -> None:
     httpserver.expect_request(f"{REPO}/issues/1/comments").respond_with_json({}, status=201)
     with pytest.raises(TransientError):
         writer.create_comment(1, "hello")
 
 
-def test_an_answer_that_is_still_being_prepared_is_asked_for_later(
-    httpserver: HTTPServer, forge: GitHubForge
-) -> None:
+def test_an_unfinished_answer_is_a_transient_error(httpserver: HTTPServer, forge: GitHubForge) -> None:
     httpserver.expect_request(REPO).respond_with_json({}, status=202)
     with pytest.raises(TransientError, match="still preparing"):
         forge.about()
     assert len(httpserver.log) == 1
 
 
-def test_an_answer_that_drips_forever_is_given_up(
+def test_an_answer_over_its_deadline_is_abandoned(
     httpserver: HTTPServer, forge: GitHubForge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http, "DEADLINE", -1.0)
@@ -109,7 +107,7 @@ def test_an_answer_that_drips_forever_is_given_up(
         forge.about()
 
 
-def test_a_list_without_an_end_ends(
+def test_an_endless_list_is_abandoned(
     httpserver: HTTPServer, forge: GitHubForge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http, "MAX_PAGES", 3)
@@ -121,9 +119,7 @@ def test_a_list_without_an_end_ends(
     assert len(httpserver.log) == 3
 
 
-def test_the_next_page_is_asked_for_on_our_own_host_whatever_the_link_says(
-    httpserver: HTTPServer, forge: GitHubForge
-) -> None:
+def test_the_next_page_is_requested_from_our_own_host(httpserver: HTTPServer, forge: GitHubForge) -> None:
     place = f"{REPO}/issues/1/comments"
     link = f'<https://elsewhere.example.com{place}?page=2>; rel="next"'
     first = {"per_page": "100"}
@@ -188,7 +184,7 @@ def test_a_write_follows_a_redirect_only_if_it_was_not_applied(
         ("odd", TransientError, None),
     ],
 )
-def test_what_graphql_says_in_its_errors_counts_though_the_status_is_200(
+def test_graphql_errors_count_although_the_status_is_200(
     httpserver: HTTPServer, forge: GitHubForge, errors: Any, error: type[Exception], status: int | None
 ) -> None:
     httpserver.expect_request("/graphql").respond_with_json({"data": None, "errors": errors})
@@ -201,9 +197,7 @@ def test_what_graphql_says_in_its_errors_counts_though_the_status_is_200(
         assert getattr(caught.value, "status", None) == status
 
 
-def test_links_come_page_after_page_and_hidden_ones_are_left_out(
-    httpserver: HTTPServer, forge: GitHubForge
-) -> None:
+def test_links_are_paged_and_hidden_ones_are_omitted(httpserver: HTTPServer, forge: GitHubForge) -> None:
     def answer(request: Request) -> Response:
         after = json.loads(request.get_data())["variables"]["after"]
         node = {"number": 2 if after else 1, "repository": {"nameWithOwner": "octo/demo"}}
@@ -215,7 +209,7 @@ def test_links_come_page_after_page_and_hidden_ones_are_left_out(
     assert [link.number for link in forge.linked_issues(1)] == [1, 2]
 
 
-def test_a_file_over_one_megabyte_comes_by_its_hash(httpserver: HTTPServer, forge: GitHubForge) -> None:
+def test_a_file_over_one_megabyte_is_read_by_its_hash(httpserver: HTTPServer, forge: GitHubForge) -> None:
     httpserver.expect_request(f"{REPO}/contents/large").respond_with_json(
         {"type": "file", "encoding": "none", "content": "", "sha": "abc"}
     )
@@ -244,7 +238,7 @@ def test_a_file_over_one_megabyte_comes_by_its_hash(httpserver: HTTPServer, forg
         ({}, "none"),
     ],
 )
-def test_an_own_role_counts_as_the_strongest_standard_role_in_it(
+def test_a_custom_role_counts_as_its_strongest_standard_role(
     httpserver: HTTPServer, forge: GitHubForge, answer: dict[str, Any], role: str
 ) -> None:
     httpserver.expect_request(f"{REPO}/collaborators/alice/permission").respond_with_json(answer)
@@ -264,7 +258,7 @@ def test_an_own_role_counts_as_the_strongest_standard_role_in_it(
         ({"x-ratelimit-remaining": "5", "x-ratelimit-reset": "99999999999"}, 60),
     ],
 )
-def test_the_wait_that_is_asked_for_is_kept_within_reason(
+def test_the_requested_wait_is_limited(
     httpserver: HTTPServer, forge: GitHubForge, headers: dict[str, str], wait: float
 ) -> None:
     httpserver.expect_request(REPO).respond_with_json({"message": "slow down"}, status=429, headers=headers)
@@ -273,7 +267,7 @@ def test_the_wait_that_is_asked_for_is_kept_within_reason(
     assert caught.value.wait == wait
 
 
-def test_a_secondary_limit_is_known_by_its_words_where_no_header_says_so(
+def test_a_secondary_limit_without_headers_is_read_from_its_text(
     httpserver: HTTPServer, forge: GitHubForge
 ) -> None:
     words = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."
@@ -284,13 +278,13 @@ def test_a_secondary_limit_is_known_by_its_words_where_no_header_says_so(
 
 
 @pytest.mark.parametrize("name", ["", ".", ".."])
-def test_a_name_that_is_a_place_in_an_address_names_nothing(forge: GitHubForge, name: str) -> None:
+def test_a_name_of_dots_is_not_found(forge: GitHubForge, name: str) -> None:
     assert forge.permission(name) == "none"
     with pytest.raises(NotFound):
         forge.head(name)
 
 
-def test_other_people_s_text_stays_one_part_of_the_address(httpserver: HTTPServer, forge: GitHubForge) -> None:
+def test_untrusted_text_stays_one_segment_of_the_address(httpserver: HTTPServer, forge: GitHubForge) -> None:
     httpserver.expect_request(f"{REPO}/collaborators/a/../../../user?x=1#y/permission").respond_with_json(
         {"permission": "read"}
     )
@@ -303,7 +297,7 @@ def test_other_people_s_text_stays_one_part_of_the_address(httpserver: HTTPServe
 
 
 @pytest.mark.parametrize("status", [400, 403, 404, 429, 500])
-def test_a_token_that_a_gateway_repeats_does_not_get_into_an_error(
+def test_a_token_that_a_gateway_repeats_is_removed_from_errors(
     httpserver: HTTPServer, forge: GitHubForge, status: int
 ) -> None:
     httpserver.expect_request(REPO).respond_with_json({"message": "denied: Bearer secret"}, status=status)
@@ -312,7 +306,7 @@ def test_a_token_that_a_gateway_repeats_does_not_get_into_an_error(
     assert str(caught.value).endswith("denied: Bearer [token]")
 
 
-def test_an_error_of_the_line_shows_no_token_and_no_address(client: Client, httpserver: HTTPServer) -> None:
+def test_a_connection_error_shows_no_token_and_no_address(client: Client, httpserver: HTTPServer) -> None:
     httpserver.stop()
     with pytest.raises(TransientError) as caught:
         client.get("/repos/octo/demo")

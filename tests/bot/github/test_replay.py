@@ -38,18 +38,18 @@ QUESTIONS: dict[str, Callable[[Path], object]] = {
 }
 
 
-def test_every_question_of_the_protocol_is_among_these() -> None:
+def test_every_method_of_the_protocol_is_covered() -> None:
     methods = {name for name, _ in inspect.getmembers(Forge, inspect.isfunction) if not name.startswith("_")}
     assert set(QUESTIONS) == methods
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_what_was_not_recorded_is_an_error_that_names_it_never_nothing(question: str, tmp_path: Path) -> None:
+def test_a_call_that_was_not_recorded_raises_an_error(question: str, tmp_path: Path) -> None:
     with pytest.raises(NotRecorded, match="the snapshot of octo/demo does not hold"):
         QUESTIONS[question](tmp_path)
 
 
-def test_a_recorded_absence_is_an_absence() -> None:
+def test_a_recorded_not_found_is_raised_again() -> None:
     forge = ReplayForge(Snapshot(repository="octo/demo", missing=("files main:.github/bouncer.yml", "issues 7")))
     with pytest.raises(NotFound):
         forge.file(".github/bouncer.yml", "main")
@@ -59,11 +59,11 @@ def test_a_recorded_absence_is_an_absence() -> None:
         forge.issue(8)
 
 
-def test_a_recorded_emptiness_is_an_answer() -> None:
+def test_a_recorded_empty_answer_is_an_answer() -> None:
     assert ReplayForge(Snapshot(repository="octo/demo", comments={7: ()})).comments(7) == ()
 
 
-def test_a_recording_keeps_the_last_answer_and_passes_absence_on() -> None:
+def test_a_recording_stores_the_last_answer_and_raises_not_found() -> None:
     author = Actor(id=1, login="alice")
     source = ReplayForge(
         Snapshot(

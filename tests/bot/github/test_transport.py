@@ -21,7 +21,7 @@ from tests.bot.github.conftest import Site
 
 
 def reachable(roots: Sequence[object]) -> list[object]:
-    """Return what is held by these objects, directly or not; modules and classes are left out."""
+    """Return all objects that these refer to, directly or not, without modules and classes."""
     parts: dict[int, object] = {}
     waiting = list(roots)
     while waiting:
@@ -35,7 +35,7 @@ def reachable(roots: Sequence[object]) -> list[object]:
 
 def test_installations_share_one_client_and_one_tls_context(site: Site) -> None:
     first = site.app.forge(site.installation.id, "octo/demo")[0].about()
-    held: list[object] = [site.app]
+    clients: list[object] = [site.app]
     for index in range(30):
         name = f"owner-{index}/project"
         site.github.create_repository(name)
@@ -43,8 +43,8 @@ def test_installations_share_one_client_and_one_tls_context(site: Site) -> None:
         forge, writer = site.app.forge(site.github.install(site.registered, name).id, name)
         assert forge.about().full_name == name != first.full_name
         writer.create_comment(number, "Which version?")
-        held += [forge, writer]
-    parts = reachable(held)
+        clients += [forge, writer]
+    parts = reachable(clients)
     for kind in (httpx2.Client, ssl.SSLContext):
         assert sum(isinstance(part, kind) for part in parts) == 1
 
@@ -86,7 +86,7 @@ def test_a_cookie_of_one_account_is_not_sent_with_another(
 def test_no_client_follows_a_redirect_with_its_key(httpserver: HTTPServer) -> None:
     httpserver.expect_request("/there").respond_with_data("{}")
     httpserver.expect_request("/here").respond_with_data("", 307, {"Location": httpserver.url_for("/there")})
-    with HttpClient(5.0) as plain, CappedClient() as bounded:
-        for client in (plain, bounded):
+    with HttpClient(5.0) as plain, CappedClient() as capped:
+        for client in (plain, capped):
             assert client.post(httpserver.url_for("/here"), headers={"x-api-key": "sk-secret"}).status_code == 307
     assert [request.path for request, _ in httpserver.log] == ["/here", "/here"]

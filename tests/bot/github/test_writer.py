@@ -1,4 +1,4 @@
-"""Each write lands once, as asked; what GitHub refuses is refused; what is already so is no error."""
+"""Every write is applied once. A refusal of GitHub is an error, a write without effect is none."""
 
 from __future__ import annotations
 
@@ -49,22 +49,22 @@ def test_missing_labels_are_created_and_removing_twice_is_no_error(site: Site, i
 def test_an_issue_is_closed_as_not_planned_by_our_bot_and_opened_again(site: Site, issue: int) -> None:
     for _ in range(2):
         site.writer.set_issue_state(issue, "closed")
-    closed = site.forge.issue(issue)
-    assert (closed.state, closed.state_reason) == ("closed", "not_planned")
-    assert closed.closed_by == site.forge.identity().id
+    closed_issue = site.forge.issue(issue)
+    assert (closed_issue.state, closed_issue.state_reason) == ("closed", "not_planned")
+    assert closed_issue.closed_by == site.forge.identity().id
     site.writer.set_issue_state(issue, "open")
-    opened = site.forge.issue(issue)
-    assert (opened.state, opened.closed_by) == ("open", None)
+    open_issue = site.forge.issue(issue)
+    assert (open_issue.state, open_issue.closed_by) == ("open", None)
 
 
-def test_an_answer_stands_in_the_thread_of_a_comment_on_a_line(site: Site, pull: int) -> None:
+def test_a_reply_is_posted_in_the_thread_of_a_line_comment(site: Site, pull: int) -> None:
     site.writer.create_review(pull, head(site, pull), "", (InlineComment(path=TABLE, line=2, body="x"),))
     (first,) = site.forge.review_comments(pull)
     answer = site.writer.reply(pull, first.id, "Because.")
     (_, reply) = site.forge.review_comments(pull)
     assert (reply.id, reply.in_reply_to, reply.body) == (answer, first.id, "Because.")
     with pytest.raises(NotFound):
-        site.writer.reply(pull, 999, "To nobody.")
+        site.writer.reply(pull, 999, "No such comment.")
 
 
 def test_removing_a_label_from_an_issue_that_is_gone_is_an_error(site: Site) -> None:
@@ -87,10 +87,10 @@ def test_a_review_is_one_comment_event_pinned_to_its_commit(site: Site, pull: in
         (2, "LEFT"),
         (1, "RIGHT"),
     ]
-    [sent] = [
+    [body] = [
         request.body for request in site.github.requests if request.path.endswith("/reviews") and request.body
     ]
-    assert sent["event"] == "COMMENT"
+    assert body["event"] == "COMMENT"
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_a_file_outside_of_the_repository_is_never_written(site: Site, path: str
     assert not [request for request in site.github.requests if request.method == "PUT"]
 
 
-def test_a_reaction_is_put_on_a_comment_of_either_kind(site: Site, issue: int, pull: int) -> None:
+def test_a_reaction_is_added_to_comments_of_both_types(site: Site, issue: int, pull: int) -> None:
     comment = site.github.comment(NAME, issue, "/bouncer help")
     site.writer.create_review(pull, head(site, pull), "", (InlineComment(path=TABLE, line=2, body="x"),))
     finding = site.forge.review_comments(pull)[0].id

@@ -1,4 +1,4 @@
-"""A provider that answers what a test wants, over real HTTP, to the real SDK clients."""
+"""A provider with scripted answers, over real HTTP, for the real SDK clients."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Script = list[Response | Callable[[Request], Response]]
 
 @dataclass
 class Provider:
-    """One provider's endpoint: answers its script, then a good reply; keeps what it was sent."""
+    """The endpoint of one provider: answers its script, then a good reply; records all requests."""
 
     kind: str
     server: HTTPServer
@@ -43,7 +43,7 @@ class Provider:
         return answer if isinstance(answer, Response) else answer(request)
 
     def good(self, text: str | None = CLEAR.model_dump_json(), finish: str | None = None) -> Response:
-        """A success in this provider's shape."""
+        """Return a success in this provider's format."""
         if self.kind == "openai":
             message = {"role": "assistant", "content": text, "refusal": None}
             body = {
@@ -67,11 +67,11 @@ class Provider:
         return Response(json.dumps(body), content_type="application/json")
 
     def cut(self) -> Response:
-        """An answer that the completion limit cut off."""
+        """Return an answer that the completion limit cut off."""
         return self.good('{"explanation": "and th', "length" if self.kind == "openai" else "max_tokens")
 
     def model(self, name: str | None = None, timeout: float = 30.0) -> Conversation:
-        """The real adapter, pointed here."""
+        """Return the real adapter, connected to this endpoint."""
         price = Price(input=1.0, output=10.0)
         if self.kind == "openai":
             name = name or "gpt-5-mini"
@@ -81,14 +81,14 @@ class Provider:
 
 
 def failure(status: int, message: str = "no", headers: dict[str, str] | None = None, **more: str) -> Response:
-    """An error in the shape that both providers use."""
+    """Return an error in the format of both providers."""
     body = {"type": "error", "error": {"message": message, "type": "some_error", **more}}
     return Response(json.dumps(body), status, headers, content_type="application/json")
 
 
 @pytest.fixture(params=["openai", "anthropic"])
 def provider(request: pytest.FixtureRequest, httpserver: HTTPServer) -> Iterator[Provider]:
-    """Both, one after the other."""
+    """Both providers, one after the other."""
     provider = Provider(request.param, httpserver)
     path = "/v1/chat/completions" if provider.kind == "openai" else "/v1/messages"
     httpserver.expect_request(path, method="POST").respond_with_handler(provider.handle)

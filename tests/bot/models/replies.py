@@ -1,4 +1,4 @@
-"""The reply type that these tests ask for: what a verdict looks like, small."""
+"""A small reply type for these tests."""
 
 from __future__ import annotations
 

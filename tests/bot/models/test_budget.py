@@ -53,7 +53,7 @@ def test_a_call_that_might_pass_a_limit_is_not_made_and_books_nothing() -> None:
     assert store.spent(TODAY, "all") == Spent()
 
 
-def test_the_next_day_starts_anew() -> None:
+def test_a_new_day_has_a_new_budget() -> None:
     store = MemoryBudget()
     days = iter([noon(), noon(), noon() + timedelta(hours=12)])
     limits = Budget(store, (Limit(scope="all", calls=REQUESTS),), lambda: next(days))
@@ -86,7 +86,7 @@ def test_a_free_model_is_asked_when_the_money_is_gone() -> None:
 
 
 @pytest.mark.parametrize("error", [ModelError("no", "refused"), TransientError("busy")])
-def test_a_failed_call_costs_what_it_cost(error: ModelError | TransientError) -> None:
+def test_a_failed_call_books_its_real_cost(error: ModelError | TransientError) -> None:
     store = MemoryBudget()
     model = ScriptedModel([Answer("nonsense", "stop", 100, 10), error])
     with pytest.raises(type(error)):

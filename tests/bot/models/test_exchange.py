@@ -25,7 +25,7 @@ def test_a_fitting_answer_becomes_a_typed_value() -> None:
     assert (reply.usage.calls, reply.usage.input_tokens) == (1, 2)
 
 
-def test_an_unusable_answer_is_asked_for_once_more_with_its_fault() -> None:
+def test_an_unusable_answer_gets_one_repair_turn_with_its_fault() -> None:
     model = ScriptedModel(['{"explanation": "x", "label": "MAYBE", "p_bounce": 200}', CLEAR])
     reply = model.complete(PROMPT, Verdict)
     assert reply.value == CLEAR
@@ -42,7 +42,7 @@ def test_an_unusable_answer_is_asked_for_once_more_with_its_fault() -> None:
     ("bad", "reason"),
     [("I would say it is clear.", "malformed"), ('{"label": "CLEAR"}', "invalid"), ("", "malformed")],
 )
-def test_a_second_unusable_answer_is_the_end_of_it(bad: str, reason: str) -> None:
+def test_a_second_unusable_answer_is_an_error(bad: str, reason: str) -> None:
     model = ScriptedModel([bad, bad, CLEAR])
     with pytest.raises(ModelError) as caught:
         model.complete(PROMPT, Verdict)
@@ -58,7 +58,7 @@ def test_an_empty_answer_is_repaired_without_an_empty_turn() -> None:
     assert [turn.role for turn in model.requests[1].turns] == ["user", "user"]
 
 
-def test_an_answer_cut_by_the_limit_is_asked_for_once_more_at_low_effort() -> None:
+def test_an_answer_cut_by_the_limit_is_retried_at_low_effort() -> None:
     model = ScriptedModel([CUT, CLEAR])
     reply = model.complete(PROMPT, Verdict)
     assert [ask.effort for ask in model.requests] == ["medium", "low"]
@@ -83,7 +83,7 @@ def test_a_whole_answer_that_ends_at_the_limit_is_used() -> None:
     assert ScriptedModel([Answer(GOOD, "length")]).complete(PROMPT, Verdict).finish_reason == "length"
 
 
-def test_a_refusal_is_not_argued_with() -> None:
+def test_a_refusal_gets_no_repair_turn() -> None:
     model = ScriptedModel([Answer("I cannot help with that.", "refusal"), CLEAR])
     with pytest.raises(ModelError, match="refused") as caught:
         model.complete(PROMPT, Verdict)
@@ -92,7 +92,7 @@ def test_a_refusal_is_not_argued_with() -> None:
 
 
 @pytest.mark.parametrize("error", [TransientError("busy", 7.0), ModelError("gone", "unavailable")])
-def test_a_failure_in_the_second_turn_still_says_what_the_first_one_cost(error: BouncerError) -> None:
+def test_a_failure_in_the_second_turn_has_the_usage_of_the_first(error: BouncerError) -> None:
     model = ScriptedModel([Answer("nonsense", "stop", 100, 20), error])
     with pytest.raises(type(error)) as caught:
         model.complete(PROMPT, Verdict)
@@ -109,12 +109,12 @@ def test_a_function_can_write_the_script_from_the_prompt() -> None:
     assert ScriptedModel(write).complete(PROMPT, Verdict).value.explanation == "purpose"
 
 
-def test_a_script_that_runs_out_says_for_which_question() -> None:
+def test_an_exhausted_script_names_the_question() -> None:
     with pytest.raises(AssertionError, match=r"no line for triage on 'o/r#1'"):
         ScriptedModel().complete(PROMPT, Verdict)
 
 
-def test_what_was_asked_is_kept() -> None:
+def test_a_scripted_model_records_its_prompts() -> None:
     model = ScriptedModel([CLEAR, json.loads(GOOD)])
     model.complete(PROMPT, Verdict)
     model.complete(PROMPT.model_copy(update={"sample": 1}), Verdict)

@@ -22,7 +22,7 @@ from bot.models.conversation import Conversation, cost
 from tests.bot.models.conftest import KEY, Provider, failure
 from tests.bot.models.replies import CLEAR, PROMPT, Verdict
 
-# --- what is sent ---------------------------------------------------------------------------------------
+# --- requests -------------------------------------------------------------------------------------------
 
 
 def test_a_reply_is_typed_counted_and_priced(provider: Provider) -> None:
@@ -33,7 +33,7 @@ def test_a_reply_is_typed_counted_and_priced(provider: Provider) -> None:
     assert reply.usage.seconds > 0
 
 
-def test_a_reasoning_model_is_asked_with_effort_and_without_temperature(provider: Provider) -> None:
+def test_a_reasoning_model_gets_effort_and_no_temperature(provider: Provider) -> None:
     provider.model().complete(PROMPT, Verdict)
     (request,) = provider.requests
     assert "temperature" not in request
@@ -46,7 +46,7 @@ def test_a_reasoning_model_is_asked_with_effort_and_without_temperature(provider
 
 
 @pytest.mark.parametrize("openai", ["gpt-4.1-2025-04-14", "gemma3:27b-it-q8_0"])
-def test_a_plain_model_is_asked_at_temperature_nought_and_without_effort(provider: Provider, openai: str) -> None:
+def test_a_plain_model_gets_temperature_0_and_no_effort(provider: Provider, openai: str) -> None:
     provider.model(openai if provider.kind == "openai" else "claude-haiku-4-5").complete(PROMPT, Verdict)
     (request,) = provider.requests
     assert request["temperature"] == 0.0
@@ -54,7 +54,7 @@ def test_a_plain_model_is_asked_at_temperature_nought_and_without_effort(provide
     assert "effort" not in json.dumps(request)
 
 
-def test_the_schema_goes_along_closed_and_complete(provider: Provider) -> None:
+def test_the_schema_is_sent_closed_and_complete(provider: Provider) -> None:
     provider.model().complete(PROMPT, Verdict)
     (request,) = provider.requests
     if provider.kind == "openai":
@@ -68,7 +68,7 @@ def test_the_schema_goes_along_closed_and_complete(provider: Provider) -> None:
     assert "maximum" not in json.dumps(schema)
 
 
-def test_a_model_without_native_schema_is_given_a_tool_to_call(provider: Provider) -> None:
+def test_a_model_without_native_schema_gets_a_tool(provider: Provider) -> None:
     value = CLEAR.model_dump(mode="json")
     if provider.kind == "openai":
         call = {"id": "1", "type": "function", "function": {"name": "Verdict", "arguments": json.dumps(value)}}
@@ -87,7 +87,7 @@ def test_a_model_without_native_schema_is_given_a_tool_to_call(provider: Provide
     assert "Verdict" in json.dumps(request["tool_choice"])
 
 
-def test_what_a_server_does_not_take_is_left_out_and_remembered(provider: Provider) -> None:
+def test_refused_parameters_are_omitted_from_then_on(provider: Provider) -> None:
     if provider.kind == "openai":
         refusals = ["Unsupported value: 'temperature'", "response_format is not supported", "unknown max_tokens"]
         model = provider.model("some-model")
@@ -103,7 +103,7 @@ def test_what_a_server_does_not_take_is_left_out_and_remembered(provider: Provid
         assert request["tools"]
 
 
-def test_a_server_that_refuses_everything_is_not_asked_for_ever(provider: Provider) -> None:
+def test_refusals_of_every_parameter_end_the_retries(provider: Provider) -> None:
     provider.script.extend(
         failure(400, "temperature effort max_tokens response_format output_config") for _ in range(20)
     )
@@ -112,7 +112,7 @@ def test_a_server_that_refuses_everything_is_not_asked_for_ever(provider: Provid
     assert len(provider.requests) < 8
 
 
-def test_the_second_try_after_a_cut_answer_says_low_effort(provider: Provider) -> None:
+def test_a_cut_answer_is_retried_at_low_effort(provider: Provider) -> None:
     provider.script.append(provider.cut())
     assert provider.model().complete(PROMPT, Verdict).value == CLEAR
     assert [
@@ -123,7 +123,7 @@ def test_the_second_try_after_a_cut_answer_says_low_effort(provider: Provider) -
     ]
 
 
-def test_a_model_without_effort_is_not_asked_the_same_again(provider: Provider) -> None:
+def test_a_cut_answer_without_effort_is_not_retried(provider: Provider) -> None:
     provider.script.append(provider.cut())
     with pytest.raises(ModelError) as caught:
         provider.model("gpt-4.1" if provider.kind == "openai" else "claude-haiku-4-5").complete(PROMPT, Verdict)
@@ -139,7 +139,7 @@ def test_a_repair_turn_shows_the_model_its_answer_and_the_fault(provider: Provid
     assert "label: Input should be" in turns[2]["content"]
 
 
-# --- how it may fail ------------------------------------------------------------------------------------
+# --- failures -------------------------------------------------------------------------------------------
 
 HTML = Response("<html><title>Sign in</title></html>", content_type="text/html")
 
@@ -167,7 +167,7 @@ HTML = Response("<html><title>Sign in</title></html>", content_type="text/html")
         (Response(b"\xff\xfe\x00", content_type="application/json"), "malformed"),
     ],
 )
-def test_what_would_fail_again_is_a_model_error(provider: Provider, answer: Response, reason: str) -> None:
+def test_a_lasting_failure_is_a_model_error(provider: Provider, answer: Response, reason: str) -> None:
     provider.script.append(answer)
     with pytest.raises(ModelError) as caught:
         provider.model().complete(PROMPT, Verdict)
@@ -189,7 +189,7 @@ def test_what_would_fail_again_is_a_model_error(provider: Provider, answer: Resp
         Response("", 307, {"Location": "http://127.0.0.1:9/"}),
     ],
 )
-def test_what_an_operator_has_to_repair_is_told_apart(provider: Provider, answer: Response) -> None:
+def test_a_failure_for_the_operator_is_a_provider_refusal(provider: Provider, answer: Response) -> None:
     provider.script.append(answer)
     with pytest.raises(ProviderRefused):
         provider.model().complete(PROMPT, Verdict)
@@ -220,7 +220,7 @@ def test_a_key_is_checked_without_a_question(provider: Provider, status: int) ->
 
 
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504, 529])
-def test_what_may_pass_is_transient_and_not_retried_behind_our_back(provider: Provider, status: int) -> None:
+def test_a_passing_failure_is_transient_and_not_retried(provider: Provider, status: int) -> None:
     provider.script.append(failure(status, "busy"))
     with pytest.raises(TransientError, match=str(status)) as caught:
         provider.model().complete(PROMPT, Verdict)
@@ -240,9 +240,7 @@ def test_what_may_pass_is_transient_and_not_retried_behind_our_back(provider: Pr
         ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
     ],
 )
-def test_a_rate_limit_says_how_long_to_wait(
-    provider: Provider, headers: dict[str, str], wait: float | None
-) -> None:
+def test_a_rate_limit_states_the_wait(provider: Provider, headers: dict[str, str], wait: float | None) -> None:
     provider.script.append(failure(429, "slow down", headers))
     with pytest.raises(TransientError) as caught:
         provider.model().complete(PROMPT, Verdict)
@@ -266,7 +264,7 @@ def test_a_slow_provider_is_transient(provider: Provider) -> None:
         provider.model(timeout=0.3).complete(PROMPT, Verdict)
 
 
-def test_an_endless_answer_is_not_read_to_its_end(provider: Provider) -> None:
+def test_a_huge_answer_is_abandoned(provider: Provider) -> None:
     provider.script.append(Response(b"[" + b" " * 5_000_000, content_type="application/json"))
     with pytest.raises(TransientError, match="longer than 4000000 bytes"):
         provider.model().complete(PROMPT, Verdict)
@@ -297,7 +295,7 @@ def test_a_refusal_ends_the_exchange(provider: Provider) -> None:
     assert caught.value.reason == "refused"
 
 
-def test_null_content_is_asked_for_once_more(provider: Provider) -> None:
+def test_null_content_gets_one_repair_turn(provider: Provider) -> None:
     provider.script.extend([provider.good(None), provider.good(None)])
     with pytest.raises(ModelError) as caught:
         provider.model().complete(PROMPT, Verdict)
@@ -359,7 +357,7 @@ def test_a_connection_that_breaks_is_transient(kind: str, response: bytes) -> No
 
 
 @pytest.mark.parametrize("kind", ["openai", "anthropic"])
-def test_a_provider_that_drips_is_cut_off_in_the_end(kind: str) -> None:
+def test_a_provider_over_its_deadline_is_abandoned(kind: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
@@ -381,7 +379,7 @@ def test_a_provider_that_drips_is_cut_off_in_the_end(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["openai", "anthropic"])
-def test_a_server_that_is_not_there_is_transient(kind: str) -> None:
+def test_a_refused_connection_is_transient(kind: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     with pytest.raises(TransientError, match="ConnectError"):
@@ -404,7 +402,7 @@ def test_one_model_serves_many_threads(provider: Provider) -> None:
         assert list(pool.map(ask, range(40))) == [f"question {number}" for number in range(40)]
 
 
-def test_what_a_provider_read_from_its_cache_is_counted_and_priced() -> None:
+def test_tokens_of_the_prompt_cache_are_counted_and_priced() -> None:
     price = Price(input=2.0, output=10.0, cached=0.5, written=2.5)
     usage = {"prompt_tokens": 1000, "completion_tokens": 10, "prompt_tokens_details": {"cached_tokens": 600}}
     body = {"choices": [{"message": {"content": "{}"}}], "usage": usage}

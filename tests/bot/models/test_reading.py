@@ -35,7 +35,7 @@ prose = st.text(alphabet=st.characters(exclude_characters="{}`<"))
         f"{GOOD} (set notation: {{x}})",
     ],
 )
-def test_the_one_object_is_found(text: str) -> None:
+def test_the_only_object_in_a_text_is_read(text: str) -> None:
     assert read(text, Verdict) == CLEAR
 
 
@@ -57,20 +57,20 @@ def test_the_one_object_is_found(text: str) -> None:
         ("{'label': 'CLEAR'}", "broken"),
     ],
 )
-def test_what_leaves_a_choice_or_is_cut_is_refused(text: str, message: str) -> None:
+def test_ambiguous_and_cut_answers_are_refused(text: str, message: str) -> None:
     with pytest.raises(Unusable, match=message) as caught:
         extract(text)
     assert caught.value.reason == "malformed"
 
 
-def test_a_lone_surrogate_is_a_fault_of_the_answer_not_a_crash() -> None:
+def test_a_lone_surrogate_is_a_fault_of_the_answer() -> None:
     with pytest.raises(Unusable, match="surrogate"):
         read('{"explanation": "\\ud800", "label": "CLEAR"}', Verdict)
     whole = '{"explanation": "\\ud83d\\ude00", "label": "CLEAR"}'
     assert read(whole, Verdict).explanation == "😀"
 
 
-def test_many_faults_are_told_briefly_and_without_the_input() -> None:
+def test_many_faults_are_listed_briefly_without_the_input() -> None:
     canary = "canary" * 50
     text = json.dumps({**{f"extra{n}": canary for n in range(9)}, "explanation": "x", "label": canary})
     with pytest.raises(Unusable, match=r"\(and 5 more\)") as caught:
@@ -92,7 +92,7 @@ def test_prose_around_an_object_changes_nothing(before: str, value: dict[str, An
 
 
 @given(objects, objects)
-def test_of_two_different_objects_none_is_chosen(first: dict[str, Any], second: dict[str, Any]) -> None:
+def test_two_different_objects_are_refused(first: dict[str, Any], second: dict[str, Any]) -> None:
     text = f"{json.dumps(first)} {json.dumps(second)}"
     if first == second:
         assert extract(text) == first
@@ -102,7 +102,7 @@ def test_of_two_different_objects_none_is_chosen(first: dict[str, Any], second: 
 
 
 @given(objects, st.data())
-def test_no_object_is_made_of_one_that_was_cut_off(value: dict[str, Any], data: st.DataObject) -> None:
+def test_a_truncated_object_is_refused(value: dict[str, Any], data: st.DataObject) -> None:
     text = json.dumps(value)
     cut = text[: data.draw(st.integers(0, len(text) - 1))]
     with pytest.raises(Unusable):
@@ -110,6 +110,6 @@ def test_no_object_is_made_of_one_that_was_cut_off(value: dict[str, Any], data: 
 
 
 @given(st.text())
-def test_no_text_at_all_makes_it_fail_otherwise(text: str) -> None:
+def test_no_text_raises_another_error(text: str) -> None:
     with contextlib.suppress(Unusable):
         assert isinstance(extract(text), dict)

@@ -1,4 +1,4 @@
-"""A model id becomes a model, or one clear line says what is missing."""
+"""A model id becomes a model, or an error of one line names the missing part."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KEYS = ModelKeys(openai_api_key=SecretStr("sk-canary"), anthropic_api_key=Secret
 
 
 @pytest.mark.parametrize("model_id", ["openai:gpt-5-mini", "anthropic:claude-sonnet-4-5", "openai:org/model:8b"])
-def test_a_known_id_is_built_without_asking_anybody(model_id: str) -> None:
+def test_a_valid_id_is_built_without_a_request(model_id: str) -> None:
     assert Models(KEYS).build(model_id).id == model_id
 
 
@@ -45,12 +45,12 @@ def test_a_list_is_a_chain_and_keeps_its_order() -> None:
         ("recorded:/nowhere/x.jsonl#m", "/nowhere/x.jsonl cannot be read"),
     ],
 )
-def test_what_is_missing_is_named(model_id: str, message: str) -> None:
+def test_a_missing_key_or_file_is_named(model_id: str, message: str) -> None:
     with pytest.raises(SettingsError, match=re.escape(message)):
         Models(ModelKeys()).build(model_id)
 
 
-def test_a_server_of_ones_own_needs_no_key(httpserver: HTTPServer) -> None:
+def test_a_compatible_server_needs_no_key(httpserver: HTTPServer) -> None:
     content = {"choices": [{"message": {"content": CLEAR.model_dump_json()}, "finish_reason": "stop"}]}
     httpserver.expect_oneshot_request("/v1/chat/completions").respond_with_json(content)
     keys = ModelKeys(openai_base_url=httpserver.url_for("/v1"))
@@ -60,11 +60,11 @@ def test_a_server_of_ones_own_needs_no_key(httpserver: HTTPServer) -> None:
     assert reply.usage.cost_usd is None
 
 
-def test_keys_show_nowhere() -> None:
+def test_keys_are_not_shown() -> None:
     assert "canary" not in repr(KEYS) + str(KEYS) + KEYS.model_dump_json()
 
 
-def test_connections_are_shared_by_what_is_built_together(tmp_path: Path) -> None:
+def test_models_of_one_registry_share_connections(tmp_path: Path) -> None:
     file = tmp_path / "r.jsonl"
     file.write_text(json.dumps({"model": "m", "subject": "s"}))
     models = Models(KEYS)
@@ -89,9 +89,7 @@ def test_sdks_are_not_imported_before_they_are_needed() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_an_operator_can_have_replies_written_down_and_answered_again(
-    httpserver: HTTPServer, tmp_path: Path
-) -> None:
+def test_an_operator_can_record_and_replay_answers(httpserver: HTTPServer, tmp_path: Path) -> None:
     file = tmp_path / "said.jsonl"
     content = {"choices": [{"message": {"content": CLEAR.model_dump_json()}, "finish_reason": "stop"}]}
     httpserver.expect_oneshot_request("/v1/chat/completions").respond_with_json(content)

@@ -1,4 +1,4 @@
-"""Every reply type becomes a schema that providers take, and that says the same."""
+"""Every reply type becomes an equivalent schema that providers accept."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def nodes(schema: Any) -> list[dict[str, Any]]:
     return [schema] + [node for item in schema.values() for node in nodes(item)]
 
 
-def test_every_object_is_closed_and_wants_every_field() -> None:
+def test_every_object_is_closed_and_requires_every_field() -> None:
     objects = [node for node in nodes(strict(Review)) if node.get("type") == "object"]
     assert len(objects) == 2
     for node in objects:
@@ -51,7 +51,7 @@ def test_a_value_of_the_type_fits_its_schema() -> None:
     jsonschema.validate(value.model_dump(mode="json"), strict(Review))
 
 
-def test_a_model_is_given_no_bounds_that_providers_refuse() -> None:
+def test_the_schema_has_no_bounds_that_providers_refuse() -> None:
     text = str(strict(Review)) + str(strict(Verdict))
     for keyword in ("maxItems", "minimum", "maximum", "default", "title"):
         assert f"'{keyword}'" not in text

@@ -1,4 +1,4 @@
-"""A budget that is used up stops the models, says so, and lets them speak again the next day."""
+"""A spent budget stops the models with a reason until the next day."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BudgetStor
     database.close()
 
 
-def test_the_state_is_its_own_and_ends_with_the_day(store: BudgetStore) -> None:
+def test_a_spent_budget_skips_issues_until_the_next_day(store: BudgetStore) -> None:
     time = [NOON]
     model = ScriptedModel(lambda _: Answer('{"explanation": "x", "label": "WELL_SPECIFIED"}', "stop", 1000, 100))
     budget = Budget(store, (Limit(scope="all", usd=0.1),), lambda: time[0])
@@ -74,7 +74,7 @@ def test_the_state_is_its_own_and_ends_with_the_day(store: BudgetStore) -> None:
     assert judge(100) == "WELL_SPECIFIED"
 
 
-def test_stores_agree_on_what_was_spent(store: BudgetStore) -> None:
+def test_stores_agree_on_spending(store: BudgetStore) -> None:
     limits = (Limit(scope="repository:o/r", usd=1, calls=9), Limit(scope="owner:o", usd=2))
     reservation = store.reserve(NOON.date(), limits, Spent(micros=900_000, calls=3))
     store.settle(reservation, Spent(micros=1234, calls=1))
@@ -84,7 +84,7 @@ def test_stores_agree_on_what_was_spent(store: BudgetStore) -> None:
         assert store.spent(NOON.date(), scope) == Spent(micros=1234, calls=1)
 
 
-def test_a_share_is_kept_for_what_maintainers_ask_for(store: BudgetStore) -> None:
+def test_a_share_is_reserved_for_commands_of_maintainers(store: BudgetStore) -> None:
     settings = Settings(bouncer_repository_calls=10, bouncer_budget_reserve=40, _env_file=None)
     limits = app.limits(settings, "o/r")
     unasked = app.limits(settings, "o/r", reserve=True)
@@ -97,7 +97,7 @@ def test_a_share_is_kept_for_what_maintainers_ask_for(store: BudgetStore) -> Non
 
 
 def test_a_refused_command_does_not_open_the_reserve(tmp_path: Path) -> None:
-    """Through the worker's own services: the budget that is left belongs to the maintainers."""
+    """With the services of a worker: the rest of the budget is reserved for maintainers."""
     with SimulatedGitHub() as github:
         home = "acme/rocket"
         github.create_repository(home)
@@ -133,7 +133,7 @@ def test_a_refused_command_does_not_open_the_reserve(tmp_path: Path) -> None:
             )
             try:
                 live.services_for(event)[0].model.complete(PROMPT, Verdict)
-            except ModelError as error:  # nothing is recorded: maintainers are told that
+            except ModelError as error:  # no decision is recorded; maintainers get a message
                 return not isinstance(error, BudgetExceeded)
             return True
 

@@ -1,4 +1,4 @@
-"""Several models on one question: their mean, and a cheap one before a dear one."""
+"""Several models for one question: their mean, and a cascade from cheap to expensive."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Text(BaseModel):
 
 
 class Refusing:
-    """Refuses, at a price."""
+    """Return a model that refuses, at a cost."""
 
     id = "scripted:refuses"
 
@@ -58,7 +58,7 @@ def test_the_mean_has_the_text_of_the_nearest_voice_and_the_total_cost() -> None
     assert reply.model == "mean(scripted:a,scripted:b,scripted:c)"
 
 
-def test_a_voice_that_fails_is_named_and_the_rest_speak() -> None:
+def test_a_failed_voice_is_named_and_the_others_count() -> None:
     reply = Mean([Refusing(), voice("b", 30)]).complete(PROMPT, Opinion)
     assert reply.value.p_bounce == 30
     assert reply.voices[0].error == "it refused"
@@ -66,13 +66,13 @@ def test_a_voice_that_fails_is_named_and_the_rest_speak() -> None:
     assert reply.disagreement is None
 
 
-def test_where_no_voice_speaks_it_may_be_tried_again_if_one_of_them_may() -> None:
+def test_a_mean_without_voices_is_transient_if_one_failure_is() -> None:
     mean = Mean([ScriptedModel([ModelError("no", "refused")]), ScriptedModel([TransientError("busy", 3.0)])])
     with pytest.raises(TransientError, match="no; busy"):
         mean.complete(PROMPT, Opinion)
 
 
-def test_each_voice_speaks_after_its_own_map(tmp_path: Path) -> None:
+def test_every_voice_is_mapped_by_its_own_map(tmp_path: Path) -> None:
     file = tmp_path / "maps.json"
     file.write_text(json.dumps({"scripted:b": {"triage": [[0, 0], [50, 100]]}}))
     mean = Mean([voice("a", 40), voice("b", 40)], maps=load_maps(file))
@@ -92,13 +92,13 @@ def test_draws_of_one_model_are_different_questions() -> None:
     assert len(reply.voices) == 3
 
 
-def test_what_has_no_probability_is_asked_of_the_first_voice_that_answers() -> None:
+def test_a_schema_without_probability_uses_the_first_answer() -> None:
     mute, speaks = ScriptedModel([ModelError("no", "refused")]), ScriptedModel([{"text": "a test"}])
     assert Mean([mute, speaks]).complete(PROMPT, Text).value.text == "a test"
 
 
 @pytest.mark.parametrize(("percent", "calls"), [(10, 0), (20, 1), (45, 1), (60, 1), (61, 0), (None, 1)])
-def test_the_second_model_is_asked_in_the_band_alone(percent: int | None, calls: int) -> None:
+def test_the_second_model_is_asked_only_inside_the_band(percent: int | None, calls: int) -> None:
     large = voice("large", 80)
     reply = Cascade(voice("small", percent), 20, 60, large).complete(PROMPT, Opinion)
     assert len(large.asked) == calls
@@ -107,7 +107,7 @@ def test_the_second_model_is_asked_in_the_band_alone(percent: int | None, calls:
     assert len(reply.voices) == 1 + calls
 
 
-def test_what_the_small_model_said_stands_where_the_large_one_fails() -> None:
+def test_the_small_model_counts_if_the_large_one_fails() -> None:
     large = ScriptedModel([TransientError("busy")])
     reply = Cascade(voice("small", 30), 20, 60, large).complete(PROMPT, Opinion)
     assert reply.value.p_bounce == 30
@@ -138,6 +138,6 @@ def test_a_wrong_id_is_one_clear_line(model_id: str, message: str) -> None:
         Models(KEYS).build(model_id)
 
 
-def test_a_caveat_reaches_out_of_a_mean() -> None:
+def test_a_caveat_is_found_inside_a_mean() -> None:
     assert "recorded" in caveat("mean(openai:a,recorded:f.jsonl#m)").lower()
     assert caveat("cascade(openai:a@1-2,anthropic:b)") == ""

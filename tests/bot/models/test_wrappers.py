@@ -1,4 +1,4 @@
-"""Chains, patience, recording and caching: each is a Model made of Models."""
+"""Models around models: fallback chains, retries, recordings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from bot.core.actions import Usage
 from bot.core.errors import BudgetExceeded, ModelError, SettingsError, TransientError
-from bot.models.conversation import Answer, Conversation
+from bot.models.conversation import Answer, Conversation, Request
 from bot.models.protocol import Model, Prompt
 from bot.models.recorded import Recorded, Recording
 from bot.models.wrappers import Fallback, Retried
@@ -31,7 +31,7 @@ def write(file: Path, *lines: object) -> Path:
 # --- a chain --------------------------------------------------------------------------------------------
 
 
-def test_a_chain_names_who_answered_and_counts_what_the_others_cost() -> None:
+def test_a_chain_names_the_model_and_counts_the_cost_of_all() -> None:
     first = ScriptedModel([Answer("no", "stop", 10, 1), Answer("no", "stop", 10, 1)], "first")
     chain = Fallback((first, ScriptedModel([CLEAR], "second")))
     reply = chain.complete(PROMPT, Verdict)
@@ -57,7 +57,7 @@ def test_a_spent_budget_ends_the_chain() -> None:
 @pytest.mark.parametrize(
     ("waits", "wait"), [((30.0, 5.0), 5.0), ((30.0, None), None), ((5.0, ModelError("no", "refused")), 5.0)]
 )
-def test_a_chain_that_fails_may_be_asked_again_as_soon_as_one_of_it_may(
+def test_a_failed_chain_has_the_shortest_wait_of_its_models(
     waits: tuple[float | ModelError | None, ...], wait: float | None
 ) -> None:
     errors = [wait if isinstance(wait, ModelError) else TransientError("busy", wait) for wait in waits]
@@ -66,41 +66,41 @@ def test_a_chain_that_fails_may_be_asked_again_as_soon_as_one_of_it_may(
     assert caught.value.wait == wait
 
 
-def test_a_chain_that_fails_for_good_says_so_of_each() -> None:
+def test_a_failed_chain_names_every_error() -> None:
     chain = Fallback((ScriptedModel([ModelError("a", "refused")]), ScriptedModel([ModelError("b", "length")])))
     with pytest.raises(ModelError, match="a; b") as caught:
         chain.complete(PROMPT, Verdict)
     assert caught.value.reason == "length"
 
 
-# --- patience -------------------------------------------------------------------------------------------
+# --- retries --------------------------------------------------------------------------------------------
 
 
-def test_patience_waits_as_long_as_asked_else_twice_as_long_each_time() -> None:
-    waited: list[float] = []
+def test_retries_wait_as_asked_or_back_off() -> None:
+    waits: list[float] = []
     script = [TransientError("busy", 7.0), TransientError("busy"), TransientError("busy"), CLEAR]
-    model = Retried(ScriptedModel(script), attempts=4, sleep=waited.append)
+    model = Retried(ScriptedModel(script), attempts=4, sleep=waits.append)
     assert model.complete(PROMPT, Verdict).value == CLEAR
-    assert waited == [7.0, 2.0, 4.0]
+    assert waits == [7.0, 2.0, 4.0]
 
 
-def test_patience_ends_and_hands_the_error_on() -> None:
-    waited: list[float] = []
+def test_the_last_retry_raises_the_error_with_the_usage() -> None:
+    waits: list[float] = []
     script = [Answer("x", "stop", 5, 5), TransientError("a"), TransientError("b")]
     with pytest.raises(TransientError, match="b") as caught:
-        Retried(ScriptedModel(script), attempts=2, sleep=waited.append).complete(PROMPT, Verdict)
-    assert waited == [1.0]
+        Retried(ScriptedModel(script), attempts=2, sleep=waits.append).complete(PROMPT, Verdict)
+    assert waits == [1.0]
     assert caught.value.usage == Usage(
         calls=1, input_tokens=5, output_tokens=5, seconds=caught.value.usage.seconds
     )
 
 
-def test_a_long_wait_is_not_sat_out() -> None:
+def test_a_long_wait_is_not_slept_through() -> None:
     with pytest.raises(TransientError):
         Retried(ScriptedModel([TransientError("busy", 61.0), CLEAR]), sleep=pytest.fail).complete(PROMPT, Verdict)
 
 
-def test_what_would_fail_again_is_not_tried_again() -> None:
+def test_a_model_error_is_not_retried() -> None:
     with pytest.raises(ModelError):
         Retried(ScriptedModel([ModelError("no"), CLEAR]), sleep=pytest.fail).complete(PROMPT, Verdict)
 
@@ -132,12 +132,12 @@ def test_a_recorded_failure_fails_again_for_the_same_reason(tmp_path: Path) -> N
     assert caught.value.reason == "refused"
 
 
-def test_a_folder_that_is_not_there_is_named_before_anybody_is_asked(tmp_path: Path) -> None:
+def test_a_missing_folder_is_named_before_any_request(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="there is no folder"):
         Recording(ScriptedModel(), tmp_path / "gone" / "said.jsonl")
 
 
-def test_what_may_pass_or_was_never_asked_is_not_recorded(tmp_path: Path) -> None:
+def test_transient_errors_and_spent_budgets_are_not_recorded(tmp_path: Path) -> None:
     file = tmp_path / "said.jsonl"
     live = Recording(ScriptedModel([TransientError("busy"), BudgetExceeded("spent")]), file)
     for error in (TransientError, BudgetExceeded):
@@ -173,7 +173,7 @@ def test_published_responses_are_keyed_by_instance_and_model(tmp_path: Path) -> 
         assert caught.value.reason == "unrecorded"
 
 
-def test_a_recorded_reply_that_does_not_fit_is_not_asked_for_again(tmp_path: Path) -> None:
+def test_an_unusable_recorded_reply_gets_no_repair_turn(tmp_path: Path) -> None:
     file = write(tmp_path / "r.jsonl", {"subject": "o/r#1", "model": "m", "label": "MAYBE", "explanation": ""})
     with pytest.raises(ModelError, match="is unusable: label: Input should be") as caught:
         recorded(file).complete(PROMPT, Verdict)
@@ -192,9 +192,7 @@ def test_a_recorded_reply_that_does_not_fit_is_not_asked_for_again(tmp_path: Pat
         (b"\xff\xfe", "", "cannot be read"),
     ],
 )
-def test_a_file_that_cannot_answer_is_named_with_what_is_wrong(
-    tmp_path: Path, content: bytes, name: str, message: str
-) -> None:
+def test_an_unusable_file_is_named_with_its_fault(tmp_path: Path, content: bytes, name: str, message: str) -> None:
     file = tmp_path / "said.jsonl"
     file.write_bytes(content)
     with pytest.raises(SettingsError) as caught:
@@ -203,7 +201,7 @@ def test_a_file_that_cannot_answer_is_named_with_what_is_wrong(
     assert str(file) in str(caught.value)
 
 
-def test_a_file_that_is_not_there_or_is_no_gzip_is_named(tmp_path: Path) -> None:
+def test_a_missing_or_plain_gzip_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "x.jsonl.gz").write_bytes(b"plain")
     for name in ("x.jsonl.gz", "gone.jsonl"):
         with pytest.raises(SettingsError, match=f"{name} cannot be read"):
@@ -244,8 +242,6 @@ def test_the_responses_published_with_bouncerbench_can_be_replayed(shared_data: 
         rows = [json.loads(line) for line in lines]
     row = next(row for row in rows if row["model"] == "o4-mini")
     recording = Recorded(file, "o4-mini")
-    from bot.models.conversation import Request
-
     ask = Prompt(purpose="x", system="", user="", subject=row["instance_id"])
     answer = json.loads(recording.complete(Request(ask, Verdict, "medium")).text)
     assert answer == {"label": row["label"], "explanation": row["explanation"]}

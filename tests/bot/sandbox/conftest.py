@@ -1,4 +1,4 @@
-"""A small project to run programs on, and the check that nothing of it, or around it, was touched."""
+"""A small project to run programs on, and the check that nothing in it or around it changed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def untouched(tmp_path: Path, project: Path) -> Iterator[Path]:
-    """A folder of the operator's beside the project; afterwards both are as they were and no process is left."""
+    """A folder of the operator beside the project. Check that both are unchanged and no process is left."""
     private = tmp_path / "operator"
     private.mkdir()
     (private / "key.pem").write_text("private key\n")

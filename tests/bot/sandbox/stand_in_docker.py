@@ -1,4 +1,4 @@
-"""A stand-in for the ``docker`` command: it starts what it is told to, under bubblewrap, and notes its arguments.
+"""A stand-in for the ``docker`` command: it starts the program under bubblewrap and records its arguments.
 
 Its folder, named by the variable STAND_IN, holds ``calls.jsonl`` and one file a container with its process id.
 """

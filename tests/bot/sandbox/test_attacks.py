@@ -43,7 +43,7 @@ sethostname setdomainname vhangup modify_ldt
 
 @pytest.fixture
 def planted(tmp_path: Path) -> Path:
-    """The operator's data folder with credentials, as the attacks that were seen expected it."""
+    """The operator's data folder with credentials, at the place where attacks search for it."""
     folder = tmp_path / "data"
     (folder / "x" / "bin").mkdir(parents=True)
     (folder / "x" / "lib" / "python3.11").mkdir(parents=True)
@@ -61,7 +61,7 @@ def planted(tmp_path: Path) -> Path:
         "-a", "--", "",
     ],
 )  # fmt: skip
-def test_no_first_word_of_a_command_opens_a_folder(attack: RunPython, planted: Path, program: str) -> None:
+def test_the_first_word_of_a_command_mounts_no_folder(attack: RunPython, planted: Path, program: str) -> None:
     places = f"{planted} /proc/1/root{planted} /proc/self/cwd/../{planted}"
     reads = f"for place in {places}; do cat $place/*.json $place/*/*.json; done"
     result = attack([program.format(data=planted), "sh", "-c", f"{reads}; ls /etc; cat /etc/shadow"])
@@ -70,7 +70,7 @@ def test_no_first_word_of_a_command_opens_a_folder(attack: RunPython, planted: P
     assert "root:" not in result.output
 
 
-def test_credentials_are_nowhere_to_be_read(attack: RunPython, planted: Path) -> None:
+def test_credentials_cannot_be_read(attack: RunPython, planted: Path) -> None:
     code = (
         "import os, pathlib\n"
         "found = []\n"
@@ -86,8 +86,8 @@ def test_credentials_are_nowhere_to_be_read(attack: RunPython, planted: Path) ->
     assert attack(["python3", "-c", code]).output == "[] 1000\n"
 
 
-def test_the_operators_folder_is_shown_without_its_private_files(project: Path, planted: Path) -> None:
-    """For a worker that is root: the program's user is another one, so that even a mounted 0600 file is closed."""
+def test_private_files_of_an_operators_folder_are_hidden(project: Path, planted: Path) -> None:
+    """A worker that is root runs the program as another user, which cannot read a mounted file of mode 0600."""
     if os.geteuid() != 0:
         pytest.skip("an ordinary worker has no other user to give")
     (planted / "tool").write_text("tool")
@@ -107,7 +107,7 @@ def test_the_operators_folder_is_shown_without_its_private_files(project: Path, 
 def test_a_killed_worker_leaves_no_program_and_the_next_removes_its_folder(project: Path, tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("an ordinary worker makes no folder")
-    tmp_path.chmod(0o700)  # closed to the program's user: it is shown through a folder below /tmp
+    tmp_path.chmod(0o700)  # the program's user may not enter it; it is mounted through a folder below /tmp
     script = (
         "import sys; from pathlib import Path\n"
         "from bot.sandbox.bubblewrap import Bubblewrap\n"
@@ -134,7 +134,7 @@ def test_a_killed_worker_leaves_no_program_and_the_next_removes_its_folder(proje
     assert not stage.exists()
 
 
-def test_closed_system_calls_answer_as_if_they_did_not_exist(attack: RunPython) -> None:
+def test_forbidden_system_calls_fail_as_not_implemented(attack: RunPython) -> None:
     numbers = {name: pyseccomp.resolve_syscall(pyseccomp.Arch.NATIVE, name) for name in CLOSED_CALLS.split()}
     available = {name: number for name, number in numbers.items() if number >= 0}
     assert len(available) > 45
@@ -159,7 +159,7 @@ def test_closed_system_calls_answer_as_if_they_did_not_exist(attack: RunPython) 
 @pytest.fixture
 def key() -> int:
     """A key in the worker's session keyring, which every holder of that keyring may read."""
-    if _key_call("keyctl", 1, None) == -1:  # a session keyring of our own: this one may be closed, or shared
+    if _key_call("keyctl", 1, None) == -1:  # a new session keyring: the present one may be closed or shared
         missing("the kernel, or this container, offers no keys")
     number = _key_call("add_key", b"user", b"bouncer-test", SECRET.encode(), len(SECRET), -3)
     assert _key_call("keyctl", 11, number, ctypes.create_string_buffer(99), 99) == len(SECRET)
@@ -185,7 +185,7 @@ def test_keys_of_the_worker_cannot_be_read_with_and_without_the_filter(
     assert attack(["python3", "-c", code], allowed=allowed).output.strip() in refused
 
 
-def test_compilers_git_and_threads_work_all_the_same(attack: RunPython) -> None:
+def test_compilers_git_and_threads_work(attack: RunPython) -> None:
     script = (
         "git init -q x && cd x && git config user.email a@example.org && git config user.name a && touch a"
         " && git add a && git commit -qm a && git log --format=%s"
@@ -231,8 +231,8 @@ def _knock(where: dict[str, str], addresses: list[str]) -> str:
 
 
 def _addresses() -> list[str]:
-    listed = subprocess.run(["ip", "-o", "-4", "address"], capture_output=True, text=True, check=False).stdout
-    own = [line.split()[3].partition("/")[0] for line in listed.splitlines()]
+    lines = subprocess.run(["ip", "-o", "-4", "address"], capture_output=True, text=True, check=False).stdout
+    own = [line.split()[3].partition("/")[0] for line in lines.splitlines()]
     return list(dict.fromkeys([*own, "127.0.0.1", "127.0.0.53", "0.0.0.0", "198.51.100.2", "169.254.169.254"]))
 
 
@@ -241,7 +241,7 @@ def test_sockets_of_the_host_cannot_be_reached(attack: RunPython, listening: dic
 
 
 @pytest.mark.debian("slirp4netns")
-def test_not_by_a_set_up_with_a_network_either(
+def test_a_set_up_with_a_network_cannot_reach_host_sockets(
     attack: RunPython, listening: dict[str, str], request: pytest.FixtureRequest
 ) -> None:
     ordinary = request.node.callspec.params["attack"] == "ordinary user"
@@ -271,11 +271,11 @@ def test_private_addresses_have_no_route_for_a_set_up(project: Path) -> None:
 @pytest.mark.parametrize(
     "bomb",
     [
-        # Pages of shared memory stay when the process lets go of them: its resident set is small all the time.
+        # Pages of shared memory stay when the process releases them, so its resident set stays small.
         "import mmap\nm = mmap.mmap(-1, 4 << 30)\n"
         "for at in range(0, 4 << 30, 1 << 22):\n    m[at:at + (1 << 22)] = bytes(1 << 22)\n"
         "    m.madvise(mmap.MADV_DONTNEED, at, 1 << 22)\n",
-        # What waits in sockets belongs to no process.
+        # Data in sockets belongs to no process.
         "import socket\nkept = []\n"
         "while True:\n    a, b = socket.socketpair()\n    a.setblocking(False)\n"
         "    try:\n        while True: a.send(bytes(1 << 16))\n"
@@ -295,7 +295,7 @@ def test_private_addresses_have_no_route_for_a_set_up(project: Path) -> None:
     ],
     ids=["shared", "sockets", "page tables", "private"],
 )
-def test_memory_that_no_process_seems_to_hold_counts_too(attack: RunPython, bomb: str) -> None:
+def test_memory_outside_of_processes_counts(attack: RunPython, bomb: str) -> None:
     code = (
         "import os, resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(7)[1],) * 2)\n" + bomb
     )
@@ -303,7 +303,7 @@ def test_memory_that_no_process_seems_to_hold_counts_too(attack: RunPython, bomb
     assert result.ending == "memory", result.output
 
 
-def test_a_running_program_is_another_user_filtered_and_first_to_go(project: Path) -> None:
+def test_a_program_has_another_user_a_filter_and_oom_priority(project: Path) -> None:
     runner = threading.Thread(
         target=lambda: Bubblewrap().run(ProgramRun(["sleep", "20"], workdir=project, limits=Limits(seconds=3)))
     )

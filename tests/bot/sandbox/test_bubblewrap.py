@@ -1,4 +1,4 @@
-"""The default sandbox: what a program finds in it, and what the worker is told when it cannot be had."""
+"""The default sandbox: the view of a program, and the errors if it cannot be started."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_program_that_does_not_exist_is_an_outcome(project: Path) -> None:
     assert "no-such-program" in outcome.output
 
 
-def test_the_environment_is_minimal_and_what_was_given(project: Path) -> None:
+def test_the_environment_is_minimal_plus_the_given_variables(project: Path) -> None:
     outcome = shell(project, "env | sort", env={"PYTHONPATH": "src", "LANG": "C"})
     names = [line.partition("=")[0] for line in outcome.output.splitlines()]
     assert set(names) <= {
@@ -75,7 +75,7 @@ def test_a_readable_folder_can_be_read_at_its_own_path_and_not_be_changed(projec
     assert "Read-only file system" in outcome.output
 
 
-def test_a_folder_that_only_its_owner_may_enter_can_be_shown(project: Path, tmp_path: Path) -> None:
+def test_a_folder_that_only_its_owner_may_enter_is_readable(project: Path, tmp_path: Path) -> None:
     closed = tmp_path / "closed"
     (closed / "tools").mkdir(parents=True)
     (closed / "tools" / "tool.txt").write_text("tool\n")
@@ -90,7 +90,7 @@ def test_a_folder_that_only_its_owner_may_enter_can_be_shown(project: Path, tmp_
     assert "No such file" in outcome.output
 
 
-def test_the_interpreter_that_runs_this_can_be_shown(project: Path) -> None:
+def test_the_interpreter_of_the_worker_is_readable(project: Path) -> None:
     outcome = Bubblewrap().run(
         ProgramRun(
             [sys.executable, "-c", "import pytest, sys; print(sys.prefix)"],
@@ -102,7 +102,7 @@ def test_the_interpreter_that_runs_this_can_be_shown(project: Path) -> None:
     assert outcome.output == f"{sys.prefix}\n"
 
 
-def test_a_set_up_may_write_where_it_was_told_to_and_its_size_is_limited(project: Path, tmp_path: Path) -> None:
+def test_a_set_up_writes_to_its_folders_within_the_size_limit(project: Path, tmp_path: Path) -> None:
     place = tmp_path / "environment"
     place.mkdir()
     outcome = shell(project, f"echo made >{place}/file; ls {place}", writable=(place,))
@@ -149,7 +149,7 @@ def test_an_empty_file_costs_an_inode(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["../outside", "/etc/passwd", "a/../../b", "", ".", "a\0b", "a\nb"])
-def test_files_cannot_be_put_outside(project: Path, name: str) -> None:
+def test_files_cannot_be_written_outside(project: Path, name: str) -> None:
     with pytest.raises(SandboxError, match="no path below the work folder"):
         Bubblewrap().run(ProgramRun(["true"], workdir=project, files={name: ""}, limits=LIMITS))
     with pytest.raises(SandboxError, match="no path below the work folder"):
@@ -168,14 +168,14 @@ def test_a_missing_work_folder_is_one_clear_line(tmp_path: Path) -> None:
         Bubblewrap().run(ProgramRun(["true"], workdir=tmp_path / "nowhere", limits=LIMITS))
 
 
-def test_a_checkout_of_any_size_is_not_copied(project: Path) -> None:
+def test_a_checkout_that_is_too_large_is_refused(project: Path) -> None:
     with (project / "sparse").open("wb") as stream:
         stream.truncate(3 << 30)
     with pytest.raises(SandboxError, match="more than 2048 MiB is not copied"):
         pack(project, {})
 
 
-def test_a_missing_folder_or_the_root_cannot_be_shown(project: Path, tmp_path: Path) -> None:
+def test_a_missing_folder_and_the_root_are_refused(project: Path, tmp_path: Path) -> None:
     for folder in (tmp_path / "nowhere", Path("/")):
         with pytest.raises(SandboxError, match="cannot be shown"):
             shell(project, "true", readable=(folder,))

@@ -1,4 +1,4 @@
-"""Files come out of a sandbox in an archive that its program could have written."""
+"""Collected files arrive in an archive that the program may have written."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def packed(*entries: tuple[str, bytes, bytes]) -> bytes:
 
 
 def sparse(name: str, size: int) -> bytes:
-    """An entry that says it holds ``size`` bytes, nearly all of them holes."""
+    """Return an entry that claims ``size`` bytes, nearly all of them holes."""
     header = bytearray(tarfile.TarInfo(name).tobuf(tarfile.GNU_FORMAT))
     header[156:157] = tarfile.GNUTYPE_SPARSE
     header[386:410] = b"%011o\0%011o\0" % (size - 1, 0)
@@ -31,7 +31,7 @@ def sparse(name: str, size: int) -> bytes:
     return bytes(header)
 
 
-def test_a_file_comes_back_and_what_is_none_does_not() -> None:
+def test_only_regular_files_are_collected() -> None:
     data = packed(("./a.xml", tarfile.REGTYPE, b"x"), ("b", tarfile.SYMTYPE, b""), ("c", tarfile.REGTYPE, b"x"))
     assert unpack(data, ["a.xml", "b"]) == {"a.xml": "x"}
 
@@ -41,7 +41,7 @@ def test_a_file_comes_back_and_what_is_none_does_not() -> None:
     [packed(*[("x", tarfile.XHDTYPE, b"13 comment=a\n")] * 2_000), sparse("a", 4 << 30) + bytes(1024)],
     ids=["headers of headers", "holes"],
 )
-def test_an_archive_that_is_a_trap_gives_nothing(data: bytes) -> None:
+def test_a_hostile_archive_gives_no_files(data: bytes) -> None:
     tracemalloc.start()
     try:
         assert unpack(data, ["a"]).get("a", "") == ""

@@ -1,4 +1,4 @@
-"""Docker as a sandbox: what it is told, and what is made of its answers. A stand-in takes an engine's place."""
+"""Docker as a sandbox: its arguments and its answers. A stand-in replaces the engine."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def run(project: Path, code: str, limits: Limits | None = None, readable: tuple[
     )
 
 
-def test_a_program_runs_on_a_copy_and_hands_back_what_was_asked_for(engine: Engine, project: Path) -> None:
+def test_a_program_runs_on_a_copy_and_returns_collected_files(engine: Engine, project: Path) -> None:
     outcome = run(project, "print(open('new.txt').read()); open('result.txt', 'w').write('done')")
     assert (outcome.ending, outcome.exit_code, outcome.output) == ("exited", 0, "new\n")
     assert dict(outcome.files) == {"result.txt": "done"}
@@ -93,7 +93,7 @@ def test_the_container_has_no_network_no_rights_and_the_given_limits(
     assert arguments[arguments.index("--user") + 1] not in ("0:0", "root")
 
 
-def test_a_program_that_does_not_end_is_killed_in_the_engine(engine: Engine, project: Path) -> None:
+def test_a_program_over_its_time_is_killed_in_the_engine(engine: Engine, project: Path) -> None:
     outcome = run(project, "while True: pass", Limits(seconds=1))
     assert outcome.ending == "timeout"
     assert [call[0] for call in engine.calls] == ["run", "kill", "rm"]
@@ -106,7 +106,7 @@ def test_a_flood_of_output_ends_the_container(engine: Engine, project: Path) -> 
 
 
 @pytest.mark.parametrize(("exhausted", "ending"), [(True, "memory"), (False, "killed")])
-def test_the_engine_says_whether_a_killed_program_was_out_of_memory(
+def test_the_engine_reports_if_memory_ended_a_program(
     engine: Engine, project: Path, exhausted: bool, ending: str
 ) -> None:
     if exhausted:

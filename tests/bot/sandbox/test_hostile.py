@@ -1,4 +1,4 @@
-"""A hostile test ends as a recorded outcome within its limit; the worker lives and nothing outside changes."""
+"""A hostile program ends at its limit as a recorded result; the worker and the host do not change."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.bot.sandbox.conftest import RunPython
 pytestmark = [pytest.mark.debian("bubblewrap"), pytest.mark.usefixtures("untouched")]
 
 
-def test_a_fork_bomb_gets_no_further_than_its_processes(python: RunPython) -> None:
+def test_a_fork_bomb_is_limited_to_its_processes(python: RunPython) -> None:
     outcome = python(
         "import os, sys\n"
         "born = 0\n"
@@ -37,7 +37,7 @@ def test_a_fork_bomb_gets_no_further_than_its_processes(python: RunPython) -> No
     assert "Resource temporarily unavailable" in error
 
 
-def test_a_fork_bomb_that_never_gives_up_ends_in_time(python: RunPython) -> None:
+def test_an_endless_fork_bomb_ends_at_the_time_limit(python: RunPython) -> None:
     started = time.monotonic()
     outcome = python(
         "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass\n", seconds=1, processes=64
@@ -63,7 +63,7 @@ def test_ten_gigabytes_at_once_are_refused(python: RunPython) -> None:
     assert outcome.ending == "memory" or "MemoryError" in outcome.output
 
 
-def test_ten_gigabytes_piece_by_piece_end_at_the_limit(python: RunPython) -> None:
+def test_gradual_use_of_memory_ends_at_the_limit(python: RunPython) -> None:
     outcome = python(
         "blocks = []\nfor number in range(10 << 10): blocks.append(b'x' * (1 << 20))", memory_bytes=256 << 20
     )
@@ -99,19 +99,19 @@ def test_pages_that_forks_share_count_once(python: RunPython) -> None:
     assert (outcome.ending, outcome.output) == ("exited", "done\n")
 
 
-def test_an_endless_loop_ends_in_time(python: RunPython) -> None:
+def test_an_endless_loop_ends_at_the_time_limit(python: RunPython) -> None:
     outcome = python("print('begun', flush=True)\nwhile True: pass", seconds=1)
     assert (outcome.ending, outcome.output) == ("timeout", "begun\n")
     assert 1 <= outcome.seconds < 3
 
 
-def test_processor_time_is_limited_apart_from_the_clock(python: RunPython) -> None:
+def test_processor_time_is_limited_separately(python: RunPython) -> None:
     outcome = python("while True: pass", cpu_seconds=1)
     assert outcome.ending == "timeout"
     assert outcome.seconds < 10
 
 
-def test_a_program_that_ignores_sigterm_and_sigxcpu_ends_all_the_same(python: RunPython) -> None:
+def test_a_program_that_ignores_signals_is_killed(python: RunPython) -> None:
     outcome = python(
         "import signal\n"
         "for number in range(1, 65):\n"
@@ -165,7 +165,7 @@ def test_the_operators_environment_is_invisible(python: RunPython, monkeypatch: 
 
 def test_the_operators_files_are_invisible(python: RunPython, untouched: Path) -> None:
     key, home = untouched / "key.pem", Path.home()
-    # An interpreter below the operator's home is shown at its own path, and nothing beside it.
+    # An interpreter below the operator's home is mounted at its own path, and no other files of that home.
     ways = {part.relative_to(home).parts[0] for part in own_python() if part.is_relative_to(home)}
     outcome = python(
         "import pathlib\n"
@@ -197,7 +197,7 @@ def test_nothing_outside_can_be_written(python: RunPython, untouched: Path) -> N
     assert outcome.exit_code == 0
 
 
-def test_only_its_own_processes_can_be_seen_and_killed(python: RunPython) -> None:
+def test_a_program_sees_and_kills_only_its_own_processes(python: RunPython) -> None:
     outcome = python(
         "import os, pathlib, signal\n"
         "print(len(list(pathlib.Path('/proc').glob('[0-9]*'))) < 8)\n"
@@ -210,7 +210,7 @@ def test_only_its_own_processes_can_be_seen_and_killed(python: RunPython) -> Non
     os.kill(os.getpid(), 0)
 
 
-def test_daemons_left_behind_are_gone_with_the_run(python: RunPython) -> None:
+def test_daemons_end_with_the_run(python: RunPython) -> None:
     started = time.monotonic()
     outcome = python(
         "import os, signal, time\n"
@@ -226,7 +226,7 @@ def test_daemons_left_behind_are_gone_with_the_run(python: RunPython) -> None:
     assert time.monotonic() - started < 10
 
 
-def test_a_collected_file_cannot_be_a_way_out(python: RunPython, untouched: Path) -> None:
+def test_collected_links_do_not_lead_out(python: RunPython, untouched: Path) -> None:
     outcome = python(
         "import os, pathlib\n"
         f"os.symlink({str(untouched / 'key.pem')!r}, 'link.xml')\n"
@@ -240,12 +240,12 @@ def test_a_collected_file_cannot_be_a_way_out(python: RunPython, untouched: Path
     assert dict(outcome.files) == {"good.xml": "fine"}
 
 
-def test_a_collected_file_of_any_size_does_no_harm(python: RunPython) -> None:
+def test_a_huge_collected_file_is_ignored(python: RunPython) -> None:
     outcome = python("open('big.xml', 'wb').write(b'x' * (100 << 20))", collect=("big.xml",), seconds=60)
     assert (outcome.ending, dict(outcome.files)) == ("exited", {})
 
 
-def test_a_full_disk_is_the_programs_own_trouble(python: RunPython) -> None:
+def test_a_full_disk_is_an_error_of_the_program(python: RunPython) -> None:
     outcome = python(
         "import pathlib\n"
         "total = 0\n"
@@ -292,7 +292,7 @@ def test_no_further_namespaces_mounts_or_device_nodes(python: RunPython) -> None
     assert outcome.output.split() == ["-1", "-1", "PermissionError", "0" * 16, "1"]
 
 
-def test_output_that_is_no_text_is_recorded_as_text(python: RunPython) -> None:
+def test_undecodable_output_is_recorded_as_text(python: RunPython) -> None:
     outcome = python("import os; os.write(1, b'a\\x00\\xff\\xfeb\\ud800')")
     assert outcome.output.startswith("a\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}")
     assert outcome.model_dump_json()

@@ -1,4 +1,4 @@
-"""A set-up's network leads to public addresses: shown with a server that has one, all inside this machine."""
+"""A set-up step reaches public addresses only. The test server has one, inside this machine."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tests.conftest import ROOT, missing
 
 pytestmark = [pytest.mark.debian("bubblewrap"), pytest.mark.debian("slirp4netns")]
 
-#: Stands for the internet: a network namespace with an address of documentation, beyond a router of the worker's,
-#: which lives in a namespace of its own, too. No packet can leave this machine.
+#: A replacement of the internet: a network namespace with an address of documentation, behind a router of the
+#: worker, which also has its own namespace. No packet can leave this machine.
 _INTERNET = """\
 set -eu
 mount -t tmpfs -o mode=0755 devices /mnt
