@@ -56,7 +56,8 @@ class TriageConfig(Frozen):
         None,
         ge=0,
         le=100,
-        description="bounce at this probability (percent) or above instead, whatever the label",
+        description="bounce at this probability (percent) or above instead, whatever the label; `prompt: paper` "
+        "asks for no probability",
     )
     harm: int | None = Field(
         None,
@@ -67,8 +68,8 @@ class TriageConfig(Frozen):
     )
     prompt: PromptSet = Field(
         "careful",
-        description="the paper's question, for replay; the harshest of three reviewers; or with a base rate and "
-        "strictness",
+        description="`paper`: the paper's question and its two fields, explanation and label, for replay; the "
+        "harshest of three reviewers; or with a base rate and strictness",
     )
     investigate: bool = Field(
         False,

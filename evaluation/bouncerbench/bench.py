@@ -96,6 +96,7 @@ def opened(
     prompts = app.prompts(request.environment)
     handler = "triage" if kind == INPUT else "verify"
     full = app.repo_config(config, {handler: shaping})
+    _require_probability(request, full.triage if kind == INPUT else full.verify)
     with Clones(repos or Path()) as clones:
         code = None if repos is None else clones
         judging = full.triage if kind == INPUT else full.verify
@@ -114,6 +115,14 @@ def opened(
                 parts=("pulls", "verify"), ready=lambda task: _has_text(task) and task.patch is not None,
                 recognition=recognition,
             )  # fmt: skip
+
+
+def _require_probability(request: ReplayRequest, config: TriageConfig | VerifyConfig) -> None:
+    """Raise OperatorError if a probability is needed and the paper's question, which asks for none, is asked."""
+    model = request.environment.bouncer_model
+    needs_one = "--bounce-above" if config.bounce_above is not None else model.partition("(")[0]
+    if config.prompt == "paper" and needs_one in ("--bounce-above", "mean", "cascade"):
+        raise OperatorError(f"{needs_one}: the paper's question asks for no probability; give --prompt careful")
 
 
 def _has_text(task: InputTask | OutputTask) -> bool:

@@ -23,7 +23,7 @@ from evaluation.benchmark import Benchmark, Scoring, Session
 from evaluation.brt.drafting import working_sandbox
 from evaluation.crbench import sections
 from evaluation.crbench.context import PullContext
-from evaluation.crbench.judge import Panel, Scope
+from evaluation.crbench.judge import Panel, Scope, Style
 from evaluation.crbench.judged import (
     BENCHMARK,
     Reviewed,
@@ -35,6 +35,7 @@ from evaluation.crbench.judged import (
     scored,
 )
 from evaluation.crbench.metrics import figures
+from evaluation.crbench.paper_review import paper_session
 from evaluation.crbench.task import ReviewTask, read_tasks
 from evaluation.git.clones import ClonedForge, Clones
 from evaluation.git.repository import GitError, GitRepository
@@ -108,34 +109,31 @@ def stage(task_id: str, full_name: str, pull: PullContext, clone: GitRepository 
     return Staged(task_id, event, snapshot, lambda snapshot_now: PastForge(snapshot_now, clone, pull))
 
 
-#: Findings per pull request where none is cut off.
-EVERY_FINDING = 100_000
-
-
 @contextmanager
 def opened(
     request: ReplayRequest,
     config: str | None,
     repos: Path | None,
     shaping: Mapping[str, Any],
-    as_paper: bool = False,
+    as_paper: bool,
     test_command: str | None = None,
 ) -> Iterator[Session[ReviewTask]]:
     """The pull requests for the review handler; ``shaping`` are keys of its config, None = unset.
 
-    ``repos`` lets it read files, as they were when the pull request was opened. ``as_paper`` holds nothing back.
+    ``repos`` lets it read files, as they were when the pull request was opened. ``as_paper``: the paper's reviewer
+    instead (``paper_review``).
     ``test_command`` is how tests are run where findings are to be proven and a task does not say it itself.
     Raises OperatorError if what is asked for is not at hand.
     """
     full = app.repo_config(config, {"review": shaping})
+    if as_paper:
+        folder = None if request.prompts is None else Path(request.prompts)
+        yield paper_session(full.review, benchmark_prompts(folder))
+        return
     if repos is None and (full.review.prove or full.review.investigate):
         what = "prove" if full.review.prove else "investigate"
         raise OperatorError(f"--repos DIR is needed: review.{what} is on, and there is no code to look at")
     harness = _harness(request, full.reproduce, test_command) if full.review.prove else None
-    if as_paper:
-        # No repository may ask for as many.
-        uncut = {"min_severity": "low", "min_confidence": 0, "max_findings": EVERY_FINDING}
-        full = full.model_copy(update={"review": full.review.model_copy(update=uncut)})
     with Clones(repos or Path()) as clones:
         session = through_handler(
             partial(_staged, clones if repos else None, harness),
@@ -144,11 +142,11 @@ def opened(
             app.prompts(request.environment),
             prompt_names=_asked(full.review),
             parts=("pulls", "review", *(("reproduce",) if harness else ())),
-            recognition=request.recognised and not as_paper,
+            recognition=request.recognised,
         )
-        more: dict[str, Any] = {"preset": "paper"} if as_paper else {}
+        more: dict[str, Any] = {}
         if harness is not None:
-            more |= {"sandbox": harness.sandbox.name, "test_command": harness.command.argv}
+            more = {"sandbox": harness.sandbox.name, "test_command": harness.command.argv}
         yield replace(session, config={**session.config, **more})
 
 
@@ -202,6 +200,7 @@ def have_judged(
     max_cost: float | None,
     workers: int,
     scope: Scope | None,
+    judge_style: Style,
 ) -> None:
     """Have the comments judged, or leave it at what was judged before.
 
@@ -218,7 +217,8 @@ def have_judged(
         say(f"warning: {facts.model} judges its own comments; a judge should be another model")
     account = Account(environment, Path(cache or reviewed.folder / "judge-cache"), max_cost)
     models = tuple(account.model(name) for name in names)
-    panel = Panel(models, benchmark_prompts(None if prompts is None else Path(prompts)), draws, seed, workers)
+    own = benchmark_prompts(None if prompts is None else Path(prompts))
+    panel = Panel(models, own, draws, seed, workers, judge_style)
     judge_comments(reviewed, source, panel, scope or reviewed.scope)
 
 

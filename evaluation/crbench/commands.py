@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from evaluation.crbench.judge import Scope
 
 #: Options of replay that are keys of the reviewer's config: how it looks, and what it leaves unsaid.
-_HOW = ("strategy", "iterations", "looks", "doubt", "prove", "investigate")
-_CUTS = ("min_severity", "min_confidence", "max_findings")
+_OURS = ("looks", "doubt", "prove", "investigate", "min_severity", "min_confidence", "max_findings")
+_SHAPING = ("strategy", "iterations", *_OURS)
 _folder = click.Path(path_type=Path, file_okay=False)
 _file = click.Path(path_type=Path)
 _tasks = click.option("--tasks", required=True, metavar="F", help="What build crbench or build own wrote.")
@@ -147,10 +147,11 @@ def build_golden(**options: Any) -> None:
 @click.option("--max-findings", type=click.IntRange(1, 25), help="Findings per pull request at most.")
 @click.option(
     "--preset",
+    "--prompt",
     type=click.Choice(["ours", "paper"]),
     default="ours",
     show_default=True,
-    help="paper: as in CR-Bench, no severity is cut off and no number of findings; everything reported is judged.",
+    help="paper: CR-Bench's own reviewer. Its prompts and four fields, the whole change, every comment is judged.",
 )
 @model_options
 @replay_options()
@@ -163,10 +164,13 @@ def replay(
     from evaluation.run.replay import ReplayRequest
     from evaluation.run.replay import replay as run
 
-    shaping = {name: options.pop(name) for name in (*_HOW, *_CUTS)}
+    shaping = {name: options.pop(name) for name in _SHAPING}
     request = ReplayRequest(**options)
-    if preset == "paper" and any(shaping[name] is not None for name in _CUTS):
-        raise click.UsageError("--preset paper cuts nothing off: leave --min-severity and --max-findings out")
+    if preset == "paper":
+        extra = [name for name in _OURS if shaping[name] is not None] + (["repos"] if repos else [])
+        if extra or shaping["strategy"] == "panel":
+            option = f"--{extra[0].replace('_', '-')}" if extra else "--strategy panel"
+            raise click.UsageError(f"--preset paper is the paper's reviewer: leave {option} out")
     with opened(request, config, repos, shaping, preset == "paper", test_command) as session:
         return run(CRBENCH, session, tasks, request)
 
@@ -181,6 +185,13 @@ def replay(
     "--judge", "judges", multiple=True, metavar="ID", help="provider:name; default: BOUNCER_JUDGE_MODEL."
 )
 @click.option("--draws", type=click.IntRange(1, 25), default=1, show_default=True, help="Votes of each judge.")
+@click.option(
+    "--judge-style",
+    type=click.Choice(["ours", "paper"]),
+    default="ours",
+    show_default=True,
+    help="paper: CR-Bench's own judge (listing 6), which is shown no code; for tasks with a single bug.",
+)
 @seed_option
 @prompts_option
 @cache_option

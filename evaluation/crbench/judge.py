@@ -26,8 +26,10 @@ from bot.core.actions import Usage
 from bot.core.errors import BudgetExceeded, ModelError, TransientError
 from bot.core.frozen import Frozen
 from bot.features.shared.findings import Finding
+from bot.features.shared.taxonomy import Severity
 from bot.models.prompts import Prompts
 from bot.models.protocol import Model, Prompt
+from evaluation.crbench.paper_review import PaperComment
 from evaluation.crbench.task import ReviewTask
 from evaluation.dataset import read_rows, shaped
 from evaluation.run.folder import Record
@@ -36,6 +38,8 @@ from evaluation.statistics import fleiss_kappa
 
 #: Which findings are judged: those that people would have seen, or also those that were held back.
 Scope = Literal["posted", "reported"]
+#: Which question a judge is asked: ours, with the code, or the paper's (listing 6).
+Style = Literal["ours", "paper"]
 
 
 class ReviewComment(Frozen):
@@ -48,6 +52,8 @@ class ReviewComment(Frozen):
     looks: int = Field(1, description="looks of a panel that saw it")
     proof: str = Field("", description="what became of the attempt to prove it; empty if there was none")
     doubted: bool = Field(False, description="it would have been posted, and did not stand the second question")
+    severity: Severity | None = Field(None, description="as its reviewer told it; None if it did not")
+    confidence: int | None = Field(None, description="percent, as its reviewer told it; None if it did not")
 
     @property
     def key(self) -> str:
@@ -76,6 +82,15 @@ def comments_in_file(source: str) -> Iterator[ReviewComment]:
 def comments_in(records: Iterable[Record], scope: Scope) -> Iterator[ReviewComment]:
     """Every comment of a run, in its order."""
     for record in records:
+        for entry in record.details.get("comments", ()):
+            said = PaperComment.model_validate(entry)
+            yield ReviewComment(
+                task_id=record.task_id,
+                path=said.file,
+                line=said.line,
+                text=said.comment,
+                severity=said.severity,
+            )
         for finding, doubted in _findings(record, scope):
             yield ReviewComment(
                 task_id=record.task_id,
@@ -85,6 +100,8 @@ def comments_in(records: Iterable[Record], scope: Scope) -> Iterator[ReviewComme
                 looks=finding.looks,
                 proof=finding.proof.outcome if finding.proof else "",
                 doubted=doubted,
+                severity=finding.severity,
+                confidence=finding.confidence,
             )
 
 
@@ -100,7 +117,8 @@ def _findings(record: Record, scope: Scope) -> Iterator[tuple[Finding, bool]]:
 Class = Literal["BUG_HIT", "VALID_SUGGESTION", "NOISE"]
 CLASSES: tuple[Class, ...] = get_args(Class)
 
-PROMPT = "crbench.judge"
+#: The prompt of each style.
+PROMPTS: dict[Style, str] = {"ours": "crbench.judge", "paper": "crbench.judge-paper"}
 
 
 #: Lines of the change that a judge is shown around a place.
@@ -115,6 +133,13 @@ class JudgeReply(Frozen):
     reason: str = Field(description="briefly: what the comment claims, and how that relates to the known bug")
     classification: Class
     bug: int | None = Field(None, description="number of the known bug that it hits; null for other classes")
+
+
+class PaperJudgeReply(Frozen):
+    """A judge's answer with the paper's two fields, in its order (listing 6)."""
+
+    classification: Class
+    reason: str = Field(description="brief explanation")
 
 
 class Vote(Frozen):
@@ -145,11 +170,7 @@ class Panel:
     draws: int = 1
     seed: int = 0
     workers: int = 4
-
-    @property
-    def size(self) -> int:
-        """Votes per comment."""
-        return len(self.models) * self.draws
+    style: Style = "ours"
 
 
 class Verdicts(Frozen):
@@ -209,8 +230,9 @@ def _judge(panel: Panel, task: ReviewTask, comment: ReviewComment) -> tuple[Judg
 
 def _vote(panel: Panel, model: Model, draw: int, task: ReviewTask, comment: ReviewComment) -> tuple[Vote, Usage]:
     prompt = question(panel, draw, task, comment)
+    schema: type[JudgeReply] | type[PaperJudgeReply] = PaperJudgeReply if panel.style == "paper" else JudgeReply
     try:
-        reply = model.complete(prompt, JudgeReply)
+        reply = model.complete(prompt, schema)
     except BudgetExceeded:
         raise
     except (ModelError, TransientError) as error:
@@ -225,9 +247,10 @@ def _vote(panel: Panel, model: Model, draw: int, task: ReviewTask, comment: Revi
 def question(panel: Panel, draw: int, task: ReviewTask, comment: ReviewComment) -> Prompt:
     """The question about one comment; several draws are taken at the provider's own temperature."""
     seed = hashlib.sha256(f"{panel.seed}:{comment.key}:{draw}".encode()).digest()
+    name = PROMPTS[panel.style]
     classes = random.Random(seed).sample(CLASSES, len(CLASSES))  # noqa: S311 - not a secret
     system, user = panel.prompts.render(
-        PROMPT,
+        name,
         bugs=tuple(bug.description for bug in task.bugs),
         files=task.fixed_files,
         origin=brought_in(task),
@@ -238,7 +261,7 @@ def question(panel: Panel, draw: int, task: ReviewTask, comment: ReviewComment) 
         classes=classes,
     )
     return Prompt(
-        purpose=PROMPT,
+        purpose=name,
         system=system,
         user=user,
         subject=f"{task.instance_id}/{comment.key}",
@@ -295,10 +318,10 @@ def _excerpt(path: str, hunk: Hunk, at: int) -> str:
     return "\n".join([path, *(f"{line.new or '':>6} {line.mark} {line.text}" for line in lines)])
 
 
-def _hit(answer: JudgeReply, bugs: int) -> int | None:
+def _hit(answer: JudgeReply | PaperJudgeReply, bugs: int) -> int | None:
     """Which known bug a hit is about, from 0; with a single one there is no doubt."""
     if answer.classification != "BUG_HIT":
         return None
-    if bugs == 1:
+    if bugs == 1 or isinstance(answer, PaperJudgeReply):
         return 0
     return answer.bug - 1 if answer.bug is not None and 1 <= answer.bug <= bugs else None

@@ -18,11 +18,12 @@ from bot.core.errors import OperatorError
 from bot.core.frozen import Frozen
 from evaluation.benchmark import Scoring
 from evaluation.crbench.judge import (
-    PROMPT,
+    PROMPTS,
     Judgement,
     Panel,
     ReviewComment,
     Scope,
+    Style,
     Verdicts,
     agreement,
     comments_in,
@@ -47,6 +48,7 @@ class JudgeFacts(Frozen):
     draws: int
     seed: int
     prompt: str = Field(description="hash of the judge's prompt")
+    style: Style = "ours"
     scope: Scope
     tasks: str = Field(description="sha256 of the task file")
     agreement: float | None = Field(description="Fleiss' kappa; None with a single vote a comment")
@@ -63,7 +65,9 @@ class Reviewed:
     answered: frozenset[str] | None
     run: RunFolder | None = None
     recognised: Mapping[str, bool] = field(default_factory=dict)
-    """By task, whether the reviewer knew it from elsewhere, as far as it said so."""
+    """By task, if the reviewer knew it from elsewhere, as far as it said so."""
+    unread: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """By task, the paths that the reviewer was not shown."""
 
     @property
     def scope(self) -> Scope:
@@ -86,6 +90,7 @@ class Scored:
     counted: Sequence[Tally]
     metrics: Metrics
     unanswered: int
+    not_shown: int
     comments: Sequence[tuple[ReviewComment, Judgement]]
     run: RunFacts | None = None
     recognised: Mapping[str, bool] = field(default_factory=dict)
@@ -106,6 +111,10 @@ def reviewed_run(run: RunFolder, name: str | None = None) -> Reviewed:
         recognised={
             record.task_id: record.recognised for record in run.records() if record.recognised is not None
         },
+        unread={
+            record.task_id: frozenset(part["path"] for part in record.decision_record.get("skipped", ()))
+            for record in run.records()
+        },
     )
 
 
@@ -125,12 +134,16 @@ def reviewed_file(source: str) -> Reviewed:
 def judge_comments(reviewed: Reviewed, source: str, panel: Panel, scope: Scope) -> None:
     """Judge every comment on the tasks of ``source`` and keep what was said. Raises BudgetExceeded."""
     tasks = {task.instance_id: task for task in reviewed.tasks(source)}
+    several = next((task.instance_id for task in tasks.values() if len(task.bugs) > 1), None)
+    if panel.style == "paper" and several is not None:
+        raise OperatorError(f"--judge-style paper asks about a single bug, and {several} has several")
     verdicts = judge_all(panel, tasks, reviewed.comments_in(scope))
     facts = JudgeFacts(
         judges=tuple(model.id for model in panel.models),
         draws=panel.draws,
         seed=panel.seed,
-        prompt=panel.prompts.hash(PROMPT),
+        prompt=panel.prompts.hash(PROMPTS[panel.style]),
+        style=panel.style,
         scope=scope,
         tasks=fingerprint(source),
         agreement=agreement(verdicts.judgements),
@@ -163,10 +176,23 @@ def scored(reviewed: Reviewed, source: str, scoring: Scoring, scope: Scope | Non
     tallies_of_tasks = tallies(tasks, comments, judgements)
     pairs = [(comment, judgements[comment.key]) for comment in comments if comment.key in judgements]
     metrics = score(tallies_of_tasks, scoring.resampling)
-    of_run = None if reviewed.run is None else reviewed.run.facts
     return Scored(
-        reviewed.name, facts, tasks, tallies_of_tasks, metrics, unanswered, pairs, of_run, reviewed.recognised
+        name=reviewed.name,
+        facts=facts,
+        tasks=tasks,
+        counted=tallies_of_tasks,
+        metrics=metrics,
+        unanswered=unanswered,
+        not_shown=sum(_hides_the_bug(task, reviewed.unread.get(task.instance_id, frozenset())) for task in tasks),
+        comments=pairs,
+        run=None if reviewed.run is None else reviewed.run.facts,
+        recognised=reviewed.recognised,
     )
+
+
+def _hides_the_bug(task: ReviewTask, unread: frozenset[str]) -> bool:
+    """Return True if a file of the fix is among the parts of the change that a reviewer was not shown."""
+    return not unread.isdisjoint(task.fixed_files)
 
 
 def is_judged(reviewed: Reviewed) -> bool:

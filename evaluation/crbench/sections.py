@@ -133,6 +133,8 @@ def as_json(result: Scored, facts: RunFacts | None) -> dict[str, Any]:
         "usage": None if facts is None else facts.totals.usage.model_dump(mode="json"),
         **vars(metrics.counted),
         "unanswered": result.unanswered,
+        "not_shown": result.not_shown,
+        "judge_style": result.facts.style,
         "comments_counted": result.facts.scope,
         **{name: estimate.value for name, estimate in metrics.estimates.items()},
         "intervals": {name: [estimate.low, estimate.high] for name, estimate in metrics.estimates.items()},
@@ -170,7 +172,7 @@ def _preset(run: Scored) -> str:
     """How the reviewer of a run was set."""
     assert run.run is not None
     if is_papers(run.run):
-        return "reviewer as in the paper: no severity cut, no limit, everything reported counts"
+        return "reviewer as in the paper: its prompts, the whole change, everything that it reports counts"
     review = run.run.config.get("review", {})
     severity, limit = review.get("min_severity"), review.get("max_findings")
     return f"our reviewer: severity {severity} and up, at most {limit} comments"
@@ -189,13 +191,15 @@ def counted_line(run: Scored, missing: str) -> str:
     if run.unanswered:
         fate = "their bugs count as not found" if missing != "exclude" else "left out"
         parts.append(f"{run.unanswered} tasks without a usable answer ({fate})")
+    if run.not_shown:
+        parts.append(f"in {run.not_shown} tasks the reviewer was not shown a file of the fix (not found either)")
     return "; ".join(parts)
 
 
 def judges_line(run: Scored) -> str:
     """Return the judges, their agreement and their cost."""
     facts = run.facts
-    text = f"judged by {', '.join(facts.judges)}"
+    text = f"judged by {', '.join(facts.judges)}" + (", asked as in the paper" if facts.style == "paper" else "")
     if facts.draws > 1:
         text += f", {facts.draws} draws each"
     if len(facts.judges) * facts.draws > 1:

@@ -21,7 +21,7 @@ from bot.features.shared.investigation import Notes, model_reply
 from bot.features.shared.issues import skip_reason
 from bot.features.shared.rights import asked_for
 from bot.features.triage import judgement, texts
-from bot.features.triage.judgement import InputReply, InputVerdict, TranslatedReply
+from bot.features.triage.judgement import InputVerdict
 from bot.features.triage.record import TriageRecord
 from bot.models.protocol import Prompt
 
@@ -126,8 +126,7 @@ def _judge(event: IssueEvent | CommentEvent, services: Services, past: Sequence[
     prompt = prompt.model_copy(update={"subject": event.subject.key})
     notes = _notes(prompt, services)
     prompt = investigation.informed(services.prompts, prompt, notes)
-    schema: type[InputReply] = TranslatedReply if config.language == "auto" else InputReply
-    reply = services.model.complete(prompt, schema)
+    reply = services.model.complete(prompt, judgement.reply_schema(config))
     marked_by = event.sender.login if isinstance(event, events.IssueLabeled) else ""
     verdict = judgement.verdict(reply.value, config, answered_questions, marked_by)
     reason = "not specified well enough" if verdict.bounced else "specified well enough"

@@ -46,6 +46,13 @@ class OpenPoint(Lenient):
         return {"question": value, "blocking": True} if isinstance(value, str) else value
 
 
+class PaperInputReply(Lenient):
+    """The reply to the paper's question: the paper's two fields in its order (BouncerBench, III.B)."""
+
+    explanation: str = Field(description="why you choose the label")
+    label: Annotated[InputLabel, BeforeValidator(tidy_label)]
+
+
 class InputReply(Lenient):
     """The model's reply. The explanation comes before the label (BouncerBench, III.B)."""
 
@@ -64,6 +71,13 @@ class TranslatedReply(InputReply):
     """The reply if the questions are written in the issue's own language."""
 
     language: str = Field("en", description="ISO 639-1 code of the language in which the issue is written")
+
+
+def reply_schema(config: TriageConfig) -> type[PaperInputReply] | type[InputReply]:
+    """Return the shape of the reply to the question of ``config``."""
+    if config.prompt == "paper":
+        return PaperInputReply
+    return TranslatedReply if config.language == "auto" else InputReply
 
 
 class InputVerdict(Frozen):
@@ -142,15 +156,19 @@ def _newest(answers: Sequence[Comment], limit: int) -> tuple[Comment, ...]:
 
 
 def verdict(
-    reply: InputReply, config: TriageConfig, answered_questions: Iterable[str] = (), marked_by: str = ""
+    reply: InputReply | PaperInputReply,
+    config: TriageConfig,
+    answered_questions: Iterable[str] = (),
+    marked_by: str = "",
 ) -> InputVerdict:
     """Return the verdict at the maintainers' threshold. Answered questions are not asked again.
 
     ``marked_by`` is a maintainer who says that details are missing: the issue bounces, and all open points are
     asked about.
     """
-    # The paper's labels are used unchanged.
-    label = reply.label if config.prompt == "paper" else agreeing(reply.label, reply.p_bounce)
+    if isinstance(reply, PaperInputReply):
+        reply = InputReply(explanation=reply.explanation, label=reply.label)
+    label = agreeing(reply.label, reply.p_bounce)
     bounced = bounces(label, InputLabel(config.bounce_at), reply.p_bounce, config.bounce_above)
     bounced = bounced or bool(marked_by)
     points = [point.question for point in reply.open_points if point.blocking or marked_by]

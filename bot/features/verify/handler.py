@@ -185,7 +185,7 @@ class _Judgement:
             self.usage += notes.usage
             self.looks += len(notes.looks)
             prompt = investigation.informed(services.prompts, prompt, notes)
-            reply = services.model.complete(prompt, judgement.OutputReply)
+            reply = services.model.complete(prompt, judgement.reply_schema(self.config))
         except BudgetExceeded:
             self.spent = True
             self.unjudged.append(Unjudged(issue=name, why="skipped, today's model budget is spent", due=True))

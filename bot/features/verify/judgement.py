@@ -32,6 +32,13 @@ class Gap(Lenient):
         return {"what": value, "certain": True} if isinstance(value, str) else value
 
 
+class PaperOutputReply(Lenient):
+    """The reply to the paper's question: the paper's two fields in its order (BouncerBench, III.B)."""
+
+    explanation: str = Field(description="your reasoning")
+    label: Annotated[OutputLabel, BeforeValidator(tidy_label)]
+
+
 class OutputReply(Lenient):
     """The model's reply. The explanation comes before the label (BouncerBench, III.B)."""
 
@@ -55,6 +62,11 @@ class OutputReply(Lenient):
     label: Annotated[OutputLabel, BeforeValidator(tidy_label)]
 
 
+def reply_schema(config: VerifyConfig) -> type[PaperOutputReply] | type[OutputReply]:
+    """Return the shape of the reply to the question of ``config``."""
+    return PaperOutputReply if config.prompt == "paper" else OutputReply
+
+
 def question(
     prompts: Prompts, name: str, issue: Issue, patch: str, *, context: str = "", omitted: Sequence[str] = ()
 ) -> Prompt:
@@ -70,19 +82,18 @@ def question(
     return Prompt(purpose="verify", system=system, user=user)
 
 
-def verdict(reply: OutputReply, issue: int, config: VerifyConfig) -> OutputVerdict:
+def verdict(reply: OutputReply | PaperOutputReply, issue: int, config: VerifyConfig) -> OutputVerdict:
     """Return the verdict at the maintainers' threshold."""
-    # The paper's labels are used unchanged.
-    unchanged = config.prompt == "paper" or reply.p_bounce is None
-    label = reply.label if unchanged else agreeing(reply.label, reply.p_bounce)
-    by_chance = reply.p_bounce is not None and (config.bounce_above is not None or not unchanged)
+    if isinstance(reply, PaperOutputReply):
+        reply = OutputReply(explanation=reply.explanation, label=reply.label)
+    label = agreeing(reply.label, reply.p_bounce)
     return OutputVerdict(
         issue=issue,
         label=label,
         bounced=bounces(label, OutputLabel(config.bounce_at), reply.p_bounce, config.bounce_above),
         p_bounce=reply.p_bounce,
         p_objects=reply.p_objects,
-        line="p_bounce" if by_chance else "label",
+        line="label" if reply.p_bounce is None else "p_bounce",
         explanation=reply.explanation,
         covered=_distinct(reply.covered),
         missing=_distinct(_phrase(gap) for gap in reply.open_points),

@@ -301,6 +301,16 @@ def test_only_what_blocks_is_asked_and_the_careful_label_stands_on_the_side_of_i
     assert decision.verdict == "REASONABLY_SPECIFIED", "the paper's question keeps the label that was given"
 
 
+def test_the_papers_question_asks_for_explanation_and_label_alone(services: Build) -> None:
+    model = ScriptedModel([VAGUE])
+    (decision,) = decide(opened(), services(model, snapshot(), "triage: {prompt: paper, language: auto}"))
+    assert decision.verdict == "VAGUE"
+    [request] = model.requests
+    assert list(request.schema.model_json_schema()["properties"]) == ["explanation", "label"]
+    for word in ("percent", "questions", "language", "chance"):
+        assert word not in request.prompt.system
+
+
 @pytest.mark.parametrize(
     ("values", "config"),
     [

@@ -274,6 +274,10 @@ def test_two_chances_are_told_apart_and_a_stray_file_is_only_a_remark(services: 
         "Why: BROAD_MISSING_KEY_ASPECTS (61% that it falls short, 85% that a careful reviewer objects; "
         "the first decides)" in check.summary
     )
-    decision = verify(pull_opened(), services(ScriptedModel([said]), snapshot(12), "verify: {prompt: paper}"))
+    model = ScriptedModel([said])
+    decision = verify(pull_opened(), services(model, snapshot(12), "verify: {prompt: paper}"))
     assert decision.verdict == "CORRECT_BUT_INCOMPLETE"
-    assert "objects; the label decides)" in decision.actions[0].summary
+    assert "Why: CORRECT_BUT_INCOMPLETE</summary>" in decision.actions[0].summary
+    [request] = model.requests
+    assert list(request.schema.model_json_schema()["properties"]) == ["explanation", "label"]
+    assert "percent" not in request.prompt.system

@@ -263,6 +263,11 @@ def test_tasks_without_text_are_left_out_and_said(
         ),
         (["--tasks", "{tasks}", "--model", "recorded:{replies}#m", "--bounce-at", "WORSE"], "WORSE"),
         (["--tasks", "{tasks}", "--model", "recorded:{replies}#m", "--config", "none.yml"], "none.yml"),
+        (["--tasks", "{tasks}", "--model", "mean(a:b,c:d)"], "mean: the paper's question asks for no probability"),
+        (
+            ["--tasks", "{tasks}", "--model", "recorded:{replies}#m", "--bounce-above", "40"],
+            "--bounce-above: the paper's question asks for no probability",
+        ),
     ],
 )
 def test_bad_input_ends_with_2_and_one_line(

@@ -116,7 +116,21 @@ def test_a_mean_is_scored_voice_by_voice_with_its_disagreement(
     )
     model = f"mean(recorded:{said}#good,recorded:{said}#poor)"
     folder = tmp_path / "run"
-    assert run("replay", "bouncerbench-input", "--tasks", tasks, "--model", model, "--out", folder) == 0
+    assert (
+        run(
+            "replay",
+            "bouncerbench-input",
+            "--tasks",
+            tasks,
+            "--model",
+            model,
+            "--out",
+            folder,
+            "--prompt",
+            "careful",
+        )
+        == 0
+    )
     capsys.readouterr()
     assert run("score", "bouncerbench-input", "--tasks", tasks, "--run", folder, "--replicates", 0) == 0
     out = capsys.readouterr().out
@@ -133,7 +147,7 @@ def test_a_cascade_tells_what_it_saved(tasks: Path, tmp_path: Path, capsys: pyte
     said = replies(tmp_path, small=lambda number: 50 if number % 4 == 0 else 5, large=lambda number: 5)
     model = f"cascade(recorded:{said}#small@20-60,recorded:{said}#large)"
     folder = tmp_path / "run"
-    run("replay", "bouncerbench-input", "--tasks", tasks, "--model", model, "--out", folder)
+    run("replay", "bouncerbench-input", "--tasks", tasks, "--model", model, "--out", folder, "--prompt", "careful")
     run("score", "bouncerbench-input", "--tasks", tasks, "--run", folder, "--replicates", 0)
     assert "asked in 50 of 200 tasks: 150 questions saved" in capsys.readouterr().out
 

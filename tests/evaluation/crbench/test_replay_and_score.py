@@ -150,15 +150,11 @@ def test_a_change_that_the_reviewer_knew_is_left_out_of_a_second_score(
     assert (without["recognised"], without["asked"], without["figures"]["recall"][0]) == (1, 2, 0.0)
 
 
-def test_the_papers_reviewer_holds_back_nothing_however_unsure(project: Path, tasks: Path) -> None:
+def test_a_finding_below_the_confidence_threshold_is_not_posted(project: Path, tasks: Path) -> None:
     unsure = {**finding("engine.py", "return items[0]", HIT), "confidence": 5}
     replies = [(MERGED, {"reasoning": "r", "findings": [unsure]}), (SQUASHED, {"reasoning": "r", "findings": []})]
     reviewer = recording(project / "r.jsonl", "reviewer", replies)
-    for out, options, count in (
-        ("p", ("--preset", "paper"), 1),
-        ("o", (), 0),
-        ("l", ("--min-confidence", "5"), 1),
-    ):
+    for out, options, count in (("o", (), 0), ("l", ("--min-confidence", "5"), 1)):
         run = replay(project, tasks, reviewer, out, *options)
         assert len(list(comments_in(RunFolder.read(run).records(), "posted"))) == count
 
@@ -315,35 +311,6 @@ def test_a_task_file_that_lacks_a_task_of_the_run_is_refused(
     one = judge(project, run, hit="BUG_HIT")
     assert command("score", "crbench", "--tasks", str(part), "--run", str(run), "--judge", one) == 2
     assert "the task file lacks 1 of the 2 tasks of" in capsys.readouterr().err
-
-
-def test_the_papers_preset_holds_nothing_back_and_is_printed_as_such(
-    project: Path, tasks: Path, reviewer: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    ours = replay(project, tasks, reviewer, "ours")
-    run = replay(project, tasks, reviewer, "paper", "--preset", "paper")
-    one = judge(project, run, hit="BUG_HIT", style="NOISE", wrong="NOISE", held="VALID_SUGGESTION")
-
-    found = score(tasks, run, capsys, "--judge", one)
-
-    assert (found["preset"], found["comments"], found["valid"]) == ("paper", 4, 1)
-    command("score", "crbench", "--tasks", str(tasks), "--run", str(run))
-    shown = capsys.readouterr().out
-    assert "single-shot, reviewer, paper preset" in shown
-    assert "no severity cut, no limit" in shown
-    assert score(tasks, ours, capsys, "--judge", one)["preset"] == "ours"
-    paths = ("--tasks", str(tasks), "--model", reviewer, "--out", f"{project}/x")
-    assert command("replay", "crbench", *paths, "--preset", "paper", "--max-findings", "2") == 2
-
-
-def test_the_papers_preset_posts_what_our_reviewer_finds_too_weak(project: Path, tasks: Path) -> None:
-    weak = {"reasoning": "r", "findings": [finding("engine.py", "return items[0]", HIT, "low")]}
-    none: dict[str, Any] = {"reasoning": "r", "findings": []}
-    timid = recording(project / "timid.jsonl", "timid", [(MERGED, weak), (SQUASHED, none)])
-
-    runs = [replay(project, tasks, timid, preset, "--preset", preset) for preset in ("ours", "paper")]
-
-    assert [len(list(comments_in(RunFolder.read(run).records(), "posted"))) for run in runs] == [0, 1]
 
 
 def test_a_task_without_an_answer_counts_as_a_bug_that_was_not_found(
