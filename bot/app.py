@@ -153,8 +153,8 @@ def build_model(settings: Settings, model_id: str | None = None) -> Model:
     return Recording(model, settings.bouncer_record_file) if settings.bouncer_record_file else model
 
 
-def bounded(usd: float | None) -> Budget | None:
-    """A budget for this process alone; None where there is no limit."""
+def total_budget(usd: float | None) -> Budget | None:
+    """Return the budget of one command; None if there is no limit."""
     from bot.models.budget import Budget, Limit, MemoryBudget
 
     # A command that passes midnight is still one command: its budget's day never ends.

@@ -135,7 +135,7 @@ def _deal(
     from bot.pipeline.standing import StandingHistory
 
     config = _config(settings, access, event)
-    model = app.build_models(settings).build(settings.bouncer_model or "", app.bounded(max_cost), attempts=3)
+    model = app.build_models(settings).build(settings.bouncer_model or "", app.total_budget(max_cost), attempts=3)
     services = app.offline_services(settings, access.forge, config, model)
     later: TransientError | None = None
     with _publisher(settings) as publisher:

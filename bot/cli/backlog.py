@@ -157,7 +157,7 @@ def _services(
     from bot.pipeline.store.calls import AskOnce
 
     model_id = settings.bouncer_model or ""
-    model = app.build_models(settings).build(model_id, app.bounded(max_cost), attempts=3)
+    model = app.build_models(settings).build(model_id, app.total_budget(max_cost), attempts=3)
     remembered = AskOnce(model, ledger.calls, f"backlog:{name}:{model_id}")
     return app.offline_services(settings, access.forge, config, remembered)
 

@@ -177,7 +177,7 @@ def _judge(
     if max_cost is None:
         model = app.build_model(environment)
     else:
-        budget = app.bounded(max(0.0, max_cost - (kept.cost_usd or 0.0)))
+        budget = app.total_budget(max(0.0, max_cost - (kept.cost_usd or 0.0)))
         model = app.build_models(environment).build(environment.bouncer_model, budget, attempts=3)
     with progress() as advance:
         return judge(
