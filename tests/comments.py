@@ -113,7 +113,7 @@ def to_commands() -> Iterator[Text]:
     yield "/bouncer dismiss below a pull request with several findings", dismissal.WHICH.format(count=2)
     yield "... with none", dismissal.NO_FINDING
     yield "... in a thread that is about none", dismissal.NOT_A_FINDING
-    yield "A dismissed finding", dismissal.dismissed("mia", "the caller checks it.")
+    yield "A dismissed finding", dismissal.note("mia", "the caller checks it.")
     yield "/bouncer why", why.answer("`load` is called with a file that the text does not name.", MODEL)
     yield "/bouncer why, where there is nothing to explain", why.NOTHING
     yield "/bouncer why, once too often", why.ENOUGH

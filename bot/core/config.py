@@ -1,4 +1,4 @@
-"""``.github/bouncer.yml``: what a repository's maintainers decide. Closed, typed, every key with a default.
+"""The keys of ``.github/bouncer.yml``, the configuration of a repository. Every key has a default.
 
 It is read from the default branch only, never from a pull request's head.
 """
@@ -26,7 +26,7 @@ Globs = Annotated[tuple[Glob, ...], Field(max_length=200)]
 
 
 def gitignore(patterns: Sequence[str]) -> GitIgnoreSpec:
-    """A matcher of ``.gitignore`` patterns, in linear time whatever they are; raises ValueError."""
+    """Return a matcher of ``.gitignore`` patterns that takes linear time. Raises ValueError."""
     try:
         return GitIgnoreSpec.from_lines(patterns, backend="re2")
     except (re.error, re2.error) as error:
@@ -34,7 +34,7 @@ def gitignore(patterns: Sequence[str]) -> GitIgnoreSpec:
 
 
 def _gitignore(patterns: tuple[str, ...]) -> tuple[str, ...]:
-    """Refuse what is no pattern (``!`` alone, a lone backslash at the end) where the file is read."""
+    """Reject invalid patterns (``!`` alone, a backslash at the end) when the file is read."""
     gitignore(patterns)
     return patterns
 
@@ -262,7 +262,7 @@ class RepoConfig(Frozen):
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:12]
 
     def over(self, base: RepoConfig) -> RepoConfig:
-        """On top of ``base``, key by key: what this does not name is as ``base`` has it. Lists count whole."""
+        """Return this configuration with the keys of ``base`` that it does not set. Lists are not merged."""
         values = base.model_dump(exclude_unset=True)
         for section, keys in self.model_dump(exclude_unset=True).items():
             values[section] = {**values.get(section, {}), **keys}
@@ -271,7 +271,7 @@ class RepoConfig(Frozen):
     def in_shadow(self, *sections: str) -> RepoConfig:
         """Return the same configuration with these sections (default: all of them) in shadow mode.
 
-        What is switched off stays off. Reproduction has no shadow mode, so it is switched off.
+        Sections that are off stay off. Reproduction has no shadow mode, so it is switched off.
         """
         update = {}
         for name in sections or MODES:
@@ -283,8 +283,8 @@ class RepoConfig(Frozen):
     @property
     def labels(self) -> frozenset[str]:
         """Every label that Bouncer may set or remove here."""
-        named = (self.triage.label, self.triage.accepted_label, self.reproduce.reproduced_label)
-        return frozenset(label for label in named if label)
+        names = (self.triage.label, self.triage.accepted_label, self.reproduce.reproduced_label)
+        return frozenset(label for label in names if label)
 
 
 #: The sections that have a mode.

@@ -1,4 +1,4 @@
-"""Reading ``.github/bouncer.yml``: what is wrong is named with key, line and allowed values; the rest counts."""
+"""Read ``.github/bouncer.yml``. Mistakes are reported with key, line and allowed values; the other keys count."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from bot.core.errors import ConfigError
 from bot.core.frozen import Frozen
 
 MAX_BYTES = 64 * 1024
-#: Half of a surrogate pair, which YAML can write and nothing can store.
+#: Half of a surrogate pair, which YAML can contain and a database cannot store.
 _HALF = re.compile("[\ud800-\udfff]")
 _MAX_DEPTH = 10
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML 1.2's core idea of a scalar: ``off`` and ``no`` are words, dates are text."""
+    """Reads scalars as in YAML 1.2: ``off`` and ``no`` are words, dates are text."""
 
 
 _Loader.yaml_implicit_resolvers = {}
@@ -36,10 +36,10 @@ for _tag, _pattern, _first in (
 
 
 def load(text: str | bytes) -> tuple[RepoConfig, tuple[Problem, ...]]:
-    """The configuration in a file's text, and what is wrong in it.
+    """Return the configuration in a file's text, and its mistakes.
 
-    A wrong value falls back to its default. If what is wrong may have said that nothing is to be posted (a mode, a
-    whole section, the whole file), what it governs stays in shadow mode.
+    A wrong value falls back to its default. A mistake that may have switched posting off (in a mode, a section, or
+    the whole file) puts the sections concerned in shadow mode.
     """
     raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     if len(raw) > MAX_BYTES:
@@ -63,7 +63,7 @@ def _unreadable(line: int, message: str) -> tuple[RepoConfig, tuple[Problem, ...
 
 
 def _refuse_tricks(text: str) -> None:
-    """Raise MarkedYAMLError for what no configuration needs: depth, tags, anchors, aliases, half characters."""
+    """Raise MarkedYAMLError for deep nesting, tags, anchors, aliases and half characters."""
     depth = 0
     for event in yaml.parse(text, Loader=_Loader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
@@ -80,7 +80,7 @@ _Lines = dict[tuple[str, ...], int]
 
 
 def _mapping(root: yaml.Node | None) -> tuple[dict[str, Any], _Lines]:
-    """The plain values of a YAML document and the line of every key."""
+    """Return the plain values of a YAML document, and the line of every key."""
     lines: _Lines = {(): 1}
     if root is None:
         return {}, lines
@@ -102,7 +102,7 @@ def _plain(node: yaml.Node, path: tuple[str, ...], lines: _Lines) -> Any:
             value[key] = _plain(value_node, here, lines)
         return value
     if isinstance(node, yaml.SequenceNode):
-        return tuple(_plain(each, (*path, str(at)), lines) for at, each in enumerate(node.value))
+        return tuple(_plain(item, (*path, str(index)), lines) for index, item in enumerate(node.value))
     try:
         return _Loader("").construct_object(node, deep=True)
     except ValueError as error:
@@ -117,13 +117,13 @@ def _validate(value: dict[str, Any], lines: _Lines) -> tuple[RepoConfig, tuple[P
             break
         except ValidationError as error:
             for detail in error.errors(include_url=False):
-                path = _known(tuple(map(str, detail["loc"])), lines)
+                path = _nearest_key(tuple(map(str, detail["loc"])), lines)
                 key = ".".join(path)
                 problem = Problem(key=key, line=lines[path], message=_message(detail), shadowed=_governed(path))
                 problems.setdefault(key, problem)
                 _drop(value, path)
-    held = [section for problem in problems.values() for section in problem.shadowed]
-    config = config.in_shadow(*held) if held else config
+    shadowed = [section for problem in problems.values() for section in problem.shadowed]
+    config = config.in_shadow(*shadowed) if shadowed else config
     return config, tuple(sorted(problems.values(), key=lambda problem: problem.line))
 
 
@@ -138,7 +138,8 @@ def _governed(path: tuple[str, ...]) -> tuple[str, ...]:
     return () if section in RepoConfig.model_fields else tuple(get_close_matches(section.lower(), MODES, n=1))
 
 
-def _known(path: tuple[str, ...], lines: _Lines) -> tuple[str, ...]:
+def _nearest_key(path: tuple[str, ...], lines: _Lines) -> tuple[str, ...]:
+    """Return the longest beginning of ``path`` that has a line."""
     while path not in lines:
         path = path[:-1]
     return path
@@ -146,13 +147,13 @@ def _known(path: tuple[str, ...], lines: _Lines) -> tuple[str, ...]:
 
 def _drop(value: dict[str, Any], path: tuple[str, ...]) -> None:
     *parents, last = path
-    for each in parents:
-        if not isinstance(value, dict) or each not in value:
+    for key in parents:
+        if not isinstance(value, dict) or key not in value:
             return
-        if isinstance(value[each], tuple):
-            value.pop(each)  # a list counts as a whole, or not at all
+        if isinstance(value[key], tuple):
+            value.pop(key)  # A list is valid as a whole or not at all.
             return
-        value = value[each]
+        value = value[key]
     if isinstance(value, dict):
         value.pop(last, None)
 
@@ -161,16 +162,16 @@ def _message(error: Any) -> str:
     path = tuple(map(str, error["loc"]))
     if error["type"] == "extra_forbidden":
         return f"unknown key; known here: {', '.join(_siblings(path))}"
-    given = str(error.get("input"))[:60]
+    value = str(error.get("input"))[:60]
     message = str(error["msg"]).replace("Input should be", "must be")
-    return f"{message}, not {given!r}"
+    return f"{message}, not {value!r}"
 
 
 def _siblings(path: tuple[str, ...]) -> list[str]:
-    """The keys that are known beside the last element of ``path``."""
+    """Return the valid keys beside the last element of ``path``."""
     model: type[Frozen] = RepoConfig
-    for each in path[:-1]:
-        field = model.model_fields.get(each)
+    for key in path[:-1]:
+        field = model.model_fields.get(key)
         if field is None or not isinstance(field.annotation, type) or not issubclass(field.annotation, Frozen):
             break
         model = field.annotation
@@ -178,7 +179,7 @@ def _siblings(path: tuple[str, ...]) -> list[str]:
 
 
 def checked(values: dict[str, Any]) -> RepoConfig:
-    """A configuration out of plain values, as the command line puts them together; raises ConfigError."""
+    """Return a configuration from plain values, for the command line. Raises ConfigError."""
     try:
         return RepoConfig.model_validate(values)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""What a handler is given, and what a handler is."""
+"""The services that a handler is given."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ if TYPE_CHECKING:
 
 
 class History(Protocol):
-    """What was decided before: the only memory, from which everything that a handler knows follows."""
+    """Earlier decisions. Handlers have no other memory."""
 
     @property
     def counts_authors(self) -> bool:
-        """True if authors cannot delete what their commands are counted by; if not, they give none."""
+        """True if the commands of authors are counted. If not, authors cannot use any."""
         ...
 
     def decisions(self, subject: str, *kinds: Task) -> tuple[Decision, ...]:
-        """Decisions on ``owner/name#number`` of these kinds (all kinds where none is named), oldest first."""
+        """Return the decisions on ``owner/name#number`` of these features (default: all), oldest first."""
         ...
 
     def commands(self, repository: str, since: datetime) -> tuple[Decision, ...]:
-        """The newest decisions about commands in a repository, on any subject."""
+        """Return the newest decisions about commands in a repository, on any subject."""
         ...
 
     def muted(self, repository: str) -> frozenset[str]:
-        """Review categories that this repository's people dismissed too often."""
+        """Return the review categories that people of this repository dismissed too often."""
         ...
 
 
 class NoHistory:
-    """A first meeting: used by the command line and by evaluation."""
+    """No earlier decisions, for the command line and evaluation."""
 
     counts_authors = False
 
@@ -59,7 +59,7 @@ class NoHistory:
 
 @dataclass(frozen=True)
 class Services:
-    """Everything a handler may use. There is no writer here."""
+    """Everything that a handler may use. It cannot write."""
 
     forge: Forge
     model: Model
@@ -74,4 +74,4 @@ class Services:
     environments: Environments | None = None
     secrets: tuple[str, ...] = field(default=(), repr=False)
     harness: Harness | None = None
-    """How the operator has tests run; None: as the repository says, after its own set-up."""
+    """Runs tests as the operator says; None: as the repository's configuration says, after its set-up."""

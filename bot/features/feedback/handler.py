@@ -1,7 +1,7 @@
-"""What people made of what was posted: reactions, resolved threads, deleted or edited comments, how it ended.
+"""Record people's reactions to posts: thumbs, resolved threads, deleted or edited comments, outcomes of subjects.
 
-Nothing is ever written because of it. The signs are recorded; ``bouncers.feedback`` turns them into rates and
-mutes what is dismissed too often.
+Nothing is written to GitHub. ``signals`` computes rates from the records, and mutes review categories that are
+dismissed too often.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from bot.features.services import Services
 from bot.features.shared import history, pull_requests
 from bot.features.shared.findings import Finding
 from bot.features.shared.labels import BouncerRecord
-from bot.features.shared.review_history import MAX_REACTIONS, finding_of, our_comments, recall, turned_down
+from bot.features.shared.review_history import MAX_REACTIONS, finding_of, is_rejected, our_comments, recall
 
-#: In a comment that answers a command: what becomes of it says nothing about the bounce.
+#: Marks an answer to a command; a change of it says nothing about the bounce.
 _ANSWER = "<!-- bouncer:commands:"
 
 OnReviewComment = events.ReviewCommentDeleted | events.ReviewCommentEdited
@@ -31,7 +31,7 @@ OnBounce = events.IssueClosed | events.CommentDeleted | events.CommentEdited
 
 
 def concerns(event: Event, commands: Sequence[Command]) -> bool:
-    """Whether an event can hold a sign: of comments only those of an app do that somebody else changed."""
+    """Return True if the event may be a reaction; of comments only an app's that another account changed."""
     if isinstance(event, events.CommentEdited | events.CommentDeleted | OnReviewComment):
         return event.comment.author.is_bot and event.comment.author.id != event.sender.id
     if isinstance(event, events.IssueClosed) and event.sender.is_bot:
@@ -40,34 +40,34 @@ def concerns(event: Event, commands: Sequence[Command]) -> bool:
 
 
 def handle(event: Event, services: Services) -> Decision | None:
-    """Record the signs in an event; None where there are none."""
+    """Record the signals of an event; None if there are none."""
     if isinstance(event, OnFinding):
-        signs = tuple(_on_findings(event, services))
+        signals = tuple(_on_findings(event, services))
     elif isinstance(event, OnBounce):
-        signs = tuple(_on_bounce(event, services))
+        signals = tuple(_on_bounce(event, services))
     else:
         return None
     fates = tuple(_fates(event, services))
-    if not signs and not fates:
+    if not signals and not fates:
         return None
-    told = sorted({f"{sign.outcome} ({sign.source})" for sign in signs} | {fate.why for fate in fates})
+    reasons = {f"{signal.outcome} ({signal.source})" for signal in signals} | {fate.why for fate in fates}
     return Decision(
         kind="feedback",
         subject=event.subject,
-        verdict=signs[0].outcome if len(signs) == 1 else "several" if signs else "ended",
-        reason=", ".join(told),
-        record=FeedbackRecord(signals=signs, fates=fates),
+        verdict=signals[0].outcome if len(signals) == 1 else "several" if signals else "ended",
+        reason=", ".join(sorted(reasons)),
+        record=FeedbackRecord(signals=signals, fates=fates),
     )
 
 
 def _fates(event: OnFinding | OnBounce, services: Services) -> Iterator[KnownFate]:
-    """What became of judged subjects, as this event shows: the line is held against it, in shadow mode too."""
+    """Yield the outcomes of judged subjects, in shadow mode too; the threshold is compared with them."""
     name = event.repository.full_name
     if isinstance(event, events.IssueClosed) and event.issue.state_reason == "not_planned":
-        asked = [label for label in event.issue.labels if asks(label, (services.config.triage.label,))]
-        if asked or not event.sender.is_bot:
-            how = f"closed with {asked[0]}, and no answer" if asked else "closed as not planned"
-            yield from _fate("triage", f"{name}#{event.number}", False, how, services)
+        labels = [label for label in event.issue.labels if asks(label, (services.config.triage.label,))]
+        if labels or not event.sender.is_bot:
+            why = f"closed with {labels[0]}, and no answer" if labels else "closed as not planned"
+            yield from _fate("triage", f"{name}#{event.number}", False, why, services)
     if not isinstance(event, events.PullRequestClosed) or not event.pull_request.merged:
         return
     pull = event.pull_request
@@ -85,11 +85,11 @@ def _fates(event: OnFinding | OnBounce, services: Services) -> Iterator[KnownFat
 def _fate(
     bouncer: Literal["triage", "verify"], subject: str, good: bool, why: str, services: Services
 ) -> Iterator[KnownFate]:
-    """Of an issue what was said when it was opened counts, of a pull request what was said of its last commit."""
-    judged = [each for each in services.history.decisions(subject, bouncer) if each.verdict]
-    if not judged:
+    """Yield the outcome with the first verdict on an issue, or the last one on a pull request."""
+    verdicts = [decision for decision in services.history.decisions(subject, bouncer) if decision.verdict]
+    if not verdicts:
         return
-    record = judged[0 if bouncer == "triage" else -1].record
+    record = verdicts[0 if bouncer == "triage" else -1].record
     if not isinstance(record, BouncerRecord):
         return
     yield KnownFate(
@@ -111,34 +111,34 @@ def _on_findings(event: OnFinding, services: Services) -> Iterator[Signal]:
     if isinstance(event, events.PullRequestClosed):
         yield from _at_the_end(event, findings, services)
     elif isinstance(event, events.ReviewThreadResolved):
-        standing = {comment.id: comment for comment in our_comments(event.number, services.forge)}
-        for comment in (standing[each] for each in event.comment_ids if each in standing):
-            yield from _sign(comment, findings, event, "addressed", "resolved")
+        comments = {comment.id: comment for comment in our_comments(event.number, services.forge)}
+        for comment in (comments[id_] for id_ in event.comment_ids if id_ in comments):
+            yield from _signal(comment, findings, event, "addressed", "resolved")
     elif event.comment.author.id == services.forge.identity().id != event.sender.id:
         source = "deleted" if isinstance(event, events.ReviewCommentDeleted) else "edited"
-        yield from _sign(event.comment, findings, event, "dismissed", source)
+        yield from _signal(event.comment, findings, event, "dismissed", source)
 
 
 def _at_the_end(
     event: events.PullRequestClosed, findings: tuple[Finding, ...], services: Services
 ) -> Iterator[Signal]:
-    """Every finding that stood until the end: thumbs, resolved threads, or nothing at all."""
+    """Yield a signal for every finding on a closed pull request: thumbs, resolved thread, or neither."""
     resolved = frozenset(services.forge.resolved_threads(event.number))
     for comment in our_comments(event.number, services.forge)[-MAX_REACTIONS:]:
         outcome, source = _thumbs(comment, services) or (
             ("addressed", "resolved") if comment.id in resolved else ("ignored", "closed")
         )
-        yield from _sign(comment, findings, event, outcome, source)
+        yield from _signal(comment, findings, event, outcome, source)
 
 
 def _thumbs(comment: ReviewComment, services: Services) -> tuple[Outcome, str] | None:
     thumbs = services.forge.reactions(comment.id, review=True)
-    if turned_down(thumbs, services.forge):
+    if is_rejected(thumbs, services.forge):
         return "dismissed", "reaction"
     return ("addressed", "reaction") if thumbs.up else None
 
 
-def _sign(
+def _signal(
     comment: ReviewComment, findings: tuple[Finding, ...], event: OnFinding, outcome: Outcome, source: str
 ) -> Iterator[Signal]:
     finding = finding_of(comment, findings)
@@ -151,18 +151,17 @@ def _on_bounce(event: OnBounce, services: Services) -> Iterator[Signal]:
     past = services.history.decisions(event.subject.key, "triage", "commands")
     if not history.bounced(history.last_verdict(past)):
         return
-    found: tuple[Outcome, str]
+    outcome: Outcome
     if isinstance(event, events.IssueClosed):
         if event.sender.is_bot:
-            return  # gone stale, by our own hand too: nobody's opinion
-        # Closed as not planned: nobody could act on it either. Closed otherwise: it says nothing.
+            return  # Closed as stale, perhaps by us: no person's opinion.
+        # An issue that is closed as not planned was not actionable. Other reasons say nothing.
         unplanned = event.issue.state_reason == "not_planned"
-        found = ("addressed", "not_planned") if unplanned else ("ignored", "closed")
+        outcome, source = ("addressed", "not_planned") if unplanned else ("ignored", "closed")
     elif _ANSWER in event.comment.body:
         return
     elif event.comment.author.id == services.forge.identity().id != event.sender.id:
-        found = "dismissed", "deleted" if isinstance(event, events.CommentDeleted) else "edited"
+        outcome, source = "dismissed", "deleted" if isinstance(event, events.CommentDeleted) else "edited"
     else:
         return
-    outcome, source = found
     yield Signal(key=event.subject.key, category="bounce", outcome=outcome, source=source, by=event.sender.login)

@@ -10,22 +10,22 @@ from bot.calibration.fates import KnownFate
 from bot.core.actions import Record
 from bot.core.frozen import Frozen
 
-#: addressed: the line was changed or the thread resolved; dismissed: somebody said no; ignored: neither.
+#: addressed: the line was changed or the thread resolved; dismissed: a person rejected it; ignored: neither.
 Outcome = Literal["addressed", "dismissed", "ignored"]
 
 
 class Signal(Frozen):
-    """One sign of what somebody made of one thing that was posted."""
+    """A person's reaction to one post."""
 
-    key: str = Field(description="what it is about: owner/name#number and, for a finding, its fingerprint")
+    key: str = Field(description="owner/name#number, and for a finding its fingerprint")
     category: str = Field(description="a review category, or ``bounce``")
     outcome: Outcome
     source: str = Field(description="reaction, command, resolved, deleted, changed, not_planned or closed")
-    by: str = Field("", description="login, where somebody did it")
+    by: str = Field("", description="login of the person, if there was one")
 
 
 class FeedbackRecord(Record):
-    """What people made of what was posted, and how judged subjects ended."""
+    """Reactions to posts, and outcomes of judged subjects."""
 
     signals: tuple[Signal, ...] = ()
     fates: tuple[KnownFate, ...] = ()

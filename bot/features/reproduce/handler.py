@@ -153,7 +153,7 @@ class _Attempt:
                 state=result.state,
                 test=_stored_test(result, command, place),
                 agreeing=result.best.agreeing if result.best else 0,
-                drafted=result.drafts,
+                drafts=result.drafts,
                 sandbox=result.sandbox,
                 attempts=tuple(_draft_record(attempt) for attempt in result.attempts),
                 prompt=services.prompts.hash("reproduce.draft"),

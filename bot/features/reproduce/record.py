@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from pydantic import AliasChoices, Field
 
 from bot.core.actions import Record
 from bot.core.frozen import Frozen, Lenient
@@ -49,7 +49,11 @@ class ReproduceRecord(Record):
     state: str = ""
     test: StoredTest | None = None
     agreeing: int = Field(0, description="drafts that fail alike")
-    drafted: int = 0
+    drafts: int = Field(
+        0,
+        validation_alias=AliasChoices("drafts", "drafted"),
+        description="number of drafts; ``drafted`` in rows of version 0.2",
+    )
     sandbox: str = ""
     attempts: tuple[DraftRecord, ...] = ()
     prompt: str = Field("", description="hash of the prompt's file")

@@ -1,7 +1,7 @@
-"""Hold what a model reported against the diff: the quote decides the line, its number only breaks ties. Pure.
+"""Find the line of the diff that a reported defect quotes; its number only breaks ties. Pure.
 
-GitHub takes a comment on a line that a hunk shows: added lines on the RIGHT, removed ones on the LEFT, context on
-both; a range stays in one hunk and on one side.
+GitHub accepts a comment on a line of a hunk: added lines on the RIGHT, removed lines on the LEFT, context on both.
+A range must stay in one hunk and on one side.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from bot.features.shared.findings import Dropped, DropReason, Finding, FurtherPl
 
 
 def anchor(reported: Iterable[Reported], diff: Diff) -> tuple[tuple[Finding, ...], tuple[Dropped, ...]]:
-    """Findings on lines of the diff (``line`` is None where no line can carry them), and what was dropped."""
+    """Return findings on lines of the diff (``line`` is None if no line can carry one), and what was dropped."""
     anchoring = _Anchoring(diff)
     findings: list[Finding] = []
     dropped: list[Dropped] = []
-    for one in reported:
-        result = anchoring.place(one)
+    for defect in reported:
+        result = anchoring.place(defect)
         if isinstance(result, Finding):
             findings.append(result)
         else:
-            dropped.append(Dropped(reported=one, reason=result))
+            dropped.append(Dropped(reported=defect, reason=result))
     return tuple(findings), tuple(dropped)
 
 
 class _Anchoring:
-    """One diff, with indexes made for the files that are cited, when they are."""
+    """A diff, with indexes of the files that were quoted so far."""
 
     def __init__(self, diff: Diff) -> None:
         self._diff = diff
         self._indexes: dict[int, Index] = {}
 
     def place(self, reported: Reported) -> Finding | DropReason:
-        files = _named(self._diff, reported.path)
+        files = _files(self._diff, reported.path)
         if not files:
             return "path_not_in_diff"
         if not reported.comment.strip():
@@ -46,20 +46,22 @@ class _Anchoring:
             return "quote_missing"
         if not self._has_symbol(reported.symbol, files):
             return "symbol_not_in_diff"
-        if found := self._best(files, reported):
-            return _finding(reported, *found, self._further(reported))
+        if match := self._best(files, reported):
+            return _finding(reported, *match, self._other_places(reported))
         file = files[0]
-        return _finding(reported, file, None) if _speaks_of_file(reported.quote, file) else "quote_not_in_diff"
+        return _finding(reported, file, None) if _is_about_file(reported.quote, file) else "quote_not_in_diff"
 
-    def _best(self, files: tuple[FileDiff, ...], cited: Reported | FurtherPlace) -> tuple[FileDiff, Quoted] | None:
-        places = [(file, place) for file in files for place in self._index(file).find(cited.quote)]
-        return min(places, key=lambda pair: _rank(pair[1], cited), default=None)
+    def _best(
+        self, files: tuple[FileDiff, ...], reported: Reported | FurtherPlace
+    ) -> tuple[FileDiff, Quoted] | None:
+        places = [(file, place) for file in files for place in self._index(file).find(reported.quote)]
+        return min(places, key=lambda pair: _rank(pair[1], reported), default=None)
 
-    def _further(self, reported: Reported) -> tuple[str, ...]:
-        """The other places that stand in the diff; a place that does not is nobody's loss."""
-        cited = [each for each in reported.places[:_MOST_PLACES] if squeeze_lines(each.quote)]
-        found = [self._best(_named(self._diff, each.path), each) for each in cited]
-        return tuple(dict.fromkeys(f"{each[0].path}:{each[1].numbers[0]}" for each in found if each))
+    def _other_places(self, reported: Reported) -> tuple[str, ...]:
+        """Return the other places of the defect that are in the diff."""
+        places = [place for place in reported.places[:_MAX_PLACES] if squeeze_lines(place.quote)]
+        matches = [self._best(_files(self._diff, place.path), place) for place in places]
+        return tuple(dict.fromkeys(f"{match[0].path}:{match[1].numbers[0]}" for match in matches if match))
 
     def _index(self, file: FileDiff) -> Index:
         if id(file) not in self._indexes:
@@ -67,15 +69,15 @@ class _Anchoring:
         return self._indexes[id(file)]
 
     def _has_symbol(self, symbol: str, files: tuple[FileDiff, ...]) -> bool:
-        """Whether the last name in ``symbol`` stands in the diff as a word; an empty symbol claims nothing."""
+        """Return True if the last name in ``symbol`` is a word of the diff, or if there is no name in it."""
         names = re.findall(r"[^\W\d]\w*", symbol)
         if not names:
             return True
         return any(names[-1] in self._index(file).words for file in (*files, *self._diff.files))
 
 
-def _named(diff: Diff, path: str) -> tuple[FileDiff, ...]:
-    """Files by the path that a model gives: exactly, or with the ``a/``, ``b/`` or ``./`` it likes to add."""
+def _files(diff: Diff, path: str) -> tuple[FileDiff, ...]:
+    """Return the files of a path; models often add ``a/``, ``b/`` or ``./`` to it."""
     clean = path.strip().strip("`")
     for name in (path, clean, re.sub(r"^(?:[ab]|\.)/", "", clean)):
         if files := diff.named(name):
@@ -83,20 +85,22 @@ def _named(diff: Diff, path: str) -> tuple[FileDiff, ...]:
     return ()
 
 
-# Places of one cause that are named.
-_MOST_PLACES = 8
+#: Other places of one defect that are read.
+_MAX_PLACES = 8
 
 
 def _rank(place: Quoted, reported: Reported | FurtherPlace) -> tuple[bool, int, bool, bool, int]:
-    """Smaller is better: whole lines, then nearest to the model's number, changed lines, new code, first."""
+    """Return a sort key: whole lines, then nearest to the model's number, changed lines, new code, first."""
     first, last = place.numbers
     distance = 0 if reported.line is None else max(first - reported.line, reported.line - last, 0)
     changed = any(line.mark != " " for line in place.lines)
     return not place.whole, distance, not changed, place.side == "LEFT", first
 
 
-def _finding(reported: Reported, file: FileDiff, place: Quoted | None, further: Sequence[str] = ()) -> Finding:
-    """What was reported, on these lines; None: no line of the diff can carry it."""
+def _finding(
+    reported: Reported, file: FileDiff, place: Quoted | None, other_places: Sequence[str] = ()
+) -> Finding:
+    """Return the finding on these lines. ``place`` is None if no line of the diff can carry it."""
     first, last = (None, None) if place is None else place.numbers
     lines = () if place is None else tuple(line.text for line in place.lines)
     code = tuple(map(squeeze, lines)) or tuple(squeeze_lines(reported.quote).split("\n"))
@@ -112,36 +116,36 @@ def _finding(reported: Reported, file: FileDiff, place: Quoted | None, further: 
         category=reported.category,
         impact=reported.impact,
         severity=reported.severity,
-        suggestion=fit(reported, lines) if place and place.side == "RIGHT" and place.whole else None,
+        suggestion=fit_suggestion(reported, lines) if place and place.side == "RIGHT" and place.whole else None,
         confidence=reported.confidence,
-        places=tuple(each for each in further if each not in own),
+        places=tuple(name for name in other_places if name not in own),
     )
 
 
-def _speaks_of_file(quote: str, file: FileDiff) -> bool:
-    """Whether the quote is what a header shows: a name, a change of mode, the function a hunk lies in."""
+def _is_about_file(quote: str, file: FileDiff) -> bool:
+    """Return True if the quote is from a header: the name of the file, or the function of a hunk."""
     words = bare(quote)
     names = {squeeze(name) for name in (file.path, file.old_path) if name is not None}
     return words in names or any(len(words) >= 4 and words in squeeze(hunk.context) for hunk in file.hunks)
 
 
-# More than this is no longer a suggestion to be taken with one click.
-_LONGEST = 40
+#: Lines of a suggestion; longer ones are dropped.
+_MAX_LINES = 40
 
 
-def fit(reported: Reported, lines: Sequence[str]) -> str | None:
-    """The suggestion in the indentation of ``lines``; None where it is missing, of no effect, long or hides text.
+def fit_suggestion(reported: Reported, lines: Sequence[str]) -> str | None:
+    """Return the suggestion in the indentation of ``lines``; None if it is missing, too long or changes nothing.
 
-    Models drop the indentation of what they quote. The shift that separates the quote from the real code is
-    given back to every line of the suggestion.
+    Models drop the indentation of quoted code. The indentation that the quote lacks is added to every line. A
+    suggestion with invisible characters is dropped too.
     """
-    # Blank means none: taking lines away is too much to do on a model's empty string.
+    # An empty string would delete lines; models use it for "no suggestion".
     if reported.suggestion is None or not reported.suggestion.strip():
         return None
     new = reported.suggestion.replace("\r\n", "\n").strip("\n").split("\n")
-    if len(new) > _LONGEST or any(show(line) != line for line in new):
+    if len(new) > _MAX_LINES or any(show(line) != line for line in new):
         return None
-    # A suggestion may have its indentation, although the quote has lost it.
+    # A suggestion can be indented although the quote is not.
     indented = _indent(_first(new)).startswith(_indent(_first(lines)))
     shift = "" if indented else _shift(reported.quote, lines)
     shifted = [f"{shift}{line}" if line.strip() else line for line in new]
@@ -149,16 +153,16 @@ def fit(reported: Reported, lines: Sequence[str]) -> str | None:
 
 
 def _shift(quote: str, lines: Sequence[str]) -> str:
-    """The white space that the first line has and its quote has not."""
+    """Return the indentation of the first line that its quote lacks."""
     real, quoted = _first(lines), _first(quote.split("\n"))
     if squeeze(quoted) != squeeze(real):
         quoted = without_margin(quoted)
-    given, indent = _indent(quoted), _indent(real)
-    return indent.removesuffix(given) if indent.endswith(given) else ""
+    quoted_indent, indent = _indent(quoted), _indent(real)
+    return indent.removesuffix(quoted_indent) if indent.endswith(quoted_indent) else ""
 
 
 def _first(lines: Sequence[str]) -> str:
-    """The first line that is not blank."""
+    """Return the first line that is not blank."""
     return next((line for line in lines if line.strip()), "")
 
 

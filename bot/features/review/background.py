@@ -1,4 +1,4 @@
-"""What a reviewer is told besides the change: linked issues, house rules, supported versions, all files of it."""
+"""The background of a change for a reviewer: linked issues, house rules, supported versions, all changed files."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from bot.features.services import Services
 from bot.features.shared import pull_requests
 from bot.github.protocol import SourceTree
 
-#: Files in which a repository tells contributors and agents its rules, most telling first.
+#: Files with rules for contributors and agents, most relevant first.
 RULES = ("AGENTS.md", "CLAUDE.md", ".github/copilot-instructions.md", "CONTRIBUTING.md", ".github/CONTRIBUTING.md")
 #: Characters of one such file, of all of them, and of a linked issue.
 MAX_RULE, MAX_RULES, MAX_ISSUE = 6_000, 12_000, 12_000
 
 
 class HouseRule(NamedTuple):
-    """A text that is shown beside a change, and where it comes from."""
+    """A rule of the repository, and its source."""
 
     source: str
     text: str
@@ -41,7 +41,7 @@ class LinkedIssue(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Background:
-    """What every question about a change carries, equal in all of them; ``partly``: not all files are shown."""
+    """The background that every question about a change contains; ``partly``: not all files are shown."""
 
     issues: tuple[LinkedIssue, ...] = ()
     runtimes: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class Background:
 
 
 def background(pull: PullRequest, packed: Packed, around: Surroundings, services: Services) -> Background:
-    """Everything that stands beside each piece of a change. What cannot be read is left out."""
+    """Return the background of a change, without the parts that cannot be read."""
     paths = [file.path for file in packed.diff.files]
     tree = None if around.sides is None else around.sides.tree
     instructions = _instructions(services.config.review.instructions, paths)
@@ -60,32 +60,33 @@ def background(pull: PullRequest, packed: Packed, around: Surroundings, services
         runtimes=_runtimes(tree) if tree else (),
         rules=(*instructions, *(_rules(tree, services) if tree else ())),
         files=packed.files,
-        partly=any("not shown" in each for each in packed.files),
+        partly=any("not shown" in file for file in packed.files),
     )
 
 
 def _issues(pull: PullRequest, services: Services) -> tuple[LinkedIssue, ...]:
     try:
-        found, _ = pull_requests.linked_issues(pull_requests.links(pull, services), services)
+        issues, _ = pull_requests.linked_issues(pull_requests.links(pull, services), services)
     except (ForgeError, NotRecorded):
         return ()
-    return tuple(LinkedIssue(each.title, folded(each.body, MAX_ISSUE)) for each in found)
+    return tuple(LinkedIssue(issue.title, folded(issue.body, MAX_ISSUE)) for issue in issues)
 
 
 def _instructions(instructions: Iterable[Instruction], paths: Sequence[str]) -> Iterable[HouseRule]:
-    """What bouncer.yml says about these files."""
-    for each in instructions:
-        about = gitignore(each.paths)
-        if not each.paths or any(about.match_file(path.encode("utf-8", "replace").decode()) for path in paths):
-            yield HouseRule(f"review.instructions {' '.join(each.paths)}".strip(), each.text)
+    """Yield the instructions of bouncer.yml about these files."""
+    for instruction in instructions:
+        globs = gitignore(instruction.paths)
+        names = (path.encode("utf-8", "replace").decode() for path in paths)
+        if not instruction.paths or any(globs.match_file(name) for name in names):
+            yield HouseRule(f"review.instructions {' '.join(instruction.paths)}".strip(), instruction.text)
 
 
 def _rules(tree: SourceTree, services: Services) -> Iterable[HouseRule]:
-    """The files of rules that the default branch has: never those of the change under review."""
+    """Yield the rule files of the default branch, never those of the change under review."""
     left = MAX_RULES
-    known = frozenset(tree.paths())
+    existing = frozenset(tree.paths())
     for path in RULES:
-        if path not in known or left <= 0:
+        if path not in existing or left <= 0:
             continue
         if (content := text_at(services.forge, path, services.repository.default_branch)) is not None:
             text = without_middle(content, min(MAX_RULE, left))
@@ -96,7 +97,7 @@ def _rules(tree: SourceTree, services: Services) -> Iterable[HouseRule]:
 _PYTHON = re.compile(r"python_requires\s*=\s*['\"]?([^'\"\n#]{1,60})")
 _GO = re.compile(r"^go\s+([\w.]{1,20})\s*$", re.M)
 _JAVA = re.compile(r"<(?:maven\.compiler\.(?:release|source)|java\.version)>\s*([\w.]{1,20})\s*<")
-#: Manifests at the top of a repository, and where they state the version: by a pattern, or in a table by its keys.
+#: Manifests at the top of a repository, and a pattern or the keys of the supported version in them.
 _MANIFESTS: tuple[tuple[str, str, re.Pattern[str] | tuple[str, ...]], ...] = (
     ("pyproject.toml", "Python", ("project.requires-python", "tool.poetry.dependencies.python")),
     ("setup.cfg", "Python", _PYTHON),
@@ -109,25 +110,25 @@ _MANIFESTS: tuple[tuple[str, str, re.Pattern[str] | tuple[str, ...]], ...] = (
 
 
 def _runtimes(tree: SourceTree) -> tuple[str, ...]:
-    """The supported versions, such as ``Python >=3.9 (pyproject.toml)``; what cannot be read says nothing."""
-    found: dict[str, str] = {}
-    for path, language, where in _MANIFESTS:
+    """Return the supported versions, such as ``Python >=3.9 (pyproject.toml)``."""
+    versions: dict[str, str] = {}
+    for path, language, location in _MANIFESTS:
         text = tree.read(path)
-        version = _stated(text, path, where) if text else ""
-        if version and language not in found:
-            found[language] = f"{language} {' '.join(version.split())[:60]} ({path})"
-    return tuple(found.values())
+        version = _read_version(text, path, location) if text else ""
+        if version and language not in versions:
+            versions[language] = f"{language} {' '.join(version.split())[:60]} ({path})"
+    return tuple(versions.values())
 
 
-def _stated(text: str, path: str, where: re.Pattern[str] | tuple[str, ...]) -> str:
-    if isinstance(where, re.Pattern):
-        match = where.search(text)
+def _read_version(text: str, path: str, location: re.Pattern[str] | tuple[str, ...]) -> str:
+    if isinstance(location, re.Pattern):
+        match = location.search(text)
         return match[1] if match else ""
     try:
         table = json.loads(text) if path.endswith(".json") else tomllib.loads(text)
     except (ValueError, RecursionError):
         return ""
-    for keys in where:
+    for keys in location:
         value: object = table
         for key in keys.split("."):
             value = value.get(key) if isinstance(value, dict) else None

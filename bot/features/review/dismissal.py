@@ -13,7 +13,7 @@ from bot.features.shared.review_history import finding_of, in_thread, our_commen
 from bot.features.shared.rights import CommandEvent, answer, asked_for, react, thread_of
 
 #: Characters of a maintainer's reason.
-REASON = 240
+MAX_REASON = 240
 
 NOT_A_FINDING = "This thread is not about an open finding of mine."
 NO_FINDING = "I have no open finding here to dismiss."
@@ -21,9 +21,9 @@ WHICH = "I have {count} open findings here. Reply below the finding that you mea
 
 
 def dismiss(event: CommandEvent, services: Services) -> Decision | None:
-    """Dismiss the finding in whose thread the command was given, or on the pull request the only open one.
+    """Dismiss the finding of the thread, or outside of a thread the only open finding.
 
-    None if the event does not give the command, or not by a person who may.
+    None if the event has no such command, or its author may not use it.
     """
     command = asked_for("dismiss", event, services)
     if command is None or (isinstance(event, events.CommentCreated) and not event.issue.is_pull_request):
@@ -34,7 +34,7 @@ def dismiss(event: CommandEvent, services: Services) -> Decision | None:
         candidates: tuple[Finding, ...] = () if finding is None else (finding,)
     else:
         candidates = memory.open
-    # The state of the code plays no part: what is dismissed stays so on every later push.
+    # The revision is empty: a dismissal holds for all later commits.
     subject = Subject(repository=services.forge.repository, number=event.number, revision="")
     if len(candidates) != 1:
         nothing = NOT_A_FINDING if isinstance(event, events.ReviewCommentCreated) else NO_FINDING
@@ -62,17 +62,17 @@ def _note(event: CommandEvent, finding: Finding, reason: str, services: Services
     thread = thread_of(event)
     if thread is None:
         comments = our_comments(event.number, services.forge)
-        thread = next((each.id for each in comments if finding_of(each, (finding,))), None)
+        thread = next((comment.id for comment in comments if finding_of(comment, (finding,))), None)
     return UpsertComment(
         task="commands",
         number=event.number,
-        body=dismissed(event.sender.login, reason),
+        body=note(event.sender.login, reason),
         about=f"{event.comment.id}-review",
         thread=thread,
     )
 
 
-def dismissed(login: str, reason: str) -> str:
-    """Return what is said below a finding that was dismissed."""
-    why = f": {clean_line(reason, limit=REASON).rstrip('.')}" if reason else ""
+def note(login: str, reason: str) -> str:
+    """Return the note below a dismissed finding."""
+    why = f": {clean_line(reason, limit=MAX_REASON).rstrip('.')}" if reason else ""
     return f"Dismissed by {login}{why}. I won't post it here again."

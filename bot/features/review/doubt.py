@@ -1,4 +1,4 @@
-"""The second question: a finding stays only where the input that breaks, the line and the effect can be named."""
+"""The second question: a finding is posted only if the model names the breaking input, the line and the effect."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from bot.models.protocol import Model, Prompt, ask_all
 
 #: Questions at a time.
 PARALLEL = 4
-#: Characters of the reasons that are kept.
-WHY = 600
+#: Characters of a recorded reason.
+MAX_REASON = 600
 
 
 class DoubtReply(Lenient):
-    """What the model is to answer; it follows the case before it decides."""
+    """The model's reply. It traces the case before it decides."""
 
     trace: str = Field(description="the case followed through the code, line by line")
     breaks_when: str = Field(description="the input or state with which it goes wrong; empty if none can be named")
@@ -37,43 +37,43 @@ class DoubtReply(Lenient):
 
 @dataclass
 class Doubting:
-    """Asks about findings of one change, each once; what that costs adds up in ``usage``."""
+    """Asks once about each finding of a change, and adds up the usage."""
 
     model: Model
     prompts: Prompts
     change: Change
     code: Callable[[Finding], Code]
-    line: int = 50
-    """The chance from which on a finding holds, percent."""
+    threshold: int = 50
+    """A finding holds at or above this chance, percent."""
     usage: Usage = field(default_factory=Usage)
     doubts: dict[str, Doubt] = field(default_factory=dict)
 
     def ask(self, findings: Sequence[Finding]) -> bool:
-        """Put to the question what was not yet; whether there was anything. Raises TransientError."""
-        fresh = [each for each in findings if each.fingerprint not in self.doubts]
-        if not fresh:
+        """Verify findings that were not verified before. Return True if there were any. Raises TransientError."""
+        new = [finding for finding in findings if finding.fingerprint not in self.doubts]
+        if not new:
             return False
-        shown = [self.code(each) for each in fresh]
-        asked = [self._prompt(finding, code) for finding, code in zip(fresh, shown, strict=True)]
-        answers = ask_all(self.model, asked, DoubtReply, PARALLEL)
-        for finding, code, prompt, answer in zip(fresh, shown, asked, answers, strict=True):
+        codes = [self.code(finding) for finding in new]
+        prompts = [self._prompt(finding, code) for finding, code in zip(new, codes, strict=True)]
+        answers = ask_all(self.model, prompts, DoubtReply, PARALLEL)
+        for finding, code, prompt, answer in zip(new, codes, prompts, answers, strict=True):
             self.usage += answer.usage or Usage()
             self.doubts[finding.fingerprint] = (
                 Doubt(fingerprint=finding.fingerprint, outcome="not asked", why=answer.reason)
                 if isinstance(answer, ModelError)
-                else judged(finding, answer.value, code, self.line, prompt.hash)
+                else judge(finding, answer.value, code, self.threshold, prompt.hash)
             )
         return True
 
-    def seen(self, finding: Finding) -> Finding:
-        """The finding with what the second question says of its chance."""
+    def with_chance(self, finding: Finding) -> Finding:
+        """Return the finding with the chance that the second question gave."""
         doubt = self.doubts.get(finding.fingerprint)
         if doubt is None or doubt.p_holds is None:
             return finding
         return finding.model_copy(update={"confidence": doubt.p_holds})
 
-    def dropped(self, finding: Finding) -> bool:
-        """Whether the finding was asked about and did not stand: what could not be asked drops nothing."""
+    def drops(self, finding: Finding) -> bool:
+        """Return True if the finding was refuted. A question without an answer drops nothing."""
         doubt = self.doubts.get(finding.fingerprint)
         return doubt is not None and doubt.outcome in ("refuted", "not named")
 
@@ -91,24 +91,24 @@ class Doubting:
         return Prompt(purpose="review.doubt", system=system, user=user, subject=self.change.subject)
 
 
-def judged(finding: Finding, reply: DoubtReply, code: Code, line: int, prompt_hash: str) -> Doubt:
-    """Whether a finding stands: it was not refuted, all three are named, and the line is one that was shown."""
-    named = Doubt(
+def judge(finding: Finding, reply: DoubtReply, code: Code, threshold: int, prompt_hash: str) -> Doubt:
+    """Return the outcome: a finding stands if the reply names all three parts and quotes a line that was shown."""
+    doubt = Doubt(
         fingerprint=finding.fingerprint,
         outcome="stands",
-        breaks_when=reply.breaks_when.strip()[:WHY],
-        quote=reply.quote.strip()[:WHY],
-        instead=reply.instead.strip()[:WHY],
+        breaks_when=reply.breaks_when.strip()[:MAX_REASON],
+        quote=reply.quote.strip()[:MAX_REASON],
+        instead=reply.instead.strip()[:MAX_REASON],
         p_holds=reply.p_holds,
         prompt_hash=prompt_hash,
     )
-    if not (reply.holds if reply.p_holds is None else reply.p_holds >= line):
-        return named.model_copy(update={"outcome": "refuted", "why": reply.trace.strip()[:WHY]})
-    lacking = ""
-    if not named.breaks_when:
-        lacking = "no input or state was named with which it breaks"
-    elif not named.instead:
-        lacking = "it was not said what the code does instead"
+    if not (reply.holds if reply.p_holds is None else reply.p_holds >= threshold):
+        return doubt.model_copy(update={"outcome": "refuted", "why": reply.trace.strip()[:MAX_REASON]})
+    gap = ""
+    if not doubt.breaks_when:
+        gap = "no input or state was named with which it breaks"
+    elif not doubt.instead:
+        gap = "it was not said what the code does instead"
     elif not code.holds(reply.quote):
-        lacking = "the line where it goes wrong is not in the code"
-    return named.model_copy(update={"outcome": "not named", "why": lacking}) if lacking else named
+        gap = "the line where it goes wrong is not in the code"
+    return doubt.model_copy(update={"outcome": "not named", "why": gap}) if gap else doubt

@@ -1,4 +1,4 @@
-"""Which findings are worth a person's time: the rules that keep a reviewer from being switched off. Pure."""
+"""Choose the findings to post. Pure."""
 
 from __future__ import annotations
 
@@ -11,21 +11,23 @@ from bot.features.review.record import Reason, Suppressed
 from bot.features.shared.findings import Finding, same_defect
 from bot.features.shared.taxonomy import Impact, Severity
 
-#: What a further look that saw the same is worth, in percent of confidence; the confidence where none is given.
-AGREEMENT, UNSAID = 15, 50
-#: The confidence from which on a finding is worth a second question.
-DOUBTED = 25
+#: Percent of confidence for each further look that reports the same finding.
+AGREEMENT = 15
+#: The confidence of a finding without one, percent.
+DEFAULT_CONFIDENCE = 50
+#: A finding at or above this confidence gets a second question.
+SECOND_QUESTION = 25
 
 #: Functional, performance, reliability and security defects are in scope; code that is hard to change is not.
 OUT_OF_SCOPE = frozenset({Impact.MAINTAINABILITY})
 
 
 class Policy(Frozen):
-    """What a repository wants to hear of."""
+    """The findings that a repository wants to see."""
 
     min_severity: Severity = Severity.MEDIUM
     max_findings: int = Field(5, ge=0, description="new findings per push at most")
-    likely: int = Field(50, description="the confidence that it takes, percent; for those that give one")
+    min_confidence: int = Field(50, description="percent; findings without a confidence always pass")
     muted: frozenset[str] = Field(frozenset(), description="categories that its people dismissed too often")
 
 
@@ -36,46 +38,48 @@ def select(
     dismissed: Sequence[Finding] = (),
     doubted: Collection[str] = (),
 ) -> tuple[tuple[Finding, ...], tuple[Suppressed, ...]]:
-    """Split into what to post and what to hold back: proven first, then likely and seen by many looks, then worst.
+    """Split findings into those to post and those to suppress: proven first, then by confidence, then by severity.
 
-    ``posted`` are findings that stand on the pull request already, ``dismissed`` those that people rejected,
-    ``doubted`` the fingerprints of those that did not stand the second question.
+    ``posted`` are findings on the pull request already, ``dismissed`` those that people rejected, ``doubted`` the
+    fingerprints of those that the second question refuted.
     """
-    chosen: list[Finding] = []
-    held: list[Suppressed] = []
-    ordered = sorted(
-        findings, key=lambda each: (not each.proven, -_weight(each), -each.severity.rank, each.line is None)
-    )
-    for finding in ordered:
-        reason = _why_held(finding, policy, chosen, posted, dismissed, doubted)
+    selected: list[Finding] = []
+    suppressed: list[Suppressed] = []
+
+    def order(finding: Finding) -> tuple[bool, int, int, bool]:
+        return not finding.proven, -_weight(finding), -finding.severity.rank, finding.line is None
+
+    for finding in sorted(findings, key=order):
+        reason = _suppression(finding, policy, selected, posted, dismissed, doubted)
         if reason is None:
-            chosen.append(finding)
+            selected.append(finding)
         else:
-            held.append(Suppressed(finding=finding, reason=reason))
-    return tuple(chosen), tuple(held)
+            suppressed.append(Suppressed(finding=finding, reason=reason))
+    return tuple(selected), tuple(suppressed)
 
 
 def _weight(finding: Finding) -> int:
-    """How much speaks for a finding: what is said of it, and how many looks agree."""
-    said = UNSAID if finding.confidence is None else finding.confidence
-    return said + AGREEMENT * (finding.looks - 1)
+    """Return the confidence, increased by each further look that agrees."""
+    confidence = DEFAULT_CONFIDENCE if finding.confidence is None else finding.confidence
+    return confidence + AGREEMENT * (finding.looks - 1)
 
 
-def _why_held(
+def _suppression(
     finding: Finding,
     policy: Policy,
-    chosen: Sequence[Finding],
+    selected: Sequence[Finding],
     posted: Sequence[Finding],
     dismissed: Sequence[Finding],
     doubted: Collection[str],
 ) -> Reason | None:
-    if any(same_defect(finding, each) for each in chosen):
+    """Return why a finding is not posted; None if it is."""
+    if any(same_defect(finding, other) for other in selected):
         return "duplicate"
     if finding.impact in OUT_OF_SCOPE:
         return "out_of_scope"
-    if any(same_defect(finding, each) for each in dismissed):
+    if any(same_defect(finding, other) for other in dismissed):
         return "dismissed"
-    if any(same_defect(finding, each) for each in posted):
+    if any(same_defect(finding, other) for other in posted):
         return "already_posted"
     if finding.category in policy.muted:
         return "muted"
@@ -83,6 +87,6 @@ def _why_held(
         return "below_severity"
     if finding.fingerprint in doubted:
         return "doubted"
-    if finding.confidence is not None and not finding.proven and _weight(finding) < policy.likely:
+    if finding.confidence is not None and not finding.proven and _weight(finding) < policy.min_confidence:
         return "unlikely"
-    return "over_limit" if len(chosen) >= policy.max_findings else None
+    return "over_limit" if len(selected) >= policy.max_findings else None

@@ -1,7 +1,8 @@
 """Reviewer: does this change introduce a defect?
 
-One review with inline comments where something was found, a sticky summary where something must be said that no
-line can carry, and nothing at all otherwise. A commit is never reviewed twice; a later push gets what is new.
+Findings are posted as one review with inline comments, and what no line can carry as a sticky summary. Nothing is
+posted if there is nothing to say. A commit is never reviewed twice; after a later push only new findings are
+posted.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from bot.features.review import strategies, texts
 from bot.features.review.background import Background, background
 from bot.features.review.dismissal import dismiss
 from bot.features.review.doubt import Doubting
-from bot.features.review.filtering import DOUBTED, Policy, select
+from bot.features.review.filtering import SECOND_QUESTION, Policy, select
 from bot.features.review.meaning import reformatted
 from bot.features.review.proof import Proving
 from bot.features.review.record import Suppressed
@@ -42,12 +43,12 @@ from bot.features.shared.taxonomy import Severity
 
 
 def concerns(event: Event, commands: Sequence[Command]) -> bool:
-    """Return True if the event can ask for a review, or take findings back."""
+    """Return True if the event can ask for a review or dismiss a finding."""
     return pull_requests.concerns(event, commands, frozenset({"review", "recheck", "dismiss"}))
 
 
 def handle(event: Event, services: Services) -> Decision | None:
-    """Review the pull request of an event, or take findings back; None where nothing asks for either."""
+    """Review the pull request of an event, or dismiss a finding; None if the event asks for neither."""
     if services.config.review.mode == "off":
         return None
     request = pull_requests.read_request(event, services, "review")
@@ -85,7 +86,7 @@ class _Review:
         self.proves = self.config.prove and may_run and services.sandbox is not None
 
     def decide(self) -> Decision:
-        """Read, think, and choose what to say."""
+        """Read the change, ask the model, and choose the findings to post."""
         if self.services.forge.pull_request(self.pull.number).head_sha != self.pull.head_sha:
             return self.abstain("superseded", "newer commits were pushed before the review began")
         memory = live(recall(self.past), self.pull, self.services.forge)
@@ -98,26 +99,25 @@ class _Review:
         looking = self._look_around if self.config.investigate else None
         result = strategies.review(packed, change, look, looking)
         code = partial(self._code, packed, surrounded)
-        line = self.config.min_confidence
-        doubting = Doubting(self.services.model, self.services.prompts, change, code, line)
+        doubting = Doubting(self.services.model, self.services.prompts, change, code, self.config.min_confidence)
         proving = Proving(self.services, self.pull, surrounded.diff, packed.omitted) if self.proves else None
         with TemporaryDirectory(prefix="bouncer-") as folder:
-            chosen, held = self._selected(result, memory, doubting, proving, Path(folder))
+            selected, suppressed = self._selected(result, memory, doubting, proving, Path(folder))
         slow = tuple(dict.fromkeys(path for context in contexts for path in context.too_slow))
-        outcome = Conclusion(packed, result, chosen, held, gone, memory, doubting, proving, slow)
+        outcome = Conclusion(packed, result, selected, suppressed, gone, memory, doubting, proving, slow)
         return self._decision(outcome, contexts)
 
     def abstain(self, word: str, why: str) -> Decision:
-        """A decision that says nothing."""
+        """Return a decision that posts nothing."""
         return Decision(kind="review", subject=self.subject, abstained=word, reason=why)
 
     def _pack(self, memory: PastFindings) -> tuple[Packed, tuple[Finding, ...], Surroundings]:
-        """The change in pieces, the findings whose code is no longer in it, and the code around it."""
+        """Return the change in pieces, the findings whose code is no longer in it, and the code around it."""
         config = self.config
         try:
             change = self.services.forge.diff(self.pull.number)
         except ForgeError as error:
-            # Refused for good, which GitHub does above 20,000 lines or 300 files: that must be said.
+            # GitHub refuses diffs above 20,000 lines or 300 files. A retry would not help; the summary says so.
             reason = f"the forge does not show it ({error})"
             packed = Packed((), Diff(), (Skipped(path="the whole change", reason=reason),))
             return packed, (), Surroundings(Diff(), None, reason)
@@ -136,7 +136,7 @@ class _Review:
                 services.model, services.prompts, prompt, services.forge, self.pull.head_sha
             )
         except ForgeError:
-            # The change can be read, its surroundings cannot: it is reviewed as it is.
+            # Only the code around the change cannot be read: the change is reviewed without it.
             return Notes()
 
     def _change(
@@ -147,30 +147,30 @@ class _Review:
             description=self.pull.body,
             repository=self.subject.repository,
             subject=self.subject.key,
-            known=tuple(f"{each.path}: {each.comment}" for each in memory.known),
+            known_findings=tuple(f"{finding.path}: {finding.comment}" for finding in memory.known_findings),
             background=background(self.pull, packed, surrounded, self.services) if packed.pieces else Background(),
-            contexts=tuple(each.text for each in contexts),
+            contexts=tuple(context.text for context in contexts),
         )
 
     def _selected(
         self, result: Result, memory: PastFindings, doubting: Doubting, proving: Proving | None, folder: Path
     ) -> tuple[tuple[Finding, ...], tuple[Suppressed, ...]]:
-        """What to post; where one falls, the next in line takes its place and is doubted and tried too."""
+        """Return the findings to post and the others. The next one replaces a refuted one, and is checked too."""
         while True:
-            doubted = [each.fingerprint for each in result.findings if doubting.dropped(each)]
-            findings = [doubting.seen(each) for each in result.findings]
-            findings = [proving.seen(each) if proving else each for each in findings]
-            chosen, held = select(findings, self._policy(), memory.posted, memory.dismissed, doubted)
-            if self.config.doubts and doubting.ask(chosen):
+            doubted = [finding.fingerprint for finding in result.findings if doubting.drops(finding)]
+            findings = [doubting.with_chance(finding) for finding in result.findings]
+            if proving:
+                findings = [proving.with_proof(finding) for finding in findings]
+            selected, suppressed = select(findings, self._policy(), memory.posted, memory.dismissed, doubted)
+            if self.config.doubts and doubting.ask(selected):
                 continue
-            if proving is None or not proving.ask(chosen, doubting.doubts, folder):
-                return chosen, held
+            if proving is None or not proving.prove(selected, doubting.doubts, folder):
+                return selected, suppressed
 
     def _code(self, packed: Packed, surrounded: Surroundings, finding: Finding) -> Code:
-        """The code around a finding, with the file at the head where it can be read."""
+        """Return the code around a finding; only the hunks if the file at the head cannot be read."""
         source = surrounded.text_after(finding.path)
         if source is None:
-            # Where that is None too the hunks are shown.
             source = text_at(self.services.forge, finding.path, self.pull.head_sha)
         short = sum(piece.tokens for piece in packed.pieces) <= self.config.context_tokens
         return replace(
@@ -184,7 +184,7 @@ class _Review:
         return Policy(
             min_severity=Severity(config.min_severity),
             max_findings=config.max_findings,
-            likely=min(DOUBTED, config.min_confidence) if config.doubts else config.min_confidence,
+            min_confidence=min(SECOND_QUESTION, config.min_confidence) if config.doubts else config.min_confidence,
             muted=self.services.history.muted(self.subject.repository),
         )
 

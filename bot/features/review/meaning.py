@@ -1,7 +1,7 @@
-"""Which parts of a change cannot matter: code that means the same before and after it.
+"""Changes of layout only: code that means the same before and after.
 
-The grammar of the language decides, and a comment counts as code: tools read some, and people all of them. Without
-a grammar, white space inside a line is all that may differ.
+The grammar of the language decides. Comments count as code, because tools and people read them. Without a grammar,
+only white space inside a line may differ.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from bot.code.context import Sides
 from bot.code.diff import Diff, Hunk, apply_hunks
 from bot.code.syntax import MAX_BYTES, fingerprint, grammar_of
 
-#: Endings of languages without a grammar here in which a line may be indented at will.
+#: Suffixes of languages without a grammar here in which indentation has no meaning.
 _FREE_FORM = frozenset({".c", ".h", ".cc", ".cpp", ".hpp", ".cs", ".css", ".scss", ".less", ".swift", ".kt"})
 #: Characters that are compared over a whole change, hunk by hunk, and the time that this may take, seconds.
 MAX_COMPARED, MAX_SECONDS = 8_000_000, 30.0
@@ -37,7 +37,7 @@ def same(before: str, after: str, path: str) -> bool:
     return False
 
 
-#: What can change while the meaning does not, and more: white space, quotes, brackets and separators.
+#: Characters that can change without a change of meaning: white space, quotes, brackets and separators.
 _WEIGHTLESS = re2.compile(r"[\s'\"`()\[\]{},;\\]+")
 
 
@@ -56,8 +56,8 @@ def _is_plain(text: str) -> bool:
 
 
 def reformatted(diff: Diff, sides: Sides) -> dict[str, frozenset[int]]:
-    """By path, the hunks (counted from 0) whose code certainly means the same before and after."""
-    found: dict[str, frozenset[int]] = {}
+    """Return, by path, the hunks (counted from 0) whose code certainly means the same before and after."""
+    hunks: dict[str, frozenset[int]] = {}
     left, until = MAX_COMPARED, monotonic() + MAX_SECONDS
     for file in diff.files:
         if file.change != "modified" or not file.hunks or file.mode or file.binary:
@@ -68,22 +68,23 @@ def reformatted(diff: Diff, sides: Sides) -> dict[str, frozenset[int]]:
         waiting = [[number for number, hunk in enumerate(file.hunks) if _may_be_same(hunk)]]
         equal: list[int] = []
         while waiting and left > 0 and monotonic() < until:
-            # All at once, and halves of them where they are not all the same: most are, and a parse is dear.
-            some = waiting.pop()
-            if not some:
+            # All at once, then halves: usually all hunks mean the same, and parsing is slow.
+            numbers = waiting.pop()
+            if not numbers:
                 continue
             left -= len(before)
-            changed = apply_hunks(before, [file.hunks[number] for number in some], reverse=False)
+            changed = apply_hunks(before, [file.hunks[number] for number in numbers], reverse=False)
             if changed is not None and same(before, changed, file.path):
-                equal += some
-            elif len(some) > 1:
-                waiting += [some[: len(some) // 2], some[len(some) // 2 :]]
+                equal += numbers
+            elif len(numbers) > 1:
+                middle = len(numbers) // 2
+                waiting += [numbers[:middle], numbers[middle:]]
         if equal:
-            found[file.path] = frozenset(equal)
-    return found
+            hunks[file.path] = frozenset(equal)
+    return hunks
 
 
 def _may_be_same(hunk: Hunk) -> bool:
-    """Whether changed lines can mean the same at all: where not, nothing has to be parsed."""
+    """Return True if the changed lines can mean the same; otherwise they need not be parsed."""
     removed, added = ([line.text for line in hunk.lines if line.mark == mark] for mark in "-+")
     return _weighty(removed) == _weighty(added)

@@ -1,7 +1,7 @@
 """Proof of a finding: a drafted test that passes before the change and fails after it, for the finding's reason.
 
-Before the change means on the merge base: the head's files with the change taken back. The head may be executed
-where verify may execute it, and nowhere else.
+The code before the change is the merge base: the head's files with the change reverted. The head is executed only
+if verify may execute it.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from bot.reproduction.pipeline import Options, reproduce_in
 from bot.reproduction.report import read_report
 from bot.reproduction.setup import SetupFailed
 
-#: Drafts a finding: it is looked for where the finding says, not in a whole report.
+#: Drafts for one finding.
 DRAFTS = 3
-#: Tests that fail on the head and are tried on the merge base.
-TRIED = 3
+#: Tests that fail on the head and are run on the merge base.
+MAX_TESTS = 3
 #: Seconds that one finding may take.
 SECONDS = 600.0
-#: Characters of a test and of its output that are kept.
-KEPT = 4_000
+#: Characters of a test and of its output that are recorded.
+MAX_OUTPUT = 4_000
 
 
 class NotReversible(Exception):
-    """The merge base cannot be had from the head and the change."""
+    """The merge base cannot be computed from the head and the change."""
 
 
 @dataclass
 class Proving:
-    """Proves findings of one change, each once; ``omitted`` are files that the forge does not show."""
+    """Tries once to prove each finding of a change; ``omitted`` are files that the forge does not show."""
 
     services: Services
     pull: PullRequest
@@ -53,25 +53,25 @@ class Proving:
     usage: Usage = field(default_factory=Usage)
     proofs: dict[str, Proof] = field(default_factory=dict)
 
-    def ask(self, findings: Sequence[Finding], doubts: dict[str, Doubt], folder: Path) -> bool:
-        """Try what was not yet; whether there was anything. Raises TransientError."""
-        fresh = [each for each in findings if each.fingerprint not in self.proofs]
-        if not fresh:
+    def prove(self, findings: Sequence[Finding], doubts: dict[str, Doubt], folder: Path) -> bool:
+        """Prove findings that were not tried before. Return True if there were any. Raises TransientError."""
+        new = [finding for finding in findings if finding.fingerprint not in self.proofs]
+        if not new:
             return False
         try:
             head, before = self._checkouts(folder)
             command = TestCommand.of_repository(self.services.config.reproduce.command)
             with prepared(self.services, folder / "base", command) as harness:
-                for finding in fresh:
+                for finding in new:
                     doubt = doubts.get(finding.fingerprint)
                     self.proofs[finding.fingerprint] = self._prove(finding, doubt, head, before, harness)
         except (ForgeError, SandboxError, SetupFailed, NotReversible, ValueError) as error:
-            for finding in fresh:
+            for finding in new:
                 self.proofs.setdefault(finding.fingerprint, Proof(outcome="not run", why=str(error)[:300]))
         return True
 
-    def seen(self, finding: Finding) -> Finding:
-        """The finding with its proof; one whose test passes before and after is at most of medium severity."""
+    def with_proof(self, finding: Finding) -> Finding:
+        """Return the finding with its proof. If its test passes on both sides, its severity is at most medium."""
         proof = self.proofs.get(finding.fingerprint)
         severity = finding.severity
         if proof is not None and proof.outcome == "passes on both" and severity == Severity.HIGH:
@@ -79,7 +79,7 @@ class Proving:
         return finding.model_copy(update={"proof": proof, "severity": severity})
 
     def _checkouts(self, folder: Path) -> tuple[Path, Path]:
-        """Head and merge base; the environment is set up from a third one, which nobody's change has touched."""
+        """Return checkouts of head and merge base. The environment is set up from a third, of the base branch."""
         head, before = folder / "head", folder / "before"
         if not before.exists():
             if self.omitted:
@@ -87,15 +87,15 @@ class Proving:
             for name, sha in (("base", self.pull.base_sha), ("head", self.pull.head_sha)):
                 (folder / name).mkdir()
                 self.services.forge.checkout(sha, folder / name)
-            take_back(self.diff, head, before)
+            revert(self.diff, head, before)
         return head, before
 
     def _prove(self, finding: Finding, doubt: Doubt | None, head: Path, before: Path, harness: Harness) -> Proof:
         services = self.services
         author = Author(services.model, services.prompts, f"{services.forge.repository}#{self.pull.number}")
         report = read_report(*_report(finding, doubt))
-        ran = any(each.outcome != "not run" for each in self.proofs.values())
-        options = Options(samples=DRAFTS, seconds=SECONDS, probe=not ran, turn=False)
+        has_run = any(proof.outcome != "not run" for proof in self.proofs.values())
+        options = Options(samples=DRAFTS, seconds=SECONDS, probe=not has_run, turn=False)
         try:
             result = reproduce_in(head, report, author, harness, options)
         except ModelError as error:
@@ -103,19 +103,19 @@ class Proving:
             why = "the model budget is spent" if isinstance(error, BudgetExceeded) else error.reason
             return Proof(outcome="not run", why=why)
         self.usage += result.usage
-        return compared(result, before, harness)
+        return compare(result, before, harness)
 
 
-def compared(result: Reproduction, before: Path, harness: Harness) -> Proof:
-    """What the tests that were tried on the head say once they have been run on the merge base too."""
+def compare(result: Reproduction, before: Path, harness: Harness) -> Proof:
+    """Run the tests of the head on the merge base too, and return the proof."""
     if result.state == "not run":
         return Proof(outcome="not run", why=result.reason)
-    for shown in result.tests[:TRIED]:
-        if _passes(shown.candidate, before, harness):
-            outcome = shown.outcome
-            return _proof(shown.candidate, "proven", shown.command, outcome.output or outcome.message)
-    passed = (each.candidate for each in result.attempts if each.fate == "passed")
-    passing = next((each for each in passed if each is not None), None)
+    for test in result.tests[:MAX_TESTS]:
+        if _passes(test.candidate, before, harness):
+            outcome = test.outcome
+            return _proof(test.candidate, "proven", test.command, outcome.output or outcome.message)
+    passes = (attempt.candidate for attempt in result.attempts if attempt.fate == "passed" and attempt.candidate)
+    passing = next(passes, None)
     if not result.tests and passing is not None and _passes(passing, before, harness):
         return _proof(passing, "passes on both", harness.command.line(passing.target), "")
     why = "its tests fail before the change too" if result.tests else result.reason
@@ -123,30 +123,30 @@ def compared(result: Reproduction, before: Path, harness: Harness) -> Proof:
 
 
 def _proof(candidate: Candidate, outcome: ProofOutcome, command: str, output: str) -> Proof:
-    test, told = candidate.code[:KEPT], output[-KEPT:]
-    return Proof(outcome=outcome, path=candidate.path, command=command, test=test, output=told)
+    test, output = candidate.code[:MAX_OUTPUT], output[-MAX_OUTPUT:]
+    return Proof(outcome=outcome, path=candidate.path, command=command, test=test, output=output)
 
 
 def _passes(candidate: Candidate, folder: Path, harness: Harness) -> bool:
-    """Whether it passes there, two times."""
+    """Return True if the test passes twice."""
     runs = harness.run_twice(folder, [candidate.target], {candidate.path: candidate.content})
     return runs.first.outcome.status == runs.second.outcome.status == "passed"
 
 
 def _report(finding: Finding, doubt: Doubt | None) -> tuple[str, str]:
-    """The finding as a bug report: what a test is drafted from, and its failure is held against."""
+    """Return the finding as the title and text of a bug report, from which tests are drafted."""
     code = "\n".join(finding.code)
-    named = ""
+    case = ""
     if doubt is not None and doubt.breaks_when:
-        named = f"It breaks with: {doubt.breaks_when}\n\nWhat happens then: {doubt.instead}\n\n"
+        case = f"It breaks with: {doubt.breaks_when}\n\nWhat happens then: {doubt.instead}\n\n"
     before = f"A change to `{finding.path}` brought this in. Before it the code did the right thing"
-    asked = "so that the test has to pass there and to fail now"
-    body = f"{finding.comment}\n\n{named}{before}, {asked}. The code at fault:\n\n```\n{code}\n```"
+    task = "so that the test has to pass there and to fail now"
+    body = f"{finding.comment}\n\n{case}{before}, {task}. The code at fault:\n\n```\n{code}\n```"
     return finding.comment.split("\n")[0][:200], body
 
 
-def take_back(diff: Diff, head: Path, before: Path) -> None:
-    """Make ``before`` of ``head`` with the change taken back. Raises NotReversible where the two do not fit."""
+def revert(diff: Diff, head: Path, before: Path) -> None:
+    """Copy ``head`` to ``before`` and revert the change there. Raises NotReversible if the two do not match."""
     if diff.flaws:
         raise NotReversible("the change cannot be read in full")
     shutil.copytree(head, before, symlinks=True)
@@ -161,7 +161,7 @@ def take_back(diff: Diff, head: Path, before: Path) -> None:
 
 
 def _reversed(file: FileDiff, folder: Path) -> bytes:
-    """The file's bytes before the change."""
+    """Return the file's bytes before the change."""
     if file.change == "added":
         return b""
     if file.binary:
@@ -177,7 +177,7 @@ def _reversed(file: FileDiff, folder: Path) -> bytes:
 
 
 def _inside(folder: Path, path: str) -> Path:
-    """A path below the folder; raises NotReversible where it leads outside, by its name or by a link."""
+    """Return a path below the folder. Raises NotReversible if its name or a link leads outside."""
     place = folder / path
     if not place.parent.resolve().is_relative_to(folder.resolve()) or place.is_symlink():
         raise NotReversible(f"{path} leads outside")

@@ -13,7 +13,7 @@ from bot.core.frozen import Frozen
 from bot.features.shared.findings import Dropped, Finding
 from bot.features.shared.investigation import ModelReply
 
-#: Why a finding that holds against the diff is not posted, in the order in which it is asked.
+#: Reasons not to post a finding, in the order in which they are checked.
 Reason = Literal[
     "duplicate", "out_of_scope", "dismissed", "already_posted", "muted", "below_severity", "unlikely", "doubted",
     "over_limit",
@@ -21,18 +21,18 @@ Reason = Literal[
 
 
 class Suppressed(Frozen):
-    """A finding that was held back."""
+    """A finding that is not posted, and the reason."""
 
     finding: Finding
     reason: Reason
 
 
 class Doubt(Frozen):
-    """What became of a finding that was put to the second question."""
+    """The outcome of the second question about a finding."""
 
     fingerprint: str
     outcome: Literal["stands", "refuted", "not named", "not asked"]
-    why: str = Field("", description="why it was dropped, or why nobody could be asked")
+    why: str = Field("", description="why it was dropped, or why there was no answer")
     breaks_when: str = ""
     quote: str = ""
     instead: str = ""
@@ -46,9 +46,9 @@ class ReviewRecord(Record):
     posted: tuple[Finding, ...] = ()
     suppressed: tuple[Suppressed, ...] = ()
     dropped: tuple[Dropped, ...] = ()
-    counts: dict[str, int] = Field(default_factory=dict, description="findings by what became of them")
+    counts: dict[str, int] = Field(default_factory=dict, description="findings by outcome")
     outdated: tuple[str, ...] = Field((), description="fingerprints of findings whose code changed")
-    dismissed: tuple[str, ...] = Field((), description="fingerprints of findings that were turned down")
+    dismissed: tuple[str, ...] = Field((), description="fingerprints of findings that a maintainer rejected")
     by: str = Field("", description="login of the maintainer who dismissed")
     why: str = Field("", description="reason of the dismissal")
     skipped: tuple[Skipped, ...] = ()

@@ -19,17 +19,17 @@ _LEVELS = {Severity.HIGH: "error", Severity.MEDIUM: "warning", Severity.LOW: "no
 def sarif(
     findings: Sequence[Finding], skipped: Sequence[Skipped], version: str, *, complete: bool
 ) -> dict[str, Any]:
-    """A log with one run. What was not reviewed stands in it as notifications.
+    """Return a log with one run. Files that were not reviewed are notifications.
 
-    ``version`` is this program's; ``complete`` is False where no review came about at all.
+    ``version`` is this program's; ``complete`` is False if nothing was reviewed.
     """
-    rules = [_rule(each) for each in Category]
-    unread = [_notification(each) for each in skipped]
+    rules = [_rule(category) for category in Category]
+    unread = [_notification(file) for file in skipped]
     run = {
         "tool": {"driver": {"name": "bouncer", "version": version, "rules": rules}},
         "columnKind": "unicodeCodePoints",
         "invocations": [{"executionSuccessful": complete, "toolExecutionNotifications": unread}],
-        "results": [_result(each) for each in findings],
+        "results": [_result(finding) for finding in findings],
     }
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
@@ -61,7 +61,7 @@ def _message(finding: Finding) -> str:
 
 def _location(finding: Finding) -> dict[str, Any]:
     place: dict[str, Any] = {"artifactLocation": _artifact(finding.path)}
-    # Lines of the old file do not exist in what a dashboard shows.
+    # A dashboard shows the new file, which does not have the lines of the old one.
     if finding.line is not None and finding.side == "RIGHT":
         place["region"] = {"startLine": finding.start_line or finding.line, "endLine": finding.line}
     return {"physicalLocation": place}

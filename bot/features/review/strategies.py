@@ -1,4 +1,4 @@
-"""The reviewers: each piece of a packed change is put to a model once, or again with the last findings at hand.
+"""The reviewers: a model reads each piece of a packed change once, several times, or again with its last findings.
 
 Single-shot and Reflexion are CR-Bench's A_1 and A_2 (section 6; Reflexion: Shinn et al. 2023).
 """
@@ -29,23 +29,23 @@ MAX_DESCRIPTION = 6_000
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a change says of itself and what stands around it; what a model need not say of it again.
+    """A change with its description and background.
 
-    ``contexts`` are the code around each piece of it.
+    ``known_findings`` need not be reported again; ``contexts`` is the code around each piece.
     """
 
     title: str = ""
     description: str = ""
     repository: str = ""
     subject: str = ""
-    known: tuple[str, ...] = ()
+    known_findings: tuple[str, ...] = ()
     background: Background = field(default_factory=Background)
     contexts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A piece of a change, the ``part``-th (from 1) of ``parts``, and what somebody saw who looked around."""
+    """A piece of a change, the ``part``-th (from 1) of ``parts``, with notes about the code around it."""
 
     piece: Piece
     part: int
@@ -54,7 +54,7 @@ class Question:
     notes: str = ""
 
     def prompt(self, prompts: Prompts, name: str, **more: object) -> Prompt:
-        """The prompt ``name`` about this piece."""
+        """Return the prompt ``name`` about this piece."""
         change = self.change
         system, user = prompts.render(
             name,
@@ -64,7 +64,7 @@ class Question:
             change=self.piece.text,
             part=self.part,
             parts=self.parts,
-            known=change.known,
+            known=change.known_findings,
             background=change.background,
             context=change.contexts[self.part - 1] if change.contexts else "",
             notes=self.notes,
@@ -84,24 +84,24 @@ class Round:
 
 
 @dataclass(frozen=True, slots=True)
-class LookedAt:
-    """All exchanges about one piece, and what each look came to: one list, or one for every look of a panel."""
+class PieceReview:
+    """All exchanges about one piece, and the findings of each look: one list, or one for each look of a panel."""
 
     rounds: tuple[Round, ...]
     opinions: tuple[tuple[Reported, ...], ...]
 
 
-def reflexion(model: Model, prompts: Prompts, question: Question, iterations: int) -> LookedAt:
-    """The first look and at most ``iterations`` further ones; stops when a round changes nothing.
+def reflexion(model: Model, prompts: Prompts, question: Question, iterations: int) -> PieceReview:
+    """Look once, then at most ``iterations`` times again, until a round changes nothing.
 
-    A later round that yields no usable answer ends the looking, and what was found before it stands.
+    A later round without a usable answer ends the review with the findings of the round before it.
     Raises ModelError or TransientError for the first look, TransientError for any.
     """
     rounds = [_ask(model, question.prompt(prompts, "review.single-shot"))]
     for number in range(1, iterations + 1):
         previous = rounds[-1].reply.value.findings
-        plain = [each.model_dump(mode="json") for each in previous]
-        as_json = json.dumps(plain, ensure_ascii=False, indent=1)
+        values = [finding.model_dump(mode="json") for finding in previous]
+        as_json = json.dumps(values, ensure_ascii=False, indent=1)
         prompt = question.prompt(
             prompts, "review.reflexion", round=number, previous=previous, previous_json=as_json
         )
@@ -111,14 +111,14 @@ def reflexion(model: Model, prompts: Prompts, question: Question, iterations: in
             break
         if _substance(rounds[-1].reply.value.findings) == _substance(previous):
             break
-    return LookedAt(tuple(rounds), (rounds[-1].reply.value.findings,))
+    return PieceReview(tuple(rounds), (rounds[-1].reply.value.findings,))
 
 
 def _ask(model: Model, prompt: Prompt) -> Round:
     return Round(prompt.hash, model.complete(prompt, ReviewReply))
 
 
-#: What each look follows through the change; further looks begin anew with the first, as another draw.
+#: The aspect of each look. Further looks begin again with the first, as another sample.
 LENSES = (
     "boundaries and empty values. For each new condition, index, slice, loop and conversion, try the smallest, "
     "the largest, the empty, the absent and the repeated value.",
@@ -132,41 +132,45 @@ LENSES = (
 )
 
 
-def panel(model: Model, prompts: Prompts, question: Question, looks: int) -> LookedAt:
-    """``looks`` looks side by side. One that yields nothing usable is left out.
+def panel(model: Model, prompts: Prompts, question: Question, looks: int) -> PieceReview:
+    """Look several times in parallel. A look without a usable answer is left out.
 
-    Raises ModelError where none does, TransientError as soon as one does.
+    Raises ModelError if no look has one, TransientError if any look raises it.
     """
-    asked = []
+    prompts_of_looks: list[Prompt] = []
     for number in range(looks):
         draw, lens = divmod(number, len(LENSES))
         prompt = question.prompt(prompts, "review.panel", lens=LENSES[lens])
-        # At temperature 0 the same lens would see the same again.
-        asked.append(prompt.model_copy(update={"sample": draw, "temperature": None}) if draw else prompt)
-    answers = ask_all(model, asked, ReviewReply, looks)
+        # At temperature 0 the same lens would give the same answer again.
+        prompts_of_looks.append(
+            prompt.model_copy(update={"sample": draw, "temperature": None}) if draw else prompt
+        )
+    answers = ask_all(model, prompts_of_looks, ReviewReply, looks)
     rounds = tuple(
         Round(prompt.hash, answer)
-        for prompt, answer in zip(asked, answers, strict=True)
+        for prompt, answer in zip(prompts_of_looks, answers, strict=True)
         if not isinstance(answer, ModelError)
     )
     if not rounds:
-        raise next(each for each in answers if isinstance(each, ModelError))
-    opinions = tuple(() if isinstance(each, ModelError) else each.value.findings for each in answers)
-    return LookedAt(rounds, opinions)
+        raise next(answer for answer in answers if isinstance(answer, ModelError))
+    opinions = tuple(() if isinstance(answer, ModelError) else answer.value.findings for answer in answers)
+    return PieceReview(rounds, opinions)
 
 
 def _substance(findings: tuple[Reported, ...]) -> frozenset[tuple[str, str, str, str]]:
-    """What would be posted, whatever the words: a second look that only rephrases has changed nothing."""
-    return frozenset((each.path, bare(each.quote), each.category, each.severity) for each in findings)
+    """Return the findings without their wording: a look that only rephrases them has changed nothing."""
+    return frozenset(
+        (finding.path, bare(finding.quote), finding.category, finding.severity) for finding in findings
+    )
 
 
-#: Findings of one reply that are looked at; a model that reports more is looping.
+#: Findings of one reply that are read; a model that reports more is looping.
 MAX_REPORTED = 100
 
 
 @dataclass(slots=True)
 class Result:
-    """What came of the reading; ``unread`` are the pieces that no usable answer came back for."""
+    """The findings of a review; ``unread`` are the files without a usable answer."""
 
     findings: tuple[Finding, ...] = ()
     dropped: tuple[Dropped, ...] = ()
@@ -177,21 +181,21 @@ class Result:
 
     @property
     def usage(self) -> Usage:
-        looking = sum((each.usage for each in self.notes), Usage())
-        return sum((each.reply.usage for each in self.rounds), looking)
+        investigation = sum((notes.usage for notes in self.notes), Usage())
+        return sum((round_.reply.usage for round_ in self.rounds), investigation)
 
     @property
     def model(self) -> str:
         return self.rounds[-1].reply.model if self.rounds else ""
 
 
-Look = Callable[[Question], LookedAt]
+Look = Callable[[Question], PieceReview]
 #: Looks at the repository's code before a question about it is answered.
 LookAround = Callable[[Question], Notes]
 
 
 def looker(config: ReviewConfig, model: Model, prompts: Prompts) -> Look:
-    """How one piece is read under a strategy; a single shot is Reflexion without a second look."""
+    """Return the function that reviews one piece; a single shot is Reflexion without a second look."""
     if config.strategy == "panel":
         return lambda question: panel(model, prompts, question, config.looks)
     iterations = config.iterations if config.strategy == "reflexion" else 0
@@ -199,15 +203,14 @@ def looker(config: ReviewConfig, model: Model, prompts: Prompts) -> Look:
 
 
 def review(packed: Packed, change: Change, look: Look, look_around: LookAround | None = None) -> Result:
-    """Read every piece, after a look around where one is wanted.
+    """Review every piece, after a look at the code around it if ``look_around`` is given.
 
-    A piece that fails is named in ``unread``; where all fail, the first error is raised.
-
-    Raises ModelError, or TransientError as soon as any call does.
+    Files of a piece that fails are in ``unread``. Raises the first ModelError if all pieces fail, and
+    TransientError if any call raises it.
     """
     result = Result()
     reported: list[list[Reported]] = []
-    failed: list[ModelError] = []
+    errors: list[ModelError] = []
     unread: list[Skipped] = []
     for number, piece in enumerate(packed.pieces, start=1):
         try:
@@ -216,37 +219,37 @@ def review(packed: Packed, change: Change, look: Look, look_around: LookAround |
                 notes = look_around(question)
                 result.notes += (notes,)
                 question = replace(question, notes=notes.text if notes.looks else "")
-            seen = look(question)
+            piece_review = look(question)
         except ModelError as error:
-            failed.append(error)
+            errors.append(error)
             spent = isinstance(error, BudgetExceeded)
             reason = "the model budget of the day is spent" if spent else f"no usable answer ({error.reason})"
             unread += [Skipped(path=path, reason=reason) for path in piece.paths]
             continue
-        result.rounds += seen.rounds
-        reported += [[] for _ in range(len(seen.opinions) - len(reported))]
-        for one_look, opinion in zip(reported, seen.opinions, strict=True):
-            one_look += opinion[:MAX_REPORTED]
-    if failed and not result.rounds:
-        raise failed[0]
-    anchored = [anchor(each, packed.diff) for each in reported]
+        result.rounds += piece_review.rounds
+        reported += [[] for _ in range(len(piece_review.opinions) - len(reported))]
+        for findings, opinion in zip(reported, piece_review.opinions, strict=True):
+            findings += opinion[:MAX_REPORTED]
+    if errors and not result.rounds:
+        raise errors[0]
+    anchored = [anchor(findings, packed.diff) for findings in reported]
     result.looks = len(reported)
-    result.findings = one_cause(merged([found for found, _ in anchored]))
-    result.dropped = tuple(each for _, dropped in anchored for each in dropped)
+    result.findings = merge_causes(merge_looks([findings for findings, _ in anchored]))
+    result.dropped = tuple(finding for _, dropped in anchored for finding in dropped)
     result.unread = tuple(unread)
     return result
 
 
-def merged(opinions: Sequence[Sequence[Finding]]) -> tuple[Finding, ...]:
-    """Each defect once, in the words of the first look that saw it, with the number of looks that did.
+def merge_looks(opinions: Sequence[Sequence[Finding]]) -> tuple[Finding, ...]:
+    """Merge equal findings of several looks: the words of the first, the highest severity and confidence.
 
-    Its severity and confidence are the highest that were given. What one look names twice are two defects.
+    Two findings of one look are two defects.
     """
     groups: list[list[Finding]] = []
     for opinion in opinions:
         before = list(groups)
         for finding in opinion:
-            group = next((each for each in before if _one_defect(each[0], finding)), None)
+            group = next((group for group in before if _is_one_defect(group[0], finding)), None)
             if group is None:
                 groups.append([finding])
             else:
@@ -255,7 +258,7 @@ def merged(opinions: Sequence[Sequence[Finding]]) -> tuple[Finding, ...]:
     return tuple(_as_one(group) for group in groups)
 
 
-def one_cause(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+def merge_causes(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """Merge findings of one cause: the first stays, with the other lines among its places."""
     groups: list[list[int]] = []
     for number, finding in enumerate(findings):
@@ -269,26 +272,27 @@ def _with_places(group: Sequence[Finding]) -> Finding:
     first = group[0]
     if len(group) == 1:
         return first
-    named = (place for member in group for place in (*member.own_places[:1], *member.places))
-    places = tuple(place for place in dict.fromkeys(named) if place not in first.own_places)
+    all_places = (place for member in group for place in (*member.own_places[:1], *member.places))
+    places = tuple(place for place in dict.fromkeys(all_places) if place not in first.own_places)
     merged_finding = _as_one(group)
     looks = max(member.looks for member in group)
     return merged_finding.model_copy(update={"looks": looks, "places": places})
 
 
 def _as_one(group: Sequence[Finding]) -> Finding:
-    severity = max((each.severity for each in group), key=lambda each: each.rank)
-    places = dict.fromkeys(place for each in group for place in each.places)
+    severity = max((finding.severity for finding in group), key=lambda severity: severity.rank)
+    places = dict.fromkeys(place for finding in group for place in finding.places)
     more = {"severity": severity, "places": tuple(places)}
-    confidence = max((each.confidence for each in group if each.confidence is not None), default=None)
+    confidences = [finding.confidence for finding in group if finding.confidence is not None]
+    confidence = max(confidences, default=None)
     return group[0].model_copy(update={"looks": len(group), "confidence": confidence, **more})
 
 
-def _one_defect(one: Finding, other: Finding) -> bool:
-    """The same fingerprint or code, or overlapping lines and the same cause or effect: looks quote differently."""
-    if same_defect(one, other):
+def _is_one_defect(left: Finding, right: Finding) -> bool:
+    """Return True for the same defect, or for overlapping lines with the same cause or effect."""
+    if same_defect(left, right):
         return True
-    if (one.path, one.side) != (other.path, other.side) or one.line is None or other.line is None:
+    if (left.path, left.side) != (right.path, right.side) or left.line is None or right.line is None:
         return False
-    overlap = (one.start_line or one.line) <= other.line and (other.start_line or other.line) <= one.line
-    return overlap and (one.category == other.category or one.impact == other.impact)
+    overlap = (left.start_line or left.line) <= right.line and (right.start_line or right.line) <= left.line
+    return overlap and (left.category == right.category or left.impact == right.impact)

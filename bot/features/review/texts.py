@@ -1,4 +1,4 @@
-"""What people read of a review (inline comments, its own line, the sticky summary) and what is recorded. Pure."""
+"""The texts of a review (inline comments, opening line, sticky summary) and its record. Pure."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ REPLY = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """Everything that one review came to."""
+    """The outcome of a review."""
 
     packed: Packed
     result: Result
-    chosen: tuple[Finding, ...]
-    held: tuple[Suppressed, ...]
+    selected: tuple[Finding, ...]
+    suppressed: tuple[Suppressed, ...]
     gone: tuple[Finding, ...]
     memory: PastFindings
     doubting: Doubting
@@ -42,35 +42,35 @@ class Conclusion:
 
     @property
     def usage(self) -> Usage:
-        """Of the looks and of the doubts."""
+        """The usage of the looks, the second questions and the proofs."""
         return self.result.usage + self.doubting.usage + (self.proving.usage if self.proving else Usage())
 
     @property
     def dropped(self) -> int:
-        """Findings that would have been posted without a second question."""
-        return sum(each.reason == "doubted" for each in self.held)
+        """The number of findings that the second question refuted."""
+        return sum(finding.reason == "doubted" for finding in self.suppressed)
 
     @property
     def skipped(self) -> tuple[Skipped, ...]:
-        """Whatever no model was shown, or gave no answer about."""
+        """Files that no model saw, or without a usable answer."""
         return (*self.packed.skipped, *self.result.unread)
 
     @property
     def verdict(self) -> str:
-        """``defects`` where something new is said, ``clean`` where nothing is; ``not_reviewed``: unread."""
-        if self.chosen:
+        """``defects`` if there are new findings, ``clean`` if not; ``not_reviewed`` if no model was asked."""
+        if self.selected:
             return "defects"
         return "clean" if self.result.rounds or self.packed.reformatted else "not_reviewed"
 
     @property
     def reason(self) -> str:
-        """One sentence."""
+        """The outcome in one sentence."""
         if self.packed.reformatted:
             return f"{self.packed.reformatted}: no model was asked"
         if not self.result.rounds:
             return "there was nothing to review"
-        found = "1 new finding" if len(self.chosen) == 1 else f"{len(self.chosen)} new findings"
-        return f"{found}, {len(self.held)} held back, {len(self.result.dropped)} dropped"
+        count = "1 new finding" if len(self.selected) == 1 else f"{len(self.selected)} new findings"
+        return f"{count}, {len(self.suppressed)} held back, {len(self.result.dropped)} dropped"
 
 
 def actions(outcome: Conclusion, page: Page, *, is_explicit: bool) -> tuple[Action, ...]:
@@ -89,7 +89,7 @@ def actions(outcome: Conclusion, page: Page, *, is_explicit: bool) -> tuple[Acti
 
 
 def _review(outcome: Conclusion, page: Page) -> SubmitReview | None:
-    placed = tuple(inline(each, page) for each in outcome.chosen if each.line is not None)
+    placed = tuple(inline(finding, page) for finding in outcome.selected if finding.line is not None)
     if not placed:
         return None
     return SubmitReview(
@@ -102,12 +102,12 @@ def _review(outcome: Conclusion, page: Page) -> SubmitReview | None:
 
 def _summary(outcome: Conclusion, page: Page, *, is_explicit: bool) -> UpsertComment | None:
     memory, number = outcome.memory, page.pull.number
-    standing = (each for each in memory.posted if each not in outcome.gone)
-    unplaced = [each for each in (*standing, *outcome.chosen) if each.line is None]
-    back = {each.fingerprint for each in outcome.chosen}
-    gone = [each for each in (*memory.gone, *outcome.gone) if each.fingerprint not in back]
+    standing = (finding for finding in memory.posted if finding not in outcome.gone)
+    unplaced = [finding for finding in (*standing, *outcome.selected) if finding.line is None]
+    new = {finding.fingerprint for finding in outcome.selected}
+    gone = [finding for finding in (*memory.gone, *outcome.gone) if finding.fingerprint not in new]
     body = summary(unplaced, outcome.skipped, gone, page)
-    if body is None and is_explicit and not outcome.chosen:
+    if body is None and is_explicit and not outcome.selected:
         body = nothing_found(page, outcome.result.model)
     if body is not None:
         return UpsertComment(task="review", number=number, body=body)
@@ -117,11 +117,11 @@ def _summary(outcome: Conclusion, page: Page, *, is_explicit: bool) -> UpsertCom
 
 
 def record(outcome: Conclusion) -> ReviewRecord:
-    """Return every finding with what became of it, and the counts."""
+    """Return every finding with its outcome, and the counts."""
     result, proofs = outcome.result, outcome.proving.proofs if outcome.proving else {}
     return ReviewRecord(
-        posted=outcome.chosen,
-        suppressed=outcome.held,
+        posted=outcome.selected,
+        suppressed=outcome.suppressed,
         dropped=result.dropped,
         counts=_counts(outcome),
         outdated=tuple(finding.fingerprint for finding in outcome.gone),
@@ -140,10 +140,10 @@ def record(outcome: Conclusion) -> ReviewRecord:
 
 
 def _counts(outcome: Conclusion) -> dict[str, int]:
-    """How many findings were reported, and how many met which fate (``suppressed:muted``, ``dropped:...``)."""
-    fates = Counter(f"suppressed:{each.reason}" for each in outcome.held)
-    fates.update(f"dropped:{each.reason}" for each in outcome.result.dropped)
-    posted = len(outcome.chosen)
+    """Return the number of reported findings, and of each outcome (``suppressed:muted``, ``dropped:...``)."""
+    fates = Counter(f"suppressed:{finding.reason}" for finding in outcome.suppressed)
+    fates.update(f"dropped:{finding.reason}" for finding in outcome.result.dropped)
+    posted = len(outcome.selected)
     return {"reported": posted + sum(fates.values()), "posted": posted, **dict(sorted(fates.items()))}
 
 
@@ -152,7 +152,7 @@ COMMENT = 1_200
 NAME = 200
 BULLETS = 20
 
-#: Left out on purpose, by the maintainers' globs or because no person reads such files: named, but no news.
+#: Reasons to skip a file that are no news: the maintainers' globs, and files that no person reads.
 EXPECTED = frozenset({"review.ignore", "pulls.paths", "binary", "lock file", "vendored", "generated"}) | {
     "minified",
     REFORMATTED,
@@ -162,13 +162,13 @@ EXPECTED = frozenset({"review.ignore", "pulls.paths", "binary", "lock file", "ve
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Where the texts will stand: host and permalinks follow from it."""
+    """The pull request of the texts, for the host and permalinks."""
 
     repository: Repository
     pull: PullRequest
 
     def link(self, path: str) -> str:
-        """The path as code, linked to the file at the reviewed commit."""
+        """Return the path as code, linked to the file at the reviewed commit."""
         name = _code(path)
         if not self.repository.html_url:
             return name
@@ -176,7 +176,7 @@ class Page:
 
 
 def inline(finding: Finding, page: Page) -> InlineComment:
-    """A finding on its line."""
+    """Return the comment with a finding on its line."""
     assert finding.line is not None
     parts = (
         clean(finding.comment, host=page.repository.host, limit=COMMENT),
@@ -215,19 +215,16 @@ def _proven(finding: Finding) -> str:
 
 
 def opening(count: int, skipped: Sequence[Skipped], model: str, page: Page, dropped: int = 0) -> str:
-    """The review's own text: who spoke, how to answer back, what was left out on purpose.
-
-    ``dropped``: how many did not stand the second question.
-    """
-    found = "1 possible defect" if count == 1 else f"{count} possible defects"
+    """Return the text above the findings. ``dropped`` is the number that the second question refuted."""
+    defects = "1 possible defect" if count == 1 else f"{count} possible defects"
     head = page.pull.head_sha[:7]
-    which = "if it is wrong" if count == 1 else "to any that is wrong"
-    lines = [f"AI review of {head}: {found}. Reply `/bouncer dismiss` {which}. `{model}`"]
+    target = "if it is wrong" if count == 1 else "to any that is wrong"
+    lines = [f"AI review of {head}: {defects}. Reply `/bouncer dismiss` {target}. `{model}`"]
     if note := caveat(model):
         lines.append(f"_{note}_")
     if dropped:
         lines.append(f"Dropped after a second look: {dropped}.")
-    if left_out := [each for each in skipped if each.reason in EXPECTED]:
+    if left_out := [file for file in skipped if file.reason in EXPECTED]:
         lines.append(f"Not reviewed: {_names(left_out)}.")
     return "\n\n".join(lines)
 
@@ -235,58 +232,61 @@ def opening(count: int, skipped: Sequence[Skipped], model: str, page: Page, drop
 def summary(
     unplaced: Sequence[Finding], skipped: Sequence[Skipped], gone: Sequence[Finding], page: Page
 ) -> str | None:
-    """The sticky summary; None where nothing has to be said."""
-    if not (unplaced or gone or any(each.reason not in EXPECTED for each in skipped)):
+    """Return the sticky summary; None if there is nothing to say."""
+    if not (unplaced or gone or any(file.reason not in EXPECTED for file in skipped)):
         return None
     defects = (
-        f"{page.link(each.path)}: {clean_line(each.comment, host=page.repository.host, limit=COMMENT)} "
-        f"Severity: {each.severity}."
-        for each in unplaced
+        f"{page.link(finding.path)}: {clean_line(finding.comment, host=page.repository.host, limit=COMMENT)} "
+        f"Severity: {finding.severity}."
+        for finding in unplaced
     )
-    unread = (f"{_code(each.path)}: {clean_line(each.reason, limit=NAME)}" for each in skipped)
-    over = (f"{_code(each.path)}: {_sentence(each.comment, page.repository.host)}" for each in gone)
+    unread = (f"{_code(file.path)}: {clean_line(file.reason, limit=NAME)}" for file in skipped)
+    resolved = (
+        f"{_code(finding.path)}: {_first_sentence(finding.comment, page.repository.host)}" for finding in gone
+    )
     parts = (
         f"**AI review of {page.pull.head_sha[:7]}**",
         _section("Possible defects that no single line shows:", defects),
         _section("Not reviewed:", unread),
-        _section("No longer in the change:", over),
+        _section("No longer in the change:", resolved),
     )
     return "\n\n".join(filter(None, parts))
 
 
 def settled(page: Page) -> str:
-    """The sticky summary once there is nothing left to say in it."""
+    """Return the sticky summary when nothing is left to say in it."""
     return f"**AI review of {page.pull.head_sha[:7]}**: nothing to add."
 
 
 def nothing_found(page: Page, model: str) -> str:
-    """The answer to somebody who asked for a review of a change in which nothing was found."""
-    spoke = f" `{model}`" if model else ""
+    """Return the answer to a person who asked for a review without findings."""
+    name = f" `{model}`" if model else ""
     note = caveat(model)
-    said = f"**AI review of {page.pull.head_sha[:7]}**: no defects found.{spoke}"
-    return f"{said}\n\n_{note}_" if note else said
+    text = f"**AI review of {page.pull.head_sha[:7]}**: no defects found.{name}"
+    return f"{text}\n\n_{note}_" if note else text
 
 
 def _section(title: str, items: Iterable[str]) -> str:
     bullets = [f"- {item}" for item in items]
     more = len(bullets) - BULLETS
-    shown = [*bullets[:BULLETS], f"- and {more} more"] if more > 0 else bullets
-    return "\n".join([title, *shown]) if shown else ""
+    if more > 0:
+        bullets = [*bullets[:BULLETS], f"- and {more} more"]
+    return "\n".join([title, *bullets]) if bullets else ""
 
 
 def _names(skipped: Sequence[Skipped]) -> str:
-    shown = ", ".join(f"{_code(each.path)} ({each.reason})" for each in skipped[:BULLETS])
+    names = ", ".join(f"{_code(file.path)} ({file.reason})" for file in skipped[:BULLETS])
     more = len(skipped) - BULLETS
-    return f"{shown} and {more} more" if more > 0 else shown
+    return f"{names} and {more} more" if more > 0 else names
 
 
 def _code(path: str) -> str:
-    """A path as a code span: what it is called cannot become markup."""
+    """Return a path as a code span, so that it cannot become markup."""
     path = redact(path)
     short = path if len(path) <= NAME // 2 else f"…{path[-NAME // 2 :]}"
     return code_span(short, limit=NAME)
 
 
-def _sentence(text: str, host: str) -> str:
+def _first_sentence(text: str, host: str) -> str:
     first = text.replace("\n", " ").split(". ")[0]
     return clean_line(first, host=host, limit=NAME)

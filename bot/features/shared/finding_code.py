@@ -1,4 +1,4 @@
-"""The code that a finding is about, as a second question shows it."""
+"""The code around a finding, for the second question and for ``/bouncer why``."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from bot.features.shared.findings import Finding
 
 #: Lines of a hunk, and of the file, that are shown on each side of a finding.
 AROUND = 60
-#: A function that is longer is shown around the finding only.
-LONGEST = 200
+#: Lines of a function; of a longer one only the lines around the finding are shown.
+MAX_FUNCTION = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """What is shown around a finding: the change near it, the function that it lies in, and their bare lines.
+    """The code around a finding: the change near it, its function, and the lines of both.
 
-    ``whole`` is the whole change where it is short, ``context`` the code around its file's part of it.
+    ``whole`` is the whole change if it is short, ``context`` the code around the change of its file.
     """
 
     change: str
@@ -36,22 +36,22 @@ class Code:
         return "\n\n".join(filter(None, (self.change, self.function)))
 
     def holds(self, quote: str) -> bool:
-        """Whether the quoted line stands in it."""
-        beside = (without_margin(line) for line in f"{self.whole}\n{self.context}".split("\n"))
-        known = "\n" + "\n".join(squeeze(line) for line in (*self.lines, *beside)) + "\n"
-        return any(len(words) > 1 and words in known for words in (bare(quote), bare(without_margin(quote))))
+        """Return True if the quoted line is in it."""
+        other_lines = (without_margin(line) for line in f"{self.whole}\n{self.context}".split("\n"))
+        text = "\n" + "\n".join(squeeze(line) for line in (*self.lines, *other_lines)) + "\n"
+        return any(len(words) > 1 and words in text for words in (bare(quote), bare(without_margin(quote))))
 
 
 def around(finding: Finding, diff: Diff, source: str | None) -> Code:
-    """The part of the change that a finding is about, and the function of the head that it lies in."""
+    """Return the part of the change near a finding, and the function around it on the head."""
     rows: list[str] = []
     lines: list[str] = []
     for file in diff.named(finding.path):
         for hunk in file.hunks:
-            shown = [line for line in hunk.lines if _near(line, finding)]
-            if shown:
-                rows += [f"@@ {hunk.context}".rstrip(), *(render_line(line) for line in shown)]
-                lines += [line.text for line in shown]
+            near = [line for line in hunk.lines if _is_near(line, finding)]
+            if near:
+                rows += [f"@@ {hunk.context}".rstrip(), *(render_line(line) for line in near)]
+                lines += [line.text for line in near]
         rows = [render(file, rows)]
     if source is None or finding.line is None or finding.side == "LEFT":
         return Code("\n".join(rows), "", tuple(lines))
@@ -63,16 +63,16 @@ def around(finding: Finding, diff: Diff, source: str | None) -> Code:
     return Code("\n".join(rows), "\n".join([header, *numbered]), (*lines, *whole))
 
 
-def _near(line: DiffLine, finding: Finding) -> bool:
+def _is_near(line: DiffLine, finding: Finding) -> bool:
     number = line.number(finding.side) or line.number("LEFT" if finding.side == "RIGHT" else "RIGHT")
     return finding.line is None or number is None or abs(number - finding.line) <= AROUND
 
 
 def _span(source: str, finding: Finding) -> tuple[int, int]:
-    """First and last line of the function around a finding; of a long or unknown one, what lies near."""
+    """Return the first and last line of the function around a finding, or of the lines near it."""
     assert finding.line is not None
     near = max(1, finding.line - AROUND), finding.line + AROUND
-    found = enclosing(definitions(source, finding.path), finding.start_line or finding.line, finding.line)
-    if found is None or found.last - found.first >= LONGEST:
+    function = enclosing(definitions(source, finding.path), finding.start_line or finding.line, finding.line)
+    if function is None or function.last - function.first >= MAX_FUNCTION:
         return near
-    return found.first, found.last
+    return function.first, function.last

@@ -1,4 +1,4 @@
-"""What a reviewer reports, and what becomes of it once it is held against the diff."""
+"""Defects as a model reports them, and findings: defects whose quote is in the diff."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from bot.core.subjects import Side
 from bot.features.shared.labels import Chance
 from bot.features.shared.taxonomy import Category, Impact, Severity
 
-#: Why a reported finding is no finding: what it cites is not in the diff.
+#: Reasons why a reported defect is no finding.
 DropReason = Literal[
     "path_not_in_diff", "quote_missing", "quote_not_in_diff", "symbol_not_in_diff", "comment_missing"
 ]
 
 
 class FurtherPlace(Lenient):
-    """A further place where the model says that the same cause shows."""
+    """Another place with the same cause, as the model reports it."""
 
     path: str = Field(description="path of the file, exactly as in its header")
     quote: str = Field(description="the line or lines of code, copied without line numbers")
@@ -28,7 +28,7 @@ class FurtherPlace(Lenient):
 
 
 class Reported(Lenient):
-    """One defect as the model reports it; nothing in it is believed before it was found in the diff."""
+    """A defect as the model reports it. Nothing in it is trusted until its quote is matched in the diff."""
 
     path: str = Field(description="path of the file, exactly as in its header")
     quote: str = Field(description="the line or lines of code that are wrong, copied without line numbers")
@@ -50,7 +50,7 @@ class Reported(Lenient):
 
 
 class ReviewReply(Lenient):
-    """A review as the model answers it: it thinks before it chooses (free text first)."""
+    """The model's review. The reasoning comes before the findings."""
 
     reasoning: str = Field(description="what the change does, and where it could go wrong; a few sentences")
     findings: tuple[Reported, ...] = Field(description="defects only; an empty list when there are none")
@@ -60,22 +60,22 @@ ProofOutcome = Literal["proven", "passes on both", "not proven", "not run"]
 
 
 class Proof(Frozen):
-    """What tests that were drafted for a finding did on the head and on the merge base."""
+    """The outcome of tests that were drafted for a finding, on the head and on the merge base."""
 
     outcome: ProofOutcome
-    why: str = Field("", description="one sentence, where it is not proven")
+    why: str = Field("", description="one sentence, if it is not proven")
     path: str = ""
     command: str = ""
     test: str = Field("", description="the code of the test")
-    output: str = Field("", description="what it printed on the head")
+    output: str = Field("", description="its output on the head")
 
 
 class Finding(Frozen):
-    """A defect whose path, quote and symbol stand in the diff."""
+    """A defect whose path, quote and symbol are in the diff."""
 
     path: str
     line: int | None = Field(description="last line it is about; None = no line of the diff can carry it")
-    start_line: int | None = Field(None, description="first line, where it is about several")
+    start_line: int | None = Field(None, description="first line, if it is about several")
     side: Side = "RIGHT"
     code: tuple[str, ...] = Field(description="the lines it is about, white space squeezed")
     fingerprint: str = Field(description="path + code + defect class: stays when lines shift")
@@ -85,10 +85,10 @@ class Finding(Frozen):
     severity: Severity
     suggestion: str | None = None
     confidence: int | None = Field(
-        None, description="percent: what the look says, then what the second question does; None = it did not say"
+        None, description="percent, by the look, then by the second question; None: not given"
     )
-    proof: Proof | None = Field(None, description="None where nobody tried")
-    looks: int = Field(1, ge=1, description="independent looks that saw it")
+    proof: Proof | None = Field(None, description="None if it was not tried")
+    looks: int = Field(1, ge=1, description="independent looks that reported it")
     places: tuple[str, ...] = Field((), description="further places of the same cause: ``path:line``")
 
     @property
@@ -100,58 +100,57 @@ class Finding(Frozen):
 
     @property
     def proven(self) -> bool:
-        """Whether a test passes before the change and fails after it."""
+        """True if a test passes before the change and fails after it."""
         return self.proof is not None and self.proof.outcome == "proven"
 
 
 class Dropped(Frozen):
-    """A reported defect that cites what is not there."""
+    """A reported defect whose quote is not in the diff."""
 
     reported: Reported
     reason: DropReason
 
 
 def fingerprint(path: str, code: Sequence[str], category: Category) -> str:
-    """16 hex digits over path, code (white space squeezed, blank lines left out) and defect class."""
+    """Return 16 hex digits over path, code (white space squeezed, blank lines left out) and defect class."""
     lines = (" ".join(line.split()) for line in code)
     content = "\0".join((path, category.value, *(line for line in lines if line)))
     return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def same_defect(one: Finding, other: Finding) -> bool:
-    """Equal fingerprints, or the same class of defect on overlapping code of one file.
+def same_defect(left: Finding, right: Finding) -> bool:
+    """Return True for equal fingerprints, or the same class of defect on overlapping code of one file.
 
-    The second half is for models that quote one line today and two tomorrow: advice that was given, or
-    rejected, must not come back in a slightly different frame.
+    A model may quote one line in one review and two in the next; the finding must not be posted twice.
     """
-    if one.fingerprint == other.fingerprint:
+    if left.fingerprint == right.fingerprint:
         return True
-    if (one.path, one.category) != (other.path, other.category):
+    if (left.path, left.category) != (right.path, right.category):
         return False
-    return bool(_telling(one.code) & _telling(other.code))
+    return bool(_distinctive(left.code) & _distinctive(right.code))
 
 
-def same_cause(one: Finding, other: Finding) -> bool:
+def same_cause(left: Finding, right: Finding) -> bool:
     """Return True if two findings report one cause at two places.
 
-    Both name the other's line among their places; or one does, or the code is the same, and the kind of defect is
-    the same too. Two findings on the same lines are duplicates, see ``same_defect``.
+    Either both name the other's line among their places; or only one does, or the code is the same, and the class
+    of defect is the same too. Two findings on the same lines are duplicates, see ``same_defect``.
     """
-    if set(one.own_places) & set(other.own_places):
+    if set(left.own_places) & set(right.own_places):
         return False
-    names = set(one.places) & set(other.own_places), set(other.places) & set(one.own_places)
+    names = set(left.places) & set(right.own_places), set(right.places) & set(left.own_places)
     if all(names):
         return True
     if any(names):
-        return one.category == other.category or one.impact == other.impact
-    same_code = one.code == other.code and bool(_telling(one.code))
-    return same_code and one.category == other.category
+        return left.category == right.category or left.impact == right.impact
+    same_code = left.code == right.code and bool(_distinctive(left.code))
+    return same_code and left.category == right.category
 
 
-def _telling(code: Sequence[str]) -> frozenset[str]:
-    """Lines that say something by themselves: not ``}``, ``else:`` or ``return``."""
-    return frozenset(line for line in code if sum(char.isalnum() for char in line) >= _TELLING)
+#: Letters and digits of a distinctive line; shorter ones are often repeated in a file.
+_DISTINCTIVE = 8
 
 
-# Fewer letters and digits than this stand in many places of a file.
-_TELLING = 8
+def _distinctive(code: Sequence[str]) -> frozenset[str]:
+    """Return the lines with meaning of their own: not ``}``, ``else:`` or ``return``."""
+    return frozenset(line for line in code if sum(char.isalnum() for char in line) >= _DISTINCTIVE)

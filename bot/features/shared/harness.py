@@ -1,4 +1,4 @@
-"""How the tests of a repository are run on a checkout: the operator's harness, or its own set-up first."""
+"""Run a repository's tests on a checkout: with the operator's harness, or after the repository's own set-up."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from bot.sandbox.protocol import Limits
 
 @contextmanager
 def prepared(services: Services, checkout: Path, command: TestCommand) -> Iterator[Harness]:
-    """A harness for a checkout of the default branch (or of a base that is on it), its set-up done.
+    """Return a harness for a checkout of the default branch, or of a base on it, after its set-up.
 
-    Raises SandboxError where there is no sandbox or it breaks, SetupFailed where a set-up command does.
+    Raises SandboxError if there is no sandbox or it fails, SetupFailed if a set-up command fails.
     """
     if services.harness is not None:
         yield services.harness
@@ -31,5 +31,5 @@ def prepared(services: Services, checkout: Path, command: TestCommand) -> Iterat
         yield Harness(services.sandbox, command, limits=limits)
         return
     recipe = Recipe(repository=services.repository.id, python=config.python, commands=config.setup)
-    with services.environments.prepared(services.sandbox, checkout, recipe) as made:
-        yield Harness(services.sandbox, command, env=made.env, readable=made.readable, limits=limits)
+    with services.environments.prepared(services.sandbox, checkout, recipe) as environment:
+        yield Harness(services.sandbox, command, env=environment.env, readable=environment.readable, limits=limits)

@@ -1,8 +1,8 @@
-"""A bouncer that may look at the code before it judges (BouncerBench, IV.E: the agentic bouncer).
+"""Let a model look at the code before it answers (BouncerBench, IV.E: the agentic bouncer).
 
-The model takes steps of one JSON object each, so that every provider can do it: list, read or search the files
-at a commit, then write down what matters. The notes go into the question that is asked anyway, in its own schema.
-It may do nothing else: every answer is text of bounded size, a wrong request is told what is wrong with it.
+The model takes steps of one JSON object each, which every provider supports: list, read or search the files at a
+commit, then write notes. The notes are added to the question, which keeps its schema. Each step is answered with
+text of limited size; a wrong step with an explanation.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from bot.models.protocol import Model, Prompt, Reply, Voice
 
 #: Looks at the code at most; one more step is for the notes.
 MAX_STEPS = 6
-#: Characters of notes that are kept.
+#: Characters of notes.
 MAX_NOTES = 6_000
 
 
 class Step(Lenient):
-    """What the model wants next. The order matters: it says why before it chooses."""
+    """The model's next step. The reason comes before the choice."""
 
     thought: str = Field(description="what about the code is still unknown and would change the answer")
     action: Literal["list", "read", "search", "done"] = Field(description="done = nothing more to look at")
@@ -37,16 +37,16 @@ class Step(Lenient):
 
 
 class Look(Frozen):
-    """One look at the code, and what it showed."""
+    """A look at the code, with the text that the model was shown."""
 
     action: Literal["list", "read", "search"]
     target: str
     line: int = 1
-    shown: str = Field(description="what the model was shown")
+    text: str = Field(description="the text that the model was shown")
 
 
 class Notes(Frozen):
-    """What came of an investigation; ``looks`` is empty where the model saw no need."""
+    """The result of an investigation; ``looks`` is empty if the model needed none."""
 
     text: str = ""
     looks: tuple[Look, ...] = ()
@@ -54,7 +54,7 @@ class Notes(Frozen):
 
 
 class PlaceLookedAt(Lenient):
-    """One look at the repository's code before a verdict."""
+    """A look at the repository's code before a verdict, without its text."""
 
     action: str
     target: str
@@ -62,7 +62,7 @@ class PlaceLookedAt(Lenient):
 
 
 class ModelReply(Lenient):
-    """What a model answered, and what it looked at before."""
+    """A model's answer, and its looks at the code before."""
 
     issue: str = Field("", description="``#12``: the issue that a question about a patch was about")
     prompt_hash: str = ""
@@ -75,25 +75,26 @@ class ModelReply(Lenient):
 
 
 def model_reply(reply: Reply[Any], prompt_hash: str, notes: Notes, issue: str = "") -> ModelReply:
-    """Return what is recorded of a reply and of what the model looked at before."""
+    """Return the record of a reply and of the looks before it."""
     looks = tuple(PlaceLookedAt(action=look.action, target=look.target, line=look.line) for look in notes.looks)
-    single = {"voices": reply.voices, "disagreement": reply.disagreement} if reply.voices else {}
-    about = {"issue": issue} if issue else {}
+    # Fields without a value are not set, so that they are not stored.
+    voices = {"voices": reply.voices, "disagreement": reply.disagreement} if reply.voices else {}
+    subject = {"issue": issue} if issue else {}
     return ModelReply(
         prompt_hash=prompt_hash,
         reply=reply.text[:20_000],
         tool_calls=len(looks),
         looks=looks,
         notes=notes.text,
-        **single,
-        **about,
+        **voices,
+        **subject,
     )
 
 
 def investigate(model: Model, prompts: Prompts, prompt: Prompt, forge: Forge, ref: str) -> Notes:
-    """Let the model look at the files at commit ``ref`` before ``prompt`` is put to it.
+    """Let the model look at the files at commit ``ref`` before it is asked ``prompt``.
 
-    The files are fetched at the first look. Raises what the model and the forge raise.
+    The files are fetched at the first look. Raises the errors of the model and the forge.
     """
     looks: tuple[Look, ...] = ()
     usage = Usage()
@@ -107,13 +108,13 @@ def investigate(model: Model, prompts: Prompts, prompt: Prompt, forge: Forge, re
             if files is None:
                 forge.checkout(ref, Path(name))
                 files = Files(FolderTree(Path(name)))
-            shown = _look(files, step)
-            looks += (Look(action=step.action, target=step.target[:500], line=step.line, shown=shown),)
+            text = _look(files, step)
+            looks += (Look(action=step.action, target=step.target[:500], line=step.line, text=text),)
     raise AssertionError("the last step returns")
 
 
 def informed(prompts: Prompts, prompt: Prompt, notes: Notes) -> Prompt:
-    """The same question with the notes beside it; the question itself where nothing was looked at."""
+    """Return the question with the notes; unchanged if nothing was looked at."""
     if not notes.looks:
         return prompt
     system, user = prompts.render(
@@ -142,25 +143,25 @@ ANSWER, LINE = 8_000, 300
 
 
 class Files:
-    """What is said of the files of a tree."""
+    """Answers about the files of a tree, as text."""
 
     def __init__(self, tree: SourceTree) -> None:
         self._tree = tree
 
     def list(self, path: str) -> str:
-        """Folders and files directly below ``path``; the top where it is empty."""
+        """Return the folders and files directly below ``path``; an empty path is the top."""
         folder = _inside(path)
         before = "" if folder == "." else f"{folder}/"
         below = (
-            each.removeprefix(before).partition("/") for each in self._tree.paths() if each.startswith(before)
+            file.removeprefix(before).partition("/") for file in self._tree.paths() if file.startswith(before)
         )
         names = sorted({(name, slash) for name, slash, _ in below})
         if before and not names:
             return f"there is no folder {path!r}"
-        return _bounded([name + slash for name, slash in names], ENTRIES) or "the folder is empty"
+        return _limited([name + slash for name, slash in names], ENTRIES) or "the folder is empty"
 
     def read(self, path: str, start: int = 1) -> str:
-        """Numbered lines of a file, from line ``start`` on (the first is 1)."""
+        """Return the numbered lines of a file from line ``start`` (the first is 1)."""
         file = _inside(path)
         if file not in self._tree.paths():
             return f"there is no file {path!r}"
@@ -168,40 +169,40 @@ class Files:
         if text is None:
             return f"{path} is not text, or too large"
         lines = text.splitlines()
-        shown = [f"{number}: {line}" for number, line in enumerate(lines, start=1) if number >= start]
-        return _bounded(shown, LINES) or f"{path} ends at line {len(lines)}"
+        numbered = [f"{number}: {line}" for number, line in enumerate(lines, start=1) if number >= start]
+        return _limited(numbered, LINES) or f"{path} ends at line {len(lines)}"
 
     def search(self, text: str) -> str:
-        """Lines that hold ``text``, whatever its case, as ``path:line: content``."""
-        wanted = text.strip().lower()
-        if len(wanted) < 2:
+        """Return the lines that contain ``text`` in any case, as ``path:line: content``."""
+        pattern = text.strip().lower()
+        if len(pattern) < 2:
             return "search for two characters at least"
-        found: list[str] = []
+        matches: list[str] = []
         for path in self._tree.paths():
             content = self._tree.read(path)
-            if content is None or wanted not in content.lower():
+            if content is None or pattern not in content.lower():
                 continue
             lines = enumerate(content.splitlines(), start=1)
-            found += [f"{path}:{number}: {line.strip()}" for number, line in lines if wanted in line.lower()]
-            if len(found) > MATCHES:
+            matches += [f"{path}:{number}: {line.strip()}" for number, line in lines if pattern in line.lower()]
+            if len(matches) > MATCHES:
                 break
-        return _bounded(found, MATCHES) or f"no file holds {text!r}"
+        return _limited(matches, MATCHES) or f"no file holds {text!r}"
 
 
 def _inside(path: str) -> str:
-    """A path as a tree has it."""
+    """Return a path in the form of the tree's paths."""
     return PurePosixPath(path.strip().lstrip("/")).as_posix()
 
 
-def _bounded(lines: list[str], limit: int) -> str:
-    """The first lines, with a word on what was left out."""
-    kept: list[str] = []
+def _limited(lines: list[str], limit: int) -> str:
+    """Return the first lines, and the number of lines that were left out."""
+    first: list[str] = []
     room = ANSWER
     for line in lines[:limit]:
         short = line if len(line) <= LINE else line[:LINE] + "…"
         room -= len(short) + 1
         if room < 0:
             break
-        kept.append(short)
-    left = len(lines) - len(kept)
-    return "\n".join([*kept, f"({left} more)"] if left else kept)
+        first.append(short)
+    left = len(lines) - len(first)
+    return "\n".join([*first, f"({left} more)"] if left else first)

@@ -1,4 +1,4 @@
-"""Labels of the two bouncers and where the line between passing and bouncing lies (BouncerBench, III.A)."""
+"""Labels, threshold and record of the two bouncers (BouncerBench, III.A)."""
 
 from __future__ import annotations
 
@@ -39,23 +39,22 @@ def _whole(value: Any) -> Any:
     return round(value) if isinstance(value, float) and isfinite(value) else value
 
 
-#: A chance in percent; a whole number, because grammars can hold a small model to that.
+#: A chance in percent; a whole number, because grammars can enforce that for a small model.
 Percent = Annotated[int, Field(ge=0, le=100), BeforeValidator(_whole)]
 
-#: A chance that a model is always asked for, and that answers recorded elsewhere may lack.
+#: A chance that a model is always asked for; recorded answers may lack it.
 Chance = Annotated[Percent | None, WithJsonSchema({"type": "integer", "minimum": 0, "maximum": 100})]
 
 
 def severity(label: InputLabel | OutputLabel) -> int:
-    """0 (best) to 3 (worst), the scale of the human annotations (BouncerBench, II.A)."""
+    """Return 0 (best) to 3 (worst), the scale of the human annotations (BouncerBench, II.A)."""
     return list(type(label)).index(label)
 
 
 def bounces(label: Label, bounce_at: Label, p_bounce: float | None = None, above: float | None = None) -> bool:
-    """Whether a subject bounces.
+    """Return True if a subject bounces: its label is ``bounce_at`` or worse.
 
-    The line is drawn at a label: ``bounce_at`` and everything worse. Where ``above`` (percent) is set and
-    the reply carries a probability, the probability decides instead, whatever the label says.
+    If ``above`` (percent) is set and the reply has a probability, the probability decides instead.
     """
     if above is not None and p_bounce is not None:
         return p_bounce >= above
@@ -63,9 +62,9 @@ def bounces(label: Label, bounce_at: Label, p_bounce: float | None = None, above
 
 
 def agreeing(label: Label, p_bounce: float | None) -> Label:
-    """The label on the side of the line that the probability says, the nearest one where it stood on the other.
+    """Return the label, or the nearest label that agrees with the probability.
 
-    ``p_bounce`` is the chance of the last two labels, so that from 50 percent on the label is one of them.
+    ``p_bounce`` is the chance of the last two labels, so at 50 percent and above the label is one of them.
     """
     if p_bounce is None or (p_bounce >= 50) == (severity(label) >= 2):
         return label
@@ -73,17 +72,17 @@ def agreeing(label: Label, p_bounce: float | None) -> Label:
 
 
 def tidy_label(value: Any) -> Any:
-    """A label as models write it (``"well specified"``, ``"**VAGUE**"``) in the schema's spelling."""
+    """Return a label as models write it (``"well specified"``, ``"**VAGUE**"``) in the schema's spelling."""
     if not isinstance(value, str):
         return value
     return value.strip().strip("*`\"'. ").upper().replace(" ", "_").replace("-", "_")
 
 
 class BouncerRecord(Record):
-    """What both bouncers record."""
+    """The common part of the records of both bouncers."""
 
     bounced: bool = False
     p_bounce: int | None = Field(None, description="chance in percent that the subject should bounce")
     prompt: str = Field("", description="hash of the prompt's file")
     config: str = Field("", description="hash of the configuration")
-    harm: int | None = Field(None, description="percent that was promised, as the configuration said")
+    harm: int | None = Field(None, description="``harm`` in the configuration, percent")

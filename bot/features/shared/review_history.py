@@ -1,4 +1,4 @@
-"""What was said about a pull request, and what people turned down of it; decisions come oldest first."""
+"""Earlier findings on a pull request, and people's reactions to them. Decisions are ordered, oldest first."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from bot.features.review.record import ReviewRecord
 from bot.features.shared.findings import Finding
 from bot.github.protocol import Forge, Reactions
 
-#: What a review can come to; see ``outcome``.
+#: The verdicts of a review.
 VERDICTS = frozenset({"defects", "clean", "not_reviewed"})
 
 
 @dataclass(frozen=True, slots=True)
 class PastFindings:
-    """What was said about a pull request, and what became of it."""
+    """Earlier findings on a pull request by their state. ``resolved`` has fingerprints."""
 
     posted: tuple[Finding, ...] = ()
     gone: tuple[Finding, ...] = ()
@@ -31,34 +31,33 @@ class PastFindings:
 
     @property
     def open(self) -> tuple[Finding, ...]:
-        """Findings that stand, and whose thread no person resolved."""
-        return tuple(each for each in self.posted if each.fingerprint not in self.resolved)
+        """Posted findings whose thread was not resolved."""
+        return tuple(finding for finding in self.posted if finding.fingerprint not in self.resolved)
 
     @property
-    def known(self) -> tuple[Finding, ...]:
-        """Everything that a reviewer need not say again."""
+    def known_findings(self) -> tuple[Finding, ...]:
+        """Findings that a reviewer need not report again."""
         return (*self.posted, *self.dismissed)
 
 
 def recall(past: Sequence[Decision]) -> PastFindings:
-    """The state that all decisions together leave behind."""
+    """Return the state of all earlier findings."""
     posted: dict[str, Finding] = {}
     gone: dict[str, Finding] = {}
     dismissed: dict[str, Finding] = {}
     resolved: set[str] = set()
     summarised = False
     for decision in past:
-        for finding in said(decision):
+        for finding in posted_findings(decision):
             posted[finding.fingerprint] = finding
             gone.pop(finding.fingerprint, None)
-        for print_ in review_record(decision).outdated:
-            if print_ in posted:
-                gone[print_] = posted.pop(print_)
-        resolved |= _resolved(decision)
-        for print_ in rejected(decision, (*posted, *gone)):
-            found = posted.pop(print_, None) or gone.pop(print_, None)
-            if found is not None:
-                dismissed[print_] = found
+        for fingerprint in review_record(decision).outdated:
+            if fingerprint in posted:
+                gone[fingerprint] = posted.pop(fingerprint)
+        signals = decision.record.signals if isinstance(decision.record, FeedbackRecord) else ()
+        resolved |= {signal.key.rpartition(":")[2] for signal in signals if signal.source == "resolved"}
+        for fingerprint in _dismissed(decision, (*posted, *gone)):
+            dismissed[fingerprint] = (posted if fingerprint in posted else gone).pop(fingerprint)
         summarised |= decision.kind == "review" and any(
             isinstance(action, UpsertComment) and action.task == "review" for action in decision.actions
         )
@@ -67,54 +66,55 @@ def recall(past: Sequence[Decision]) -> PastFindings:
     )
 
 
-def _resolved(decision: Decision) -> frozenset[str]:
-    """Return the fingerprints of findings whose thread was resolved, as feedback recorded it."""
-    signals = decision.record.signals if isinstance(decision.record, FeedbackRecord) else ()
-    return frozenset(signal.key.rpartition(":")[2] for signal in signals if signal.source == "resolved")
-
-
-def said(decision: Decision) -> tuple[Finding, ...]:
-    """The findings that a review decision asked to post; in shadow mode nothing was."""
+def posted_findings(decision: Decision) -> tuple[Finding, ...]:
+    """Return the findings that a review decision posted: none in shadow mode."""
     return review_record(decision).posted if decision.actions else ()
 
 
 def review_record(decision: Decision) -> ReviewRecord:
-    """Return what a review left; an empty record for any other decision."""
+    """Return the record of a review; an empty one for any other decision."""
     return decision.record if isinstance(decision.record, ReviewRecord) else ReviewRecord()
 
 
-def rejected(decision: Decision, fingerprints: Iterable[str]) -> tuple[str, ...]:
-    """Those of ``fingerprints`` that a decision records as dismissed: by command, or by a reaction."""
-    named = set(review_record(decision).dismissed)
+def _dismissed(decision: Decision, fingerprints: Iterable[str]) -> tuple[str, ...]:
+    """Return those of ``fingerprints`` that a decision records as dismissed, by command or by a reaction."""
+    by_command = set(review_record(decision).dismissed)
     signals = decision.record.signals if isinstance(decision.record, FeedbackRecord) else ()
     keys = [signal.key for signal in signals if signal.outcome == "dismissed"]
-    return tuple(each for each in fingerprints if each in named or any(key.endswith(each) for key in keys))
+    return tuple(
+        fingerprint
+        for fingerprint in fingerprints
+        if fingerprint in by_command or any(key.endswith(fingerprint) for key in keys)
+    )
 
 
 def last_on(past: Sequence[Decision], revision: str) -> Decision | None:
-    """The newest review of exactly that head that reached a verdict; taking a finding back is no review."""
-    reviews = (each for each in reversed(past) if each.kind == "review" and each.verdict in VERDICTS)
-    return next((each for each in reviews if each.subject.revision == revision), None)
+    """Return the newest review of exactly that head with a verdict. A dismissal is no review."""
+    reviews = (
+        decision for decision in reversed(past) if decision.kind == "review" and decision.verdict in VERDICTS
+    )
+    return next((review for review in reviews if review.subject.revision == revision), None)
 
 
 def submitted(decision: Decision | None) -> bool:
-    """Whether a decision asked for a review with inline comments."""
+    """Return True if a decision posted a review with inline comments."""
     return decision is not None and any(isinstance(action, SubmitReview) for action in decision.actions)
 
 
-def outdated(findings: Iterable[Finding], diff: Diff, unseen: Collection[str] = ()) -> tuple[Finding, ...]:
-    """Findings whose code the diff no longer shows; of files that it leaves out nothing is known."""
-    return tuple(each for each in findings if each.path not in unseen and not _still_there(each, diff))
+def outdated(findings: Iterable[Finding], diff: Diff, omitted: Collection[str] = ()) -> tuple[Finding, ...]:
+    """Return findings whose code is no longer in the diff, except those in omitted files."""
+    return tuple(finding for finding in findings if finding.path not in omitted and not _is_in(finding, diff))
 
 
 def finding_of(comment: ReviewComment, findings: Iterable[Finding]) -> Finding | None:
-    """The finding that an inline comment of ours carries: by its fingerprint, else by its opening words."""
+    """Return the finding of an inline comment of ours, by its fingerprint, else by its first words."""
     here = [finding for finding in findings if finding.path == comment.path]
-    named = next((finding for finding in here if finding.fingerprint in comment.body), None)
-    return named or next((finding for finding in here if _opening(finding.comment) in _words(comment.body)), None)
+    by_fingerprint = next((finding for finding in here if finding.fingerprint in comment.body), None)
+    text = _letters(comment.body)
+    return by_fingerprint or next((finding for finding in here if _letters(finding.comment)[:40] in text), None)
 
 
-def _still_there(finding: Finding, diff: Diff) -> bool:
+def _is_in(finding: Finding, diff: Diff) -> bool:
     files = diff.named(finding.path)
     if finding.line is None:
         return bool(files)
@@ -122,56 +122,52 @@ def _still_there(finding: Finding, diff: Diff) -> bool:
     return any(match.whole and match.side == finding.side for file in files for match in Index(file).find(code))
 
 
-def _opening(text: str) -> str:
-    return _words(text)[:40]
-
-
-def _words(text: str) -> str:
-    """Letters and digits only: what survives when text is made safe to post."""
+def _letters(text: str) -> str:
+    """Return letters and digits only, which do not change when text is made safe to post."""
     return "".join(char for char in text.lower() if char.isalnum())
 
 
-#: Comments of ours whose reactions are read: one request each.
+#: Comments of ours whose reactions are read, with one request per comment.
 MAX_REACTIONS = 30
 
 
 def our_comments(number: int, forge: Forge) -> tuple[ReviewComment, ...]:
-    """Our comments on a pull request that opened a thread, oldest first."""
-    us = forge.identity().id
-    return tuple(
-        each for each in forge.review_comments(number) if each.author.id == us and each.in_reply_to is None
-    )
+    """Return our comments on a pull request that opened a thread, oldest first."""
+    app = forge.identity().id
+    comments = forge.review_comments(number)
+    return tuple(comment for comment in comments if comment.author.id == app and comment.in_reply_to is None)
 
 
 def in_thread(event: events.ReviewCommentCreated, findings: Iterable[Finding], forge: Forge) -> Finding | None:
-    """The finding of ours in whose thread somebody speaks."""
-    root = next((each for each in our_comments(event.number, forge) if each.id == event.comment.in_reply_to), None)
+    """Return the finding in whose thread a comment is."""
+    comments = our_comments(event.number, forge)
+    root = next((comment for comment in comments if comment.id == event.comment.in_reply_to), None)
     return finding_of(root, findings) if root is not None else None
 
 
-def turned_down(thumbs: Reactions, forge: Forge) -> bool:
+def is_rejected(thumbs: Reactions, forge: Forge) -> bool:
     """Return True if a person who may dismiss findings reacted with a thumbs-down."""
     return any(at_least(forge.permission(user.login), "triage") for user in thumbs.down)
 
 
 def live(memory: PastFindings, pull: PullRequest, forge: Forge) -> PastFindings:
-    """``memory`` held against what stands on the pull request.
+    """Return ``memory`` compared with the comments on the pull request.
 
-    A finding whose comment is not there was never posted (a newer push overtook it); one with a thumbs-down
-    from somebody with triage permission or more is dismissed.
+    A finding without its comment was never posted (a newer push superseded it). A finding with a thumbs-down by a
+    person with triage permission is dismissed.
     """
     if not any(finding.line is not None for finding in memory.posted):
         return memory
-    found = ((finding_of(comment, memory.posted), comment) for comment in our_comments(pull.number, forge))
-    standing = {finding.fingerprint: comment for finding, comment in found if finding is not None}
-    present = tuple(each for each in memory.posted if each.line is None or each.fingerprint in standing)
+    pairs = ((finding_of(comment, memory.posted), comment) for comment in our_comments(pull.number, forge))
+    comments = {finding.fingerprint: comment for finding, comment in pairs if finding is not None}
     rejected = {
-        print_
-        for print_, comment in tuple(standing.items())[-MAX_REACTIONS:]
-        if turned_down(forge.reactions(comment.id, review=True), forge)
+        fingerprint
+        for fingerprint, comment in tuple(comments.items())[-MAX_REACTIONS:]
+        if is_rejected(forge.reactions(comment.id, review=True), forge)
     }
+    present = [finding for finding in memory.posted if finding.line is None or finding.fingerprint in comments]
     return replace(
         memory,
-        posted=tuple(each for each in present if each.fingerprint not in rejected),
-        dismissed=(*memory.dismissed, *(each for each in present if each.fingerprint in rejected)),
+        posted=tuple(finding for finding in present if finding.fingerprint not in rejected),
+        dismissed=(*memory.dismissed, *(finding for finding in present if finding.fingerprint in rejected)),
     )

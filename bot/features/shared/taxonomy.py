@@ -12,7 +12,7 @@ def _plain(text: str) -> str:
 
 
 class _Described(StrEnum):
-    """A word with a ``description``: what belongs there, in one line, for people and models."""
+    """A word with a ``description`` in one line, for people and models."""
 
     description: str
 
@@ -47,7 +47,7 @@ class Category(_Described):
 
 
 class Impact(_Described):
-    """What the defect compromises when it strikes."""
+    """The quality that a defect compromises."""
 
     FUNCTIONAL_SUITABILITY = "functional_suitability", "wrong, missing or unfitting behaviour"
     PERFORMANCE_EFFICIENCY = "performance_efficiency", "slow, or wasteful of time, memory or other resources"
@@ -79,10 +79,12 @@ class Severity(StrEnum):
     @classmethod
     def _missing_(cls, value: object) -> Severity | None:
         plain = _plain(str(value))
-        return next((each for each in cls if each.value == plain), cls.HIGH if plain == "critical" else None)
+        return next(
+            (severity for severity in cls if severity.value == plain), cls.HIGH if plain == "critical" else None
+        )
 
 
-#: Where two fit, the first does: what is rarer and weighs more comes before what nearly everything is.
+#: If two fit, the first counts: rare and severe ones come before common ones.
 CATEGORIES = (
     Category.SECURITY,
     Category.CONCURRENCY,

@@ -1,6 +1,6 @@
 """Output bouncer: does this patch solve the issue that it says it solves?
 
-The answer is one check run. No linked issue is an abstention that the check shows, not a verdict.
+The answer is one check run. Without a linked issue the check shows an abstention.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ def concerns(event: Event, commands: Sequence[Command]) -> bool:
 
 
 def handle(event: Event, services: Services) -> Decision | None:
-    """Judge the pull request of an event against the issues that it closes; None where nothing asks for it."""
+    """Judge the pull request of an event against the issues that it closes; None if nothing asks for it."""
     if services.config.verify.mode == "off":
         return None
     if isinstance(event, events.MergeGroupRequested):
-        return _passed_on(event)
+        return _skip_queue(event)
     request = pull_requests.read_request(event, services, "verify")
     if request is None:
         return None
@@ -62,27 +62,27 @@ def handle(event: Event, services: Services) -> Decision | None:
     return _Judgement(subject, pull, services, unjudged, no_run).decide(issues)
 
 
-def _passed_on(event: events.MergeGroupRequested) -> Decision:
-    """A merge queue's commit is not judged; a required check must not hold the queue up."""
+def _skip_queue(event: events.MergeGroupRequested) -> Decision:
+    """Complete the check of a merge queue's commit, because a required check would block the queue."""
     why = "this is a merge queue's commit; each pull request in it has a verdict of its own"
     actions = (texts.skipped(event.head_sha, why),)
     return Decision(kind="verify", subject=event.subject, actions=actions, abstained="skipped:queue", reason=why)
 
 
 def _abstain(subject: Subject, pull: PullRequest, word: str, why: str, *, fails: bool = False) -> Decision:
-    """Nothing was judged; the check says why, so that a required check does not wait for ever."""
+    """Return an abstention; the check is completed, because a required check would wait for it."""
     actions = (texts.skipped(pull.head_sha, why, fails=fails),) if pull.state == "open" else ()
     return Decision(kind="verify", subject=subject, actions=actions, abstained=word, reason=why)
 
 
 def _same(past: Sequence[Decision], subject: Subject, issues: Sequence[Issue]) -> bool:
-    """Whether exactly this code was judged against exactly these issues already."""
+    """Return True if this code was judged against these issues already."""
     last = history.last_verdict(past)
     return (
         last is not None
         and last.subject == subject
         and isinstance(last.record, VerifyRecord)
-        and last.record.judged == _revisions(issues)
+        and last.record.issue_revisions == _revisions(issues)
     )
 
 
@@ -91,7 +91,7 @@ def _revisions(issues: Sequence[Issue]) -> dict[str, str]:
 
 
 class _Judgement:
-    """One pull request under judgement; ``no_run``: why its head may not be executed, None where it may."""
+    """The judgement of one pull request; ``no_run``: why its head may not be executed, None if it may."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class _Judgement:
         self.exempt: tuple[str, ...] = ()
 
     def decide(self, issues: Sequence[Issue]) -> Decision:
-        """One verdict an issue, one check for all."""
+        """Return one verdict for each issue, and one check for all."""
         patch, unfit = self._patch()
         if unfit or not issues:
             why = unfit or self._why_unjudged
@@ -147,10 +147,10 @@ class _Judgement:
 
     @property
     def _why_unjudged(self) -> str:
-        return "; ".join(each.why for each in self.unjudged)
+        return "; ".join(issue.why for issue in self.unjudged)
 
     def _patch(self) -> tuple[str, str]:
-        """The patch, or why it cannot be judged as a whole: half a patch would get half a verdict."""
+        """Return the patch, and why it cannot be judged as a whole, if so."""
         try:
             diff = self.services.forge.diff(self.pull.number)
         except ForgeError as error:
@@ -162,9 +162,9 @@ class _Judgement:
         return diff.text, "" if diff.text.strip() else EMPTY
 
     def _prepare(self, patch: str) -> str:
-        """The patch as it is judged; the code around it is gathered beside."""
+        """Read the code around the patch, and return the part of the patch to judge."""
         if self.config.prompt == "paper":
-            return patch  # the paper's question is about the patch, the whole of it and nothing else
+            return patch  # The paper asks about the whole patch, without context.
         diff = parse(patch)
         around = surroundings(diff, self.pull, self.services.forge if self.config.context_tokens else None)
         self.context = around.within(self.config.context_tokens)
@@ -174,14 +174,14 @@ class _Judgement:
         return patch
 
     def _judge(self, issue: Issue, patch: str) -> None:
-        """Ask about one issue: a verdict more, or an issue more that nothing can be said about."""
+        """Ask about one issue, and add its verdict or the reason why there is none."""
         services, name = self.services, f"#{issue.number}"
         prompt = judgement.question(
             services.prompts, self.config.prompt, issue, patch, context=self.context.text, omitted=self.omitted
         )
         prompt = prompt.model_copy(update={"subject": self.subject.key})
         try:
-            notes = self._looked(prompt)
+            notes = self._notes(prompt)
             self.usage += notes.usage
             self.looks += len(notes.looks)
             prompt = investigation.informed(services.prompts, prompt, notes)
@@ -201,8 +201,8 @@ class _Judgement:
         self.replies.append(model_reply(reply, prompt.hash, notes, name))
         self.verdicts.append(judgement.verdict(reply.value, issue.number, self.config))
 
-    def _looked(self, prompt: Prompt) -> Notes:
-        """What the code at the base commit says, where the maintainers want it looked at."""
+    def _notes(self, prompt: Prompt) -> Notes:
+        """Return the model's notes about the base commit; empty unless ``verify.investigate`` is set."""
         services = self.services
         if not self.config.investigate:
             return Notes()
@@ -211,10 +211,10 @@ class _Judgement:
         )
 
     def _run(self) -> None:
-        """Run the issues' stored reproducing tests on base and head, where that is wanted and allowed.
+        """Run the issues' stored reproducing tests on base and head, if that is wanted and allowed.
 
-        A patch bounces where one still fails. A pass changes nothing: patches that pass a drafted test are often
-        wrong, and the code under test could have forged it.
+        A patch bounces if one still fails. A pass changes nothing: patches that pass a drafted test are often
+        wrong, and the code under test could forge it.
         """
         if not self.config.execute or self.no_run is not None:
             return
@@ -252,7 +252,7 @@ class _Judgement:
             context=self.context.without_text(),
             omitted=self.omitted,
             failure=str(self.failure or ""),
-            judged=_revisions(issues),
+            issue_revisions=_revisions(issues),
             prompt=self.services.prompts.hash(f"verify.{self.config.prompt}"),
             config=self.services.config.hash,
             harm=self.config.harm,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import AliasChoices, Field
 
 from bot.code.context import CodeContext
 from bot.core.frozen import Frozen
@@ -60,5 +60,9 @@ class VerifyRecord(BouncerRecord):
     tool_calls: int = 0
     context: CodeContext = CodeContext()
     omitted: tuple[str, ...] = Field((), description="changed files that were named and not judged")
-    judged: dict[str, str] = Field(default_factory=dict, description="issue number -> its revision")
+    issue_revisions: dict[str, str] = Field(
+        default_factory=dict,
+        validation_alias=AliasChoices("issue_revisions", "judged"),
+        description="issue number -> its revision; ``judged`` in rows of version 0.2",
+    )
     failure: str = Field("", description="why the model gave no answer")

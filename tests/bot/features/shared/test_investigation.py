@@ -38,11 +38,11 @@ def test_the_model_looks_and_its_notes_go_into_the_question() -> None:
     )
     notes = investigate(model, Prompts(), PROMPT, forge(), "abc")
     assert [look.action for look in notes.looks] == ["search", "read"]
-    assert notes.looks[0].shown == "src/table.py:3: raise ValueError('empty')"
-    assert notes.looks[1].shown.startswith("2:     if not path:\n3: ")
+    assert notes.looks[0].text == "src/table.py:3: raise ValueError('empty')"
+    assert notes.looks[1].text.startswith("2:     if not path:\n3: ")
     assert notes.usage.calls == 3
     assert [asked.purpose for asked in model.asked] == ["triage.look"] * 3
-    assert notes.looks[0].shown in model.asked[1].user
+    assert notes.looks[0].text in model.asked[1].user
 
     question = informed(Prompts(), PROMPT, notes)
     assert PROMPT.user in question.user

@@ -1,0 +1,25 @@
+"""The files of ``bot`` that a reader of a feature's handler may have to open: its import closure."""
+
+from __future__ import annotations
+
+import grimp
+import pytest
+
+from tests.conftest import ROOT
+
+GOAL = 25
+#: Handlers above the goal, with the size that they must not exceed.
+LIMITS = {"feedback": 42, "reproduce": 56, "review": 79, "verify": 48, "why": 43}
+
+
+@pytest.fixture(scope="module")
+def graph() -> grimp.ImportGraph:
+    return grimp.build_graph("bot", exclude_type_checking_imports=True)
+
+
+@pytest.mark.parametrize("handler", sorted(ROOT.glob("bot/features/*/handler.py")), ids=lambda path: path.parent.name)
+def test_import_closure_of_a_handler_is_limited(handler, graph: grimp.ImportGraph) -> None:  # type: ignore[no-untyped-def]
+    feature = handler.parent.name
+    module = f"bot.features.{feature}.handler"
+    closure = {module, *graph.find_upstream_modules(module)}
+    assert len(closure) <= LIMITS.get(feature, GOAL), sorted(closure)
