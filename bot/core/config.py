@@ -140,7 +140,7 @@ class VerifyConfig(Frozen):
 
 
 class Instruction(Frozen):
-    """What the maintainers want a reviewer to look for besides, in some files."""
+    """An instruction of the maintainers for the review of some files."""
 
     paths: Patterns = Field((), description="files that it is about, as in .gitignore; empty = all")
     text: Annotated[str, StringConstraints(min_length=1, max_length=2_000)] = Field(
@@ -197,7 +197,7 @@ class ReviewConfig(Frozen):
 
     @property
     def doubts(self) -> bool:
-        """Whether findings are put to a second question."""
+        """True if findings get a second question."""
         return self.strategy == "panel" if self.doubt is None else self.doubt
 
 
