@@ -165,7 +165,7 @@ def _commit(snapshot: Snapshot, repo: Path) -> str:
     """Which commit a checkout stands for: the head where the change is in it, else the base."""
     from bot.code.context import Sides
     from bot.code.diff import parse
-    from bot.github.offline import FolderTree
+    from bot.github.protocol import FolderTree
 
     [(number, pull)] = snapshot.pull_requests.items()
     diff = parse(snapshot.diffs[number].text)

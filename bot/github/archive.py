@@ -21,7 +21,7 @@ from bot.core.errors import ForgeError, TransientError
 from bot.core.http_client import HttpClient
 from bot.core.io_limits import TooLarge, TooSlow, leased, limit_chunks
 from bot.github.http import check
-from bot.github.offline import FolderTree
+from bot.github.protocol import FolderTree
 
 TIMEOUT = 30
 #: Seconds that the whole download may take.

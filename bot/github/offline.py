@@ -8,8 +8,7 @@ to ``router.decide``, so that they run the live handlers.
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
@@ -19,7 +18,7 @@ from bot.core.errors import NotFound, NotRecorded
 from bot.core.events import IssueOpened, PullRequestOpened
 from bot.core.frozen import Frozen
 from bot.core.subjects import Actor, CheckRun, Comment, Issue, Permission, PullRequest, Repository, ReviewComment
-from bot.github.protocol import MAX_SOURCE, IssueLink, PostedReview, PullDiff, Reactions, SourceTree, as_source
+from bot.github.protocol import FolderTree, IssueLink, PostedReview, PullDiff, Reactions, SourceTree, as_source
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
@@ -164,49 +163,6 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
 def comment_key(comment_id: int, review: bool) -> str:
     """Return the key of a comment's reactions: comments on lines have ids of their own."""
     return f"{'review' if review else 'issue'}:{comment_id}"
-
-
-class FolderTree:
-    """A ``SourceTree`` of the files below a folder. Links are not followed.
-
-    ``working``: it is a developer's checkout, so hidden folders and build output are left out.
-    """
-
-    def __init__(self, folder: Path, *, working: bool = False) -> None:
-        self._folder = folder
-        self._working = working
-        self._paths: dict[str, None] | None = None
-
-    def paths(self) -> Sequence[str]:
-        return tuple(self._load_paths())
-
-    def read(self, path: str) -> str | None:
-        if path not in self._load_paths():
-            return None
-        try:
-            with (self._folder / path).open("rb") as file:
-                return as_source(file.read(MAX_SOURCE + 1))
-        except OSError:
-            return None
-
-    def _load_paths(self) -> dict[str, None]:
-        if self._paths is None:
-            self._paths = dict.fromkeys(sorted(_files_below(self._folder, self._working)))
-        return self._paths
-
-
-#: Build output in a checkout.
-_BUILD_FOLDERS = frozenset({"node_modules", "__pycache__", "venv", "site-packages", "build", "dist", "target"})
-
-
-def _files_below(folder: Path, working: bool) -> Iterator[str]:
-    for parent, folders, names in os.walk(folder, followlinks=False):
-        if working:
-            folders[:] = [name for name in folders if not name.startswith(".") and name not in _BUILD_FOLDERS]
-        inside = Path(parent).relative_to(folder).as_posix()
-        for name in names:
-            if not Path(parent, name).is_symlink():
-                yield name if inside == "." else f"{inside}/{name}"
 
 
 class CheckedOut(ReplayForge):

@@ -5,7 +5,8 @@ Handlers get a read-only ``Forge``; only the publisher gets the writer.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
@@ -73,6 +74,49 @@ def as_source(content: bytes) -> str | None:
         return content.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
         return None
+
+
+class FolderTree:
+    """A ``SourceTree`` of the files below a folder. Links are not followed.
+
+    ``working``: it is a developer's checkout, so hidden folders and build output are left out.
+    """
+
+    def __init__(self, folder: Path, *, working: bool = False) -> None:
+        self._folder = folder
+        self._working = working
+        self._paths: dict[str, None] | None = None
+
+    def paths(self) -> Sequence[str]:
+        return tuple(self._load_paths())
+
+    def read(self, path: str) -> str | None:
+        if path not in self._load_paths():
+            return None
+        try:
+            with (self._folder / path).open("rb") as file:
+                return as_source(file.read(MAX_SOURCE + 1))
+        except OSError:
+            return None
+
+    def _load_paths(self) -> dict[str, None]:
+        if self._paths is None:
+            self._paths = dict.fromkeys(sorted(_files_below(self._folder, self._working)))
+        return self._paths
+
+
+#: Build output in a checkout.
+_BUILD_FOLDERS = frozenset({"node_modules", "__pycache__", "venv", "site-packages", "build", "dist", "target"})
+
+
+def _files_below(folder: Path, working: bool) -> Iterator[str]:
+    for parent, folders, names in os.walk(folder, followlinks=False):
+        if working:
+            folders[:] = [name for name in folders if not name.startswith(".") and name not in _BUILD_FOLDERS]
+        inside = Path(parent).relative_to(folder).as_posix()
+        for name in names:
+            if not Path(parent, name).is_symlink():
+                yield name if inside == "." else f"{inside}/{name}"
 
 
 class Forge(Protocol):

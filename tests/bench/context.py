@@ -34,7 +34,7 @@ from bot.code.trees import nodes
 from bot.code.trees import parse as parse_tree
 from bot.core.config import RepoConfig
 from bot.features.review.meaning import reformatted
-from bot.github.offline import FolderTree
+from bot.github.protocol import FolderTree
 from evaluation.crbench.task import read_tasks
 from evaluation.git.clones import CommitTree
 from evaluation.git.repository import GitError, GitRepository, find_clone

@@ -34,12 +34,3 @@ def test_auto_asks_in_the_language_of_the_issue(shop: Site, repository: Reposito
     shop.github.comment(home, number, "/bouncer accept, ist bekannt", "mia")
     shop.quiet()
     assert shop.said(home, number)[0].startswith("Accepted as is by mia: ist bekannt.\n")
-
-
-def test_language_of_the_maintainers_is_in_the_question(shop: Site, repository: Repository) -> None:
-    french = repository(**{".github/bouncer.yml": "triage:\n  language: fr\n"})
-    number = shop.github.open_issue(french, "It breaks", "It does not work any more.")
-    shop.quiet()
-    (question,) = shop.model.about("It does not work any more.", "InputReply")
-    assert "ISO 639-1 code `fr`" in question.text
-    assert shop.said(french, number)[0].startswith("Thanks for the report.")

@@ -37,6 +37,8 @@ CLEAN = (
     "tests/bot/reproduction",
     "tests/bot/sandbox",
     "tests/bot/simgithub",
+    "tests/bot/core",
+    "tests/bot/features",
     "tests/builders.py",
     "tests/conftest.py",
     "tests/parsers",

@@ -15,8 +15,7 @@ from pydantic import Field
 
 from bot.core.actions import Usage
 from bot.core.frozen import Frozen, Lenient
-from bot.github.offline import FolderTree
-from bot.github.protocol import Forge, SourceTree
+from bot.github.protocol import FolderTree, Forge, SourceTree
 from bot.models.prompts import Prompts
 from bot.models.protocol import Model, Prompt, Reply, Voice
 

@@ -47,14 +47,18 @@ def test_a_job_and_its_questions_become_spans(httpserver: HTTPServer) -> None:
 
     httpserver.expect_request("/v1/traces", method="POST").respond_with_handler(collect)
     run(httpserver.url_for("").rstrip("/"))
-    sent = [ExportTraceServiceRequest.FromString(body) for body in bodies]
+    requests = [ExportTraceServiceRequest.FromString(body) for body in bodies]
     spans = [
-        span for request in sent for group in request.resource_spans for s in group.scope_spans for span in s.spans
+        span
+        for request in requests
+        for group in request.resource_spans
+        for s in group.scope_spans
+        for span in s.spans
     ]
     job = next(span for span in spans if span.name == "job")
-    answered, refused = (span for span in spans if span.name == "model")
-    assert answered.parent_span_id == refused.parent_span_id == job.span_id
-    attributes = {attribute.key: attribute.value for attribute in answered.attributes}
+    answer_span, refused = (span for span in spans if span.name == "model")
+    assert answer_span.parent_span_id == refused.parent_span_id == job.span_id
+    attributes = {attribute.key: attribute.value for attribute in answer_span.attributes}
     assert attributes["bouncer.model"].string_value == "scripted:test"
     assert attributes["bouncer.input_tokens"].int_value == 2
     assert refused.status.message == "ModelError"

@@ -29,11 +29,13 @@ class Remembered:
 
     def decisions(self, subject: str, *kinds: Task) -> tuple[Decision, ...]:
         return tuple(
-            each for each in self.past if each.subject.key == subject and (not kinds or each.kind in kinds)
+            decision
+            for decision in self.past
+            if decision.subject.key == subject and (not kinds or decision.kind in kinds)
         )
 
     def commands(self, repository: str, since: datetime) -> tuple[Decision, ...]:
-        return tuple(each for each in self.past if each.kind == "commands")
+        return tuple(decision for decision in self.past if decision.kind == "commands")
 
     def muted(self, repository: str) -> frozenset[str]:
         return frozenset()

@@ -29,10 +29,10 @@ def reply(*findings: dict[str, Any]) -> dict[str, Any]:
 
 def snapshot(diff: str = DIFF, omitted: tuple[str, ...] = (), recorded: Any = None, **values: Any) -> Snapshot:
     """The pull request (``values`` are its fields) and its diff; ``recorded`` are further answers."""
-    given = {
+    fields = {
         "pull_requests": {20: builders.pull(**values)},
         "diffs": {20: PullDiff(text=diff, omitted=omitted)},
         "comments": {20: ()},
         "review_comments": {20: ()},
     }
-    return builders.snapshot(**{**given, **(recorded or {})})
+    return builders.snapshot(**{**fields, **(recorded or {})})

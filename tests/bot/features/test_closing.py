@@ -1,4 +1,4 @@
-"""Who keeps an unanswered issue open: everybody but its silent author."""
+"""Closing of unanswered issues, and the people who keep one open."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONFIG = "triage: {close_after_days: 30}"
 
 
 def due(past: list[Decision]) -> events.IssueUnanswered:
-    """What is recorded with the newest decision, when its time has come."""
+    """Return the event at the time that the newest decision recorded."""
     last = past[-1]
     assert last.again_days is not None
     return events.IssueUnanswered(
@@ -47,9 +47,9 @@ def test_a_silent_author_is_warned_and_a_week_later_it_is_closed(services: Build
     assert history.past[-1].again_days == 23
     history.past.append(later(services, history))
     warned = history.past[-1]
-    assert ([each.type for each in warned.actions], warned.again_days) == (["upsert_comment"], 7)
+    assert ([action.type for action in warned.actions], warned.again_days) == (["upsert_comment"], 7)
     closed = later(services, history)
-    assert [each.type for each in closed.actions] == ["set_issue_state", "upsert_comment"]
+    assert [action.type for action in closed.actions] == ["set_issue_state", "upsert_comment"]
     assert closed.again_days is None
 
 
@@ -90,7 +90,7 @@ def test_a_deleted_comment_keeps_it_open(services: Build, history: Remembered, a
     assert (decision.abstained, decision.reason) == ("skipped:touched", "people were talking about it")
 
 
-def test_deleting_what_was_read_before_the_bounce_or_a_bot_s_words_changes_nothing(
+def test_deleting_an_earlier_answer_or_a_bot_s_comment_changes_nothing(
     services: Build, history: Remembered
 ) -> None:
     bounced(services, history)
@@ -123,8 +123,8 @@ def test_accepting_takes_the_warning_back(services: Build, history: Remembered) 
     (accepted,) = decide(
         said("/bouncer accept", MAINTAINER), services(ScriptedModel([]), snapshot(), CONFIG), only="commands"
     )
-    edits = [each for each in accepted.actions if each.type == "upsert_comment"]
-    assert [(each.task, each.body, each.only_edit) for each in edits] == [
+    edits = [action for action in accepted.actions if action.type == "upsert_comment"]
+    assert [(edit.task, edit.body, edit.only_edit) for edit in edits] == [
         ("triage", "Accepted as is by mia.", True),
         ("closing", "Accepted as is by mia.", True),
     ]

@@ -1,4 +1,4 @@
-"""What reviewer and output bouncer see besides the change: the code around it, house rules, the linked issue."""
+"""The context of a change: the code around it, house rules, the linked issue."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def review(services: Build, model: ScriptedModel, config: str = "", diff: str = 
     return decision
 
 
-def test_a_reviewer_sees_the_function_around_a_change_what_it_calls_and_who_uses_what_is_gone(
+def test_reviewer_sees_the_function_its_calls_and_users_of_removed_names(
     services: Build,
 ) -> None:
     model = ScriptedModel([reviews.CLEAN])
@@ -96,9 +96,7 @@ def test_where_only_the_base_is_at_hand_the_change_is_put_on_it(services: Build)
 
 
 @pytest.mark.parametrize("config", ["", "review: {context_tokens: 0}"])
-def test_code_that_cannot_be_read_or_is_not_wanted_leaves_the_review_as_it_is_and_on_record(
-    services: Build, config: str
-) -> None:
+def test_review_without_readable_code_is_made_and_says_so_in_its_record(services: Build, config: str) -> None:
     model = ScriptedModel([reviews.CLEAN])
     decision = review(services, model, config)
     assert decision.verdict == "clean"
@@ -110,9 +108,9 @@ def test_code_that_cannot_be_read_or_is_not_wanted_leaves_the_review_as_it_is_an
 def test_the_context_keeps_to_its_budget(services: Build) -> None:
     model = ScriptedModel([reviews.CLEAN])
     decision = review(services, model, "review: {context_tokens: 200}", checkouts={HEAD: FILES})
-    (shown,) = decision.record.as_json()["context"]
-    assert shown["tokens"] <= 200
-    assert shown["left_out"] >= 1
+    (context,) = decision.record.as_json()["context"]
+    assert context["tokens"] <= 200
+    assert context["left_out"] >= 1
 
 
 @pytest.mark.parametrize(
@@ -203,7 +201,7 @@ def test_a_comment_that_may_run_is_shown_to_the_model(services: Build, path: str
     assert f"=== {path} (modified" in model.asked[0].user
 
 
-def test_house_rules_come_from_the_default_branch_and_instructions_by_their_globs(services: Build) -> None:
+def test_house_rules_are_of_the_default_branch_instructions_by_globs(services: Build) -> None:
     model = ScriptedModel([reviews.CLEAN])
     config = """review:
   instructions:
@@ -241,7 +239,7 @@ def test_a_reviewer_looks_around_where_maintainers_want_it(services: Build) -> N
     assert (decision.record.tool_calls, decision.usage.calls) == (1, 3)
 
 
-def test_a_patch_is_judged_with_the_code_around_it_and_without_what_came_along(services: Build) -> None:
+def test_patch_is_judged_with_the_code_around_it_without_lock_files(services: Build) -> None:
     stray = (
         "diff --git a/reproduce_bug.py b/reproduce_bug.py\nnew file mode 100644\n"
         "--- /dev/null\n+++ b/reproduce_bug.py\n@@ -0,0 +1 @@\n+print('stray')\n"

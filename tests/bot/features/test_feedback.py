@@ -1,4 +1,4 @@
-"""What people make of what was posted is recorded, and never answered."""
+"""Reactions to posts are recorded and never answered."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def reviewed(history: Remembered) -> Remembered:
 
 
 def snapshot(**values: Any) -> Snapshot:
-    given: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "review_comments": {
             20: (
                 comment(1, "one"),
@@ -83,7 +83,7 @@ def snapshot(**values: Any) -> Snapshot:
             "review:4": Reactions(),
         },
     }
-    return builders.snapshot(**{**given, **values})
+    return builders.snapshot(**{**defaults, **values})
 
 
 def told(event: events.Event, services: Services) -> dict[str, tuple[str, str]]:
@@ -136,15 +136,15 @@ def test_how_a_bounced_issue_ends(
 
 
 @pytest.mark.parametrize(
-    ("labels", "reason", "known"),
+    ("labels", "reason", "expected"),
     [
         (("Status: Needs Info",), "not_planned", ["closed with Status: Needs Info, and no answer"]),
         (("bug",), "not_planned", []),  # swept up by age alone: that says nothing about the issue
         (("needs-info",), "completed", []),
     ],
 )
-def test_a_bounced_issue_that_goes_stale_without_an_answer_was_probably_bounced_rightly(
-    services: Build, history: Remembered, labels: tuple[str, ...], reason: str, known: list[str]
+def test_stale_bounced_issue_was_probably_bounced_rightly(
+    services: Build, history: Remembered, labels: tuple[str, ...], reason: str, expected: list[str]
 ) -> None:
     event = builders.event(events.IssueClosed, issue(state_reason=reason, labels=labels), HELPER)
     history.past.append(
@@ -156,8 +156,8 @@ def test_a_bounced_issue_that_goes_stale_without_an_answer_was_probably_bounced_
         )
     )
     decisions = decide(event, services(ScriptedModel(), snapshot()), only="feedback")
-    fates = [each for decision in decisions for each in decision.record.fates]
-    assert [fate.why for fate in fates] == known
+    fates = [fate for decision in decisions for fate in decision.record.fates]
+    assert [fate.why for fate in fates] == expected
     assert not any(fate.good for fate in fates)
     assert signals(decisions) == (), "a bot has no opinion"
 
@@ -213,8 +213,8 @@ def judged(kind: Any, number: int, chance: int, harm: int | None = None) -> Deci
 
 
 def fates(event: events.Event, services: Services) -> dict[str, tuple[bool, int | None, bool, str]]:
-    found = [each for decision in decide(event, services, only="feedback") for each in decision.record.fates]
-    return {f"{fate.bouncer} {fate.subject}": (fate.good, fate.p_bounce, fate.bounced, fate.why) for fate in found}
+    fates = [fate for decision in decide(event, services, only="feedback") for fate in decision.record.fates]
+    return {f"{fate.bouncer} {fate.subject}": (fate.good, fate.p_bounce, fate.bounced, fate.why) for fate in fates}
 
 
 def test_a_merge_tells_what_became_of_its_issues_and_of_itself(services: Build, history: Remembered) -> None:

@@ -1,4 +1,4 @@
-"""Where maintainers want it, a bouncer looks at the code before it judges, and says how often it did."""
+"""With ``investigate`` a bouncer looks at the code before it judges, and records its looks."""
 
 from __future__ import annotations
 
@@ -55,6 +55,6 @@ def test_nothing_is_looked_at_unasked(services: Build, config: str) -> None:
 
 def test_a_replay_without_the_code_is_a_broken_experiment(services: Build) -> None:
     event: events.Event = triage.opened()
-    given: dict[str, Any] = {"heads": {"main": "c0ffee"}}
+    fields: dict[str, Any] = {"heads": {"main": "c0ffee"}}
     with pytest.raises(NotRecorded):
-        decide(event, services(ScriptedModel([LOOK]), triage.snapshot(**given), "triage: {investigate: true}"))
+        decide(event, services(ScriptedModel([LOOK]), triage.snapshot(**fields), "triage: {investigate: true}"))

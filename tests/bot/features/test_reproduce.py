@@ -52,8 +52,8 @@ issue = partial(builders.issue, number=12, title="split drops the rest", body=BO
 
 def snapshot(*comments: Comment, **values: Any) -> Snapshot:
     rights = {"ann": "read", "mia": "triage"}
-    given = {"permissions": rights, "heads": {"main": SHA}, "checkouts": {SHA: FILES}, **values}
-    return builders.snapshot(comments={12: comments}, **given)
+    fields = {"permissions": rights, "heads": {"main": SHA}, "checkouts": {SHA: FILES}, **values}
+    return builders.snapshot(comments={12: comments}, **fields)
 
 
 def commented(body: str, by: Actor = MIA, **values: Any) -> events.CommentCreated:
@@ -98,7 +98,7 @@ def test_a_maintainer_asks_and_the_test_is_offered_in_a_comment(services: Build)
     assert "_A scripted model answered: this is a rehearsal, not a verdict._" in rest
 
 
-def test_the_test_comes_as_a_draft_pull_request_that_adds_it_and_nothing_else(services: Build) -> None:
+def test_draft_pull_request_adds_the_test_and_nothing_else(services: Build) -> None:
     here = services(drafts(RIGHT), snapshot(), CONFIG.replace("comment", "pull"), sandbox=Bubblewrap())
 
     decision = reproduce(commented("/bouncer reproduce"), here)
@@ -116,9 +116,7 @@ def test_the_test_comes_as_a_draft_pull_request_that_adds_it_and_nothing_else(se
     assert pull.body.startswith("This adds one test for #12 and nothing else. Reproduced on `main` at abc1234")
 
 
-def test_the_decision_keeps_the_test_so_that_a_patch_can_be_held_against_it(
-    services: Build, tmp_path: Any
-) -> None:
+def test_decision_records_the_test_for_later_patches(services: Build, tmp_path: Any) -> None:
     here = services(drafts(RIGHT), snapshot(), CONFIG, sandbox=Bubblewrap())
     decision = reproduce(commented("/bouncer reproduce"), here)
     assert decision is not None
@@ -275,7 +273,7 @@ def test_not_run_is_a_state_of_its_own_with_its_reason(
     assert text in comment.body
 
 
-def test_the_authors_answers_and_earlier_issues_of_the_repository_inform_the_drafts(services: Build) -> None:
+def test_drafts_use_the_author_s_answers_and_earlier_issues(services: Build) -> None:
     files = {
         **FILES,
         "tests/test_old.py": b"def test_empty():\n    # regression: issue 3\n    assert split([], 2) == []\n",

@@ -100,7 +100,7 @@ def test_every_fate_of_a_finding_is_counted(services: Build) -> None:
     assert len(submitted(decision).comments) == 1
 
 
-def test_a_finding_that_no_line_can_carry_goes_to_the_summary_with_a_permalink(services: Build) -> None:
+def test_finding_without_a_line_is_in_the_summary_with_a_permalink(services: Build) -> None:
     model = ScriptedModel([reply(finding(quote="def load(path):", comment="Callers rely on the old result."))])
     decision = review(pull_opened(), services(model, snapshot()))
     (action,) = decision.actions
@@ -156,8 +156,8 @@ def test_files_left_out_on_purpose_are_no_reason_to_speak(services: Build) -> No
     only = review(pull_opened(), services(ScriptedModel(), snapshot(diff=lock)))
     assert (only.verdict, only.actions, only.reason) == ("not_reviewed", (), "there was nothing to review")
     assert only.record.as_json()["skipped"] == [{"path": "uv.lock", "reason": "lock file"}]
-    told = review(pull_opened(), services(ScriptedModel([reply(finding())]), snapshot(diff=DIFF + lock)))
-    assert submitted(told).body.endswith("Not reviewed: `uv.lock` (lock file).")
+    decision = review(pull_opened(), services(ScriptedModel([reply(finding())]), snapshot(diff=DIFF + lock)))
+    assert submitted(decision).body.endswith("Not reviewed: `uv.lock` (lock file).")
 
 
 class Refusing(ReplayForge):
@@ -317,7 +317,7 @@ def test_one_cause_at_several_places_is_one_comment_that_names_them(services: Bu
         {"path": "src/app.py", "quote": "not in the change", "line": 14},
     ]
     decision = review(pull_opened(), services(ScriptedModel([reply(finding(places=again))]), snapshot()))
-    assert [each.body for each in submitted(decision).comments] == [
+    assert [comment.body for comment in submitted(decision).comments] == [
         "Fails for an empty file. `parse` returns None then.\n\nThe same in `src/app.py:13`.\n\n"
         "Severity: high. *AI review, may be wrong.*"
     ]

@@ -100,13 +100,13 @@ def test_a_model_that_repeats_everything_it_reads_writes_nothing_harmful(payload
 def test_whatever_strangers_write_stays_inside_the_fence(payload: str, services: Build) -> None:
     line = one_line(payload)
     diff = DIFF.replace("raise Missing(path)", f"raise Missing(path)  # {line}")
-    said = {"title": line, "body": payload}
-    asked: list[Prompt] = []
-    for shot, values in ((snapshot(), {}), (snapshot(diff=diff, **said), said)):
+    texts = {"title": line, "body": payload}
+    prompts: list[Prompt] = []
+    for shot, values in ((snapshot(), {}), (snapshot(diff=diff, **texts), texts)):
         model = ScriptedModel([reply()])
         decide(opened(**values), services(model, shot), only="review")
-        asked += model.asked
-    plain, attacked = asked
+        prompts += model.asked
+    plain, attacked = prompts
     assert attacked.system == plain.system
     outside = re.sub(r"<(data-[0-9a-f]{12}) [^>]*>\n.*?\n</\1>", "", attacked.user, flags=re.DOTALL)
     assert WORD not in outside
@@ -131,7 +131,7 @@ def test_file_names_are_names_wherever_they_are_shown(payload: str, perform: Per
     assert_harmless(paper)
 
 
-def test_a_pull_request_that_brings_its_own_config_is_reviewed_under_the_old_one(perform: Perform) -> None:
+def test_pull_request_with_its_own_config_is_reviewed_under_the_old_one(perform: Perform) -> None:
     own = (
         "diff --git a/.github/bouncer.yml b/.github/bouncer.yml\n--- /dev/null\n+++ b/.github/bouncer.yml\n"
         f"@@ -0,0 +1 @@\n+review: {{mode: 'off', ignore: ['*'], min_severity: high}}  # {WORD}\n"

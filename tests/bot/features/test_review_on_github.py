@@ -37,8 +37,8 @@ SECOND = finding(quote="cache[path] = data", comment="Grows without end.", categ
 
 def careful(prompt: Prompt) -> dict[str, Any]:
     """Reports what is wrong with the change that it is shown, every time again."""
-    known = ((FIRST, "return data.value\n"), (SECOND, "cache[path] = data"))
-    return reply(*(each for each, code in known if code in prompt.user))
+    findings = ((FIRST, "return data.value\n"), (SECOND, "cache[path] = data"))
+    return reply(*(finding for finding, code in findings if code in prompt.user))
 
 
 class Site:
@@ -82,7 +82,9 @@ class Site:
 
     def posted(self, number: int) -> list[tuple[str, int | None]]:
         """Our inline comments: first line of the text, and where it stands."""
-        return [(each.body.split("\n")[0], each.line) for each in self.github.review_comments(NAME, number)]
+        return [
+            (comment.body.split("\n")[0], comment.line) for comment in self.github.review_comments(NAME, number)
+        ]
 
 
 @pytest.fixture
@@ -169,7 +171,7 @@ def test_a_push_between_thinking_and_writing_leaves_nothing_behind(site: Site) -
     assert len(site.posted(number)) == 2
 
 
-def test_findings_that_stand_although_the_head_moved_before_the_summary_are_not_posted_again(site: Site) -> None:
+def test_posted_findings_are_not_posted_again_after_a_moved_head(site: Site) -> None:
     number = opened(site, BROKEN)
     site.happen(site.pushed(number))
     second = WORSE.replace("return data.value", "return data")
@@ -188,7 +190,7 @@ def test_findings_that_stand_although_the_head_moved_before_the_summary_are_not_
 
 
 class Hurried:
-    """A writer during whose reviews somebody pushes."""
+    """A writer that sees a push during each review."""
 
     def __init__(self, inner: Any, then: Callable[[], object]) -> None:
         self.inner, self._then = inner, then
@@ -197,6 +199,6 @@ class Hurried:
         return getattr(self.inner, name)
 
     def create_review(self, *what: Any) -> int:
-        made: int = self.inner.create_review(*what)
+        id_: int = self.inner.create_review(*what)
         self._then()
-        return made
+        return id_

@@ -45,15 +45,18 @@ def review(services: Services) -> Any:
 
 def comments(decision: Any) -> list[str]:
     return [
-        each.body for action in decision.actions if isinstance(action, SubmitReview) for each in action.comments
+        comment.body
+        for action in decision.actions
+        if isinstance(action, SubmitReview)
+        for comment in action.comments
     ]
 
 
-def by_lens(**said: Any) -> Callable[[Prompt], Any]:
+def by_lens(**replies: Any) -> Callable[[Prompt], Any]:
     """Each look answers by the first word of its lens."""
 
     def answer(prompt: Prompt) -> Any:
-        return said[prompt.user.rpartition("What you look at: ")[2].split()[0].strip(",")]
+        return replies[prompt.user.rpartition("What you look at: ")[2].split()[0].strip(",")]
 
     return answer
 
@@ -67,14 +70,14 @@ def test_looks_are_merged_by_defect_and_what_more_of_them_see_comes_first(servic
     )
     model = ScriptedModel(script)
     decision = review(services(model, snapshot(), PANEL))
-    assert len({each.system for each in model.asked}) == 1, (
+    assert len({prompt.system for prompt in model.asked}) == 1, (
         "what is the same comes first, for the provider's cache"
     )
     assert comments(decision) == [
         "Fails for an empty file. `parse` returns None then.\n\nSeverity: high. *AI review, may be wrong.*",
         "Reads twice. The file was read before.\n\nSeverity: medium. *AI review, may be wrong.*",
     ]
-    assert [(each["line"], each["looks"]) for each in decision.record.as_json()["posted"]] == [(12, 2), (11, 1)]
+    assert [(item["line"], item["looks"]) for item in decision.record.as_json()["posted"]] == [(12, 2), (11, 1)]
     assert (decision.record.looks, decision.record.agreement) == (4, {"1": 1, "2": 1})
     assert decision.usage.calls == 3
 
@@ -115,7 +118,7 @@ def test_a_finding_stays_only_where_input_line_and_effect_are_named(services: Bu
         model = ScriptedModel([reply(EMPTY), {**NAMED, **lacking}])
         decision = review(services(model, snapshot(), DOUBT))
         assert comments(decision) == []
-        assert [(each["outcome"], each["why"]) for each in decision.record.as_json()["doubts"]] == [
+        assert [(doubt["outcome"], doubt["why"]) for doubt in decision.record.as_json()["doubts"]] == [
             ("not named", why)
         ]
 
@@ -124,8 +127,8 @@ def test_the_function_at_the_head_is_shown_and_may_be_quoted(services: Build) ->
     body = ("with open(path) as file:", "    data = parse(file)", "    return data.value", "raise Missing(path)")
     head = "\n" * 8 + "\n    ".join(("def load(path):", *body)) + "\n\n\n# far below\n"
     model = ScriptedModel([reply(EMPTY), {**NAMED, "quote": "def load(path):"}])
-    held = snapshot().model_copy(update={"files": {f"{'a' * 40}:src/app.py": head.encode()}})
-    decision = review(services(model, held, DOUBT))
+    recorded = snapshot().model_copy(update={"files": {f"{'a' * 40}:src/app.py": head.encode()}})
+    decision = review(services(model, recorded, DOUBT))
     assert "=== src/app.py (after the change)\n    9   def load(path):" in model.asked[1].user
     assert "far below" not in model.asked[1].user
     assert len(comments(decision)) == 1
@@ -135,14 +138,14 @@ def test_a_panel_doubts_unless_it_is_told_not_to(services: Build) -> None:
     refuted = {**NAMED, "trace": "It cannot be None.", "holds": False}
     model = ScriptedModel(lambda prompt: reply(EMPTY) if prompt.purpose == "review" else refuted)
     decision = review(services(model, snapshot(), "review: {strategy: panel}"))
-    assert [each.purpose for each in model.asked] == ["review"] * 4 + ["review.doubt"]
+    assert [prompt.purpose for prompt in model.asked] == ["review"] * 4 + ["review.doubt"]
     assert (comments(decision), decision.record.counts["suppressed:doubted"]) == ([], 1)
 
 
-def test_how_likely_a_finding_is_decides_what_is_asked_posted_and_comes_first(services: Build) -> None:
+def test_confidence_decides_which_findings_are_asked_about_and_posted(services: Build) -> None:
     unsure, guess = {**EMPTY, "confidence": 30}, {**OTHER, "confidence": 60}
     decision = review(services(ScriptedModel([reply(unsure, guess)]), snapshot()))
-    assert [each["reason"] for each in decision.record.as_json()["suppressed"]] == ["unlikely"]
+    assert [item["reason"] for item in decision.record.as_json()["suppressed"]] == ["unlikely"]
     assert [body[:11] for body in comments(decision)] == ["Reads twice"]
 
     # The second question has the last word, whatever the first look thought; below 25 % it is not put.
@@ -155,7 +158,7 @@ def test_how_likely_a_finding_is_decides_what_is_asked_posted_and_comes_first(se
     decision = review(services(model, snapshot(), "review: {doubt: true}"))
     assert [body[:5] for body in comments(decision)] == ["Fails"]
     assert decision.record.as_json()["posted"][0]["confidence"] == 80
-    assert [each["p_holds"] for each in decision.record.as_json()["doubts"]] == [40, 80]
+    assert [doubt["p_holds"] for doubt in decision.record.as_json()["doubts"]] == [40, 80]
     strict = review(services(ScriptedModel(answer), snapshot(), "review: {doubt: true, min_confidence: 90}"))
     assert comments(strict) == [], "the maintainer draws the line"
     nothing = review(
@@ -170,9 +173,9 @@ def test_a_doubter_sees_the_whole_of_a_short_change_and_the_code_around_it(servi
         b"def load(path):\n    with open(path) as file:\n        data = parse(file)\n        return data.value\n"
     )
     files = {"src/app.py": head, "lib.py": b"def parse(file):\n    return file.read() or None\n"}
-    held = snapshot().model_copy(update={"checkouts": {"a" * 40: files}})
+    recorded = snapshot().model_copy(update={"checkouts": {"a" * 40: files}})
     model = ScriptedModel([reply(EMPTY), {**NAMED, "quote": "return file.read() or None"}])
-    decision = review(services(model, held, DOUBT))
+    decision = review(services(model, recorded, DOUBT))
     assert "The whole change." in model.asked[1].user
     assert "--- lib.py, parse (called):\n    1   def parse(file):" in model.asked[1].user
     assert len(comments(decision)) == 1, "the line where it goes wrong may be in what is called"

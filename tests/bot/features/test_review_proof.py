@@ -15,7 +15,7 @@ import pytest
 from bot.code.diff import parse
 from bot.core import events
 from bot.core.actions import Decision, SubmitReview
-from bot.features.review.proof import NotReversible, take_back
+from bot.features.review.proof import NotReversible, revert
 from bot.features.services import Services
 from bot.github.offline import Snapshot
 from bot.github.protocol import PullDiff
@@ -124,7 +124,7 @@ class CalcTest(unittest.TestCase):
 
 
 def source(at: int) -> str:
-    return "\n\n".join(each[at] for each in ALL.values())
+    return "\n\n".join(versions[at] for versions in ALL.values())
 
 
 def diff() -> str:
@@ -147,7 +147,7 @@ def snapshot(**values: Any) -> Snapshot:
 
 
 def fault(name: str) -> dict[str, Any]:
-    """What a look says of a function: its last line that the change touched is quoted."""
+    """Return a finding that quotes the last changed line of a function."""
     before, after, comment, _ = ALL[name]
     quote = next(line for line in after.splitlines() if line not in before.splitlines())
     return finding(path="calc.py", quote=quote, line=None, symbol="", comment=comment, category="structural")
@@ -160,11 +160,15 @@ def spoken(*looks: tuple[str, ...]) -> ScriptedModel:
     def answer(prompt: Prompt) -> Any:
         if prompt.purpose == "review":
             lens = prompt.user.rpartition("What you look at: ")[2].split()[0].strip(",")
-            return reply(*(fault(each) for each in looks[order.index(lens)]))
-        about = next(name for name, each in ALL.items() if each[2] in prompt.user)
+            return reply(*(fault(name) for name in looks[order.index(lens)]))
+        about = next(name for name, versions in ALL.items() if versions[2] in prompt.user)
         if prompt.purpose == "review.doubt":
-            named = {"breaks_when": f"{about}, as called", "quote": fault(about)["quote"], "instead": "as it says"}
-            return {"trace": "Python's integers do not overflow.", **named, "holds": about != "double"}
+            answers = {
+                "breaks_when": f"{about}, as called",
+                "quote": fault(about)["quote"],
+                "instead": "as it says",
+            }
+            return {"trace": "Python's integers do not overflow.", **answers, "holds": about != "double"}
         assert prompt.purpose == "reproduce", prompt.purpose
         test = f"class CalcTest(unittest.TestCase):\n    def test_{about}(self):\n        {ALL[about][3]}\n"
         code = f"import unittest\n\nfrom calc import {about}\n\n\n{test}"
@@ -180,7 +184,9 @@ def reviewed(services: Services, event: events.Event | None = None) -> Decision:
 
 def comments(decision: Decision) -> dict[str, str]:
     submitted = [action for action in decision.actions if isinstance(action, SubmitReview)]
-    return {each.body.split("(")[0].strip("`"): each.body for action in submitted for each in action.comments}
+    return {
+        comment.body.split("(")[0].strip("`"): comment.body for action in submitted for comment in action.comments
+    }
 
 
 @pytest.mark.debian("bubblewrap")
@@ -200,8 +206,8 @@ def test_ten_planted_regressions_are_seen_doubted_and_proven(services: Build) ->
     assert decision.record.counts["suppressed:doubted"] == 1
     assert "Dropped after a second look: 1." in decision.actions[0].body  # type: ignore[union-attr]
     assert posted["shout"] == f"{FALSE['shout'][2]}\n\nSeverity: medium. *AI review, may be wrong.*"
-    told, _, output = posted["clamp"].partition("```\n\n```\n")
-    assert told == (
+    text, _, output = posted["clamp"].partition("```\n\n```\n")
+    assert text == (
         f"{PLANTED['clamp'][2]}\n\nSeverity: high. *AI review, may be wrong.*\n\n"
         "Proven: `python -m unittest test_calc.CalcTest.test_clamp` passes before the change and fails after "
         "it.\n\n<details><summary>Test and output</summary>\n\n"
@@ -215,11 +221,11 @@ def test_nothing_of_a_fork_is_run_without_a_maintainers_word_on_the_commit(servi
     forked = snapshot(**fork)
     here = services(spoken(("clamp",), (), (), ()), forked, CONFIG, sandbox=Bubblewrap())
     assert reviewed(here, pull_opened(**fork)).record.proofs == {}
-    for command, tried in (("/bouncer review", False), ("/bouncer review --run " + "a" * 40, True)):
+    for command, runs in (("/bouncer review", False), ("/bouncer review --run " + "a" * 40, True)):
         # Where nothing can be checked out, that it was tried is what is seen.
-        held = forked.model_copy(update={"diffs": {20: PullDiff(text=diff(), omitted=("big.bin",))}})
-        here = services(spoken(("clamp",), (), (), ()), held, CONFIG, sandbox=Bubblewrap())
-        assert reviewed(here, comment_on_pull(command)).record.proofs == ({"not run": 1} if tried else {})
+        recorded = forked.model_copy(update={"diffs": {20: PullDiff(text=diff(), omitted=("big.bin",))}})
+        here = services(spoken(("clamp",), (), (), ()), recorded, CONFIG, sandbox=Bubblewrap())
+        assert reviewed(here, comment_on_pull(command)).record.proofs == ({"not run": 1} if runs else {})
 
 
 def test_the_merge_base_is_the_head_with_the_change_taken_back(tmp_path: Path) -> None:
@@ -235,12 +241,12 @@ def test_the_merge_base_is_the_head_with_the_change_taken_back(tmp_path: Path) -
     head.mkdir()
     for name, content in {"new.py": "x = 1\n", "is.py": "a = 1\nb = 3\n", "cut.py": "one\nthree\n"}.items():
         (head / name).write_text(content)
-    take_back(parse(text), head, tmp_path / "before")
-    files = {each.name: each.read_text() for each in (tmp_path / "before").iterdir()}
+    revert(parse(text), head, tmp_path / "before")
+    files = {path.name: path.read_text() for path in (tmp_path / "before").iterdir()}
     assert files == {"old.py": "y = 2\n", "was.py": "a = 1\nb = 2\n", "cut.py": "one\ngone = 1\nthree\n"}
     (head / "is.py").write_text("something else\n")
     with pytest.raises(NotReversible, match="not what the change says"):
-        take_back(parse(text), head, tmp_path / "again")
+        revert(parse(text), head, tmp_path / "again")
 
 
 def test_a_change_cannot_be_taken_back_through_a_link_that_leads_outside(tmp_path: Path) -> None:
@@ -250,5 +256,5 @@ def test_a_change_cannot_be_taken_back_through_a_link_that_leads_outside(tmp_pat
     (head / "link").symlink_to(outside)
     text = "diff --git a/link/a.py b/link/a.py\n--- a/link/a.py\n+++ b/link/a.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n"
     with pytest.raises(NotReversible, match="leads outside"):
-        take_back(parse(text), head, tmp_path / "before")
+        revert(parse(text), head, tmp_path / "before")
     assert list(outside.iterdir()) == []

@@ -66,8 +66,8 @@ def on_github(*decisions: Decision, author: Actor = BOUNCER) -> tuple[ReviewComm
         for comment in action.comments
     ]
     return tuple(
-        ReviewComment(id=100 + n, body=each.body, author=author, path=each.path, line=each.line)
-        for n, each in enumerate(comments)
+        ReviewComment(id=100 + n, body=comment.body, author=author, path=comment.path, line=comment.line)
+        for n, comment in enumerate(comments)
     )
 
 
@@ -79,13 +79,13 @@ def first_push(services: Build, history: Remembered, *findings: dict[str, Any]) 
 
 
 def next_push(
-    services: Build, diff: str, said: dict[str, Any], comments: tuple[ReviewComment, ...], **recorded: Any
+    services: Build, diff: str, answer: dict[str, Any], comments: tuple[ReviewComment, ...], **recorded: Any
 ) -> Decision:
     values = {"head_sha": "b" * 40}
     shot = snapshot(
         diff=diff, recorded={"review_comments": {20: comments}, **_thumbs(comments), **recorded}, **values
     )
-    decision = review(pushed(**values), services(ScriptedModel([said]), shot))
+    decision = review(pushed(**values), services(ScriptedModel([answer]), shot))
     assert isinstance(decision, Decision)
     return decision
 
@@ -127,7 +127,7 @@ def test_what_went_away_is_named_and_the_summary_is_edited_in_place(services: Bu
         "**AI review of bbbbbbb**\n\nNo longer in the change:\n- `src/app.py`: Fails for an empty file"
     ]
     assert second.record.as_json()["outdated"] == [
-        each["fingerprint"] for each in first.record.as_json()["posted"]
+        item["fingerprint"] for item in first.record.as_json()["posted"]
     ]
     history.past.append(second)
     # What comes back after it went away is news again.
@@ -140,9 +140,7 @@ def test_what_went_away_is_named_and_the_summary_is_edited_in_place(services: Bu
     ]
 
 
-def test_a_finding_whose_comment_never_reached_github_is_posted_by_the_next_push(
-    services: Build, history: Remembered
-) -> None:
+def test_finding_without_its_comment_is_posted_by_the_next_push(services: Build, history: Remembered) -> None:
     first_push(services, history)
     assert len(posted(next_push(services, MOVED, reply(finding()), ()))) == 1
 
@@ -181,8 +179,8 @@ def test_a_finding_dismissed_in_its_thread_never_comes_back(services: Build, his
 def below(body: str = "/bouncer dismiss", comment: int = 5) -> events.CommentCreated:
     """An ordinary comment of a maintainer on the pull request."""
     issue = Issue(number=20, title="Read files", author=ANN, is_pull_request=True)
-    written = Comment(id=comment, body=body, author=MIA)
-    return events.CommentCreated(sender=MIA, repository=REPOSITORY, issue=issue, comment=written)
+    reply_comment = Comment(id=comment, body=body, author=MIA)
+    return events.CommentCreated(sender=MIA, repository=REPOSITORY, issue=issue, comment=reply_comment)
 
 
 def test_dismiss_below_the_pull_request_means_the_only_open_finding(services: Build, history: Remembered) -> None:
@@ -198,7 +196,7 @@ def test_dismiss_below_the_pull_request_means_the_only_open_finding(services: Bu
     history.past.append(decision)
     again = review(below(comment=6), services(ScriptedModel(), shot))
     assert again.abstained == "skipped:no-finding"
-    assert [each.type for each in again.actions] == ["react", "upsert_comment"]
+    assert [action.type for action in again.actions] == ["react", "upsert_comment"]
     assert again.actions[1].body == "mia: I have no open finding here to dismiss."
 
 
@@ -209,9 +207,9 @@ def test_dismiss_below_a_pull_request_with_several_findings_asks_which(
     shot = snapshot(recorded={"review_comments": {20: on_github(first)}})
     decision = review(below(), services(ScriptedModel(), shot))
     assert (decision.verdict, decision.record) == (None, None)
-    confused, told = decision.actions
+    confused, text = decision.actions
     assert confused == React(comment_id=5, content="confused")
-    assert told.body == "mia: I have 2 open findings here. Reply below the finding that you mean."
+    assert text.body == "mia: I have 2 open findings here. Reply below the finding that you mean."
     resolved = {
         "key": f"acme/rocket#20:{first.record.posted[0].fingerprint}",
         "category": "coding",

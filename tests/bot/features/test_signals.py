@@ -1,4 +1,4 @@
-"""What people's reactions add up to."""
+"""Rates of people's reactions."""
 
 from bot.features.feedback.record import Outcome, Signal
 from bot.features.feedback.signals import Row, outcomes, rates
@@ -18,12 +18,12 @@ def test_a_word_against_a_finding_outweighs_a_later_change() -> None:
     final = outcomes(
         [sign("a", "ignored"), sign("a", "dismissed"), sign("a", "addressed"), sign("b", "addressed")]
     )
-    assert {key: each.outcome for key, each in final.items()} == {"a": "dismissed", "b": "addressed"}
+    assert {key: signal.outcome for key, signal in final.items()} == {"a": "dismissed", "b": "addressed"}
 
 
 def row(category: str = "Security", *, addressed: int = 0, dismissed: int = 0, ignored: int = 0) -> Row:
-    (made,) = rates({category: {"addressed": addressed, "dismissed": dismissed, "ignored": ignored}})
-    return made
+    (row,) = rates({category: {"addressed": addressed, "dismissed": dismissed, "ignored": ignored}})
+    return row
 
 
 def test_a_category_is_muted_only_on_enough_evidence() -> None:

@@ -159,8 +159,8 @@ def test_an_answer_is_read_and_answered_questions_are_not_repeated(services: Bui
     (decision,) = decide(answer, services(model, snapshot(answer.comment)))
     assert "An error, please. Version 4.2." in model.asked[0].user
     assert "Which version is this?" in model.asked[0].user
-    seen, comment, _ = decision.actions
-    assert seen == React(comment_id=900, content="eyes"), "a sign to the author that it was read"
+    reaction, comment, _ = decision.actions
+    assert reaction == React(comment_id=900, content="eyes"), "a sign to the author that it was read"
     body = comment.body  # type: ignore[union-attr]
     assert body.startswith(
         "Thanks for the reply. To work on this, a maintainer will probably need:\n- Is there a tr"
@@ -181,11 +181,11 @@ def test_nothing_that_was_asked_is_asked_again_as_missing(services: Build, histo
     # A bystander's words are no answer of the author's, and the author's are, whatever they say.
     bystander = Comment(id=800, body="Same here.", author=BOB)
     answer = said("I do not know.")
-    for others, asked in (((bystander,), True), ((bystander, answer.comment), False)):
+    for others, is_asked in (((bystander,), True), ((bystander, answer.comment), False)):
         model = ScriptedModel([{**VAGUE, "open_points": VAGUE["open_points"][:3]}])
         (decision,) = decide(answer, services(model, snapshot(*others)))
         body = decision.actions[1].body  # type: ignore[union-attr]
-        assert ("Which version" in body) is asked
+        assert ("Which version" in body) is is_asked
         assert "minimal example" not in body
 
 
@@ -240,9 +240,9 @@ def test_accept_by_the_author_is_refused(services: Build, history: Remembered) -
 
 
 def test_recheck_by_the_author_judges_again(services: Build) -> None:
-    commands, judged = decide(said("/bouncer recheck"), services(ScriptedModel([VAGUE]), snapshot()))
+    commands, verdict = decide(said("/bouncer recheck"), services(ScriptedModel([VAGUE]), snapshot()))
     assert commands.verdict == "recheck"
-    assert judged.verdict == "VAGUE"
+    assert verdict.verdict == "VAGUE"
     (refused,) = decide(said("/bouncer recheck", BOB), services(ScriptedModel([]), snapshot()))
     assert refused.abstained == "refused"
 
@@ -257,7 +257,7 @@ def test_an_author_who_asks_again_and_again_is_told_once_by_a_reaction(
         built = services(ScriptedModel([VAGUE]), state, clock=lambda: NOON + timedelta(minutes=minutes))
         decisions = decide(event, built)
         history.past += decisions
-        return [each.verdict or each.abstained for each in decisions]
+        return [decision.verdict or decision.abstained for decision in decisions]
 
     assert ask(1) == ["recheck", "VAGUE"]
     assert ask(1) == ["recheck", "VAGUE"]  # the same comment, delivered to another handler
@@ -281,8 +281,8 @@ def test_a_model_that_is_away_is_tried_again_later(services: Build) -> None:
         decide(opened(), services(ScriptedModel([TransientError("busy", wait=3)]), snapshot()))
 
 
-def test_only_what_blocks_is_asked_and_the_careful_label_stands_on_the_side_of_its_chance(services: Build) -> None:
-    said = {
+def test_only_blocking_questions_are_asked_and_the_label_fits_its_chance(services: Build) -> None:
+    values = {
         **VAGUE,
         "open_points": [
             {"question": "Which of the two names is the option to have?", "blocking": True},
@@ -291,13 +291,13 @@ def test_only_what_blocks_is_asked_and_the_careful_label_stands_on_the_side_of_i
         "missing": ["name of the option", "decision between alternatives"],
         "label": "REASONABLY_SPECIFIED",
     }
-    (decision,) = decide(opened(), services(ScriptedModel([said]), snapshot()))
+    (decision,) = decide(opened(), services(ScriptedModel([values]), snapshot()))
     assert decision.verdict == "VAGUE", "72 percent is more than half"
     body = decision.actions[0].body  # type: ignore[union-attr]
     assert "need:\n- Which of the two names is the option to have?\n\nEdit the issue" in body
     assert "decision between" not in body, "a question says it once"
     assert "deadline" not in body
-    (decision,) = decide(opened(), services(ScriptedModel([said]), snapshot(), "triage: {prompt: paper}"))
+    (decision,) = decide(opened(), services(ScriptedModel([values]), snapshot(), "triage: {prompt: paper}"))
     assert decision.verdict == "REASONABLY_SPECIFIED", "the paper's question keeps the label that was given"
 
 
@@ -329,7 +329,7 @@ def test_everybody_else_is_judged(services: Build, values: dict[str, Any], confi
 def test_who_asks_for_it_has_their_own_issue_judged(services: Build) -> None:
     event = said("/bouncer recheck", author_association="OWNER")
     decisions = decide(event, services(ScriptedModel([CLEAR]), snapshot()), only="triage")
-    assert [each.verdict for each in decisions] == ["WELL_SPECIFIED"]
+    assert [decision.verdict for decision in decisions] == ["WELL_SPECIFIED"]
 
 
 def labelled(by: Actor, *, removed: bool = False) -> events.Event:
@@ -337,7 +337,7 @@ def labelled(by: Actor, *, removed: bool = False) -> events.Event:
     return kind(sender=by, repository=REPOSITORY, issue=issue(), label="needs-info")
 
 
-def test_a_label_set_by_a_maintainer_says_who_asked_and_asks_only_what_is_open(services: Build) -> None:
+def test_label_by_a_maintainer_names_them_and_asks_the_open_questions(services: Build) -> None:
     clear = {**CLEAR, "label": "REASONABLY_SPECIFIED", "p_bounce": 1, "missing": ["output format"]}
     (decision,) = decide(labelled(MAINTAINER), services(ScriptedModel([{**clear, "open_points": []}]), snapshot()))
     body = decision.actions[0].body  # type: ignore[union-attr]

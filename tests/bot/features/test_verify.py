@@ -38,7 +38,7 @@ BAD: dict[str, Any] = {
 
 
 def snapshot(*links: int, pull_request: PullRequest | None = None, patch: str = PATCH, **values: Any) -> Snapshot:
-    given = {
+    fields = {
         "missing": ("issues 15",),
         "issues": {
             12: issue(number=12),
@@ -50,7 +50,7 @@ def snapshot(*links: int, pull_request: PullRequest | None = None, patch: str = 
         "linked_issues": {20: tuple(IssueLink(repository="acme/rocket", number=number) for number in links)},
         "comments": {20: ()},
     }
-    return builders.snapshot(**{**given, **values})
+    return builders.snapshot(**{**fields, **values})
 
 
 Build = Callable[..., Services]
@@ -67,9 +67,9 @@ def test_a_patch_that_solves_its_issue_passes(services: Build) -> None:
     assert isinstance(check, SetCheck)
     assert (check.name, check.conclusion) == ("bouncer / verify", "success")
     assert check.title == "Appears to solve #12 (not executed)"
-    told, _, spent = check.summary.partition("`scripted:test`: ")
+    text, _, spent = check.summary.partition("`scripted:test`: ")
     assert re.fullmatch(r"1 call, \d+ \+ \d+ tokens, cost unknown\n\n</details>", spent)
-    assert told == (
+    assert text == (
         "### #12: Appears to solve it\n\nCovered:\n- empty files\n\n"
         "<details><summary>Why: CORRECT_AND_PRECISE (4% that it falls short)</summary>\n\n"
         "It does what is asked.\n\n</details>\n\n"
@@ -92,7 +92,7 @@ def test_a_patch_that_falls_short_is_neutral_unless_gated(services: Build, confi
 
 def test_each_linked_issue_has_its_verdict(services: Build) -> None:
     decision = verify(pull_opened(), services(ScriptedModel([GOOD, BAD]), snapshot(12, 13)))
-    assert [each["label"] for each in decision.record.as_json()["verdicts"]] == [
+    assert [item["label"] for item in decision.record.as_json()["verdicts"]] == [
         "CORRECT_AND_PRECISE",
         "BROAD_MISSING_KEY_ASPECTS",
     ]
@@ -232,13 +232,13 @@ def test_an_edit_that_changes_no_link_is_not_judged_again(services: Build, histo
 
 
 @pytest.mark.parametrize(
-    ("by", "said", "judged"),
+    ("by", "text", "is_judged"),
     [(MIA, "verify", True), (ANN, "verify", False), (MIA, "recheck", True), (ANN, "recheck", True)],
 )
-def test_who_may_ask_for_it(services: Build, by: Actor, said: str, judged: bool) -> None:
-    event = comment_on_pull(f"/bouncer {said}", by)
+def test_who_may_ask_for_it(services: Build, by: Actor, text: str, is_judged: bool) -> None:
+    event = comment_on_pull(f"/bouncer {text}", by)
     draft = snapshot(12, pull_request=pull(draft=True))
-    assert bool(verify(event, services(ScriptedModel([GOOD]), draft))) is judged
+    assert bool(verify(event, services(ScriptedModel([GOOD]), draft))) is is_judged
 
 
 def test_re_run_maps_a_fork_s_commit(services: Build) -> None:
@@ -246,14 +246,14 @@ def test_re_run_maps_a_fork_s_commit(services: Build) -> None:
     event = events.CheckRerequested(
         sender=MIA, repository=REPOSITORY, name="bouncer / verify", head_sha=fork.head_sha
     )
-    found = snapshot(12, pull_request=fork, pulls_for_commit={fork.head_sha: (fork,)})
-    assert verify(event, services(ScriptedModel([GOOD]), found)).verdict == "CORRECT_AND_PRECISE"
+    recorded = snapshot(12, pull_request=fork, pulls_for_commit={fork.head_sha: (fork,)})
+    assert verify(event, services(ScriptedModel([GOOD]), recorded)).verdict == "CORRECT_AND_PRECISE"
     other = event.model_copy(update={"name": "somebody else's"})
-    assert verify(other, services(ScriptedModel([]), found)) is None
+    assert verify(other, services(ScriptedModel([]), recorded)) is None
 
 
 def test_two_chances_are_told_apart_and_a_stray_file_is_only_a_remark(services: Build) -> None:
-    said = {
+    values = {
         **GOOD,
         "open_points": [{"what": "a header only", "certain": False}],
         "regressions": [{"what": "files with one row", "certain": True}],
@@ -262,7 +262,7 @@ def test_two_chances_are_told_apart_and_a_stray_file_is_only_a_remark(services: 
         "p_objects": 85,
         "label": "CORRECT_BUT_INCOMPLETE",
     }
-    decision = verify(pull_opened(), services(ScriptedModel([said]), snapshot(12)))
+    decision = verify(pull_opened(), services(ScriptedModel([values]), snapshot(12)))
     (check,) = decision.actions
     assert check.title == "May not fully solve #12"
     assert check.summary.partition("<details>")[0] == (
@@ -274,7 +274,7 @@ def test_two_chances_are_told_apart_and_a_stray_file_is_only_a_remark(services: 
         "Why: BROAD_MISSING_KEY_ASPECTS (61% that it falls short, 85% that a careful reviewer objects; "
         "the first decides)" in check.summary
     )
-    model = ScriptedModel([said])
+    model = ScriptedModel([values])
     decision = verify(pull_opened(), services(model, snapshot(12), "verify: {prompt: paper}"))
     assert decision.verdict == "CORRECT_BUT_INCOMPLETE"
     assert "Why: CORRECT_BUT_INCOMPLETE</summary>" in decision.actions[0].summary

@@ -170,15 +170,15 @@ def test_a_fork_s_code_runs_where_a_maintainer_names_its_commit(services: Build,
 
 @pytest.mark.usefixtures("reproduced")
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "is_told"),
     [
         *((body, True) for _, _, body in each(RUNS)),
         ("/bouncer recheck\n/bouncer verify --run", True),
         ("/bouncer verify", False),
     ],
 )
-def test_another_commit_of_a_fork_does_not_run_and_one_line_says_what_to_type(
-    services: Build, body: str, told: bool
+def test_other_commit_of_a_fork_does_not_run_and_gets_the_command(
+    services: Build, body: str, is_told: bool
 ) -> None:
     fork = snapshot(FIXED, head_repository="ann/rocket")
     decision = verify(services(ScriptedModel([GOOD]), fork, EXECUTE), comment_on_pull(body))
@@ -186,7 +186,7 @@ def test_another_commit_of_a_fork_does_not_run_and_one_line_says_what_to_type(
     line = (
         f"Not executed, this is a fork's code: read commit aaaaaaa, then comment `/bouncer verify --run {HEAD}`."
     )
-    assert (check_of(decision).summary.split("\n")[0] == line) is told
+    assert (check_of(decision).summary.split("\n")[0] == line) is is_told
 
 
 @pytest.mark.usefixtures("reproduced")
@@ -194,18 +194,18 @@ def test_a_fork_of_a_sha256_repository_runs_by_its_64_digits(services: Build) ->
     head = "c" * 64
     fork = snapshot(FIXED, head_repository="ann/rocket", head_sha=head)
     fork = fork.model_copy(update={"checkouts": {**fork.checkouts, head: {"rocket.py": FIXED}}})
-    asked = [comment_on_pull(f"/bouncer verify --run {run}") for run in (head, "c" * 40)]
+    requests = [comment_on_pull(f"/bouncer verify --run {run}") for run in (head, "c" * 40)]
     runs = [
         verify(services(ScriptedModel([GOOD]), fork, EXECUTE), comment).record.as_json()["runs"]
-        for comment in asked
+        for comment in requests
     ]
     assert (bool(runs[0]), runs[1]) == (True, [])
 
 
 @pytest.mark.parametrize(
-    ("run", "answered"), [("aaaaaaa", True), ("a" * 39, True), (HEAD, False), ("b" * 40, False), ("", False)]
+    ("run", "has_answer"), [("aaaaaaa", True), ("a" * 39, True), (HEAD, False), ("b" * 40, False), ("", False)]
 )
-def test_a_short_commit_id_is_answered_with_what_to_copy(services: Build, run: str, answered: bool) -> None:
+def test_a_short_commit_id_is_answered_with_what_to_copy(services: Build, run: str, has_answer: bool) -> None:
     fork = snapshot(FIXED, head_repository="ann/rocket")
     event = comment_on_pull(f"/bouncer verify --run {run}".rstrip())
     (decision,) = decide(event, services(ScriptedModel(), fork), only="commands")
@@ -214,7 +214,7 @@ def test_a_short_commit_id_is_answered_with_what_to_copy(services: Build, run: s
         "mia: `--run` needs the whole id of a commit. Not executed, this is a fork's code: read commit aaaaaaa, "
         f"then comment `/bouncer verify --run {HEAD}`."
     )
-    assert bodies == [expected] * answered
+    assert bodies == [expected] * has_answer
 
 
 @pytest.mark.usefixtures("reproduced")

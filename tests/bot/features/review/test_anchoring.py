@@ -55,7 +55,7 @@ Binary files a/logo.png and b/logo.png differ
 
 
 def reported(**values: Any) -> Reported:
-    given = {
+    defaults = {
         "path": "src/app.py",
         "quote": "return data.value",
         "comment": "Fails.",
@@ -63,18 +63,18 @@ def reported(**values: Any) -> Reported:
         "impact": "reliability",
         "severity": "high",
     }
-    return Reported.model_validate({**given, **values})
+    return Reported.model_validate({**defaults, **values})
 
 
 def place(**values: Any) -> Finding:
-    found, dropped = anchor([reported(**values)], parse(DIFF))
+    findings, dropped = anchor([reported(**values)], parse(DIFF))
     assert dropped == ()
-    return found[0]
+    return findings[0]
 
 
 def reason(**values: Any) -> str:
-    found, dropped = anchor([reported(**values)], parse(DIFF))
-    assert found == ()
+    findings, dropped = anchor([reported(**values)], parse(DIFF))
+    assert findings == ()
     return dropped[0].reason
 
 
@@ -132,8 +132,8 @@ def test_a_renamed_file_is_named_as_it_is_called_now() -> None:
 def test_a_line_with_a_control_token_is_found_as_the_model_was_shown_it() -> None:
     diff = parse('--- a/chat.py\n+++ b/chat.py\n@@ -1 +1 @@\n-a\n+END = "<|im_end|>"\n')
     for quote in ('END = "<|im_end|>"', 'END = "< |im_end| >"'):
-        found, _ = anchor([reported(path="chat.py", quote=quote)], diff)
-        assert [finding.line for finding in found] == [1]
+        findings, _ = anchor([reported(path="chat.py", quote=quote)], diff)
+        assert [finding.line for finding in findings] == [1]
 
 
 def test_what_is_not_in_the_diff_is_dropped_with_its_reason() -> None:
@@ -204,11 +204,11 @@ def test_every_comment_on_quoted_lines_is_one_that_github_accepts(
         for _side, rows in _pieces(file):
             start = data.draw(st.integers(0, max(0, len(rows) - 1)))
             quote = "\n".join(rows[start : start + data.draw(st.integers(1, 4))])
-            found, dropped = anchor([reported(path=file.path, quote=quote)], diff)
+            findings, dropped = anchor([reported(path=file.path, quote=quote)], diff)
             if not squeeze_lines(quote):
                 assert dropped[0].reason == "quote_missing"
                 continue
-            (finding,) = found
+            (finding,) = findings
             assert finding.line is not None
             assert rules[finding.path].accepts(finding.line, finding.side, finding.start_line)
             first = finding.start_line or finding.line
@@ -218,13 +218,13 @@ def test_every_comment_on_quoted_lines_is_one_that_github_accepts(
 
 
 @given(diffs(), st.text("ab x=1-+@\n", max_size=12), st.integers(-5, 50), st.sampled_from(["x.py", "src/a b.py"]))
-def test_whatever_a_model_makes_up_is_dropped_or_stands_where_github_accepts_it(
+def test_invented_quote_is_dropped_or_on_a_line_that_github_accepts(
     generated: Generated, quote: str, line: int, path: str
 ) -> None:
-    found, dropped = anchor([reported(path=path, quote=quote, line=line)], parse(generated.text))
-    assert len(found) + len(dropped) == 1
+    findings, dropped = anchor([reported(path=path, quote=quote, line=line)], parse(generated.text))
+    assert len(findings) + len(dropped) == 1
     rules = parse_shown(generated.text)
-    for finding in found:
+    for finding in findings:
         assert finding.line is None or rules[path].accepts(finding.line, finding.side, finding.start_line)
 
 

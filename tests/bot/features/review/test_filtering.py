@@ -1,4 +1,4 @@
-"""What is worth a person's time, and what two findings have in common when they are the same."""
+"""The choice of findings to post, and equal findings."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ def finding(
     )
 
 
-def why(held: tuple[Suppressed, ...]) -> list[str]:
-    return [each.reason for each in held]
+def why(suppressed: tuple[Suppressed, ...]) -> list[str]:
+    return [item.reason for item in suppressed]
 
 
 def test_the_worst_come_first_and_the_rest_waits() -> None:
     many = [finding([f"value_{n} = load({n})"], severity=Severity.MEDIUM) for n in range(7)]
     worst = finding(["delete_everything()"])
-    chosen, held = select([*many, worst], Policy(max_findings=3))
-    assert chosen == (worst, *many[:2])
-    assert why(held) == ["over_limit"] * 5
+    selected, suppressed = select([*many, worst], Policy(max_findings=3))
+    assert selected == (worst, *many[:2])
+    assert why(suppressed) == ["over_limit"] * 5
 
 
 def test_each_reason_to_stay_silent() -> None:
     policy = Policy(muted=frozenset({"concurrency"}))
-    found = [
+    findings = [
         finding(),
         finding(),
         finding(["other_code(here)"], impact=Impact.MAINTAINABILITY),
@@ -61,9 +61,16 @@ def test_each_reason_to_stay_silent() -> None:
         finding(["racy_code(here)"], category=Category.CONCURRENCY),
         finding(["minor_code(here)"], severity=Severity.LOW),
     ]
-    chosen, held = select(found, policy, posted=[found[4]], dismissed=[found[3]])
-    assert chosen == (found[0],)
-    assert why(held) == ["duplicate", "out_of_scope", "dismissed", "already_posted", "muted", "below_severity"]
+    selected, suppressed = select(findings, policy, posted=[findings[4]], dismissed=[findings[3]])
+    assert selected == (findings[0],)
+    assert why(suppressed) == [
+        "duplicate",
+        "out_of_scope",
+        "dismissed",
+        "already_posted",
+        "muted",
+        "below_severity",
+    ]
 
 
 def test_the_line_of_severity_is_the_maintainer_s() -> None:
@@ -85,15 +92,15 @@ def test_a_finding_is_the_same_when_lines_shift_and_words_change() -> None:
             impact=Impact.RELIABILITY,
             severity=Severity.HIGH,
         )
-        ((found,), _) = anchor([report], parse(text))
-        prints.add(found.fingerprint)
+        ((match,), _) = anchor([report], parse(text))
+        prints.add(match.fingerprint)
     assert len(prints) == 1
 
 
 def test_path_code_and_defect_class_tell_findings_apart() -> None:
     base = finding()
     others = [finding(path="y.py"), finding(["return 1 / count"]), finding(category=Category.DATA)]
-    assert len({each.fingerprint for each in [base, *others]}) == 4
+    assert len({other.fingerprint for other in [base, *others]}) == 4
     assert not any(same_defect(base, other) for other in others)
 
 
@@ -104,12 +111,12 @@ def test_a_slightly_different_frame_is_still_the_same_finding() -> None:
 
 @given(st.lists(st.sampled_from([Severity.LOW, Severity.MEDIUM, Severity.HIGH])), st.integers(0, 6))
 def test_nothing_gets_lost_between_posting_and_holding_back(severities: list[Severity], limit: int) -> None:
-    found = [finding([f"statement_number_{n}()"], severity=each) for n, each in enumerate(severities)]
-    chosen, held = select(found, Policy(max_findings=limit))
-    assert len(chosen) <= limit
+    findings = [finding([f"statement_number_{n}()"], severity=severity) for n, severity in enumerate(severities)]
+    selected, suppressed = select(findings, Policy(max_findings=limit))
+    assert len(selected) <= limit
     assert sorted(
-        [*(each.fingerprint for each in chosen), *(each.finding.fingerprint for each in held)]
-    ) == sorted(each.fingerprint for each in found)
+        [*(item.fingerprint for item in selected), *(item.finding.fingerprint for item in suppressed)]
+    ) == sorted(item.fingerprint for item in findings)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +145,7 @@ def test_a_word_that_is_none_is_refused(kind: type) -> None:
 
 def test_the_taxonomy_is_the_paper_s() -> None:
     assert [len(Category), len(Impact), len(Severity)] == [8, 8, 3]
-    assert all(each.description for each in [*Category, *Impact])
+    assert all(word.description for word in [*Category, *Impact])
 
 
 def test_a_line_that_stands_in_many_places_joins_no_two_defects() -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from bot.core.errors import ModelError, NotRecorded
 from bot.features.shared.investigation import ANSWER, MAX_STEPS, Files, informed, investigate
-from bot.github.offline import FolderTree, ReplayForge, Snapshot
+from bot.github.offline import ReplayForge, Snapshot
+from bot.github.protocol import FolderTree
 from bot.models.prompts import Prompts
 from tests.bot.models.replies import PROMPT
 from tests.scripted import ScriptedModel
@@ -41,7 +42,7 @@ def test_the_model_looks_and_its_notes_go_into_the_question() -> None:
     assert notes.looks[0].text == "src/table.py:3: raise ValueError('empty')"
     assert notes.looks[1].text.startswith("2:     if not path:\n3: ")
     assert notes.usage.calls == 3
-    assert [asked.purpose for asked in model.asked] == ["triage.look"] * 3
+    assert [prompt.purpose for prompt in model.asked] == ["triage.look"] * 3
     assert notes.looks[0].text in model.asked[1].user
 
     question = informed(Prompts(), PROMPT, notes)
@@ -51,7 +52,7 @@ def test_the_model_looks_and_its_notes_go_into_the_question() -> None:
     assert question.system == PROMPT.system
 
 
-def test_a_model_that_needs_no_look_costs_no_download_and_changes_no_question() -> None:
+def test_model_that_needs_no_look_causes_no_download() -> None:
     empty = ReplayForge(Snapshot(repository="o/r"))
     notes = investigate(ScriptedModel([step("done")]), Prompts(), PROMPT, empty, "abc")
     assert notes.looks == ()
@@ -67,7 +68,7 @@ def test_looks_are_limited_and_the_last_word_is_for_the_notes() -> None:
     assert notes.text == "so far"
 
 
-def test_a_commit_that_was_not_recorded_is_an_error_not_an_empty_repository() -> None:
+def test_commit_that_was_not_recorded_is_an_error() -> None:
     with pytest.raises(NotRecorded):
         investigate(ScriptedModel([step("list")]), Prompts(), PROMPT, forge(), "other")
 

@@ -1,4 +1,4 @@
-"""Where the line between passing and bouncing lies."""
+"""The threshold between passing and bouncing."""
 
 import pytest
 from hypothesis import given
@@ -37,7 +37,14 @@ def test_labels_are_read_as_models_write_them() -> None:
 @pytest.mark.parametrize("name", ["paper", "panel", "careful"])
 def test_the_paper_s_question_knows_no_kinds_of_issues(name: str) -> None:
     plain = Issue(number=1, title="How do I read a file?", author=Actor(id=1, login="sue"))
-    asked = plain.model_copy(update={"labels": ("question",)})
+    question_issue = plain.model_copy(update={"labels": ("question",)})
     config = TriageConfig.model_validate({"prompt": name})
-    same = question(Prompts(), config, plain) == question(Prompts(), config, asked)
+    same = question(Prompts(), config, plain) == question(Prompts(), config, question_issue)
     assert same == (name == "paper")
+
+
+@pytest.mark.parametrize("name", ["paper", "panel", "careful"])
+def test_questions_are_written_in_the_configured_language(name: str) -> None:
+    issue = Issue(number=1, title="It breaks", author=Actor(id=1, login="sue"))
+    config = TriageConfig.model_validate({"prompt": name, "language": "fr"})
+    assert "ISO 639-1 code `fr`" in question(Prompts(), config, issue).system
