@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # what a benchmark is made of takes a second to import, and a
     from evaluation.report.cutoff import Sample
     from evaluation.report.page import Cell, Section
     from evaluation.run.folder import RunFolder
+    from evaluation.run.model import Account
     from evaluation.run.runner import Outcome
     from evaluation.statistics import Resampling
 
@@ -38,7 +39,8 @@ class Session(Generic[T]):
 
     ``config`` is what shapes a decision beside model and tasks, ``prompts`` the hash of each prompt that is asked:
     two runs that differ in these are different runs. Tasks that are not ``ready`` lack what running needs; they
-    are counted and left out. ``answered_by`` stands for the model where none is asked.
+    are counted and left out. ``answered_by`` stands for the model where none is asked. ``start`` is called once
+    with the run's account, which builds further models within the same cache and budget.
     """
 
     run: Callable[[T, Model], Outcome]
@@ -46,6 +48,7 @@ class Session(Generic[T]):
     prompts: Mapping[str, str] = field(default_factory=dict)
     ready: Callable[[T], bool] = lambda task: True
     answered_by: str | None = None
+    start: Callable[[Account], None] = lambda account: None
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,7 @@ class Entry:
 
 
 #: Where the benchmarks are: to add one, make a folder with ``ENTRIES`` in its ``__init__`` and name it here.
-FOLDERS = ("bouncerbench", "crbench", "brt", "bloom", "fresh")
+FOLDERS = ("bouncerbench", "crbench", "brt", "bloom", "fresh", "ambiguity")
 
 
 @cache

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from bot import __version__, app, settings
-from bot.core.actions import Usage
 from bot.core.errors import BudgetExceeded, ModelError, OperatorError, SandboxError, TransientError
-from bot.models.protocol import Model, Prompt, Reply, T
+from bot.models.protocol import Model
 from bot.sandbox.protocol import Limits
 from bot.settings import Settings
+from evaluation.ambiguity.loop import QuestionLoop
 from evaluation.bloom.apply import Namer, mask_case
 from evaluation.bloom.code_base import CannotMask
-from evaluation.bloom.rewriting import Clarifier, Rewriter
+from evaluation.bloom.rewriting import Rewriter
 from evaluation.brt.cases import Case, read_cases
 from evaluation.brt.drafting import working_sandbox
 from evaluation.brt.judge import Judge
@@ -29,37 +29,17 @@ from evaluation.dataset import choose, fingerprint, read_rows, task_id
 from evaluation.report.terminal import print_json, say
 from evaluation.run.folder import RUN_FILE, RunFacts, RunFolder, Tasks
 from evaluation.run.model import Account, benchmark_prompts
-from evaluation.run.replay import run_shown
+from evaluation.run.replay import Unasked, run_shown
 from evaluation.run.runner import Outcome, Result, Task
+from evaluation.run.staging import Heard
 
 BENCHMARK = "bloom"
 MASKS = ("hash", "meaningful")
 
 
 @dataclass
-class Counted:
-    """A Model that adds up what one case costs, whatever becomes of it."""
-
-    model: Model
-    spent: list[Usage]
-
-    @property
-    def id(self) -> str:
-        return self.model.id
-
-    def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
-        try:
-            reply = self.model.complete(prompt, schema)
-        except ModelError as error:
-            self.spent.append(error.usage or Usage())
-            raise
-        self.spent.append(reply.usage)
-        return reply
-
-
-@dataclass
 class Workshop:
-    """Everything that the changes need; ``known`` holds later findings about a bug, for the author's answers.
+    """Everything that the changes need; ``findings`` are later facts about a bug, for the author's answers.
 
     ``unverified`` keeps masked cases that no developer's test shows to be the same bug still.
     """
@@ -70,7 +50,7 @@ class Workshop:
     out: Path
     changes: tuple[str, ...]
     language: str
-    known: dict[str, str]
+    findings: dict[str, str]
     account: Account
     unverified: bool = False
     models: dict[str, Model] = field(default_factory=dict)
@@ -79,21 +59,29 @@ class Workshop:
     def verifier(self) -> Judge:
         return Judge(working_sandbox(self.environment), Limits(seconds=300, cpu_seconds=300))
 
-    def asked(self, model_id: str) -> Model:
-        """The model of that id, built when the first change asks for it."""
+    def model(self, model_id: str) -> Model:
+        """The model of that id, built once; none is built if only hashes are needed."""
         if model_id not in self.models:
-            self.models[model_id] = self.account.model(model_id)
+            needed = set(self.changes) != {"hash"}
+            self.models[model_id] = self.account.model(model_id) if needed else Unasked(model_id)
         return self.models[model_id]
 
     def build(self, case: Case) -> Outcome:
         """One case with all changes; one that a change fails on is listed, never passed on half changed."""
-        spent: list[Usage] = []
+        writer, judge = (Heard(self.model(name), case.instance_id) for name in (self.writer, self.judge))
+        loop = QuestionLoop(
+            case.instance_id,
+            self.model(self.writer),
+            self.model(self.judge),
+            app.prompts(self.environment),
+            benchmark_prompts(),
+        )
         about: dict[str, Any] = {}
         current, error = case, None
         try:
             for number, change in enumerate(self.changes, 1):
                 place = self.out / f"{number}-{change}" / case.instance_id
-                current, about[change] = self._changed(change, current, place, spent)
+                current, about[change] = self._changed(change, current, place, writer, judge, loop)
         except (BudgetExceeded, TransientError):
             raise
         except (ModelError, CannotMask) as refusal:
@@ -101,26 +89,22 @@ class Workshop:
         except SandboxError as broken:
             raise OperatorError(f"{case.instance_id}: the developer's test cannot be run: {broken}") from None
         details = {} if error else {"case": current.model_dump(mode="json"), "changes": about}
-        return Outcome(usage=sum(spent, Usage()), error=error, details=details)
+        return Outcome(usage=writer.usage + judge.usage + loop.usage, error=error, details=details)
 
-    def _changed(self, change: str, case: Case, place: Path, spent: list[Usage]) -> tuple[Case, Any]:
-        def model(model_id: str) -> Model:
-            return Counted(self.asked(model_id), spent)
-
+    def _changed(
+        self, change: str, case: Case, place: Path, writer: Model, judge: Model, loop: QuestionLoop
+    ) -> tuple[Case, Any]:
         if change in ("rephrased", "translated"):
-            rewriter = Rewriter(model(self.writer), model(self.judge), benchmark_prompts(), self.language)
+            rewriter = Rewriter(writer, judge, benchmark_prompts(), self.language)
             text = rewriter.rewrite(
                 case.problem_statement, "rephrased" if change == "rephrased" else "translated", case.instance_id
             )
             return case.model_copy(update={"problem_statement": text}), True
         if change == "clarified":
-            live = app.prompts(self.environment)
-            clarifier = Clarifier(model(self.writer), model(self.judge), live, benchmark_prompts())
-            findings = self.known.get(case.instance_id, "")
-            clarified = clarifier.clarify(case.problem_statement, findings, case.instance_id)
+            clarified = loop.clarify(case.problem_statement, self.findings.get(case.instance_id, ""))
             about = clarified.model_dump(mode="json", exclude={"report"})
             return case.model_copy(update={"problem_statement": clarified.report}), about
-        namer = Namer(model(self.writer), benchmark_prompts()) if change == "meaningful" else None
+        namer = Namer(writer, benchmark_prompts()) if change == "meaningful" else None
         masked = mask_case(case, "hash" if change == "hash" else "meaningful", place, namer, lambda: self.verifier)
         if not (masked.verified or self.unverified):
             raise CannotMask("no developer's test shows that it is the same bug still")
@@ -134,7 +118,7 @@ def build_command(
     model: str | None,
     judge: str | None,
     language: str,
-    known: str | None,
+    findings: str | None,
     unverified: bool,
     limit: int | None,
     seed: int | None,
@@ -149,7 +133,7 @@ def build_command(
     if out.exists() and not (out / RUN_FILE).exists() and any(entry.name != "cache" for entry in out.iterdir()):
         raise OperatorError(f"{out}: not empty, and no earlier call of this command filled it")
     config: dict[str, Any] = {"changes": list(changes), "judge": judge or writer, "language": language}
-    config |= {"known": known and fingerprint(known)}
+    config |= {"known": findings and fingerprint(findings)}
     facts = RunFacts(
         benchmark=BENCHMARK,
         model=writer,
@@ -163,7 +147,7 @@ def build_command(
     account = Account(environment, out / "cache", max_cost, scope="this build", spent=folder.spent_usd())
     # A failure that is due to the case comes again from the replies that are kept, and costs nothing.
     folder.forget_failed()
-    hints = {} if known is None else _known(known)
+    hints = {} if findings is None else _read_findings(findings)
     workshop = Workshop(environment, writer, judge or writer, out, changes, language, hints, account, unverified)
     result = run_shown(tasks, len(tasks), workshop.build, folder, 1)
     return _report(folder, result, len(tasks), as_json)
@@ -204,14 +188,14 @@ def _report(folder: RunFolder, result: Result, total: int, as_json: bool) -> int
     if result.stopped or lost:
         why = result.stopped or f"{lost} cases failed for a passing reason"
         say(f"stopped: {why}; the same command goes on from here")
-    return 1 if result.stopped or lost else 0
+    return 1 if result.stopped or lost or not cases else 0
 
 
 def _write(path: Path, rows: list[Any]) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
-def _known(source: str) -> dict[str, str]:
+def _read_findings(source: str) -> dict[str, str]:
     return {
         task_id(row): "\n\n".join(str(row.data[name]) for name in ("hints_text", "patch") if row.data.get(name))
         for row in read_rows(source)

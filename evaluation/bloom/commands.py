@@ -32,7 +32,9 @@ _path = click.Path(path_type=Path)
     "--judge", metavar="ID", help="Verifies meanings; answers as the author for clarified.  [default: --model]"
 )
 @click.option("--language", default=LANGUAGE, show_default=True, help="For translated.")
-@click.option("--known", metavar="FILE", help="For clarified: JSON Lines, instance_id and hints_text or patch.")
+@click.option(
+    "--known", "findings", metavar="FILE", help="For clarified: JSON Lines, instance_id and hints_text or patch."
+)
 @click.option("--unverified", is_flag=True, help="Keep masked cases that no developer's test verifies.")
 @limit_option
 @draw_option
@@ -53,7 +55,7 @@ def build(**options: Any) -> int:
 )
 @click.option(
     "--open",
-    "opened",
+    "open_book",
     metavar="RUN",
     multiple=True,
     type=_path,
@@ -67,7 +69,8 @@ def build(**options: Any) -> int:
 @click.option(
     "--reports",
     metavar="F",
-    help="Analyze: JSON Lines with bug_id or instance_id, title, description_html or body, or problem_statement.",
+    help="Table 1, shared reports, Analyze: JSON Lines with bug_id or instance_id, title and description_html "
+    "or body, or problem_statement.",
 )
 @click.option("--annotations", metavar="F", help="Analyze: JSON Lines, bug_id and each component, true or false.")
 @click.option("--rankings", metavar="CSV", type=_path, help="Analyze: the reports that LIBRO reproduced.")

@@ -99,7 +99,7 @@ class Presence(Frozen):
     """Which components a report holds; a component that cannot be told is missing."""
 
     bug_id: str
-    found: dict[Component, bool]
+    components: dict[Component, bool]
 
 
 def presence(bug_id: str, report: str, patched: Iterable[str] | None = None) -> Presence:
@@ -121,7 +121,7 @@ def presence(bug_id: str, report: str, patched: Iterable[str] | None = None) -> 
         components["buggy method or API name"] = any(
             re.search(rf"(?<!\w){re.escape(n)}(?!\w)", report) for n in names
         )
-    return Presence(bug_id=bug_id, found=components)
+    return Presence(bug_id=bug_id, components=components)
 
 
 def _has_code(blocks: Sequence[str], prose: str) -> bool:
@@ -134,13 +134,15 @@ def _has_code(blocks: Sequence[str], prose: str) -> bool:
 
 def shares(reports: Sequence[Presence]) -> dict[Component, float]:
     """The share of reports that hold each component; one that is known of none is left out."""
-    values_of = {c: [report.found[c] for report in reports if c in report.found] for c in COMPONENTS}
+    values_of = {c: [report.components[c] for report in reports if c in report.components] for c in COMPONENTS}
     return {component: sum(values) / len(values) for component, values in values_of.items() if values}
 
 
 FORESTS = 10
 TREES = 100
 HELD_OUT = 0.2
+#: Mean AUC from which on the forests tell enough to rank components; below it, importances are noise.
+TELLING = 0.6
 _REPEATS = 5
 
 
@@ -148,7 +150,7 @@ class Importance(Frozen):
     """How much one component says about success."""
 
     component: Component
-    rank: int = Field(description="by Scott-Knott ESD; 1 matters most")
+    rank: int | None = Field(description="by Scott-Knott ESD; 1 matters most; None if the forests tell nothing")
     mean: float = Field(description="mean fall of the AUC when the component is shuffled")
     values: tuple[float, ...] = Field(description="one a forest")
 
@@ -176,23 +178,25 @@ def analyze(reports: Sequence[Presence], success: Mapping[str, bool], seed: int 
     outcome, or all have the same one.
     """
     usable = [report for report in reports if report.bug_id in success]
-    columns = [c for c in COMPONENTS if all(c in report.found for report in usable)]
+    columns = [c for c in COMPONENTS if all(c in report.components for report in usable)]
     labels = np.array([success[report.bug_id] for report in usable], dtype=int)
     if len(usable) < 50 or len(set(labels.tolist())) < 2:
         raise ValueError("50 reports with both outcomes are needed")
-    features = np.array([[report.found[c] for c in columns] for report in usable], dtype=int)
+    features = np.array([[report.components[c] for c in columns] for report in usable], dtype=int)
     runs = [_forest(features, labels, seed + number) for number in range(FORESTS)]
     values: dict[str, list[float]] = {
         c: [float(importance[i]) for _, importance in runs] for i, c in enumerate(columns)
     }
-    ranks = scott_knott_esd(values)
+    auc = float(np.mean([auc for auc, _ in runs]))
+    ranks = scott_knott_esd(values) if auc >= TELLING else {}
+    means = {c: float(np.mean(values[c])) for c in columns}
     return Analysis(
         reports=len(usable),
         successes=int(labels.sum()),
-        auc=float(np.mean([auc for auc, _ in runs])),
+        auc=auc,
         importances=tuple(
-            Importance(component=c, rank=ranks[c], mean=float(np.mean(values[c])), values=tuple(values[c]))
-            for c in sorted(columns, key=lambda c: (ranks[c], -float(np.mean(values[c]))))
+            Importance(component=c, rank=ranks.get(c), mean=means[c], values=tuple(values[c]))
+            for c in sorted(columns, key=lambda c: (ranks[c], -means[c]) if ranks else (0, 0.0))
         ),
         presence=shares(usable),
         success_with={c: _rate(labels[features[:, i] == 1]) for i, c in enumerate(columns)},
@@ -201,7 +205,7 @@ def analyze(reports: Sequence[Presence], success: Mapping[str, bool], seed: int 
 
 
 def _forest(features: Any, labels: Any, seed: int) -> tuple[float, Any]:
-    # Two seconds to import: not for who only asks for --help.
+    # Imported here because it takes two seconds, and --help needs none of it.
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.inspection import permutation_importance
     from sklearn.metrics import roc_auc_score
@@ -273,7 +277,7 @@ def _split(
     if sigma <= 0:
         return [order]
     statistic = math.pi / (2 * (math.pi - 2)) * between / sigma
-    # A second to import: not for who only asks for --help.
+    # Imported here because it takes a second, and --help needs none of it.
     from scipy import stats
 
     if stats.chi2.sf(statistic, k / (math.pi - 2)) >= alpha:

@@ -1,32 +1,19 @@
-"""Reports told otherwise: in other words, in another language (section 3.2), or cleared up by asking (3.6).
+"""Reports in other words or in another language (section 3.2).
 
 A model rewrites a report, another (or the same) says whether the meaning held, and it is redone until it does.
-What can be checked without a model is checked first: code, names and traces must stay as they were. For the layer
-Create, which the paper leaves for systems that can ask, the app's own triage handler asks: the issue is opened,
-bounced with questions, answered as its author would, and read again.
+What can be checked without a model is checked first: code, names and traces must stay as they were.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import Field
 
-from bot import router
-from bot.app import now
-from bot.core import events
-from bot.core.actions import Decision, Task
-from bot.core.config import RepoConfig
 from bot.core.errors import ModelError
-from bot.core.frozen import Frozen, Lenient
-from bot.core.subjects import Comment
-from bot.features.services import NoHistory, Services
-from bot.features.shared.history import bounced
-from bot.features.triage.record import TriageRecord
-from bot.github.offline import AUTHOR, REPOSITORY, Opened, ReplayForge, issue_opened, split_title
+from bot.core.frozen import Lenient
 from bot.models.prompts import Prompts
 from bot.models.protocol import Model, Prompt
 from evaluation.bloom import LANGUAGE
@@ -101,97 +88,3 @@ def lost(report: str, text: str) -> str:
         if " ".join(piece.split()) not in squeezed:
             return f"this code must stay as it is: {piece.strip()[:300]}"
     return ""
-
-
-class Answered(Lenient):
-    """The author's answer."""
-
-    answer: str = Field(description="a comment below the issue")
-
-
-class Clarified(Frozen):
-    """A report after triage had the chance to ask."""
-
-    flagged: bool = Field(description="triage bounced the report as it was")
-    questions: tuple[str, ...] = ()
-    answer: str = ""
-    cleared: bool = Field(False, description="triage accepted it once the answer was there")
-    report: str = Field(description="the report, with the answer below it where there was one")
-
-
-class _Past(NoHistory):
-    """The one decision that went before."""
-
-    def __init__(self, *past: Decision) -> None:
-        self._past = past
-
-    def decisions(self, subject: str, *kinds: Task) -> tuple[Decision, ...]:
-        return tuple(decision for decision in self._past if decision.kind in kinds or not kinds)
-
-
-@dataclass(frozen=True)
-class Clarifier:
-    """Lets triage read reports and an answering model reply."""
-
-    triage: Model
-    author: Model
-    live_prompts: Prompts
-    prompts: Prompts
-    config: RepoConfig = field(default_factory=RepoConfig)
-
-    def clarify(self, report: str, findings: str, subject: str = "") -> Clarified:
-        """``known``: what was found out about the bug later (hints, the fix), for the author's answers only.
-
-        Raises ModelError if a model fails.
-        """
-        opened = issue_opened(*split_title(report))
-        first = self._decide(opened.event, opened, NoHistory())
-        record = first.record if isinstance(first.record, TriageRecord) else TriageRecord()
-        questions = record.questions
-        if not record.bounced or not questions:
-            return Clarified(flagged=record.bounced, report=report)
-        answer = self._answer(report, findings, questions, subject)
-        second = self._decide(_said(opened, answer), _with_comment(opened, answer), _Past(first))
-        return Clarified(
-            flagged=True,
-            questions=questions,
-            answer=answer,
-            cleared=second.verdict is not None and not bounced(second),
-            report=f"{report.rstrip()}\n\nThe author added:\n\n{answer}\n",
-        )
-
-    def _decide(self, event: events.Event, opened: Opened[events.IssueOpened], history: NoHistory) -> Decision:
-        services = Services(
-            forge=ReplayForge(opened.snapshot),
-            model=self.triage,
-            sandbox=None,
-            config=self.config,
-            clock=now,
-            history=history,
-            repository=REPOSITORY,
-            commands=router.SLASH_COMMANDS,
-            prompts=self.live_prompts,
-        )
-        (decision,) = router.decide(event, services, only="triage")
-        return decision
-
-    def _answer(self, report: str, findings: str, questions: Sequence[str], subject: str) -> str:
-        system, user = self.prompts.render("bloom.answer", report=report, known=findings, questions=questions)
-        prompt = Prompt(purpose="bloom-answer", system=system, user=user, subject=subject)
-        reply = self.author.complete(prompt, Answered)
-        return reply.value.answer.strip()
-
-
-def _comment(answer: str) -> Comment:
-    return Comment(id=1, body=answer, author=AUTHOR)
-
-
-def _said(opened: Opened[events.IssueOpened], answer: str) -> events.CommentCreated:
-    return events.CommentCreated(
-        sender=AUTHOR, repository=REPOSITORY, issue=opened.event.issue, comment=_comment(answer)
-    )
-
-
-def _with_comment(opened: Opened[events.IssueOpened], answer: str) -> Opened[events.IssueOpened]:
-    number = opened.event.issue.number
-    return opened._replace(snapshot=opened.snapshot.model_copy(update={"comments": {number: (_comment(answer),)}}))

@@ -67,30 +67,46 @@ class Flow:
 def bars(
     groups: Sequence[str], series: Sequence[Series], *, ylabel: str, xlabel: str = "", top: float | None = None
 ) -> str:
-    """Bars side by side per group, with their intervals."""
+    """Bars side by side per group, with their intervals; horizontal ones if the groups' names are long."""
     with _styled():
-        canvas, axes = _axes(max(7.6, 1.2 * len(groups) + 3), 3.6)
-        width = 0.8 / max(1, len(series))
+        width = max(7.6, 1.2 * len(groups) + 3)
+        lying = max(map(len, groups), default=0) * _LETTER > (width - 1) / max(1, len(groups))
+        canvas, axes = _axes(7.6 if lying else width, 1.2 + 0.42 * len(groups) if lying else 3.6)
+        thick = 0.8 / max(1, len(series))
         for index, bar_series in enumerate(series):
-            _draw_bars(axes, bar_series, index, (index - (len(series) - 1) / 2) * width, width * 0.92)
-        axes.set_xticks(range(len(groups)), groups)
-        axes.grid(axis="x", visible=False)
-        axes.axhline(0, color="#60646c", linewidth=0.8)
-        axes.set(ylabel=ylabel, xlabel=xlabel)
-        axes.set_ylim(top=top)
+            shift = (index - (len(series) - 1) / 2) * thick
+            _draw_bars(axes, bar_series, index, shift, thick * 0.92, lying)
+        if lying:
+            axes.set_yticks(range(len(groups)), groups)
+            axes.invert_yaxis()
+            axes.grid(axis="y", visible=False)
+            axes.axvline(0, color="#60646c", linewidth=0.8)
+            axes.set(xlabel=ylabel, ylabel=xlabel)
+            axes.set_xlim(right=top)
+        else:
+            axes.set_xticks(range(len(groups)), groups)
+            axes.grid(axis="x", visible=False)
+            axes.axhline(0, color="#60646c", linewidth=0.8)
+            axes.set(ylabel=ylabel, xlabel=xlabel)
+            axes.set_ylim(top=top)
         return _svg(canvas, axes, len(series) > 1)
 
 
-def _draw_bars(axes: Any, series: Series, index: int, shift: float, width: float) -> None:
+#: Width of a letter in a group's name, inches.
+_LETTER = 0.085
+
+
+def _draw_bars(axes: Any, series: Series, index: int, shift: float, width: float, lying: bool) -> None:
     colour = COLOURS[(index if series.colour is None else series.colour) % len(COLOURS)]
+    draw, draw_ends = (axes.barh, axes.hlines) if lying else (axes.bar, axes.vlines)
     for place, value in enumerate(series.values):
         if value is None:
             continue
         label = series.name if place == _first(series.values) else None
-        axes.bar(place + shift, value, width, color=colour, alpha=0.45 if series.faded else 1.0, label=label)
+        draw(place + shift, value, width, color=colour, alpha=0.45 if series.faded else 1.0, label=label)
         ends = series.errors[place] if place < len(series.errors) else None
         if ends is not None:
-            axes.vlines(place + shift, *ends, color="#1c2024", linewidth=1)
+            draw_ends(place + shift, *ends, color="#1c2024", linewidth=1)
 
 
 def curves(lines: Sequence[Curve], *, xlabel: str, ylabel: str) -> str:

@@ -85,7 +85,9 @@ def replay(bench: Benchmark[Item, Any], session: Session[Item], source: str, req
     try:
         if request.retry_failed:
             say(f"{folder.forget_failed()} failed tasks are tried again")
-        model = _kept_and_capped(model, request, folder)
+        account = _account(request, folder)
+        model = account.kept(model if isinstance(model, Unasked) else account.capped(model))
+        session.start(account)
     except OperatorError:
         folder.close(None)
         raise
@@ -194,18 +196,16 @@ def _model(session: Session[Any], request: ReplayRequest) -> Model:
         return Unasked(environment.bouncer_model)
 
 
-def _kept_and_capped(model: Model, request: ReplayRequest, folder: RunFolder) -> Model:
-    """The model with its replies kept and its cost capped, what the run cost before included."""
-    cache = Path(request.cache) if request.cache else folder.path / "cache"
-    account = Account(
+def _account(request: ReplayRequest, folder: RunFolder) -> Account:
+    """The cache and the budget of a run, what it cost before included."""
+    return Account(
         request.environment,
-        cache,
+        Path(request.cache) if request.cache else folder.path / "cache",
         request.max_cost,
         scope="this run",
         spent=folder.spent_usd(),
         always=request.cache is not None,
     )
-    return account.kept(model if isinstance(model, Unasked) else account.capped(model))
 
 
 def _facts(

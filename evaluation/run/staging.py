@@ -7,7 +7,7 @@ read about it. The handlers, prompts, config and model are the live ones; only G
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TypeVar
 
@@ -48,6 +48,7 @@ class Staged:
     forge: Callable[[Snapshot], Forge] = ReplayForge
     harness: Harness | None = None
     """How its tests are run, where a handler may run any."""
+    history: NoHistory = field(default_factory=NoHistory)
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ def judge(staged: Staged, setup: Setup) -> Outcome:
         sandbox=staged.harness.sandbox if staged.harness else None,
         config=setup.config,
         clock=lambda: MOMENT,
-        history=NoHistory(),
+        history=staged.history,
         repository=staged.event.repository,
         commands=router.SLASH_COMMANDS,
         prompts=setup.prompts,

@@ -90,8 +90,8 @@ def test_a_masked_bug_is_still_the_same_bug(bench: Path, capsys: pytest.CaptureF
     test = {"path": "tests/test_rest.py", "content": TEST.replace("split_list", new)}
     lines("gold.jsonl", [{"instance_id": "lists-1", "candidate_id": "gold", **test}])
 
-    judged = ("--cases", "masked/cases.jsonl", "--candidates", "gold.jsonl", "--out", "judged")
-    assert run("replay", "brt", *judged) == 0
+    candidates = ("--cases", "masked/cases.jsonl", "--candidates", "gold.jsonl", "--out", "judged")
+    assert run("replay", "brt", *candidates) == 0
 
     assert new in case["problem_statement"]
     assert printed(capsys, "score", "brt", "--run", "judged")["brt"] == 1.0
@@ -103,8 +103,10 @@ def test_a_case_that_a_change_fails_on_is_listed_and_never_passed_on(
     lines("words.jsonl", [{"model": "m", "subject": "lists-1", "report": "Nothing of the code is left."}] * 9)
     arguments = ("--cases", "cases.jsonl", "--change", "rephrased", "--model", "recorded:words.jsonl#m")
 
-    built = printed(capsys, "build", "bloom", *arguments, "--out", "other")
+    capsys.readouterr()
+    assert run("build", "bloom", *arguments, "--out", "other", "--json") == 1  # nothing was built
 
+    built = json.loads(capsys.readouterr().out)
     assert (built["built"], built["failed"]) == (0, 1)
     (failed,) = map(json.loads, Path("other/failed.jsonl").read_text().splitlines())
     assert failed["instance_id"] == "lists-1"
@@ -119,8 +121,11 @@ def test_a_folder_of_something_else_is_refused(bench: Path, capsys: pytest.Captu
 def test_a_masked_pair_that_no_developers_test_verifies_is_left_out(
     bench: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    built = printed(capsys, "build", "bloom", "--cases", "cases.jsonl", "--change", "hash", "--out", "masked")
+    capsys.readouterr()
+    arguments = ("--cases", "cases.jsonl", "--change", "hash", "--out", "masked")
+    assert run("build", "bloom", *arguments, "--json") == 1
 
+    built = json.loads(capsys.readouterr().out)
     assert (built["built"], built["failed"]) == (0, 1)
     assert "no developer's test" in Path("masked/failed.jsonl").read_text()
 
@@ -142,10 +147,10 @@ def test_a_masked_pair_that_fails_the_developers_test_is_left_out(
     built = printed(capsys, "build", "bloom", "--cases", "cases.jsonl", "--change", "hash", "--out", "masked")
 
     assert (built["built"], built["failed"], built["unverified"]) == (1, 1, 0)
-    (kept,) = map(json.loads, Path("masked/cases.jsonl").read_text().splitlines())
-    assert kept["changes"]["hash"]["verified"] is True
-    assert "func_" in kept["test_patch"]
-    assert not (Path(kept["base"]) / "tests").exists()
+    (masked,) = map(json.loads, Path("masked/cases.jsonl").read_text().splitlines())
+    assert masked["changes"]["hash"]["verified"] is True
+    assert "func_" in masked["test_patch"]
+    assert not (Path(masked["base"]) / "tests").exists()
     (failed,) = map(json.loads, Path("masked/failed.jsonl").read_text().splitlines())
     assert failed["instance_id"] == "lost"
     assert "does not reproduce the bug once its methods are renamed" in failed["why"]
@@ -170,10 +175,10 @@ def test_a_spent_budget_ends_a_build_which_the_same_command_continues(
         "cases.jsonl",
         [case | {"instance_id": f"lists-{n}", "problem_statement": f"{n}: {REPORT}"} for n in range(3)],
     )
-    asked: list[str] = []
+    models: list[str] = []
 
     def answer(request: Request) -> Response:
-        asked.append(request.get_json()["model"])
+        models.append(request.get_json()["model"])
         new = {"report": "The rest is lost.\n\n`split_list([1, 2, 3], 2)`, `[[1, 2]]`, `[[1, 2], [3]]`."}
         content = json.dumps({"same": True, "differences": "", **new})
         choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": content}}
@@ -199,7 +204,7 @@ def test_a_spent_budget_ends_a_build_which_the_same_command_continues(
     capsys.readouterr()
     assert run(*arguments, str(BUDGET), "--json") == 1
     first = capsys.readouterr()
-    paid = len(asked)
+    paid = len(models)
     assert "the budget of this build" in first.err
     assert "the same command goes on from here" in first.err
     assert 0 < json.loads(first.out)["built"] < 3
@@ -208,8 +213,8 @@ def test_a_spent_budget_ends_a_build_which_the_same_command_continues(
     again = printed(capsys, *arguments, "100")
 
     assert (again["built"], again["missing"], again["stopped"]) == (3, 0, None)
-    assert set(asked) == {"writer", "judge"}
-    assert len(asked) == 6  # nothing was asked a second time
+    assert set(models) == {"writer", "judge"}
+    assert len(models) == 6  # nothing was asked a second time
     assert paid < 6
 
 
@@ -228,7 +233,7 @@ def test_layers_are_told_as_tables_and_as_a_page(bench: Path, capsys: pytest.Cap
         "--picked", "picked", *create, "--out", "layers.html",
     ) == 0  # fmt: skip
 
-    shown = capsys.readouterr().out
+    output = capsys.readouterr().out
     for text in (
         "Repeated 1 times: all runs come to the same on 100.0 % of the bugs.",
         "baseline consistency %",
@@ -239,7 +244,7 @@ def test_layers_are_told_as_tables_and_as_a_page(bench: Path, capsys: pytest.Cap
         "ambiguity detection rate %",
         "reproduction improvement rate, points",
     ):
-        assert text in shown, text
+        assert text in output, text
     page = Path("layers.html").read_text()
     assert page.count("<svg") == 3
     assert "Figure 2: closed and open book on GHRB" in page
@@ -260,3 +265,43 @@ def test_components_annotated_by_hand_go_with_the_success_of_a_run(
     assert (first["component"], first["rank"], second["rank"]) == ("test code", 1, 2)
     assert value["auc"] == 1.0
     assert (value["presence"]["test code"], value["success_with"]["test code"]) == (0.5, 1.0)
+
+
+def test_a_report_that_triage_cannot_read_is_no_clear_report(
+    bench: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines("broken.jsonl", [{"model": "m", "subject": "lists-1", "label": "NO SUCH LABEL"}])
+    arguments = ("--cases", "cases.jsonl", "--change", "clarified", "--model", "recorded:broken.jsonl#m")
+    capsys.readouterr()
+
+    assert run("build", "bloom", *arguments, "--out", "asked", "--json") == 1
+
+    built = json.loads(capsys.readouterr().out)
+    assert (built["built"], built["failed"]) == (0, 1)
+    assert "triage has no verdict" in Path("asked/failed.jsonl").read_text()
+
+
+def test_bugs_that_share_a_report_are_grouped_as_in_the_paper(
+    shared_data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Section 5.1: 29 groups of bugs linked to the same report, 66 distinct bugs."""
+    reports = str(shared_data / "brt" / "defects4j_bug_reports.jsonl.gz")
+
+    value = printed(capsys, "score", "bloom", "--reports", reports)
+
+    assert (len(value["shared_reports"]["groups"]), value["shared_reports"]["bugs"]) == (29, 66)
+    assert ["Closure-115", "Closure-116", "Closure-175"] in value["shared_reports"]["groups"]
+    assert round(value["presence"]["stack trace"], 3) == 0.110
+
+
+def test_components_that_tell_nothing_are_not_ranked(
+    shared_data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = shared_data / "brt"
+    sources = ("--reports", data / "defects4j_bug_reports.jsonl.gz", "--rankings", data / "libro_ranking_d4j.csv")
+
+    assert run("score", "bloom", *map(str, sources)) == 0
+
+    output = capsys.readouterr().out
+    assert "This is below 0.6" in output
+    assert "No ranks are given" in output

@@ -62,14 +62,14 @@ def test_a_fifth_of_the_reports_is_held_out() -> None:
     """Of 25 + 25 reports 5 + 5 are held out, so that an AUC is a multiple of 1/50 and its mean fall of 1/250."""
     names = ("test code", "stack trace", "developer's intent")
     reports = [
-        Presence(bug_id=str(n), found={names[0]: n % 2 == 0, names[1]: n % 3 == 0, names[2]: n % 7 < 3})
+        Presence(bug_id=str(n), components={names[0]: n % 2 == 0, names[1]: n % 3 == 0, names[2]: n % 7 < 3})
         for n in range(50)
     ]
 
-    found = analyze(reports, {str(n): (n % 2 == 0) != (n % 9 == 0) for n in range(50)})
+    analysis = analyze(reports, {str(n): (n % 2 == 0) != (n % 9 == 0) for n in range(50)})
 
-    assert found.successes == 25
-    values = [250 * value for importance in found.importances for value in importance.values]
+    assert analysis.successes == 25
+    values = [250 * value for importance in analysis.importances for value in importance.values]
     assert values == pytest.approx([round(value) for value in values])
-    assert found.importances[0].component == "test code"
-    assert found.importances[0].mean > 0.1
+    assert analysis.importances[0].component == "test code"
+    assert analysis.importances[0].mean > 0.1

@@ -12,12 +12,13 @@ import pytest
 
 from bot.models.prompts import Prompts
 from bot.models.protocol import Prompt
+from evaluation.ambiguity.loop import QuestionLoop
 from evaluation.bloom.apply import Namer, mask_case
 from evaluation.bloom.code_base import CannotMask
 from evaluation.bloom.components import PUBLISHED, presence, scott_knott, scott_knott_esd, shares
 from evaluation.bloom.layers import Evaluated, Remembered, compare, detection, improvement
 from evaluation.bloom.report import analyze_files
-from evaluation.bloom.rewriting import Clarifier, NotHeld, Rewriter
+from evaluation.bloom.rewriting import NotHeld, Rewriter
 from evaluation.brt.cases import Case
 from evaluation.brt.libro import read_rankings
 from evaluation.brt.metrics import Ranking
@@ -49,14 +50,14 @@ def test_a_changed_setting_is_compared_over_the_bugs_that_both_tried() -> None:
     baseline = {f"lost{n}": True for n in range(8)} | {"kept": True, "never": False, "only": True}
     altered = {f"lost{n}": False for n in range(8)} | {"kept": True, "never": True, "new": True}
 
-    found = compare(baseline, altered)
+    comparison = compare(baseline, altered)
 
-    assert (found.bugs, found.only_one, found.lost, found.gained) == (10, 2, 8, 1)
-    assert found.baseline == pytest.approx(0.9)
-    assert found.altered == pytest.approx(0.2)
-    assert found.consistency == pytest.approx(1 / 9)
-    assert found.change == pytest.approx(-7 / 9)
-    assert found.p == pytest.approx(2 * (1 + 9) / 2**9)
+    assert (comparison.bugs, comparison.only_one, comparison.lost, comparison.gained) == (10, 2, 8, 1)
+    assert comparison.baseline == pytest.approx(0.9)
+    assert comparison.altered == pytest.approx(0.2)
+    assert comparison.consistency == pytest.approx(1 / 9)
+    assert comparison.change == pytest.approx(-7 / 9)
+    assert comparison.p == pytest.approx(2 * (1 + 9) / 2**9)
 
 
 def speaking(**lines: Sequence[Line]) -> ScriptedModel:
@@ -76,9 +77,9 @@ def test_a_report_is_rewritten_until_code_and_meaning_hold() -> None:
     text = Rewriter(model, model, benchmark_prompts()).rewrite(REPORT, "rephrased", "x")
 
     assert text == OTHER_WORDS.strip()
-    written = [prompt.user for prompt in model.asked if prompt.purpose == "bloom-rephrased"]
-    assert "this code must stay as it is: [[1, 2]]" in written[1]
-    assert "it says 4 instead of 3" in written[2]
+    prompts = [prompt.user for prompt in model.asked if prompt.purpose == "bloom-rephrased"]
+    assert "this code must stay as it is: [[1, 2]]" in prompts[1]
+    assert "it says 4 instead of 3" in prompts[2]
 
 
 def test_a_report_whose_meaning_never_holds_is_given_up() -> None:
@@ -163,11 +164,13 @@ def test_components_are_found_in_a_report() -> None:
         "It returns `null` instead of `1`. A possible fix would be to check for null first.\n"
     )
 
-    found = presence("x", report, patched=["parse"]).found
+    components = presence("x", report, patched=["parse"]).components
 
-    assert [name for name, there in found.items() if not there] == ["bug fix code"]
-    assert not any(presence("x", "Broken.").found.values())
-    assert presence("x", "Fix:\n\n```\n--- a/A.java\n+++ b/A.java\n@@ -1 +1 @@\n-a\n+b\n```").found["bug fix code"]
+    assert [name for name, there in components.items() if not there] == ["bug fix code"]
+    assert not any(presence("x", "Broken.").components.values())
+    assert presence("x", "Fix:\n\n```\n--- a/A.java\n+++ b/A.java\n@@ -1 +1 @@\n-a\n+b\n```").components[
+        "bug fix code"
+    ]
 
 
 def test_components_of_the_defects4j_reports_and_their_importance(shared_data: Path) -> None:
@@ -190,6 +193,7 @@ def test_components_of_the_defects4j_reports_and_their_importance(shared_data: P
     assert 0.45 < analysis.auc < 0.60
     assert len(analysis.importances) == 7
     assert all(len(importance.values) == 10 for importance in analysis.importances)
+    assert all(importance.rank is None for importance in analysis.importances), "below 0.6 nothing is ranked"
 
 
 def test_scott_knott_tells_groups_apart_and_joins_negligible_differences() -> None:
@@ -217,13 +221,13 @@ def test_the_models_last_word_is_compared_with_the_ranking_alone() -> None:
     before = [ranked("a", 1), ranked("b", 2), ranked("c", None), ranked("d", 3)]
     after = [ranked("a", 1), ranked("b", 1), ranked("d", 1)]
 
-    found = Evaluated(before, after, before)
+    evaluated = Evaluated(before, after, before)
 
-    assert found.ranked.acc[1] == 1
-    assert found.picked.acc[1] == 3
-    assert found.picked.precision == 1.0
-    assert found.picked.recall == 1.0
-    assert (found.lost, found.gained) == (0, 2)
+    assert evaluated.ranked.acc[1] == 1
+    assert evaluated.picked.acc[1] == 3
+    assert evaluated.picked.precision == 1.0
+    assert evaluated.picked.recall == 1.0
+    assert (evaluated.lost, evaluated.gained) == (0, 2)
 
 
 def test_an_unclear_report_is_asked_about_answered_and_read_again() -> None:
@@ -237,14 +241,17 @@ def test_an_unclear_report_is_asked_about_answered_and_read_again() -> None:
     triage = ScriptedModel([vague, clear])
     author = ScriptedModel([{"answer": "It should be [[1, 2], [3]]."}])
 
-    found = Clarifier(triage, author, Prompts(), benchmark_prompts()).clarify(
-        "split is broken\n\nSee title.", "the fix"
-    )
+    loop = QuestionLoop("x", triage, author, Prompts(), benchmark_prompts())
 
-    assert found.flagged
-    assert found.cleared
-    assert found.questions == ("What should split return?",)
-    assert found.report == ("split is broken\n\nSee title.\n\nThe author added:\n\nIt should be [[1, 2], [3]].\n")
+    clarified = loop.clarify("split is broken\n\nSee title.", "the fix")
+
+    assert clarified.flagged
+    assert clarified.cleared
+    assert (clarified.label, clarified.p_bounce) == ("VAGUE", 90)
+    assert clarified.questions == ("What should split return?",)
+    assert clarified.report == (
+        "split is broken\n\nSee title.\n\nThe author added:\n\nIt should be [[1, 2], [3]].\n"
+    )
     assert "It should be [[1, 2], [3]]." in triage.asked[1].user
     assert "What should split return?" in author.asked[0].user
 
@@ -252,18 +259,20 @@ def test_an_unclear_report_is_asked_about_answered_and_read_again() -> None:
 def test_a_clear_report_is_left_as_it_is() -> None:
     triage = ScriptedModel([{"explanation": "", "label": "WELL_SPECIFIED"}])
 
-    found = Clarifier(triage, ScriptedModel(), Prompts(), benchmark_prompts()).clarify(REPORT, "")
+    loop = QuestionLoop("x", triage, ScriptedModel(), Prompts(), benchmark_prompts())
 
-    assert not found.flagged
-    assert found.report == REPORT
+    clarified = loop.clarify(REPORT, "")
+
+    assert not clarified.flagged
+    assert clarified.report == REPORT
 
 
 def test_the_rates_of_the_layer_create() -> None:
-    found = detection({"a": True, "b": True, "c": False, "d": True}, {"a": True, "b": False, "c": True})
+    rates = detection({"a": True, "b": True, "c": False, "d": True}, {"a": True, "b": False, "c": True})
 
-    assert (found.unclear, found.clear, found.unanswered) == (3, 1, 1)
-    assert found.rate == pytest.approx(1 / 3)
-    assert found.false_alarms == 1.0
+    assert (rates.unclear, rates.clear, rates.unanswered) == (3, 1, 1)
+    assert rates.rate == pytest.approx(1 / 3)
+    assert rates.false_alarms == 1.0
     better = improvement({"a": False, "b": True}, {"a": True, "b": True, "c": True}, ["a", "b", "c"])
     assert (better.reports, better.without, better.with_answer, better.points) == (2, 0.5, 1.0, 0.5)
 
@@ -297,7 +306,7 @@ def _rows(path: Path) -> list[dict[str, str]]:
     return [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
 
 
-def test_shares_leave_out_what_is_known_of_nobody() -> None:
+def test_shares_leave_out_a_component_that_no_report_tells() -> None:
     assert "buggy method or API name" not in shares([presence("a", "x")])
     assert shares([presence("a", "call read()", ["read"])])["buggy method or API name"] == 1.0
 

@@ -1,0 +1,298 @@
+"""Ambig-SWE as a benchmark: both texts of each pair through live triage, the question loop, and the scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from pydantic import Field
+
+from bot import app
+from bot.core.config import RepoConfig
+from bot.core.errors import OperatorError
+from bot.core.frozen import Frozen, Lenient
+from bot.features.shared.labels import InputLabel
+from bot.models.protocol import Model
+from evaluation.ambiguity.loop import QuestionLoop
+from evaluation.ambiguity.pairs import IssuePair, read_pairs
+from evaluation.benchmark import Benchmark, Scoring, Session
+from evaluation.report.cutoff import Sample
+from evaluation.report.page import Cell, Section, Table, percentage
+from evaluation.run.folder import RunFolder
+from evaluation.run.model import Account, benchmark_prompts
+from evaluation.run.replay import ReplayRequest
+from evaluation.run.runner import Outcome
+from evaluation.statistics import NO_INTERVALS, Array, Counts, Estimate, auc, bootstrap, contingency, ratio
+
+BENCHMARK = "ambiguity"
+LABELS = [label.value for label in InputLabel]
+PROMPTS = ("ambiguity.author", "ambiguity.points", "ambiguity.recovered")
+
+#: Ambig-SWE, files experiments/test_interactivity of the authors' repository: of about 250 summaries and 250 full
+#: issues the shares in percent at which an agent asked, by model and by how much it was encouraged to ask.
+PUBLISHED: tuple[tuple[str, float, float], ...] = (
+    ("Claude 3.5 Sonnet, low", 19.0, 0.0),
+    ("Claude 3.5 Sonnet, medium", 90.7, 23.7),
+    ("Claude 3.5 Sonnet, high", 90.2, 36.1),
+    ("Claude 3.5 Haiku, low", 2.7, 0.0),
+    ("Claude 3.5 Haiku, medium", 9.8, 2.0),
+    ("Claude 3.5 Haiku, high", 34.4, 6.0),
+    ("DeepSeek-V2, low", 68.8, 30.4),
+    ("DeepSeek-V2, medium", 17.0, 7.9),
+    ("DeepSeek-V2, high", 6.0, 4.1),
+    ("Llama 3.1 70B, low", 43.1, 45.6),
+    ("Llama 3.1 70B, medium", 90.6, 95.2),
+    ("Llama 3.1 70B, high", 94.1, 93.3),
+)
+
+
+class Points(Lenient):
+    """Facts that one text has and the other lacks."""
+
+    points: tuple[str, ...] = Field(description="one sentence each, the most important first")
+
+
+class Recovered(Lenient):
+    """The facts that a comment states."""
+
+    numbers: tuple[int, ...] = Field(description="their numbers in the list")
+
+
+class Verdict(Frozen):
+    """Triage's verdict on one text."""
+
+    label: str
+    p_bounce: int | None
+    bounced: bool
+
+    @property
+    def score(self) -> float:
+        """The probability to bounce, percent; of an answer without one, the severity of its label."""
+        if self.p_bounce is not None:
+            return self.p_bounce
+        return 100 * LABELS.index(self.label) / (len(LABELS) - 1)
+
+
+class PairRecord(Lenient):
+    """The verdicts on both texts of a pair, and the conversation about the summary."""
+
+    full: Verdict
+    summary: Verdict
+    looped: bool = False
+    questions: tuple[str, ...] = ()
+    points: tuple[str, ...] = Field((), description="what the summary leaves out")
+    recovered: tuple[int, ...] = Field((), description="numbers, from 1, of the points in the author's answer")
+    cleared: bool = Field(False, description="triage accepted the summary with the answer")
+
+
+@dataclass
+class _Replay:
+    """Runs pairs; the author's model is built when the run has an account."""
+
+    request: ReplayRequest
+    config: RepoConfig
+    author_id: str | None
+    loop: bool
+    author: Model | None = None
+
+    def start(self, account: Account) -> None:
+        if self.author_id is not None:
+            self.author = account.model(self.author_id)
+
+    def run(self, pair: IssuePair, model: Model) -> Outcome:
+        author = self.author or model
+        loop = QuestionLoop(
+            pair.instance_id,
+            model,
+            author,
+            app.prompts(self.request.environment),
+            benchmark_prompts(),
+            "ambiguity.author",
+            self.config,
+        )
+        full = loop.read(pair.original_issue).record
+        record: dict[str, Any] = {"full": _verdict(full.label, full.p_bounce, full.bounced), "looped": self.loop}
+        if not self.loop:
+            summary = loop.read(pair.problem_statement).record
+            record["summary"] = _verdict(summary.label, summary.p_bounce, summary.bounced)
+            return Outcome(usage=loop.usage, details=record)
+        clarified = loop.clarify(pair.problem_statement, pair.original_issue)
+        texts = {"full": pair.original_issue, "summary": pair.problem_statement}
+        points = loop.ask("ambiguity.points", author, Points, **texts).points
+        numbers: tuple[int, ...] = ()
+        if points and clarified.answer:
+            reply = loop.ask("ambiguity.recovered", author, Recovered, points=points, answer=clarified.answer)
+            numbers = tuple(sorted({number for number in reply.numbers if 0 < number <= len(points)}))
+        record |= {
+            "summary": _verdict(clarified.label, clarified.p_bounce, clarified.flagged),
+            "questions": clarified.questions,
+            "answer": clarified.answer,
+            "points": points,
+            "recovered": numbers,
+            "cleared": clarified.cleared,
+        }
+        return Outcome(usage=loop.usage, details=record)
+
+
+def _verdict(label: str, p_bounce: int | None, bounced: bool) -> dict[str, Any]:
+    return Verdict(label=label, p_bounce=p_bounce, bounced=bounced).model_dump(mode="json")
+
+
+def session(
+    request: ReplayRequest, config: str | None, prompt: str | None, author: str | None, *, loop: bool
+) -> Session[IssuePair]:
+    """The pairs as tasks for live triage. Raises OperatorError."""
+    full = app.repo_config(config, {"triage": {"prompt": prompt}})
+    replay = _Replay(request, full, author, loop)
+    live, own = app.prompts(request.environment), benchmark_prompts()
+    name = f"triage.{full.triage.prompt}"
+    hashes = {name: live.hash(name)} | ({prompt: own.hash(prompt) for prompt in PROMPTS} if loop else {})
+    settings = {**full.model_dump(mode="json", include={"triage"}), "author": author, "loop": loop}
+    return Session(replay.run, settings, hashes, start=replay.start)
+
+
+@dataclass(frozen=True)
+class ScoredRun:
+    """The pairs of a run by id, None without an answer, and the name that it goes by."""
+
+    name: str
+    pairs: Mapping[str, PairRecord | None]
+
+    @property
+    def answered(self) -> list[PairRecord]:
+        return [pair for pair in self.pairs.values() if pair is not None]
+
+    def figures(self, draws: Counts) -> dict[str, Array]:
+        """The figures on samples of pairs. A pair without an answer is in every denominator but the AUC's."""
+        pairs = list(self.pairs.values())
+        scores = sorted({verdict.score for pair in self.answered for verdict in (pair.full, pair.summary)})
+        valid = np.array([pair is not None for pair in pairs])
+        tables = np.zeros((len(draws), len(scores), 2), dtype=np.int64)
+        if scores:
+            for column, texts in enumerate(("full", "summary")):
+                codes = [0 if pair is None else scores.index(getattr(pair, texts).score) for pair in pairs]
+                counted = contingency(codes, valid.astype(int), (len(scores), 2), draws)
+                tables[..., column] = counted[..., 1]
+        columns = {
+            "points": [0 if pair is None else len(pair.points) for pair in pairs],
+            "recovered": [0 if pair is None else len(pair.recovered) for pair in pairs],
+            "summary": [pair is not None and pair.summary.bounced for pair in pairs],
+            "full": [pair is not None and pair.full.bounced for pair in pairs],
+            "cleared": [pair is not None and pair.cleared for pair in pairs],
+        }
+        sums = {name: np.asarray(values, dtype=float)[draws].sum(axis=1) for name, values in columns.items()}
+        return {
+            "auc": auc(tables),
+            "bounced_summaries": ratio(sums["summary"], draws.shape[1]),
+            "bounced_full": ratio(sums["full"], draws.shape[1]),
+            "brought_back": ratio(sums["recovered"], sums["points"]),
+            "clear_afterwards": ratio(sums["cleared"], sums["summary"]),
+        }
+
+
+def score_run(run: RunFolder, name: str, source: str, scoring: Scoring) -> ScoredRun:
+    """The pairs that the run was to do. Raises OperatorError for a run of another benchmark."""
+    if run.facts.benchmark != BENCHMARK:
+        raise OperatorError(f"{run.path} is a run of {run.facts.benchmark}, not of replay {BENCHMARK}")
+    records = {record.task_id: record for record in run.outcomes()}
+    return ScoredRun(
+        name,
+        {
+            task: None if record.failed else PairRecord.model_validate(record.details)
+            for task, record in records.items()
+        },
+    )
+
+
+#: Figures by name, with their line in the table.
+_FIGURES = {
+    "auc": "AUC: a summary scores above a full issue",
+    "bounced_summaries": "summaries bounced %",
+    "bounced_full": "full issues bounced %",
+    "brought_back": "left-out facts that the answers bring back %",
+    "clear_afterwards": "bounced summaries that are clear afterwards %",
+}
+
+
+def sections(runs: Sequence[ScoredRun], scoring: Scoring) -> list[Section]:
+    """The pairs told apart, and the loop by triage's label of the summary."""
+    estimates = {run.name: bootstrap(run.figures, len(run.pairs), scoring.resampling) for run in runs}
+    rows: list[tuple[Cell, ...]] = []
+    for run in runs:
+        rows.append((run.name, "pairs", len(run.pairs), ""))
+        rows.append((run.name, "pairs without an answer", len(run.pairs) - len(run.answered), ""))
+        rows += [(run.name, text, *_cells(name, estimates[run.name][name])) for name, text in _FIGURES.items()]
+    quoted: list[tuple[Cell, ...]] = []
+    for setting, asked_summaries, asked_full in PUBLISHED:
+        quoted.append((f"Ambig-SWE: {setting}", "summaries asked about %", f"{asked_summaries:.1f}", ""))
+        quoted.append((f"Ambig-SWE: {setting}", "full issues asked about %", f"{asked_full:.1f}", ""))
+    note = (
+        "Ambig-SWE's rows: an agent that may ask, encouraged to do so little, medium or much, on about 250 "
+        "summaries and 250 full issues each. Facts and what an answer states of them are a model's judgement."
+    )
+    table = Table(("run", "figure", "value", "95 % interval"), (*rows, *quoted), quoted_from=len(rows), note=note)
+    data = {
+        "ambiguity": {
+            run.name: {
+                "pairs": len(run.pairs),
+                "without_answer": len(run.pairs) - len(run.answered),
+                **{name: estimate.as_json() for name, estimate in estimates[run.name].items()},
+                "by_label": _by_label(run),
+            }
+            for run in runs
+        }
+    }
+    return [
+        Section("Full issues and summaries", tables=(table,), data=data),
+        Section("The question loop by label of the summary", tables=(_labels_table(runs),)),
+    ]
+
+
+def _cells(name: str, estimate: Estimate) -> tuple[str, str]:
+    scale, digits = (1, 3) if name == "auc" else (100, 1)
+    value, _, interval = estimate.text(scale, digits).partition(" ")
+    return value, interval.strip("[]").replace(", ", " to ")
+
+
+def _by_label(run: ScoredRun) -> dict[str, dict[str, Any]]:
+    values: dict[str, dict[str, Any]] = {}
+    for label in LABELS:
+        of_label = {name: pair for name, pair in run.pairs.items() if pair and pair.summary.label == label}
+        if of_label:
+            part = ScoredRun(run.name, of_label)
+            figures = bootstrap(part.figures, len(of_label), NO_INTERVALS)
+            values[label] = {
+                "summaries": len(of_label),
+                "questions": sum(len(pair.questions) for pair in part.answered) / len(of_label),
+                **{name: figures[name].value for name in ("brought_back", "clear_afterwards")},
+            }
+    return values
+
+
+def _labels_table(runs: Sequence[ScoredRun]) -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        (
+            run.name,
+            label,
+            values["summaries"],
+            f"{values['questions']:.2f}",
+            percentage(values["brought_back"]),
+            percentage(values["clear_afterwards"]),
+        )
+        for run in runs
+        for label, values in _by_label(run).items()
+    ]
+    header = ("run", "label", "summaries", "questions each", "brought back %", "clear afterwards %")
+    note = "A summary that is not bounced is asked nothing, so nothing is brought back."
+    return Table(header, tuple(rows), note=note)
+
+
+def _sample(run: ScoredRun) -> Sample:
+    return Sample(run.name, list(run.pairs), run.figures)
+
+
+AMBIGUITY: Benchmark[IssuePair, ScoredRun] = Benchmark(
+    BENCHMARK, read_pairs, lambda pair: pair.instance_id, score_run, sections, _sample
+)
