@@ -180,8 +180,8 @@ def sections(runs: Sequence[ScoredRun], scoring: Scoring) -> list[Section]:
 
 
 def _shares(runs: Sequence[ScoredRun], seed: int) -> Section:
-    scores = {run.name: _brt(run.bugs, Resampling(seed)) for run in runs}
-    bare = {run.name: _brt([bug.plain for bug in run.bugs], NO_INTERVALS).share for run in runs}
+    scores = [(run.name, _brt(run.bugs, Resampling(seed))) for run in runs]
+    plain = [_brt([bug.plain for bug in run.bugs], NO_INTERVALS).share for run in runs]
     rows: list[tuple[Cell, ...]] = [
         (
             name,
@@ -189,10 +189,10 @@ def _shares(runs: Sequence[ScoredRun], seed: int) -> Section:
             score.reproduced,
             percentage(score.share),
             _ends(score.interval),
-            percentage(bare[name]),
+            percentage(bare),
             score.failed,
         )
-        for name, score in scores.items()
+        for (name, score), bare in zip(scores, plain, strict=True)
     ]
     quoted: list[tuple[Cell, ...]] = [
         (f"{row.model}, {row.benchmark}: {row.setting} (paper)", None, None, None, "", percentage(row.brt), None)
@@ -204,18 +204,22 @@ def _shares(runs: Sequence[ScoredRun], seed: int) -> Section:
     table = Table(header, (*rows, *quoted), quoted_from=len(rows), note=note)
     series = Series(
         "%BRT",
-        [None if score.share is None else 100 * score.share for score in scores.values()],
-        [_bar(score.interval) for score in scores.values()],
+        [None if score.share is None else 100 * score.share for _, score in scores],
+        [_bar(score.interval) for _, score in scores],
     )
-    draw = partial(bars, list(scores), [series], ylabel="%BRT", top=100)
+    draw = partial(bars, [name for name, _ in scores], [series], ylabel="%BRT", top=100)
     figures = (Figure(draw, "%BRT of each run."),) if len(scores) > 1 else ()
-    data = {"brt": {name: {**score.as_json(), "brt_plain": bare[name]} for name, score in scores.items()}}
+    data = {
+        "brt": {
+            name: {**score.as_json(), "brt_plain": bare} for (name, score), bare in zip(scores, plain, strict=True)
+        }
+    }
     text = "A bug counts as reproduced if a test fails on the buggy and passes on the fixed version."
     return Section("Bugs reproduced", (text,), (table,), figures, data)
 
 
 def _rankings(runs: Sequence[ScoredRun], seed: int) -> Section:
-    scores = {run.name: RankingScores(*rankings(run.bugs), how=Resampling(seed)) for run in runs}
+    scores = [(run.name, RankingScores(*rankings(run.bugs), how=Resampling(seed))) for run in runs]
     names = (*(f"acc@{n}" for n in NS), *(f"wef@{n}" for n in NS))
     header = ("run", "reproducible", *names, "precision, bugs", "precision, tests", "recall")
     rows: list[tuple[Cell, ...]] = [
@@ -228,11 +232,11 @@ def _rankings(runs: Sequence[ScoredRun], seed: int) -> Section:
             score.precision_of_tests,
             score.recall,
         )
-        for name, score in scores.items()
+        for name, score in scores
     ]
     note = "Counts over the bugs with a suggestion. Precision: LIBRO's is of bugs, Bloom's of tests."
     table = Table(header, (*rows, _LIBRO), quoted_from=len(rows), note=note)
-    data = {"suggestions": {name: score.as_json() for name, score in scores.items()}}
+    data = {"suggestions": {name: score.as_json() for name, score in scores}}
     return Section("Suggestions", tables=(table,), data=data)
 
 
@@ -251,7 +255,7 @@ def _fates(runs: Sequence[ScoredRun]) -> Section:
 def _compared(runs: Sequence[ScoredRun]) -> Section:
     """Compare each run with the first: how far a changed setting keeps what the baseline reproduced."""
     first, *others = runs
-    comparisons = {run.name: compare(reproduced(first.bugs), reproduced(run.bugs)) for run in others}
+    comparisons = [(run.name, compare(reproduced(first.bugs), reproduced(run.bugs))) for run in others]
     rows: list[tuple[Cell, ...]] = [
         (
             name,
@@ -263,11 +267,11 @@ def _compared(runs: Sequence[ScoredRun]) -> Section:
             comparison.gained,
             comparison.p,
         )
-        for name, comparison in comparisons.items()
+        for name, comparison in comparisons
     ]
     header = ("run", "bugs in both", "%BRT before", "%BRT", "consistency %", "lost", "gained", "McNemar p")
     note = "Consistency: of the bugs reproduced by the first run, the share that this run reproduces too."
-    data: dict[str, Any] = {"compared": {name: comparison.as_json() for name, comparison in comparisons.items()}}
+    data: dict[str, Any] = {"compared": {name: comparison.as_json() for name, comparison in comparisons}}
     return Section(f"Beside {first.name}", tables=(Table(header, tuple(rows), note=note),), data=data)
 
 

@@ -42,14 +42,14 @@ INSTANCES = {"Verified": 433, "Lite": 276}
 
 def swt_section(runs: Sequence[tuple[str, Sequence[Bug]]]) -> Section:
     """Our runs beside SWT-Bench's rows. A bug without an answer counts as failed."""
-    counts = {name: _counted(bugs) for name, bugs in runs}
+    counts = [(name, _counted(bugs)) for name, bugs in runs]
     rows: list[tuple[Cell, ...]] = [
         (
             name,
             count["instances"],
             *(_percent(count, key) for key in ("answered", "failing", "reproduced")),
         )
-        for name, count in counts.items()
+        for name, count in counts
     ]
     quoted: list[tuple[Cell, ...]] = [
         (f"SWT-Bench {group}: {method}, {model}", INSTANCES[group], None, None, f"{rate:.1f}")
@@ -62,7 +62,7 @@ def swt_section(runs: Sequence[tuple[str, Sequence[Bug]]]) -> Section:
         "left out."
     )
     table = Table(header, (*rows, *quoted), quoted_from=len(rows), note=note)
-    return Section("Beside SWT-Bench", tables=(table,), data={"swt_bench": counts})
+    return Section("Beside SWT-Bench", tables=(table,), data={"swt_bench": dict(counts)})
 
 
 def _counted(bugs: Sequence[Bug]) -> dict[str, int]:
