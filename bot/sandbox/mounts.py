@@ -21,7 +21,10 @@ from bot.sandbox.protocol import WORKDIR, Limits
 #: The links in ``alternatives`` are followed inside the sandbox, so they lead only to the system.
 _ETC = (
     "ld.so.cache", "alternatives", "localtime", "mime.types", "protocols", "services", "ssl/certs",
-    "ssl/openssl.cnf", "pki/tls/certs", "fonts", "java-17-openjdk", "java-21-openjdk", "java-25-openjdk",
+    "ssl/openssl.cnf", "pki/tls/certs", "fonts", "java-8-openjdk", "java-11-openjdk", "java-17-openjdk",
+    "java-21-openjdk", "java-25-openjdk",
+    # Not Maven's settings.xml, which may hold passwords of an operator's servers.
+    "maven/m2.conf", "maven/logging",
 )  # fmt: skip
 _STUBS: Mapping[str, str] = {
     "/etc/passwd": "sandbox:x:1000:1000:sandbox:/tmp:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n",

@@ -218,12 +218,12 @@ _FIGURES = {
 
 def sections(runs: Sequence[ScoredRun], scoring: Scoring) -> list[Section]:
     """The pairs told apart, and the loop by triage's label of the summary."""
-    estimates = {run.name: bootstrap(run.figures, len(run.pairs), scoring.resampling) for run in runs}
+    estimates = [bootstrap(run.figures, len(run.pairs), scoring.resampling) for run in runs]
     rows: list[tuple[Cell, ...]] = []
-    for run in runs:
+    for run, values in zip(runs, estimates, strict=True):
         rows.append((run.name, "pairs", len(run.pairs), ""))
         rows.append((run.name, "pairs without an answer", len(run.pairs) - len(run.answered), ""))
-        rows += [(run.name, text, *_cells(name, estimates[run.name][name])) for name, text in _FIGURES.items()]
+        rows += [(run.name, text, *_cells(name, values[name])) for name, text in _FIGURES.items()]
     quoted: list[tuple[Cell, ...]] = []
     for setting, asked_summaries, asked_full in PUBLISHED:
         quoted.append((f"Ambig-SWE: {setting}", "summaries asked about %", f"{asked_summaries:.1f}", ""))
@@ -238,10 +238,10 @@ def sections(runs: Sequence[ScoredRun], scoring: Scoring) -> list[Section]:
             run.name: {
                 "pairs": len(run.pairs),
                 "without_answer": len(run.pairs) - len(run.answered),
-                **{name: estimate.as_json() for name, estimate in estimates[run.name].items()},
+                **{name: estimate.as_json() for name, estimate in values.items()},
                 "by_label": _by_label(run),
             }
-            for run in runs
+            for run, values in zip(runs, estimates, strict=True)
         }
     }
     return [

@@ -1,4 +1,4 @@
-"""Java executes: ten planted bugs, drafts for JUnit 4 and 5, Maven's and Gradle's reports, masked pairs."""
+"""Java runs: ten planted bugs, drafts for JUnit 4 and 5, real Maven and Gradle, masked pairs."""
 
 from __future__ import annotations
 
@@ -107,9 +107,9 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, An
     capsys.readouterr()
     with pytest.raises(SystemExit) as ended:
         main([*arguments, "--json"])
-    shown = capsys.readouterr()
-    assert not ended.value.code, shown.err
-    value = json.loads(shown.out)
+    output = capsys.readouterr()
+    assert not ended.value.code, output.err
+    value = json.loads(output.out)
     assert isinstance(value, dict)
     return value
 
@@ -123,14 +123,14 @@ def test_ten_planted_bugs_are_told_from_their_fixes(tmp_path: Path) -> None:
     base = harness(*COMMAND).run(tmp_path / "base", targets, files)
     fixed = harness(*COMMAND).run(tmp_path / "fixed", targets, files)
 
-    told = {test.name.rpartition(".")[2].removesuffix("Works"): test for test in base.tests}
-    assert {name: test.exception_type for name, test in told.items()} == {
+    failures = {test.name.rpartition(".")[2].removesuffix("Works"): test for test in base.tests}
+    assert {name: test.exception_type for name, test in failures.items()} == {
         name: THROWN.get(name, "org.opentest4j.AssertionFailedError") for name, *_ in BUGS
     }, base.outcome
     assert all(test.fails and test.path == TESTS for test in base.tests)
-    assert told["max"].message == "expected: <3> but was: <1>"
-    assert str(told["max"].frame).startswith(TESTS)
-    assert str(told["last"].frame).startswith("Sums.java:")
+    assert failures["max"].message == "expected: <3> but was: <1>"
+    assert str(failures["max"].frame).startswith(TESTS)
+    assert str(failures["last"].frame).startswith("Sums.java:")
     assert [test.status for test in fixed.tests] == ["passed"] * 10
 
 
@@ -147,8 +147,8 @@ def test_drafts_for_junit_4_are_placed_run_and_judged(
     pair(tmp_path, FOURTH, "last")
     case = {"instance_id": "1", "problem_statement": REPORT, "base": "base", "fixed": "fixed", "command": COMMAND}
     cases = lines(tmp_path / "cases.jsonl", [case])
-    said = [{"model": "m", "subject": "1", "plan": "", "code": code} for code in (BROKEN, RIGHT)]
-    lines(tmp_path / "drafts.jsonl", said)
+    drafts = [{"model": "m", "subject": "1", "plan": "", "code": code} for code in (BROKEN, RIGHT)]
+    lines(tmp_path / "drafts.jsonl", drafts)
     arguments = ("--model", "recorded:drafts.jsonl#m", "--samples", "2", "--out", "run")
 
     printed(capsys, "replay", "brt", "--cases", cases, *arguments)
@@ -182,37 +182,77 @@ def test_a_masked_java_pair_is_still_the_same_bug(
     assert f"static int {new}(" in (Path(masked["base"]) / MAIN).read_text()
 
 
-FAILED = """<testsuite><testcase name="d" classname="a.b.CTest" time="0.1">
-<failure message="expected:&lt;1&gt; but was:&lt;2&gt;" type="java.lang.AssertionError">java.lang.AssertionError
-	at org.junit.Assert.fail(Assert.java:89)
-	at a.b.CTest.d(CTest.java:7)</failure></testcase></testsuite>"""
+REPOSITORY = "/usr/share/maven-repo"
+POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>org.sums</groupId><artifactId>sums</artifactId><version>1</version>
+  <properties>
+    <maven.compiler.source>17</maven.compiler.source>
+    <maven.compiler.target>17</maven.compiler.target>
+    <project.build.sourceEncoding>UTF-8</project.build.sourceEncoding>
+  </properties>
+  <dependencies>
+    <dependency>
+      <groupId>junit</groupId><artifactId>junit</artifactId><version>4.13.2</version><scope>test</scope>
+    </dependency>
+  </dependencies>
+</project>
+"""
+GRADLE = f"""apply plugin: 'java'
+repositories {{ maven {{ url 'file://{REPOSITORY}' }} }}
+dependencies {{ testCompile 'junit:junit:4.x' }}
+"""
+STALE = """<testsuite><testcase name="half" classname="org.sums.SumsTest" time="0.1">
+<failure message="yesterday" type="java.lang.AssertionError">java.lang.AssertionError
+	at org.sums.SumsTest.half(SumsTest.java:7)</failure></testcase></testsuite>"""
 
 
 @pytest.mark.parametrize(
-    ("command", "folder", "argument"),
+    ("command", "build", "reports"),
     [
-        ("./mvn -o -q test", "target/surefire-reports", "-Dtest=a.b.CTest#d"),
-        ("./mvn -o test -Dtest={tests}", "target/surefire-reports", "-Dtest=a.b.CTest#d"),
-        ("./gradlew test --offline --tests {tests}", "build/test-results/test", "a.b.CTest.d"),
+        pytest.param(
+            f"mvn -o -q -Dmaven.repo.local={REPOSITORY} test",
+            {"pom.xml": POM},
+            "target/surefire-reports",
+            marks=[pytest.mark.debian("maven"), pytest.mark.debian("libsurefire-java")],
+        ),
+        pytest.param(
+            "gradle --offline --no-daemon -g /tmp/gradle test --tests {tests}",
+            {"build.gradle": GRADLE},
+            "build/test-results/test",
+            marks=pytest.mark.debian("gradle"),
+        ),
     ],
 )
-def test_mavens_and_gradles_reports_are_read_where_they_leave_them(
-    tmp_path: Path, command: str, folder: str, argument: str
+def test_real_maven_and_gradle_run_offline_in_the_sandbox(
+    tmp_path: Path, command: str, build: dict[str, str], reports: str
 ) -> None:
-    """Stand-ins for both programs write what surefire and Gradle write; yesterday's report counts for nothing."""
-    path, report = "core/src/test/java/a/b/CTest.java", f"core/{folder}/TEST-a.b.CTest.xml"
-    argv = shlex.split(command)
-    tool = f"mkdir -p core/{folder}\ncp today.xml {report}\nexit 1\n"
-    write(tmp_path, {path: "class CTest {}", "today.xml": FAILED, argv[0]: tool})
-    test = [Target(path=path, name="a.b.CTest::d")]
+    """One of two tests is asked for and fails. If nothing compiles, a report of yesterday counts for nothing."""
+    body = "@Test public void half() { assertEquals(4, Sums.half(8)); }\n    @Test public void other() { fail(); }"
+    write(tmp_path, {MAIN: sums("half"), TESTS: host(FOURTH, body), **build})
+    test = [Target(path=TESTS, name="org.sums.SumsTest::half")]
+    runner = harness(*shlex.split(command))
 
-    runner = harness("sh", *argv)
-    found = runner.run(tmp_path, test, {})
-    write(tmp_path, {report: FAILED, argv[0]: "exit 1\n"})
+    report = runner.run(tmp_path, test, {})
+    write(tmp_path, {MAIN: "no Java", f"{reports}/TEST-org.sums.SumsTest.xml": STALE})
     stale = runner.run(tmp_path, test, {})
 
-    assert argument in runner.command.fill(test)
-    assert (found.outcome.status, found.outcome.exception_type) == ("failed", "java.lang.AssertionError"), found
-    assert found.outcome.message == "expected:<1> but was:<2>"
-    assert str(found.outcome.frame) == f"{path}:7 in d"
-    assert (stale.outcome.status, stale.outcome.phase) == ("error", "load")
+    (half,) = report.tests
+    assert (half.status, half.exception_type) == ("failed", "java.lang.AssertionError"), report
+    assert half.message == "expected:<4> but was:<16>"
+    assert str(half.frame).startswith(TESTS)
+    assert (stale.outcome.status, stale.outcome.phase) == ("error", "load"), stale
+
+
+@pytest.mark.parametrize(
+    ("command", "argument"),
+    [
+        ("mvn -o -q test", "-Dtest=a.b.CTest#d"),
+        ("mvn -o test -Dtest={tests}", "-Dtest=a.b.CTest#d"),
+        ("./gradlew test --offline --tests {tests}", "a.b.CTest.d"),
+    ],
+)
+def test_a_test_is_named_as_its_build_tool_names_it(command: str, argument: str) -> None:
+    test = [Target(path="core/src/test/java/a/b/CTest.java", name="a.b.CTest::d")]
+
+    assert argument in TestCommand(argv=tuple(shlex.split(command))).fill(test)

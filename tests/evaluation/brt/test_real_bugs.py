@@ -46,7 +46,7 @@ def _install(folder: Path, name: str, requirements: list[str]) -> None:
 
 @pytest.fixture(scope="module")
 def records(releases: Path, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, dict[str, Any]]:
-    """What ``bouncer-eval replay brt`` says of every candidate of every bug, by task id."""
+    """The records of ``bouncer-eval replay brt`` on every candidate of every bug, by task id."""
     folder = tmp_path_factory.mktemp("brt")
     _write(folder / "cases.jsonl", [_case(bug, releases) for bug in BUGS])
     _write(folder / "candidates.jsonl", [line for bug in BUGS for line in _candidates(bug)])
