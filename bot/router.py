@@ -81,6 +81,11 @@ def _commands(event: Event) -> tuple[Command, ...]:
     return ()
 
 
+def debounced(event: Event) -> bool:
+    """Return True if the jobs of an event are to wait for a moment, as a newer event may supersede them."""
+    return any(isinstance(event, feature.debounces) for feature in FEATURES)
+
+
 def decide(event: Event, services: Services, only: Task | None = None) -> tuple[Decision, ...]:
     """Return the decisions of the features that the event concerns, or of ``only`` one of them.
 

@@ -131,7 +131,7 @@ def _deal(
 ) -> Iterator[Done]:
     """Each task's decisions, published; one that fails does not stop its siblings."""
     from bot import app, router
-    from bot.pipeline.readings import ReadOnce, at_present
+    from bot.pipeline.readings import at_present
     from bot.pipeline.standing import StandingHistory
 
     config = _config(settings, access, event)
@@ -142,10 +142,9 @@ def _deal(
         for task in router.tasks(event):
             if task not in ("commands", "why", *tasks):
                 continue
-            reading = replace(services, forge=ReadOnce(services.forge))
-            reading = replace(reading, history=StandingHistory(event, reading, settings.marker_key))
+            reading = replace(services, history=StandingHistory(event, services, settings.marker_key))
             try:
-                decisions = router.decide(at_present(event, task, reading.forge), reading, only=task)
+                decisions = router.decide(at_present(event, task, services.forge), reading, only=task)
                 for decision in decisions:
                     yield _publish(publisher, decision, services, access)
                 if task == "review" and not decisions and (earlier := _reviewed(event, reading)):

@@ -35,6 +35,8 @@ class Feature:
     """Features that decide about the same event first."""
     supersedes: Callable[[Event, Event], bool] = lambda newer, older: False
     """Return True if a job for the older event has nothing left to do once the newer one happened."""
+    debounces: tuple[type[Event], ...] = ()
+    """Events that are often followed by another one that supersedes them: their jobs start a little later."""
     checks_staleness: bool = True
     """Actions are dropped if the subject changed since the decision."""
     judges: bool = False
@@ -43,6 +45,11 @@ class Feature:
     """It runs the repository's code, so it never runs without a sandbox of our own."""
     permissions: Mapping[str, str] = field(default_factory=dict)
     """GitHub permissions that its actions need, as in app.yml: ``{"issues": "write"}``."""
+
+    @property
+    def judges_every_event(self) -> bool:
+        """Return True if it judges the subject of each event, and not only where its code is to be run."""
+        return self.judges and not self.executes
 
 
 def same_text(*types: type[Event]) -> Callable[[Event, Event], bool]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -26,12 +26,8 @@ LATER = 50
 #: Deliveries that are taken up at once, at most, so that no transaction is held for long.
 BATCH = 100
 
-#: A push or an edit is often followed by the next one: wait, so that the last of them is the one that runs.
-DEBOUNCE: Mapping[type[Event], float] = {
-    events.PullRequestSynchronized: 2.0,
-    events.PullRequestEdited: 2.0,
-    events.IssueEdited: 2.0,
-}
+#: Delay of jobs whose event is often followed by one that supersedes it, seconds.
+DEBOUNCE_SECONDS = 2.0
 DAY_SECONDS = 86_400.0
 
 _CLOSES = events.IssueClosed | events.PullRequestClosed
@@ -51,18 +47,19 @@ class Inbox:
         queue: Queue,
         *,
         tasks: Callable[[Event], tuple[Task, ...]] | None = None,
-        debounce: Mapping[type[Event], float] = DEBOUNCE,
+        debounce_seconds: float = DEBOUNCE_SECONDS,
         day_seconds: float = DAY_SECONDS,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """``tasks`` are the jobs that an event makes; None: those of the features that it concerns."""
-        from bot import router  # imports every feature: not before a web process was forked
+        from bot import router  # imports every feature, which a web process does after it was forked
 
         self._database = database
         self._installations = Installations(database)
         self._queue = queue
         self._tasks = tasks or router.tasks
-        self._debounce = debounce
+        self._debounced = router.debounced
+        self._debounce_seconds = debounce_seconds
         self._day_seconds = day_seconds
         self._clock = clock
 
@@ -114,8 +111,10 @@ class Inbox:
 
     def _store(self, connection: Connection, row: Row[Any], event: Event) -> None:
         """Queue the jobs of a delivery, and note what it says of its subject and installation."""
-        wait = event.days * self._day_seconds if isinstance(event, events.IssueUnanswered) else 0.0
-        due = row.received_at + (wait or self._debounce.get(type(event), 0.0))
+        delay = self._debounce_seconds if self._debounced(event) else 0.0
+        if isinstance(event, events.IssueUnanswered):
+            delay = event.days * self._day_seconds
+        due = row.received_at + delay
         for position, task in enumerate(self._tasks(event)):
             job = Job(
                 id=f"{row.id}:{task}",

@@ -1,12 +1,18 @@
-"""The engine: dbos behind a few verbs, the only state machine of jobs. The one module that imports it.
+"""The engine, dbos, behind a few methods. No other module imports it, and no other table has the state of a job.
 
-What it gives: a job that is queued is started by exactly one worker, one at a time for each subject; delays;
-states that survive everything; cancelling. What it is not used for, and why: its recovery knows nothing but its
-own process's name, so ``recovery`` says who is dead; a rewound or resumed workflow starts at once, so an attempt
-after a pause is a workflow of its own; its debouncer replaces what a waiting job is about, where ``supersedes``
-has to ask what happened; its schedules store their arguments as pickle, which whoever can write to the database
-could use to run code, so the worker has rounds. Its default serializer is the same pickle, and it takes jobs
-that can never run without a word: both are met here.
+Used as intended: queues with partitions, priorities, delays and rate limits; one start of each job by one worker;
+cancellation; enqueueing in a transaction of ours.
+
+Not used, each for a reason:
+- Recovery takes back jobs of its own executor id. ``bot.pipeline.recovery`` finds dead workers by their locks.
+- A resumed or rewound workflow starts at once. An attempt after a pause is therefore a new workflow with a delay.
+- Steps and their retries hold a thread and the subject's order while they wait. Replies of models, decisions and
+  postings are recorded in the ledger instead, so that an attempt that runs again repeats none of them.
+- The debouncer replaces the argument of a waiting workflow by the latest one. Whether a newer event supersedes an
+  older one depends on both events (``bot.pipeline.job.supersedes``).
+- Schedules and the default serializer store pickles, which execute code for anyone who can write to the database.
+  The worker does its periodic work itself, and workflows are stored in the portable format.
+- It accepts jobs that can never run: ``enqueue`` refuses them.
 """
 
 from __future__ import annotations
@@ -30,17 +36,14 @@ NAME = "bouncer"
 WORKFLOW = "job"
 #: Installations that a worker writes to at the same time.
 WRITE_CONCURRENCY = 4
-#: Notices that are sent at once, and seconds between two looks for more.
+#: Notices that are sent at the same time, and seconds between two polls for more.
 NOTICE_CONCURRENCY, NOTICE_SECONDS = 2, 2.0
-#: What a workflow was called when a table of ours still held the state of its job.
-FORMER_WORKFLOW = "run_job"
-
-#: Constant, so that a newer release takes over what an older one left.
+#: Constant, so that a newer release takes over the jobs of an older one.
 VERSION = "1"
 
-#: Attempts that are looked for at once.
+#: Attempts of a job that one query looks for.
 _ATTEMPTS = 64
-#: Rows that a list asks for at first.
+#: Rows that the first query for a list asks for.
 _PAGE = 500
 
 _STATUSES: Mapping[State, tuple[str, ...]] = {
@@ -58,32 +61,31 @@ _STATES: Mapping[str, State] = {
 
 
 class Queue:
-    """What any process may ask of the engine, or tell it. Safe to use from several threads."""
+    """Jobs as every process can read and change them; it connects when it is first used. Thread-safe."""
 
     def __init__(self, database: Database) -> None:
-        """Nothing is connected before the first use."""
         self._database = database
         self._lock = threading.Lock()
         self._client: DBOSClient | None = None
 
     def connect(self) -> None:
-        """Connect, and bring the engine's tables up to date: what the first use does otherwise."""
+        """Connect and migrate the engine's tables now, not at the first use."""
         self._connected()
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """A transaction of ours in which jobs can be queued as well: both the one and the other, or neither."""
+        """Open a transaction on our tables in which jobs can be enqueued as well."""
         self._connected()
         with self._database.write() as connection:
             yield connection
 
     def enqueue(self, connection: Connection, job: Job, delay: float = 0.0) -> None:
-        """Queue a job's present attempt in a ``transaction``. The same attempt is queued once.
+        """Enqueue the current attempt of a job in a ``transaction``. Idempotent.
 
-        It begins after ``delay`` seconds, behind those of its subject that came before it.
+        It starts after ``delay`` seconds, and after the earlier jobs of its subject.
         """
         if not job.repository:
-            raise ValueError(f"job {job.id} is about no repository: it would wait for ever")
+            raise ValueError(f"job {job.id} is about no repository: it would wait forever")
         facts = job.facts()
         options: Any = {
             "workflow_name": WORKFLOW,
@@ -100,21 +102,21 @@ class Queue:
         self._connected().enqueue_in_transaction(connection, options, facts)
 
     def get(self, job: str) -> Job | None:
-        """The newest attempt of a job; None where there is none of that id."""
+        """Return the newest attempt of a job; None if there is none of that id."""
         newest: Job | None = None
         for first in itertools.count(step=_ATTEMPTS):
             ids = [workflow_id(job, number) for number in range(first, first + _ATTEMPTS)]
-            found = [_job(each) for each in self._connected().list_workflows(workflow_ids=ids, load_input=False)]
-            newest = max(found, key=lambda each: each.attempt, default=newest)
+            attempts = map(_job, self._connected().list_workflows(workflow_ids=ids, load_input=False))
+            newest = max(attempts, key=lambda job: job.attempt, default=newest)
             if newest is None or newest.attempt < first + _ATTEMPTS - 1:
                 break
         return newest
 
     def list(self, states: Collection[State] = (), repository: str = "", limit: int = 50) -> tuple[Job, ...]:
-        """The newest attempts of jobs in these states (all where none is named), newest first."""
+        """Return the newest attempts of jobs in these states (all if empty), newest first."""
         size = max(_PAGE, limit)
         while True:
-            # Always from the newest on: what happened in one moment has no order that pages could rely on.
+            # Always from the newest one: workflows of one moment have no order, so an offset could skip some.
             page = self._connected().list_workflows(
                 name=WORKFLOW,
                 status=_statuses(states) or None,
@@ -122,78 +124,78 @@ class Queue:
                 load_input=False,
                 limit=size,
             )
-            found: dict[str, Job] = {}
-            for job in map(_job, filter(_last, page)):
-                # On SQLite the engine cannot search what workflows carry.
+            jobs: dict[str, Job] = {}
+            for job in map(_job, filter(_is_newest, page)):
+                # On SQLite the engine cannot filter by attributes.
                 if (not states or job.state in states) and repository in ("", job.repository):
-                    found.setdefault(job.id, job)
-            if len(page) < size or len(found) >= limit:
+                    jobs.setdefault(job.id, job)
+            if len(page) < size or len(jobs) >= limit:
                 break
             size *= 4
-        newest = sorted(found.values(), key=lambda job: (job.seq, job.position), reverse=True)
+        newest = sorted(jobs.values(), key=lambda job: (job.seq, job.position), reverse=True)
         return tuple(newest[:limit])
 
     def counts(self, states: Collection[State], since: float | None = None) -> dict[State, int]:
-        """How many jobs are in each of these states, those that were made after ``since``."""
+        """Count the jobs in each of these states, only those created after ``since`` if it is given."""
         counts: dict[State, int] = {}
         start = None if since is None else _iso(since)
-        page = self._found(name=WORKFLOW, status=_statuses(states), start_time=start)
-        for status in filter(_last, page):
+        page = self._workflows(name=WORKFLOW, status=_statuses(states), start_time=start)
+        for status in filter(_is_newest, page):
             state = _state(status)
             if state in states:
                 counts[state] = counts.get(state, 0) + 1
         return counts
 
     def open_among(self, jobs: Iterable[str]) -> tuple[Job, ...]:
-        """Those of these jobs that may still do something."""
+        """Return those of these jobs that have not ended."""
         ids = [workflow_id(job, number) for job in jobs for number in range(_ATTEMPTS)]
-        return tuple(map(_job, self._found(workflow_ids=ids, status=_statuses(OPEN))))
+        return tuple(map(_job, self._workflows(workflow_ids=ids, status=_statuses(OPEN))))
 
     def running(self) -> tuple[tuple[Job, str], ...]:
-        """Every attempt that somebody has begun, with the name of who that was."""
-        found = self._found(name=WORKFLOW, status="PENDING")
-        return tuple((_job(status), status.executor_id or "") for status in found)
+        """Return every running attempt with the id of its executor."""
+        workflows = self._workflows(name=WORKFLOW, status="PENDING")
+        return tuple((_job(status), status.executor_id or "") for status in workflows)
 
     def deaths(self, job: Job) -> int:
-        """How often a worker died while it ran this attempt."""
-        found = self._found(workflow_ids=[job.workflow])
-        return int((found[0].attributes or {}).get("deaths", 0)) if found else 0
+        """Return how often a worker died while it ran this attempt."""
+        status = next(iter(self._workflows(workflow_ids=[job.workflow])), None)
+        return int((status.attributes or {}).get("deaths", 0)) if status else 0
 
     def holds(self, job: Job, executor: str) -> bool:
-        """Whether an attempt is still that worker's to finish: nobody cancelled it or took it over."""
-        found = self._found(workflow_ids=[job.workflow])
-        return bool(found) and found[0].status == "PENDING" and found[0].executor_id == executor
+        """Return True if an attempt is still the executor's: it was neither cancelled nor taken over."""
+        status = next(iter(self._workflows(workflow_ids=[job.workflow])), None)
+        return status is not None and (status.status, status.executor_id) == ("PENDING", executor)
 
     def recover(self, job: Job) -> None:
-        """Queue an attempt again that a dead worker was running, and count the death."""
+        """Enqueue an attempt again that a dead worker was running, and count the death."""
         client = self._connected()
         client.update_workflow_attributes(job.workflow, {"deaths": self.deaths(job) + 1}, merge=True)
         client.resume_workflow(job.workflow, queue_name=job.queue)
 
     def cancel(self, job: Job) -> None:
-        """Stop an attempt: one that waits never starts, of one that runs nothing is recorded any more."""
+        """Cancel an attempt: a waiting one never starts, and the outcome of a running one is not recorded."""
         self._connected().cancel_workflow(job.workflow)
 
     def bring_forward(self) -> int:
         """Start the jobs now that wait for an operator. Return their number."""
-        waiting = self._found(name=WORKFLOW, status=list(_STATUSES["waiting"]))
+        waiting = self._workflows(name=WORKFLOW, status=list(_STATUSES["waiting"]))
         ids = [status.workflow_id for status in waiting if (status.attributes or {}).get("awaits_operator")]
         for workflow in ids:
             self._connected().set_workflow_delay(workflow, delay_seconds=0)
         return len(ids)
 
     def replaced(self, job: Job, by: str) -> None:
-        """Note that an ended attempt is not a job's last word any more."""
+        """Note the attempt that continues an ended one."""
         self._connected().update_workflow_attributes(job.workflow, {"next": by}, merge=True)
 
     def superseded(self, job: Job, by: str) -> None:
-        """Note which job does the work of this one."""
+        """Note the job that does the work of this one."""
         self._connected().update_workflow_attributes(job.workflow, {"superseded_by": by}, merge=True)
 
     def end_superseded(self, jobs: Collection[str], by: str) -> tuple[str, ...]:
-        """End those of these jobs that were never started, as ``by`` does their work. Return their ids."""
+        """Cancel those of these jobs that never started, as ``by`` does their work. Return their ids."""
         waiting = _statuses(("waiting", "queued"))
-        ids = [status.workflow_id for status in self._found(workflow_ids=list(jobs), status=waiting)]
+        ids = [status.workflow_id for status in self._workflows(workflow_ids=list(jobs), status=waiting)]
         for workflow in ids:
             self._connected().update_workflow_attributes(workflow, {"superseded_by": by}, merge=True)
         if ids:
@@ -201,49 +203,45 @@ class Queue:
         return tuple(ids)
 
     def ended_before(self, moment: float, states: Collection[State], limit: int) -> tuple[str, ...]:
-        """Ids of attempts that ended in these states and were made before a moment, oldest first."""
-        found = self._found(status=_statuses(states), end_time=_iso(moment), limit=limit)
-        return tuple(status.workflow_id for status in found)
+        """Return the attempts in these states that were created before a moment, oldest first."""
+        workflows = self._workflows(status=_statuses(states), end_time=_iso(moment), limit=limit)
+        return tuple(status.workflow_id for status in workflows)
 
     def forget(self, workflows: Collection[str]) -> None:
-        """Delete all trace of ended attempts."""
+        """Delete ended attempts."""
         if workflows:
             self._connected().delete_workflows(list(workflows))
 
     def forget_repository(self, repository: str) -> None:
-        """Stop and delete all attempts of a repository."""
-        found = self._found(name=WORKFLOW)
-        ids = [status.workflow_id for status in found if (status.attributes or {}).get("repository") == repository]
+        """Cancel and delete all attempts of a repository."""
+        workflows = self._workflows(name=WORKFLOW)
+        ids = [
+            status.workflow_id for status in workflows if (status.attributes or {}).get("repository") == repository
+        ]
         if ids:
             self._connected().cancel_workflows(ids)
             self.forget(ids)
 
-    def forget_former(self) -> int:
-        """Delete what an earlier release left here, whose jobs are made anew; how many attempts that was."""
-        found = self._found(name=FORMER_WORKFLOW)
-        self.forget([status.workflow_id for status in found])
-        return len(found)
-
     def close(self) -> None:
-        """Give back all connections."""
+        """Close all connections."""
         with self._lock:
             if self._client is not None:
                 self._client.destroy()
                 self._client = None
 
-    def _found(self, **chosen: Any) -> Sequence[WorkflowStatus]:
-        """The workflows so chosen, without what they were given and what they returned."""
-        if chosen.get("workflow_ids") == []:
-            # To the engine an empty list is no filter.
+    def _workflows(self, **filters: Any) -> Sequence[WorkflowStatus]:
+        """Return the workflows that pass the filters, without arguments and results."""
+        if filters.get("workflow_ids") == []:
+            # The engine takes an empty list for no filter.
             return ()
-        return self._connected().list_workflows(load_input=False, load_output=False, **chosen)
+        return self._connected().list_workflows(load_input=False, load_output=False, **filters)
 
     def _connected(self) -> DBOSClient:
         if self._client is None:
             with self._lock:
                 if self._client is None:
-                    _quiet()
-                    # One start at a time: its migrations are not made for a race.
+                    _silence_dbos()
+                    # One at a time: two processes cannot run its migrations at once.
                     with held(self._database.locks, "migrate", 120.0):
                         DBOS.migrate(self._database.url)
                     self._client = DBOSClient(
@@ -256,7 +254,7 @@ class Queue:
 
 
 class Consumer:
-    """Runs jobs in this process. There can be one: dbos keeps its state in the process."""
+    """Runs jobs in this process, one object at a time: dbos keeps its state in module globals."""
 
     def __init__(
         self,
@@ -268,13 +266,13 @@ class Consumer:
         polling_seconds: float = 0.05,
         apart: float = 0.0,
     ) -> None:
-        """Begin to run jobs under a name that no other process has or had.
+        """Start to run jobs under an executor ``name`` that was never used before.
 
-        ``run`` is called in threads of which ``concurrency`` decide at most. What it returns is the job's
-        outcome; what it raises makes a failed job of it. Attempts to publish of one installation start ``apart``
-        seconds after each other, on whichever worker.
+        ``run`` is called in threads, in at most ``concurrency`` of them for decisions. It returns the outcome of
+        the job; an exception makes it a failed job. Attempts to publish of one installation start ``apart``
+        seconds after each other, on any worker.
         """
-        _quiet()
+        _silence_dbos()
         with held(database.locks, "migrate", 120.0):
             DBOS(config=_config(database, name, concurrency))
 
@@ -302,7 +300,7 @@ class Consumer:
             )
 
     def close(self, drain_seconds: float) -> None:
-        """Begin nothing more, let what runs end within ``drain_seconds``, and disconnect."""
+        """Start no more jobs, give running ones ``drain_seconds`` to end, and disconnect."""
         DBOS.destroy(workflow_completion_timeout_sec=int(drain_seconds), destroy_registry=True)
 
 
@@ -319,15 +317,15 @@ def _config(database: Database, name: str, concurrency: int) -> DBOSConfig:
     }
 
 
-def _quiet() -> None:
-    """Its launch is an advertisement, and a job that gave up has said so itself."""
+def _silence_dbos() -> None:
+    """Drop the start-up banner, and tracebacks of jobs that gave up, which are logged already."""
     logger = logging.getLogger("dbos")
     logger.setLevel(logging.WARNING)
-    if _unexpected not in logger.filters:
-        logger.addFilter(_unexpected)
+    if _is_unexpected not in logger.filters:
+        logger.addFilter(_is_unexpected)
 
 
-def _unexpected(record: logging.LogRecord) -> bool:
+def _is_unexpected(record: logging.LogRecord) -> bool:
     return not (record.exc_info and isinstance(record.exc_info[1], GaveUp))
 
 
@@ -336,12 +334,12 @@ def _iso(moment: float) -> str:
 
 
 def _statuses(states: Collection[State]) -> list[str]:
-    """What the engine calls them."""
+    """Return the engine's names of these states."""
     return sorted({status for state in states for status in _STATUSES[state]})
 
 
-def _last(status: WorkflowStatus) -> bool:
-    """Whether no later attempt goes on where this one ended."""
+def _is_newest(status: WorkflowStatus) -> bool:
+    """Return True if no later attempt continues this one."""
     return "next" not in (status.attributes or {})
 
 
@@ -352,16 +350,16 @@ def _state(status: WorkflowStatus) -> State:
 
 
 def _job(status: WorkflowStatus) -> Job:
-    attributes = dict(status.attributes or {})
-    known = {name: value for name, value in attributes.items() if name in Job.model_fields}
+    attributes = status.attributes or {}
+    facts = {name: value for name, value in attributes.items() if name in Job.model_fields}
     state = _state(status)
     if state == "dead":
-        known["error"] = str(status.error) if status.error else known.get("error")
+        facts["error"] = str(status.error) if status.error else facts.get("error")
     elif state == "done":
-        known["error"] = None
+        facts["error"] = None
     return Job(
         **{
-            **known,
+            **facts,
             "state": state,
             "outcome": status.output if isinstance(status.output, str) else None,
             "started_at": _seconds(status.dequeued_at),

@@ -70,7 +70,6 @@ class Worker:
         lease = take_lease(database.locks)
         recovery = Recovery(database, self._queue, lease)
         recovery.seen()
-        self._queue.forget_former()
         executor = Consumer(
             database,
             lease.executor,

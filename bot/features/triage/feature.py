@@ -21,6 +21,7 @@ FEATURE = Feature(
     ),
     after=("commands",),
     supersedes=supersedes,
+    debounces=(events.IssueEdited,),
     judges=True,
     permissions={"issues": "write"},
 )

@@ -33,6 +33,7 @@ FEATURE = Feature(
     ),
     after=("commands",),
     supersedes=same_text(*get_args(events.PullShown)),
+    debounces=(events.PullRequestSynchronized, events.PullRequestEdited),
     judges=True,
     permissions={"checks": "write"},
 )

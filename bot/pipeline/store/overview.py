@@ -25,7 +25,7 @@ Came = Literal["bounced", "passed", "abstained"]
 PAGE = 50
 _DAY = 86_400
 #: Features of which every event is judged, so that their verdicts can be plotted over time.
-_JUDGES = tuple(feature.name for feature in router.FEATURES if feature.judges and not feature.executes)
+_JUDGES = tuple(feature.name for feature in router.FEATURES if feature.judges_every_event)
 
 _COLUMNS = [
     column for column in DECISIONS.c if column.name not in ("decision", "position", "revision", "config_hash")

@@ -25,6 +25,8 @@ _JOBS = (
     " WHERE id IN (SELECT delivery FROM jobs WHERE state IN ('waiting', 'queued', 'running'))",
     "DROP TABLE jobs",
 )
+#: The name of the engine's workflows in version 0.1, which no worker can run any more.
+_FIRST_WORKFLOW = "run_job"
 #: Version 0.1 counted its rows when ``/metrics`` was read; the counts are kept since.
 _DECISIONS = """
     SELECT kind,
@@ -51,6 +53,11 @@ def upgrade(connection: Connection) -> None:
             _complete(connection, inspector, table)
     if is_first_version:
         for statement in _JOBS:
+            connection.execute(text(statement))
+        schema = None if connection.dialect.name == "sqlite" else "dbos"
+        if inspector.has_table("workflow_status", schema):
+            engine = f"{schema}.workflow_status" if schema else "workflow_status"
+            statement = f"DELETE FROM {engine} WHERE name = '{_FIRST_WORKFLOW}'"  # noqa: S608 - our own constants
             connection.execute(text(statement))
         _carry_counts(connection)
 

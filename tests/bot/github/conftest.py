@@ -16,7 +16,6 @@ from bot.github.offline import ReplayForge, Snapshot
 from bot.github.protocol import Forge
 from bot.github.reader import GitHubForge
 from bot.github.writer import GitHubWriter
-from bot.pipeline.readings import ReadOnce
 from bot.simgithub import App, InstallationState, SimulatedGitHub
 from tests.bot.github.recording import RecordingForge
 from tests.conformance.checking import violations
@@ -168,14 +167,12 @@ def snapshot(scene: Scene, tmp_path_factory: pytest.TempPathFactory) -> Snapshot
     return record_everything(scene, tmp_path_factory.mktemp("recorded"))
 
 
-@pytest.fixture(params=["github", "once", "recording", "replay"])
+@pytest.fixture(params=["github", "recording", "replay"])
 def forge(request: pytest.FixtureRequest, scene: Scene, snapshot: Snapshot) -> Iterator[Forge]:
     """Every implementation of ``Forge``, for the same repository."""
     before = len(scene.site.github.requests)
     if request.param == "github":
         yield scene.site.forge
-    elif request.param == "once":
-        yield ReadOnce(scene.site.forge)
     elif request.param == "recording":
         yield RecordingForge(scene.site.forge)
     else:

@@ -7,7 +7,6 @@ import pytest
 from bot.core.errors import NotFound
 from bot.github import app, http
 from bot.github.http import Answers, Raw
-from bot.pipeline.readings import ReadOnce
 from tests.bot.github.conftest import NAME, Site
 
 
@@ -48,20 +47,6 @@ def test_a_deleted_object_is_not_served_from_the_store(site: Site) -> None:
     site.github.commit(NAME, {"notes.md": None})
     with pytest.raises(NotFound):
         site.forge.file("notes.md", "main")
-
-
-def test_a_job_reads_once_and_a_fresh_read_asks_again(site: Site) -> None:
-    number = site.github.open_issue(NAME, "Reading fails")
-    job = ReadOnce(site.forge)
-    job.issue(number)
-    site.github.edit(NAME, number, title="Reading an empty file fails")
-    for _ in range(2):
-        assert job.issue(number).title == "Reading fails"
-        with pytest.raises(NotFound):
-            job.file(".github/bouncer.yml", "main")
-    assert site.forge.issue(number).title == "Reading an empty file fails"
-    assert statuses(site, f"/issues/{number}") == [200, 200]
-    assert statuses(site, "bouncer.yml") == [404]
 
 
 def test_stored_answers_stay_within_their_limits(monkeypatch: pytest.MonkeyPatch) -> None:

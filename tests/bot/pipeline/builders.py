@@ -8,7 +8,7 @@ from collections.abc import Callable
 from bot.core import events
 from bot.core.actions import Task
 from bot.core.subjects import Actor, Comment, Issue, PullRequest, Repository
-from bot.pipeline.inbox import DEBOUNCE, Inbox
+from bot.pipeline.inbox import DEBOUNCE_SECONDS, Inbox
 from bot.pipeline.queue import Queue
 from bot.pipeline.store import Database
 
@@ -25,7 +25,8 @@ def make_inbox(
 ) -> Inbox:
     """One that makes these jobs of every event; as the router says if none is named."""
     named = (lambda event: tasks) if tasks else None
-    return Inbox(database, queue, tasks=named, debounce=DEBOUNCE if debounce else {}, clock=clock)
+    delay = DEBOUNCE_SECONDS if debounce else 0.0
+    return Inbox(database, queue, tasks=named, debounce_seconds=delay, clock=clock)
 
 
 def opened(number: int = 7, repository: Repository = ROCKET, title: str = "It is broken") -> events.IssueOpened:

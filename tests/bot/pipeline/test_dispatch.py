@@ -7,7 +7,7 @@ from sqlalchemy import select, update
 
 from bot import router
 from bot.core import events
-from bot.pipeline.inbox import DEBOUNCE
+from bot.pipeline.inbox import DEBOUNCE_SECONDS
 from bot.pipeline.queue import Queue
 from bot.pipeline.store import Database
 from bot.pipeline.store.tables import DELIVERIES
@@ -88,7 +88,7 @@ def test_an_event_for_nobody_is_taken_note_of_and_makes_no_job(inbox, line, data
 def test_a_push_waits_for_the_next_one(database, line, clock):
     make_inbox(database, line, debounce=True, clock=clock).accept("d-1", pushed("a" * 40))
     assert set(line.states().values()) == {"waiting"}
-    assert {job.due for job in line.list()} == {clock.now + DEBOUNCE[events.PullRequestSynchronized]}
+    assert {job.due for job in line.list()} == {clock.now + DEBOUNCE_SECONDS}
 
 
 def test_what_cannot_be_read_is_kept_and_does_not_stop_the_rest(inbox, line, database):

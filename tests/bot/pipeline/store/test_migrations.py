@@ -70,7 +70,13 @@ def test_processes_that_start_at_once_migrate_once(database_url):
     database.close()
 
 
-def test_jobs_of_the_table_that_was_are_made_anew_and_counts_go_on(old):
+def test_jobs_of_the_first_version_are_made_anew_and_counts_go_on(old):
+    engine = "workflow_status" if old.is_sqlite else "dbos.workflow_status"
+    with old.write() as connection:
+        if not old.is_sqlite:
+            connection.execute(text("CREATE SCHEMA dbos"))
+        connection.execute(text(f"CREATE TABLE {engine} (name TEXT)"))
+        connection.execute(text(f"INSERT INTO {engine} VALUES ('run_job'), ('job')"))
     rows = [("d-1", "done", None), ("d-2", "waiting", "away"), ("d-3", "dead", "gave up")]
     with old.write() as connection:
         for seq, (name, state, error) in enumerate(rows, 1):
@@ -104,6 +110,8 @@ def test_jobs_of_the_table_that_was_are_made_anew_and_counts_go_on(old):
         ("d-2", None, None, 7),
         ("d-3", 1.0, "triage: gave up", 7),
     ]
+    with old.read() as connection:
+        assert connection.scalars(text(f"SELECT name FROM {engine}")).all() == ["job"]
     assert Counters(old).all() == {counted("bouncer_postings", type="upsert_comment"): 1.0}
 
 
