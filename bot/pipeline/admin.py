@@ -1,4 +1,4 @@
-"""What operators see of jobs, and what they can do about them: the engine's own state, read and moved."""
+"""Jobs as operators see them: lists, counts, cancel, retry, recheck."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COUNTED_SECONDS = 24 * 3600.0
 
 
 class Jobs:
-    """Reading and moving jobs; nothing here runs one. The engine is imported when it is first asked."""
+    """Reads and changes jobs, and runs none. The engine is imported at the first use."""
 
     def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
         self._database = database
@@ -41,36 +41,36 @@ class Jobs:
         return Queue(self._database)
 
     def get(self, job: str) -> Job:
-        """Raises OperatorError where there is none of that id."""
-        found = self._queue.get(job)
-        if found is None:
+        """Return a job. Raises OperatorError if there is none of that id."""
+        match = self._queue.get(job)
+        if match is None:
             raise OperatorError(f"no job {job!r}: ids are <delivery>:<task>, see 'bouncer jobs list'")
-        return found
+        return match
 
     def list(self, states: Sequence[State] = (), repository: str = "", limit: int = 50) -> tuple[Job, ...]:
-        """Jobs in these states (all where none is named), newest first."""
+        """Return jobs in these states (all if empty), newest first."""
         return self._queue.list(states, repository, limit)
 
     def event(self, job: Job) -> str | None:
-        """The event that the job is about, as stored JSON; None after its time."""
+        """Return the job's event as JSON; None if it was deleted."""
         return self._received.event(job.delivery)
 
     def counts(self) -> dict[State, int]:
-        """How many jobs wait, run or failed, and how many of the last day's ended otherwise."""
+        """Count open and dead jobs, and those of the last day that ended otherwise."""
         return {**self.unfinished(), **self._queue.counts(ENDED, self._clock() - COUNTED_SECONDS)}
 
     def unfinished(self) -> dict[State, int]:
-        """How many jobs wait, run or failed."""
+        """Count open and dead jobs."""
         return self._queue.counts((*OPEN, *DEAD))
 
     def untaken(self) -> int:
-        """Recorded deliveries that no worker has made jobs of yet: many where none is running."""
+        """Count the deliveries that wait for a worker without having jobs."""
         return self._received.untaken()
 
     def oldest_age(self) -> float:
-        """Seconds that the longest-overdue job has been due, or an untaken delivery waits; 0 where none does.
+        """Return the seconds since the oldest job became due or delivery arrived that waits for a worker, or 0.
 
-        A job that waits for its turn to write is not overdue.
+        A job that waits for the pace of writes is not overdue.
         """
         queued = [job for job in self._queue.list(OPEN, limit=10_000) if job.state == "queued"]
         since = [job.due for job in queued if job.stage == "decide"]
@@ -79,63 +79,63 @@ class Jobs:
         return max(0.0, self._clock() - min(since)) if since else 0.0
 
     def worker_age(self) -> float | None:
-        """Seconds since any worker was seen; None where there never was one."""
+        """Return the seconds since a worker reported last; None if none ever did."""
         with self._database.read() as connection:
-            seen = connection.scalar(select(func.max(WORKERS.c.seen_at)))
-        return None if seen is None else max(0.0, self._clock() - seen)
+            last = connection.scalar(select(func.max(WORKERS.c.seen_at)))
+        return None if last is None else max(0.0, self._clock() - last)
 
     def cancel(self, job: str) -> Job:
-        """Stop a job: a pending one never starts, a running one writes nothing more."""
-        found = self.get(job)
-        if found.state not in OPEN:
-            raise OperatorError(f"job {job} cannot be cancelled: it is {found.state}")
-        self._queue.cancel(found)
+        """Cancel a job: a waiting one never starts, a running one writes nothing more."""
+        current = self.get(job)
+        if current.state not in OPEN:
+            raise OperatorError(f"job {job} cannot be cancelled: it is {current.state}")
+        self._queue.cancel(current)
         return self.get(job)
 
     def retry(self, job: str) -> Job:
-        """Run a failed, cancelled or waiting job now; what it decided, and what it paid a model for, is kept."""
-        found = self.get(job)
-        if found.state == "waiting":
-            self._queue.cancel(found)
-        elif found.state not in ("dead", "cancelled"):
-            raise OperatorError(f"job {job} cannot be retried: it is {found.state}")
-        return self._queue_again(found)
+        """Run a dead, cancelled or waiting job now; its decisions and paid replies are kept."""
+        current = self.get(job)
+        if current.state == "waiting":
+            self._queue.cancel(current)
+        elif current.state not in ("dead", "cancelled"):
+            raise OperatorError(f"job {job} cannot be retried: it is {current.state}")
+        return self._enqueue_again(current)
 
     def decide_again(self, job: str, words: Collection[str]) -> Job | None:
         """Run an ended job again that abstained with one of ``words``; None if it is open or deleted."""
-        found = self._queue.get(job)
-        if found is None or found.state not in ("done", *DEAD):
+        current = self._queue.get(job)
+        if current is None or current.state not in ("done", *DEAD):
             return None
         Decisions(self._database).take_up(job, words)
-        return self._queue_again(found)
+        return self._enqueue_again(current)
 
-    def _queue_again(self, found: Job) -> Job:
-        anew = found.model_copy(update={"attempt": found.attempt + 1, "tries": 0, "due": self._clock()})
+    def _enqueue_again(self, job: Job) -> Job:
+        attempt = job.model_copy(update={"attempt": job.attempt + 1, "tries": 0, "due": self._clock()})
         with self._queue.transaction() as connection:
-            self._queue.enqueue(connection, anew)
-        self._queue.replaced(found, anew.workflow)
-        return self.get(found.id)
+            self._queue.enqueue(connection, attempt)
+        self._queue.replaced(job, attempt.workflow)
+        return self.get(job.id)
 
     def retry_failed(self) -> int:
-        """Run every failed job again; how many those were."""
-        failed = self._queue.list(DEAD, limit=1000)
-        for each in failed:
-            self.retry(each.id)
-        return len(failed)
+        """Run every dead job again, and return their number."""
+        jobs = self._queue.list(DEAD, limit=1000)
+        for job in jobs:
+            self.retry(job.id)
+        return len(jobs)
 
     def recheck(self, repository: str, number: int, by: str, *, pull: bool) -> str:
-        """Have an issue or pull request looked at again, as if ``/bouncer recheck`` were said; the delivery's id.
+        """Store the event of a ``/bouncer recheck``, and return its delivery id.
 
-        Raises OperatorError where nothing was heard from the repository for so long that it is not known any more.
+        Raises OperatorError if no delivery of the repository is stored, so that nothing is known about it.
         """
-        known = self._received.newest(repository)
-        event = None if known is None else stored_event(known)
+        text = self._received.newest(repository)
+        event = None if text is None else stored_event(text)
         if not isinstance(event, events.RepositoryEvent):
             raise OperatorError(
                 f"nothing was heard from {repository} lately: comment `/bouncer recheck` there instead"
             )
         sender = Actor(id=0, login=by)
-        asked = events.RecheckRequested(
+        recheck = events.RecheckRequested(
             installation=event.installation,
             sender=sender,
             repository=event.repository,
@@ -143,10 +143,10 @@ class Jobs:
             issue=Issue(number=number, title="", author=sender, is_pull_request=pull),
         )
         delivery = f"{ASKED}{uuid.uuid4().hex}"
-        Inbox(self._database, self._queue, clock=self._clock).accept(delivery, asked)
+        Inbox(self._database, self._queue, clock=self._clock).accept(delivery, recheck)
         return delivery
 
     def close(self) -> None:
-        """Give back all connections."""
+        """Close all connections."""
         if "_queue" in self.__dict__:
             self._queue.close()

@@ -20,10 +20,7 @@ from bot.pipeline.store.tables import CLOSED, DELIVERIES
 if TYPE_CHECKING:
     from bot.pipeline.queue import Queue
 
-#: Later deliveries about a subject that are looked at, at most: the last of them says what is to be done.
-LATER = 50
-
-#: Deliveries that are taken up at once, at most, so that no transaction is held for long.
+#: Most deliveries that one query returns.
 BATCH = 100
 
 #: Delay of jobs whose event is often followed by one that supersedes it, seconds.
@@ -32,7 +29,7 @@ DAY_SECONDS = 86_400.0
 
 _CLOSES = events.IssueClosed | events.PullRequestClosed
 _REOPENS = events.IssueReopened | events.PullRequestReopened
-#: They delete data of repositories, which takes too long for a request: a worker takes them up.
+#: These delete data of repositories, which takes too long for a request, so a worker does it.
 _SLOW = events.InstallationChanged | events.InstallationRepositoriesChanged
 
 _log = structlog.get_logger(__name__)
@@ -51,7 +48,7 @@ class Inbox:
         day_seconds: float = DAY_SECONDS,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """``tasks`` are the jobs that an event makes; None: those of the features that it concerns."""
+        """``tasks`` returns the tasks of an event; None: the features that it concerns."""
         from bot import router  # imports every feature, which a web process does after it was forked
 
         self._database = database
@@ -84,7 +81,7 @@ class Inbox:
         return row is not None
 
     def take_up(self, uninstalled: Callable[[str, Collection[str]], None]) -> int:
-        """Finish deliveries that need a worker, and those that an older release stored without jobs.
+        """Finish deliveries that need a worker, and those that version 0.1 stored without jobs.
 
         ``uninstalled`` deletes the data of an account or of repositories. Return the number of deliveries.
         """
@@ -93,7 +90,7 @@ class Inbox:
             rows = connection.execute(waiting.limit(BATCH)).all()
         for row in rows:
             event = stored_event(row.event)
-            # Before the delivery is marked, so that a crash in between forgets nothing.
+            # Before the delivery is marked as done: a crash in between repeats the deletion.
             if isinstance(event, events.InstallationChanged) and event.action == "deleted":
                 uninstalled(event.account, event.repositories)
             elif isinstance(event, events.InstallationRepositoriesChanged):
@@ -110,7 +107,7 @@ class Inbox:
         return len(rows)
 
     def _store(self, connection: Connection, row: Row[Any], event: Event) -> None:
-        """Queue the jobs of a delivery, and note what it says of its subject and installation."""
+        """Enqueue the jobs of a delivery, and update what is known about its subject and installation."""
         delay = self._debounce_seconds if self._debounced(event) else 0.0
         if isinstance(event, events.IssueUnanswered):
             delay = event.days * self._day_seconds
@@ -139,7 +136,7 @@ class Inbox:
             subject = CLOSED.c.repository == row.repository, CLOSED.c.number == row.number
             connection.execute(delete(CLOSED).where(*subject))
         if ":" not in row.id:
-            # A delivery of GitHub's, not an event of our own.
+            # Ids of our own events have a colon.
             self._installations.note(connection, row.id, event, row.received_at)
 
 
@@ -150,13 +147,13 @@ class Received:
         self._database = database
 
     def event(self, delivery: str) -> str | None:
-        """What a delivery was about, as stored JSON; None after its time."""
+        """Return the event of a delivery as JSON; None if it was deleted."""
         with self._database.read() as connection:
-            found = connection.scalar(select(DELIVERIES.c.event).where(DELIVERIES.c.id == delivery))
-        return None if found is None else str(found)
+            text: str | None = connection.scalar(select(DELIVERIES.c.event).where(DELIVERIES.c.id == delivery))
+        return text
 
     def newest(self, repository: str) -> str | None:
-        """The last event in a repository, as stored JSON; None where none is kept."""
+        """Return the last event in a repository as JSON; None if none is stored."""
         query = (
             select(DELIVERIES.c.event)
             .where(DELIVERIES.c.repository == repository)
@@ -164,19 +161,19 @@ class Received:
             .limit(1)
         )
         with self._database.read() as connection:
-            found = connection.scalar(query)
-        return None if found is None else str(found)
+            text: str | None = connection.scalar(query)
+        return text
 
     def later(self, seq: int, repository: str, number: int) -> Sequence[tuple[str, str]]:
-        """Id and event of the last deliveries about a subject after ``seq``, newest first."""
+        """Return id and event of the last deliveries about a subject after ``seq``, newest first."""
         return self._after(DELIVERIES.c.seq.desc(), seq, repository, number)
 
     def next(self, seq: int, repository: str, number: int) -> Sequence[tuple[str, str]]:
-        """Id and event of the first deliveries about a subject after ``seq``, oldest first."""
+        """Return id and event of the first deliveries about a subject after ``seq``, oldest first."""
         return self._after(DELIVERIES.c.seq, seq, repository, number)
 
     def earlier(self, seq: int, deliveries: Collection[str]) -> Sequence[tuple[str, str]]:
-        """Id and event of those of these deliveries that arrived before ``seq``."""
+        """Return id and event of those of these deliveries that arrived before ``seq``."""
         query = select(DELIVERIES.c.id, DELIVERIES.c.event).where(
             DELIVERIES.c.seq < seq, DELIVERIES.c.id.in_(deliveries)
         )
@@ -190,20 +187,20 @@ class Received:
             select(DELIVERIES.c.id, DELIVERIES.c.event)
             .where(DELIVERIES.c.repository == repository, DELIVERIES.c.number == number, DELIVERIES.c.seq > seq)
             .order_by(order)
-            .limit(LATER)
+            .limit(BATCH)
         )
         with self._database.read() as connection:
             return [(row.id, row.event) for row in connection.execute(query)]
 
     def untaken(self) -> int:
-        """Recorded deliveries that no worker has made jobs of yet: many where none is running."""
+        """Count the deliveries that wait for a worker without having jobs."""
         waiting = select(func.count()).select_from(DELIVERIES).where(DELIVERIES.c.dispatched_at.is_(None))
         with self._database.read() as connection:
             return int(connection.scalar(waiting) or 0)
 
     def oldest(self) -> float | None:
-        """When the oldest delivery arrived that no worker has made jobs of yet."""
+        """Return the time at which the oldest of these deliveries arrived."""
         waiting = select(func.min(DELIVERIES.c.received_at)).where(DELIVERIES.c.dispatched_at.is_(None))
         with self._database.read() as connection:
-            found = connection.scalar(waiting)
-        return None if found is None else float(found)
+            moment: float | None = connection.scalar(waiting)
+        return moment

@@ -1,9 +1,7 @@
-"""A job: one task of one delivery, which is one workflow of the engine, and another one for each later attempt.
+"""A job: one task of one delivery. Each attempt is a workflow of the engine.
 
-And which pending job a newer event makes pointless. The engine's debouncer replaces what a waiting job is about by
-what came last, whatever that was; which event may take the place of which is our own matter. It follows from what
-was delivered alone. The rule errs on the side of doing the work: an event supersedes another only where the task
-is certain to look at the same thing again because of it. Commands and feedback are said once and count once.
+And the rule by which a newer event supersedes a job. It depends on the stored events alone, and in doubt the work
+is done: an event supersedes another one only if the task is certain to look at the same thing again because of it.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import AliasChoices, Field, ValidationError
 
 from bot import router
 from bot.core import events
@@ -20,41 +18,41 @@ from bot.core.actions import Task
 from bot.core.events import Event
 from bot.core.frozen import Frozen
 
-#: What the engine's states are called here: waiting for its moment; queued; running; then one of the four ends.
+#: A waiting job has a delay; the last four states are final, unless an operator retries the job.
 State = Literal["waiting", "queued", "running", "done", "dead", "cancelled", "superseded"]
 
-#: What a job may tell somebody else of, instead of doing anything itself.
+#: The subject of a notice, a job that only sends a message to the operator's receiver.
 Notice = Literal["decision", "failure"]
 
-#: What an attempt of a job does: decide, or publish what was decided.
+#: An attempt either decides, or publishes the decision.
 Stage = Literal["decide", "publish"]
 
 #: The queues: for deciding, for writing to GitHub, and for notices.
 JOBS, WRITES, NOTICES = "jobs", "writes", "notices"
 
-#: Jobs of one installation that decide at the same time, at most: fewer than a worker has threads by default, so
-#: that a busy installation leaves some for the others. Jobs of one subject share a lane, so they keep their order.
+#: Most jobs of one installation that decide at the same time: fewer than the threads of a worker, so that a busy
+#: installation leaves some for the others. Jobs of one subject share a lane, so they keep their order.
 LANES = 6
 
-#: Jobs that may still do something.
+#: States of jobs that have not ended.
 OPEN: tuple[State, ...] = ("waiting", "queued", "running")
 
-#: Jobs that wait for a person, and those that nothing is left to do about.
+#: Final states: a dead job waits for an operator, nothing is left to do about the others.
 DEAD: tuple[State, ...] = ("dead",)
 ENDED: tuple[State, ...] = ("done", "superseded", "cancelled")
 
-#: How the ids begin of what operators asked for themselves, beside those of GitHub's deliveries.
+#: Prefix of the delivery ids of operators' requests.
 ASKED = "operator:"
 
-#: More tasks than one delivery has.
+#: Upper bound of the tasks of one delivery.
 TASKS = 16
 
-#: What comes of a job while it runs; the rest is known before, never changes, and is what its workflow carries.
-_CAME = {"state", "outcome", "superseded_by", "started_at", "finished_at"}
+#: Fields that change while a job runs. The others are stored with its workflow.
+_STATE = {"state", "outcome", "superseded_by", "started_at", "finished_at"}
 
 
 class GaveUp(Exception):
-    """Ends a job as a failed job; the message says why."""
+    """Raised to end a job as dead, with the reason."""
 
 
 class Job(Frozen):
@@ -65,19 +63,22 @@ class Job(Frozen):
     seq: int = Field(description="order of arrival of the delivery")
     position: int = Field(description="order among the jobs of one delivery")
     task: Task
-    kind: str = Field(description="what happened, e.g. ``issue_opened``")
+    kind: str = Field(description="the event's type, e.g. ``issue_opened``")
     installation: int = 0
     stage: Stage = "decide"
     repository: str
     number: int
     state: State = "queued"
-    attempt: int = Field(default=0, description="numbers the starts; each is a workflow of its own")
+    attempt: int = Field(default=0, description="number of the attempt, from 0")
     tries: int = Field(default=0, description="failures in a row")
-    due: float = Field(description="not before this moment")
+    due: float = Field(description="earliest start")
     awaits_operator: bool = Field(default=False, description="waits long: an operator has to repair something")
-    notice: Notice | None = Field(default=None, description="what it tells others of; None: it does its task")
-    told: str = Field(default="", description="the job that a notice is about")
-    detail: str = Field(default="", description="why that one failed")
+    notice: Notice | None = Field(default=None, description="it only sends this notice; None: it does its task")
+    #: Version 0.2 stored it as ``told``.
+    source_job: str = Field(
+        default="", validation_alias=AliasChoices("source_job", "told"), description="the job of a notice"
+    )
+    detail: str = Field(default="", description="why the job of a notice failed")
     outcome: str | None = None
     error: str | None = None
     superseded_by: str | None = None
@@ -87,15 +88,15 @@ class Job(Frozen):
 
     @property
     def order(self) -> int:
-        """Its place in its subject's line."""
+        """Its priority among the jobs of its subject."""
         return self.seq * TASKS + self.position
 
     @property
     def partition(self) -> str:
-        """Its queue partition: the engine runs one job of each at a time, and chooses among them at random.
+        """Its queue partition. The engine runs one job of a partition at a time, and picks partitions at random.
 
-        So an installation with a thousand waiting jobs has ``LANES`` chances, and one with a single job has one.
-        Writes of one installation are made one after the other.
+        So a thousand waiting jobs of one installation have ``LANES`` chances, and a single job of another one has
+        one. Writes of one installation are made one after the other.
         """
         subject = f"{self.repository}#{self.number}"
         if self.notice:
@@ -106,23 +107,23 @@ class Job(Frozen):
 
     @property
     def queue(self) -> str:
-        """The queue in which it waits."""
+        """The name of its queue."""
         if self.notice:
             return NOTICES
         return WRITES if self.stage == "publish" else JOBS
 
     @property
     def workflow(self) -> str:
-        """The id of the present attempt in the engine."""
+        """The engine's id of the current attempt."""
         return workflow_id(self.id, self.attempt)
 
     def facts(self) -> dict[str, Any]:
-        """What its workflow carries."""
-        return self.model_dump(mode="json", exclude=_CAME)
+        """Return the fields that are stored with its workflow."""
+        return self.model_dump(mode="json", exclude=_STATE)
 
 
 def stored_event(text: str) -> Event | str:
-    """A delivery's event, or why it cannot be read: another version of the program wrote it."""
+    """Return a delivery's event, or the reason why it cannot be read: another version of the program wrote it."""
     try:
         return events.from_json(text)
     except ValidationError as error:
@@ -130,14 +131,14 @@ def stored_event(text: str) -> Event | str:
 
 
 def workflow_id(job: str, attempt: int) -> str:
-    """An attempt's id in the engine: an ended id can never be started again there after a pause, a new one can."""
+    """Return the engine's id of an attempt."""
     return job if attempt == 0 else f"{job}:{attempt}"
 
 
 def supersedes(task: Task, newer: Event, older: Event) -> bool:
-    """Whether ``task`` need not run for ``older`` any more once ``newer`` has happened on the same subject."""
+    """Return True if ``task`` has nothing to do for ``older`` after ``newer`` happened on the same subject."""
     if newer.sender.is_bot and not older.sender.is_bot:
-        # Handlers may pass over what bots do; what a person did must not get lost with it.
+        # Handlers may ignore events of bots; a person's event must not be lost with one.
         return False
     return router.feature_named(task).supersedes(newer, older)
 
@@ -149,14 +150,14 @@ def successor(task: Task, event: Event, later: Sequence[tuple[str, str]]) -> tup
     """
     for delivery, text in later:
         newer = stored_event(text)
-        # One that cannot be read takes nobody's place, and stops nobody.
+        # An unreadable event supersedes none.
         if not isinstance(newer, str) and supersedes(task, newer, event):
             return delivery, newer
     return None
 
 
 def superseded_by(task: Task, newer: Event, earlier: Iterable[tuple[str, str]]) -> list[str]:
-    """Return the ids of the jobs of ``earlier`` deliveries whose work that of ``newer`` does as well."""
+    """Return the ids of the jobs of ``earlier`` deliveries that ``newer`` supersedes."""
     events_read = ((delivery, stored_event(text)) for delivery, text in earlier)
     return [
         f"{delivery}:{task}"

@@ -1,6 +1,6 @@
-"""What ``/metrics`` shows: counted in processes or with what is recorded, summed in the database as it happens.
+"""Metrics: counts of processes and of recorded rows, summed in the database as they happen.
 
-Any web process can answer, and none has to add up tables that grow.
+So any web process can serve ``/metrics``, without counting the rows of tables that grow.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bot.pipeline.store.counters import Counted, counted
 if TYPE_CHECKING:
     from bot.github.http import Exchange
 
-#: Names of what processes count, with the line that explains each.
+#: Names of the metrics that processes count.
 DELIVERIES = "bouncer_deliveries"
 GITHUB_CALLS = "bouncer_github_calls"
 GITHUB_SECONDS = "bouncer_github_seconds"
@@ -43,7 +43,7 @@ _GAUGES = frozenset({GITHUB_REMAINING})
 
 
 class Counts:
-    """Counts of this process, added to the shared ones from time to time; a killed process loses its last few."""
+    """Counts of this process, added to the database in intervals; a killed process loses the last few."""
 
     def __init__(self) -> None:
         self._counts: dict[Counted, float] = defaultdict(float)
@@ -52,24 +52,24 @@ class Counts:
         self._flushing = threading.Lock()
 
     def add(self, name: str, amount: float = 1, **labels: str) -> None:
-        """Count something."""
+        """Add to a counter."""
         with self._lock:
             self._counts[counted(name, **labels)] += amount
 
     def set(self, name: str, value: float, **labels: str) -> None:
-        """Note the present value of something."""
+        """Set a gauge."""
         with self._lock:
             self._gauges[counted(name, **labels)] = value
 
     def observe(self, call: Exchange) -> None:
-        """Count a call to GitHub, and note what is left of the installation's quota."""
+        """Count a call to GitHub, and set the rest of the installation's quota."""
         self.add(GITHUB_CALLS, method=call.method, status=str(call.status))
         self.add(GITHUB_SECONDS, call.seconds)
         if call.installation is not None and call.remaining is not None:
             self.set(GITHUB_REMAINING, call.remaining, installation=str(call.installation))
 
     def flush(self, ledger: Ledger) -> None:
-        """Add what was counted since the last time; what another thread is adding is there, too, afterwards.
+        """Add the counts since the last time to the database, after those of a thread that is doing so.
 
         Raises SQLAlchemyError; the counts are kept for the next time.
         """
@@ -81,14 +81,14 @@ class Counts:
                 ledger.counters.add(counts)
             except SQLAlchemyError:
                 with self._lock:
-                    for each, amount in counts.items():
-                        self._counts[each] += amount
+                    for counter, amount in counts.items():
+                        self._counts[counter] += amount
                 raise
             ledger.counters.set(gauges)
 
 
 def exposition(ledger: Ledger, jobs: Jobs) -> bytes:
-    """The page in Prometheus' text format."""
+    """Return all metrics in Prometheus' text format."""
     return generate_latest(_Collected(ledger, jobs))
 
 
@@ -124,6 +124,6 @@ def _jobs(jobs: Jobs) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "bouncer_queue_age_seconds", "How long the oldest due job or delivery has waited", jobs.oldest_age()
     )
-    seen = jobs.worker_age()
-    if seen is not None:
-        yield GaugeMetricFamily("bouncer_worker_seen_seconds", "Since a worker was seen", seen)
+    age = jobs.worker_age()
+    if age is not None:
+        yield GaugeMetricFamily("bouncer_worker_seen_seconds", "Since a worker was seen", age)

@@ -1,7 +1,7 @@
-"""Telling somebody else: a signed POST about each verdict and each failed job, for people to wire chat or mail.
+"""Notices: a signed POST about each verdict and each failed job to one receiver that the operator names.
 
-A notice is a job of the engine like any other, in a queue of its own: a receiver that is slow or away holds
-nothing up, and a notice comes at least once, with an id by which a second one can be told.
+A notice is a job in a queue of its own, so a slow receiver delays no other job. It is sent at least once, with an
+id by which the receiver can recognise a repetition.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _log = structlog.get_logger(__name__)
 
 
 class Notices:
-    """The one receiver that the operator named."""
+    """Sends notices to the operator's receiver."""
 
     def __init__(self, url: str, secret: str, overview: Overview, web_url: str) -> None:
         self._url = url
@@ -47,11 +47,11 @@ class Notices:
 
     @staticmethod
     def about(job: Job, notice: Notice, now: float, detail: str = "") -> Job:
-        """The job that tells of another one."""
+        """Return the job that sends a notice about another one."""
         return job.model_copy(
             update={
                 "id": f"{job.workflow}:notice",
-                "told": job.id,
+                "source_job": job.id,
                 "kind": f"notice_of_{notice}",
                 "notice": notice,
                 "detail": detail,
@@ -64,7 +64,7 @@ class Notices:
         )
 
     def send(self, job: Job) -> str:
-        """Tell the receiver; what came of it. Raises TransientError for any answer but success."""
+        """Send a notice and return the outcome. Raises TransientError for any answer but success."""
         body = json.dumps(self._body(job), ensure_ascii=False).encode("utf-8", "replace")
         headers = {
             "Content-Type": "application/json",
@@ -80,7 +80,7 @@ class Notices:
             ):
                 status = answer.status_code
         except (httpx2.RequestError, httpx2.InvalidURL) as error:
-            # The address alone may open the receiver's door: it is shown to nobody.
+            # The address may be all that is needed to post there, so it is never shown.
             raise TransientError(f"the notice's receiver did not answer ({type(error).__name__})") from None
         if not 200 <= status < 300:
             raise TransientError(f"the notice's receiver answered {status}")
@@ -93,7 +93,7 @@ class Notices:
             "id": job.id,
             "event": job.notice,
             "at": datetime.fromtimestamp(job.created_at, UTC).isoformat(),
-            "job": job.told,
+            "job": job.source_job,
             "task": job.task,
             "repository": job.repository,
             "number": job.number,
@@ -105,9 +105,9 @@ class Notices:
         decisions = [
             {
                 **row(line, decision, self._web_url),
-                "posted": [link for each in self._overview.posted(line.job) if (link := each.link(self._web_url))],
+                "posted": [link for item in self._overview.posted(line.job) if (link := item.link(self._web_url))],
             }
-            for line, decision in self._overview.whole(Filter(job=job.told))
+            for line, decision in self._overview.whole(Filter(job=job.source_job))
         ]
-        said = "; ".join(f"{each['kind']}: {each['verdict'] or each['abstained']}" for each in decisions)
-        return {**facts, "text": f"{subject}: {said} {url}".strip(), "decisions": decisions}
+        summary = "; ".join(f"{item['kind']}: {item['verdict'] or item['abstained']}" for item in decisions)
+        return {**facts, "text": f"{subject}: {summary} {url}".strip(), "decisions": decisions}

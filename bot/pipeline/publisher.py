@@ -1,7 +1,7 @@
-"""The only writer: actions become GitHub calls, each at most once, on the state that was judged, harmless.
+"""Publishes decisions: each action becomes a GitHub call, with harmless text, if its subject did not change.
 
-Three layers keep a write from being made twice: our own register of what stands, the hidden marker looked for
-before anything is created, and GitHub calls that change nothing when they are repeated. See ``Executor``.
+Three things keep a write from being made twice: the register of our postings, the hidden marker that is looked for
+before anything is created, and calls that change nothing when they are repeated.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ APART_SECONDS = 1.0
 
 
 class Refused(ForgeError):
-    """GitHub refused, for good, all that a decision asked for: nothing of it stands, and nobody saw it."""
+    """GitHub refused all actions of a decision for good, and nothing of it was posted."""
 
 
 @dataclass(frozen=True)
 class Published:
-    """What became of a decision's actions; ``notes`` say what was left out, and why."""
+    """The outcome of publishing a decision; ``notes`` say what was left out, and why."""
 
     outcome: PublishOutcome
     notes: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ class Published:
 
 
 class Paced(Exception):
-    """The next write has to wait for its turn."""
+    """Raised if the next write has to wait."""
 
 
 def unpaced() -> None:
@@ -61,7 +61,7 @@ class OneWrite:
 
 
 class Spaced:
-    """Sleep until the last write is a second ago: for commands, which do one thing after the other."""
+    """Sleep until the last write is a second ago. For commands, which have no queue."""
 
     def __init__(self) -> None:
         self._last = -APART_SECONDS
@@ -90,9 +90,9 @@ class Publisher:
     def publish(self, decision: actions.Decision, job: str, services: Services, writer: GitHubWriter) -> Published:
         """Carry out a decision's actions.
 
-        Raises TransientError where a write may or may not have been applied (publishing again finds out), and
-        ForgeError, after the other actions had their turn, where GitHub refused one for good; Refused where
-        nothing is left that stands.
+        Raises TransientError if a write may or may not have been applied; publishing again finds out. After all
+        other actions were carried out, raises ForgeError if GitHub refused one for good, or Refused if it refused
+        all of them.
         """
         if not decision.actions:
             return Published(PublishOutcome.WITHHELD if decision.withheld else PublishOutcome.NOTHING)
@@ -116,7 +116,7 @@ class Publisher:
                     notes += executor.carry_out(action)
                 except ForgeError as error:
                     refused = refused or error
-                    # It took nobody's turn. If it did, the next attempt would come no further than this one.
+                    # A refused write does not count as this attempt's: the next one would stop here again.
                     executor.before_write = unpaced
         except Moved:
             return Published(PublishOutcome.MOVED, tuple(notes))
@@ -142,14 +142,14 @@ MAX_TEST = 200_000
 
 
 class Moved(Exception):
-    """The subject is not any more what was judged."""
+    """Raised if the subject changed since the decision."""
 
 
 @dataclass
 class Executor:
-    """The writes of one decision; ``done`` counts what stands now.
+    """The writes of one decision; ``done`` counts the actions whose result stands on GitHub.
 
-    Methods return notes; a note without a write is a refusal.
+    Methods return notes; a note without a write means that our own rules refused the action.
     """
 
     decision: actions.Decision
@@ -188,12 +188,12 @@ class Executor:
         about = f":{action.about}" if action.about else ""
         key = f"comment:{self.services.forge.repository}#{action.number}:{action.task}{about}"
         body = self.rules.marked(action.body, action.task, action.about, self._seal(action.number))
-        known = self.postings.find(key)
-        if known and known.content_hash == content_hash(body):
+        posting = self.postings.find(key)
+        if posting and posting.content_hash == content_hash(body):
             self.done += 1
             return ()
-        self._look()
-        if action.thread is None and known and self._edited(known, body):
+        self._check_staleness()
+        if action.thread is None and posting and self._edit(posting, body):
             return ()
         standing = self._own_comment(action)
         if standing is None and action.thread is None and action.only_edit:
@@ -209,18 +209,18 @@ class Executor:
             self.writer.edit_comment(standing, body)
         else:
             standing = self.writer.create_comment(action.number, body)
-        self._stands(key, action, action.number, standing, body)
+        self._register(key, action, action.number, standing, body)
         return ()
 
-    def _edited(self, known: Posting, body: str) -> bool:
+    def _edit(self, posting: Posting, body: str) -> bool:
+        """Edit a comment that we posted before. Return False if it was deleted on GitHub."""
         self.before_write()
         try:
-            self.writer.edit_comment(known.github_id, body)
+            self.writer.edit_comment(posting.github_id, body)
         except NotFound:
-            # Somebody deleted it.
-            self.postings.forget(known.key)
+            self.postings.forget(posting.key)
             return False
-        self.postings.put(known.model_copy(update={"content_hash": content_hash(body), "job": self.job}))
+        self.postings.put(posting.model_copy(update={"content_hash": content_hash(body), "job": self.job}))
         self.done += 1
         return True
 
@@ -251,7 +251,7 @@ class Executor:
         remove = tuple(label for label in action.remove if label in allowed and label not in add)
         if not add and not remove:
             return notes
-        self._look()
+        self._check_staleness()
         present = {label.lower() for label in self._issue(action.number).labels}
         missing = tuple(label for label in add if label.lower() not in present)
         if missing:
@@ -265,10 +265,10 @@ class Executor:
         return notes
 
     def _state(self, action: actions.SetIssueState) -> tuple[str, ...]:
-        self._look()
+        self._check_staleness()
         here = self._issue(action.number)
         if action.state == "closed" and action.comments not in (None, here.comments):
-            # Somebody spoke while it was being decided.
+            # A comment was added since the decision.
             raise Moved
         if here.state != action.state:
             self.before_write()
@@ -277,7 +277,7 @@ class Executor:
         return ()
 
     def _issue(self, number: int) -> Issue:
-        """An issue as it stands now."""
+        """Return an issue as it is now."""
         here = self._present
         return here if isinstance(here, Issue) and here.number == number else self.services.forge.issue(number)
 
@@ -286,7 +286,7 @@ class Executor:
         if self.postings.find(key):
             self.done += 1
             return ("this commit has its review",)
-        self._look()
+        self._check_staleness()
         diff, seal = parse(self.services.forge.diff(action.number).text), self._seal(action.number)
         anchored = [comment for comment in action.comments if _anchored(comment, diff)]
         comments = tuple(self.rules.inline(_without_bad_suggestion(comment), seal) for comment in anchored)
@@ -300,7 +300,7 @@ class Executor:
         if standing is None:
             self.before_write()
             standing = self.writer.create_review(action.number, action.commit_id, body, comments)
-        self._stands(key, action, action.number, standing, body)
+        self._register(key, action, action.number, standing, body)
         return tuple(notes)
 
     def _own_review(self, action: actions.SubmitReview) -> int | None:
@@ -322,13 +322,13 @@ class Executor:
             self.rules.text(action.summary, MAX_CHECK),
             self.rules.text(action.text, MAX_CHECK),
         )
-        sent = "\0".join((action.conclusion, *texts))
-        known = self.postings.find(key)
-        if known and known.content_hash == content_hash(sent):
+        content = "\0".join((action.conclusion, *texts))
+        posting = self.postings.find(key)
+        if posting and posting.content_hash == content_hash(content):
             self.done += 1
             return ()
-        self._look()
-        standing = known.github_id if known else self._own_check(action)
+        self._check_staleness()
+        standing = posting.github_id if posting else self._own_check(action)
         self.before_write()
         if standing is not None:
             try:
@@ -337,7 +337,7 @@ class Executor:
                 standing = None
         if standing is None:
             standing = self.writer.create_check(action.name, action.head_sha, self.job, action.conclusion, *texts)
-        self._stands(key, action, self.decision.subject.number, standing, sent)
+        self._register(key, action, self.decision.subject.number, standing, content)
         return ()
 
     def _own_check(self, action: actions.SetCheck) -> int | None:
@@ -354,21 +354,21 @@ class Executor:
         if self.postings.find(key):
             self.done += 1
             return ("its pull request was opened before",)
-        self._look()
+        self._check_staleness()
         standing = self.writer.find_pull(action.branch)
         if standing is None:
-            # One turn for all three: a branch and a file notify nobody.
+            # One write of the pace for all three: a branch and a file send no notifications.
             self.before_write()
             title = self.rules.title(action.title)
             self.writer.create_branch(action.branch, action.base_sha)
-            # A model wrote it: the repository's own CI, with its secrets, waits until somebody has read it.
+            # A model wrote it: the repository's own CI, with its secrets, waits until a person has read it.
             self.writer.put_file(action.branch, action.path, action.content, f"{title}\n\n[skip ci]")
             body = self.rules.marked(action.body, "reproduce")
             standing = self.writer.create_draft_pull(action.branch, action.base, title, body)
-        self._stands(key, action, action.number, standing, action.content)
+        self._register(key, action, action.number, standing, action.content)
         return ()
 
-    def _stands(self, key: str, action: actions.Action, number: int, github_id: int, sent: str) -> None:
+    def _register(self, key: str, action: actions.Action, number: int, github_id: int, content: str) -> None:
         self.postings.put(
             Posting(
                 key=key,
@@ -378,13 +378,13 @@ class Executor:
                 number=number,
                 job=self.job,
                 github_id=github_id,
-                content_hash=content_hash(sent),
+                content_hash=content_hash(content),
             )
         )
         self.done += 1
 
-    def _look(self) -> None:
-        """Read the subject again. Raises Moved if it is no longer what was judged."""
+    def _check_staleness(self) -> None:
+        """Read the subject again. Raises Moved if it changed since the decision."""
         subject = self.decision.subject
         if not router.feature_named(self.decision.kind).checks_staleness or not subject.number:
             return
@@ -399,7 +399,7 @@ class Executor:
 
 
 def _anchored(comment: actions.InlineComment, diff: Diff) -> bool:
-    """Whether GitHub takes a comment there: lines of one hunk, on their own side."""
+    """Return True if GitHub accepts a comment there: on lines of one hunk, on their own side."""
     first = comment.line if comment.start_line is None else comment.start_line
     if first > comment.line:
         return False
@@ -426,7 +426,7 @@ def _without_bad_suggestion(comment: actions.InlineComment) -> actions.InlineCom
 
 
 def _bad_draft(action: actions.OpenDraftPull) -> str:
-    """Why a drafted test is not put where it asks to be; empty where nothing speaks against it."""
+    """Return the reason to refuse a drafted test; empty if there is none."""
     if not action.branch.startswith("bouncer/"):
         return "a draft's branch must start with bouncer/"
     if problem := protection(action.path):

@@ -351,7 +351,7 @@ def _state(status: WorkflowStatus) -> State:
 
 def _job(status: WorkflowStatus) -> Job:
     attributes = status.attributes or {}
-    facts = {name: value for name, value in attributes.items() if name in Job.model_fields}
+    facts = {name: value for name, value in attributes.items() if name in (*Job.model_fields, "told")}
     state = _state(status)
     if state == "dead":
         facts["error"] = str(status.error) if status.error else facts.get("error")

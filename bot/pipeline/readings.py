@@ -1,4 +1,4 @@
-"""What a job reads before its feature decides: the subject as it stands now, and ``bouncer.yml``.
+"""Reads of a job before its feature decides: the present subject, and ``bouncer.yml``.
 
 Reads of GitHub are cached by the HTTP client (``bot.github.http``), where an unchanged answer costs no quota. The
 one answer that is remembered here is ``bouncer.yml``: most repositories have none, and GitHub sends no ETag with a

@@ -1,10 +1,9 @@
-"""What was dropped is taken up again: jobs of workers that died, and what GitHub could not deliver.
+"""Recovery of jobs whose worker died, and of deliveries that GitHub could not make.
 
-The engine recovers what a process of the same name was running, when that name is launched again; it does not
-know who is alive. Here every start has a name of its own, leased for as long as the process holds a lock, and one
-worker at a time puts back what was begun under a name that nobody holds. GitHub itself never delivers twice, and
-a delivery that it is asked for again keeps its id: one which arrived after all is answered as seen, and runs
-nothing.
+The engine recovers the jobs of an executor id when a process with that id starts; it does not know which processes
+live. Here each start has a new executor id and holds a lock, and one worker at a time enqueues again the jobs of
+ids whose lock is free. GitHub never repeats a failed delivery by itself. One that it is asked to repeat keeps its
+id, so it runs nothing if it had arrived after all.
 """
 
 from __future__ import annotations
@@ -33,15 +32,15 @@ if TYPE_CHECKING:
 
 #: Workers on one database.
 MAX_WORKERS = 64
-#: Deaths of workers that one attempt may bring about before it is not started any more.
+#: Deaths of workers during one attempt after which it is not started again.
 MAX_DEATHS = 8
 
 #: GitHub keeps deliveries for about this long.
 KEPT = timedelta(days=3)
-#: Between two rounds, seconds.
+#: Seconds between two rounds.
 ROUND_SECONDS = 300.0
-#: After the first failure a delivery is tried again at once, then after twice as long each time: some twelve
-#: times in three days, however long the receiver is away.
+#: A delivery is repeated at once after its first failure, then after pauses that double: about twelve times in
+#: three days.
 FIRST_PAUSE = timedelta(minutes=1)
 
 _log = structlog.get_logger(__name__)
@@ -49,7 +48,7 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class Lease:
-    """A worker's place and name. The place is taken again after a death, the name never."""
+    """A worker's number and executor id. The number is used again after a death, the id never."""
 
     number: int
     executor: str
@@ -57,7 +56,7 @@ class Lease:
 
 
 def take_lease(locks: Locks) -> Lease:
-    """The first free place. Raises OperatorError where all are taken."""
+    """Take the first free number. Raises OperatorError if there is none."""
     for number in range(MAX_WORKERS):
         lock = locks.take(_lock_name(number))
         if lock is not None:
@@ -70,7 +69,7 @@ def _lock_name(number: int) -> str:
 
 
 class Recovery:
-    """Says that this worker lives, and puts back what dead ones were running."""
+    """Records that this worker lives, and enqueues the jobs of dead ones again."""
 
     def __init__(self, database: Database, queue: Queue, lease: Lease) -> None:
         self._database = database
@@ -79,7 +78,7 @@ class Recovery:
         self._started = time.time()
 
     def seen(self) -> None:
-        """Note that this worker lives; the first time before it runs anything."""
+        """Record that this worker lives; the first time before it runs a job."""
         values = {
             "name": f"{platform.node()}:{os.getpid()}",
             "executor": self._lease.executor,
@@ -91,12 +90,12 @@ class Recovery:
             connection.execute(insert.on_conflict_do_update(index_elements=["lease"], set_=values))
 
     def gone(self) -> None:
-        """Note that this worker ended on purpose."""
+        """Remove the record of this worker, which ends."""
         with self._database.write() as connection:
             connection.execute(delete(WORKERS).where(WORKERS.c.lease == self._lease.number))
 
     def take_over(self) -> int:
-        """Queue again what workers were running that are gone; how many jobs that was. One worker at a time."""
+        """Enqueue the jobs of dead workers again, and return their number. One worker at a time may do so."""
         running = self._queue.running()
         if not running:
             return 0
@@ -108,7 +107,7 @@ class Recovery:
         return len(orphans)
 
     def _alive(self) -> frozenset[str]:
-        """The names whose place somebody holds; asked after what is running, and so never too early."""
+        """Return the executor ids of living workers. Read after the running jobs: each of those has a row here."""
         with self._database.read() as connection:
             rows = connection.execute(select(WORKERS.c.lease, WORKERS.c.executor)).all()
         return frozenset(row.executor for row in rows if self._held(row.lease)) | {self._lease.executor}
@@ -122,17 +121,14 @@ class Recovery:
 
 
 def due(delivery: HookDelivery, now: datetime) -> bool:
-    """Whether a failed delivery has rested for long enough to be tried again."""
+    """Return True if the pause after a delivery's last failure is over."""
     if delivery.attempts == 1:
         return True
     return now - delivery.delivered_at >= FIRST_PAUSE * (1 << min(delivery.attempts - 1, 12))
 
 
 class Reconciler:
-    """Has what GitHub could not deliver delivered again, in rounds in a thread of its own.
-
-    Of several workers only the one that holds the lock does them.
-    """
+    """Asks GitHub to repeat failed deliveries, in rounds in a thread of its own; one worker at a time does so."""
 
     def __init__(self, github: GitHubApp, database: Database) -> None:
         self._github = github
@@ -140,7 +136,7 @@ class Reconciler:
         self._leadership = Leadership(database.locks, "reconciler")
 
     def run(self, stop: threading.Event, seconds: float = ROUND_SECONDS) -> None:
-        """A round at once and then every ``seconds``, until ``stop`` is set."""
+        """Do a round at once and then every ``seconds``, until ``stop`` is set."""
         try:
             while True:
                 self._guarded_round()
@@ -150,12 +146,12 @@ class Reconciler:
             self._leadership.give_up()
 
     def round(self) -> int:
-        """Have everything that is due delivered again; how many there were. Raises TransientError, ForgeError."""
+        """Ask for all deliveries that are due, and return their number. Raises TransientError, ForgeError."""
         if not self._leadership.ours():
             return 0
         now, count = datetime.now(UTC), 0
         for delivery in self._github.failed_deliveries(now - KEPT):
-            # What was recorded although GitHub counts it as failed was answered too late, no more.
+            # A delivery that was stored although GitHub counts it as failed was answered too late.
             if due(delivery, now) and not self._arrived(delivery.guid):
                 self._github.redeliver(delivery.id)
                 count += 1
@@ -164,7 +160,7 @@ class Reconciler:
         return count
 
     def _arrived(self, guid: str) -> bool:
-        """Whether a delivery of that id was recorded, by whichever attempt."""
+        """Return True if a delivery of that id is stored."""
         with self._database.read() as connection:
             return connection.execute(select(DELIVERIES.c.seq).where(DELIVERIES.c.id == guid)).first() is not None
 

@@ -1,7 +1,7 @@
-"""Forgetting what nobody needs any more, one batch after the other. The engine keeps everything for ever.
+"""Deletion of old rows in batches: deliveries, jobs (the engine keeps them forever), decisions, model calls.
 
-To forget a delivery is to forget its id, so nothing goes before GitHub's own window for redelivery has passed.
-What was decided about a subject is the memory that handlers work from: it stays while the subject is open.
+A delivery is kept until GitHub cannot repeat it any more, because its row is how a repetition is recognised.
+Decisions about a subject are the memory of features, and are kept while the subject is open.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from bot.pipeline.store.database import Database
 from bot.pipeline.store.tables import BUDGETS, CLOSED, DECISIONS, DELIVERIES, FATES, MODEL_CALLS, POSTINGS, SIGNALS
 
 DAY = 24 * 3600.0
-#: GitHub redelivers for about three days; a week leaves room for somebody to look.
+#: GitHub redelivers for about three days; a week leaves time to look at a job.
 KEEP_SECONDS = 7 * DAY
-#: Failed jobs wait for a person.
+#: Dead jobs wait for an operator.
 KEEP_DEAD_SECONDS = 30 * DAY
 #: Decisions and replies of models, unless the operator says otherwise, days.
 KEEP_DAYS = 180
@@ -32,7 +32,7 @@ _log = structlog.get_logger(__name__)
 
 
 class Retention:
-    """Deletes what is past its time."""
+    """Deletes old rows, and all rows of repositories from which the app was removed."""
 
     def __init__(
         self,
@@ -42,14 +42,14 @@ class Retention:
         keep_days: int = KEEP_DAYS,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """``keep_days`` is for decisions and replies; 0 keeps them for ever."""
+        """``keep_days`` is for decisions and replies; 0 keeps them forever."""
         self._database = database
         self._queue = queue
         self._keep_days = keep_days
         self._clock = clock
 
     def sweep(self) -> int:
-        """Delete one batch of everything; how many rows that were."""
+        """Delete one batch of each kind of row, and return the number of rows."""
         now = self._clock()
         ended = self._queue.ended_before(now - KEEP_SECONDS, ENDED, BATCH)
         dead = self._queue.ended_before(now - KEEP_DEAD_SECONDS, DEAD, BATCH)
@@ -60,9 +60,9 @@ class Retention:
         return count
 
     def uninstalled(self, account: str, repositories: Collection[str]) -> None:
-        """Delete all that is known of these repositories, and of every one of an account where it is named.
+        """Delete all rows of these repositories, and of all repositories of ``account`` if it is not empty.
 
-        What they spent today stays: a repository that is removed and added again must not get a new budget.
+        Today's spending is kept: a repository that is removed and added again must not get a new budget.
         """
         names = set(repositories)
         today = _day(self._clock())
@@ -83,14 +83,14 @@ class Retention:
             _log.info("repositories_forgotten", count=len(names))
 
     def _budgets(self, now: float) -> int:
-        """What was spent on days that are long over: a budget is for a day."""
+        """Delete the spending of past days."""
         gone = delete(BUDGETS).where(BUDGETS.c.day < _day(now - KEEP_SECONDS))
         with self._database.write() as connection:
             result: CursorResult[Any] = connection.execute(gone)
         return result.rowcount
 
     def _deliveries(self, before: float) -> int:
-        """Deliveries whose jobs have all been forgotten; what is unfinished or dead needs its event."""
+        """Delete deliveries without open or dead jobs, which need their event."""
         needed = {job.delivery for job in self._queue.list((*OPEN, *DEAD), limit=10_000)}
         old = (
             select(DELIVERIES.c.id)
@@ -99,14 +99,14 @@ class Retention:
             .limit(BATCH + len(needed))
         )
         with self._database.read() as connection:
-            found = [each for each in connection.scalars(old) if each not in needed][:BATCH]
+            deliveries = [name for name in connection.scalars(old) if name not in needed][:BATCH]
         with self._database.write() as connection:
-            connection.execute(delete(DELIVERIES).where(DELIVERIES.c.id.in_(found)))
-        return len(found)
+            connection.execute(delete(DELIVERIES).where(DELIVERIES.c.id.in_(deliveries)))
+        return len(deliveries)
 
     def _memory(self, before: float) -> int:
-        """Replies of models, and what was decided and written on subjects that have been closed for as long."""
-        # On a subject without a number, the default branch for one, the last decision of a kind is the memory.
+        """Delete replies of models, and decisions and postings about subjects that were closed before then."""
+        # A subject without a number (the default branch) never closes: its last decision of a kind is kept.
         later = DECISIONS.alias("later")
         replaced = and_(
             DECISIONS.c.number == 0,
@@ -132,7 +132,7 @@ class Retention:
         return gone.rowcount
 
     def _forget_closed(self, before: float) -> int:
-        """Closed subjects of which nothing is left."""
+        """Delete the rows of closed subjects without decisions."""
         gone = delete(CLOSED).where(CLOSED.c.closed_at < before, ~exists().where(_same_subject(DECISIONS)))
         with self._database.write() as connection:
             result: CursorResult[Any] = connection.execute(gone)
@@ -144,7 +144,7 @@ def _day(moment: float) -> str:
 
 
 def _closed(table: Table, before: float) -> ColumnElement[bool]:
-    """Whether the subject of a row was closed before a moment."""
+    """Return the condition that the subject of a row was closed before a moment."""
     return exists().where(_same_subject(table), CLOSED.c.closed_at < before)
 
 

@@ -1,9 +1,7 @@
-"""Running one job: load what happened, decide, record, publish, and see to what went wrong.
+"""Run one attempt of a job: load the event, decide, record the decision, publish it, and handle what went wrong.
 
-The engine could try a step again by itself, but it would hold the worker's thread and the subject's line for as
-long as it waits, which may be until tomorrow; so each later try is an attempt of its own, after a pause. That a
-try costs nothing twice is not the engine's doing either: it remembers what a step returned, and not what a step
-that died had paid for. Replies of models, decisions and postings are recorded one by one, in the ledger.
+Waiting for anything is a new attempt with a delay, never a sleeping thread. Running an attempt again is safe:
+replies of models, decisions and postings are recorded one by one, and only what is missing is done.
 """
 
 from __future__ import annotations
@@ -38,37 +36,37 @@ from bot.pipeline.store import Ledger
 from bot.pipeline.store.calls import AskOnce
 from bot.pipeline.store.decisions import PublishOutcome
 
-#: What a job is given to work with; raises TransientError or ForgeError where GitHub will not have it.
+#: Returns what a feature works with, and the writer. Raises TransientError or ForgeError.
 ServicesFor = Callable[[Event], tuple[Services, GitHubWriter]]
 
-#: Failures in a row after which a job waits for an operator: about an hour of an unreachable GitHub or provider.
+#: Failures in a row after which a job waits for an operator: an hour without GitHub or a provider, about.
 MAX_TRIES = 13
-#: The same for errors that are most likely our own.
+#: Failures in a row after which a job is dead if the error is most likely a bug.
 MAX_TRIES_BUG = 3
 
 FIRST_SECONDS = 2.0
 LONGEST_SECONDS = 15 * 60.0
-#: No honest other side asks for more; GitHub's rate limits last an hour.
+#: Longest Retry-After that is obeyed, seconds: GitHub's rate limits last an hour.
 LONGEST_ASKED_SECONDS = 2 * 3600.0
 
 #: A job waits this long for an operator to repair a key, a model name or a network, seconds.
 OPERATOR_SECONDS = 7 * 24 * 3600.0
 FIRST_OPERATOR_SECONDS, LONGEST_OPERATOR_SECONDS = 5 * 60.0, 4 * 3600.0
-#: A model's answer starts waiting jobs at most this often: one of them may have a fault of its own, seconds.
+#: A model's answer starts waiting jobs at most this often, seconds: one of them may fail for its own reason.
 BRING_FORWARD_SECONDS = 5 * 60.0
 
-#: What moved while it was judged is judged again after this long, unless a newer event sees to it, seconds.
+#: Delay of a new decision about a subject that changed meanwhile, seconds: a newer event may supersede it.
 MOVED_SECONDS = 5.0
-#: The longest pause between two tries to reach a database that is away, seconds.
+#: Longest pause between two tries to reach the database, seconds.
 AWAY_SECONDS = 10.0
 
-#: The word by which a decision says that no model was asked for want of budget.
+#: ``Decision.abstained`` if no budget was left for a model.
 SPENT = "skipped:budget"
-#: The word by which a decision says that whoever had to be asked could not be reached for a long time.
+#: ``Decision.abstained`` if a provider or GitHub could not be reached for a long time.
 UNREACHABLE = "unreachable"
-#: A job waits for a new budget on this many days; later nobody expects an answer any more.
+#: A job waits for a new budget on this many days; a later answer would surprise.
 MAX_DAYS = 3
-#: Jobs that waited for the day start within this time of it, seconds.
+#: Jobs that waited for a new day start within this time, seconds.
 SPREAD_SECONDS = 600.0
 _DAY = 86_400.0
 
@@ -91,11 +89,10 @@ class Runner:
         notices: Notices | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """``paced``: an attempt makes one write; the engine spaces attempts of one installation.
+        """``paced``: an attempt makes one write; the engine spaces the attempts of one installation.
 
-        ``paused`` is the operator's pause: no model is asked and nothing is written.
-
-        ``notices`` tells somebody else; None where the operator named nobody.
+        ``paused`` is the operator's pause: no model is asked and nothing is written. ``notices`` is None if the
+        operator named no receiver.
         """
         self._queue = queue
         self._inbox = inbox
@@ -107,15 +104,12 @@ class Runner:
         self._paused = paused
         self._notices = notices
         self._clock = clock
+        #: False if no job of this worker waits for an operator.
         self._may_wait = True
-        """Whether jobs may wait for an operator; those of other workers are known once they end here."""
         self._brought_forward = float("-inf")
 
     def run(self, job: Job, executor: str) -> str:
-        """Run one attempt to its end, on behalf of the worker of that name; what it came to.
-
-        Raises GaveUp where it failed for good.
-        """
+        """Run one attempt for the worker with that executor id, and return the outcome. Raises GaveUp."""
         about: dict[str, str | int] = {
             "delivery": job.delivery,
             "task": job.task,
@@ -128,7 +122,7 @@ class Runner:
                 try:
                     return self._attempt(job, executor)
                 except (OperationalError, InterfaceError) as error:
-                    # An outage is nobody's failure, and nothing about it could be written down anyhow.
+                    # No failure of the job, and it could not be recorded anyway.
                     _log.warning("database_away", error=type(error.orig).__name__, again_in=wait)
                     time.sleep(wait)
                     wait = min(AWAY_SECONDS, 2 * wait)
@@ -137,7 +131,7 @@ class Runner:
         if (deaths := self._queue.deaths(job)) > MAX_DEATHS:
             raise self._gave_up(job, f"its worker died {deaths} times while it ran")
         if first := self._awaited(job):
-            # Both become due at once, and the lane of their subject keeps the order.
+            # Both become due at the same time, and the lane of their subject keeps the order.
             return self._again(job, job.tries, first.due, f"waits for {first.task}")
         try:
             outcome = self._work(job, executor)
@@ -146,7 +140,7 @@ class Runner:
                 return self._await_operator(job, str(error), error.wait)
             return self._later(job, str(error), error.wait, MAX_TRIES)
         except NotFound as error:
-            # Deleted, transferred, or the app was removed: there is nobody left to answer.
+            # Deleted, transferred, or the app was uninstalled.
             outcome = f"gone: {error}"
         except ForgeError as error:
             raise self._gave_up(job, f"refused: {error}") from error
@@ -159,17 +153,17 @@ class Runner:
         return outcome
 
     def _awaited(self, job: Job) -> Job | None:
-        """Return a job that this one builds on and that has not decided yet, although it began before."""
+        """Return an earlier job that this one builds on and that has not decided yet."""
         needed = router.feature_named(job.task).after
         if not job.position or not needed or job.notice or job.stage == "publish":
             return None
         started = self._queue.open_among([f"{job.delivery}:{task}" for task in needed])
         waiting = [other for other in started if other.stage == "decide"]
-        return max(waiting, key=lambda each: each.due, default=None)
+        return max(waiting, key=lambda other: other.due, default=None)
 
     def _work(self, job: Job, executor: str) -> str:
         if job.notice:
-            return self._notices.send(job) if self._notices else "nobody is to be told any more"
+            return self._notices.send(job) if self._notices else "no receiver is named any more"
         if self._paused or self._ledger.installations.paused(job.repository):
             self._ledger.decisions.stop(job.id)
             return "skipped: paused by the operator"
@@ -196,11 +190,11 @@ class Runner:
         writer: GitHubWriter,
         executor: str,
     ) -> str:
-        """Publish what was decided, or as much of it as may be written in one attempt."""
+        """Publish the decisions, or as much of them as one attempt may write."""
         publisher = replace(self._publisher, before_write=OneWrite()) if self._paced else self._publisher
         results: list[Published] = []
         for position, decision in enumerate(decisions):
-            # What happened while the model was thinking counts: this is the last look before a write.
+            # The last check before a write: the job may have been cancelled or superseded since the decision.
             if not self._queue.holds(job, executor):
                 self._ledger.decisions.stop(job.id)
                 return "stopped"
@@ -227,26 +221,26 @@ class Runner:
         return "; ".join(map(str, results)) or "nothing to do"
 
     def _event(self, job: Job) -> Event:
-        stored = self._received.event(job.delivery)
-        if stored is None:
+        text = self._received.event(job.delivery)
+        if text is None:
             raise self._gave_up(job, "its delivery was deleted after its time")
-        event = stored_event(stored)
+        event = stored_event(text)
         if isinstance(event, str):
             raise self._gave_up(job, event)
         return event
 
     def _superseded(self, job: Job, event: Event) -> str | None:
-        """End a job if a newer event's job does its work, and those in between with it; None if it goes on.
+        """End the job if a newer event supersedes it, and the jobs of the events in between; None if it goes on.
 
-        The engine starts one job of a subject at each look, so a hundred pushes would end one after the other.
+        The engine starts one job of a subject at each poll, so a hundred pushes would end one after the other.
         """
         if not job.number:
             return None
         place = job.seq, job.repository, job.number
-        found = successor(job.task, event, self._received.later(*place))
-        if found is None:
+        match = successor(job.task, event, self._received.later(*place))
+        if match is None:
             return None
-        delivery, newer = found
+        delivery, newer = match
         by = f"{delivery}:{job.task}"
         between = takewhile(lambda following: following[0] != delivery, self._received.next(*place))
         others = superseded_by(job.task, newer, between)
@@ -256,7 +250,7 @@ class Runner:
         return f"superseded by {by}"
 
     def _take_over(self, job: Job, event: Event) -> None:
-        """Free this job from decisions that nobody will see, which features would take for an answer given."""
+        """Settle decisions that will never be published: features would take them for answers that were given."""
         if job.attempt:
             self._ledger.decisions.take_up(job.id, (SPENT, UNREACHABLE))
         if job.number:
@@ -274,7 +268,7 @@ class Runner:
         except TransientError as error:
             last = _needs_operator(job, error) and self._waited_enough(job)
             if last and isinstance(event, events.RepositoryEvent):
-                # A failed job from here on; that nothing was decided stands on record as well.
+                # The job is dead from here on. Record that nothing was decided as well.
                 reason = f"gave up: {error}"
                 abstained = Decision(kind=job.task, subject=event.subject, abstained=UNREACHABLE, reason=reason)
                 self._ledger.decisions.record(job.id, (abstained,), services.config.hash)
@@ -286,7 +280,7 @@ class Runner:
         return self._ledger.decisions.record(job.id, decisions, services.config.hash)
 
     def _remind(self, job: Job, decision: Decision, event: Event) -> None:
-        """Have the issue looked at again; a job that runs again asks for the same once."""
+        """Store an event of our own by which the issue is looked at again. Idempotent for a job."""
         at = decision.record.at if isinstance(decision.record, TriageRecord | ClosingRecord) else None
         if at is not None and isinstance(event, events.IssueEvent | events.CommentEvent):
             again = events.IssueUnanswered(
@@ -300,26 +294,26 @@ class Runner:
             self._inbox.accept(f"{job.id}:again", again)
 
     def _tomorrow(self, job: Job) -> str:
-        """The day's budget is spent: try again when there is a new one, not everybody at once."""
+        """Try again when there is a new budget, at a random moment."""
         now = self._clock()
         due = now - now % _DAY + _DAY + SPREAD_SECONDS * random.random()  # noqa: S311 - guards nothing
         _log.info("job_tomorrow", due=due)
         return self._again(job, job.tries + 1, due, "skipped: the budget of the day is spent")
 
-    def _later(self, job: Job, error: str, asked: float | None, most: int) -> str:
+    def _later(self, job: Job, error: str, retry_after: float | None, max_tries: int) -> str:
         tries = job.tries + 1
-        if tries >= most:
+        if tries >= max_tries:
             raise self._gave_up(job, f"gave up after {tries} tries: {error}")
-        wait = pause(tries, asked, random.random())  # noqa: S311 - spreads retries, guards nothing
+        wait = pause(tries, retry_after, random.random())  # noqa: S311 - spreads retries, guards nothing
         _log.warning("job_again", error=error, tries=tries, wait=round(wait, 1))
         return self._again(job, tries, self._clock() + wait, error)
 
-    def _await_operator(self, job: Job, error: str, asked: float | None) -> str:
-        """Wait for a repair, as long again as the job is old. Not a failure of the job: no try is counted."""
+    def _await_operator(self, job: Job, error: str, retry_after: float | None) -> str:
+        """Wait for a repair, for as long as the job is old. No failure of the job: the try is not counted."""
         if self._waited_enough(job):
             raise self._gave_up(job, f"gave up after 7 days: {error}")
         age = self._clock() - job.created_at
-        wait = min(LONGEST_OPERATOR_SECONDS, max(FIRST_OPERATOR_SECONDS, age, asked or 0.0))
+        wait = min(LONGEST_OPERATOR_SECONDS, max(FIRST_OPERATOR_SECONDS, age, retry_after or 0.0))
         wait *= 1 + random.random() / 10  # noqa: S311 - spreads retries, guards nothing
         _log.error("job_waits_for_operator", error=error, wait=round(wait, 1))
         self._may_wait = True
@@ -328,7 +322,7 @@ class Runner:
         return self._again(job, job.tries, self._clock() + wait, error, awaits_operator=True)
 
     def _bring_forward(self, job: Job) -> None:
-        """After a model's answer: start the jobs that wait for an operator, as what they need may be repaired."""
+        """Start the jobs that wait for an operator: a model answered, so their provider may be repaired."""
         now = self._clock()
         if (self._may_wait or job.awaits_operator) and now - self._brought_forward >= BRING_FORWARD_SECONDS:
             self._may_wait, self._brought_forward = False, now
@@ -348,10 +342,7 @@ class Runner:
         *,
         awaits_operator: bool = False,
     ) -> str:
-        """Queue another attempt, which begins when it is due: the way to wait for anything.
-
-        ``error`` says what went wrong, if something did. ``stage`` is what the attempt does, if not the same.
-        """
+        """Enqueue the next attempt, which starts when it is due. ``stage`` is None for the same one."""
         error = error and error.replace("\0", "")[:1000]
         changed = {
             "attempt": job.attempt + 1, "tries": tries, "due": due, "error": error, "stage": stage or job.stage,
@@ -360,7 +351,7 @@ class Runner:
         later = job.model_copy(update=changed)
         with self._queue.transaction() as connection:
             self._queue.enqueue(connection, later, max(0.0, due - self._clock()))
-        # In between, a death makes this attempt run again, which ends in the same one after it.
+        # If the worker dies in between, this attempt runs again and enqueues the same next one.
         self._queue.replaced(job, later.workflow)
         return error or "goes on"
 
@@ -371,23 +362,23 @@ class Runner:
         return GaveUp(error)
 
     def _tell(self, job: Job, notice: Notice, detail: str = "") -> None:
-        """Have somebody else told; a job that runs again has the same told once."""
+        """Enqueue a notice. Idempotent for an attempt."""
         if self._notices is not None and not job.notice:
             with self._queue.transaction() as connection:
                 self._queue.enqueue(connection, Notices.about(job, notice, self._clock(), detail))
 
 
 def _needs_operator(job: Job, error: TransientError) -> bool:
-    """Return True if an operator has to repair something: by the error itself, or as it has lasted for an hour."""
+    """Return True if an operator has to act: the error says so, or it has lasted for an hour."""
     return isinstance(error, OperatorNeeded) or (job.tries + 1 >= MAX_TRIES and not job.notice)
 
 
-def pause(tries: int, asked: float | None, jitter: float) -> float:
-    """Seconds until the next try, after ``tries`` failures in a row.
+def pause(tries: int, retry_after: float | None, jitter: float) -> float:
+    """Return the seconds until the next try, after ``tries`` failures in a row.
 
-    Doubles from two seconds to a quarter of an hour, but never earlier than the other side ``asked`` for.
-    ``jitter`` in [0, 1) spreads jobs that failed together.
+    Doubles from two seconds to a quarter of an hour, and is at least ``retry_after``. ``jitter`` in [0, 1) spreads
+    jobs that failed together.
     """
     backoff = min(LONGEST_SECONDS, FIRST_SECONDS * 2.0 ** max(0, tries - 1))
-    wait = max(backoff, min(asked or 0.0, LONGEST_ASKED_SECONDS))
+    wait = max(backoff, min(retry_after or 0.0, LONGEST_ASKED_SECONDS))
     return wait + jitter * min(wait, 60.0) / 4

@@ -1,4 +1,4 @@
-"""A worker process: takes a lease, runs jobs, and does the rounds until its end."""
+"""A worker process: takes a lease, runs jobs, and does periodic work."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from bot.pipeline.runner import Runner
 from bot.pipeline.store import Ledger
 from bot.pipeline.store.locks import Leadership
 
-#: Seconds between two looks at what is due, between two looks for dead workers, and between two sweeps.
+#: Seconds between two looks for deliveries that need a worker, for dead workers, and for old rows.
 LOOK_SECONDS = 0.5
 ROUND_SECONDS = 2.0
 SWEEP_SECONDS = 600.0
-#: How long running jobs are given at the end, seconds: with the rest of the shutdown, less than 30.
+#: Time for running jobs at the end, seconds: with the rest of the shutdown less than 30.
 DRAIN_SECONDS = 22.0
 
 T = TypeVar("T")
@@ -36,7 +36,7 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class Pace:
-    """How busy a worker is. Writes of one installation are ``apart`` seconds apart."""
+    """Limits of a worker. Writes of one installation are ``apart`` seconds apart."""
 
     concurrency: int = 8
     apart: float = APART_SECONDS
@@ -65,7 +65,7 @@ class Worker:
         self._pace = pace
 
     def run(self, stop: threading.Event) -> bool:
-        """Work until ``stop`` is set, then let running jobs end; False where the lease was lost."""
+        """Work until ``stop`` is set, then let running jobs end. Return False if the lease was lost."""
         database = self._ledger.database
         lease = take_lease(database.locks)
         recovery = Recovery(database, self._queue, lease)
@@ -93,11 +93,10 @@ class Worker:
         return not lost
 
     def _loop(self, stop: threading.Event, lease: Lease, recovery: Recovery, retention: Retention) -> None:
-        """Until ``stop`` is set or the lease is lost."""
+        """Do periodic work until ``stop`` is set or the lease is lost."""
         leadership = Leadership(self._ledger.database.locks, "dispatcher")
         own = _Round(ROUND_SECONDS, lambda: self._live(recovery))
-        # What one worker does for all; were it done by two at once, a job that was just put back could be put
-        # back again while somebody runs it.
+        # One worker does these for all: of two, the second could recover a job again that runs already.
         shared = (
             _Round(LOOK_SECONDS, lambda: self._inbox.take_up(retention.uninstalled)),
             _Round(ROUND_SECONDS, recovery.take_over),
@@ -114,8 +113,8 @@ class Worker:
                     ours = bool(_guarded(leadership.ours))
                 own.tick(now)
                 if ours:
-                    for each in shared:
-                        each.tick(now)
+                    for duty in shared:
+                        duty.tick(now)
         finally:
             leadership.give_up()
 
@@ -125,7 +124,7 @@ class Worker:
 
 
 class _Round:
-    """Something to be done from time to time, the first time at once."""
+    """An action that is repeated, the first time at once."""
 
     def __init__(self, seconds: float, act: Callable[[], object]) -> None:
         self._seconds = seconds
@@ -139,7 +138,7 @@ class _Round:
 
 
 def _guarded(act: Callable[[], T]) -> T | None:
-    """A database that is away for a moment does not end the worker; it is asked again next time."""
+    """Return the result of ``act``, or None after logging its error: an outage of the database ends no worker."""
     try:
         return act()
     except SQLAlchemyError as error:
