@@ -1,4 +1,4 @@
-"""Builds concrete things out of settings for the commands; the one place that knows every class."""
+"""The composition root: builds concrete objects from settings for the commands."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def now() -> datetime:
 
 
 def prompts(settings: Settings) -> Prompts:
-    """The packaged prompts, or the operator's; raises SettingsError."""
+    """Return the packaged prompts, or the operator's. Raises SettingsError."""
     from bot.models.prompts import Prompts
 
     return Prompts(settings.bouncer_prompts_dir)
 
 
 def offline_services(settings: Settings, forge: Forge, config: RepoConfig, model: Model | None = None) -> Services:
-    """Services without GitHub, memory and ledger: for commands on files and for evaluation."""
+    """Return services without GitHub and database, for commands on files and for evaluation."""
     from bot.router import SLASH_COMMANDS
 
     return Services(
@@ -77,7 +77,7 @@ def offline_services(settings: Settings, forge: Forge, config: RepoConfig, model
 
 
 class Access(NamedTuple):
-    """A repository that a command was given, and by what right it is reached."""
+    """Access of a command to a repository; ``by`` names the credential."""
 
     forge: GitHubForge
     writer: GitHubWriter
@@ -86,9 +86,9 @@ class Access(NamedTuple):
 
 @contextmanager
 def access(settings: Settings, repository: str, observe: Observe | None = None) -> Iterator[Access]:
-    """``owner/name`` with GITHUB_TOKEN, else as the App that is set up, else as everybody sees it.
+    """Reach ``owner/name`` with GITHUB_TOKEN, else as the App that is set up, else without credentials.
 
-    Raises SettingsError, NotFound where the App is not installed there, and what asking GitHub raises.
+    Raises SettingsError, NotFound if the App is not installed there, and the errors of the HTTP client.
     """
     from bot.github.app import forge_as
     from bot.github.http import no_metrics
@@ -104,9 +104,9 @@ def access(settings: Settings, repository: str, observe: Observe | None = None) 
 
 
 def repo_config(path: str | None, overrides: Mapping[str, Mapping[str, Any]]) -> RepoConfig:
-    """A local bouncer.yml with the command line's keys on top.
+    """Return a local bouncer.yml with the command line's keys on top.
 
-    Raises OperatorError for a file that cannot be read and for every problem in it.
+    Raises OperatorError for a file that cannot be read, and for every problem in it.
     """
     config, problems = RepoConfig(), tuple[Problem, ...]()
     if path is not None:
@@ -120,7 +120,7 @@ def repo_config(path: str | None, overrides: Mapping[str, Mapping[str, Any]]) ->
 
 
 def laid_over(config: RepoConfig, overrides: Mapping[str, Mapping[str, Any]]) -> RepoConfig:
-    """A configuration with other keys on top, None left out; raises OperatorError for a wrong value."""
+    """Return a configuration with other keys on top, except None. Raises OperatorError for a wrong value."""
     values = config.model_dump()
     for section, keys in overrides.items():
         values[section].update({key: value for key, value in keys.items() if value is not None})
@@ -128,7 +128,7 @@ def laid_over(config: RepoConfig, overrides: Mapping[str, Mapping[str, Any]]) ->
 
 
 def build_models(settings: Settings, refusals: Refusals | None = None) -> Models:
-    """What builds models of any id with this operator's keys and prices; raises SettingsError."""
+    """Return the builder of models with this operator's keys and prices. Raises SettingsError."""
     from bot.models.budget import load_prices
     from bot.models.registry import ModelKeys, Models
     from bot.models.wrappers import load_maps
@@ -157,13 +157,13 @@ def total_budget(usd: float | None) -> Budget | None:
     """Return the budget of one command; None if there is no limit."""
     from bot.models.budget import Budget, Limit, MemoryBudget
 
-    # A command that passes midnight is still one command: its budget's day never ends.
+    # A command that passes midnight has one budget, so its day never ends.
     started = now()
     return None if usd is None else Budget(MemoryBudget(), (Limit(scope="this run", usd=usd),), lambda: started)
 
 
 def build_app(settings: Settings, observe: Observe | None = None) -> GitHubApp:
-    """The GitHub App; raises SettingsError that names what is missing."""
+    """Return the GitHub App. Raises SettingsError that names the missing setting."""
     from bot.github.app import GitHubApp, load_key
     from bot.github.http import no_metrics
 
@@ -183,7 +183,7 @@ def build_app(settings: Settings, observe: Observe | None = None) -> GitHubApp:
 
 
 def build_sandbox(settings: Settings) -> Sandbox | None:
-    """The runner for untrusted code; None where the operator switched it off."""
+    """Return the sandbox for untrusted code; None if the operator switched it off."""
     if settings.bouncer_sandbox == "docker":
         from bot.sandbox.docker import Docker
 
@@ -197,7 +197,7 @@ def build_sandbox(settings: Settings) -> Sandbox | None:
 
 
 def pages(settings: Settings) -> tuple[Pages, ...]:
-    """The operator's pages beside the webhook: the dashboard, where a way into it is set."""
+    """Return the pages beside the webhook: the dashboard, if a login to it is set."""
     github = _github_login(settings)
     if settings.bouncer_admin_password is None and github is None:
         return ()
@@ -223,7 +223,7 @@ def pages(settings: Settings) -> tuple[Pages, ...]:
 
 
 def notices(settings: Settings, ledger: Ledger) -> Notices | None:
-    """Who is told of verdicts and failures; None where the operator named nobody."""
+    """Return the sender of notices; None if the operator named no receiver."""
     url, secret = _revealed(settings.bouncer_notify_url), _revealed(settings.bouncer_notify_secret)
     if not url:
         return None
@@ -234,7 +234,7 @@ def notices(settings: Settings, ledger: Ledger) -> Notices | None:
 
 
 def metrics_readers(settings: Settings) -> Readers:
-    """Who may read /metrics."""
+    """Return the rules of access to /metrics."""
     from bot.web.health import Readers
 
     return Readers(
@@ -245,15 +245,15 @@ def metrics_readers(settings: Settings) -> Readers:
 
 
 def _session_key(settings: Settings) -> str:
-    """What the dashboard's sessions hang on: they end when it changes."""
+    """Return the key of the dashboard's sessions, which end when it changes."""
     ways = (_revealed(settings.bouncer_admin_password), settings.bouncer_admins)
     return "\0".join((*ways, _revealed(settings.github_app_client_secret))) if any(ways) else ""
 
 
 def _github_login(settings: Settings) -> GitHubLogin | None:
-    """The log-in with GitHub; None where nobody may use it, or the App's set-up is still to come.
+    """Return the login with GitHub; None if it has no users, or if the App is not set up yet.
 
-    Raises SettingsError where somebody may, and nobody could.
+    Raises SettingsError if it has users and a setting for it is missing.
     """
     if not settings.bouncer_admins or settings.needs_setup:
         return None
@@ -277,9 +277,9 @@ def _revealed(secret: SecretStr | None) -> str:
 
 
 class Live:
-    """Makes the services for an event of the GitHub that the settings name; one per worker process.
+    """Builds the services for an event; one object per worker process.
 
-    Raises SettingsError where a setting that the worker cannot do without is missing or wrong.
+    Raises SettingsError if a setting that the worker needs is missing or wrong.
     """
 
     def __init__(self, settings: Settings, ledger: Ledger, observe: Observe | None = None) -> None:
@@ -298,11 +298,11 @@ class Live:
         self._slash_commands = SLASH_COMMANDS
         self._environments = Environments(settings.bouncer_data_dir / "environments")
         self._configurations = Configurations(ledger.database)
-        # Built once here only to find out now, not at the first issue, that a key or a price is missing.
+        # Raises now, and not at the first issue, if a key or a price is missing.
         self._model_for("owner/name")
 
     def services_for(self, event: Event) -> tuple[Services, GitHubWriter]:
-        """Services bound to the event's repository, and the writer that only the publisher gets."""
+        """Return services for the event's repository, and the writer, which only the publisher gets."""
         repository: Repository | None = getattr(event, "repository", None)
         if repository is None or event.installation is None:
             raise ForgeError("the event names no repository or no installation")
@@ -332,7 +332,7 @@ class Live:
         return self._app
 
     def check_models(self) -> bool:
-        """Ask each provider whether it takes the key and knows the model, and make known which does not.
+        """Ask each provider if it accepts the key and knows the model, and record the refusals.
 
         Return True if no provider refused and all could be reached.
         """
@@ -366,16 +366,16 @@ class Live:
 
 
 def limits(settings: Settings, repository: str, *, reserve: bool = False) -> tuple[Limit, ...]:
-    """What may be spent a day on a repository: its own limit, its owner's, and that of everything together.
+    """Return the daily limits for a repository: its own, its owner's, and the one of all together.
 
-    ``reserve``: less the share that is kept for maintainers' commands.
+    ``reserve``: without the share that is reserved for maintainers' commands.
     """
     from bot.models.budget import Limit
 
-    kept = settings.bouncer_budget_reserve / 100 if reserve else 0.0
+    share = settings.bouncer_budget_reserve / 100 if reserve else 0.0
     scopes = (
         (f"repository:{repository}", settings.bouncer_repository_budget_usd, settings.bouncer_repository_calls),
         (f"owner:{repository.partition('/')[0]}", settings.bouncer_owner_budget_usd, None),
         ("all", settings.bouncer_daily_budget_usd, None),
     )
-    return tuple(Limit(scope=scope, usd=usd, calls=calls, reserve=kept) for scope, usd, calls in scopes)
+    return tuple(Limit(scope=scope, usd=usd, calls=calls, reserve=share) for scope, usd, calls in scopes)

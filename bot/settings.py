@@ -229,9 +229,9 @@ class Settings(BaseSettings):
     @field_validator("bouncer_admins")
     @classmethod
     def _accounts(cls, value: str) -> str:
-        for each in filter(None, map(str.strip, value.split(","))):
-            if not _ACCOUNT.fullmatch(each.removeprefix("org:")):
-                raise ValueError(f"{each!r} is neither a GitHub login nor org:NAME")
+        for account in filter(None, map(str.strip, value.split(","))):
+            if not _ACCOUNT.fullmatch(account.removeprefix("org:")):
+                raise ValueError(f"{account!r} is neither a GitHub login nor org:NAME")
         return value
 
     @field_validator("bouncer_sandbox_folders")
@@ -271,12 +271,12 @@ class Settings(BaseSettings):
 
     @property
     def marker_key(self) -> bytes:
-        """What signs hidden markers in the Action; empty if there is no secret to sign with."""
+        """The key that signs hidden markers in the Action; empty if there is no secret."""
         keys = (self.bouncer_marker_key, self.openai_api_key, self.anthropic_api_key)
         return next((key.get_secret_value().encode() for key in keys if key and key.get_secret_value()), b"")
 
     def check_model(self) -> None:
-        """Refuse to serve while nobody is named who judges; raises SettingsError."""
+        """Refuse to serve without a model. Raises SettingsError."""
         if not self.bouncer_model:
             raise SettingsError(
                 "BOUNCER_MODEL is not set: name the model that judges, such as openai:gpt-5-mini; "
@@ -285,7 +285,7 @@ class Settings(BaseSettings):
 
     @property
     def needs_setup(self) -> bool:
-        """Whether nothing at all is known of a GitHub App; half of it is a mistake, not a first start."""
+        """True if no setting of a GitHub App is there; if some are, it is a mistake and no first start."""
         return not any(
             (
                 self.github_app_id,
@@ -302,22 +302,22 @@ class Settings(BaseSettings):
         """
         from bot.github.registration import stored
 
-        kept = stored(self.bouncer_data_dir) if self.needs_setup else None
-        if kept is None:
+        app = stored(self.bouncer_data_dir) if self.needs_setup else None
+        if app is None:
             return self
-        if readable_on_the_way(kept.api_url) and not self.bouncer_allow_http:
+        if readable_on_the_way(app.api_url) and not self.bouncer_allow_http:
             raise SettingsError(
-                f"GITHUB_API_URL: set-up stored {kept.api_url}: set BOUNCER_ALLOW_HTTP=true to use it"
+                f"GITHUB_API_URL: set-up stored {app.api_url}: set BOUNCER_ALLOW_HTTP=true to use it"
             )
         return self.model_copy(
             update={
-                "github_app_id": kept.app_id,
-                "github_app_private_key": SecretStr(kept.private_key),
-                "github_webhook_secret": SecretStr(kept.webhook_secret),
-                "github_app_client_id": kept.client_id or None,
-                "github_app_client_secret": SecretStr(kept.client_secret) if kept.client_secret else None,
-                "github_api_url": kept.api_url,
-                "github_web_url": kept.web_url,
+                "github_app_id": app.app_id,
+                "github_app_private_key": SecretStr(app.private_key),
+                "github_webhook_secret": SecretStr(app.webhook_secret),
+                "github_app_client_id": app.client_id or None,
+                "github_app_client_secret": SecretStr(app.client_secret) if app.client_secret else None,
+                "github_api_url": app.api_url,
+                "github_web_url": app.web_url,
             }
         )
 
@@ -344,12 +344,12 @@ class Settings(BaseSettings):
             self.openai_api_key,
             self.anthropic_api_key,
         )
-        given = (each.get_secret_value() for each in keys if each)
-        return tuple(filter(None, (*self.webhook_secrets, *given, self.private_key())))
+        values = (key.get_secret_value() for key in keys if key)
+        return tuple(filter(None, (*self.webhook_secrets, *values, self.private_key())))
 
     @property
     def private_key_source(self) -> str:
-        """Where ``private_key`` comes from, for people: the variable, and the file that it names."""
+        """The source of ``private_key`` in words: the variable, and the file that it names."""
         if self.github_app_private_key is not None or self.github_app_private_key_path is None:
             return "GITHUB_APP_PRIVATE_KEY"
         return f"GITHUB_APP_PRIVATE_KEY_PATH: {self.github_app_private_key_path}"
@@ -374,7 +374,7 @@ class Settings(BaseSettings):
 
 
 class Workflow(BaseSettings):
-    """What GitHub tells a step of a workflow, apart from its token and the API's address; empty outside of one."""
+    """Variables of a step of a GitHub workflow, without its token and the API's address; empty outside of one."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore", env_ignore_empty=True)
 
@@ -391,16 +391,16 @@ def _env_text(file: Path) -> str:
         raise SettingsError(f"{file}: not UTF-8 text") from None
     except OSError as error:
         raise SettingsError(f"{file}: {error.strerror or error}") from None
-    for each in parse_stream(StringIO(text)):
-        if each.error:
-            raise SettingsError(f"{file}, line {each.original.line}: not of the form NAME=value")
+    for binding in parse_stream(StringIO(text)):
+        if binding.error:
+            raise SettingsError(f"{file}, line {binding.original.line}: not of the form NAME=value")
     return text
 
 
 def export(file: Path) -> None:
-    """Put the variables of an env file into this process's environment, where they are not set.
+    """Set the variables of an env file in this process's environment, except those that are set.
 
-    For a file that the user named: programs that work on somebody's checkout read no file on their own. Raises
+    For a file that the user named: commands that work on a checkout read no file by themselves. Raises
     SettingsError.
     """
     for name, value in dotenv_values(stream=StringIO(_env_text(file))).items():
@@ -409,16 +409,16 @@ def export(file: Path) -> None:
 
 
 def load(*, env_file: Path | None = None, **overrides: Any) -> Settings:
-    """The settings of the environment; ``overrides`` (the command line) win where not None.
+    """Read the settings of the environment; ``overrides`` (the command line) win if they are not None.
 
-    ``env_file`` is read too where it exists; servers give ``.env`` of the folder that they run in. Raises
-    SettingsError with one line that names the variable.
+    ``env_file`` is read too if it exists; servers pass ``.env`` of their folder. Raises SettingsError with one
+    line that names the variable.
     """
-    given = {name: value for name, value in overrides.items() if value is not None}
+    options = {name: value for name, value in overrides.items() if value is not None}
     if env_file is not None and env_file.is_file():
         _env_text(env_file)
     try:
-        return Settings(_env_file=env_file, **given).completed()
+        return Settings(_env_file=env_file, **options).completed()
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         name = str(first["loc"][0]).upper() if first["loc"] else "settings"

@@ -1,8 +1,8 @@
-"""What is sent, to the last character: hidden markers, limits, and the last look at every text. Pure.
+"""The last check of every text before it is sent: limits, secrets, live Markdown; and the hidden markers. Pure.
 
-Fragments were made safe where they were put in (``bot.core.markdown``). Here a finished text is parsed as GitHub
-parses it, and every token has to be one that our templates write. It is a question, not a repair: the answer to
-"no" is that the whole text is treated as a stranger's.
+Fragments were made safe when a template inserted them (``bot.core.markdown``). Here the finished text is parsed as
+GitHub parses it, and each token has to be one that our templates write. If one is not, nothing is repaired: the
+whole text is then treated as untrusted.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ MAX_BODY = 65_536
 MAX_CHECK = 65_535
 MAX_TITLE = 250
 
-#: Stands for a whole text from which a secret could not be taken out.
+#: Replaces a text from which a secret could not be removed.
 WITHHELD = "This text is withheld: a secret of this bot's operator could be read in it."
 
 _FINGERPRINT = re.compile(r"[^A-Za-z0-9_.:-]")
@@ -57,7 +57,7 @@ _MARKER_LINE = re.compile(
 
 #: A hidden marker.
 _COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
-#: Around a block a blank to our parser, and a letter like any other to GitHub's.
+#: Our parser takes these for blanks around a block, GitHub's for letters.
 _WIDE_BLANK = re.compile(r"[^\S\x00-\x7f]")
 #: The tags that templates write.
 _TAG = re.compile(r"</?(?:details|summary|sub|sup|br|code|b|i|em|strong|kbd)\s*/?>|<details open>")
@@ -67,13 +67,13 @@ _NAMES = (
     r"|\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s{1,3}(?:[\w./-]{0,100}#\d|gh-\d)"
 )
 _OPEN_TAG = r"<[A-Za-z/!?]"
-#: Outside code and our own links: a mention, a tag, a keyword that closes something; a link of GitHub's making.
+#: Live text outside of code and our own links: a mention, a tag, a closing keyword, a link that GitHub would make.
 _LIVE = re.compile(rf"{_NAMES}|{_OPEN_TAG}|://|(?<![A-Za-z0-9])www\.", re.IGNORECASE)
 _NAMED = re.compile(_NAMES, re.IGNORECASE)
 _TAGGED = re.compile(_OPEN_TAG)
-#: The start of a link's or a footnote's definition.
+#: The start of the definition of a link or a footnote.
 _DEFINITION = re.compile(r"^[ \t]*\[(?:[^\[\]\\]|\\.)*\]:", re.MULTILINE | re.DOTALL)
-#: What the templates' own blocks come to.
+#: Tokens of the blocks that templates write.
 _BLOCKS = frozenset(
     f"{kind}_{end}"
     for kind in ("paragraph", "heading", "bullet_list", "ordered_list", "list_item", "blockquote")
@@ -97,7 +97,7 @@ class Seal(Frozen):
     key: bytes = Field(b"", repr=False)
 
     def marker(self, task: Task, extra: str = "") -> str:
-        """The hidden line at the end of what we write."""
+        """Return the hidden line at the end of our texts."""
         signature = f" sig={self._signature(task, extra)}" if self.key else ""
         return f"<!-- bouncer:{task}:v1{f' {extra}' if extra else ''}{signature} -->"
 
@@ -121,18 +121,18 @@ UNSIGNED = Seal()
 
 
 class Rules(Frozen):
-    """What a text may hold at the place where it goes."""
+    """The host that texts may link to, and the secrets that they must not hold."""
 
     host: str = ""
     secrets: tuple[str, ...] = Field((), repr=False)
 
     def text(self, body: str, limit: int) -> str:
-        """A body without a marker: as its template wrote it, or, if that is not harmless, as a stranger's text."""
+        """Return a body without a marker, as its template wrote it; as untrusted text if it is not harmless."""
         with protecting(self.secrets):
             body = _cut(redact(_revealed(redact(body))), limit)
             if not harmless(body, self.host):
                 body = redact(clean(body, host=self.host, limit=limit))
-        # What is posted is what people read: looked at again as GitHub shows it.
+        # Checked again as GitHub shows it: that is what people read.
         return WITHHELD if self.tells(body) or self.tells(_shown(body)) else body
 
     def tells(self, text: str) -> bool:
@@ -140,22 +140,22 @@ class Rules(Frozen):
         return leaks(text, self.secrets)
 
     def title(self, text: str) -> str:
-        """A title: plain text, one line."""
+        """Return a title: plain text, one line."""
         with protecting(self.secrets):
             line = cap(redact(" ".join(replace_lookalikes(redact(text)).split())), MAX_TITLE)
             line = clean_line(line, limit=MAX_TITLE) if _LIVE.search(line) else line
         return WITHHELD if self.tells(line) or self.tells(_shown(line)) else line
 
     def marked(self, body: str, task: Task, extra: str = "", seal: Seal = UNSIGNED) -> str:
-        """A body that can be found again by its hidden marker."""
+        """Return a body with its hidden marker, by which it can be recognised."""
         sign = seal.marker(task, extra)
         text = self.text(body, MAX_BODY - len(sign) - 2)
         return f"{text}\n\n{sign}" if text else sign
 
     def inline(self, comment: InlineComment, seal: Seal = UNSIGNED) -> InlineComment:
-        """A review's comment with its suggestion as a block and its fingerprint as a marker.
+        """Return a review comment with its suggestion as a block and its fingerprint as a marker.
 
-        A suggestion is code that somebody may take over with one click, so it is sent as it is or not at all.
+        A suggestion can be applied with one click, so it is sent unchanged or not at all.
         """
         body = self.text(comment.body, MAX_BODY // 2)
         new = comment.suggestion
@@ -186,13 +186,13 @@ def without_marker(body: str) -> str:
     return _MARKER_LINE.sub("", body.rstrip()).rstrip()
 
 
-def content_hash(sent: str) -> str:
-    """Tells whether what is to be sent differs from what was sent."""
-    return hashlib.sha256(sent.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+def content_hash(text: str) -> str:
+    """Return a hash by which a text is compared with the posted one."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def _cut(body: str, limit: int) -> str:
-    """``body`` within ``limit``; a fence or fold that the cut left open is closed."""
+    """Cut ``body`` to ``limit``, and close a fence or fold that the cut left open."""
     if len(body) <= limit:
         return body
     cut = cap(body, limit - 80)
@@ -202,15 +202,15 @@ def _cut(body: str, limit: int) -> str:
 
 
 def _revealed(body: str) -> str:
-    """``body`` without characters that hide or reorder text; breaks stay where ``clean`` puts them."""
+    """Remove characters that hide or reorder text; breaks stay where ``clean`` puts them."""
     revealed = BREAK.join(visible(part) for part in body.split(BREAK))
     return _STRAY_BREAK.sub("", revealed)
 
 
 def harmless(body: str, host: str) -> bool:
-    """Whether ``body`` mentions, closes, commands, shows and links nothing; links to ``host`` may stand.
+    """Return True if ``body`` has no mention, closing keyword, command or image, and links to ``host`` only.
 
-    ``#12`` is allowed: templates name the issue that they are about.
+    ``#12`` is allowed: templates name their issue.
     """
     if COMMAND.search(body) or MARKER.search(body):
         return False
@@ -225,15 +225,15 @@ def harmless(body: str, host: str) -> bool:
 def _parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
-    # A definition stays text, where it can be seen.
+    # Without references, a definition stays visible text.
     parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).disable("reference")
-    # GitHub's parser makes a link of any address; whether it may stay is decided here.
+    # GitHub's parser makes a link of any address. ``_text_allowed`` decides about it.
     parser.validateLink = lambda url: True  # type: ignore[method-assign]
     return parser
 
 
 def _closed(token: Token, lines: list[str]) -> bool:
-    """Whether a fence ends before the text does: our marker comes behind it."""
+    """Return True if a fence ends before the text does, so that our marker is not inside."""
     if token.type != "fence" or token.map is None:
         return True
     first, end = token.map
@@ -248,8 +248,8 @@ def _closed(token: Token, lines: list[str]) -> bool:
 def _allowed(token: Token, host: str) -> bool:
     match token.type:
         case "inline":
-            meant = _DEFINITION.search(token.content) or _ruled(token.content)
-            return not meant and _text_allowed(token.children or (), host)
+            special = _DEFINITION.search(token.content) or _has_table_rule(token.content)
+            return not special and _text_allowed(token.children or (), host)
         case "fence":
             return (token.info.split() or [""])[0].lower() not in ACTIVE_LANGUAGES and "<!--" not in token.info
         case "html_block":
@@ -257,10 +257,8 @@ def _allowed(token: Token, host: str) -> bool:
     return token.type in _BLOCKS
 
 
-def _ruled(text: str) -> bool:
-    """Whether a line makes a table of the one above, to GitHub also where neither has a bar; what stood open
-    before it is text then.
-    """
+def _has_table_rule(text: str) -> bool:
+    """Return True if a line makes a table of the one above. GitHub needs no bar for that, and ends open spans."""
     lines = ("".join(line.split()) for line in text.split("\n"))
     return any(set(line) <= {"|", ":", "-"} and "-" in line and line.strip("-") for line in lines)
 
@@ -282,26 +280,26 @@ def _text_allowed(tokens: Iterable[Token], host: str) -> bool:
                     return False
             case kind if kind not in _SPANS:
                 return False
-        # An autolink shows its own address.
+        # The text of an autolink is its address.
         autolink = token.type == "link_open" and token.markup == "autolink"
-        # What closes an issue may have its number on the next line.
+        # The number after a closing keyword may be on the next line.
         text.append("\n" if token.type in ("softbreak", "hardbreak") else "\0")
     return _LIVE.search("".join(text)) is None
 
 
 def _html_allowed(source: str) -> bool:
-    """Whether nothing but our own tags stands in HTML, and text in which nothing lives between them."""
+    """Return True if the HTML contains only allowed tags and inert text."""
     text = _TAG.sub("\0", source)
     return not (_TAGGED.search(text) or _NAMED.search(unescape(text)))
 
 
 def _shown(body: str) -> str:
-    """The words of a body as GitHub shows them: tags left out, entities decoded."""
+    """Return the text of a body as GitHub shows it, without tags and with decoded entities."""
     return unescape(_ANY_TAG.sub("", _renderer().render(body)))
 
 
 def as_html(body: str) -> Markup:
-    """A body as GitHub shows it, for a page of our own: only the templates' tags, no images, no scripts."""
+    """Render a body for a page of our own as GitHub does: only the templates' tags, no images, no scripts."""
     return Markup(_renderer().render(body))  # noqa: S704 - every other tag is escaped below
 
 
@@ -322,7 +320,7 @@ def _renderer() -> MarkdownIt:
         tokens[place].attrSet("rel", "noreferrer nofollow")
         return str(self.renderToken(tokens, place, options, env))
 
-    # In comments GitHub shows each line break.
+    # GitHub shows each line break in comments.
     reader = MarkdownIt("commonmark", {"html": True, "breaks": True}).enable(["table", "strikethrough"])
     for name, rule in (("html_inline", html), ("html_block", html), ("image", image), ("link_open", link)):
         reader.add_render_rule(name, rule)

@@ -1,4 +1,4 @@
-"""What was decided before, read back from what stands on GitHub: the memory of a run that keeps no ledger."""
+"""Earlier decisions, read back from our comments and labels on GitHub: the history of a run without a database."""
 
 from __future__ import annotations
 
@@ -49,11 +49,12 @@ class StandingHistory(NoHistory):
             "review": self._reviews,
             "why": self._explanations,
         }
-        wanted = [read for kind, read in readers.items() if not kinds or kind in kinds]
-        return tuple(decision for read in wanted for decision in read())
+        return tuple(
+            decision for kind, read in readers.items() if not kinds or kind in kinds for decision in read()
+        )
 
     def commands(self, repository: str, since: datetime) -> tuple[Decision, ...]:
-        """Those on this subject."""
+        """Return the commands on this subject."""
         return tuple(
             decision
             for decision in self._commands()
@@ -76,7 +77,7 @@ class StandingHistory(NoHistory):
         )
 
     def _triage(self) -> Iterator[Decision]:
-        """The bounce that our sticky comment tells of, where the label still says that it holds."""
+        """Yield the bounce of our sticky comment if the label is still set."""
         me, label = self._forge.identity().id, self._services.config.triage.label
         conversation = self._conversation()
         for comment in conversation:
@@ -86,14 +87,16 @@ class StandingHistory(NoHistory):
             folded = comment.body.partition("</summary>")[2].partition("</details>")[0]
             if not folded or label.lower() not in map(str.lower, self._issue().labels):
                 return
-            asked = [line[2:] for line in comment.body.partition("<details>")[0].split("\n") if line[:2] == "- "]
+            questions = [
+                line[2:] for line in comment.body.partition("<details>")[0].split("\n") if line[:2] == "- "
+            ]
             number = self._event.number
-            # The footer of an issue that a maintainer marked names no label.
-            found = _LABEL.search(folded.rpartition("\n\n")[2])
+            # If a maintainer set the label, the footer names no verdict.
+            label_match = _LABEL.search(folded.rpartition("\n\n")[2])
             yield Decision(
                 kind="triage",
                 subject=self._subject(),
-                verdict=found[0] if found else InputLabel.VAGUE,
+                verdict=label_match[0] if label_match else InputLabel.VAGUE,
                 actions=(
                     UpsertComment(task="triage", number=number, body=without_marker(comment.body)),
                     SetLabels(number=number, add=(label,)),
@@ -101,8 +104,8 @@ class StandingHistory(NoHistory):
                 record=TriageRecord(
                     bounced=True,
                     explanation=folded.rpartition("\n\n")[0].strip(),
-                    questions=tuple(asked),
-                    answers=tuple(each.id for each in conversation if each.id < comment.id),
+                    questions=tuple(questions),
+                    answers=tuple(earlier.id for earlier in conversation if earlier.id < comment.id),
                 ),
             )
             return
@@ -113,18 +116,18 @@ class StandingHistory(NoHistory):
             if comment.author.is_bot or not self._services.commands.read(comment.body):
                 continue
             issue = issue or self._issue()
-            said = partial(_when, comment, self._services)
+            clock = partial(_when, comment, self._services)
             event = CommentCreated(
                 sender=comment.author, repository=self._services.repository, issue=issue, comment=comment
             )
-            decision = commands.handle(event, replace(self._services, clock=said))
+            decision = commands.handle(event, replace(self._services, clock=clock))
             if decision is not None:
                 yield decision
-        # An author can delete a command, but not our answer to it: the answer counts.
-        asked = {str(comment.id) for comment in self._conversation()}
+        # An author can delete a command, but not our answer to it.
+        comment_ids = {str(comment.id) for comment in self._conversation()}
         for about in self._answers("commands"):
             comment_id = about.partition("-")[0]
-            if comment_id not in asked:
+            if comment_id not in comment_ids:
                 answer = UpsertComment(task="commands", number=self._event.number, body="", about=about)
                 yield Decision(
                     kind="commands",
@@ -157,14 +160,14 @@ class StandingHistory(NoHistory):
                 )
 
     def _explanations(self) -> Iterator[Decision]:
-        """Answers to ``/bouncer why``, but the one to this event."""
+        """Yield the answers to ``/bouncer why``, except to this event."""
         comment = getattr(self._event, "comment", None)
         for about in self._answers("why"):
             if comment is None or about != str(comment.id):
                 yield Decision(kind="why", subject=self._subject(), verdict="answered")
 
     def _answers(self, task: Task) -> tuple[str, ...]:
-        """What our own answers are about, each once: the ids of comments that may be deleted since."""
+        """Return the ids of the comments that we answered, which may be deleted since."""
         on_pull = not isinstance(self._event, events.IssueEvent) and (
             not isinstance(self._event, CommentCreated) or self._event.issue.is_pull_request
         )
@@ -184,7 +187,7 @@ def _when(comment: Comment, services: Services) -> datetime:
 
 
 def _finding(comment: ReviewComment, sign: tuple[str, str] | None) -> Finding | None:
-    """What one of our comments on a line says; without a line, for the code is not what it was."""
+    """Return the finding of one of our review comments, without its line: the code may have changed."""
     if sign is None or sign[0] != "review" or not sign[1]:
         return None
     severity = _SEVERITY.search(comment.body)

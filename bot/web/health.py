@@ -1,4 +1,4 @@
-"""``/healthz``, ``/readyz``, ``/metrics``: for whoever keeps the program running."""
+"""``/healthz``, ``/readyz``, ``/metrics``: for operators and their monitoring."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NONCE = "X-Bouncer-Nonce"
 
 
 class Readers(Frozen):
-    """What opens ``/metrics``: the token, a session of the dashboard, or ``open`` for everyone."""
+    """Access to ``/metrics``: by a token, by a session of the dashboard, or ``open`` for everyone."""
 
     open: bool = False
     token: str = ""
@@ -88,8 +88,8 @@ def blueprint(
 
 
 def _holds(token: str) -> bool:
-    given = request.headers.get("Authorization", "").encode("utf-8", "replace")
-    return bool(token) and hmac.compare_digest(given, f"Bearer {token}".encode())
+    header = request.headers.get("Authorization", "").encode("utf-8", "replace")
+    return bool(token) and hmac.compare_digest(header, f"Bearer {token}".encode())
 
 
 def _problem(jobs: Jobs) -> str:

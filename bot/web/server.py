@@ -1,4 +1,9 @@
-"""gunicorn around the application: threads, deadlines for slow senders, a graceful end, and no preloading."""
+"""gunicorn with deadlines for slow senders.
+
+gunicorn's own settings give a thread to each slow request until its body has arrived. waitress, which buffers
+requests without threads, was tried: it reads the body before it calls the application, so an unsigned request gets
+no early 401, and of 200 senders of one byte every half second it had closed none after 40 s.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +30,7 @@ IDLE_SECONDS = 10.0
 ARRIVAL_SECONDS = 15.0
 #: The same where half of the threads are taken.
 CROWDED_SECONDS = 5.0
-#: How long a request may take in all, with an answer that nobody reads.
+#: How long a request may take in all, with an answer that is not read.
 REQUEST_SECONDS = 60.0
 #: Connections of a process, and of these how many may be silent: beyond, the oldest silent one goes.
 CONNECTIONS, SILENT = 2_000, 1_000
@@ -36,7 +41,7 @@ GRACEFUL_SECONDS = 20
 
 
 class _Log(Logger):  # type: ignore[misc]
-    """gunicorn's words go where everything goes; the operator's logging is set up already."""
+    """Leaves gunicorn's messages to the logging that is set up already."""
 
     def setup(self, cfg: Any) -> None:
         self._access_log_enabled = False
@@ -44,35 +49,35 @@ class _Log(Logger):  # type: ignore[misc]
 
 
 def _close(_arbiter: Any, worker: Any) -> None:
-    """Let the application record what it still holds."""
+    """Let the application write its counts to the database."""
     close = getattr(worker.wsgi, "extensions", {}).get("close")
     if close is not None:
         close()
 
 
 class GuardedWorker(ThreadWorker):  # type: ignore[misc]
-    """Threads for requests, none for silence: what is held open without need costs others nothing.
+    """Gives no thread to a silent connection, and ends requests that do not arrive in time.
 
-    A new connection waits without a thread until it says something. A request that does not arrive in time reads
-    as if its sender had hung up.
+    A new connection waits without a thread for its first byte. A request that is late reads as if its sender had
+    hung up.
     """
 
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **named)
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
         #: When the request that a thread serves began.
         self._begun: dict[TConn, float] = {}
 
     def init_process(self) -> None:
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        wanted = CONNECTIONS + OTHER_FILES
-        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        needed = CONNECTIONS + OTHER_FILES
+        most = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
         if soft != resource.RLIM_INFINITY and soft < most:
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
         self.worker_connections = min(CONNECTIONS, most - OTHER_FILES)
         super().init_process()
 
     def accept(self, listener: socket.socket) -> None:
-        """Take a connection, and wait until it says something."""
+        """Accept a connection, and wait for its first byte."""
         try:
             client, address = listener.accept()
         except (BlockingIOError, ConnectionAbortedError):
@@ -90,25 +95,25 @@ class GuardedWorker(ThreadWorker):  # type: ignore[misc]
         super().enqueue_req(conn)
 
     def handle(self, conn: TConn) -> Any:
-        kept = super().handle(conn)
-        if kept is False:
-            # Waiting for the other side to notice is done here, not in the thread that accepts.
+        keep_alive = super().handle(conn)
+        if keep_alive is False:
+            # A graceful close waits for the other side: here, not in the thread that accepts.
             conn.close(graceful=True)
-        return kept
+        return keep_alive
 
     def finish_request(self, conn: TConn, fs: Any) -> None:
         self._begun.pop(conn, None)
         super().finish_request(conn, fs)
 
     def murder_pending(self) -> None:
-        """Close what stayed silent, and end what does not arrive; gunicorn calls it every second."""
+        """Close silent connections, and end late requests. gunicorn calls it every second."""
         super().murder_pending()
         now = time.monotonic()
         crowded = 2 * len(self._begun) > self.cfg.threads
         arrival = CROWDED_SECONDS if crowded else ARRIVAL_SECONDS
         for conn, since in self._begun.items():
             if now - since > arrival:
-                # Reading ends, as it were, with the sender hanging up; an answer can still be written.
+                # Reading ends as if the sender had hung up; an answer can still be written.
                 how = socket.SHUT_RDWR if now - since > REQUEST_SECONDS else socket.SHUT_RD
                 with contextlib.suppress(OSError):
                     conn.sock.shutdown(how)
@@ -121,7 +126,7 @@ class GuardedWorker(ThreadWorker):  # type: ignore[misc]
 
 
 class Server(BaseApplication):  # type: ignore[misc]
-    """Serves what ``make_app`` returns, called in each worker process after the fork."""
+    """Serves the result of ``make_app``, which is called in each worker process after the fork."""
 
     def __init__(self, make_app: Callable[[], Flask], host: str, port: int, *, processes: int = 1) -> None:
         self._make_app = make_app
@@ -142,7 +147,7 @@ class Server(BaseApplication):  # type: ignore[misc]
             "proc_name": "bouncer-web",
             "worker_exit": _close,
             "logger_class": _Log,
-            # No door beside the one that the operator opened.
+            # No other way in than the operator's port.
             "control_socket_disable": True,
         }
         super().__init__()

@@ -1,7 +1,4 @@
-"""Who a browser is: cookies that nobody can guess, forms that no other site can send, headers on every page.
-
-Set-up and dashboard share it. A cookie is a random value; what it is worth is known to the server alone.
-"""
+"""Sessions of browsers: random cookies, forms that no other site can send, page headers. For set-up and dashboard."""
 
 from __future__ import annotations
 
@@ -40,21 +37,21 @@ def new_cookie() -> str:
 
 
 def give(response: Answer, name: str, cookie: str, *, secure: bool, path: str = "/") -> None:
-    """Have the browser keep a cookie until it is closed or the session is over."""
+    """Set a cookie that the browser keeps until it is closed or the session ends."""
     response.set_cookie(
         name, cookie, httponly=True, samesite="Lax", secure=secure, path=path, max_age=SESSION_SECONDS
     )
 
 
 def form_token(cookie: str) -> str:
-    """What every form of the browser with this cookie has to send back; no other site can know it."""
+    """Return the value that forms of the browser with this cookie send back, and that no other site can know."""
     return hmac.new(cookie.encode(), b"form", hashlib.sha256).hexdigest()
 
 
 def check_form(cookie: str) -> None:
     """Refuse (403) a form that another site, or an older session, made the browser send."""
-    given = request.form.get("token", "")
-    if not cookie or not hmac.compare_digest(form_token(cookie).encode(), given.encode()):
+    token = request.form.get("token", "")
+    if not cookie or not hmac.compare_digest(form_token(cookie).encode(), token.encode()):
         abort(403, "This form is out of date. Go back, reload the page and try again.")
 
 
@@ -66,33 +63,33 @@ class Sessions:
         self._logins = logins
 
     def login(self) -> str | None:
-        """Whose session this request belongs to (empty: whoever knows the password); None where to none."""
+        """Return the account of the request's session (empty: logged in by password); None if it has none."""
         cookie = request.cookies.get(COOKIE, "")
         return self._logins().login(self._id(cookie)) if self._key and cookie else None
 
     def begin(self, login: str = "") -> str:
-        """Log in: a cookie of its own, so that nothing of an earlier one stays valid."""
+        """Log in with a new cookie, so that an earlier one is of no use."""
         cookie = new_cookie()
         self._logins().begin(self._id(cookie), SESSION_SECONDS, login)
         return cookie
 
     def end(self) -> None:
-        """Log out, also for whoever copied the cookie."""
+        """Log out. Copies of the cookie become invalid too."""
         self._logins().end(self._id(request.cookies.get(COOKIE, "")))
 
     def _id(self, cookie: str) -> str:
-        # From the id nobody gets to the cookie, and without the cookie nobody can try passwords on it.
+        # The cookie cannot be computed from the id, and passwords cannot be tried on the id without the cookie.
         return hmac.new(cookie.encode(), self._key.encode(), hashlib.sha256).hexdigest()
 
 
-def matches(given: str, password: str) -> bool:
-    """Whether a password is right, in a time that says nothing about how much of it was."""
-    digests = (hashlib.sha256(each.encode()).digest() for each in (given, password))
+def matches(guess: str, password: str) -> bool:
+    """Return True if a password is right, in a time that does not depend on the guess."""
+    digests = (hashlib.sha256(text.encode()).digest() for text in (guess, password))
     return bool(password) and hmac.compare_digest(*digests)
 
 
 def client_address() -> str:
-    """Whom attempts are counted for: an address, or the network that one IPv6 customer has."""
+    """Return the address for which attempts are counted; for IPv6, the network of one customer."""
     try:
         address = ipaddress.ip_address(request.remote_addr or "")
     except ValueError:
@@ -105,7 +102,7 @@ def client_address() -> str:
 
 
 def local_path(target: str | None, default: str) -> str:
-    """``target`` where it is a path on this server, else ``default``: never another site."""
+    """Return ``target`` if it is a path on this server, else ``default``."""
     if not target or not target.startswith("/") or target.startswith(("//", "/\\")):
         return default
     parts = urlsplit(target)
@@ -115,9 +112,9 @@ def local_path(target: str | None, default: str) -> str:
 
 
 def known_host(host: str, public_url: str | None, bound: str) -> bool:
-    """Whether a Host header is one of ours: the public URL's, the bound address, loopback, or a bare address.
+    """Return True if a Host header is the public URL's, the bound address, loopback, or an IP address.
 
-    A name that somebody points at this server is not: pages made for it could be read by their scripts.
+    Any other name may point to this server too, and scripts of its owner could then read our pages.
     """
     name = (urlsplit(f"//{host}").hostname or "").lower()
     own = {urlsplit(public_url).hostname} if public_url else set()

@@ -1,4 +1,4 @@
-"""``POST /webhook``: nothing is parsed before the signature holds; what is accepted is on disk."""
+"""``POST /webhook``: checks the signature before anything is parsed, and answers 202 once the event is stored."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from bot.github import webhook
 from bot.github.webhook import MAX_BYTES
 from bot.pipeline.metrics import DELIVERIES, Counts
 
-#: Of a body that is too large, this much is read before the answer, so that the sender gets to see it.
+#: Bytes of a too large body that are read before the answer, so that the sender gets to see it.
 _DRAIN_BYTES = 2 * MAX_BYTES
 _CHUNK = 1 << 16
-#: The bodies that are read at one time may take this much of a process's memory, bytes ...
+#: Memory for all bodies that a process reads at the same time, bytes ...
 ROOM_BYTES = 192 * 1024 * 1024
-#: ... beside the beginning of each, which is all of an ordinary delivery: slow senders of large bodies, who need
-#: no secret to begin, cannot keep those out.
+#: ... apart from the start of each, which holds an ordinary delivery: slow senders of large bodies, who need no
+#: secret to begin, cannot keep those out.
 _ALWAYS_BYTES = 256 * 1024
 
 _DELIVERY_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
@@ -35,19 +35,19 @@ _log = structlog.get_logger(__name__)
 
 
 class Accepts(Protocol):
-    """Where deliveries go."""
+    """The store of deliveries."""
 
     def accept(self, delivery: str, event: Event) -> bool:
-        """Record it durably; False where it was there before. Raises TransientError."""
+        """Store a delivery. Return False if it was stored before. Raises TransientError."""
         ...
 
 
-#: The present webhook secrets; none means that the app is not set up yet.
+#: Returns the current webhook secrets, none if the app is not set up yet.
 Secrets = Callable[[], tuple[str, ...]]
 
 
 def blueprint(secrets: Secrets, acceptor: Callable[[], Accepts], counts: Counts) -> Blueprint:
-    """The route; ``acceptor`` is asked for its Inbox in the process that serves."""
+    """Return the route; ``acceptor`` is called in the process that serves."""
     routes = Blueprint("webhook", __name__)
     room = Room()
 
@@ -57,9 +57,9 @@ def blueprint(secrets: Secrets, acceptor: Callable[[], Accepts], counts: Counts)
         name = request.headers.get("X-GitHub-Event", "")
         status, answer, why = _receive(name, delivery, secrets(), acceptor, room)
         counts.add(DELIVERIES, answer=answer)
-        shown = delivery if _DELIVERY_ID.fullmatch(delivery) else ""
+        logged_id = delivery if _DELIVERY_ID.fullmatch(delivery) else ""
         log = _log.info if status < 400 else _log.warning
-        log("delivery", delivery=shown, name=name[:50], answer=answer, why=why)
+        log("delivery", delivery=logged_id, name=name[:50], answer=answer, why=why)
         if status == 204:
             return Response(status=204)
         response = jsonify(status=answer) if status < 400 else jsonify(error=why)
@@ -72,12 +72,12 @@ def blueprint(secrets: Secrets, acceptor: Callable[[], Accepts], counts: Counts)
 def _receive(
     name: str, delivery: str, secrets: tuple[str, ...], acceptor: Callable[[], Accepts], room: Room
 ) -> tuple[int, str, str]:
-    """(status, what became of it, why) of the request at hand."""
+    """Handle the current request, and return status, answer and reason."""
     if not secrets:
         return 503, "unavailable", "not set up yet: there is no webhook secret"
     signature = request.headers.get("X-Hub-Signature-256", "")
     try:
-        # Who did not even try to sign gets the answer before anything of the body is read.
+        # Reject unsigned requests before reading the body.
         webhook.check_form(signature)
         with _body(room) as body:
             webhook.verify(body, signature, secrets)
@@ -100,14 +100,14 @@ def _receive(
 
 
 class Room:
-    """What bodies may take of this process's memory, all together; anybody can send one that looks signed."""
+    """Limits the memory of all bodies together: anyone can send one that looks signed."""
 
     def __init__(self, size: int = ROOM_BYTES) -> None:
         self._left = size
         self._lock = threading.Lock()
 
     def take(self, size: int) -> bool:
-        """Whether there is room for so much more; then it is taken."""
+        """Reserve memory. Return False if there is not enough."""
         with self._lock:
             if size > self._left:
                 return False
@@ -120,7 +120,7 @@ class Room:
 
 
 def _read(stream: IO[bytes], size: int) -> bytes:
-    """The next bytes of a body. Raises MalformedDelivery where it breaks off."""
+    """Return the next bytes of a body. Raises MalformedDelivery if it breaks off."""
     try:
         return stream.read(size)
     except (OSError, ParseException):
@@ -129,28 +129,28 @@ def _read(stream: IO[bytes], size: int) -> bytes:
 
 @contextmanager
 def _body(room: Room) -> Iterator[bytes]:
-    """The raw bytes, which have their room until the end of the ``with``.
+    """Yield the raw bytes, with memory reserved for them until the end of the ``with``.
 
-    Raises RequestEntityTooLarge, or TransientError where there is no room, after having read enough for the
-    sender to notice. Room is taken for what came, not for what was announced.
+    Raises RequestEntityTooLarge, or TransientError if there is not enough memory, after having read enough for the
+    sender to notice. Memory is reserved for received bytes, not for announced ones.
     """
-    said = request.content_length
-    if said is None and not request.environ.get("wsgi.input_terminated"):
-        said = 0
-    left = min(_DRAIN_BYTES, _DRAIN_BYTES if said is None else said)
+    length = request.content_length
+    if length is None and not request.environ.get("wsgi.input_terminated"):
+        length = 0
+    left = min(_DRAIN_BYTES, _DRAIN_BYTES if length is None else length)
     stream = request.environ["wsgi.input"]
     chunks: list[bytes] = []
-    size, taken, full = 0, 0, False
+    size, reserved, full = 0, 0, False
     try:
         while left > 0 and (chunk := _read(stream, min(_CHUNK, left))):
             size, left = size + len(chunk), left - len(chunk)
             if size > _ALWAYS_BYTES and size <= MAX_BYTES and not full:
                 full = not room.take(len(chunk))
-                taken += 0 if full else len(chunk)
+                reserved += 0 if full else len(chunk)
             if full or size > MAX_BYTES:
                 chunks.clear()
-                room.give_back(taken)
-                taken = 0
+                room.give_back(reserved)
+                reserved = 0
             else:
                 chunks.append(chunk)
         if size > MAX_BYTES:
@@ -159,4 +159,4 @@ def _body(room: Room) -> Iterator[bytes]:
             raise TransientError("too many large deliveries are arriving at once")
         yield b"".join(chunks)
     finally:
-        room.give_back(taken)
+        room.give_back(reserved)

@@ -1,4 +1,4 @@
-"""What is remembered: deliveries, jobs, decisions, model calls, postings, budgets. One database, by URL."""
+"""Storage of deliveries, decisions, model calls, postings and budgets in one database, by URL."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 
 
 class Ledger:
-    """The parts of the memory, in a database that is up to date; each is a few statements on tables of its own."""
+    """All parts of the storage; the database has to be migrated."""
 
     def __init__(self, database: Database) -> None:
         self.database = database

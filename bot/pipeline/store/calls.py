@@ -36,9 +36,9 @@ class Calls:
         self._counters = Counters(database)
 
     def reply(self, job: str, prompt_hash: str, schema: str) -> str | None:
-        """The reply (as JSON) that this job got to this prompt before; None where it never got one."""
+        """Return the reply (JSON) that this job got to this prompt before; None if it got none."""
         with self._database.read() as connection:
-            found = connection.scalar(
+            text: str | None = connection.scalar(
                 select(MODEL_CALLS.c.reply).where(
                     MODEL_CALLS.c.job == job,
                     MODEL_CALLS.c.prompt_hash == prompt_hash,
@@ -46,7 +46,7 @@ class Calls:
                     MODEL_CALLS.c.reply.is_not(None),
                 )
             )
-        return None if found is None else str(found)
+        return text
 
     def record(
         self,
@@ -76,12 +76,12 @@ class Calls:
         insert = self._database.insert(MODEL_CALLS).on_conflict_do_nothing().returning(MODEL_CALLS.c.id)
         with self._database.write() as connection:
             if connection.execute(insert, row).first() is not None:
-                self._counters.add(_counts(model, usage, answered=reply is not None), connection)
+                self._counters.add(_counts(model, usage, has_reply=reply is not None), connection)
 
 
-def _counts(model: str, usage: Usage, *, answered: bool) -> dict[Counted, float]:
+def _counts(model: str, usage: Usage, *, has_reply: bool) -> dict[Counted, float]:
     return {
-        counted("bouncer_model_calls", model=model, result="answered" if answered else "failed"): 1,
+        counted("bouncer_model_calls", model=model, result="answered" if has_reply else "failed"): 1,
         counted("bouncer_model_tokens", model=model, direction="in"): usage.input_tokens,
         counted("bouncer_model_tokens", model=model, direction="out"): usage.output_tokens,
         counted("bouncer_model_seconds", model=model): usage.seconds,
@@ -139,13 +139,13 @@ class Faults:
 
 
 class Budgets:
-    """What a killed worker had reserved stays reserved: better to ask once less than once too often."""
+    """Daily budgets. The reservations of a killed worker stay: a call too few is better than one too many."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def spent(self, day: date, scope: str) -> Spent:
-        """Settled and reserved together."""
+        """Return the sum of settled and reserved spending."""
         with self._database.read() as connection:
             return self._spent(connection, day, scope)
 
@@ -209,7 +209,7 @@ _log = structlog.get_logger(__name__)
 
 
 class AskOnce:
-    """A Model that asks ``model`` for what this job has not been told yet. Safe to use from several threads."""
+    """A Model that asks ``model`` only for replies that this job does not have yet. Thread-safe."""
 
     def __init__(self, model: Model, calls: Calls, job: str) -> None:
         self._model = model
@@ -221,13 +221,13 @@ class AskOnce:
         return self._model.id
 
     def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
-        """As ``Model.complete``. A remembered reply carries the usage of the time when it was paid for."""
-        known = self._calls.reply(self._job, prompt.hash, schema.__name__)
-        if known is not None:
+        """Return a remembered reply, with its original usage, or ask the model."""
+        stored_reply = self._calls.reply(self._job, prompt.hash, schema.__name__)
+        if stored_reply is not None:
             try:
-                return Reply[schema].model_validate_json(known)  # type: ignore[valid-type]
+                return Reply[schema].model_validate_json(stored_reply)  # type: ignore[valid-type]
             except ValidationError:
-                # Of another version of the program, which asked for something else.
+                # Written by another version of the program, with another schema.
                 _log.warning("reply_unreadable", job=self._job, purpose=prompt.purpose)
         try:
             reply = self._model.complete(prompt, schema)

@@ -50,12 +50,12 @@ class Database:
 
     @property
     def is_sqlite(self) -> bool:
-        """Whether this is a file on this machine."""
+        """True for a file on this machine."""
         return self.engine.dialect.name == "sqlite"
 
     @property
     def url(self) -> str:
-        """The URL, password included: for handing on, never for showing."""
+        """The URL with its password: never show it."""
         return self.engine.url.render_as_string(hide_password=False)
 
     @contextmanager
@@ -75,19 +75,19 @@ class Database:
         return sqlite_insert(table) if self.is_sqlite else postgres_insert(table)
 
     def cut(self, text: str) -> str:
-        """A text without what is withheld, for those who write it down by connections of their own."""
+        """Return a text without withheld secrets, for writers that use other connections."""
         return str(_cut(text, _forms(self.withheld)))
 
     def close(self) -> None:
-        """Give back all connections."""
+        """Close all connections."""
         self.engine.dispose()
 
 
 def open_database(url: str, *, busy_seconds: float = BUSY_SECONDS, must_exist: bool = False) -> Database:
-    """The database at ``url`` (sqlite:///FILE or postgresql://...), found to be reachable, not yet migrated.
+    """Connect to the database at ``url`` (sqlite:///FILE or postgresql://...), which may not be migrated yet.
 
-    A SQLite file is made where there is none, unless it ``must_exist``. Raises SettingsError with one line that
-    never shows a password; DatabaseAway where the server does not answer.
+    A missing SQLite file is created unless it ``must_exist``. Raises SettingsError with one line that never shows
+    a password, and DatabaseAway if the server does not answer.
     """
     database = database_at(url, busy_seconds=busy_seconds)
     if database.is_sqlite:
@@ -107,11 +107,11 @@ def open_database(url: str, *, busy_seconds: float = BUSY_SECONDS, must_exist: b
 
 
 def database_at(url: str, *, busy_seconds: float = BUSY_SECONDS) -> Database:
-    """The same without a look at whether it is there: nothing is connected before the first statement."""
+    """Return the database at ``url``; it connects at the first statement."""
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError):
-        # The port and a host in brackets are read as plain Python does it.
+        # ValueError: of a port, or a host in brackets.
         raise SettingsError(
             "DATABASE_URL: not a URL such as sqlite:///bouncer.db or postgresql://host/name"
         ) from None
@@ -123,8 +123,9 @@ def database_at(url: str, *, busy_seconds: float = BUSY_SECONDS) -> Database:
 
 
 def withhold(database: Database, secrets: Callable[[], Collection[str]]) -> None:
-    """Write none of these secrets down from now on, wherever in a value they stand: whoever pasted one, or made a
-    model repeat it, does not bring it into backups. ``secrets`` is asked at every statement.
+    """Replace these secrets in everything that is written, so that one in a text does not reach backups.
+
+    ``secrets`` is called at every statement.
     """
     event.listen(database.engine, "before_cursor_execute", partial(_without, secrets), retval=True)
     database.withheld = secrets
@@ -145,9 +146,10 @@ def _without(
 
 
 def _forms(secrets: Callable[[], Collection[str]]) -> list[str]:
-    known = [each for each in secrets() if len(each) >= SHORTEST_SECRET]
-    # As they stand inside of JSON, too.
-    return sorted({form for each in known for form in (each, json.dumps(each)[1:-1])}, key=len, reverse=True)
+    long_enough = [secret for secret in secrets() if len(secret) >= SHORTEST_SECRET]
+    # Inside of JSON they are escaped.
+    forms = {form for secret in long_enough for form in (secret, json.dumps(secret)[1:-1])}
+    return sorted(forms, key=len, reverse=True)
 
 
 def _cut(value: Any, forms: list[str]) -> Any:
@@ -157,9 +159,9 @@ def _cut(value: Any, forms: list[str]) -> Any:
                 value = value.replace(form, REDACTED)
         return value
     if isinstance(value, list | tuple):
-        return type(value)(_cut(each, forms) for each in value)
+        return type(value)(_cut(item, forms) for item in value)
     if isinstance(value, dict):
-        return {name: _cut(each, forms) for name, each in value.items()}
+        return {name: _cut(item, forms) for name, item in value.items()}
     return value
 
 
@@ -179,14 +181,14 @@ def _sqlite(url: URL, busy_seconds: float) -> Database:
 
 
 def _write_ahead(file: str, seconds: float) -> None:
-    """Set WAL mode, which stays with the file: readers and the one writer do not wait for each other any more."""
-    # Nobody else's business. SQLite gives the files beside it the same mode, and says what is wrong with a place.
+    """Set WAL mode, which is stored in the file: readers and the one writer do not wait for each other."""
+    # Private. SQLite gives the files beside it the same mode, and reports what is wrong with the path.
     with suppress(OSError):
         os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    for each in (file, f"{file}-wal", f"{file}-shm"):
-        close_to_others(Path(each))
+    for name in (file, f"{file}-wal", f"{file}-shm"):
+        close_to_others(Path(name))
     deadline = time.monotonic() + seconds
-    # The change needs the file for itself, and SQLite does not wait for that on its own.
+    # The change needs exclusive access, for which SQLite does not wait.
     while True:
         try:
             with closing(sqlite3.connect(file)) as connection:
@@ -199,9 +201,9 @@ def _write_ahead(file: str, seconds: float) -> None:
 
 
 def close_to_others(place: Path) -> None:
-    """Take away what others may do with a file or folder of ours: it was made by hand, or by an older version.
+    """Remove the rights of others on a file or folder that was made by hand or by an older version.
 
-    A group that may write was let in on purpose, and stays.
+    A group with write access was let in on purpose, and keeps its rights.
     """
     with suppress(OSError):  # not there yet, or on a file system that has no such rights
         facts = place.stat()
@@ -226,9 +228,9 @@ def _begin(busy_seconds: float, connection: Connection) -> None:
 
 
 def when_free(connection: sqlite3.Connection, seconds: float, act: Callable[[], T]) -> T:
-    """What ``act`` gives when SQLite's write lock can be had. Raises sqlite3.OperationalError after ``seconds``.
+    """Return the result of ``act`` once SQLite is not busy. Raises sqlite3.OperationalError after ``seconds``.
 
-    SQLite's own waiting sleeps up to 100 ms at a time, which is where slow commits come from.
+    SQLite's own wait sleeps up to 100 ms at a time, which makes commits slow.
     """
     deadline = time.monotonic() + seconds
     connection.execute("PRAGMA busy_timeout=0")
@@ -237,7 +239,7 @@ def when_free(connection: sqlite3.Connection, seconds: float, act: Callable[[], 
             try:
                 return act()
             except sqlite3.OperationalError as error:
-                # Its low byte: somebody may have written between this one's look and its write, or be recovering.
+                # The low byte: extended codes tell that the snapshot is old, or that the log is being recovered.
                 if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                     raise
             time.sleep(BACK_OFF_SECONDS)

@@ -1,7 +1,7 @@
-"""Decisions, each recorded once for its job: the history that handlers read. And what followed from them.
+"""Decisions, each recorded once for its job, are the history that features read.
 
-``Postings``: what stands on GitHub, by the key under which it must not stand twice.
-``Signals``: what people made of what was posted, one row each. ``Fates``: what became of what was judged.
+``Postings``: our writes to GitHub, by the key under which there must be one. ``Signals``: reactions of people to
+them. ``Fates``: outcomes of judged issues and pull requests.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from bot.pipeline.store.counters import Counted, Counters, counted
 from bot.pipeline.store.database import Database
 from bot.pipeline.store.tables import DECISIONS, FATES, POSTINGS, SIGNALS
 
-#: Commands that are looked at to tell whether somebody asks too often.
+#: Most commands that the rate limit of commands looks at.
 _NEWEST = 500
-#: Fates that one question returns: the newest.
+#: Most fates that a query returns, the newest ones.
 _MOST = 5000
 
 
 class PublishOutcome(StrEnum):
-    """What publishing a decision came to."""
+    """The outcome of publishing a decision."""
 
     POSTED = "posted"
     #: There was nothing to write.
@@ -57,7 +57,7 @@ class PublishOutcome(StrEnum):
     PACED = "paced"
 
 
-#: People have seen these, or may be about to.
+#: People have seen the results of these.
 _SEEN = (
     PublishOutcome.POSTED, PublishOutcome.NOTHING, PublishOutcome.WITHHELD, PublishOutcome.PARTLY_POSTED,
 )  # fmt: skip
@@ -78,27 +78,27 @@ class Decisions:
         self._counters = Counters(database)
 
     def record(self, job: str, decisions: Sequence[Decision], config_hash: str) -> tuple[Decision, ...]:
-        """Record what a job decided, and return what is recorded: an earlier run of the job came first."""
-        rows = [self._row(job, position, each, config_hash) for position, each in enumerate(decisions)]
+        """Record the decisions of a job, and return the recorded ones: those of an earlier run are kept."""
+        rows = [self._row(job, position, decision, config_hash) for position, decision in enumerate(decisions)]
         with self._database.write() as connection:
             insert = self._database.insert(DECISIONS).on_conflict_do_nothing(index_elements=["job", "position"])
             for row, decision in zip(rows, decisions, strict=True):
                 if connection.execute(insert.returning(DECISIONS.c.id), row).first() is not None:
                     self._counters.add({_count(decision): 1}, connection)
-        for subject in {each.subject.key: each.subject for each in decisions if each.kind in SOURCES}.values():
+        for subject in {item.subject.key: item.subject for item in decisions if item.kind in SOURCES}.values():
             self._signals.refresh(subject.repository, self.decisions(subject.key, *SOURCES))
         self._fates.record(decisions)
         return self.of_job(job)
 
     def of_job(self, job: str) -> tuple[Decision, ...]:
-        """What a job decided, in its order; empty where it has not (or had nothing to decide)."""
+        """Return the decisions of a job in their order; empty if there are none."""
         here = DECISIONS.c.job == job, DECISIONS.c.position >= 0
         return self._read(select(DECISIONS.c.decision).where(*here).order_by(DECISIONS.c.position))
 
     def take_up(self, job: str, words: Collection[str]) -> None:
         """Let a job decide anew where it abstained with one of ``words``; the abstention stays on record."""
         abstained = DECISIONS.c.abstained.in_(words)
-        # What nobody saw, because its subject had changed, is decided anew as well.
+        # What was not posted because its subject had changed is decided anew as well.
         again = or_(abstained, DECISIONS.c.outcome == PublishOutcome.MOVED)
         outcome = case((abstained, PublishOutcome.TAKEN_UP), else_=DECISIONS.c.outcome)
         with self._database.write() as connection:
@@ -130,12 +130,12 @@ class Decisions:
         return jobs
 
     def settle(self, job: str, position: int, outcome: PublishOutcome) -> PublishOutcome:
-        """Note what publishing came to; the outcome as it is recorded, which knows what stands all the same."""
+        """Record the outcome of publishing, and return it: PARTLY_POSTED if a part was written before."""
         with self._database.write() as connection:
             return self._settle(connection, job, position, outcome)
 
     def stop(self, job: str) -> None:
-        """Note that what a job decided, and has not published yet, will not be."""
+        """Record that the unpublished decisions of a job will not be published."""
         open_ = DECISIONS.c.job == job, DECISIONS.c.outcome.is_(None)
         with self._database.write() as connection:
             for position in connection.scalars(select(DECISIONS.c.position).where(*open_)).all():
@@ -160,10 +160,10 @@ class Decisions:
         if outcome in (PublishOutcome.MOVED, PublishOutcome.STOPPED) and text is not None:
             decision = router.read_decision(json.loads(text))
             posted = (POSTINGS.c.job == job, POSTINGS.c.task == decision.kind)
-            written = set(connection.scalars(select(POSTINGS.c.type).where(*posted)))
-            standing = tuple(action for action in decision.actions if action.type in written)
+            types = set(connection.scalars(select(POSTINGS.c.type).where(*posted)))
+            standing = tuple(action for action in decision.actions if action.type in types)
             if standing:
-                # Later decisions go by what people see: the part that was never written was never said.
+                # Later decisions go by what people see, so the rest is removed from the record.
                 outcome = PublishOutcome.PARTLY_POSTED
                 narrowed = decision.model_copy(update={"actions": standing})
                 values = {"outcome": outcome, "decision": narrowed.model_dump_json()}
@@ -171,9 +171,9 @@ class Decisions:
         return outcome
 
     def decisions(self, subject: str, *kinds: Task) -> tuple[Decision, ...]:
-        """Decisions on ``owner/name#number`` of these kinds (all where none is named), oldest first.
+        """Return the decisions on ``owner/name#number`` of these kinds (all if empty), oldest first.
 
-        Those that nobody ever saw, because the world had moved on or GitHub refused them, are left out: a
+        Those that will never be seen are left out, because their subject changed or GitHub refused them: a
         question that was not posted was not asked.
         """
         repository, _, number = subject.rpartition("#")
@@ -187,7 +187,7 @@ class Decisions:
         return self._read(query.order_by(DECISIONS.c.id))
 
     def commands(self, repository: str, since: datetime) -> tuple[Decision, ...]:
-        """The newest decisions about commands in a repository, on any subject."""
+        """Return the newest decisions about commands in a repository, on any subject."""
         query = select(DECISIONS.c.decision).where(
             DECISIONS.c.repository == repository,
             DECISIONS.c.kind == "commands",
@@ -196,7 +196,7 @@ class Decisions:
         return self._read(query.order_by(DECISIONS.c.id.desc()).limit(_NEWEST))
 
     def muted(self, repository: str) -> frozenset[str]:
-        """Review categories that this repository's people dismissed too often."""
+        """Return the review categories that people of this repository dismissed too often."""
         return self._signals.muted(repository)
 
     def _read(self, query: Any) -> tuple[Decision, ...]:
@@ -224,7 +224,7 @@ class Decisions:
 
 
 def _read(text: str) -> Decision | None:
-    """A stored decision; None for one of another version of the program, which stops no later job."""
+    """Return a stored decision; None if another version of the program wrote it, so that no later job stops."""
     try:
         return router.read_decision(json.loads(text))
     except ValidationError:
@@ -233,15 +233,15 @@ def _read(text: str) -> Decision | None:
 
 
 def _count(decision: Decision) -> Counted:
-    # Only the bouncers' labels are a closed set; a command's verdict is what somebody typed.
-    shown = decision.verdict if router.feature_named(decision.kind).judges else ""
+    # Only the verdicts of judges are a closed set; that of a command is text that a user typed.
+    verdict = decision.verdict if router.feature_named(decision.kind).judges else ""
     return counted(
-        "bouncer_decisions", kind=decision.kind, verdict=shown or "", abstained=decision.abstained or ""
+        "bouncer_decisions", kind=decision.kind, verdict=verdict or "", abstained=decision.abstained or ""
     )
 
 
 def _bounced(decision: Decision) -> bool | None:
-    """Whether a bouncer turned its subject back; None for decisions that are about something else."""
+    """Return True if a bouncer bounced its subject; None for decisions of other features."""
     record = decision.record
     return record.bounced if decision.verdict and isinstance(record, BouncerRecord) else None
 
@@ -250,7 +250,7 @@ def _stored(decision: Decision) -> str:
     try:
         return decision.model_dump_json()
     except PydanticSerializationError:
-        # Half of a surrogate pair, as models and strangers send them, has no place in UTF-8.
+        # Half of a surrogate pair, which models and users send, cannot be encoded as UTF-8.
         return router.read_decision(_whole(decision.model_dump(mode="json"))).model_dump_json()
 
 
@@ -258,14 +258,14 @@ def _whole(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, dict):
-        return {_whole(key): _whole(each) for key, each in value.items()}
+        return {_whole(key): _whole(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_whole(each) for each in value]
+        return [_whole(item) for item in value]
     return value
 
 
 class Posting(Frozen):
-    """One thing that we wrote."""
+    """One of our writes to GitHub."""
 
     key: str = Field(description="repository, number, task and (where it changes identity) the revision")
     type: str = Field(description="the action's type")
@@ -285,50 +285,50 @@ class Postings:
         self._counters = Counters(database)
 
     def find(self, key: str) -> Posting | None:
-        """What stands under this key."""
+        """Return the posting with this key."""
         columns = [POSTINGS.c[name] for name in Posting.model_fields]
         with self._database.read() as connection:
             row = connection.execute(select(*columns).where(POSTINGS.c.key == key)).one_or_none()
         return None if row is None else Posting(**row._mapping)
 
     def put(self, posting: Posting) -> None:
-        """Note that it stands; replaces what was known under its key."""
+        """Store a posting; it replaces the one with its key."""
         now = time.time()
         insert = self._database.insert(POSTINGS).values(**posting.model_dump(), created_at=now, updated_at=now)
         changed = {name: insert.excluded[name] for name in ("job", "github_id", "content_hash", "updated_at")}
         with self._database.write() as connection:
-            known = connection.execute(select(POSTINGS.c.id).where(POSTINGS.c.key == posting.key)).first()
+            previous = connection.execute(select(POSTINGS.c.id).where(POSTINGS.c.key == posting.key)).first()
             connection.execute(insert.on_conflict_do_update(index_elements=["key"], set_=changed))
-            if known is None:
+            if previous is None:
                 self._counters.add({counted("bouncer_postings", type=posting.type): 1}, connection)
 
     def forget(self, key: str) -> None:
-        """Note that somebody took it away."""
+        """Delete a posting that does not exist on GitHub any more."""
         with self._database.write() as connection:
             connection.execute(delete(POSTINGS).where(POSTINGS.c.key == key))
 
 
 class Signals:
-    """What people made of what was posted."""
+    """Reactions of people to postings."""
 
     def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
         self._database = database
         self._clock = clock
 
     def refresh(self, repository: str, history: Iterable[Decision]) -> None:
-        """Bring the outcomes on one subject up to date; ``history`` is every decision on it, oldest first."""
-        found = outcomes(signals(history))
-        if found:
+        """Update the outcomes on one subject; ``history`` is every decision on it, oldest first."""
+        signals_by_key = outcomes(signals(history))
+        if signals_by_key:
             with self._database.write() as connection:
-                for key, sign in found.items():
+                for key, sign in signals_by_key.items():
                     self._write(connection, repository, key, sign)
 
     def rates(self, repository: str | None = None) -> tuple[Row, ...]:
-        """What became of each category, in one repository or in all."""
+        """Return the rates of each category, in one repository or in all."""
         return rates(self._counts(repository))
 
     def muted(self, repository: str) -> frozenset[str]:
-        """Review categories that this repository's people dismissed too often."""
+        """Return the review categories that people of this repository dismissed too often."""
         return frozenset(row.category for row in self.rates(repository) if row.muted)
 
     def _counts(self, repository: str | None) -> Counts:
@@ -350,21 +350,21 @@ class Signals:
 
 
 class Fates:
-    """One row a subject and bouncer; the newest word about it counts."""
+    """One row for each subject and bouncer: the newest fate."""
 
     def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
         self._database = database
         self._clock = clock
 
     def record(self, decisions: Sequence[Decision]) -> None:
-        """Keep the fates that decisions tell of."""
+        """Store the fates in decisions."""
         for decision in decisions:
             if isinstance(decision.record, FeedbackRecord):
                 for fate in decision.record.fates:
                     self._write(decision.subject.repository, fate)
 
     def of(self, repository: str, bouncer: Literal["triage", "verify"]) -> tuple[KnownFate, ...]:
-        """Those that are known for sure by now, in the order in which they became known."""
+        """Return the settled fates, in the order in which they were settled."""
         columns = [FATES.c[name] for name in KnownFate.model_fields]
         query = (
             select(*columns)

@@ -1,4 +1,4 @@
-"""Where the app is installed, when something was last heard from there, and what operators paused."""
+"""Installations of the app with their last delivery, and repositories that operators paused."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Installed(Frozen):
 
 
 class Heard(Frozen):
-    """What was delivered about a repository, as far as deliveries are kept."""
+    """The stored deliveries of a repository."""
 
     repository: str
     count: int
@@ -54,7 +54,7 @@ class Installations:
         self._clock = clock
 
     def note(self, connection: Connection, delivery: str, event: Event, at: float) -> None:
-        """Note a delivery, in the transaction that takes it."""
+        """Record a delivery, in the transaction that stores it."""
         if event.installation is None:
             return
         here = INSTALLATIONS.c.id == event.installation
@@ -66,7 +66,7 @@ class Installations:
         account = repository.partition("/")[0] or str(getattr(event, "account", ""))
         if not account:
             return
-        seen = {
+        latest = {
             "account": account,
             "delivery": delivery,
             "kind": event.kind,
@@ -74,20 +74,20 @@ class Installations:
             "seen_at": at,
         }
         if action in ("suspend", "unsuspend", "created"):
-            seen["suspended"] = action == "suspend"
+            latest["suspended"] = action == "suspend"
         insert = self._database.insert(INSTALLATIONS).values(
-            {"id": event.installation, "suspended": False, **seen}
+            {"id": event.installation, "suspended": False, **latest}
         )
-        connection.execute(insert.on_conflict_do_update(index_elements=["id"], set_=seen))
+        connection.execute(insert.on_conflict_do_update(index_elements=["id"], set_=latest))
 
     def all(self) -> tuple[Installed, ...]:
-        """Every installation that was heard from, by account."""
+        """Return every installation that sent a delivery, by account."""
         with self._database.read() as connection:
             rows = connection.execute(select(INSTALLATIONS).order_by(INSTALLATIONS.c.account)).all()
         return tuple(Installed(**row._asdict()) for row in rows)
 
     def repositories(self) -> tuple[Heard, ...]:
-        """Every repository of which a delivery is kept, by name."""
+        """Return every repository of which a delivery is stored, by name."""
         name = DELIVERIES.c.repository
         query = (
             select(name, func.count().label("count"), func.max(DELIVERIES.c.received_at).label("seen_at"))
@@ -101,24 +101,24 @@ class Installations:
         return tuple(Heard(**row._asdict()) for row in rows)
 
     def pause(self, repository: str, by: str) -> None:
-        """Leave a repository alone from now on, or EVERYTHING."""
+        """Pause a repository, or EVERYTHING."""
         values = {"repository": repository, "by": by, "since_at": self._clock()}
         with self._database.write() as connection:
             connection.execute(self._database.insert(PAUSES).values(values).on_conflict_do_nothing())
 
     def resume(self, repository: str) -> None:
-        """Look at what happens there again."""
+        """End a pause."""
         with self._database.write() as connection:
             connection.execute(delete(PAUSES).where(PAUSES.c.repository == repository))
 
     def pauses(self) -> dict[str, Pause]:
-        """What is paused, by repository or EVERYTHING."""
+        """Return the pauses by repository or EVERYTHING."""
         with self._database.read() as connection:
             rows = connection.execute(select(PAUSES)).all()
         return {row.repository: Pause(**row._asdict()) for row in rows}
 
     def paused(self, repository: str) -> bool:
-        """Whether nothing is to be done about a repository."""
-        held = select(PAUSES.c.repository).where(PAUSES.c.repository.in_((EVERYTHING, repository))).limit(1)
+        """Return True if the repository or everything is paused."""
+        pauses = select(PAUSES.c.repository).where(PAUSES.c.repository.in_((EVERYTHING, repository))).limit(1)
         with self._database.read() as connection:
-            return connection.execute(held).first() is not None
+            return connection.execute(pauses).first() is not None

@@ -1,4 +1,4 @@
-"""Exclusive locks that the operating system or the server takes back when their holder dies.
+"""Exclusive locks that the operating system or the database server frees when their holder dies.
 
 A lease would have to guess how long a worker may be silent; these need no guess: kill -9 frees them at once.
 """
@@ -26,7 +26,7 @@ class HeldLock(Protocol):
     """A lock that this process holds."""
 
     def alive(self) -> bool:
-        """Whether it is still ours; a lost connection to the server loses it."""
+        """Return True if it is still ours: it is lost with the connection to the server."""
         ...
 
     def release(self) -> None: ...
@@ -36,7 +36,7 @@ class Locks(Protocol):
     """Named exclusive locks."""
 
     def take(self, name: str) -> HeldLock | None:
-        """The lock, or None where somebody holds it."""
+        """Return the lock, or None if it is held."""
         ...
 
 
@@ -55,7 +55,7 @@ def held(locks: Locks, name: str, seconds: float) -> Iterator[None]:
 
 
 class Leadership:
-    """What one worker does for all is done by whoever holds the lock of that name."""
+    """Decides by a lock which worker does the work that one does for all."""
 
     def __init__(self, locks: Locks, name: str) -> None:
         self._locks = locks
@@ -63,7 +63,7 @@ class Leadership:
         self._lock: HeldLock | None = None
 
     def ours(self) -> bool:
-        """Take the lock where it is free, and let go of one that was lost; whether this process holds it."""
+        """Take the lock if it is free. Return True if this process holds it."""
         if self._lock is not None and not self._lock.alive():
             self.give_up()
         self._lock = self._lock or self._locks.take(self._name)
@@ -113,11 +113,13 @@ class AdvisoryLocks:
 
     def take(self, name: str) -> HeldLock | None:
         key = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big", signed=True)
-        # Detached from the pool: the lock lives and dies with this very connection.
+        # Detached from the pool: the lock belongs to this connection.
         connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
         connection.detach()
-        taken = connection.scalar(text("SELECT pg_try_advisory_lock(:class, :key)"), {"class": CLASS, "key": key})
-        if not taken:
+        success = connection.scalar(
+            text("SELECT pg_try_advisory_lock(:class, :key)"), {"class": CLASS, "key": key}
+        )
+        if not success:
             connection.close()
             return None
         return _HeldSession(connection)
@@ -130,7 +132,7 @@ class _HeldSession:
         self._lost = False
 
     def alive(self) -> bool:
-        # Once is for ever: asked again, the connection would be made anew, and know of no lock.
+        # A lost lock stays lost: the next statement would open a new connection without it.
         if not self._lost:
             try:
                 self._connection.scalar(text("SELECT 1"))
@@ -140,6 +142,6 @@ class _HeldSession:
 
     def release(self) -> None:
         self._connection.close()
-        # SQLAlchemy forgets a connection that broke; it has to be closed all the same.
+        # SQLAlchemy drops a broken connection without closing it.
         if self._session is not None:
             self._session.close()

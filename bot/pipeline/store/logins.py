@@ -1,4 +1,4 @@
-"""Who is logged in to the dashboard, and how often a password was guessed wrong: the same for every process."""
+"""Sessions of the dashboard and failed logins, shared by all processes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from bot.pipeline.store.tables import ADMIN_IDS, LOGIN_ATTEMPTS, SESSIONS
 #: Wrong passwords from one address that cost nothing; then each further attempt waits twice as long, up to this.
 FREE = 5
 LONGEST_SECONDS = 8.0
-#: Longer than this nobody waits for a turn: the attempt is refused, seconds.
+#: Longest wait for a turn, seconds; beyond, the attempt is refused.
 LONGEST_WAIT_SECONDS = 10.0
 #: After this long without a wrong password an address begins anew, seconds.
 FORGET_SECONDS = 900.0
 
-#: All addresses together: from so many failures on, attempts are this far apart. It delays, and refuses nobody.
+#: All addresses together: from so many failures on, attempts are this far apart. It delays, and refuses none.
 ALL = "*"
 FREE_ALL = 50
 APART_ALL_SECONDS = 0.25
@@ -26,27 +26,27 @@ LONGEST_ALL_SECONDS = 2.0
 
 
 class Logins:
-    """Sessions by an id that says nothing of the cookie or the password, and turns at guessing."""
+    """Sessions, by an id from which neither cookie nor password follows, and the pace of login attempts."""
 
     def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
         self._database = database
         self._clock = clock
 
     def begin(self, session: str, seconds: float, login: str = "") -> None:
-        """Remember a session for so long; ``login`` is a GitHub account, or empty for the password."""
+        """Store a session that expires; ``login`` is a GitHub account, or empty for the password."""
         now = self._clock()
         with self._database.write() as connection:
             connection.execute(delete(SESSIONS).where(SESSIONS.c.until < now))
             connection.execute(SESSIONS.insert(), {"id": session, "until": now + seconds, "login": login})
 
     def login(self, session: str) -> str | None:
-        """Whose session this is; None where it was never begun, has run out or was ended."""
+        """Return the account of a session; None if it does not exist or has expired."""
         with self._database.read() as connection:
-            found = connection.execute(select(SESSIONS).where(SESSIONS.c.id == session)).one_or_none()
-        return str(found.login) if found is not None and found.until > self._clock() else None
+            row = connection.execute(select(SESSIONS).where(SESSIONS.c.id == session)).one_or_none()
+        return str(row.login) if row is not None and row.until > self._clock() else None
 
     def end(self, session: str) -> None:
-        """Forget a session: its cookie is worth nothing from now on, wherever it is kept."""
+        """Delete a session: its cookie, and every copy of it, is invalid from now on."""
         with self._database.write() as connection:
             connection.execute(delete(SESSIONS).where(SESSIONS.c.id == session))
 
@@ -60,11 +60,11 @@ class Logins:
     def ids(self, names: Iterable[str]) -> frozenset[int]:
         """Return the ids that are remembered for these names."""
         with self._database.read() as connection:
-            chosen = select(ADMIN_IDS.c.id).where(ADMIN_IDS.c.name.in_(tuple(names)))
-            return frozenset(connection.execute(chosen).scalars())
+            query = select(ADMIN_IDS.c.id).where(ADMIN_IDS.c.name.in_(tuple(names)))
+            return frozenset(connection.execute(query).scalars())
 
     def turn(self, address: str) -> float:
-        """Take a turn at a password; seconds to wait for it. Above LONGEST_WAIT_SECONDS none was taken."""
+        """Reserve an attempt, and return the seconds until then. Above LONGEST_WAIT_SECONDS none is reserved."""
         with self._database.write() as connection:
             everybody = self._next(connection, ALL, _apart_all, LONGEST_ALL_SECONDS)
             own = self._next(connection, address, _apart, LONGEST_WAIT_SECONDS)
@@ -89,15 +89,15 @@ class Logins:
             connection.execute(delete(LOGIN_ATTEMPTS).where(LOGIN_ATTEMPTS.c.address == address))
 
     def _next(self, connection: Connection, address: str, apart: Callable[[int], float], longest: float) -> float:
-        """Seconds until the next free moment, which is taken where it is not later than ``longest``."""
+        """Return the seconds until the next free moment, which is taken if they are at most ``longest``."""
         row = {"address": address, "failures": 0, "failed_at": 0.0, "next_at": 0.0}
         connection.execute(self._database.insert(LOGIN_ATTEMPTS).on_conflict_do_nothing(), row)
         own = LOGIN_ATTEMPTS.c.address == address
-        found = connection.execute(select(LOGIN_ATTEMPTS).where(own).with_for_update()).one()
+        attempts = connection.execute(select(LOGIN_ATTEMPTS).where(own).with_for_update()).one()
         now = self._clock()
-        failures = found.failures if now - found.failed_at < FORGET_SECONDS else 0
-        # A moment far ahead is a clock that was set back, not a queue.
-        start = max(now, found.next_at) if found.next_at < now + 10 * LONGEST_WAIT_SECONDS else now
+        failures = attempts.failures if now - attempts.failed_at < FORGET_SECONDS else 0
+        # A moment far ahead means that the clock was set back.
+        start = max(now, attempts.next_at) if attempts.next_at < now + 10 * LONGEST_WAIT_SECONDS else now
         if start - now <= longest:
             connection.execute(LOGIN_ATTEMPTS.update().where(own).values(next_at=start + apart(failures)))
         return float(start - now)

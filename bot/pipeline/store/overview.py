@@ -1,4 +1,4 @@
-"""What people ask of the ledger: pages of decisions, all of them as a file, counts by day, costs. Reads only."""
+"""Read-only queries for people: pages of decisions, exports, counts by day, costs."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Posted(Frozen):
     updated_at: datetime
 
     def link(self, web_url: str) -> str:
-        """Where people see it; empty for what has no address of its own."""
+        """Return its address; empty if it has none of its own."""
         base = f"{web_url}/{self.repository}"
         match self.type:
             case "upsert_comment":
@@ -114,7 +114,7 @@ class Day(Frozen):
 
 
 class Cost(Frozen):
-    """What was spent on something."""
+    """The spending on a repository, on a model or on one day."""
 
     name: str
     calls: int
@@ -136,18 +136,18 @@ class Overview:
         with self._database.read() as connection:
             return tuple(connection.scalars(query))
 
-    def decisions(self, chosen: Filter, before: int | None = None, limit: int = PAGE) -> tuple[Line, ...]:
+    def decisions(self, filters: Filter, before: int | None = None, limit: int = PAGE) -> tuple[Line, ...]:
         """The newest decisions that pass the filter, those with an id below ``before``."""
         with self._database.read() as connection:
-            rows = connection.execute(_newest(_COLUMNS, chosen, before, limit)).all()
+            rows = connection.execute(_newest(_COLUMNS, filters, before, limit)).all()
         return tuple(Line(**row._asdict()) for row in rows)
 
     def whole(
-        self, chosen: Filter, before: int | None = None, limit: int = PAGE
+        self, filters: Filter, before: int | None = None, limit: int = PAGE
     ) -> tuple[tuple[Line, Decision], ...]:
         """The same with everything that was decided."""
         with self._database.read() as connection:
-            rows = connection.execute(_newest(_WHOLE, chosen, before, limit)).all()
+            rows = connection.execute(_newest(_WHOLE, filters, before, limit)).all()
         return tuple(map(_line, rows))
 
     def decision(self, number: int) -> tuple[Line, Decision] | None:
@@ -181,7 +181,7 @@ class Overview:
             return tuple(Call(**row._asdict()) for row in connection.execute(query))
 
     def posted(self, job: str) -> tuple[Posted, ...]:
-        """What a job left on GitHub."""
+        """Return the postings of a job."""
         columns = [POSTINGS.c[name] for name in Posted.model_fields]
         query = select(*columns).where(POSTINGS.c.job == job).order_by(POSTINGS.c.id).limit(200)
         with self._database.read() as connection:
@@ -190,19 +190,21 @@ class Overview:
     def days(self, today: date, count: int, repository: str = "") -> tuple[Day, ...]:
         """How decisions of bouncers and the reviewer came out on each of the last ``count`` days."""
         start = datetime(today.year, today.month, today.day, tzinfo=UTC) - timedelta(days=count - 1)
-        number = cast(func.floor((DECISIONS.c.created_at - start.timestamp()) / _DAY), Integer)
+        day = cast(func.floor((DECISIONS.c.created_at - start.timestamp()) / _DAY), Integer)
         query = (
-            select(number, *(func.sum(case((_CAME[came], 1), else_=0)) for came in _CAME))
+            select(day, *(func.sum(case((_CAME[came], 1), else_=0)) for came in _CAME))
             .where(DECISIONS.c.created_at >= start.timestamp(), DECISIONS.c.kind.in_(_JUDGES))
-            .group_by(number)
+            .group_by(day)
         )
         if repository:
             query = query.where(DECISIONS.c.repository == repository)
         with self._database.read() as connection:
-            found = {row[0]: dict(zip(_CAME, row[1:], strict=True)) for row in connection.execute(query)}
+            counts = {row[0]: dict(zip(_CAME, row[1:], strict=True)) for row in connection.execute(query)}
         return tuple(
-            Day(day=start.date() + timedelta(days=each), **{str(k): v for k, v in found.get(each, {}).items()})
-            for each in range(count)
+            Day(
+                day=start.date() + timedelta(days=number), **{str(k): v for k, v in counts.get(number, {}).items()}
+            )
+            for number in range(count)
         )
 
     def spent(self, today: date) -> Mapping[str, Spent]:
@@ -213,7 +215,7 @@ class Overview:
         return {row.scope: Spent(calls=row.calls, micros=row.micros) for row in rows}
 
     def costs(self, since: datetime, by: Literal["repository", "model", "day"]) -> tuple[Cost, ...]:
-        """What model calls cost since a moment, most expensive first; by day, in order."""
+        """Return the costs of model calls since a moment, the highest first, or in order of days."""
         if by == "day":
             column: Any = cast(func.floor(MODEL_CALLS.c.created_at / _DAY), Integer)
         else:
@@ -231,8 +233,8 @@ class Overview:
             .group_by(column)
         )
         with self._database.read() as connection:
-            found = [row._asdict() for row in connection.execute(query)]
-        rows = [Cost(**{**each, "name": _name(each["name"], by)}) for each in found]
+            sums = [row._asdict() for row in connection.execute(query)]
+        rows = [Cost(**{**values, "name": _name(values["name"], by)}) for values in sums]
         if by == "day":
             return tuple(sorted(rows, key=lambda row: row.name))
         return tuple(sorted(rows, key=lambda row: (-(row.cost_usd or 0.0), -row.tokens, row.name)))
@@ -247,19 +249,19 @@ _CAME: dict[Came, ColumnElement[bool]] = {
 }
 
 
-def _where(chosen: Filter) -> list[ColumnElement[bool]]:
+def _where(filters: Filter) -> list[ColumnElement[bool]]:
     same = (
-        (DECISIONS.c.repository, chosen.repository),
-        (DECISIONS.c.kind, chosen.kind),
-        (DECISIONS.c.job, chosen.job),
-        (DECISIONS.c.outcome, chosen.outcome),
+        (DECISIONS.c.repository, filters.repository),
+        (DECISIONS.c.kind, filters.kind),
+        (DECISIONS.c.job, filters.job),
+        (DECISIONS.c.outcome, filters.outcome),
     )
-    found = [column == value for column, value in same if value]
-    if chosen.came:
-        found.append(_CAME[chosen.came])
-    if chosen.text:
-        found.append(_says(chosen.text))
-    return found
+    conditions = [column == value for column, value in same if value]
+    if filters.came:
+        conditions.append(_CAME[filters.came])
+    if filters.text:
+        conditions.append(_says(filters.text))
+    return conditions
 
 
 _REFERENCE = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)?#(?P<number>[0-9]{1,18})")
@@ -268,16 +270,16 @@ _REFERENCE = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)?#(?P<number>[0-9]{1,18
 def _says(text: str) -> ColumnElement[bool]:
     if reference := _REFERENCE.fullmatch(text.strip()):
         here = DECISIONS.c.number == int(reference["number"])
-        named = reference["repository"]
-        return and_(here, DECISIONS.c.repository == named) if named else here
-    # As it stands in the stored JSON.
+        repository = reference["repository"]
+        return and_(here, DECISIONS.c.repository == repository) if repository else here
+    # As in the stored JSON.
     words = json.dumps(text.strip(), ensure_ascii=False)[1:-1]
     columns = (DECISIONS.c.repository, DECISIONS.c.decision)
     return or_(*(column.icontains(words, autoescape=True) for column in columns))
 
 
-def _newest(columns: Iterable[ColumnElement[Any]], chosen: Filter, before: int | None, limit: int) -> Select[Any]:
-    query = select(*columns).where(*_where(chosen)).order_by(DECISIONS.c.id.desc()).limit(limit)
+def _newest(columns: Iterable[ColumnElement[Any]], filters: Filter, before: int | None, limit: int) -> Select[Any]:
+    query = select(*columns).where(*_where(filters)).order_by(DECISIONS.c.id.desc()).limit(limit)
     return query if before is None else query.where(DECISIONS.c.id < before)
 
 
@@ -303,25 +305,25 @@ COLUMNS = (
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
-def as_csv(overview: Overview, chosen: Filter, web_url: str) -> Iterator[str]:
+def as_csv(overview: Overview, filters: Filter, web_url: str) -> Iterator[str]:
     """Lines of a CSV file with a head; an unknown cost is an empty cell."""
     yield _csv(COLUMNS)
-    for each in _rows(overview, chosen, web_url):
-        yield _csv(_cell(each[name]) for name in COLUMNS)
+    for values in _rows(overview, filters, web_url):
+        yield _csv(_cell(values[name]) for name in COLUMNS)
 
 
-def as_json(overview: Overview, chosen: Filter, web_url: str) -> Iterator[str]:
+def as_json(overview: Overview, filters: Filter, web_url: str) -> Iterator[str]:
     """A JSON array with one object a line; an unknown cost is null."""
     before = "[\n"
-    for each in _rows(overview, chosen, web_url):
-        yield before + json.dumps(each, ensure_ascii=False)
+    for values in _rows(overview, filters, web_url):
+        yield before + json.dumps(values, ensure_ascii=False)
         before = ",\n"
     yield "[]\n" if before == "[\n" else "\n]\n"
 
 
-def _rows(overview: Overview, chosen: Filter, web_url: str) -> Iterator[dict[str, Any]]:
+def _rows(overview: Overview, filters: Filter, web_url: str) -> Iterator[dict[str, Any]]:
     before: int | None = None
-    while page := overview.whole(chosen, before, EXPORTED):
+    while page := overview.whole(filters, before, EXPORTED):
         yield from (row(line, decision, web_url) for line, decision in page)
         before = page[-1][0].id
         if len(page) < EXPORTED:

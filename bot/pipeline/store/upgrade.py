@@ -82,12 +82,12 @@ def _carry_counts(connection: Connection) -> None:
         counts.append(("bouncer_decisions", {"kind": feature, "verdict": verdict, "abstained": abstained}, count))
     for action, count in connection.execute(text("SELECT type, COUNT(*) FROM postings GROUP BY type")):
         counts.append(("bouncer_postings", {"type": action}, count))
-    for model, answered, failed, sent, received, seconds, cost in connection.execute(text(_CALLS)):
+    for model, replies, failures, input_tokens, output_tokens, seconds, cost in connection.execute(text(_CALLS)):
         counts += [
-            ("bouncer_model_calls", {"model": model, "result": "answered"}, answered),
-            ("bouncer_model_calls", {"model": model, "result": "failed"}, failed),
-            ("bouncer_model_tokens", {"model": model, "direction": "in"}, sent),
-            ("bouncer_model_tokens", {"model": model, "direction": "out"}, received),
+            ("bouncer_model_calls", {"model": model, "result": "answered"}, replies),
+            ("bouncer_model_calls", {"model": model, "result": "failed"}, failures),
+            ("bouncer_model_tokens", {"model": model, "direction": "in"}, input_tokens),
+            ("bouncer_model_tokens", {"model": model, "direction": "out"}, output_tokens),
             ("bouncer_model_seconds", {"model": model}, seconds),
             ("bouncer_model_cost_usd", {"model": model}, cost),
         ]

@@ -87,7 +87,7 @@ def test_an_attempt_runs_once_however_often_it_is_queued_and_a_new_one_runs_agai
 
 
 def test_a_job_about_no_repository_is_refused_and_what_is_queued_with_it_was_never_queued(queue):
-    with pytest.raises(ValueError, match="wait for ever"):
+    with pytest.raises(ValueError, match="wait forever"):
         put(queue, job(), job().model_copy(update={"repository": ""}))
     assert queue.get("d:triage") is None
 
