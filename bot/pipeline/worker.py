@@ -22,8 +22,7 @@ from bot.pipeline.runner import Runner
 from bot.pipeline.store import Ledger
 from bot.pipeline.store.locks import Leadership
 
-#: Seconds between two looks for deliveries that need a worker, for dead workers, and for old rows.
-LOOK_SECONDS = 0.5
+#: Seconds between two rounds of periodic work, and between two deletions of old rows.
 ROUND_SECONDS = 2.0
 SWEEP_SECONDS = 600.0
 #: Time for running jobs at the end, seconds: with the rest of the shutdown less than 30.
@@ -94,47 +93,24 @@ class Worker:
 
     def _loop(self, stop: threading.Event, lease: Lease, recovery: Recovery, retention: Retention) -> None:
         """Do periodic work until ``stop`` is set or the lease is lost."""
+        # One worker does the last three for all: of two, the second could recover a job again that runs already.
         leadership = Leadership(self._ledger.database.locks, "dispatcher")
-        own = _Round(ROUND_SECONDS, lambda: self._live(recovery))
-        # One worker does these for all: of two, the second could recover a job again that runs already.
-        shared = (
-            _Round(LOOK_SECONDS, lambda: self._inbox.take_up(retention.uninstalled)),
-            _Round(ROUND_SECONDS, recovery.take_over),
-            _Round(SWEEP_SECONDS, retention.sweep),
-        )
-        checked, ours = 0.0, False
+        swept_at = float("-inf")
         try:
-            while not stop.wait(LOOK_SECONDS):
-                now = time.monotonic()
-                if now - checked > ROUND_SECONDS:
-                    checked = now
-                    if not lease.lock.alive():
-                        return
-                    ours = bool(_guarded(leadership.ours))
-                own.tick(now)
-                if ours:
-                    for duty in shared:
-                        duty.tick(now)
+            while not stop.wait(ROUND_SECONDS):
+                if not lease.lock.alive():
+                    return
+                _guarded(recovery.seen)
+                _guarded(lambda: self._counts.flush(self._ledger))
+                if not _guarded(leadership.ours):
+                    continue
+                _guarded(lambda: self._inbox.take_up(retention.uninstalled))
+                _guarded(recovery.take_over)
+                if time.monotonic() - swept_at >= SWEEP_SECONDS:
+                    swept_at = time.monotonic()
+                    _guarded(retention.sweep)
         finally:
             leadership.give_up()
-
-    def _live(self, recovery: Recovery) -> None:
-        recovery.seen()
-        self._counts.flush(self._ledger)
-
-
-class _Round:
-    """An action that is repeated, the first time at once."""
-
-    def __init__(self, seconds: float, act: Callable[[], object]) -> None:
-        self._seconds = seconds
-        self._act = act
-        self._last = float("-inf")
-
-    def tick(self, now: float) -> None:
-        if now - self._last >= self._seconds:
-            self._last = now
-            _guarded(self._act)
 
 
 def _guarded(act: Callable[[], T]) -> T | None:

@@ -1,4 +1,4 @@
-"""Sessions of browsers: random cookies, forms that no other site can send, page headers. For set-up and dashboard."""
+"""Sessions of browsers: random cookies, forms that no other site can send, headers of pages."""
 
 from __future__ import annotations
 
