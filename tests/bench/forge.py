@@ -27,11 +27,11 @@ class Cost:
 
     @property
     def unchanged(self) -> int:
-        return sum(each.status == 304 for each in self.requests)
+        return sum(request.status == 304 for request in self.requests)
 
     @property
     def writes(self) -> int:
-        return sum(each.method != "GET" and each.path != "/graphql" for each in self.requests)
+        return sum(request.method != "GET" and request.path != "/graphql" for request in self.requests)
 
     @property
     def reads(self) -> int:
@@ -44,7 +44,7 @@ class Cost:
 
     def listed(self) -> str:
         """One line a request, for whoever looks for one to save."""
-        return "\n".join(f"    {each.status} {each.method} {each.path}" for each in self.requests)
+        return "\n".join(f"    {request.status} {request.method} {request.path}" for request in self.requests)
 
 
 def measure(shop: Site, home: str) -> dict[str, Cost]:
@@ -88,7 +88,7 @@ def _cost(shop: Site, act: Callable[[], object]) -> Cost:
     act()
     shop.quiet()
     asked = tuple(shop.github.requests)[before:]
-    return Cost(tuple(each for each in asked if not each.path.endswith("/access_tokens")))
+    return Cost(tuple(question for question in asked if not question.path.endswith("/access_tokens")))
 
 
 def main() -> None:

@@ -92,7 +92,7 @@ def _kill(kind: str, rig: Rig, count: int) -> None:
     print(
         f"{kind}: {count} kills ({killed['worker']} of workers, {killed['web']} of web processes) in "
         f"{time.monotonic() - start:.0f} s, load {os.getloadavg()[0]:.0f}: {len(accepted)} deliveries accepted, "
-        f"{said[0]} lost, {sum(times for each, times in said.items() if each > 1)} said twice; "
+        f"{said[0]} lost, {sum(times for item, times in said.items() if item > 1)} said twice; "
         f"jobs: {', '.join(f'{number} {state}' for state, number in sorted(ends.items()))}",
         flush=True,
     )

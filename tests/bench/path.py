@@ -90,7 +90,7 @@ def main() -> None:
         finally:
             rig.close()
         notes = [json.loads(file.read_text()) for file in folder.glob("*.json")]
-    seen = {tuple(each) for note in notes for each in note["seen"]}
+    seen = {tuple(item) for note in notes for item in note["seen"]}
     files = {file for file, _ in seen}
     if "files" in sys.argv:
         for file in sorted(files):
@@ -103,7 +103,7 @@ def main() -> None:
         chain = max((note["chain"] for note in notes if note["role"] == role), key=len)
         hops += len(chain) - 1
         print(
-            f"{role}, {len(chain) - 1} hops: {' > '.join(str(Path(each).relative_to(package)) for each in chain)}"
+            f"{role}, {len(chain) - 1} hops: {' > '.join(str(Path(item).relative_to(package)) for item in chain)}"
         )
     print(f"hops in all: {hops}")
 

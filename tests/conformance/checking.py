@@ -51,8 +51,8 @@ def violations(requests: Iterable[RecordedRequest]) -> list[str]:
     """What GitHub would not understand, one line each."""
     return [
         problem
-        for each in requests
-        for problem in (_graphql(each) if each.path == "/graphql" else _problems(each))
+        for request in requests
+        for problem in (_graphql(request) if request.path == "/graphql" else _problems(request))
     ]
 
 
@@ -79,18 +79,18 @@ def _problems(request: RecordedRequest) -> Iterator[str]:
         yield f"{request.method} {request.path}: no such operation"
         return
     operation = description()["operations"][name]
-    yield from (f"{name}: query {each}" for each in _query(request, name, operation))
+    yield from (f"{name}: query {item}" for item in _query(request, name, operation))
     if request.body is None:
         if operation["body_required"]:
             yield f"{name}: no body"
     elif operation["body"] is None:
         yield f"{name}: a body where none is known"
     else:
-        yield from (f"{name}: body {each}" for each in _errors(validator(name, "body"), request.body))
+        yield from (f"{name}: body {error}" for error in _errors(validator(name, "body"), request.body))
     status = str(request.status)
     if status in operation["answers"] and not request.injected and isinstance(request.answer, dict | list):
         found = _errors(validator(name, "answers", status), request.answer)
-        yield from (f"{name}: answer {each}" for each in found)
+        yield from (f"{name}: answer {item}" for item in found)
 
 
 def _query(request: RecordedRequest, name: str, operation: dict[str, Any]) -> Iterator[str]:
@@ -100,7 +100,7 @@ def _query(request: RecordedRequest, name: str, operation: dict[str, Any]) -> It
             continue
         kind = operation["query"][key].get("type")
         given: Any = int(value) if kind == "integer" and value.isdigit() else value
-        yield from (f"{key} {each}" for each in _errors(validator(name, "query", key), given))
+        yield from (f"{key} {error}" for error in _errors(validator(name, "query", key), given))
 
 
 def _errors(check: Draft202012Validator, value: Any) -> Iterator[str]:

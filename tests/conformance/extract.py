@@ -46,20 +46,22 @@ class Extract:
     def _template(self, path: str) -> str:
         """GitHub's template for a route of ours; the one with the most fixed words where several fit."""
         sample = re.sub(r"<[^>]+>", "1", path)
-        fitting = [each for each in self._all["paths"] if re.fullmatch(pattern_of(each), sample)]
-        return max(fitting, key=lambda each: len(re.sub(r"\{[^}]+\}", "", each)))
+        fitting = [row for row in self._all["paths"] if re.fullmatch(pattern_of(row), sample)]
+        return max(fitting, key=lambda item: len(re.sub(r"\{[^}]+\}", "", item)))
 
     def _operation(self, operation: Schema) -> Schema:
-        parameters = [self._resolved(each) for each in operation.get("parameters", ())]
+        parameters = [self._resolved(item) for item in operation.get("parameters", ())]
         body = operation.get("requestBody")
         answers = {
-            status: self._schema(each["content"]["application/json"]["schema"], "answer")
-            for status, each in ((code, self._resolved(answer)) for code, answer in operation["responses"].items())
-            if status < "300" and "application/json" in each.get("content", {})
+            status: self._schema(item["content"]["application/json"]["schema"], "answer")
+            for status, item in ((code, self._resolved(answer)) for code, answer in operation["responses"].items())
+            if status < "300" and "application/json" in item.get("content", {})
         }
         return {
             "query": {
-                each["name"]: self._schema(each["schema"], "query") for each in parameters if each["in"] == "query"
+                parameter["name"]: self._schema(parameter["schema"], "query")
+                for parameter in parameters
+                if parameter["in"] == "query"
             },
             "body": self._schema(body["content"]["application/json"]["schema"], "body") if body else None,
             "body_required": bool(body and body.get("required")),
@@ -93,9 +95,9 @@ class Extract:
 
     def _value(self, key: str, value: Any, use: str) -> Any:
         if key == "properties":
-            return {name: self._schema(each, use) for name, each in value.items()}
+            return {name: self._schema(item, use) for name, item in value.items()}
         if key in ("oneOf", "anyOf", "allOf"):
-            return [self._schema(each, use) for each in value]
+            return [self._schema(item, use) for item in value]
         if key in ("items", "additionalProperties") and isinstance(value, dict):
             return self._schema(value, use)
         return value

@@ -193,11 +193,13 @@ class Provider:
     def about(self, word: str, purpose: str = "") -> Sequence[Question]:
         """The questions so far that hold ``word``."""
         with self._lock:
-            return [each for each in self.asked if word in each.text and purpose in ("", each.purpose)]
+            return [
+                question for question in self.asked if word in question.text and purpose in ("", question.purpose)
+            ]
 
     def _answer(self, request: Request) -> Response:
         body = json.loads(request.data)
-        text = "\n".join(each["content"] for each in body["messages"] if each["role"] != "system")
+        text = "\n".join(item["content"] for item in body["messages"] if item["role"] != "system")
         purpose = purpose_of(body)
         key = request.headers.get("Authorization") or request.headers.get("X-Api-Key", "")
         with self._lock:

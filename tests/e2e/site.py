@@ -72,12 +72,12 @@ class Site(Rig):
 
     def in_vain(self) -> set[str]:
         """Deliveries of which no attempt was accepted."""
-        arrived = {each.guid for each in self.app.deliveries if each.status == "OK"}
-        return {each.guid for each in self.app.deliveries} - arrived
+        arrived = {delivery.guid for delivery in self.app.deliveries if delivery.status == "OK"}
+        return {delivery.guid for delivery in self.app.deliveries} - arrived
 
     def troubles(self) -> dict[str, str]:
         """What is wrong with jobs that are not done."""
-        return {each.id: f"{each.state}: {each.error}" for each in self.jobs.list((*OPEN, "dead")) if each.error}
+        return {job.id: f"{job.state}: {job.error}" for job in self.jobs.list((*OPEN, "dead")) if job.error}
 
     def decided(self, repository: str, number: int, *kinds: Task) -> tuple[Decision, ...]:
         """What the ledger holds about a subject, oldest first."""
@@ -89,7 +89,11 @@ class Site(Rig):
 
     def inline(self, repository: str, number: int) -> list[ReviewCommentState]:
         """Our comments on lines."""
-        return [each for each in self.github.review_comments(repository, number) if each.author.login == BOUNCER]
+        return [
+            comment
+            for comment in self.github.review_comments(repository, number)
+            if comment.author.login == BOUNCER
+        ]
 
     def reviews(self, repository: str, number: int) -> list[Review]:
         pull = self.github.find(repository, number)[1].pull
@@ -102,7 +106,7 @@ class Site(Rig):
         return pull.head_sha
 
     def checks(self, repository: str, sha: str) -> list[CheckRunState]:
-        return [each for each in self.github.checks(repository) if each.head_sha == sha]
+        return [check for check in self.github.checks(repository) if check.head_sha == sha]
 
     def payload(self, repository: str, number: int, action: str, **more: Any) -> tuple[str, dict[str, Any]]:
         """(event, payload) about an issue or pull request as it stands."""

@@ -39,9 +39,9 @@ def send(shop: Site, home: str, number: int, action: str = "synchronize", delive
 def once(shop: Site, home: str, number: int) -> None:
     """Exactly one review and one check, both of the last head."""
     head = shop.head(home, number)
-    assert [each.commit_id for each in shop.reviews(home, number)] == [head]
-    assert [(each.head_sha, each.name) for each in shop.github.checks(home)] == [(head, "bouncer / verify")]
-    assert Counter(each.body.split("\n")[0] for each in shop.inline(home, number)).most_common(1)[0][1] == 1
+    assert [review.commit_id for review in shop.reviews(home, number)] == [head]
+    assert [(check.head_sha, check.name) for check in shop.github.checks(home)] == [(head, "bouncer / verify")]
+    assert Counter(comment.body.split("\n")[0] for comment in shop.inline(home, number)).most_common(1)[0][1] == 1
 
 
 def test_a_hundred_pushes_end_in_one_review_of_the_last_head(served: Site) -> None:
@@ -52,7 +52,7 @@ def test_a_hundred_pushes_end_in_one_review_of_the_last_head(served: Site) -> No
         deliveries.append(served.payload(home, number, "synchronize"))
     # As fast as they come, over several connections, so that they overtake one another too.
     with ThreadPoolExecutor(8) as pool:
-        assert set(pool.map(lambda each: served.deliver(*each), deliveries)) == {202}
+        assert set(pool.map(lambda item: served.deliver(*item), deliveries)) == {202}
     served.quiet()
     once(served, home, number)
     assert len(served.model.about("Read values", "ReviewReply")) == 1, "nobody paid for the heads in between"
@@ -70,9 +70,9 @@ def test_pushes_while_the_model_thinks_end_in_one_review_of_the_last_head(served
     assert send(served, home, number, "opened") == 202
     served.quiet()
     head = served.head(home, number)
-    assert [each.commit_id for each in served.reviews(home, number)] == [head]
+    assert [review.commit_id for review in served.reviews(home, number)] == [head]
     assert len(served.inline(home, number)) == 2
-    assert [each.head_sha for each in served.github.checks(home)][-1] == head
+    assert [check.head_sha for check in served.github.checks(home)][-1] == head
 
 
 def test_a_redelivery_is_ignored_while_it_is_worked_on_and_after(served: Site) -> None:
@@ -87,7 +87,7 @@ def test_a_redelivery_is_ignored_while_it_is_worked_on_and_after(served: Site) -
     assert send(served, home, number, "opened", delivery) == 202
     served.quiet()
     assert len(served.github.requests) == requests
-    assert len([each for each in served.jobs.list((), home, 100) if each.delivery == delivery]) == 3
+    assert len([job for job in served.jobs.list((), home, 100) if job.delivery == delivery]) == 3
 
 
 def test_the_same_head_announced_by_several_events_is_reviewed_once(served: Site) -> None:
@@ -134,7 +134,9 @@ def test_an_issue_edited_out_of_order_is_judged_as_it_stands(served: Site) -> No
     served.quiet()
     assert served.said(home, number) == []
     assert served.github.labels(home, number) == []
-    assert [each.verdict for each in served.decided(home, number, "triage") if each.verdict] == ["WELL_SPECIFIED"]
+    assert [decision.verdict for decision in served.decided(home, number, "triage") if decision.verdict] == [
+        "WELL_SPECIFIED"
+    ]
 
 
 def test_issues_that_come_all_at_once_are_each_answered_once(served: Site) -> None:
@@ -144,7 +146,7 @@ def test_issues_that_come_all_at_once_are_each_answered_once(served: Site) -> No
     numbers = [served.github.open_issue(home, f"It breaks all {count}", "Help.") for count in range(20)]
     deliveries = [served.payload(home, number, "opened") for number in numbers]
     with ThreadPoolExecutor(8) as pool:
-        assert set(pool.map(lambda each: served.deliver(*each), deliveries)) == {202}
+        assert set(pool.map(lambda item: served.deliver(*item), deliveries)) == {202}
     served.quiet()
     assert [served.github.labels(home, number) for number in numbers] == [["needs-info"]] * len(numbers)
     assert len(served.model.about("It breaks all", "InputReply")) == len(numbers)

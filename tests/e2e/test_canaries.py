@@ -124,16 +124,16 @@ def test_no_secret_is_seen_anywhere(with_password: str, tmp_path: Path) -> None:
         with closing(Queue(shop.database)) as queue:
             # A job whose keys were refused waits for an operator: this one is quick.
             shop.quiet(meanwhile=queue.bring_forward)
-        assert {each.split(".")[0] for each in github.repeated} >= {"eyJhbGciOiJSUzI1NiIsInR5cCI6IkpXVCJ9"}
+        assert {item.split(".")[0] for item in github.repeated} >= {"eyJhbGciOiJSUzI1NiIsInR5cCI6IkpXVCJ9"}
         assert set(shop.github.world.tokens) & set(github.repeated), "no token was repeated at all"
-        keys = {each.key.removeprefix("Bearer ") for each in shop.model.asked}
+        keys = {question.key.removeprefix("Bearer ") for question in shop.model.asked}
         assert keys == {SECRETS["OPENAI_API_KEY"], SECRETS["ANTHROPIC_API_KEY"]}
-        assert {each.state for each in shop.jobs.list(limit=500)} >= {"done", "dead"}
+        assert {job.state for job in shop.jobs.list(limit=500)} >= {"done", "dead"}
         crawl(shop, canaries)
         command_lines(shop, canaries)
         canaries.look("the log", shop.log.read_text())
-        canaries.look("what was written to GitHub", str([(each.path, each.body) for each in writes(shop)]))
-        canaries.look("what models were asked", str([each.text for each in shop.model.asked]))
+        canaries.look("what was written to GitHub", str([(write.path, write.body) for write in writes(shop)]))
+        canaries.look("what models were asked", str([question.text for question in shop.model.asked]))
         tables(shop, canaries)
         if canaries.seen:
             pytest.fail("\n".join(sorted(set(canaries.seen))), pytrace=False)
@@ -262,7 +262,7 @@ def told(shop: Site, *arguments: str, **environment: str) -> str:
 
 
 def writes(shop: Site) -> list[object]:
-    return [each for each in shop.github.requests if each.method != "GET"]
+    return [request for request in shop.github.requests if request.method != "GET"]
 
 
 def tables(shop: Site, canaries: Canaries) -> None:

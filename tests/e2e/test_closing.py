@@ -31,8 +31,10 @@ def state(shop: Site, home: str, number: int) -> tuple[str, str | None]:
 def written(shop: Site, home: str, number: int) -> list[str]:
     """What was done to an issue, in order; reactions and edits of comments left out."""
     here = f"/repos/{home}/issues/{number}"
-    acts = [each for each in shop.github.requests if each.method != "GET" and each.path.startswith(here)]
-    return [f"{each.method} {each.path.removeprefix(here)} {(each.body or {}).get('state', '')}" for each in acts]
+    acts = [
+        request for request in shop.github.requests if request.method != "GET" and request.path.startswith(here)
+    ]
+    return [f"{act.method} {act.path.removeprefix(here)} {(act.body or {}).get('state', '')}" for act in acts]
 
 
 def test_it_is_warned_closed_and_opened_again_by_an_answer_whoever_dies(hasty: Site) -> None:
@@ -61,9 +63,9 @@ def test_it_is_warned_closed_and_opened_again_by_an_answer_whoever_dies(hasty: S
     assert (left.abstained, left.reason) == ("skipped:touched", "people are talking about it")
     wait(lambda: hasty.decided(home, number, "feedback"), 60, "what became of it")
     heard = hasty.decided(home, number, "feedback")
-    [fate] = [fate for each in heard for fate in each.record.fates]
+    [fate] = [fate for item in heard for fate in item.record.fates]
     assert (fate.good, fate.bounced, fate.why) == (False, True, "closed with needs-info, and no answer")
-    assert [each.record.signals for each in heard if each.record.signals] == [], "nobody's opinion"
+    assert [item.record.signals for item in heard if item.record.signals] == [], "nobody's opinion"
 
     hasty.github.comment(home, number, "It is version 4.2, on an empty file.", "alice")
     wait(lambda: hasty.github.labels(home, number) == [], 60, "read again and cleared")

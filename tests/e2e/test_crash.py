@@ -82,11 +82,11 @@ def test_every_pull_request_gets_one_check_and_one_review_for_each_head(database
 def look(shop: Site, home: str, number: int) -> None:
     """One check and one review on the last head; on earlier ones at most one of each."""
     head = shop.head(home, number)
-    reviews = Counter(each.commit_id for each in shop.reviews(home, number))
+    reviews = Counter(review.commit_id for review in shop.reviews(home, number))
     assert set(reviews.values()) == {1}, (home, number, reviews)
     # The review of an earlier head may have said it already: then nothing new is said about the last one.
     assert len(shop.inline(home, number)) == 1
     heads = shop.github.world.ancestors(head)[:2]
-    checks = Counter(each.head_sha for each in shop.github.checks(home) if each.head_sha in heads)
+    checks = Counter(check.head_sha for check in shop.github.checks(home) if check.head_sha in heads)
     assert checks[head] == 1, (home, number)
     assert set(checks.values()) == {1}, (home, number, checks)

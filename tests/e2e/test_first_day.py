@@ -85,7 +85,7 @@ def test_from_nothing_to_the_first_answer_without_editing_a_file(fresh: Site) ->
     (comment,) = fresh.github.comments("acme/brand-new", number, by="acme-bouncer[bot]")
     assert "Which version is this?" in comment
 
-    (app,) = [each for each in fresh.github.world.apps.values() if each.slug == "acme-bouncer"]
+    (app,) = [value for value in fresh.github.world.apps.values() if value.slug == "acme-bouncer"]
     file = fresh.folder / "data" / "credentials.json"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     seen = fresh.log.read_text() + done + landed

@@ -68,12 +68,12 @@ class Case:
     def outcome(self, shop: Site) -> dict[str, object]:
         """What stands in the end."""
         return {
-            "struck": all(each.times == 0 for each in self.faults),
+            "struck": all(fault.times == 0 for fault in self.faults),
             "comments": [body.split("\n")[0] for body in shop.said(self.home, self.issue)],
             "labels": shop.github.labels(self.home, self.issue),
-            "checks": [(each.name, each.conclusion) for each in shop.github.checks(self.home)],
-            "reviews": [each.commit_id for each in shop.reviews(self.home, self.pull)],
-            "inline": [(each.path, each.line) for each in shop.inline(self.home, self.pull)],
+            "checks": [(check.name, check.conclusion) for check in shop.github.checks(self.home)],
+            "reviews": [review.commit_id for review in shop.reviews(self.home, self.pull)],
+            "inline": [(comment.path, comment.line) for comment in shop.inline(self.home, self.pull)],
             "summaries": shop.said(self.home, self.pull),
         }
 
@@ -94,7 +94,7 @@ def test_every_passing_fault_of_github_ends_in_exactly_one_of_each(tmp_path: Pat
     with site(tmp_path) as shop:
         cases = {case: Case(shop, *case) for case in CASES}
         shop.quiet(240)
-        ended = {case: (each.outcome(shop), each.expected(shop)) for case, each in cases.items()}
+        ended = {case: (item.outcome(shop), item.expected(shop)) for case, item in cases.items()}
         assert {case: outcome for case, (outcome, expected) in ended.items() if outcome != expected} == {}
         assert shop.jobs.counts().keys() == {"done"}
         # Three questions a case: whatever GitHub did, no model was paid twice for the same job.
@@ -111,9 +111,9 @@ def test_what_github_refuses_for_good_is_a_dead_letter_with_its_reason(
     shop.github.open_issue(home, "It breaks", "It does not work any more.")
     shop.github.open_pull(home, "Read values", "Fixes #1", files={APP: BROKEN}, closes=[1])
     shop.quiet()
-    dead = {each.task: each.error for each in shop.jobs.list(("dead",), home)}
+    dead = {item.task: item.error for item in shop.jobs.list(("dead",), home)}
     assert dead.keys() == {"triage", "verify", "review"}
-    assert all("403: Resource not accessible by integration" in str(each) for each in dead.values())
+    assert all("403: Resource not accessible by integration" in str(value) for value in dead.values())
     # What was not refused was done.
     assert shop.github.labels(home, 1) == ["needs-info"]
     assert shop.decided(home, 2) == (), "what nobody saw was not said"

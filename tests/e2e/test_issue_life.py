@@ -200,7 +200,7 @@ def test_a_recheck_that_cannot_be_done_is_answered(shop: Site, home: str) -> Non
     before = len(shop.decided(home, number, "triage"))
     shop.github.comment(home, number, "/bouncer recheck", "mia")
     shop.quiet()
-    assert [each.verdict for each in shop.decided(home, number, "triage")][before:] == ["VAGUE"]
+    assert [decision.verdict for decision in shop.decided(home, number, "triage")][before:] == ["VAGUE"]
     assert promise not in shop.said(home, number)[0], "still paused"
     shop.github.comment(home, number, "/bouncer resume", "mia")
     shop.quiet()
@@ -259,10 +259,10 @@ def test_bots_are_not_judged(shop: Site, home: str) -> None:
     number = shop.github.open_issue(home, "Bump things", "Help.", "renovate[bot]")
     shop.quiet()
     assert shop.said(home, number) == []
-    assert [each.abstained for each in shop.decided(home, number)] == ["skipped:bot"]
+    assert [decision.abstained for decision in shop.decided(home, number)] == ["skipped:bot"]
 
 
 def reactions(shop: Site, home: str, comment: int) -> list[str]:
     found = shop.github.world.repositories[home].comment(comment)
     assert found is not None
-    return [each.content for each in found[1].reactions if each.user.login == BOUNCER]
+    return [reaction.content for reaction in found[1].reactions if reaction.user.login == BOUNCER]

@@ -88,7 +88,7 @@ def test_in_a_monorepo_only_the_paths_that_count_are_judged_and_reviewed(
     assert check.output["title"] == "Not judged: it changes no file in pulls.paths"
     assert shop.inline(home, elsewhere) == []
     both = opened(**{APP: BROKEN, "services/api/app.py": BROKEN})
-    assert [each.path for each in shop.inline(home, both)] == ["services/api/app.py"]
+    assert [comment.path for comment in shop.inline(home, both)] == ["services/api/app.py"]
     (review,) = shop.reviews(home, both)
     assert f"Not reviewed: `{APP}` (pulls.paths)." in review.body
     (check,) = shop.checks(home, shop.head(home, both))
@@ -118,7 +118,7 @@ def test_questions_tracking_issues_and_forms_are_left_alone_or_judged_for_what_t
     number = shop.github.open_issue(home, title, body, labels=labels)
     shop.quiet()
     assert (shop.said(home, number), shop.model.about(title)) == ([], [])
-    assert [each.abstained for each in shop.decided(home, number)] == [f"skipped:{kind}"]
+    assert [decision.abstained for decision in shop.decided(home, number)] == [f"skipped:{kind}"]
     home = repository(**{FILE: "triage:\n  ignore_kinds: []\n  prompt: careful\n"})
     number = shop.github.open_issue(home, title, body, labels=labels)
     shop.quiet()

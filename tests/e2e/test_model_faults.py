@@ -114,13 +114,13 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def test_a_fault_that_passes_costs_time_and_nothing_else(ended: tuple[Site, Any], name: str) -> None:
     shop, pulls = ended
     home, number = pulls[name]
-    assert [(each.conclusion, each.output["title"]) for each in shop.github.checks(home)] == [
+    assert [(check.conclusion, check.output["title"]) for check in shop.github.checks(home)] == [
         ("neutral", "Probably doesn't solve #1")
     ]
-    assert [each.commit_id for each in shop.reviews(home, number)] == [shop.head(home, number)]
-    assert [(each.path, each.line) for each in shop.inline(home, number)] == [(APP, 4)]
+    assert [review.commit_id for review in shop.reviews(home, number)] == [shop.head(home, number)]
+    assert [(comment.path, comment.line) for comment in shop.inline(home, number)] == [(APP, 4)]
     assert shop.said(home, number) == []
-    assert {each.state for each in shop.jobs.list((), home)} == {"done"}
+    assert {job.state for job in shop.jobs.list((), home)} == {"done"}
 
 
 @pytest.mark.parametrize("name", LASTING)

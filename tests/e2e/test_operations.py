@@ -64,7 +64,7 @@ def test_what_github_could_not_deliver_while_we_were_away_is_answered_after_the_
         wait(shop.ready, 60, "up")
         shop.quiet()
         assert bounced(shop, home, issue)
-        assert [each.commit_id for each in shop.reviews(home, pull)] == [shop.head(home, pull)]
+        assert [review.commit_id for review in shop.reviews(home, pull)] == [shop.head(home, pull)]
         assert len(shop.inline(home, pull)) == len(shop.github.checks(home)) == 1
 
 
@@ -105,7 +105,7 @@ def test_a_suspended_app_stops_trying_and_goes_on_when_it_is_back(
     installation.suspended = True
     assert shop.deliver(event, payload) == 202
     shop.quiet()
-    (dead,) = [each for each in shop.jobs.list(("dead",), home) if each.task == "triage"]
+    (dead,) = [job for job in shop.jobs.list(("dead",), home) if job.task == "triage"]
     assert "suspended" in str(dead.error)
     installation.suspended = False
     shop.jobs.retry(dead.id)
@@ -134,7 +134,7 @@ def test_the_kill_switch_asks_nobody_and_writes_nothing(tmp_path: Path) -> None:
         shop.quiet()
         assert shop.model.asked == []
         assert (shop.said(home, 1), shop.github.labels(home, 1), shop.github.checks(home)) == ([], [], [])
-        assert {each.outcome for each in shop.jobs.list(("done",), home)} == {"skipped: paused by the operator"}
+        assert {job.outcome for job in shop.jobs.list(("done",), home)} == {"skipped: paused by the operator"}
         assert "BOUNCER_PAUSED is set" in shop.browser().get("/")
 
 
@@ -150,7 +150,7 @@ def test_a_spent_budget_is_a_skip_that_shows_and_waits_for_tomorrow(tmp_path: Pa
         third = shop.github.open_issue(home, "It breaks again", "Help.")
         wait(lambda: len(shop.decided(home, third)) == 1, 60, "decided")
         assert shop.said(home, third) == []
-        assert [each.abstained for each in shop.decided(home, third)] == ["skipped:budget"]
+        assert [decision.abstained for decision in shop.decided(home, third)] == ["skipped:budget"]
         assert len(shop.model.asked) == 2
         wait(lambda: shop.jobs.list(("waiting",), home), 60, "the job waits")
         # What builds on its verdict waits with it.
@@ -181,6 +181,6 @@ def test_an_app_that_github_does_not_know_decides_nothing_and_says_why(tmp_path:
         shop.connect()
         number = shop.github.open_issue(home, "It breaks", "It does not work.")
         wait(lambda: shop.troubles(), 60, "somebody complains")
-        assert all("401" in each for each in shop.troubles().values())
+        assert all("401" in value for value in shop.troubles().values())
         assert shop.decided(home, number) == ()
         assert shop.said(home, number) == []

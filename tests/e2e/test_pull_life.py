@@ -66,7 +66,7 @@ def check(shop: Site, home: str, number: int) -> tuple[str | None, str]:
 
 
 def lines(shop: Site, home: str, number: int) -> list[tuple[str, int | None]]:
-    return [(each.body.split(".")[0], each.line) for each in shop.inline(home, number)]
+    return [(comment.body.split(".")[0], comment.line) for comment in shop.inline(home, number)]
 
 
 def test_a_patch_that_falls_short_gets_a_neutral_check_and_a_review_on_its_line(shop: Site, home: str) -> None:
@@ -92,7 +92,7 @@ def test_a_good_patch_is_met_with_silence_and_a_green_check(shop: Site, home: st
 def test_without_a_linked_issue_the_check_says_so_and_asks_nobody(shop: Site, home: str) -> None:
     number = opened(shop, home, FIXED, body="See #1", closes=[])
     assert check(shop, home, number) == ("skipped", "Not judged: no linked issue")
-    assert not [each for each in shop.model.about("See #1") if each.purpose == "OutputReply"]
+    assert not [question for question in shop.model.about("See #1") if question.purpose == "OutputReply"]
 
 
 def test_a_gate_fails_the_check_where_the_repository_wants_one(shop: Site, repository: Repository) -> None:
@@ -109,7 +109,7 @@ def test_a_push_gets_a_check_of_its_own_and_only_what_is_new(shop: Site, home: s
     shop.quiet()
     assert [text for text, _ in lines(shop, home, number)] == ["Fails for an empty file", "Grows without end"]
     assert lines(shop, home, number)[1] == ("Grows without end", 8)
-    assert [each.commit_id for each in shop.reviews(home, number)] == [first, shop.head(home, number)]
+    assert [review.commit_id for review in shop.reviews(home, number)] == [first, shop.head(home, number)]
     shop.github.push(home, number, {APP: FIXED})
     shop.quiet()
     assert check(shop, home, number)[0] == "success"
@@ -137,7 +137,7 @@ def test_a_dismissed_finding_stays_away(shop: Site, home: str, place: str) -> No
     shop.quiet()
     assert len(shop.inline(home, number)) == 2
     assert shop.decided(home, number, "review")[-1].record.counts["suppressed:dismissed"] == 1
-    (row,) = [each for each in shop.ledger.signals.rates(home) if each.category == "data"]
+    (row,) = [rate for rate in shop.ledger.signals.rates(home) if rate.category == "data"]
     assert (row.dismissed, row.total) == (1, 1)
 
 
@@ -146,7 +146,7 @@ def test_a_stranger_cannot_dismiss(shop: Site, home: str) -> None:
     (finding,) = shop.inline(home, number)
     shop.github.reply(home, finding.id, "/bouncer dismiss", by="stranger")
     shop.quiet()
-    assert [each.verdict for each in shop.decided(home, number, "review")] == ["defects"]
+    assert [decision.verdict for decision in shop.decided(home, number, "review")] == ["defects"]
 
 
 def test_re_run_judges_again_and_edits_the_check_in_place(shop: Site, home: str) -> None:
@@ -157,7 +157,7 @@ def test_re_run_judges_again_and_edits_the_check_in_place(shop: Site, home: str)
     shop.github.rerequest(home, run.id, by="mia")
     shop.quiet()
     assert len(shop.model.about("With version 4.2", "OutputReply")) == asked + 1
-    assert [each.id for each in shop.checks(home, shop.head(home, number))] == [run.id]
+    assert [item.id for item in shop.checks(home, shop.head(home, number))] == [run.id]
     assert check(shop, home, number)[0] == "success"
     assert len(shop.reviews(home, number)) == 1, "the commit has its review"
 
@@ -229,10 +229,10 @@ def test_what_people_made_of_it_is_recorded_when_it_ends(shop: Site, home: str) 
     shop.quiet()
     signs = {
         (sign.category, sign.outcome, sign.source)
-        for each in shop.decided(home, number, "feedback")
-        for sign in each.record.signals
+        for decision in shop.decided(home, number, "feedback")
+        for sign in decision.record.signals
     }
-    said = {text: each["category"] for text, each in DEFECTS.items()}
+    said = {text: item["category"] for text, item in DEFECTS.items()}
     assert signs == {
         (said["return data.value"], "addressed", "resolved"),
         (said["cache[path] = data"], "dismissed", "reaction"),

@@ -13,7 +13,7 @@ CODE = "        return data.value"
 
 
 def findings(shop: Site, home: str, number: int) -> list[tuple[str, int | None, str]]:
-    return [(each.path, each.line, each.side) for each in shop.inline(home, number)]
+    return [(comment.path, comment.line, comment.side) for comment in shop.inline(home, number)]
 
 
 def changed(
@@ -83,7 +83,7 @@ def test_a_finding_stands_on_its_line(shop: Site, repository: Repository, shape:
     assert sorted(findings(shop, home, number)) == sorted(expected)
     # What was posted is announced to the app as well, and makes jobs of its own.
     shop.quiet()
-    assert {each.state for each in shop.jobs.list((), home)} == {"done"}
+    assert {job.state for job in shop.jobs.list((), home)} == {"done"}
 
 
 def test_a_change_that_github_does_not_show_whole_is_read_in_part_and_says_so(
@@ -156,5 +156,5 @@ def test_shadow_mode_records_and_writes_nothing(shop: Site, repository: Reposito
     shop.quiet()
     assert (shop.said(home, 1), shop.github.labels(home, 1)) == ([], [])
     assert (shop.github.checks(home), shop.inline(home, number), shop.said(home, number)) == ([], [], [])
-    verdicts = [each.verdict for each in (*shop.decided(home, 1), *shop.decided(home, number))]
+    verdicts = [item.verdict for item in (*shop.decided(home, 1), *shop.decided(home, number))]
     assert verdicts == ["VAGUE", "INCORRECT", "defects"]

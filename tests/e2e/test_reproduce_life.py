@@ -47,7 +47,7 @@ def test_a_labelled_issue_becomes_a_draft_pull_request_with_its_test(shop: Site,
     name = home("pull")
     number = shop.github.open_issue(name, "split drops the rest", REPORT)
     shop.quiet()
-    assert [each.verdict for each in shop.decided(name, number)] == ["WELL_SPECIFIED"]
+    assert [item.verdict for item in shop.decided(name, number)] == ["WELL_SPECIFIED"]
 
     shop.github.label(name, number, "bug", by="mia")
     shop.quiet()
@@ -109,7 +109,7 @@ def test_the_stored_test_is_evidence_for_a_fix_and_against_none(shop: Site, home
     for what, code in (("fixed", f"{FIXED}\n\n# if data\n"), ("not", f"{BUGGY}\n\n# nothing\n")):
         pull = shop.github.open_pull(name, "Keep the rest", f"Fixes #{number}", files={"shapes.py": code})
         shop.quiet()
-        (check,) = [each for each in shop.checks(name, shop.head(name, pull)) if each.name == "bouncer / verify"]
+        (check,) = [item for item in shop.checks(name, shop.head(name, pull)) if item.name == "bouncer / verify"]
         titles[what] = check.output["title"]
 
     assert titles == {

@@ -47,6 +47,8 @@ def test_a_changed_configuration_counts_for_what_happens_after_it(
     shop.quiet()
     assert len(shop.said(home, third)) == 1
     path = f"/repos/{home}/contents/.github/bouncer.yml"
-    reads = [each for each in shop.github.requests if each.path == path and each.query.get("ref") == "main"]
-    asked = [each.status for each in reads]
+    reads = [
+        request for request in shop.github.requests if request.path == path and request.query.get("ref") == "main"
+    ]
+    asked = [read.status for read in reads]
     assert asked == [200, 200, 404], "it is read once, and once after each push"

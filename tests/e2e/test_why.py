@@ -29,7 +29,7 @@ def answers(shop: Site, home: str, number: int) -> list[str]:
 
 
 def threads(shop: Site, home: str, number: int) -> list[ReviewCommentState]:
-    return [each for each in shop.inline(home, number) if each.in_reply_to is not None]
+    return [comment for comment in shop.inline(home, number) if comment.in_reply_to is not None]
 
 
 def asked(shop: Site, word: str) -> int:
@@ -69,7 +69,7 @@ def test_a_finding_is_explained_in_its_thread_and_a_patch_below_it(shop: Site, h
     (below,) = answers(shop, home, number)
     assert below.startswith("`data.value` is read")
     (question,) = [
-        each for each in shop.model.about('"verdicts"', "WhyReply") if "Empty files still fail" in each.text
+        item for item in shop.model.about('"verdicts"', "WhyReply") if "Empty files still fail" in item.text
     ]
     assert "+        return data.value" in question.text
     checks, reviews = shop.github.checks(home), shop.reviews(home, number)

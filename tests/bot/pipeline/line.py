@@ -32,17 +32,17 @@ class Line:
         self.attempts.setdefault(job.workflow, job.model_copy(update={"state": state}))
 
     def get(self, job: str) -> Job:
-        return max((each for each in self.attempts.values() if each.id == job), key=lambda each: each.attempt)
+        return max((value for value in self.attempts.values() if value.id == job), key=lambda item: item.attempt)
 
     def list(self, states: Collection[State] = (), repository: str = "", limit: int = 50) -> tuple[Job, ...]:
-        newest = {each.id: self.get(each.id) for each in self.attempts.values()}
-        return tuple(each for each in newest.values() if not states or each.state in states)
+        newest = {value.id: self.get(value.id) for value in self.attempts.values()}
+        return tuple(value for value in newest.values() if not states or value.state in states)
 
     def states(self) -> dict[str, State]:
-        return {each.id: each.state for each in self.list()}
+        return {job.id: job.state for job in self.list()}
 
     def open_among(self, jobs: Collection[str]) -> tuple[Job, ...]:
-        return tuple(each for each in self.list(OPEN) if each.id in jobs)
+        return tuple(job for job in self.list(OPEN) if job.id in jobs)
 
     def holds(self, job: Job, executor: str) -> bool:
         return self.attempts[job.workflow].state == "running"
@@ -62,23 +62,23 @@ class Line:
         self._set(job, superseded_by=by)
 
     def end_superseded(self, jobs: Collection[str], by: str) -> tuple[str, ...]:
-        ids = tuple(each for each in jobs if self.get(each).attempt == 0 and self.get(each).state in OPEN)
-        for each in ids:
-            self._set(self.get(each), state="superseded", superseded_by=by)
+        ids = tuple(job for job in jobs if self.get(job).attempt == 0 and self.get(job).state in OPEN)
+        for item in ids:
+            self._set(self.get(item), state="superseded", superseded_by=by)
         return ids
 
     def ended_before(self, moment: float, states: Collection[State], limit: int) -> tuple[str, ...]:
         return tuple(
-            name for name, each in self.attempts.items() if each.state in states and each.created_at < moment
+            name for name, item in self.attempts.items() if item.state in states and item.created_at < moment
         )
 
     def forget(self, workflows: Collection[str]) -> None:
         self.forgotten += workflows
-        for each in workflows:
-            self.attempts.pop(each, None)
+        for workflow in workflows:
+            self.attempts.pop(workflow, None)
 
     def forget_repository(self, repository: str) -> None:
-        self.forget([name for name, each in self.attempts.items() if each.repository == repository])
+        self.forget([name for name, item in self.attempts.items() if item.repository == repository])
 
     def cancel(self, job: str) -> None:
         self._set(self.get(job), state="cancelled")

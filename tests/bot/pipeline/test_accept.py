@@ -49,7 +49,7 @@ def test_a_redelivery_is_seen_and_changes_nothing(acceptor, database):
 def test_a_hundred_at_once_are_all_recorded_and_each_is_told_the_truth(acceptor, database):
     with ThreadPoolExecutor(16) as pool:
         ids = [f"d-{number % 50}" for number in range(100)]
-        news = list(pool.map(lambda each: acceptor.accept(each, opened()), ids))
+        news = list(pool.map(lambda item: acceptor.accept(item, opened()), ids))
     assert news.count(True) == 50
     with database.read() as connection:
         assert connection.scalar(select(func.count()).select_from(DELIVERIES)) == 50
@@ -61,9 +61,9 @@ def test_two_processes_that_get_the_same_delivery_record_it_once(acceptor, datab
     second.connect()
     with ThreadPoolExecutor(8) as pool:
         jobs = [
-            pool.submit(each.accept, f"d-{number}", opened())
+            pool.submit(item.accept, f"d-{number}", opened())
             for number in range(40)
-            for each in (acceptor, second)
+            for item in (acceptor, second)
         ]
     assert sum(job.result() for job in jobs) == 40
     second.close()
@@ -103,8 +103,8 @@ def test_an_error_that_is_not_the_databases_fails_one_delivery_and_the_next_is_r
     # Half of a surrogate pair: SQLite's and PostgreSQL's drivers raise what is no error of SQLAlchemy's.
     ids = [f"d-{n}" if n != 3 else "\ud800" for n in range(8)]
     with ThreadPoolExecutor(8) as pool:
-        tries = [pool.submit(acceptor.accept, each, opened()) for each in ids]
-    refused = [n for n, each in enumerate(tries) if each.exception() is not None]
+        tries = [pool.submit(acceptor.accept, item, opened()) for item in ids]
+    refused = [n for n, item in enumerate(tries) if item.exception() is not None]
     assert refused == [3]
     assert isinstance(tries[3].exception(), TransientError)
     assert acceptor.accept("d-9", opened()) is True

@@ -25,7 +25,7 @@ REPOSITORIES = tuple(f"acme/rocket{number}" for number in range(8))
 
 
 def children(pid: int) -> list[int]:
-    return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return [int(part) for part in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 class Killer(threading.Thread):

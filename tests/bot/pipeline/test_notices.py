@@ -89,7 +89,7 @@ def test_verdicts_and_failures_are_told_signed_and_again_where_it_did_not_arrive
     assert failure["error"] == "its delivery was deleted after its time"
     assert failure["job"] == "lost:triage"
     wait(lambda: not rig.jobs.list(("queued", "running", "waiting")), 30, "everything ended")
-    assert [each.id for each in rig.jobs.list(("dead",))] == ["lost:triage"]
+    assert [job.id for job in rig.jobs.list(("dead",))] == ["lost:triage"]
     assert rig.environment["BOUNCER_NOTIFY_URL"] not in rig.log.read_text()
 
 

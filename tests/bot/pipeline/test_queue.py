@@ -70,8 +70,8 @@ def running(database: Database, run: Callable[[Job], str], **options: Any) -> It
 
 def put(queue: Queue, *jobs: Job, delay: float = 0.0) -> None:
     with queue.transaction() as connection:
-        for each in jobs:
-            queue.enqueue(connection, each, delay)
+        for item in jobs:
+            queue.enqueue(connection, item, delay)
 
 
 def test_an_attempt_runs_once_however_often_it_is_queued_and_a_new_one_runs_again(database, queue):
@@ -128,14 +128,14 @@ def test_one_at_a_time_about_a_subject_and_several_subjects_of_a_repository_at_o
         wait(lambda: len(runs.done) == 8)
     assert runs.busiest == {"acme/rocket#1": 1, "acme/rocket#3": 1}
     assert runs.all_busiest == 2
-    assert [each for each in runs.done if each.startswith("d-1")] == [f"d-1-{n}:triage" for n in (1, 2, 3, 4)]
+    assert [item for item in runs.done if item.startswith("d-1")] == [f"d-1-{n}:triage" for n in (1, 2, 3, 4)]
 
 
 def test_what_is_delayed_waits_and_then_runs(database, queue):
     runs = Runs()
     put(queue, job(), delay=1.0)
     assert queue.get("d:triage").state == "waiting"
-    assert [each.id for each in queue.open_among(["d:triage", "e:triage"])] == ["d:triage"]
+    assert [item.id for item in queue.open_among(["d:triage", "e:triage"])] == ["d:triage"]
     with running(database, runs):
         wait(lambda: runs.done == ["d:triage"])
 
@@ -181,8 +181,8 @@ def test_a_list_shows_the_newest_attempt_of_each_job_alone(database, queue):
         wait(lambda: queue.counts(("done",)) == {"done": 2})
     put(queue, job("d", attempt=1), delay=60)
     queue.replaced(job("d"), "d:triage:1")
-    assert [(each.id, each.state) for each in queue.list()] == [("e:triage", "done"), ("d:triage", "waiting")]
-    assert [each.id for each in queue.list(("done",))] == ["e:triage"]
+    assert [(item.id, item.state) for item in queue.list()] == [("e:triage", "done"), ("d:triage", "waiting")]
+    assert [item.id for item in queue.list(("done",))] == ["e:triage"]
     assert queue.list(repository="acme/sled") == ()
     assert queue.counts(("done", "waiting")) == {"done": 1, "waiting": 1}
 
@@ -190,7 +190,7 @@ def test_a_list_shows_the_newest_attempt_of_each_job_alone(database, queue):
 def test_a_long_list_leaves_nothing_out(queue):
     jobs = [job(f"d-{number}", number) for number in range(1201)]
     put(queue, *jobs)
-    assert {each.id for each in queue.list(limit=5000)} == {each.id for each in jobs}
+    assert {item.id for item in queue.list(limit=5000)} == {item.id for item in jobs}
     assert len(queue.list(repository="acme/rocket", limit=700)) == 700
 
 

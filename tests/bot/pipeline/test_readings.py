@@ -46,7 +46,7 @@ class Kept:
 
     def asked(self, repository: str = NAME) -> list[int]:
         path = f"/repos/{repository}/contents/{PATH}"
-        return [each.status for each in self.site.github.requests if each.path == path]
+        return [request.status for request in self.site.github.requests if request.path == path]
 
     def pushed(self, delivery: str, repository: str = NAME) -> None:
         owner, _, name = repository.partition("/")

@@ -91,7 +91,7 @@ def kinds(database: Database) -> list[str]:
 
 
 def attempts(registered: App) -> list[int]:
-    return [each.status_code for each in registered.deliveries]
+    return [delivery.status_code for delivery in registered.deliveries]
 
 
 def test_what_was_missed_while_the_server_was_away_arrives_at_the_next_round_and_only_once(

@@ -197,7 +197,7 @@ def test_a_model_that_stays_away_is_an_abstention_on_record_and_a_retry_decides_
     away[0] = False
     bench.line.retry(job)
     assert bench.run(job).outcome == "posted"
-    assert [each.verdict for each in bench.desk.ledger.decisions.decisions(f"{NAME}#1")] == ["VAGUE"]
+    assert [item.verdict for item in bench.desk.ledger.decisions.decisions(f"{NAME}#1")] == ["VAGUE"]
 
 
 def test_a_bug_is_tried_three_times_and_stops_nobody_else(bench):
@@ -246,7 +246,7 @@ def test_one_look_ends_everything_that_the_newest_event_makes_pointless(bench):
     edits = [bench.edit(1, f"It is broken in 4.{count}.") for count in range(5)]
     assert bench.run(first).state == "superseded"
     *between, last = edits
-    assert [(bench.line.get(each).state, bench.line.get(each).superseded_by) for each in between] == [
+    assert [(bench.line.get(item).state, bench.line.get(item).superseded_by) for item in between] == [
         ("superseded", last)
     ] * 4
     assert bench.run(last).outcome == "posted"
@@ -369,7 +369,7 @@ def test_a_spent_budget_is_a_visible_skip_today_and_a_decision_tomorrow(bench):
     assert (tomorrow.state, tomorrow.outcome) == ("done", "posted")
     assert len(bench.desk.github.comments(NAME, 1)) == 1
     shown = Overview(bench.desk.ledger.database).decisions(Filter(repository=NAME))
-    assert [each.abstained or each.verdict for each in shown] == ["VAGUE", "skipped:budget"]
+    assert [item.abstained or item.verdict for item in shown] == ["VAGUE", "skipped:budget"]
 
 
 def test_a_budget_that_stays_spent_is_not_waited_for_for_ever(bench):

@@ -59,9 +59,9 @@ class Desk:
     def written(self) -> list[tuple[str, str]]:
         """Method and path of every write so far."""
         return [
-            (each.method, each.path)
-            for each in self.github.requests
-            if each.method != "GET" and not each.path.startswith(("/app", "/graphql"))
+            (request.method, request.path)
+            for request in self.github.requests
+            if request.method != "GET" and not request.path.startswith(("/app", "/graphql"))
         ]
 
 

@@ -109,7 +109,7 @@ def dangerous(page: Page, markdown: str, host: str, suggestions: int = 0, marker
         link for link in page.links if not f"{link}/".startswith((f"https://{host}/", f"http://{host}/"))
     ]:
         return f"links {links}"
-    if len([each for each in page.languages if each.lower() in ACTIVE]) != suggestions:
+    if len([language for language in page.languages if language.lower() in ACTIVE]) != suggestions:
         return f"blocks {page.languages}"
     if len(page.comments) != marker or (marker and not markdown.endswith(f"<!--{page.comments[0]}-->")):
         return f"hidden {page.comments}"

@@ -80,7 +80,7 @@ class Paper:
         return 1
 
     def create_review(self, number: int, commit: str, body: str, comments: tuple[InlineComment, ...]) -> int:
-        self.texts = [body, *(each.body for each in comments)]
+        self.texts = [body, *(comment.body for comment in comments)]
         return 1
 
 
@@ -191,13 +191,13 @@ def _swallowed(text: str, posted: str, *templates: str) -> str:
     """Whether words of the template are missing around ``text``."""
     if _late(text):
         return ""
-    return next((f"lost {each!r}" for each in templates if each not in posted), "")
+    return next((f"lost {template!r}" for template in templates if template not in posted), "")
 
 
 def _told(posted: str) -> str:
     """Whether a secret can be read in what was posted."""
     plain = re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", posted.replace("\u200b", ""))
-    return next((f"tells {each}" for each in (OWN_SECRET, *SHAPES) if each in plain), "")
+    return next((f"tells {item}" for item in (OWN_SECRET, *SHAPES) if item in plain), "")
 
 
 SHAPES = ("ghp_" + "a1B2" * 9, "sk-proj-abcdefghij0123456789", "://me:hunter3@db@")

@@ -37,6 +37,6 @@ x
 """
 
 
-@pytest.mark.parametrize("text", [each.strip() for each in ALIVE.split(" |")])
+@pytest.mark.parametrize("text", [part.strip() for part in ALIVE.split(" |")])
 def test_the_judge_sees_what_is_alive(text):
     assert fault(text, HOST, marker=False) != ""

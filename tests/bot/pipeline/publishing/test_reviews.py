@@ -83,7 +83,7 @@ def test_a_comment_on_a_line_that_the_diff_does_not_show_is_left_out(desk, pull)
     )
     published = desk.publish(review(desk, pull, *comments), number=pull, kind="review")
     assert published.notes == ("4 comments without a line",)
-    assert [each.line for each in desk.github.review_comments("octo/demo", pull)] == [2]
+    assert [comment.line for comment in desk.github.review_comments("octo/demo", pull)] == [2]
 
 
 def test_a_review_without_any_comment_left_is_not_posted(desk, pull):

@@ -26,7 +26,7 @@ def test_an_installation_has_its_newest_delivery_until_it_is_removed(ledger: Led
     assert (found.account, found.delivery, found.repository) == ("acme", "d-2", "acme/rocket")
     heard(ledger, "d-4", events.InstallationChanged(action="suspend", **changed), 400.0)
     heard(ledger, "d-5", events.InstallationChanged(action="new_permissions_accepted", **changed), 500.0)
-    assert [each.suspended for each in ledger.installations.all()] == [True]
+    assert [row.suspended for row in ledger.installations.all()] == [True]
     heard(ledger, "d-6", events.InstallationChanged(action="deleted", **changed), 600.0)
     assert ledger.installations.all() == ()
 
@@ -51,7 +51,7 @@ def test_decisions_are_found_by_what_was_said(ledger: Ledger, database: Database
         ledger.decisions.record(f"d{number}:triage", (told,), "c")
 
     def numbers(text: str) -> list[int]:
-        return [each.number for each in Overview(database).decisions(Filter(text=text))]
+        return [decision.number for decision in Overview(database).decisions(Filter(text=text))]
 
     assert numbers('says "Ünklar"') == [1]
     assert numbers("SAYS") == [1]

@@ -39,8 +39,8 @@ def test_a_decision_is_recorded_once_for_its_job(ledger):
 
 def test_history_is_of_one_subject_of_the_kinds_asked_for_oldest_first(ledger):
     made = [decision(verdict="VAGUE"), decision(kind="commands", verdict="accept"), decision(8, verdict="VAGUE")]
-    for number, each in enumerate(made):
-        ledger.decisions.record(f"d{number}:x", [each], "")
+    for number, item in enumerate(made):
+        ledger.decisions.record(f"d{number}:x", [item], "")
     assert ledger.decisions.decisions("acme/rocket#7", "triage", "commands") == (made[0], made[1])
     assert ledger.decisions.decisions("acme/rocket#7", "commands") == (made[1],)
     assert ledger.decisions.decisions("acme/rocket#9") == ()
