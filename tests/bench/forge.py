@@ -1,4 +1,4 @@
-"""What each thing that people do costs in requests to GitHub: web and worker in processes, a simulated GitHub.
+"""The requests to GitHub that each event costs: web and worker in processes, a simulated GitHub.
 
 Counted after one round of everything, so that tokens, our own account and ``bouncer.yml`` are known, as they are
 in a worker that runs. An answer that nothing has changed (304) is a request that costs nothing of the quota.
@@ -39,11 +39,11 @@ class Cost:
 
     @property
     def counted(self) -> int:
-        """What the quota is charged."""
+        """The number of requests that cost quota."""
         return self.reads + self.writes
 
     def listed(self) -> str:
-        """One line a request, for whoever looks for one to save."""
+        """Return one line for each request."""
         return "\n".join(f"    {request.status} {request.method} {request.path}" for request in self.requests)
 
 
@@ -87,8 +87,8 @@ def _cost(shop: Site, act: Callable[[], object]) -> Cost:
     before = len(shop.github.requests)
     act()
     shop.quiet()
-    asked = tuple(shop.github.requests)[before:]
-    return Cost(tuple(question for question in asked if not question.path.endswith("/access_tokens")))
+    sent_requests = tuple(shop.github.requests)[before:]
+    return Cost(tuple(question for question in sent_requests if not question.path.endswith("/access_tokens")))
 
 
 def main() -> None:

@@ -87,12 +87,12 @@ def _kill(kind: str, rig: Rig, count: int) -> None:
     over.set()
     sender.join()
     _settle(rig)
-    said = Counter(len(rig.github.comments(name, number, by="bouncer[bot]")) for name, number in accepted)
+    comments = Counter(len(rig.github.comments(name, number, by="bouncer[bot]")) for name, number in accepted)
     ends = Counter(job.state for job in rig.jobs.list(limit=10 * len(accepted)))
     print(
         f"{kind}: {count} kills ({killed['worker']} of workers, {killed['web']} of web processes) in "
         f"{time.monotonic() - start:.0f} s, load {os.getloadavg()[0]:.0f}: {len(accepted)} deliveries accepted, "
-        f"{said[0]} lost, {sum(times for item, times in said.items() if item > 1)} said twice; "
+        f"{comments[0]} lost, {sum(times for count, times in comments.items() if count > 1)} said twice; "
         f"jobs: {', '.join(f'{number} {state}' for state, number in sorted(ends.items()))}",
         flush=True,
     )

@@ -104,7 +104,7 @@ def serving(server: Server, port: int) -> Iterator[None]:
 
 
 def free_port() -> int:
-    """A port that nobody listens on at the moment."""
+    """Return a free port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -90,14 +90,14 @@ def main() -> None:
         finally:
             rig.close()
         notes = [json.loads(file.read_text()) for file in folder.glob("*.json")]
-    seen = {tuple(item) for note in notes for item in note["seen"]}
-    files = {file for file, _ in seen}
+    calls = {tuple(item) for note in notes for item in note["seen"]}
+    files = {file for file, _ in calls}
     if "files" in sys.argv:
         for file in sorted(files):
-            names = sorted(name for here, name in seen if here == file)
+            names = sorted(name for here, name in calls if here == file)
             lines = len(Path(file).read_text().splitlines())
             print(f"{Path(file).relative_to(package)} ({lines}): {', '.join(names)}")
-    print(f"one bounced issue: {len(files)} files, {len(seen)} functions")
+    print(f"one bounced issue: {len(files)} files, {len(calls)} functions")
     hops = 0
     for role in ("web", "worker"):
         chain = max((note["chain"] for note in notes if note["role"] == role), key=len)

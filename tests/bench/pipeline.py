@@ -22,7 +22,7 @@ from tests.bot.pipeline.rig import REPOSITORY, Rig, wait
 
 
 def github_seconds(rig: Rig) -> float:
-    """What the worker has waited for GitHub so far, once it has told."""
+    """Return the seconds that the worker has waited for GitHub, once it has recorded them."""
     time.sleep(5)
     return rig.ledger.counters.all().get((GITHUB_SECONDS, ()), 0.0)
 
@@ -51,12 +51,12 @@ def main() -> None:
             idle = cpu_seconds(worker.pid)
             time.sleep(10)
             idle = (cpu_seconds(worker.pid) - idle) / 10
-            taken = [_one(rig) for _ in range(options.issues)]
+            totals = [_one(rig) for _ in range(options.issues)]
             waited = (github_seconds(rig) - before) / options.issues
         finally:
             rig.close()
-    own = [seconds - waited for seconds in taken]
-    print(f"accepted to posted: p50 {_ms(taken, 0.5)} ms, max {_ms(taken, 1.0)} ms over {len(taken)} issues")
+    own = [seconds - waited for seconds in totals]
+    print(f"accepted to posted: p50 {_ms(totals, 0.5)} ms, max {_ms(totals, 1.0)} ms over {len(totals)} issues")
     print(f"of which waiting for GitHub: mean {1000 * waited:.0f} ms; the model takes none")
     print(f"own time: p50 {_ms(own, 0.5)} ms, mean {1000 * statistics.fmean(own):.0f} ms, max {_ms(own, 1.0)} ms")
     print(f"an idle worker takes {100 * idle:.1f} % of a core")

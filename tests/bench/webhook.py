@@ -46,8 +46,8 @@ def main() -> None:
             sender = Sender(port, 202)
             open_loop(sender, RATE, 3)
             for _ in range(options.held):
-                held = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
-                held.sendall(b"POST /webhook HTTP/1.1\r\n")
+                connection = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+                connection.sendall(b"POST /webhook HTTP/1.1\r\n")
             timings = open_loop(sender, RATE, options.seconds)
         print(f"{name}: {RATE}/s, {options.held} held, goal p99 <= {GOAL_MS} ms: {timings.line()}", flush=True)
 

@@ -48,7 +48,7 @@ def operation_of(request: RecordedRequest) -> str | None:
 
 
 def violations(requests: Iterable[RecordedRequest]) -> list[str]:
-    """What GitHub would not understand, one line each."""
+    """Yield a line for each thing that GitHub would not understand."""
     return [
         problem
         for request in requests
@@ -89,8 +89,8 @@ def _problems(request: RecordedRequest) -> Iterator[str]:
         yield from (f"{name}: body {error}" for error in _errors(validator(name, "body"), request.body))
     status = str(request.status)
     if status in operation["answers"] and not request.injected and isinstance(request.answer, dict | list):
-        found = _errors(validator(name, "answers", status), request.answer)
-        yield from (f"{name}: answer {item}" for item in found)
+        errors = _errors(validator(name, "answers", status), request.answer)
+        yield from (f"{name}: answer {item}" for item in errors)
 
 
 def _query(request: RecordedRequest, name: str, operation: dict[str, Any]) -> Iterator[str]:
@@ -99,8 +99,8 @@ def _query(request: RecordedRequest, name: str, operation: dict[str, Any]) -> It
             yield f"{key} is not known"
             continue
         kind = operation["query"][key].get("type")
-        given: Any = int(value) if kind == "integer" and value.isdigit() else value
-        yield from (f"{key} {error}" for error in _errors(validator(name, "query", key), given))
+        typed: Any = int(value) if kind == "integer" and value.isdigit() else value
+        yield from (f"{key} {error}" for error in _errors(validator(name, "query", key), typed))
 
 
 def _errors(check: Draft202012Validator, value: Any) -> Iterator[str]:

@@ -71,10 +71,10 @@ class Extract:
     def _resolved(self, value: Schema) -> Schema:
         if "$ref" not in value:
             return value
-        found: Any = self._all
+        part: Any = self._all
         for key in value["$ref"].removeprefix("#/").split("/"):
-            found = found[key]
-        resolved: Schema = found
+            part = part[key]
+        resolved: Schema = part
         return resolved
 
     def _schema(self, schema: Schema, use: str) -> Schema:
@@ -84,14 +84,14 @@ class Extract:
                 self.schemas[name] = {}
                 self.schemas[name] = self._schema(self._resolved(schema), use)
             return {"$ref": f"#/schemas/{name}"}
-        kept = {key: self._value(key, value, use) for key, value in schema.items() if key in KEPT}
+        schema_part = {key: self._value(key, value, use) for key, value in schema.items() if key in KEPT}
         if use == "answer":
-            kept.pop("required", None)
+            schema_part.pop("required", None)
             # With nothing required, several alternatives may fit at once.
-            kept |= {"anyOf": kept.pop("oneOf")} if "oneOf" in kept else {}
-        if use == "body" and "properties" in kept:
-            kept.setdefault("additionalProperties", False)
-        return {"anyOf": [kept, {"type": "null"}]} if schema.get("nullable") else kept
+            schema_part |= {"anyOf": schema_part.pop("oneOf")} if "oneOf" in schema_part else {}
+        if use == "body" and "properties" in schema_part:
+            schema_part.setdefault("additionalProperties", False)
+        return {"anyOf": [schema_part, {"type": "null"}]} if schema.get("nullable") else schema_part
 
     def _value(self, key: str, value: Any, use: str) -> Any:
         if key == "properties":

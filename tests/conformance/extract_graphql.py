@@ -49,11 +49,11 @@ Used = dict[str, dict[str, tuple[str, dict[str, str]]]]
 class _Fields(Visitor):
     """Collects every field of a query as it is declared in the schema, with the arguments that are given."""
 
-    def __init__(self, info: TypeInfo, used: Used, named: set[str]) -> None:
+    def __init__(self, info: TypeInfo, used: Used, type_names: set[str]) -> None:
         super().__init__()
         self._info = info
         self._used = used
-        self._named = named
+        self._named = type_names
 
     def enter_field(self, node: FieldNode, *_: object) -> None:
         parent, field = self._info.get_parent_type(), self._info.get_field_def()
@@ -76,56 +76,61 @@ class _Fields(Visitor):
 def fields(schema: GraphQLSchema) -> tuple[Used, set[str]]:
     """Declarations of all fields used, by type; and the names of all types that they mention."""
     used: Used = defaultdict(dict)
-    named: set[str] = set()
+    type_names: set[str] = set()
     for query in QUERIES:
         document = parse(query)
         if problems := validate(schema, document):
             raise SystemExit(f"GitHub would refuse a query: {problems[0].message}")
         info = TypeInfo(schema)
-        visit(document, TypeInfoVisitor(info, _Fields(info, used, named)))
+        visit(document, TypeInfoVisitor(info, _Fields(info, used, type_names)))
         for definition in document.definitions:
             for variable in getattr(definition, "variable_definitions", None) or ():
-                named |= set(re.findall(r"\w+", print_ast(variable.type)))
-    for name in list(named):
-        each = schema.get_type(name)
-        if isinstance(each, GraphQLInputObjectType):
-            named |= {get_named_type(field.type).name for field in each.fields.values()}
-    return used, named - set(BUILT_IN)
+                type_names |= set(re.findall(r"\w+", print_ast(variable.type)))
+    for name in list(type_names):
+        graphql_type = schema.get_type(name)
+        if isinstance(graphql_type, GraphQLInputObjectType):
+            type_names |= {get_named_type(field.type).name for field in graphql_type.fields.values()}
+    return used, type_names - set(BUILT_IN)
 
 
-def declared(schema: GraphQLSchema, used: Used, named: set[str], name: str) -> str:
+def declared(schema: GraphQLSchema, used: Used, type_names: set[str], name: str) -> str:
     """One type, cut down to what is used of it."""
-    each = schema.get_type(name)
-    match each:
+    graphql_type = schema.get_type(name)
+    match graphql_type:
         case GraphQLEnumType() | GraphQLInputObjectType():
-            each.description = None
-            for value in (each.values if isinstance(each, GraphQLEnumType) else each.fields).values():
+            graphql_type.description = None
+            for value in (
+                graphql_type.values if isinstance(graphql_type, GraphQLEnumType) else graphql_type.fields
+            ).values():
                 value.description = None
-            return print_type(each) + "\n"
+            return print_type(graphql_type) + "\n"
         case GraphQLScalarType():
             return f"scalar {name}\n"
         case GraphQLUnionType() | GraphQLInterfaceType() if name not in used:
-            members = sorted({possible.name for possible in schema.get_possible_types(each)} & named)
+            members = sorted({possible.name for possible in schema.get_possible_types(graphql_type)} & type_names)
             return f"union {name} = {' | '.join(members)}\n"
         case GraphQLObjectType() | GraphQLInterfaceType():
             lines = [
-                f"  {field}{_arguments(given)}: {kind}\n" for field, (kind, given) in sorted(used[name].items())
+                f"  {field}{_arguments(arguments)}: {kind}\n"
+                for field, (kind, arguments) in sorted(used[name].items())
             ]
-            word = "interface" if isinstance(each, GraphQLInterfaceType) else "type"
+            word = "interface" if isinstance(graphql_type, GraphQLInterfaceType) else "type"
             return f"{word} {name} {{\n{''.join(lines)}}}\n"
         case _:
             raise SystemExit(f"{name}: no such type")
 
 
-def _arguments(given: dict[str, str]) -> str:
-    return f"({', '.join(f'{name}: {kind}' for name, kind in given.items())})" if given else ""
+def _arguments(arguments: dict[str, str]) -> str:
+    return f"({', '.join(f'{name}: {kind}' for name, kind in arguments.items())})" if arguments else ""
 
 
 def main(source: str) -> None:
     """Write the extract."""
     schema = build_schema(Path(source).read_text(encoding="utf-8"), assume_valid=True)
-    used, named = fields(schema)
-    TARGET.write_text("\n".join([HEAD, *(declared(schema, used, named, name) for name in sorted(named))]))
+    used, type_names = fields(schema)
+    TARGET.write_text(
+        "\n".join([HEAD, *(declared(schema, used, type_names, name) for name in sorted(type_names))])
+    )
 
 
 if __name__ == "__main__":

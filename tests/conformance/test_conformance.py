@@ -32,7 +32,7 @@ def test_a_right_request_is_no_violation() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "expected"),
     [
         (replace(REVIEW, path="/repos/octo/demo/pulls/3/review"), "no such operation"),
         (replace(REVIEW, method="PUT"), "no such operation"),
@@ -47,9 +47,9 @@ def test_a_right_request_is_no_violation() -> None:
         (replace(REVIEW, path="/repos/octo/demo/check-runs", body=None, status=422), "no body"),
     ],
 )
-def test_what_github_would_not_understand_is_found(wrong: RecordedRequest, said: str) -> None:
+def test_what_github_would_not_understand_is_found(wrong: RecordedRequest, expected: str) -> None:
     [problem] = violations([wrong])
-    assert said in problem
+    assert expected in problem
 
 
 CLOSING = replace(REVIEW, path="/graphql", body={"query": QUERIES[0], "variables": VARIABLES}, answer={})
@@ -60,16 +60,16 @@ def test_a_right_query_is_no_violation() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "expected"),
     [
         ({"query": QUERIES[1].replace("isResolved", "resolved"), "variables": VARIABLES}, "field 'resolved'"),
         ({"query": QUERIES[0], "variables": {**VARIABLES, "number": "one"}}, "$number"),
         ({"query": QUERIES[0], "variables": VARIABLES, "token": "x"}, "unknown fields"),
     ],
 )
-def test_a_query_that_github_would_refuse_is_found(body: dict[str, Any], said: str) -> None:
+def test_a_query_that_github_would_refuse_is_found(body: dict[str, Any], expected: str) -> None:
     [problem] = violations([replace(CLOSING, body=body)])
-    assert said in problem
+    assert expected in problem
 
 
 def test_everything_that_is_simulated_exists_on_github() -> None:

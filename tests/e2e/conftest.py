@@ -18,13 +18,13 @@ _numbers = count(1)
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """Web and worker on SQLite, in processes of their own."""
     folder: Path = tmp_path_factory.mktemp("site")
-    with site(folder) as made:
-        yield made
+    with site(folder) as shop:
+        yield shop
 
 
 @pytest.fixture
 def repository(shop: Site) -> Callable[..., str]:
-    """Makes repositories that nobody else uses."""
+    """Makes repositories for one test alone."""
 
     def make(**files: str) -> str:
         return shop.repository(f"acme/r{next(_numbers)}", files)

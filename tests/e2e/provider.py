@@ -59,7 +59,7 @@ MISSED = {
 
 
 class Question(NamedTuple):
-    """What a provider was asked, ``purpose`` by the schema of the answer."""
+    """A question to the provider; ``purpose`` is the name of its schema."""
 
     purpose: str
     text: str
@@ -67,7 +67,7 @@ class Question(NamedTuple):
 
 
 def triage(text: str) -> dict[str, Any]:
-    """An issue is clear once somebody names the version."""
+    """Judge an issue as clear if it names the version."""
     return CLEAR if "version 4.2" in text else VAGUE
 
 
@@ -78,16 +78,16 @@ def verify(text: str) -> dict[str, Any]:
 
 def review(text: str) -> dict[str, Any]:
     """Reports every line that it knows for a defect, every time again."""
-    path, found = "", []
+    path, findings = "", []
     for line in text.split("\n"):
         if line.startswith("=== "):
             path = line.removeprefix("=== ").rpartition(" (")[0]
         # The same words in a longer line are another line.
-        for code, said in DEFECTS.items():
+        for code, finding in DEFECTS.items():
             if line.endswith((f" {code}", f"\t{code}")):
                 shared = {"path": path, "line": None, "impact": "reliability", "severity": "high"}
-                found.append({**shared, "quote": code, **said})
-    return {"reasoning": "It reads a file.", "findings": found}
+                findings.append({**shared, "quote": code, **finding})
+    return {"reasoning": "It reads a file.", "findings": findings}
 
 
 def draft(text: str) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def mended(text: str) -> dict[str, Any]:
 
 
 def why(text: str) -> dict[str, Any]:
-    """Points to what both the record and the material hold; of `lock` it says what nobody has shown it."""
+    """Quote what record and material hold; about `lock`, quote code that is in neither."""
     if "lock" in text:
         return {"answer": "Because `lock.acquire()` is missing."}
     return {
@@ -118,7 +118,7 @@ def translated(text: str) -> dict[str, Any]:
 
 
 def word(text: str) -> dict[str, Any]:
-    """What ``bouncer doctor`` wants to hear."""
+    """Return the answer that ``bouncer doctor`` expects."""
     return {"word": "ok"}
 
 
@@ -210,7 +210,7 @@ class Provider:
 
 
 def purpose_of(body: dict[str, Any]) -> str:
-    """What an answer is asked for: by its name, or where none is given by the fields that it has."""
+    """Return the name of the requested schema, or find it by its fields."""
     if "response_format" in body:
         return str(body["response_format"]["json_schema"]["name"])
     fields = body["output_config"]["format"]["schema"]["properties"]

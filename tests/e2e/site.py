@@ -76,11 +76,11 @@ class Site(Rig):
         return {delivery.guid for delivery in self.app.deliveries} - arrived
 
     def troubles(self) -> dict[str, str]:
-        """What is wrong with jobs that are not done."""
+        """Return the errors of jobs that are not done."""
         return {job.id: f"{job.state}: {job.error}" for job in self.jobs.list((*OPEN, "dead")) if job.error}
 
     def decided(self, repository: str, number: int, *kinds: Task) -> tuple[Decision, ...]:
-        """What the ledger holds about a subject, oldest first."""
+        """Return the stored decisions about a subject, oldest first."""
         return self.ledger.decisions.decisions(f"{repository}#{number}", *kinds)
 
     def said(self, repository: str, number: int) -> list[str]:
@@ -118,7 +118,7 @@ class Site(Rig):
                 if issue.pull
                 else {"issue": render.issue(where, issue)}
             )
-            found = {
+            payload = {
                 "action": action,
                 "installation": {"id": self.installed(repository)},
                 **about,
@@ -126,15 +126,15 @@ class Site(Rig):
                 "repository": render.repository(where),
                 "sender": render.user(issue.author),
             }
-        return ("pull_request" if issue.pull else "issues"), found
+        return ("pull_request" if issue.pull else "issues"), payload
 
     def installed(self, repository: str) -> int:
         """The id of the installation that reaches a repository."""
-        (found,) = self.github.world.installed(self.github.world.repositories[repository])
-        return found.id
+        (installation,) = self.github.world.installed(self.github.world.repositories[repository])
+        return installation.id
 
     def browser(self) -> Browser:
-        """Somebody who knows the password, logged in."""
+        """Return a browser that is logged in by password."""
         return Browser(f"http://127.0.0.1:{self.port}")
 
 
@@ -164,25 +164,25 @@ class Browser:
 @contextmanager
 def site(folder: Path, *names: str, url: str = "", **environment: str) -> Iterator[Site]:
     """Web and worker up, without the pauses that a real GitHub asks for."""
-    with stopped(folder, *names, url=url) as made:
-        made.environment |= environment
-        made.web()
-        made.worker()
-        wait(made.ready, 60, "web and worker up")
-        made.connect()
-        yield made
+    with stopped(folder, *names, url=url) as shop:
+        shop.environment |= environment
+        shop.web()
+        shop.worker()
+        wait(shop.ready, 60, "web and worker up")
+        shop.connect()
+        yield shop
 
 
 @contextmanager
 def stopped(folder: Path, *names: str, url: str = "") -> Iterator[Site]:
     """A site in which nothing runs yet."""
     with provider() as model, SimulatedGitHub() as github:
-        made = Site(
+        shop = Site(
             github, model, url or f"sqlite:///{folder / 'bouncer.db'}", folder, *(names or ("acme/first",))
         )
         try:
-            yield made
+            yield shop
         finally:
             # GitHub would wait for answers of a server that is gone.
-            made.app.webhook_url = ""
-            made.close()
+            shop.app.webhook_url = ""
+            shop.close()

@@ -24,7 +24,7 @@ from tests.e2e.echo import Gateway, gateway
 from tests.e2e.provider import VAGUE, completion, failure
 from tests.e2e.site import APP, BROKEN, Browser, Site, stopped
 
-#: No prefix, no shape: only somebody who knows them can tell that they are secrets.
+#: Without prefix or shape: no pattern can recognise them.
 SECRETS = {
     "GITHUB_WEBHOOK_SECRET": "canary-webhook-newer-Zk3v9,canary-webhook-older-Qm7x2",
     "OPENAI_API_KEY": "canary.openai.Wt5n8.Ab4c6",
@@ -44,11 +44,11 @@ class Canaries:
 
     def secrets(self) -> dict[str, str]:
         """Name -> value; tokens are minted as we go."""
-        given = {f"{name}/{index}": part for name, value in SECRETS.items() for index, part in parts(value)}
+        settings = {f"{name}/{index}": part for name, value in SECRETS.items() for index, part in parts(value)}
         lines = self.key.strip().splitlines()
         key = {f"private key, line {index}": lines[index] for index in (1, len(lines) - 2)}
         tokens = {f"token {index}": token for index, token in enumerate(self.shop.github.world.tokens)}
-        return {**given, **key, **tokens, "database": DATABASE_PASSWORD}
+        return {**settings, **key, **tokens, "database": DATABASE_PASSWORD}
 
     def look(self, where: str, what: str) -> None:
         """Note every secret in ``what``; JSON Web Tokens and signatures too, which are never the same."""
@@ -103,12 +103,12 @@ def page(request: Request) -> Response:
 
 def babbles(request: Request) -> Response:
     """A gateway that lets the model see the headers."""
-    said = {
+    output = {
         **VAGUE,
         "explanation": f"Your key is {key_of(request)}.",
         "open_points": [f"Is it {key_of(request)}?"],
     }
-    return completion(json.dumps(said))
+    return completion(json.dumps(output))
 
 
 MOODS = {"401": refuses(401), "400": refuses(400), "500": refuses(500), "page": page, "babble": babbles}
@@ -197,25 +197,25 @@ def the_model_repeats_keys(shop: Site) -> None:
 
 
 def crawl(shop: Site, canaries: Canaries) -> None:
-    """Every page that links lead to, from the front page on, and those that nobody links to."""
+    """Look at every page that is linked from the front page, and at those without a link."""
     browser = Browser(f"http://127.0.0.1:{shop.port}", SECRETS["BOUNCER_ADMIN_PASSWORD"])
-    waiting, known = (
+    waiting, visited = (
         ["/", "/metrics", "/healthz", "/readyz", "/setup", "/nothing", "/decisions/999999"],
         set[str](),
     )
     while waiting:
         path = waiting.pop()
-        if path in known or len(known) > 400:
+        if path in visited or len(visited) > 400:
             continue
-        known.add(path)
-        found = visit(browser, path)
-        canaries.look(f"the page {path}", found)
-        waiting += re.findall(r'href="(/[^"#]*)"', found.replace("&amp;", "&"))
-    assert len([path for path in known if path.startswith("/decisions/")]) > 20
+        visited.add(path)
+        page_text = visit(browser, path)
+        canaries.look(f"the page {path}", page_text)
+        waiting += re.findall(r'href="(/[^"#]*)"', page_text.replace("&amp;", "&"))
+    assert len([path for path in visited if path.startswith("/decisions/")]) > 20
     dead = shop.jobs.list(("dead",))[0]
-    shown = visit(browser, f"/jobs/{dead.id}")
+    page_text = visit(browser, f"/jobs/{dead.id}")
     assert dead.error
-    assert "GitHub answered" in shown
+    assert "GitHub answered" in page_text
 
 
 def visit(browser: Browser, path: str) -> str:
@@ -226,7 +226,7 @@ def visit(browser: Browser, path: str) -> str:
 
 
 def command_lines(shop: Site, canaries: Canaries) -> None:
-    """What operators look with, and how the program says that a setting is wrong."""
+    """Look at the output of operators' commands, and of starts with a wrong setting."""
     job = shop.jobs.list(("dead",))[0].id
     shows = [("jobs", "show", job, *flags) for flags in ((), ("--json",))]
     for arguments in (("doctor",), ("jobs", "list", "--json", "--limit", "999"), *shows):
@@ -240,10 +240,10 @@ def command_lines(shop: Site, canaries: Canaries) -> None:
         "BOUNCER_MODEL": "nobody:knows",
     }
     for name, value in wrong.items():
-        said = told(shop, "serve", **{name: value})
-        assert name in said or "nobody:knows" in said
-        assert "Traceback" not in said
-        canaries.look(f"bouncer serve with a wrong {name}", said)
+        output = told(shop, "serve", **{name: value})
+        assert name in output or "nobody:knows" in output
+        assert "Traceback" not in output
+        canaries.look(f"bouncer serve with a wrong {name}", output)
     unreachable = f"postgresql://me:{DATABASE_PASSWORD}@127.0.0.1:9/x"
     canaries.look("bouncer serve without a database", told(shop, "serve", DATABASE_URL=unreachable))
 

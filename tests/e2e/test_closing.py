@@ -19,8 +19,8 @@ VAGUE = ("It breaks", "It does not work any more.")
 @pytest.fixture(scope="module")
 def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A site whose days are short."""
-    with site(tmp_path_factory.mktemp("hasty"), DAY_SECONDS="0.2") as made:
-        yield made
+    with site(tmp_path_factory.mktemp("hasty"), DAY_SECONDS="0.2") as shop:
+        yield shop
 
 
 def state(shop: Site, home: str, number: int) -> tuple[str, str | None]:
@@ -29,7 +29,7 @@ def state(shop: Site, home: str, number: int) -> tuple[str, str | None]:
 
 
 def written(shop: Site, home: str, number: int) -> list[str]:
-    """What was done to an issue, in order; reactions and edits of comments left out."""
+    """Return our writes to an issue in order, without reactions and edits of comments."""
     here = f"/repos/{home}/issues/{number}"
     acts = [
         request for request in shop.github.requests if request.method != "GET" and request.path.startswith(here)

@@ -18,7 +18,7 @@ CREDENTIALS = ("GITHUB_APP_ID", "GITHUB_APP_PRIVATE_KEY", "GITHUB_WEBHOOK_SECRET
 
 
 class Visitor(Browser):
-    """Somebody who follows links and sends forms, on our server and on GitHub alike; no password yet."""
+    """A browser that follows links and sends forms, on our server and on GitHub, without a password."""
 
     def __init__(self, url: str) -> None:
         self.start(url)
@@ -28,8 +28,8 @@ class Visitor(Browser):
         form = re.search(r'<form[^>]*method="post"(?:[^>]*action="([^"]*)")?[^>]*>(.*?)</form>', page, re.DOTALL)
         assert form
         fields = dict(re.findall(r'<input[^>]*name="([^"]+)"[^>]*value="([^"]*)"', re.sub(_UNCHOSEN, "", form[2])))
-        given = {name: html.unescape(value) for name, value in fields.items()}
-        return self.get(html.unescape(form[1] or ""), {**given, **typed})
+        values = {name: html.unescape(value) for name, value in fields.items()}
+        return self.get(html.unescape(form[1] or ""), {**values, **typed})
 
 
 _UNCHOSEN = r'<input type="(?:radio|checkbox)"(?![^>]*checked)[^>]*>'
@@ -56,9 +56,9 @@ def answers(shop: Site) -> bool:
 
 
 def link(shop: Site) -> str:
-    found = re.search(r"(/setup\?link=[\w-]+)", shop.log.read_text())
-    assert found
-    return found[1]
+    match = re.search(r"(/setup\?link=[\w-]+)", shop.log.read_text())
+    assert match
+    return match[1]
 
 
 def registered(shop: Site, visitor: Visitor, **typed: str) -> str:
@@ -88,9 +88,9 @@ def test_from_nothing_to_the_first_answer_without_editing_a_file(fresh: Site) ->
     (app,) = [value for value in fresh.github.world.apps.values() if value.slug == "acme-bouncer"]
     file = fresh.folder / "data" / "credentials.json"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    seen = fresh.log.read_text() + done + landed
+    everything = fresh.log.read_text() + done + landed
     for secret in (app.webhook_secret, app.client_secret, app.private_key.splitlines()[3]):
-        assert secret not in seen
+        assert secret not in everything
 
 
 def test_the_link_works_once_and_set_up_is_closed_to_everybody_else(fresh: Site) -> None:

@@ -66,7 +66,7 @@ class Case:
         )
 
     def outcome(self, shop: Site) -> dict[str, object]:
-        """What stands in the end."""
+        """Return everything of ours that stands on GitHub in the end."""
         return {
             "struck": all(fault.times == 0 for fault in self.faults),
             "comments": [body.split("\n")[0] for body in shop.said(self.home, self.issue)],
@@ -105,7 +105,7 @@ def test_what_github_refuses_for_good_is_a_dead_letter_with_its_reason(
     shop: Site, repository: Callable[..., str]
 ) -> None:
     home = repository()
-    asked = len(shop.model.asked)
+    before = len(shop.model.asked)
     for path in ("issues/1/comments", "check-runs", "pulls/2/reviews"):
         shop.github.fail("forbidden", "POST", f"/repos/{home}/{path}", times=99)
     shop.github.open_issue(home, "It breaks", "It does not work any more.")
@@ -123,4 +123,4 @@ def test_what_github_refuses_for_good_is_a_dead_letter_with_its_reason(
         shop.jobs.retry(job.id)
     shop.quiet()
     assert len(shop.said(home, 1)) == len(shop.inline(home, 2)) == len(shop.github.checks(home)) == 1
-    assert len(shop.model.asked) == asked + 3, "a retry pays for nothing twice"
+    assert len(shop.model.asked) == before + 3, "a retry pays for nothing twice"

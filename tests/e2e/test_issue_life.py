@@ -87,27 +87,27 @@ def test_an_edit_clears_it_and_a_worse_edit_bounces_it_again(shop: Site, home: s
 
 def test_an_edit_that_changes_nothing_asks_nobody(shop: Site, home: str) -> None:
     number = bounced(shop, home)
-    asked = len(shop.model.asked)
+    before = len(shop.model.asked)
     shop.github.edit(home, number, title="It breaks")
     shop.github.label(home, number, "bug", by="mia")
     shop.quiet()
-    assert len(shop.model.asked) == asked
+    assert len(shop.model.asked) == before
     assert len(shop.decided(home, number)) == 1
 
 
 def test_a_maintainer_accepts_and_it_is_never_bounced_again(shop: Site, home: str) -> None:
     number = bounced(shop, home)
-    said = shop.github.comment(home, number, "/bouncer accept", "mia")
+    command = shop.github.comment(home, number, "/bouncer accept", "mia")
     shop.quiet()
     assert read(shop, home, number) == "Accepted as is by mia.\n\n<!-- bouncer:triage:v1 -->"
     assert shop.github.labels(home, number) == []
-    assert reactions(shop, home, said) == ["+1"]
+    assert reactions(shop, home, command) == ["+1"]
     shop.github.edit(home, number, body="Shorter.")
     shop.github.comment(home, number, "/bouncer recheck", "alice")
     shop.quiet()
-    accepted, told = shop.said(home, number)
+    accepted, notice = shop.said(home, number)
     assert accepted.startswith("Accepted as is by mia.")
-    assert told.startswith("alice: I can't read this again: a maintainer accepted this issue.")
+    assert notice.startswith("alice: I can't read this again: a maintainer accepted this issue.")
     assert shop.github.labels(home, number) == []
 
 
@@ -121,10 +121,10 @@ def test_a_maintainer_takes_the_label_off_and_sets_it_again(shop: Site, home: st
     assert shop.github.labels(home, number) == []
     shop.github.label(home, number, "needs-info", by="mia")
     shop.quiet()
-    marked = read(shop, home, number)
-    assert marked.startswith("Thanks for the report. mia asked for more details. To work on this,")
-    assert "- Which version is this?" in marked
-    assert "VAGUE" not in marked, "the maintainer decided, not the model"
+    body = read(shop, home, number)
+    assert body.startswith("Thanks for the report. mia asked for more details. To work on this,")
+    assert "- Which version is this?" in body
+    assert "VAGUE" not in body, "the maintainer decided, not the model"
     shop.github.comment(home, number, "It is version 4.2, on an empty file.", "alice")
     shop.quiet()
     assert (read(shop, home, number), shop.github.labels(home, number)) == (CLEARED, [])
@@ -142,12 +142,12 @@ def test_a_reason_and_a_slip_of_the_pen_are_understood(shop: Site, home: str) ->
 
 def test_a_stranger_cannot_accept(shop: Site, home: str) -> None:
     number = bounced(shop, home)
-    said = shop.github.comment(home, number, "/bouncer accept", "stranger")
+    command = shop.github.comment(home, number, "/bouncer accept", "stranger")
     shop.quiet()
-    assert reactions(shop, home, said) == ["confused"]
-    bounce, told = shop.said(home, number)
+    assert reactions(shop, home, command) == ["confused"]
+    bounce, notice = shop.said(home, number)
     assert "a maintainer will probably need" in bounce
-    assert told.startswith("stranger: Only people with triage permission in this repository can use `/bouncer a")
+    assert notice.startswith("stranger: Only people with triage permission in this repository can use `/bouncer a")
     assert shop.github.labels(home, number) == ["needs-info"]
 
 
@@ -193,10 +193,10 @@ def test_a_recheck_that_cannot_be_done_is_answered(shop: Site, home: str) -> Non
     promise = "Edit the issue or reply below and I'll read it again."
     assert promise not in read(shop, home, number)
     assert "A maintainer paused me here, so I won't read this again for now." in read(shop, home, number)
-    asked = shop.github.comment(home, number, "/bouncer recheck", "alice")
+    asking = shop.github.comment(home, number, "/bouncer recheck", "alice")
     shop.quiet()
     assert shop.said(home, number)[1].startswith("alice: A maintainer paused me here.")
-    assert reactions(shop, home, asked) == ["confused"]
+    assert reactions(shop, home, asking) == ["confused"]
     before = len(shop.decided(home, number, "triage"))
     shop.github.comment(home, number, "/bouncer recheck", "mia")
     shop.quiet()
@@ -206,10 +206,10 @@ def test_a_recheck_that_cannot_be_done_is_answered(shop: Site, home: str) -> Non
     shop.quiet()
     assert promise in shop.said(home, number)[0]
     shop.github.close(home, number, by="mia")
-    asked = shop.github.comment(home, number, "/bouncer recheck", "mia")
+    asking = shop.github.comment(home, number, "/bouncer recheck", "mia")
     shop.quiet()
     assert shop.said(home, number)[-1].startswith("mia: I can't read this again: the issue is closed.")
-    assert reactions(shop, home, asked) == ["confused"]
+    assert reactions(shop, home, asking) == ["confused"]
 
 
 def test_an_issue_closed_as_not_planned_counts_as_a_right_bounce(shop: Site, home: str) -> None:
@@ -222,9 +222,7 @@ def test_an_issue_closed_as_not_planned_counts_as_a_right_bounce(shop: Site, hom
     assert (row.category, row.addressed, row.total) == ("bounce", 1, 1)
 
 
-def test_our_comment_deleted_by_a_maintainer_is_heard_and_not_written_again_by_itself(
-    shop: Site, home: str
-) -> None:
+def test_our_comment_deleted_by_a_maintainer_is_not_written_again(shop: Site, home: str) -> None:
     number = bounced(shop, home)
     (ours,) = shop.github.find(home, number)[1].comments
     shop.github.delete_comment(home, ours.id, by="mia")
@@ -263,6 +261,6 @@ def test_bots_are_not_judged(shop: Site, home: str) -> None:
 
 
 def reactions(shop: Site, home: str, comment: int) -> list[str]:
-    found = shop.github.world.repositories[home].comment(comment)
-    assert found is not None
-    return [reaction.content for reaction in found[1].reactions if reaction.user.login == BOUNCER]
+    stored_comment = shop.github.world.repositories[home].comment(comment)
+    assert stored_comment is not None
+    return [reaction.content for reaction in stored_comment[1].reactions if reaction.user.login == BOUNCER]

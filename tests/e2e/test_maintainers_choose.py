@@ -1,4 +1,4 @@
-"""What maintainers settle by file, for one repository or for all of an owner's, and how it shows on GitHub."""
+"""Configuration files of a repository and of its owner, and their effect on GitHub."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CLEAR = ("Empty files", "With version 4.2 `load` fails on an empty file.")
 VAGUE = ("It breaks", "It does not work any more.")
 
 
-def test_an_owner_s_file_holds_for_every_repository_until_one_says_otherwise(shop: Site) -> None:
+def test_an_owners_file_is_the_default_until_a_repository_says_otherwise(shop: Site) -> None:
     shop.github.create_repository("initech/.github", {FILE: "triage:\n  label: unclear\n  mode: label\n"})
     plain = shop.repository("initech/plain")
     own = shop.repository("initech/own", {FILE: "triage:\n  label: more-please\n"})
@@ -31,9 +31,7 @@ def test_an_owner_s_file_holds_for_every_repository_until_one_says_otherwise(sho
         assert shop.github.labels(home, number) == [], "a push there counts for what happens after it"
 
 
-def test_a_typo_in_a_mode_posts_nothing_and_is_reported_on_the_pushed_commit(
-    shop: Site, repository: Repository
-) -> None:
+def test_a_typo_in_a_mode_posts_nothing_and_is_reported_on_the_commit(shop: Site, repository: Repository) -> None:
     home = repository()
     sha = shop.github.commit(home, {FILE: "triage:\n  mode: shadwo\n"})
     number = shop.github.open_issue(home, *VAGUE)
@@ -111,7 +109,7 @@ FORM = "### Version\n\n_No response_\n\n### What happens?\n\nIt does not work."
         ("Reading fails", FORM, [], "form", "This text was filled into a form"),
     ],
 )
-def test_questions_tracking_issues_and_forms_are_left_alone_or_judged_for_what_they_are(
+def test_questions_and_tracking_issues_are_skipped_and_forms_judged(
     shop: Site, repository: Repository, title: str, body: str, labels: list[str], kind: str, wording: str
 ) -> None:
     home = repository(**{FILE: f"triage:\n  ignore_kinds: [{kind}]\n"})
@@ -130,9 +128,9 @@ def test_questions_tracking_issues_and_forms_are_left_alone_or_judged_for_what_t
 def test_a_merge_queue_s_commit_passes_its_required_check(shop: Site, repository: Repository) -> None:
     home = repository()
     sha = shop.github.commit(home, {APP: FIXED}, branch="main")
-    wanted = merge_group(shop, home, sha)
-    assert shop.deliver("merge_group", {**wanted, "action": "destroyed", "reason": "merged"}) == 204
-    assert shop.deliver("merge_group", wanted) == 202
+    payload = merge_group(shop, home, sha)
+    assert shop.deliver("merge_group", {**payload, "action": "destroyed", "reason": "merged"}) == 204
+    assert shop.deliver("merge_group", payload) == 202
     shop.quiet()
     (check,) = shop.checks(home, sha)
     assert (check.name, check.status, check.conclusion) == ("bouncer / verify", "completed", "skipped")

@@ -43,7 +43,7 @@ def cut(request: Request) -> Response:
 
 @dataclass(frozen=True)
 class Fault:
-    """What the provider answers, and the word under which it is recorded where nothing was decided."""
+    """A fault of the provider, and the word that is recorded if it prevents a decision."""
 
     answers: tuple[Response | Callable[[Request], Response], ...]
     ends: str = ""

@@ -1,4 +1,4 @@
-"""What happens to an operator: upgrades, outages, an empty budget, the kill switch, people who leave."""
+"""Operation: graceful ends, outages, a spent budget, the kill switch, a suspended app."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_sigterm_ends_everything_in_time_and_the_next_start_goes_on(tmp_path: Pa
         assert len(shop.model.about("slow one")) == 1
 
 
-def test_what_github_could_not_deliver_while_we_were_away_is_answered_after_the_start(tmp_path: Path) -> None:
+def test_deliveries_missed_while_we_were_away_are_answered_after_a_start(tmp_path: Path) -> None:
     with stopped(tmp_path) as shop:
         home = shop.repository("acme/rocket")
         shop.connect()
@@ -76,20 +76,20 @@ def test_no_process_is_left_behind(tmp_path: Path) -> None:
         assert len(processes_of(group)) >= 3
         os.kill(served.pid, signal.SIGKILL)
         served.wait(10)
-        # Its children notice, drain and end: nobody works on without somebody who would start it again.
+        # Its children notice, drain and end: none goes on without a parent that would restart it.
         wait(lambda: not processes_of(group), 60, "children ended")
 
 
 def processes_of(group: int) -> list[int]:
-    found = []
+    pids = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             fields = (folder / "stat").read_text().rpartition(")")[2].split()
         except OSError:
             continue
         if int(fields[2]) == group and fields[0] != "Z":
-            found.append(int(folder.name))
-    return found
+            pids.append(int(folder.name))
+    return pids
 
 
 def test_a_suspended_app_stops_trying_and_goes_on_when_it_is_back(
@@ -144,9 +144,9 @@ def test_a_spent_budget_is_a_skip_that_shows_and_waits_for_tomorrow(tmp_path: Pa
     with site(tmp_path, BOUNCER_REPOSITORY_CALLS="5") as shop:
         home = shop.repository("acme/rocket")
         for number in range(2):
-            opened = shop.github.open_issue(home, f"It breaks {number}", "Help.")
+            issue = shop.github.open_issue(home, f"It breaks {number}", "Help.")
             # One after the other: questions that are under way together hold their worst cases.
-            wait(lambda: bounced(shop, home, opened), 60, "bounced")  # noqa: B023
+            wait(lambda: bounced(shop, home, issue), 60, "bounced")  # noqa: B023
         third = shop.github.open_issue(home, "It breaks again", "Help.")
         wait(lambda: len(shop.decided(home, third)) == 1, 60, "decided")
         assert shop.said(home, third) == []

@@ -1,4 +1,4 @@
-"""What operators do on the dashboard, and what comes of it on GitHub."""
+"""Actions of operators on the dashboard, and their effect on GitHub."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def press(browser: Browser, page: str, button: str) -> str:
 def decision_page(shop: Site, browser: Browser, home: str, number: int, kind: str) -> str:
     """The path of the newest decision of a kind on a subject."""
     pages = browser.get(f"/decisions?kind={kind}&text={home}%23{number}")
-    found = re.search(r'href="(/decisions/\d+)"', pages)
-    assert found, pages
-    return found[1]
+    match = re.search(r'href="(/decisions/\d+)"', pages)
+    assert match, pages
+    return match[1]
 
 
 def test_what_is_paused_is_left_alone_until_it_is_resumed_and_rechecked(
@@ -51,9 +51,9 @@ def test_what_is_paused_is_left_alone_until_it_is_resumed_and_rechecked(
     shop.quiet()
     assert shop.decided(home, issue, "triage")[-1].abstained == "skipped:paused"
     press(browser, decision_page(shop, browser, home, issue, "triage"), f"Resume {home}#{issue}")
-    asked = len(shop.decided(home, issue, "triage"))
+    before = len(shop.decided(home, issue, "triage"))
     press(browser, decision_page(shop, browser, home, issue, "triage"), "Recheck")
-    wait(lambda: len(shop.decided(home, issue, "triage")) > asked, 60, "it was looked at again")
+    wait(lambda: len(shop.decided(home, issue, "triage")) > before, 60, "it was looked at again")
     assert shop.decided(home, issue, "triage")[-1].verdict == "VAGUE"
 
     rows = list(csv.DictReader(io.StringIO(browser.get(f"/decisions.csv?repository={home}"))))

@@ -52,8 +52,8 @@ def home(shop: Site, repository: Repository) -> str:
 
 def opened(shop: Site, home: str, content: str = BROKEN, **values: object) -> int:
     """A pull request that says it closes issue 1."""
-    given = {"body": "Fixes #1", "closes": [1], **values}
-    number = shop.github.open_pull(home, "Read values", files={APP: content}, **given)  # type: ignore[arg-type]
+    fields = {"body": "Fixes #1", "closes": [1], **values}
+    number = shop.github.open_pull(home, "Read values", files={APP: content}, **fields)  # type: ignore[arg-type]
     shop.quiet()
     return number
 
@@ -69,7 +69,7 @@ def lines(shop: Site, home: str, number: int) -> list[tuple[str, int | None]]:
     return [(comment.body.split(".")[0], comment.line) for comment in shop.inline(home, number)]
 
 
-def test_a_patch_that_falls_short_gets_a_neutral_check_and_a_review_on_its_line(shop: Site, home: str) -> None:
+def test_a_patch_that_falls_short_gets_a_neutral_check_and_a_review(shop: Site, home: str) -> None:
     number = opened(shop, home)
     assert check(shop, home, number) == ("neutral", "Probably doesn't solve #1")
     (run,) = shop.checks(home, shop.head(home, number))
@@ -152,11 +152,11 @@ def test_a_stranger_cannot_dismiss(shop: Site, home: str) -> None:
 def test_re_run_judges_again_and_edits_the_check_in_place(shop: Site, home: str) -> None:
     number = opened(shop, home)
     (run,) = shop.checks(home, shop.head(home, number))
-    asked = len(shop.model.about("With version 4.2", "OutputReply"))
+    before = len(shop.model.about("With version 4.2", "OutputReply"))
     shop.github.edit(home, 1, body="With version 4.2 `load` fails where there is `if data`, on an empty file.")
     shop.github.rerequest(home, run.id, by="mia")
     shop.quiet()
-    assert len(shop.model.about("With version 4.2", "OutputReply")) == asked + 1
+    assert len(shop.model.about("With version 4.2", "OutputReply")) == before + 1
     assert [item.id for item in shop.checks(home, shop.head(home, number))] == [run.id]
     assert check(shop, home, number)[0] == "success"
     assert len(shop.reviews(home, number)) == 1, "the commit has its review"
@@ -177,10 +177,10 @@ def test_a_fork_is_judged_and_its_re_run_finds_it(shop: Site, home: str) -> None
     assert check(shop, home, number) == ("neutral", "Probably doesn't solve #1")
     assert lines(shop, home, number) == [("Fails for an empty file", 4)]
     (run,) = shop.checks(home, shop.head(home, number))
-    asked = len(shop.model.asked)
+    before = len(shop.model.asked)
     shop.github.rerequest(home, run.id, by="mia")
     shop.quiet()
-    assert len(shop.model.asked) == asked + 1, "GitHub names no pull request of a fork; it is looked up"
+    assert len(shop.model.asked) == before + 1, "GitHub names no pull request of a fork; it is looked up"
 
 
 def test_commands_on_a_pull_request(shop: Site, home: str) -> None:
@@ -213,10 +213,10 @@ def test_a_new_title_judges_nothing_twice_and_a_new_link_judges_again(shop: Site
     shop.github.edit(home, number, body="Fixes #1")
     shop.quiet()
     assert check(shop, home, number)[0] == "success"
-    asked = len(shop.model.asked)
+    before = len(shop.model.asked)
     shop.github.edit(home, number, title="Read values, very gently")
     shop.quiet()
-    assert len(shop.model.asked) == asked
+    assert len(shop.model.asked) == before
 
 
 def test_what_people_made_of_it_is_recorded_when_it_ends(shop: Site, home: str) -> None:
@@ -232,10 +232,10 @@ def test_what_people_made_of_it_is_recorded_when_it_ends(shop: Site, home: str) 
         for decision in shop.decided(home, number, "feedback")
         for sign in decision.record.signals
     }
-    said = {text: item["category"] for text, item in DEFECTS.items()}
+    categories = {text: item["category"] for text, item in DEFECTS.items()}
     assert signs == {
-        (said["return data.value"], "addressed", "resolved"),
-        (said["cache[path] = data"], "dismissed", "reaction"),
+        (categories["return data.value"], "addressed", "resolved"),
+        (categories["cache[path] = data"], "dismissed", "reaction"),
     }
     assert len(shop.reviews(home, number)) == 1
 
@@ -243,11 +243,11 @@ def test_what_people_made_of_it_is_recorded_when_it_ends(shop: Site, home: str) 
 def test_the_dashboard_shows_what_was_decided_and_why(shop: Site, home: str) -> None:
     number = opened(shop, home)
     page = shop.browser()
-    listed = page.get(f"/decisions?repository={home}&came=bounced&kind=verify")
-    assert f"{home}#{number}" in listed
-    found = re.search(rf'/decisions/(\d+)">{home}#{number}', listed)
-    assert found
-    whole = page.get(f"/decisions/{found[1]}")
+    listing = page.get(f"/decisions?repository={home}&came=bounced&kind=verify")
+    assert f"{home}#{number}" in listing
+    match = re.search(rf'/decisions/(\d+)">{home}#{number}', listing)
+    assert match
+    whole = page.get(f"/decisions/{match[1]}")
     for words in ("INCORRECT", "Read values", "Empty files still fail.", "gpt-5-mini", "200 + 50", f"{home}#"):
         assert words in whole
     assert "Check bouncer / verify: neutral" in whole

@@ -86,9 +86,7 @@ def test_a_finding_stands_on_its_line(shop: Site, repository: Repository, shape:
     assert {job.state for job in shop.jobs.list((), home)} == {"done"}
 
 
-def test_a_change_that_github_does_not_show_whole_is_read_in_part_and_says_so(
-    shop: Site, repository: Repository
-) -> None:
+def test_a_change_that_github_cuts_is_read_in_part_and_says_so(shop: Site, repository: Repository) -> None:
     files: dict[str, object] = {f"data/f{number}.py": f"x = {number}\n" for number in range(310)}
     home, number = changed(shop, repository, {}, {**files, APP: BROKEN})  # type: ignore[misc]
     assert findings(shop, home, number) == [(APP, 4, "RIGHT")]

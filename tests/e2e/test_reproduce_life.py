@@ -55,18 +55,18 @@ def test_a_labelled_issue_becomes_a_draft_pull_request_with_its_test(shop: Site,
     (decision,) = shop.decided(name, number, "reproduce")
     assert decision.verdict == "reproduced", decision.reason
     assert set(shop.github.labels(name, number)) == {"bug", "reproduced"}
-    _, opened = shop.github.find(name, number + 1)
-    assert opened.pull is not None
-    assert opened.pull.draft
-    assert opened.title == f"Add a failing test for #{number}: split drops the rest"
-    base, head = shop.github.world.pull_files(opened.pull)
+    _, draft = shop.github.find(name, number + 1)
+    assert draft.pull is not None
+    assert draft.pull.draft
+    assert draft.title == f"Add a failing test for #{number}: split drops the rest"
+    base, head = shop.github.world.pull_files(draft.pull)
     changed = {path for path in set(base) | set(head) if base.get(path) != head.get(path)}
     assert changed == {"tests/test_shapes.py"}
     assert head["tests/test_shapes.py"].decode() == (
         f"{TESTS}\n\ndef test_issue_{number}():\n    assert split([1, 2, 3], 2) == [[1, 2], [3]]\n"
     )
-    assert f"This adds one test for #{number} and nothing else." in opened.body
-    assert "as reported (3 of 3 drafts agree)" in opened.body
+    assert f"This adds one test for #{number} and nothing else." in draft.body
+    assert "as reported (3 of 3 drafts agree)" in draft.body
 
 
 def test_a_maintainer_asks_and_is_answered_in_a_comment(shop: Site, home: Callable[..., str]) -> None:

@@ -50,5 +50,5 @@ def test_a_changed_configuration_counts_for_what_happens_after_it(
     reads = [
         request for request in shop.github.requests if request.path == path and request.query.get("ref") == "main"
     ]
-    asked = [read.status for read in reads]
-    assert asked == [200, 200, 404], "it is read once, and once after each push"
+    statuses = [read.status for read in reads]
+    assert statuses == [200, 200, 404], "it is read once, and once after each push"

@@ -1,4 +1,4 @@
-"""What the operator keeps to himself stays there: in files of his own, and in no comment, log or table."""
+"""Secrets of the operator appear in no comment, log or table."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def test_a_pasted_webhook_secret_is_neither_posted_nor_logged_nor_stored(tmp_pat
         rig.environment |= {"BOUNCER_DATA_DIR": str(tmp_path / "data"), "LOG_LEVEL": "DEBUG"}
         rig.environment["BOUNCER_METRICS_TOKEN"] = SPLIT
         points = [f"Is {SECRET} meant?", f"Is {SPLIT} meant?", f"Is {quote(SPLIT)} or {escape(SPLIT)} meant?"]
-        said = {**REPLY, "explanation": f"It names {SECRET} and {SPLIT}.", "open_points": points}
-        line = {"model": "bounces", "subject": f"{REPOSITORY}#1", **said}
+        reply = {**REPLY, "explanation": f"It names {SECRET} and {SPLIT}.", "open_points": points}
+        line = {"model": "bounces", "subject": f"{REPOSITORY}#1", **reply}
         (tmp_path / "replies.jsonl").write_text(json.dumps(line) + "\n")
         rig.start("bot", "serve")
         wait(rig.ready, 60, "ready")

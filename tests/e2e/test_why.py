@@ -84,7 +84,7 @@ def test_an_answer_that_quotes_what_nobody_recorded_is_not_posted(shop: Site, ho
     assert answers(shop, home, number) == [f"Nobody can tell what is meant.\n\n{ASIDE}"]
 
 
-def test_authors_ask_three_times_and_where_nothing_was_said_nobody_is_asked(shop: Site, home: str) -> None:
+def test_authors_ask_three_times_and_without_a_verdict_no_model_is_asked(shop: Site, home: str) -> None:
     number = shop.github.open_issue(home, *VAGUE)
     unread = shop.github.open_issue(home, *CLEAR, author="mia")
     shop.quiet()
@@ -108,12 +108,12 @@ def test_in_shadow_mode_there_is_nothing_to_ask_about(shop: Site, repository: Re
     shop.quiet()
     before = asked(shop, "")
     for subject in (number, pull):
-        said = shop.github.comment(home, subject, "/bouncer why", "mia")
+        command = shop.github.comment(home, subject, "/bouncer why", "mia")
         shop.quiet()
         assert shop.said(home, subject) == []
-        found = shop.github.world.repositories[home].comment(said)
-        assert found is not None
-        assert found[1].reactions == []
+        stored_comment = shop.github.world.repositories[home].comment(command)
+        assert stored_comment is not None
+        assert stored_comment[1].reactions == []
     assert asked(shop, "") == before
 
 

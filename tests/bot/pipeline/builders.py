@@ -24,9 +24,9 @@ def make_inbox(
     clock: Callable[[], float] = time.time,
 ) -> Inbox:
     """One that makes these jobs of every event; as the router says if none is named."""
-    named = (lambda event: tasks) if tasks else None
+    tasks_of = (lambda event: tasks) if tasks else None
     delay = DEBOUNCE_SECONDS if debounce else 0.0
-    return Inbox(database, queue, tasks=named, debounce_seconds=delay, clock=clock)
+    return Inbox(database, queue, tasks=tasks_of, debounce_seconds=delay, clock=clock)
 
 
 def opened(number: int = 7, repository: Repository = ROCKET, title: str = "It is broken") -> events.IssueOpened:

@@ -84,8 +84,8 @@ class Line:
         self._set(self.get(job), state="cancelled")
 
     def retry(self, job: str) -> None:
-        found = self.get(job)
-        anew = found.model_copy(update={"attempt": found.attempt + 1, "tries": 0, "state": "queued"})
+        current = self.get(job)
+        anew = current.model_copy(update={"attempt": current.attempt + 1, "tries": 0, "state": "queued"})
         self.attempts[anew.workflow] = anew
 
     def run(self, job: str, run: Callable[[Job, str], str]) -> Job:

@@ -106,7 +106,7 @@ class Rig:
         self.database.close()
 
     def deliver(self, event: str, payload: dict[str, Any], delivery: str = "", **headers: str) -> int:
-        """POST a delivery; the status, 0 where nobody answered."""
+        """POST a delivery and return the status; 0 without an answer."""
         body = json.dumps({"installation": {"id": self.installation.id}, **payload}).encode()
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
         try:
@@ -141,7 +141,7 @@ class Rig:
             }
 
     def ready(self) -> bool:
-        """Whether /readyz says so."""
+        """Return True if /readyz answers 200."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
         try:
             connection.request("GET", "/readyz")

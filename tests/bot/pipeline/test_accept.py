@@ -1,4 +1,4 @@
-"""What is accepted is recorded, once; what cannot be recorded in time is refused in time."""
+"""A delivery is stored once; one that cannot be stored in time is refused in time."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_database_that_is_locked_is_a_refusal_within_the_deadline(tmp_path):
     database.close()
 
 
-def test_an_error_that_is_not_the_databases_fails_one_delivery_and_the_next_is_recorded(acceptor, database):
+def test_an_error_of_one_delivery_does_not_stop_the_next_one(acceptor, database):
     # Half of a surrogate pair: SQLite's and PostgreSQL's drivers raise what is no error of SQLAlchemy's.
     ids = [f"d-{n}" if n != 3 else "\ud800" for n in range(8)]
     with ThreadPoolExecutor(8) as pool:

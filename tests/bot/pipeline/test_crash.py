@@ -91,10 +91,10 @@ def test_nothing_is_lost_and_nothing_is_said_twice(database_url: str, tmp_path: 
             assert len(accepted) == DELIVERED
 
             wait(lambda: unfinished(rig) == 0, 180, "all jobs ended")
-            said = {
+            comment_counts = {
                 (name, number): len(github.comments(name, number, by="bouncer[bot]")) for name, number in issues
             }
-            assert Counter(said.values()) == {1: DELIVERED}
+            assert Counter(comment_counts.values()) == {1: DELIVERED}
             assert all(github.labels(name, number) == ["needs-info"] for name, number in issues)
             assert rig.jobs.counts() == {"done": JOBS * DELIVERED}
 

@@ -62,16 +62,16 @@ FAULTS: dict[str, tuple[list[Response], str]] = {
 
 @pytest.mark.timeout(180)
 def test_every_fault_of_a_model_ends_well(httpserver: HTTPServer, tmp_path: Path) -> None:
-    asked: dict[str, int] = defaultdict(int)
+    counts: dict[str, int] = defaultdict(int)
 
     def answer(request: Request) -> Response:
         question = json.loads(request.data)["messages"][1]["content"]
-        found = re.search(r"fault: (.+)", question)
-        assert found
-        name = found[1]
+        match = re.search(r"fault: (.+)", question)
+        assert match
+        name = match[1]
         script = FAULTS[name][0]
-        asked[name] += 1
-        return script[min(asked[name], len(script)) - 1]
+        counts[name] += 1
+        return script[min(counts[name], len(script)) - 1]
 
     httpserver.expect_request("/v1/chat/completions").respond_with_handler(answer)
     with SimulatedGitHub() as github:

@@ -1,4 +1,4 @@
-"""Somebody else is told of verdicts and failures: signed, again where it did not arrive, and in nobody's way."""
+"""Notices of verdicts and failures are signed, retried, and delay no other job."""
 
 from __future__ import annotations
 
@@ -45,31 +45,29 @@ def receiver(httpserver: HTTPServer) -> Receiver:
 @pytest.fixture
 def rig(tmp_path: Path, httpserver: HTTPServer) -> Iterator[Rig]:
     with SimulatedGitHub() as github:
-        made = Rig(github, f"sqlite:///{tmp_path}/bouncer.db", tmp_path)
-        made.environment |= {
+        rig = Rig(github, f"sqlite:///{tmp_path}/bouncer.db", tmp_path)
+        rig.environment |= {
             "BOUNCER_NOTIFY_URL": httpserver.url_for("/hook"),
             "BOUNCER_NOTIFY_SECRET": SECRET,
         }
-        made.web()
-        made.worker()
-        wait(made.ready, 60, "web and worker up")
-        made.installation.app.webhook_url = f"http://127.0.0.1:{made.port}/webhook"
-        yield made
-        made.installation.app.webhook_url = ""
-        made.close()
+        rig.web()
+        rig.worker()
+        wait(rig.ready, 60, "web and worker up")
+        rig.installation.app.webhook_url = f"http://127.0.0.1:{rig.port}/webhook"
+        yield rig
+        rig.installation.app.webhook_url = ""
+        rig.close()
 
 
-def test_verdicts_and_failures_are_told_signed_and_again_where_it_did_not_arrive(
-    rig: Rig, receiver: Receiver
-) -> None:
+def test_notices_of_verdicts_and_failures_are_signed_and_retried(rig: Rig, receiver: Receiver) -> None:
     receiver.statuses = [500, 302]
     number = rig.github.open_issue("acme/rocket", "It breaks", "It does not work.")
     wait(lambda: len(receiver.bodies("decision")) == 3, 60, "told, after two answers that were none")
     first, second, third = receiver.bodies("decision")
     assert first == second == third
-    (told,) = first["decisions"]
-    assert (told["verdict"], told["bounced"], first["number"]) == ("VAGUE", True, number)
-    assert told["posted"] == [f"{rig.github.web_url}/acme/rocket/issues/{number}#issuecomment-{comment(rig)}"]
+    (notice,) = first["decisions"]
+    assert (notice["verdict"], notice["bounced"], first["number"]) == ("VAGUE", True, number)
+    assert notice["posted"] == [f"{rig.github.web_url}/acme/rocket/issues/{number}#issuecomment-{comment(rig)}"]
     assert first["text"] == f"acme/rocket#{number}: triage: VAGUE {rig.github.web_url}/acme/rocket/issues/{number}"
     for headers, body in receiver.requests:
         signed = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()

@@ -106,7 +106,7 @@ def test_a_model_s_answer_brings_waiting_jobs_forward(bench: Bench) -> None:
     assert {bench.run(job).outcome for job in waiting} == {"posted"}
 
 
-def test_a_job_with_a_fault_of_its_own_is_brought_forward_every_5_minutes_at_most(bench: Bench) -> None:
+def test_a_job_that_fails_again_is_brought_forward_every_5_minutes_at_most(bench: Bench) -> None:
     hopeless = OperatorNeeded("no answer about this one")
     model = ScriptedModel(lambda prompt: hopeless if "hopeless" in prompt.user else dict(REPLY))
     bench.use(bench.desk.writer, replace(bench.services, model=model))

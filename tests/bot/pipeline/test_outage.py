@@ -1,4 +1,4 @@
-"""A database that is away for a while: nobody gives up, and work goes on when it is back."""
+"""During an outage of the database no process ends, and work continues afterwards."""
 
 from __future__ import annotations
 
@@ -34,9 +34,7 @@ def back(uri: str, name: str) -> None:
         connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
 
 
-def test_an_outage_is_waited_out_and_what_was_delivered_before_and_after_it_is_worked_on(
-    rig, database_url, postgres_uri
-):
+def test_jobs_before_and_after_an_outage_of_the_database_are_finished(rig, database_url, postgres_uri):
     name = str(make_url(database_url).database)
     rig.web()
     wait(

@@ -1,4 +1,4 @@
-"""What the program relies on in dbos, and what it must not be trusted with: pinned here for every upgrade."""
+"""The behaviour of dbos on which the program relies, pinned for every upgrade."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def put(queue: Queue, *jobs: Job, delay: float = 0.0) -> None:
             queue.enqueue(connection, item, delay)
 
 
-def test_an_attempt_runs_once_however_often_it_is_queued_and_a_new_one_runs_again(database, queue):
+def test_an_attempt_runs_once_and_the_next_attempt_runs_again(database, queue):
     runs = Runs()
     with running(database, runs):
         for _ in range(3):
@@ -86,7 +86,7 @@ def test_an_attempt_runs_once_however_often_it_is_queued_and_a_new_one_runs_agai
     assert queue.get("d:triage").outcome == "posted"
 
 
-def test_a_job_about_no_repository_is_refused_and_what_is_queued_with_it_was_never_queued(queue):
+def test_a_job_without_repository_is_refused_with_its_transaction(queue):
     with pytest.raises(ValueError, match="wait forever"):
         put(queue, job(), job().model_copy(update={"repository": ""}))
     assert queue.get("d:triage") is None
@@ -121,7 +121,7 @@ def test_writes_of_an_installation_are_spaced_and_delay_no_other_one(database, q
     assert starts[1][-1] - starts[1][0] > 0.5 * (len(starts[1]) - 1) - 0.45
 
 
-def test_one_at_a_time_about_a_subject_and_several_subjects_of_a_repository_at_once(database, queue):
+def test_jobs_of_a_subject_run_in_turn_and_subjects_run_at_the_same_time(database, queue):
     runs = Runs(seconds=0.15)
     put(queue, *(job(f"d-{n}-{seq}", n, seq) for seq in (3, 2, 1, 4) for n in (1, 3)))
     with running(database, runs):
@@ -201,10 +201,10 @@ def test_what_is_stored_is_plain_json_and_no_pickle(database, queue):
     schema = "" if database.is_sqlite else "dbos."
     with database.read() as connection:
         row = connection.execute(text(f"SELECT serialization FROM {schema}workflow_status")).one()
-        stored = connection.scalar(text(f"SELECT inputs FROM {schema}workflow_input"))
+        inputs = connection.scalar(text(f"SELECT inputs FROM {schema}workflow_input"))
         output = connection.scalar(text(f"SELECT output FROM {schema}workflow_output"))
     assert row.serialization == "portable_json"
-    assert json.loads(stored)["positionalArgs"][0]["id"] == "d:triage"
+    assert json.loads(inputs)["positionalArgs"][0]["id"] == "d:triage"
     assert json.loads(output) == "posted"
 
 

@@ -26,7 +26,7 @@ SHARED = "octo/.github"
 
 
 class Kept:
-    """What a worker keeps, and what it asked for."""
+    """A worker's configurations, and the requests that it made for them."""
 
     def __init__(self, site: Site, database: Database) -> None:
         self.site = site
@@ -55,99 +55,99 @@ class Kept:
 
 
 @pytest.fixture
-def kept(site: Site, tmp_path: Path) -> Iterator[Kept]:
+def worker(site: Site, tmp_path: Path) -> Iterator[Kept]:
     database = open_database(f"sqlite:///{tmp_path}/kept.db")
     migrate(database)
-    kept = Kept(site, database)
-    yield kept
-    kept.queue.close()
+    worker = Kept(site, database)
+    yield worker
+    worker.queue.close()
     database.close()
 
 
-def test_it_is_read_once_however_many_jobs_there_are(kept: Kept) -> None:
-    kept.site.github.commit(NAME, {PATH: "triage:\n  label: unclear\n"})
-    assert [kept.label() for _ in range(5)] == ["unclear"] * 5
-    assert kept.asked() == [200]
+def test_it_is_read_once_however_many_jobs_there_are(worker: Kept) -> None:
+    worker.site.github.commit(NAME, {PATH: "triage:\n  label: unclear\n"})
+    assert [worker.label() for _ in range(5)] == ["unclear"] * 5
+    assert worker.asked() == [200]
 
 
-def test_that_there_is_none_is_kept_as_well(kept: Kept) -> None:
-    assert [kept.label() for _ in range(5)] == ["needs-info"] * 5
-    assert kept.asked() == [404]
+def test_that_there_is_none_is_kept_as_well(worker: Kept) -> None:
+    assert [worker.label() for _ in range(5)] == ["needs-info"] * 5
+    assert worker.asked() == [404]
 
 
-def test_after_a_push_to_its_branch_it_is_looked_at_and_unchanged_costs_nothing(kept: Kept) -> None:
-    kept.site.github.commit(NAME, {PATH: "triage:\n  label: unclear\n"})
-    assert kept.label() == "unclear"
-    kept.pushed("d-1")
-    assert kept.label() == kept.label() == "unclear"
-    kept.site.github.commit(NAME, {PATH: "triage:\n  label: vague\n"})
-    kept.pushed("d-2")
-    assert kept.label() == kept.label() == "vague"
-    assert kept.asked() == [200, 304, 200]
+def test_a_push_to_its_branch_makes_a_conditional_read(worker: Kept) -> None:
+    worker.site.github.commit(NAME, {PATH: "triage:\n  label: unclear\n"})
+    assert worker.label() == "unclear"
+    worker.pushed("d-1")
+    assert worker.label() == worker.label() == "unclear"
+    worker.site.github.commit(NAME, {PATH: "triage:\n  label: vague\n"})
+    worker.pushed("d-2")
+    assert worker.label() == worker.label() == "vague"
+    assert worker.asked() == [200, 304, 200]
 
 
-def test_a_push_elsewhere_is_no_cause_to_look(kept: Kept) -> None:
-    kept.label()
-    kept.pushed("d-1", "octo/secret")
-    kept.label()
-    assert kept.asked() == [404]
+def test_a_push_elsewhere_is_no_cause_to_look(worker: Kept) -> None:
+    worker.label()
+    worker.pushed("d-1", "octo/secret")
+    worker.label()
+    assert worker.asked() == [404]
 
 
-def test_an_app_that_hears_of_no_pushes_notices_a_change_some_minutes_later(kept: Kept) -> None:
-    kept.label()
-    kept.site.github.commit(NAME, {PATH: "triage:\n  label: unclear\n"})
-    assert kept.label() == "needs-info"
-    kept.now += FRESH_SECONDS
-    assert kept.label() == "unclear"
+def test_an_app_without_push_events_notices_a_change_some_minutes_later(worker: Kept) -> None:
+    worker.label()
+    worker.site.github.commit(NAME, {PATH: "triage:\n  label: unclear\n"})
+    assert worker.label() == "needs-info"
+    worker.now += FRESH_SECONDS
+    assert worker.label() == "unclear"
 
 
-def test_the_owner_s_file_holds_for_every_repository_that_says_nothing_else(kept: Kept) -> None:
-    kept.site.github.create_repository(SHARED, {PATH: "triage:\n  label: unclear\n  authors: all\n"})
-    kept.site.github.commit(NAME, {PATH: "triage:\n  authors: external\n"})
-    assert [kept.label() for _ in range(5)] == ["unclear"] * 5
-    assert kept.config().triage.authors == "external"
-    kept.site.github.commit(NAME, {PATH: "triage:\n  label: needs-info\n"})
-    kept.pushed("d-1")
-    assert kept.label() == "needs-info", "what a repository says counts, be it the default"
-    assert (kept.asked(), kept.asked(SHARED)) == ([200, 200], [200])
+def test_the_owners_file_is_the_default_of_every_repository(worker: Kept) -> None:
+    worker.site.github.create_repository(SHARED, {PATH: "triage:\n  label: unclear\n  authors: all\n"})
+    worker.site.github.commit(NAME, {PATH: "triage:\n  authors: external\n"})
+    assert [worker.label() for _ in range(5)] == ["unclear"] * 5
+    assert worker.config().triage.authors == "external"
+    worker.site.github.commit(NAME, {PATH: "triage:\n  label: needs-info\n"})
+    worker.pushed("d-1")
+    assert worker.label() == "needs-info", "what a repository says counts, be it the default"
+    assert (worker.asked(), worker.asked(SHARED)) == ([200, 200], [200])
 
 
-def test_a_push_to_the_owner_s_file_counts_everywhere_and_unchanged_costs_nothing(kept: Kept) -> None:
-    kept.site.github.create_repository(SHARED, {PATH: "triage:\n  label: unclear\n"})
-    kept.site.github.install(kept.site.registered, SHARED)
-    assert kept.label() == "unclear"
-    kept.pushed("d-1", SHARED)
-    assert kept.label() == kept.label() == "unclear"
-    kept.site.github.commit(SHARED, {PATH: "triage:\n  label: vague\n"})
-    kept.pushed("d-2", SHARED)
-    assert kept.label() == kept.label() == "vague"
-    assert (kept.asked(), kept.asked(SHARED)) == ([404], [200, 304, 200])
+def test_a_push_to_the_owners_file_makes_a_conditional_read(worker: Kept) -> None:
+    worker.site.github.create_repository(SHARED, {PATH: "triage:\n  label: unclear\n"})
+    worker.site.github.install(worker.site.registered, SHARED)
+    assert worker.label() == "unclear"
+    worker.pushed("d-1", SHARED)
+    assert worker.label() == worker.label() == "unclear"
+    worker.site.github.commit(SHARED, {PATH: "triage:\n  label: vague\n"})
+    worker.pushed("d-2", SHARED)
+    assert worker.label() == worker.label() == "vague"
+    assert (worker.asked(), worker.asked(SHARED)) == ([404], [200, 304, 200])
 
 
-def test_a_private_repository_of_the_owner_s_is_nobody_s_default(kept: Kept) -> None:
-    kept.site.github.create_repository(SHARED, {PATH: "triage:\n  label: unclear\n"}, private=True)
-    assert kept.label() == "needs-info"
+def test_a_private_repository_of_the_owner_s_is_nobody_s_default(worker: Kept) -> None:
+    worker.site.github.create_repository(SHARED, {PATH: "triage:\n  label: unclear\n"}, private=True)
+    assert worker.label() == "needs-info"
 
 
-def test_an_owner_s_file_is_not_read_through_a_redirect(kept: Kept) -> None:
+def test_an_owner_s_file_is_not_read_through_a_redirect(worker: Kept) -> None:
     """GitHub redirects from a renamed or transferred repository; its new owner decides nothing here."""
-    github = kept.site.github
+    github = worker.site.github
     github.create_repository("evil/.github", {PATH: "triage:\n  label: evil\n"})
     location = f"{github.api_url}/repos/evil/.github/contents/{PATH}"
     github.fail("redirect", "GET", f"/repos/{SHARED}/contents", location=location, times=9)
-    assert kept.label() == "needs-info"
-    asked = [request.path for request in github.requests]
-    assert any(path.startswith(f"/repos/{SHARED}/contents") for path in asked)
-    assert not any("evil" in path for path in asked)
+    assert worker.label() == "needs-info"
+    paths = [request.path for request in github.requests]
+    assert any(path.startswith(f"/repos/{SHARED}/contents") for path in paths)
+    assert not any("evil" in path for path in paths)
 
 
-def test_a_repository_s_own_file_is_read_through_a_redirect_to_itself_only(kept: Kept) -> None:
-    github = kept.site.github
-    repository = kept.site.forge.about()
+def test_a_repository_s_own_file_is_read_through_a_redirect_to_itself_only(worker: Kept) -> None:
+    github = worker.site.github
+    repository = worker.site.forge.about()
     for place in ("/repos/evil/demo/contents/x", f"/repositories/{repository.id}0/contents/x"):
         github.fail("redirect", "GET", f"/repos/{NAME}/contents", location=f"{github.api_url}{place}")
         with pytest.raises(ForgeError, match="another repository"):
-            configuration(kept.site.forge, repository)
+            configuration(worker.site.forge, repository)
 
 
 def test_a_redirect_is_followed_below_the_path_that_may_be_read(httpserver: HTTPServer) -> None:

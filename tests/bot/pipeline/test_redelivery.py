@@ -1,4 +1,4 @@
-"""What GitHub could not deliver arrives after all, once."""
+"""Failed deliveries are repeated, and run once."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def app(github: SimulatedGitHub, registered: App) -> Iterator[GitHubApp]:
 
 
 def kinds(database: Database) -> list[str]:
-    """What was recorded, in order."""
+    """Return the stored deliveries in order."""
     with database.read() as connection:
         return list(connection.execute(select(DELIVERIES.c.kind).order_by(DELIVERIES.c.seq)).scalars())
 
@@ -94,7 +94,7 @@ def attempts(registered: App) -> list[int]:
     return [delivery.status_code for delivery in registered.deliveries]
 
 
-def test_what_was_missed_while_the_server_was_away_arrives_at_the_next_round_and_only_once(
+def test_missed_deliveries_arrive_at_the_next_round_and_once(
     github: SimulatedGitHub, registered: App, app: GitHubApp, receiver: Receiver, database: Database
 ) -> None:
     github.install(registered, NAME)
@@ -148,9 +148,9 @@ def test_only_one_of_several_workers_does_the_rounds(
     first = Reconciler(app, database)
     second = Reconciler(app, database)
     assert first.round() == 1
-    asked = len(github.requests)
+    before = len(github.requests)
     assert second.round() == 0
-    assert len(github.requests) == asked
+    assert len(github.requests) == before
 
 
 def test_the_round_begins_at_once_and_a_fault_of_github_does_not_end_it(

@@ -100,9 +100,7 @@ def decided(ledger: Ledger, number: int, clock: Clock) -> None:
     Calls(ledger.database, clock).record(f"d:{number}", prompt, "R", "m", Usage(calls=1), reply="{}")
 
 
-def test_replies_go_after_half_a_year_and_decisions_on_what_is_closed_but_not_on_what_is_open(
-    dispatch, sweep, clock, ledger: Ledger
-):
+def test_old_replies_and_decisions_on_closed_subjects_are_deleted(dispatch, sweep, clock, ledger: Ledger):
     for number in (1, 2, 3):
         decided(ledger, number, clock)
     dispatch(closed=closed(2), again=closed(3), reopened=reopened(3))
@@ -132,9 +130,7 @@ def test_an_operator_may_keep_everything(dispatch, database, line, clock, ledger
     assert len(ledger.decisions.decisions("acme/rocket#2")) == 1
 
 
-def test_an_uninstallation_takes_everything_with_it_and_leaves_other_accounts_alone(
-    dispatch, jobs, clock, database, ledger: Ledger
-):
+def test_an_uninstallation_deletes_the_rows_of_its_account_only(dispatch, jobs, clock, database, ledger: Ledger):
     decided(ledger, 1, clock)
     other = Decision(kind="triage", subject=Subject(repository="acmeister/x", number=1, revision="text:1"))
     ledger.decisions.record("other", [other], "")

@@ -24,6 +24,6 @@ def test_what_the_other_side_asks_for_is_honoured():
 
 
 @given(st.integers(1, 100), st.none() | st.floats(0, 1e9), st.floats(0, 1, exclude_max=True))
-def test_a_pause_is_never_shorter_than_asked_nor_without_end(tries, asked, jitter):
-    wait = pause(tries, asked, jitter)
-    assert min(asked or 0.0, LONGEST_ASKED_SECONDS) <= wait <= LONGEST_ASKED_SECONDS + 15
+def test_a_pause_is_never_shorter_than_asked_nor_without_end(tries, retry_after, jitter):
+    wait = pause(tries, retry_after, jitter)
+    assert min(retry_after or 0.0, LONGEST_ASKED_SECONDS) <= wait <= LONGEST_ASKED_SECONDS + 15

@@ -1,4 +1,4 @@
-"""What becomes of a job: decided once, paid once, published once; tried again, buried, cancelled, revived."""
+"""The life of a job: it decides, pays and publishes once; it is retried, dead, cancelled or superseded."""
 
 from __future__ import annotations
 
@@ -116,13 +116,13 @@ def test_a_vague_issue_gets_its_comment_and_everything_is_recorded(bench):
 def test_running_a_job_again_asks_nobody_and_writes_nothing(bench):
     job = bench.open()
     bench.run(job)
-    written = bench.desk.written()
+    writes = bench.desk.written()
     bench.line.run(job, bench.runner.run)
-    assert (len(bench.model.asked), bench.desk.written()) == (1, written)
+    assert (len(bench.model.asked), bench.desk.written()) == (1, writes)
 
 
 class Killed(BaseException):
-    """Nobody catches this, as nobody catches kill -9."""
+    """Stands for kill -9: no handler catches it."""
 
 
 def test_a_job_that_died_after_it_paid_the_model_does_not_pay_again(bench):
@@ -163,7 +163,7 @@ def failing(bench: Bench, error: Exception) -> Bench:
     return away
 
 
-def test_a_github_that_stays_away_for_a_week_makes_a_dead_letter_that_can_be_retried(bench):
+def test_a_job_is_dead_after_a_week_without_github_and_can_be_retried(bench):
     job = bench.open()
     away = failing(bench, TransientError("api.github.com does not answer"))
     for _ in range(MAX_TRIES + 1):
@@ -176,7 +176,7 @@ def test_a_github_that_stays_away_for_a_week_makes_a_dead_letter_that_can_be_ret
     assert bench.run(job).state == "done"
 
 
-def test_a_model_that_stays_away_is_an_abstention_on_record_and_a_retry_decides_anew(bench):
+def test_a_week_without_a_model_is_an_abstention_and_a_retry_decides_anew(bench):
     job = bench.open()
     away = [True]
 
@@ -264,7 +264,7 @@ def test_work_superseded_before_publishing_is_left_to_the_newer_job(bench):
     assert len(bench.desk.github.comments(NAME, 1)) == 1
 
 
-def test_a_newer_event_that_cannot_be_read_takes_nobodys_place_and_stops_nobody(bench, database):
+def test_an_unreadable_newer_event_supersedes_no_job(bench, database):
     first = bench.open()
     second = bench.edit(1, "It is broken in 4.2.")
     with database.write() as connection:
@@ -318,7 +318,7 @@ def test_reproduction_waits_for_triage_that_is_tried_again(bench, database):
     assert bench.run(reproduce).outcome == "nothing to do"
 
 
-def test_a_job_that_is_superseded_while_it_thinks_writes_nothing_and_its_questions_were_not_asked(bench):
+def test_a_job_superseded_while_it_decides_writes_and_asks_nothing(bench):
     job = bench.open()
     newer: list[str] = []
 
@@ -368,8 +368,8 @@ def test_a_spent_budget_is_a_visible_skip_today_and_a_decision_tomorrow(bench):
     tomorrow = bench.run(job)
     assert (tomorrow.state, tomorrow.outcome) == ("done", "posted")
     assert len(bench.desk.github.comments(NAME, 1)) == 1
-    shown = Overview(bench.desk.ledger.database).decisions(Filter(repository=NAME))
-    assert [item.abstained or item.verdict for item in shown] == ["VAGUE", "skipped:budget"]
+    lines = Overview(bench.desk.ledger.database).decisions(Filter(repository=NAME))
+    assert [item.abstained or item.verdict for item in lines] == ["VAGUE", "skipped:budget"]
 
 
 def test_a_budget_that_stays_spent_is_not_waited_for_for_ever(bench):
@@ -384,7 +384,7 @@ def test_a_budget_that_stays_spent_is_not_waited_for_for_ever(bench):
 
 
 class Hurried:
-    """A writer during whose comments somebody edits the issue."""
+    """A writer during whose comments the issue is edited."""
 
     def __init__(self, writer: Any, then: Callable[[], object]) -> None:
         self._writer, self._then = writer, then
@@ -393,15 +393,15 @@ class Hurried:
         return getattr(self._writer, name)
 
     def create_comment(self, number: int, body: str) -> int:
-        made = self._writer.create_comment(number, body)
+        comment_id = self._writer.create_comment(number, body)
         self._then()
-        return made
+        return comment_id
 
 
 CLEAR = {**REPLY, "open_points": [], "missing": [], "p_bounce": 2, "label": "WELL_SPECIFIED"}
 
 
-def test_a_bounce_that_stands_although_the_issue_moved_before_its_label_is_cleared_by_the_next_verdict(bench):
+def test_a_partly_posted_bounce_is_cleared_by_the_next_verdict(bench):
     job = bench.open()
     edited: list[str] = []
     hurried = Hurried(bench.desk.writer, lambda: edited.append(bench.edit(1, "read() fails in 4.2: see the log.")))
@@ -415,7 +415,7 @@ def test_a_bounce_that_stands_although_the_issue_moved_before_its_label_is_clear
     assert body.startswith("Thanks, this is clear now. *Read by a bot")
 
 
-def test_a_bounce_whose_job_was_cancelled_after_its_comment_stood_is_remembered(bench):
+def test_a_bounce_cancelled_after_its_comment_is_remembered(bench):
     job = bench.open()
     hurried = Hurried(bench.desk.writer, lambda: bench.desk.github.fail("too_many", "POST", "/labels$", wait=60))
     bench.use(hurried)
@@ -426,7 +426,7 @@ def test_a_bounce_whose_job_was_cancelled_after_its_comment_stood_is_remembered(
     assert [action.type for action in standing.actions] == ["upsert_comment"]
 
 
-def test_a_label_that_was_not_taken_off_because_the_issue_moved_is_taken_off_by_the_next_verdict(bench):
+def test_a_label_left_as_the_issue_moved_is_removed_by_the_next_verdict(bench):
     assert bench.run(bench.open()).outcome == "posted"
     bench.services = replace(bench.services, model=ScriptedModel(lambda prompt: CLEAR))
     later: list[str] = []
@@ -463,7 +463,7 @@ class DiesAfterEachWrite:
         return write
 
 
-def test_an_unanswered_issue_is_warned_and_closed_once_whichever_write_is_the_last(bench):
+def test_an_unanswered_issue_is_warned_and_closed_once_after_any_crash(bench):
     config = load("triage: {close_after_days: 14}")[0]
     services, dying = replace(bench.services, config=config), DiesAfterEachWrite(bench.desk.writer)
     bench.use(dying, services)
@@ -479,8 +479,8 @@ def test_an_unanswered_issue_is_warned_and_closed_once_whichever_write_is_the_la
                 assert bench.line.get(job).state == "running"
         job = f"{job}:again:closing"
     assert len(dying.deaths) >= 5
-    made = [path.rpartition("/")[2] for method, path in bench.desk.written() if method == "POST"]
-    assert made == ["comments", "labels", "comments"]
+    posts = [path.rpartition("/")[2] for method, path in bench.desk.written() if method == "POST"]
+    assert posts == ["comments", "labels", "comments"]
     assert bench.desk.written().count(("PATCH", "/repos/octo/demo/issues/1")) == 1
     assert len(bench.desk.github.comments(NAME, 1)) == 2
     assert bench.now[0] - began == 14 * 86_400

@@ -30,7 +30,7 @@ RERUN = events.CheckRerequested(repository=REPOSITORY, sender=ANN, head_sha="a" 
         ("triage", EDITED, OPENED, True),
         ("triage", REOPENED, EDITED, True),
         ("triage", comment_created("It is 4.2"), comment_created("hm"), True),
-        # A comment alone is no reason to read an issue that nobody has read yet.
+        # A comment alone is no reason to judge an issue that was not judged before.
         ("triage", comment_created("It is 4.2"), OPENED, False),
         # An edit that puts back what was judged before is passed over; the answer would be lost with it.
         ("triage", EDITED, comment_created("It is 4.2"), False),

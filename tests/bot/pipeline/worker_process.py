@@ -22,13 +22,13 @@ def run() -> None:
     logs.configure(loaded.log_level, loaded.secrets)
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    kept = work(
+    alive = work(
         loaded,
         stop,
         Pace(concurrency=4, apart=0, polling_seconds=0.05),
         float(os.environ.get("DAY_SECONDS", 86_400)),
     )
-    os._exit(0 if kept else 1)
+    os._exit(0 if alive else 1)
 
 
 def phoenix(count: int) -> None:

@@ -28,7 +28,7 @@ SECRET = "hunter2-hunter2"
 
 @dataclass
 class Desk:
-    """What a test needs to publish and to look."""
+    """Everything that a test needs to publish and to check the result."""
 
     github: SimulatedGitHub
     ledger: Ledger

@@ -1,4 +1,4 @@
-"""What GitHub's own renderer makes of a text that was posted, and what in it nobody of ours wrote."""
+"""Renders posted texts as GitHub does, and finds live parts that no template wrote."""
 
 from __future__ import annotations
 
@@ -81,13 +81,13 @@ def words(markdown: str) -> str:
 def fault(
     markdown: str, host: str, *, ours: str = "", folds: int | None = 0, suggestions: int = 0, marker: bool = True
 ) -> str:
-    """What is alive in ``markdown`` that no template wrote; empty where nothing is.
+    """Return a live part of ``markdown`` that no template wrote; empty if there is none.
 
     ``ours`` is a template's word that would count as a reference; ``folds`` is how many folds it has.
     """
     page = Page(markdown)
-    if found := dangerous(page, markdown, host, suggestions, marker):
-        return found
+    if problem := dangerous(page, markdown, host, suggestions, marker):
+        return problem
     if foreign := [tag for tag in page.tags if tag not in TAGS]:
         return f"tags {foreign}"
     if traces := [link for link in page.links if _TRACE.search(link)]:
@@ -102,7 +102,7 @@ def fault(
 
 
 def dangerous(page: Page, markdown: str, host: str, suggestions: int = 0, marker: bool = True) -> str:
-    """What must not even stand in a body that a handler forgot to clean."""
+    """Return a part that is not allowed even in a body that a feature did not clean."""
     if {"img", "script", "style", "iframe"} & set(page.tags):
         return f"tags {page.tags}"
     if links := [

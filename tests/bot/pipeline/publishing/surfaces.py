@@ -75,8 +75,8 @@ class Paper:
         self.texts = [body]
         return 1
 
-    def create_check(self, name: str, sha: str, job: str, conclusion: str, *said: str) -> int:
-        self.texts = list(said)
+    def create_check(self, name: str, sha: str, job: str, conclusion: str, *texts: str) -> int:
+        self.texts = list(texts)
         return 1
 
     def create_review(self, number: int, commit: str, body: str, comments: tuple[InlineComment, ...]) -> int:
@@ -133,8 +133,8 @@ class Press:
             config=VerifyConfig(), repository=REPOSITORY, usage=Usage(calls=1), model="scripted:test",
         )  # fmt: skip
         _, summary, _ = self.post(action)
-        found = fault(summary, HOST, ours="#12", folds=None if _late(text) else 2, marker=False)
-        return found or _swallowed(text, summary, "\n\n### x\n\nNot judged: ") or _told(summary)
+        problem = fault(summary, HOST, ours="#12", folds=None if _late(text) else 2, marker=False)
+        return problem or _swallowed(text, summary, "\n\n### x\n\nNot judged: ") or _told(summary)
 
     def review(self, text: str) -> str:
         """A review: the text as an inline comment with a suggestion, and as the name of a file in its body."""
@@ -168,7 +168,7 @@ class Press:
 
     def everywhere(self, text: str) -> str:
         """The first fault of any place."""
-        return next((f"{place.__name__}: {found}" for place in self.places() if (found := place(text))), "")
+        return next((f"{place.__name__}: {problem}" for place in self.places() if (problem := place(text))), "")
 
     def places(self) -> tuple[Any, ...]:
         return self.comment, self.check, self.review, self.summary, self.raw
@@ -188,14 +188,14 @@ def _late(text: str) -> bool:
 
 
 def _swallowed(text: str, posted: str, *templates: str) -> str:
-    """Whether words of the template are missing around ``text``."""
+    """Return True if words of the template are missing around ``text``."""
     if _late(text):
         return ""
     return next((f"lost {template!r}" for template in templates if template not in posted), "")
 
 
 def _told(posted: str) -> str:
-    """Whether a secret can be read in what was posted."""
+    """Return True if a secret can be read in a posted text."""
     plain = re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", posted.replace("\u200b", ""))
     return next((f"tells {item}" for item in (OWN_SECRET, *SHAPES) if item in plain), "")
 

@@ -35,7 +35,7 @@ def test_tasks_have_comments_of_their_own(desk, issue):
     assert len(desk.github.comments("octo/demo", 1)) == 2
 
 
-def test_after_a_crash_before_the_record_the_comment_is_found_by_its_marker(desk, issue, tmp_path):
+def test_after_a_crash_before_the_record_the_marker_identifies_the_comment(desk, issue, tmp_path):
     desk.publish(says("Which version?"), number=issue)
     again = desk.forgetful(tmp_path)
     assert again.publish(says("Which version, please?"), number=issue).outcome == "posted"
@@ -74,7 +74,7 @@ def test_where_there_is_no_comment_an_edit_only_stays_silent(desk, issue):
 
 
 @pytest.mark.parametrize("kind", ["lost", "reset", "server_error", "bad_gateway", "too_many", "rate_limited"])
-def test_a_write_that_may_have_been_applied_is_looked_for_before_it_is_tried_again(desk, issue, kind):
+def test_a_write_that_may_have_been_applied_is_looked_for_before_a_retry(desk, issue, kind):
     desk.github.fail(kind, "POST", "/comments$")
     with pytest.raises(TransientError):
         desk.publish(says("Which version?"), number=issue)
@@ -82,7 +82,7 @@ def test_a_write_that_may_have_been_applied_is_looked_for_before_it_is_tried_aga
     assert len(desk.github.comments("octo/demo", 1)) == 1
 
 
-def test_what_github_refuses_does_not_keep_the_other_actions_from_being_done(desk, issue):
+def test_a_refused_action_does_not_stop_the_other_actions(desk, issue):
     desk.github.fail("forbidden", "POST", "/comments$")
     with pytest.raises(ForgeError, match="not accessible"):
         desk.publish(says("Which version?"), SetLabels(number=1, add=("needs-info",)), number=issue)
@@ -90,9 +90,9 @@ def test_what_github_refuses_does_not_keep_the_other_actions_from_being_done(des
 
 
 def test_an_issue_that_was_edited_meanwhile_is_left_alone(desk, issue):
-    judged = desk.forge.issue(1).revision
+    revision = desk.forge.issue(1).revision
     desk.github.edit("octo/demo", 1, body="With version 4.2 on Linux.")
-    assert desk.publish(says("Which version?"), number=1, revision=judged).outcome == "moved"
+    assert desk.publish(says("Which version?"), number=1, revision=revision).outcome == "moved"
     assert desk.written() == []
 
 
@@ -102,10 +102,10 @@ def one_write(desk):
 
 
 def test_an_attempt_makes_one_write_and_the_next_one_goes_on(desk, issue):
-    said, label = says("Which version?"), SetLabels(number=1, add=("needs-info",))
-    assert one_write(desk).publish(said, label, number=issue).outcome == "paced"
+    comment, label = says("Which version?"), SetLabels(number=1, add=("needs-info",))
+    assert one_write(desk).publish(comment, label, number=issue).outcome == "paced"
     assert [path.rpartition("/")[2] for _, path in desk.written()] == ["comments"]
-    assert one_write(desk).publish(said, label, number=issue).outcome == "posted"
+    assert one_write(desk).publish(comment, label, number=issue).outcome == "posted"
     assert [path.rpartition("/")[2] for _, path in desk.written()] == ["comments", "labels"]
 
 
@@ -117,19 +117,19 @@ def test_a_refused_write_does_not_keep_the_next_attempt_from_the_others(desk, is
 
 
 def test_an_issue_that_is_edited_between_two_writes_gets_no_second_one(desk, issue):
-    judged = desk.forge.issue(1).revision
-    said, label = says("Which version?"), SetLabels(number=1, add=("needs-info",))
-    assert one_write(desk).publish(said, label, number=1, revision=judged).outcome == "paced"
+    revision = desk.forge.issue(1).revision
+    comment, label = says("Which version?"), SetLabels(number=1, add=("needs-info",))
+    assert one_write(desk).publish(comment, label, number=1, revision=revision).outcome == "paced"
     desk.github.edit("octo/demo", 1, body="With 4.2.")
-    assert one_write(desk).publish(said, label, number=1, revision=judged).outcome == "moved"
+    assert one_write(desk).publish(comment, label, number=1, revision=revision).outcome == "moved"
     assert desk.github.labels("octo/demo", 1) == []
 
 
 def test_what_people_asked_for_holds_whatever_became_of_the_text(desk, issue):
-    judged = desk.forge.issue(1).revision
+    revision = desk.forge.issue(1).revision
     desk.github.edit("octo/demo", 1, body="Changed.")
     help_text = UpsertComment(task="commands", number=1, body="- `/bouncer help`")
-    assert desk.publish(help_text, number=1, revision=judged, kind="commands").outcome == "posted"
+    assert desk.publish(help_text, number=1, revision=revision, kind="commands").outcome == "posted"
     assert desk.github.comments("octo/demo", 1)[0].startswith("- `/bouncer help`")
 
 

@@ -61,15 +61,15 @@ def test_an_answer_in_a_thread_is_written_once_whatever_gets_lost(desk, pull, ki
         desk.publish(answer, number=pull, kind="why")
     assert desk.publish(answer, number=pull, kind="why").outcome == "posted"
     assert desk.forgetful(tmp_path).publish(answer, number=pull, kind="why").outcome == "posted"
-    (_, said) = desk.forge.review_comments(pull)
-    assert (said.in_reply_to, said.body) == (first.id, "It returns 2.\n\n<!-- bouncer:why:v1 77 -->")
+    (_, newest) = desk.forge.review_comments(pull)
+    assert (newest.in_reply_to, newest.body) == (first.id, "It returns 2.\n\n<!-- bouncer:why:v1 77 -->")
 
 
 def test_a_review_of_a_head_that_moved_is_dropped(desk, pull):
     action = review(desk, pull, finding())
-    judged = desk.forge.pull_request(pull).revision
+    revision = desk.forge.pull_request(pull).revision
     desk.github.push("octo/demo", pull, {"table.py": "def read():\n    return 1\n"})
-    assert desk.publish(action, number=pull, kind="review", revision=judged).outcome == "moved"
+    assert desk.publish(action, number=pull, kind="review", revision=revision).outcome == "moved"
     assert desk.forge.reviews(pull) == ()
 
 
@@ -130,8 +130,8 @@ def test_a_check_is_made_once_and_then_edited(desk, pull):
     desk.publish(check(desk, pull), number=pull, kind="verify")
     assert desk.written() == before
     desk.publish(check(desk, pull, "May not fully solve #1", summary="See @octo"), number=pull, kind="verify")
-    (made,) = desk.github.checks("octo/demo")
-    assert (made.output["title"], made.output["summary"]) == ("May not fully solve #1", "See @\u200bocto")
+    (run,) = desk.github.checks("octo/demo")
+    assert (run.output["title"], run.output["summary"]) == ("May not fully solve #1", "See @\u200bocto")
 
 
 @pytest.mark.parametrize("kind", ["lost", "reset"])
@@ -166,12 +166,12 @@ def issue(desk):
 def test_a_draft_is_opened_once_and_closes_nothing(desk, issue):
     desk.publish(draft(desk), number=1, revision="config:x", kind="reproduce")
     desk.publish(draft(desk), number=1, revision="config:x", kind="reproduce")
-    opened = desk.forge.pull_request(2)
-    assert (opened.draft, opened.title) == (True, "Test for #1")
-    assert opened.body.startswith("Fails as reported. Fixes #\u200b1")
+    opened_pull = desk.forge.pull_request(2)
+    assert (opened_pull.draft, opened_pull.title) == (True, "Test for #1")
+    assert opened_pull.body.startswith("Fails as reported. Fixes #\u200b1")
     assert desk.forge.file("tests/test_issue_1.py", "bouncer/reproduce-1").startswith(b"def test_it")
-    # Nobody has read it yet: the repository's CI, with its secrets, does not run what a model wrote.
-    assert desk.github.world.commits[opened.head_sha].message == "Test for #1\n\n[skip ci]"
+    # Not reviewed yet: the repository's CI, with its secrets, must not run what a model wrote.
+    assert desk.github.world.commits[opened_pull.head_sha].message == "Test for #1\n\n[skip ci]"
 
 
 @pytest.mark.parametrize("path", ["/pulls$", "/git/refs$", "/contents/"])

@@ -21,7 +21,7 @@ def recorded(folder: Path, count: int, reason: str = "unclear") -> Overview:
     migrate(database)
     ledger = Ledger(database)
     for number in range(1, count + 1):
-        told = Decision(
+        decision = Decision(
             kind="verify",
             subject=Subject(repository="acme/rocket", number=number, revision="sha:1"),
             verdict="CORRECT_AND_PRECISE",
@@ -29,7 +29,7 @@ def recorded(folder: Path, count: int, reason: str = "unclear") -> Overview:
             usage=Usage(calls=1, cost_usd=None if number % 2 else 0.25),
             model="openai:own",
         )
-        ledger.decisions.record(f"d{number}:verify", (told,), "c")
+        ledger.decisions.record(f"d{number}:verify", (decision,), "c")
     return Overview(database)
 
 
@@ -60,9 +60,9 @@ def test_memory_does_not_grow_with_the_ledger(tmp_path: Path) -> None:
         for number, _ in enumerate(as_csv(overview, Filter(), ""), start=1):
             if number == most:
                 break
-        found = tracemalloc.get_traced_memory()[1]
+        peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        return found
+        return peak
 
     peak(10)
     assert peak(501) < 1.5 * peak(250)

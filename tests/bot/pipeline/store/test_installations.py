@@ -22,8 +22,8 @@ def test_an_installation_has_its_newest_delivery_until_it_is_removed(ledger: Led
     heard(ledger, "d-1", events.InstallationChanged(action="created", **changed), 100.0)
     heard(ledger, "d-2", events.BranchPushed(installation=7, sender=ANN, repository=rocket), 200.0)
     heard(ledger, "d-3", events.BranchPushed(sender=ANN, repository=rocket), 300.0)
-    (found,) = ledger.installations.all()
-    assert (found.account, found.delivery, found.repository) == ("acme", "d-2", "acme/rocket")
+    (installation,) = ledger.installations.all()
+    assert (installation.account, installation.delivery, installation.repository) == ("acme", "d-2", "acme/rocket")
     heard(ledger, "d-4", events.InstallationChanged(action="suspend", **changed), 400.0)
     heard(ledger, "d-5", events.InstallationChanged(action="new_permissions_accepted", **changed), 500.0)
     assert [row.suspended for row in ledger.installations.all()] == [True]
@@ -32,23 +32,23 @@ def test_an_installation_has_its_newest_delivery_until_it_is_removed(ledger: Led
 
 
 def test_a_pause_holds_for_its_repository_or_for_everything(ledger: Ledger) -> None:
-    known = ledger.installations
-    known.pause("acme/rocket", "ann")
-    known.pause("acme/rocket", "bob")
-    assert (known.paused("acme/rocket"), known.paused("acme/sled")) == (True, False)
-    assert known.pauses()["acme/rocket"].by == "ann"
-    known.pause("", "ann")
-    assert known.paused("acme/sled")
-    known.resume("")
-    known.resume("acme/rocket")
-    assert not known.paused("acme/rocket")
+    installations = ledger.installations
+    installations.pause("acme/rocket", "ann")
+    installations.pause("acme/rocket", "bob")
+    assert (installations.paused("acme/rocket"), installations.paused("acme/sled")) == (True, False)
+    assert installations.pauses()["acme/rocket"].by == "ann"
+    installations.pause("", "ann")
+    assert installations.paused("acme/sled")
+    installations.resume("")
+    installations.resume("acme/rocket")
+    assert not installations.paused("acme/rocket")
 
 
 def test_decisions_are_found_by_what_was_said(ledger: Ledger, database: Database) -> None:
     for number, reason in enumerate(('It says "Ünklar" here', "100% sure", "under_score"), start=1):
         subject = Subject(repository="acme/rocket", number=number, revision="text:1")
-        told = Decision(kind="triage", subject=subject, verdict="VAGUE", reason=reason)
-        ledger.decisions.record(f"d{number}:triage", (told,), "c")
+        decision = Decision(kind="triage", subject=subject, verdict="VAGUE", reason=reason)
+        ledger.decisions.record(f"d{number}:triage", (decision,), "c")
 
     def numbers(text: str) -> list[int]:
         return [decision.number for decision in Overview(database).decisions(Filter(text=text))]

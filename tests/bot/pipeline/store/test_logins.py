@@ -1,4 +1,4 @@
-"""Turns at a password: slower for whoever guesses, across all processes, and never closed to everybody."""
+"""Login attempts: slower after wrong guesses, in all processes, and never blocked for all."""
 
 from __future__ import annotations
 
@@ -28,9 +28,7 @@ def guess(logins: Logins, clock: Clock, address: str) -> float:
     return wait
 
 
-def test_each_guess_after_the_fifth_waits_longer_and_processes_share_the_count(
-    database: Database, clock: Clock
-) -> None:
+def test_each_guess_after_the_fifth_waits_longer_in_all_processes(database: Database, clock: Clock) -> None:
     first, second = Logins(database, clock), Logins(database, clock)
     waits = [guess((first, second)[count % 2], clock, "a") for count in range(12)]
     assert waits == [0, 0, 0, 0, 0, 0, 1, 2, 4, 8, 8, 8]
@@ -57,9 +55,7 @@ def test_turns_that_are_too_far_off_are_not_taken(database: Database, clock: Clo
     assert LONGEST_WAIT_SECONDS < 16
 
 
-def test_guesses_from_everywhere_slow_everybody_down_a_little_and_refuse_nobody(
-    database: Database, clock: Clock
-) -> None:
+def test_guesses_from_many_addresses_delay_logins_and_refuse_none(database: Database, clock: Clock) -> None:
     logins = Logins(database, clock)
     for number in range(200):
         logins.turn(str(number))

@@ -1,4 +1,4 @@
-"""The tables come up to date by themselves, whoever starts first."""
+"""The tables are migrated by the process that starts first."""
 
 from __future__ import annotations
 

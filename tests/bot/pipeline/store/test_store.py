@@ -1,4 +1,4 @@
-"""What is remembered is what happened: once, whole, and only what somebody could see."""
+"""The store keeps decisions once and whole, and features see the published ones only."""
 
 from __future__ import annotations
 
@@ -38,11 +38,15 @@ def test_a_decision_is_recorded_once_for_its_job(ledger):
 
 
 def test_history_is_of_one_subject_of_the_kinds_asked_for_oldest_first(ledger):
-    made = [decision(verdict="VAGUE"), decision(kind="commands", verdict="accept"), decision(8, verdict="VAGUE")]
-    for number, item in enumerate(made):
+    decisions = [
+        decision(verdict="VAGUE"),
+        decision(kind="commands", verdict="accept"),
+        decision(8, verdict="VAGUE"),
+    ]
+    for number, item in enumerate(decisions):
         ledger.decisions.record(f"d{number}:x", [item], "")
-    assert ledger.decisions.decisions("acme/rocket#7", "triage", "commands") == (made[0], made[1])
-    assert ledger.decisions.decisions("acme/rocket#7", "commands") == (made[1],)
+    assert ledger.decisions.decisions("acme/rocket#7", "triage", "commands") == (decisions[0], decisions[1])
+    assert ledger.decisions.decisions("acme/rocket#7", "commands") == (decisions[1],)
     assert ledger.decisions.decisions("acme/rocket#9") == ()
 
 
@@ -115,13 +119,13 @@ LIMITS = (Limit(scope="repository:acme/rocket", calls=10), Limit(scope="all", us
 
 def test_a_budget_is_reserved_in_every_scope_or_in_none(ledger):
     budgets = ledger.budgets
-    kept = budgets.reserve(DAY, LIMITS, Spent(micros=400_000, calls=3))
+    reservation = budgets.reserve(DAY, LIMITS, Spent(micros=400_000, calls=3))
     assert budgets.spent(DAY, "all") == Spent(micros=400_000, calls=3)
     with pytest.raises(BudgetExceeded, match="all"):
         budgets.reserve(DAY, LIMITS, Spent(micros=700_000, calls=3))
     assert budgets.spent(DAY, "repository:acme/rocket").calls == 3
-    budgets.settle(kept, Spent(micros=100_000, calls=1))
-    budgets.settle(kept, Spent(micros=100_000, calls=1))
+    budgets.settle(reservation, Spent(micros=100_000, calls=1))
+    budgets.settle(reservation, Spent(micros=100_000, calls=1))
     assert budgets.spent(DAY, "all") == Spent(micros=100_000, calls=1)
     budgets.reserve(DAY, LIMITS, Spent(micros=700_000, calls=3))
     budgets.reserve(date(2026, 11, 2), LIMITS, Spent(micros=700_000, calls=3))

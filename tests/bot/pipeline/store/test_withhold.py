@@ -17,5 +17,5 @@ def test_nothing_withheld_is_written_in_any_form(database: Database) -> None:
                 COUNTERS.insert(), {"name": text, "labels": str(number), "value": 1, "updated_at": 1}
             )
     with database.read() as connection:
-        kept = connection.execute(COUNTERS.select().order_by(COUNTERS.c.labels)).scalars().all()
-    assert kept == ["a REDACTED b", '{"k": "REDACTED"}', "a short word"]
+        labels = connection.execute(COUNTERS.select().order_by(COUNTERS.c.labels)).scalars().all()
+    assert labels == ["a REDACTED b", '{"k": "REDACTED"}', "a short word"]
