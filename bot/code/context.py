@@ -6,24 +6,24 @@ new lines call. Only paths of the repository's own listing are read.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from bot.code.diff import Diff, FileDiff, Hunk, apply_hunks
-from bot.code.lookup import FileDefinition, ParsedFiles, called_names, defined_names
+from bot.code.diff import Diff, FileDiff, apply_hunks
+from bot.code.index import Index
 from bot.code.packing import estimate
-from bot.code.syntax import Definition, Grammar, enclosing, grammar_of
+from bot.code.relations import Excerpt, Relations
+from bot.code.resolution import Resolver
+from bot.code.syntax import grammar_of
 from bot.core.errors import ForgeError, NotRecorded, TransientError
 from bot.core.frozen import Frozen
-from bot.core.subjects import PullRequest, Side
+from bot.core.subjects import PullRequest
 from bot.core.text import show
 from bot.github.protocol import Forge, SourceTree
 
-#: Names that are looked up for one change.
+#: Most changed files that are named.
 MAX_NAMES = 60
-#: Longest function that is shown whole; lines of the head of a longer one, and lines beside each change in it.
-WHOLE, HEAD, BESIDE = 60, 8, 10
 #: Characters that are shown of one line.
 WIDEST = 300
 
@@ -44,14 +44,6 @@ class CodeContext(Frozen):
     def without_text(self) -> CodeContext:
         """Return the figures without the code, as a decision records them."""
         return self.model_copy(update={"text": ""})
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """An excerpt with its key: path, first and last line, True for the version before the change."""
-
-    key: tuple[str, int, int, bool]
-    text: str
 
 
 class Sides:
@@ -110,26 +102,16 @@ class Surroundings:
         if self.sides is None:
             return CodeContext(why=self.why)
         files = [file for file in self.diff.files if paths is None or file.path in paths]
-        texts: list[str] = []
-        shown_keys: set[tuple[str, int, int, bool]] = set()
-        tokens = left_out = 0
-        for part in self._parts(files, self.sides):
-            if part.key in shown_keys:
-                continue
-            shown_keys.add(part.key)
-            cost = estimate(part.text) + 2
-            if tokens + cost > budget:
-                left_out += 1
-                continue
-            texts.append(part.text)
-            tokens += cost
+        page = _Page(self._index, budget, self.diff)
+        for excerpt in Relations(self.diff, files, self._index, self._resolver).excerpts():
+            page.add(excerpt)
         unread = [file.path for file in files if file.change == "modified" and self.sides.after(file) is None]
-        slow = self._repository.too_slow if any(grammar_of(file.path) for file in files) else set()
+        slow = self._index.too_slow if any(grammar_of(file.path) for file in files) else set()
         return CodeContext(
-            text="\n\n".join(texts),
-            tokens=tokens,
-            parts=len(texts),
-            left_out=left_out,
+            text="\n\n".join(page.texts),
+            tokens=page.tokens,
+            parts=len(page.texts),
+            left_out=page.left_out,
             not_shown=tuple(unread[:MAX_NAMES]),
             too_slow=tuple(file.path for file in files if slow & {file.path, file.old_path}),
         )
@@ -140,38 +122,18 @@ class Surroundings:
             return None
         return next((self.sides.after(file) for file in self.diff.named(path) if file.path == path), None)
 
-    def _parts(self, files: list[FileDiff], sides: Sides) -> Iterator[_Part]:
-        for file in files:
-            if grammar_of(file.path) is not None:
-                yield from _enclosing(file, sides, self._repository)
-        for grammar in dict.fromkeys(grammar_of(file.path) for file in files):
-            if grammar is not None:
-                same_grammar = [file for file in files if grammar_of(file.path) is grammar]
-                yield from _uses(same_grammar, self._repository, grammar)
-                yield from self._callees(same_grammar, grammar)
-
     @cached_property
-    def _repository(self) -> ParsedFiles:
+    def _index(self) -> Index:
         """The repository's files after the change."""
         assert self.sides is not None
         removed = [file.old_path for file in self.diff.files if file.change in ("deleted", "renamed")]
         texts: dict[str, str | None] = {path: None for path in removed if path}
         texts |= {file.path: self.sides.after(file) for file in self.diff.files if file.change != "deleted"}
-        return ParsedFiles(self.sides.tree, texts)
+        return Index(self.sides.tree, texts)
 
-    def _callees(self, files: list[FileDiff], grammar: Grammar) -> Iterator[_Part]:
-        """Yield the definitions of what the new lines call, by file and in the order of the calls."""
-        repository = self._repository
-        calls = {file.path: _calls(file) for file in files}
-        resolved = {path: repository.resolve(path, names) for path, names in calls.items()}
-        others = [_last(name) for path, names in calls.items() for name in names if name not in resolved[path]]
-        names_to_find = [name for name in dict.fromkeys(others) if len(name) > 3][:MAX_NAMES]
-        anywhere = repository.defined_anywhere(names_to_find, grammar)
-        for path, names in calls.items():
-            for name in names:
-                for definition in resolved[path].get(name) or anywhere.get(_last(name), ()):
-                    if not _in_diff(self.diff, definition):
-                        yield _definition(definition, repository)
+    @cached_property
+    def _resolver(self) -> Resolver:
+        return Resolver(self._index)
 
 
 def surroundings(diff: Diff, pull: PullRequest, forge: Forge | None) -> Surroundings:
@@ -200,125 +162,41 @@ def text_at(forge: Forge, path: str, ref: str) -> str | None:
         return None
 
 
-def _lines(file: FileDiff, mark: str) -> Iterator[str]:
-    return (line.text for hunk in file.hunks for line in hunk.lines if line.mark == mark)
+class _Page:
+    """The excerpts that fit into a budget. No line is shown twice, nor one that the diff shows."""
 
+    def __init__(self, index: Index, budget: int, diff: Diff) -> None:
+        self._index, self._budget = index, budget
+        self._shown = {file.path: set(file.commentable("RIGHT")) for file in diff.files}
+        self.texts: list[str] = []
+        self.tokens = self.left_out = 0
 
-def _calls(file: FileDiff) -> tuple[str, ...]:
-    """Return the names that a file's new lines call and do not define."""
-    new = defined_names(_lines(file, "+"))
-    return tuple(name for name in called_names(_lines(file, "+")) if _last(name) not in new)[:MAX_NAMES]
-
-
-def _last(name: str) -> str:
-    return name.rpartition(".")[2]
-
-
-def _uses(files: list[FileDiff], repository: ParsedFiles, grammar: Grammar) -> Iterator[_Part]:
-    """Yield the lines that still use names that the change removes."""
-    removed_from: dict[str, str] = {}
-    for file in files:
-        names = defined_names(_lines(file, "-")) - defined_names(_lines(file, "+"))
-        if names:
-            names -= {definition.name for definition in repository.definitions(file.path)}
-            removed_from |= dict.fromkeys(names, file.path)
-    names_left = sorted(removed_from)[:MAX_NAMES]
-    for name, (uses, count) in sorted(repository.uses(names_left, grammar).items()):
-        rows = [f"--- {name}, which the change takes away from {show(removed_from[name])}, is still named here:"]
-        rows += [f"{show(use.path)}:{use.line}: {show(use.text)}" for use in uses]
-        if count > len(uses):
-            rows.append(f"and in {count - len(uses)} more lines")
-        yield _Part((f"uses of {name}", 0, 0, False), "\n".join(rows))
-
-
-def _enclosing(file: FileDiff, sides: Sides, repository: ParsedFiles) -> Iterator[_Part]:
-    """Yield the functions around each hunk that the hunk itself does not show whole."""
-    if file.change in ("added", "deleted"):
-        return
-    yield from _functions(file, sides.after(file), file.hunks, "RIGHT", repository)
-    removals = [hunk for hunk in file.hunks if all(line.mark != "+" for line in hunk.lines)]
-    yield from _functions(file, sides.before(file) if removals else None, removals, "LEFT", repository)
-
-
-def _functions(
-    file: FileDiff, text: str | None, hunks: Collection[Hunk], side: Side, repository: ParsedFiles
-) -> Iterator[_Part]:
-    """Yield the functions of one side of a file that these hunks change."""
-    mark, path, when = (
-        ("+", file.path, "after") if side == "RIGHT" else ("-", file.old_path or file.path, "before")
-    )
-    numbers = {line.number(side) or 0 for hunk in hunks for line in hunk.lines if line.mark == mark}
-    if text is None or not numbers:
-        return
-    source, visible = text.split("\n"), file.commentable(side)
-    definitions = repository.definitions(path, None if side == "RIGHT" else text)
-    for definition, lines in around(definitions, numbers):
-        if not visible.issuperset(range(definition.first, definition.last + 1)):
-            title = f"{show(path)}, {show(definition.qualified)} ({when} the change)"
-            yield _Part((path, definition.first, definition.last, side == "LEFT"), _excerpt(title, source, lines))
-
-
-def _definition(place: FileDefinition, repository: ParsedFiles) -> _Part:
-    path, definition = place
-    text = repository.text(path)
-    assert text is not None, "the file has a definition"
-    lines = _shown_lines(repository.definitions(path), definition)
-    title = f"{show(path)}, {show(definition.qualified)} (called)"
-    return _Part((path, definition.first, definition.last, False), _excerpt(title, text.split("\n"), lines))
-
-
-def _in_diff(diff: Diff, place: FileDefinition) -> bool:
-    """Return True if the diff already shows the whole definition."""
-    span = range(place.definition.first, place.definition.last + 1)
-    return any(file.commentable("RIGHT").issuperset(span) for file in diff.named(place.path))
+    def add(self, excerpt: Excerpt) -> None:
+        """Add the lines of an excerpt that are not shown yet."""
+        shown = self._shown.setdefault(excerpt.path, set())
+        source = (self._index.text(excerpt.path) or "").split("\n")
+        fresh = [number for number in excerpt.lines if number not in shown and number <= len(source)]
+        if not any(source[number - 1].strip(" \t{}()[];,") for number in fresh):
+            return
+        text = _excerpt(f"{show(excerpt.path)}, {excerpt.title}", source, fresh)
+        cost = estimate(text) + 2
+        if self.tokens + cost > self._budget:
+            self.left_out += 1
+            return
+        shown.update(fresh)
+        self.texts.append(text)
+        self.tokens += cost
 
 
 def _excerpt(title: str, source: Sequence[str], lines: Sequence[int]) -> str:
-    """Render these lines of a file with their numbers and an ellipsis for every gap."""
+    """Render these lines of a file with their numbers, an ellipsis for every gap, and no common indentation."""
+    shown = {number: show(source[number - 1].expandtabs(4)) for number in lines}
+    margin = min((len(line) - len(line.lstrip()) for line in shown.values() if line.strip()), default=0)
     rows = [f"--- {title}:"]
     before = lines[0] - 1
-    for number in lines:
+    for number, line in shown.items():
         if number > before + 1:
-            rows.append("      ...")
-        line = show(source[number - 1])
-        rows.append(f"{number:>5}   {line if len(line) <= WIDEST else line[:WIDEST] + '…'}")
+            rows.append("...")
+        rows.append(f"{number}  {line[margin : margin + WIDEST]}{'…' if len(line) > margin + WIDEST else ''}".rstrip())
         before = number
     return "\n".join(rows)
-
-
-def around(
-    definitions: tuple[Definition, ...], lines: Collection[int]
-) -> Iterator[tuple[Definition, tuple[int, ...]]]:
-    """Yield the functions (else classes) around these lines, once each and in order, with the lines to show.
-
-    Lines at the top level of a file have none.
-    """
-    changed: dict[Definition, list[int]] = {}
-    waiting, open_ = list(reversed(definitions)), list[Definition]()
-    for number in sorted(lines):
-        while waiting and waiting[-1].first <= number:
-            open_.append(waiting.pop())
-        open_ = [definition for definition in open_ if definition.last >= number]
-        definition = enclosing(tuple(open_), number, number)
-        if definition is not None:
-            changed.setdefault(definition, []).append(number)
-    for definition, numbers in changed.items():
-        yield definition, _shown_lines(definitions, definition, numbers)
-
-
-def _shown_lines(
-    definitions: tuple[Definition, ...], definition: Definition, changed: Collection[int] = ()
-) -> tuple[int, ...]:
-    """Return the lines to show: a short definition whole, else its head and ``changed``; and its class's head."""
-    first, last = definition.first, definition.last
-    if last - first < WHOLE:
-        lines = set(range(first, last + 1))
-    else:
-        lines = set(range(first, min(max(definition.body, first) + HEAD, last + 1)))
-        for number in changed:
-            lines.update(range(max(first, number - BESIDE), min(last, number + BESIDE) + 1))
-    for outer in definitions:
-        if outer.kind == "class" and outer.first <= first and outer.last >= last and outer != definition:
-            head = outer.body if outer.body > outer.first else outer.first + 1
-            lines.update(range(outer.first, min(head, outer.first + 4, first)) or {outer.first})
-    return tuple(sorted(lines))

@@ -82,13 +82,18 @@ def risk(file: FileDiff) -> Risk:
     """Return the urgency of a file, by its change, its folder and its name."""
     if file.change == "deleted":
         return Risk.DELETED
-    if _TEST.search(file.path):
+    if is_test(file.path):
         return Risk.TEST
     if _TEXT.search(file.path):
         return Risk.TEXT
     if _SETTINGS.search(file.path):
         return Risk.SETTINGS
     return Risk.SENSITIVE if _RISKY.search(file.path) else Risk.SOURCE
+
+
+def is_test(path: str) -> bool:
+    """Return True if a path is that of a test, by its folder or its name."""
+    return bool(_TEST.search(path))
 
 
 def topic(file: FileDiff) -> str:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from bot.code.diff import Diff, DiffLine, FileDiff, Hunk
 from bot.code.file_classes import claim, language, risk, skip_reason, topic
 from bot.code.moves import Notes, find_moves
-from bot.code.syntax import grammar_of
+from bot.code.syntax import compares
 from bot.core.config import gitignore
 from bot.core.frozen import Frozen
 from bot.core.text import show
@@ -110,7 +110,7 @@ def _only_meaning(
         equal = same.get(file.path, frozenset())
         hunks = tuple(hunk for number, hunk in enumerate(file.hunks) if number not in equal)
         if equal and not hunks:
-            unchanged.append(Skipped(path=file.path, reason=REFORMATTED if grammar_of(file.path) else SPACED))
+            unchanged.append(Skipped(path=file.path, reason=REFORMATTED if compares(file.path) else SPACED))
         else:
             remaining.append(replace(file, hunks=hunks) if equal else file)
     return remaining, unchanged

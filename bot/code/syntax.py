@@ -15,14 +15,16 @@ from bot.code.parser_process import NotParsed, parse_apart
 
 #: A larger file is data or generated; bytes.
 MAX_BYTES = 1_000_000
-Kind = Literal["function", "class"]
+Kind = Literal["function", "class", "value"]
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A function or class; lines count from 1 and include decorators. ``body`` is where its head ends.
+    """A function, class or value; lines count from 1 and include decorators. ``body`` is where its head ends.
 
-    ``call`` is the call that an anonymous function is an argument of: ``it("works", ...)``.
+    A value is a constant, field, enum member, type alias or macro. ``call`` is the call that an anonymous function
+    is an argument of: ``it("works", ...)``. ``type`` is the start of the declared type of a value or of a function's
+    result, and of the list of bases of a class.
     """
 
     kind: Kind
@@ -32,12 +34,44 @@ class Definition:
     body: int
     within: str = ""
     call: str = ""
+    type: str = ""
 
     @property
     def qualified(self) -> str:
         """Its name after the names of the classes and functions around it, joined by dots."""
         own = self.name or self.call
         return f"{self.within}.{own}" if self.within else own
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """A statement that imports names, or names the package of its file."""
+
+    first: int
+    last: int
+    text: str
+
+
+ReferenceKind = Literal["call", "read", "write", "argument"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A name in code that is neither a definition nor an import; ``receiver`` is the text before its last dot."""
+
+    name: str
+    receiver: str
+    line: int
+    kind: ReferenceKind
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """The definitions and imports of a file, and the references that were asked for."""
+
+    definitions: tuple[Definition, ...] = ()
+    imports: tuple[Import, ...] = ()
+    references: tuple[Reference, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +91,14 @@ class Grammar:
     calls: frozenset[str] = frozenset()
     comments: frozenset[str] = frozenset({"comment", "line_comment", "block_comment"})
     strings: frozenset[str] = frozenset({"string", "string_literal", "interpreted_string_literal", "char_literal"})
+    values: frozenset[str] = frozenset()
+    """Nodes that define a value, unless they are in a function."""
+    imports: frozenset[str] = frozenset()
     package: str = ""
     """The name of its package after ``tree_sitter_``, if it is not ``name``."""
     maker: str = "language"
+    compares: bool = True
+    """True if equal trees mean equal code: not in C, whose preprocessor reads lines."""
 
 
 PYTHON = Grammar(
@@ -68,6 +107,8 @@ PYTHON = Grammar(
     functions=frozenset({"function_definition"}),
     classes=frozenset({"class_definition"}),
     heads={"decorated_definition": "definition"},
+    values=frozenset({"assignment"}),
+    imports=frozenset({"import_statement", "import_from_statement"}),
 )
 _SCRIPT_OWNERS = {
     "variable_declarator": ("value", "name"),
@@ -85,6 +126,8 @@ _JAVASCRIPT = Grammar(
     heads={"export_statement": "declaration"},
     owners={**_SCRIPT_OWNERS, "field_definition": ("value", "property")},
     calls=frozenset({"call_expression"}),
+    values=frozenset({"variable_declarator", "field_definition", "pair"}),
+    imports=frozenset({"import_statement", "export_statement"}),
 )  # fmt: skip
 _TYPESCRIPT = replace(
     _JAVASCRIPT,
@@ -95,15 +138,20 @@ _TYPESCRIPT = replace(
     | {"abstract_class_declaration", "interface_declaration", "enum_declaration", "internal_module", "module",
        "type_alias_declaration"},
     owners={**_SCRIPT_OWNERS, "public_field_definition": ("value", "name")},
+    values=frozenset(
+        {"variable_declarator", "public_field_definition", "pair", "property_signature", "enum_assignment"}
+    ),
     maker="language_typescript",
 )  # fmt: skip
 _TSX = replace(_TYPESCRIPT, name="tsx", endings=(".tsx",), package="typescript", maker="language_tsx")
 _GO = Grammar(
     "go",
     (".go",),
-    functions=frozenset({"function_declaration", "method_declaration", "func_literal"}),
-    classes=frozenset({"type_declaration"}),
+    functions=frozenset({"function_declaration", "method_declaration", "func_literal", "method_elem"}),
+    classes=frozenset({"type_spec", "type_alias"}),
     calls=frozenset({"call_expression"}),
+    values=frozenset({"const_spec", "var_spec", "field_declaration"}),
+    imports=frozenset({"import_spec", "package_clause"}),
 )
 _JAVA = Grammar(
     "java",
@@ -113,16 +161,29 @@ _JAVA = Grammar(
         {"class_declaration", "interface_declaration", "enum_declaration", "record_declaration",
          "annotation_type_declaration"}
     ),
+    values=frozenset({"field_declaration", "constant_declaration", "enum_constant"}),
+    imports=frozenset({"import_declaration", "package_declaration"}),
 )  # fmt: skip
 _RUST = Grammar(
     "rust",
     (".rs",),
     functions=frozenset({"function_item", "function_signature_item", "macro_definition", "macro_invocation"}),
     classes=frozenset({"impl_item", "trait_item", "struct_item", "enum_item", "union_item", "mod_item"}),
+    values=frozenset({"const_item", "static_item", "field_declaration", "enum_variant", "type_item"}),
+    imports=frozenset({"use_declaration"}),
+)
+_C = Grammar(
+    "c",
+    (".c", ".h"),
+    functions=frozenset({"function_definition", "preproc_function_def"}),
+    classes=frozenset({"struct_specifier", "union_specifier", "enum_specifier"}),
+    values=frozenset({"preproc_def", "type_definition", "enumerator", "field_declaration", "declaration"}),
+    imports=frozenset({"preproc_include"}),
+    compares=False,
 )
 _BY_ENDING = {
     ending: grammar
-    for grammar in (PYTHON, _JAVASCRIPT, _TYPESCRIPT, _TSX, _GO, _JAVA, _RUST)
+    for grammar in (PYTHON, _JAVASCRIPT, _TYPESCRIPT, _TSX, _GO, _JAVA, _RUST, _C)
     for ending in grammar.endings
 }
 
@@ -132,22 +193,38 @@ def grammar_of(path: str) -> Grammar | None:
     return _BY_ENDING.get(PurePosixPath(path).suffix.lower())
 
 
+def compares(path: str) -> bool:
+    """Return True if a file's ``fingerprint`` can be taken: its language has a grammar that tells its meaning."""
+    grammar = grammar_of(path)
+    return grammar is not None and grammar.compares
+
+
 def definitions(text: str, path: str) -> tuple[Definition, ...]:
     """Return all functions and classes of a file, ordered by their first line.
 
     Return none for an unknown language, or if the parser exceeds its limits.
     """
     try:
-        return parsed_definitions(text, path)
+        return callables(outline(text, path).definitions)
     except NotParsed:
         return ()
 
 
-def parsed_definitions(text: str, path: str) -> tuple[Definition, ...]:
-    """Return ``definitions``, or raise NotParsed for a file that its parser does not read within its limits."""
-    from bot.code import trees
+def callables(candidates: tuple[Definition, ...]) -> tuple[Definition, ...]:
+    """Return the functions and classes among these definitions."""
+    return tuple(definition for definition in candidates if definition.kind != "value")
 
-    return parse_apart(trees.outline, text, path) if _is_readable(text, path) else ()
+
+def outline(
+    text: str, path: str, names: frozenset[str] = frozenset(), lines: frozenset[int] = frozenset()
+) -> Outline:
+    """Return the definitions and imports of a file, and the references to ``names`` and on ``lines``.
+
+    Return nothing for an unknown language. Raises NotParsed if the parser exceeds its limits.
+    """
+    from bot.code import outlines
+
+    return parse_apart(outlines.outline, text, path, names, lines) if _is_readable(text, path) else Outline()
 
 
 @lru_cache(maxsize=4)
@@ -158,7 +235,7 @@ def fingerprint(text: str, path: str) -> str | None:
     """
     from bot.code import trees
 
-    if not _is_readable(text, path):
+    if not (_is_readable(text, path) and compares(path)):
         return None
     try:
         return parse_apart(trees.fingerprint, text, path)

@@ -15,17 +15,13 @@ from hashlib import sha256
 from time import thread_time
 from typing import TYPE_CHECKING, Any
 
-from bot.code.syntax import MAX_BYTES, PYTHON, Definition, Grammar, Kind, grammar_of
+from bot.code.syntax import MAX_BYTES, PYTHON, Grammar, grammar_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Tree
 
 #: Most nodes of a tree that are visited, and most nodes of a tree that is returned.
 MAX_NODES, MAX_FLAT_NODES = 400_000, 150_000
-#: Most definitions of one file.
-MAX_DEFINITIONS = 10_000
-#: Deepest nesting of definitions.
-MAX_NESTING = 50
 #: Deepest nesting of brackets that is parsed: much deeper text overflows a parser's stack.
 MAX_BRACKETS = 1_000
 #: Levels of a tree that are visited, and characters of a name.
@@ -34,53 +30,6 @@ MAX_DEPTH, LONGEST_NAME = 1_000, 200
 _CHUNK, _TEXT = 65_536, 1_024
 #: Processor time after which a parser is told to stop, seconds. On some inputs it never checks.
 SECONDS = 0.8
-
-
-def outline(text: str, path: str) -> tuple[Definition, ...]:
-    """Return all functions and classes of a file, ordered by their first line."""
-    grammar = grammar_of(path)
-    tree = parse(text, path)
-    if grammar is None or tree is None:
-        return ()
-    data = text.encode("utf-8", "surrogatepass")
-    results: list[Definition] = []
-    open_: list[_Open] = []
-    for node in _definition_nodes(tree, grammar):
-        while open_ and open_[-1].node.end_byte <= node.start_byte:
-            open_.pop()
-        kind: Kind | None = "class" if node.type in grammar.classes else None
-        if node.type in grammar.functions:
-            kind = "function"
-        names = open_[-1].names if open_ else ()
-        if kind is not None and len(names) < MAX_NESTING:
-            if len(results) == MAX_DEFINITIONS:
-                break
-            name = _name(node, open_, grammar, data)
-            call = "" if name or kind == "class" else _call(node, open_, grammar, data)
-            within = ".".join(outer for outer in names if outer)
-            results.append(
-                Definition(
-                    kind,
-                    name,
-                    first=_first(node, open_, grammar),
-                    last=node.end_point.row + 1,
-                    body=(node.child_by_field_name("body") or node).start_point.row + 1,
-                    within=within,
-                    call=call,
-                )
-            )
-            names = (*names, name)
-        open_.append(_Open(node, names))
-    return tuple(sorted(results, key=lambda definition: (definition.first, -definition.last)))
-
-
-@dataclass(frozen=True, slots=True)
-class _Open:
-    """A node around the current one, and the names of the definitions up to it."""
-
-    node: Node
-    names: tuple[str, ...]
-
 
 #: The buffer for parsers. Always the same object, because the binding never frees what a parser was given.
 _piece = bytearray()
@@ -115,7 +64,7 @@ def parse(text: str, path: str) -> Tree | None:
 
     source, deadline = _Source(data), thread_time() + SECONDS
     try:
-        return Parser(_language(grammar)).parse(
+        return Parser(language_of(grammar)).parse(
             source,
             progress_callback=lambda _offset, _has_error: thread_time() > deadline,
         )
@@ -165,89 +114,13 @@ def _depth(data: bytes) -> int:
 
 
 @cache
-def _language(grammar: Grammar) -> Any:
+def language_of(grammar: Grammar) -> Any:
     from importlib import import_module
 
     from tree_sitter import Language
 
     package = import_module(f"tree_sitter_{grammar.package or grammar.name}")
     return Language(getattr(package, grammar.maker)())
-
-
-def _definition_nodes(tree: Tree, grammar: Grammar) -> list[Node]:
-    """Return the nodes that make or name definitions, parents before children.
-
-    A query is fifty times as fast as a walk, but its time can grow with the square of the file if that has syntax
-    errors or is nested very deeply.
-    """
-    if tree.root_node.has_error:
-        types = _types(grammar)
-        return [node for node, _ in nodes(tree) if node.type in types]
-    from tree_sitter import QueryCursor
-
-    cursor = QueryCursor(_query(grammar))
-    cursor.set_max_start_depth(MAX_DEPTH)
-    captures = cursor.captures(tree.root_node).get("it", [])
-    return sorted(captures, key=lambda node: (node.start_byte, -node.end_byte))
-
-
-def _types(grammar: Grammar) -> frozenset[str]:
-    types = grammar.functions | grammar.classes | grammar.calls
-    return types.union(grammar.heads, grammar.owners)
-
-
-@cache
-def _query(grammar: Grammar) -> Any:
-    from tree_sitter import Query
-
-    types = _types(grammar)
-    return Query(_language(grammar), "\n".join(f"({node_type}) @it" for node_type in sorted(types)))
-
-
-def _name(node: Node, around: Sequence[_Open], grammar: Grammar, data: bytes) -> str:
-    """Return the name of a definition; for a function value, that of its variable or key."""
-    own = node.child_by_field_name("name") or node.child_by_field_name("type")
-    if own is None and node.type == "type_declaration" and node.named_child_count:
-        own = node.named_children[0].child_by_field_name("name")
-    owner = around[-1].node if around else None
-    if own is None and owner is not None and owner.type in grammar.owners:
-        value, name = grammar.owners[owner.type]
-        own = owner.child_by_field_name(name) if owner.child_by_field_name(value) == node else None
-    return "" if own is None else _beginning(own, data).split("<")[0]
-
-
-def _call(node: Node, around: Sequence[_Open], grammar: Grammar, data: bytes) -> str:
-    """Return the start of the call that takes the function, or of the macro, in one line."""
-    if node.type == "macro_invocation":
-        call: Node | None = node
-    else:
-        call = around[-1].node if around and around[-1].node.type in grammar.calls else None
-        handed = call.child_by_field_name("arguments") if call is not None else None
-        if handed is None or not handed.start_byte <= node.start_byte < handed.end_byte:
-            return ""
-    return "" if call is None else _beginning(call, data).split("\n")[0].rstrip()[:60]
-
-
-def _beginning(node: Node, data: bytes) -> str:
-    """Return the start of a node's text. ``node.text`` could be most of a hostile file, many times."""
-    return data[node.start_byte : min(node.end_byte, node.start_byte + LONGEST_NAME)].decode("utf-8", "replace")
-
-
-def _first(node: Node, around: Sequence[_Open], grammar: Grammar) -> int:
-    """Return the first line, including decorators and ``const`` or ``export``."""
-    for open_node in reversed(around):
-        outer = open_node.node
-        inside = grammar.heads.get(outer.type) or grammar.owners.get(outer.type, ("",))[0]
-        if outer.type in ("pair", "assignment_expression") or not inside:
-            break
-        inner = outer.child_by_field_name(inside)
-        # ``export const f = ...``: a declaration lies between the two nodes.
-        if inner is None or not inner.start_byte <= node.start_byte <= node.end_byte <= inner.end_byte:
-            break
-        if inner != node and inner.type not in ("lexical_declaration", "variable_declaration"):
-            break
-        node = outer
-    return node.start_point.row + 1
 
 
 #: Words after or before which a line break can end a statement in JavaScript and TypeScript.

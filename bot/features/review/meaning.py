@@ -14,7 +14,7 @@ import re2
 
 from bot.code.context import Sides
 from bot.code.diff import Diff, Hunk, apply_hunks
-from bot.code.syntax import MAX_BYTES, fingerprint, grammar_of
+from bot.code.syntax import MAX_BYTES, compares, fingerprint
 
 #: Suffixes of languages without a grammar here in which indentation has no meaning.
 _FREE_FORM = frozenset({".c", ".h", ".cc", ".cpp", ".hpp", ".cs", ".css", ".scss", ".less", ".swift", ".kt"})
@@ -28,7 +28,7 @@ def same(before: str, after: str, path: str) -> bool:
         return True
     if max(len(before), len(after)) > MAX_BYTES:
         return False
-    if grammar_of(path) is not None:
+    if compares(path):
         meaning = fingerprint(before, path)
         return meaning is not None and meaning == fingerprint(after, path)
     if PurePosixPath(path).suffix.lower() in _FREE_FORM:

@@ -1,0 +1,166 @@
+"""The files of one commit: their texts and outlines, and the files that mention or define a name. Within limits."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from time import monotonic
+from typing import NamedTuple
+
+import re2
+
+from bot.code.imports import FileNames
+from bot.code.parser_process import NotParsed
+from bot.code.syntax import Definition, Outline, Reference, grammar_of, outline
+from bot.github.protocol import SourceTree
+
+#: Most characters of a repository that are searched, most files that are parsed, and seconds for all of it.
+MAX_SEARCHED, MAX_PARSED, SECONDS = 60_000_000, 150, 20.0
+#: Most files that are parsed to find the definition of one name.
+MAX_DEFINING = 6
+
+#: Stands for the names in a pattern.
+_ANY = "NAMES"
+#: What a line that defines a name looks like, by family of languages. It may match more, but misses little.
+_DEFINES = {
+    "python": rf"(?:\b(?:def|class)[ \t]+{_ANY}\b|^[ \t]*(?:self\.)?{_ANY}[ \t]*[:=])",
+    "script": (
+        rf"(?:\b(?:function\*?|class|interface|type|enum|const|let|var|namespace)[ \t]+{_ANY}\b|\.{_ANY}[ \t]*=|^[ \t]*"
+        r"(?:(?:export|default|static|async|public|private|protected|readonly|get|set|abstract)[ \t]+)*[$#]?"
+        rf"{_ANY}[ \t]*[(<:=?])"
+    ),
+    "go": rf"(?:\bfunc[ \t]*(?:\([^()\n]*\))?[ \t]*{_ANY}\b|\b(?:type|const|var)[ \t]+{_ANY}\b|^[ \t]+{_ANY}[ \t]+[^ \t=:.])",
+    "java": rf"(?:\b(?:class|interface|enum|record)[ \t]+{_ANY}\b|^[ \t]*[^\n;=()*/.]*[ \t>]{_ANY}[ \t]*[(;=,]|^[ \t]*{_ANY}[ \t]*[(,;])",
+    "rust": (
+        rf"(?:\b(?:fn|struct|enum|trait|type|const|static|union|mod|macro_rules!)[ \t]+{_ANY}\b|"
+        rf"^[ \t]*(?:pub[^\n ]* )?{_ANY}[ \t]*[:,({{=])"
+    ),
+    "c": (
+        rf"(?:^[A-Za-z_][^\n;=(){{}}]*[ \t*]{_ANY}[ \t]*[(;=\[]|#[ \t]*define[ \t]+{_ANY}\b|"
+        rf"\b(?:struct|enum|union)[ \t]+{_ANY}[ \t]*\{{|\}}[ \t*]*{_ANY}[ \t]*;|"
+        rf"^[ \t]+[A-Za-z_][\w \t*]*[ \t*]{_ANY}[ \t]*[;:\[]|^[ \t]*{_ANY}[ \t]*(?:,|=[^=;]*,|$))"
+    ),
+}
+
+
+class FileDefinition(NamedTuple):
+    """A definition and the path of its file."""
+
+    path: str
+    definition: Definition
+
+
+def family(path: str) -> str:
+    """Return the languages that can name each other's definitions, or an empty text without a grammar."""
+    grammar = grammar_of(path)
+    if grammar is None:
+        return ""
+    return "script" if grammar.name in ("javascript", "typescript", "tsx") else grammar.name
+
+
+class Index:
+    """The files of one commit, each parsed as rarely as possible. ``texts`` override files of the tree."""
+
+    def __init__(self, tree: SourceTree, texts: dict[str, str | None]) -> None:
+        self._tree = tree
+        self._texts = dict(texts)
+        self._outlines: dict[str, Outline] = {}
+        self._until = monotonic() + SECONDS
+        self._parsed = 0
+        self._families: dict[str, list[str]] = {}
+        self._mentions: dict[tuple[str, str], list[str]] = {}
+        self.too_slow: set[str] = set()
+        """Paths of files without an outline because their parser, or all before it, took too long."""
+        tree_paths = [path for path in tree.paths() if texts.get(path, "") is not None]
+        self.files = FileNames([*tree_paths, *(path for path, text in texts.items() if text is not None)])
+        for path in sorted(self.files.paths):
+            if name := family(path):
+                self._families.setdefault(name, []).append(path)
+
+    def text(self, path: str) -> str | None:
+        """Return a file's text, or None if it is missing or not text."""
+        if path not in self._texts:
+            self._texts[path] = self._tree.read(path) if path in self.files.paths else None
+        return self._texts[path]
+
+    def outline(self, path: str) -> Outline:
+        """Return the outline of a file without references; an empty one after a limit."""
+        if path not in self._outlines:
+            self._outlines[path] = self._parse(path, frozenset(), frozenset())
+        return self._outlines[path]
+
+    def definitions(self, path: str) -> tuple[Definition, ...]:
+        """Return all definitions of a file; none after a limit."""
+        return self.outline(path).definitions
+
+    def references(
+        self, path: str, names: Collection[str], lines: Collection[int] = ()
+    ) -> tuple[Reference, ...]:
+        """Return the references of a file to ``names`` and on ``lines``; none after a limit."""
+        parsed = self._parse(path, frozenset(names), frozenset(lines))
+        self._outlines.setdefault(path, Outline(parsed.definitions, parsed.imports))
+        return parsed.references
+
+    def _parse(self, path: str, names: frozenset[str], lines: frozenset[int]) -> Outline:
+        text = self.text(path)
+        if text is None or self._parsed >= MAX_PARSED:
+            return Outline()
+        self._parsed += 1
+        try:
+            if monotonic() <= self._until:
+                return outline(text, path, names, lines)
+        except NotParsed:
+            pass
+        self.too_slow.add(path)
+        return Outline()
+
+    def mentioning(self, names: Collection[str], language: str) -> dict[str, list[str]]:
+        """Return by name the paths of a family's files that contain it as a word, in order."""
+        words = {name: name.lstrip("$#") for name in names}
+        fresh = {word for word in words.values() if (language, word) not in self._mentions}
+        self._mentions |= {(language, word): [] for word in fresh}
+        for path, text in self._texts_with(fresh, rf"\b{_ANY}\b", language):
+            for word in fresh.intersection(_WORD.findall(text)):
+                self._mentions[language, word].append(path)
+        return {name: self._mentions[language, word] for name, word in words.items()}
+
+    def defining(self, names: Collection[str], language: str) -> dict[str, tuple[FileDefinition, ...]]:
+        """Return by name all its definitions in a family's files; a name that is defined too often is absent."""
+        candidates: dict[str, list[str]] = {}
+        for path, text in self._texts_with(names, rf"(?m){_DEFINES[language]}", language):
+            for name in names:
+                if name in text:
+                    candidates.setdefault(name, []).append(path)
+        results: dict[str, tuple[FileDefinition, ...]] = {}
+        for name, paths in candidates.items():
+            pattern = re2.compile(f"(?m){_DEFINES[language].replace(_ANY, re2.escape(name.lstrip('$#')))}")
+            likely = [path for path in paths if pattern.search(self.text(path) or "")]
+            if len(likely) <= MAX_DEFINING:
+                places = [
+                    FileDefinition(path, definition)
+                    for path in likely
+                    for definition in self.definitions(path)
+                    if definition.name == name
+                ]
+                if places:
+                    results[name] = tuple(places)
+        return results
+
+    def _texts_with(self, names: Collection[str], pattern: str, language: str) -> Iterator[tuple[str, str]]:
+        """Yield path and text of a family's files that match ``pattern`` for one of the names."""
+        if not names:
+            return
+        alternatives = "|".join(sorted(re2.escape(name.lstrip("$#")) for name in names))
+        compiled = re2.compile(pattern.replace(_ANY, f"(?:{alternatives})"))
+        remaining = MAX_SEARCHED
+        for path in self._families.get(language, ()):
+            text = self.text(path)
+            if text is None:
+                continue
+            remaining -= len(text)
+            if remaining < 0 or monotonic() > self._until:
+                return
+            if compiled.search(text):
+                yield path, text
+
+
+_WORD = re2.compile(r"[A-Za-z_]\w*")

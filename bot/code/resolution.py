@@ -1,0 +1,393 @@
+"""Find the definitions that a reference means: by scope, import path and the type of its receiver.
+
+The rules are those that the languages share; a name that they do not resolve has no definition here. The only
+guess is a member with a telling name that the repository defines once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import re2
+
+from bot.code.imports import DEFAULT, STAR, Imported, imported_names
+from bot.code.index import FileDefinition, Index, family
+from bot.code.syntax import Definition, Reference
+
+#: Most imports, bases or members that are followed one after the other.
+_DEPTH = 4
+_OWN = frozenset({"self", "this", "cls", "Self", "@"})
+#: Containers, whose members are not those of their elements.
+_CONTAINERS = re.compile(
+    r"^[&*\s]*(?:\[|(?:\w+\.)*(?:list|set|dict|tuple|map|array|vec\w*|hash\w*|btree\w*|collection|sequence|iterable|"
+    r"iterator|mutablemapping|mapping|queue|deque|stream|promise|record|linked\w+)\b)",
+    re.I,
+)
+#: Wrappers, through which members are reached.
+_WRAPPERS = frozenset({"Optional", "Option", "Arc", "Rc", "Box", "RefCell", "Cell", "Mutex", "RwLock", "Final", "ClassVar",
+                       "typing", "t", "dyn", "mut", "const", "struct", "impl", "undefined", "null", "None", "Readonly",
+                       "Type", "type", "readonly", "Nullable", "lambda"})  # fmt: skip
+_WORD = re.compile(r"[A-Za-z_$][\w$]*")
+
+
+class Resolver:
+    """Resolves the references of one repository."""
+
+    def __init__(self, index: Index) -> None:
+        self.index = index
+        self._imports: dict[str, dict[str, tuple[Imported, ...]]] = {}
+
+    def scope(self, path: str, line: int) -> tuple[Definition, ...]:
+        """Return the functions and classes around a line, outermost first."""
+        return tuple(
+            definition
+            for definition in self.index.definitions(path)
+            if definition.kind != "value" and definition.first <= line <= definition.last
+        )
+
+    def resolve(self, path: str, reference: Reference) -> tuple[FileDefinition, ...]:
+        """Return the definitions that a reference of a file means; none if that is not certain."""
+        scope = self.scope(path, reference.line)
+        if not reference.receiver:
+            return self._bare(path, reference.name, scope, reference.line)
+        owner = self._owner(path, segments(reference.receiver), scope, reference.line)
+        if owner is not None:
+            found = self._members(owner, reference.name)
+            if found or family(path) != "c":
+                return found
+        modules = self._modules(path, reference.receiver)
+        if modules:
+            return self._exported(Imported(modules, reference.name), 0)
+        if family(path) == "c" or is_telling(reference.name):
+            return self.only(path, reference.name)
+        return ()
+
+    def only(self, path: str, name: str) -> tuple[FileDefinition, ...]:
+        """Return the definition of a name that the repository's files of a language define once."""
+        places = self.index.defining([name], family(path)).get(name, ())
+        real = [place for place in places if not _is_prototype(place)]
+        owners = {(place.path, place.definition.within) for place in real}
+        if len(owners) > 1:  # of vendored copies, that of the same folder
+            folder = path.rpartition("/")[0]
+            real = [place for place in real if place.path.rpartition("/")[0] == folder]
+            owners = {(place.path, place.definition.within) for place in real}
+        return tuple(real[:1]) if len(owners) == 1 else ()
+
+    def owner_of(self, member: FileDefinition) -> tuple[FileDefinition, ...]:
+        """Return the class of a method."""
+        scope = self.scope(member.path, member.definition.first)
+        inside = [definition for definition in scope if definition != member.definition]
+        return self._class_of(member.path, inside or [member.definition])
+
+    def bases(self, place: FileDefinition, depth: int = 0) -> Iterator[FileDefinition]:
+        """Yield the classes that a class extends or implements, nearest first."""
+        if depth >= _DEPTH:
+            return
+        for word in _WORD.findall(place.definition.type):
+            for base in self._bare(place.path, word, (), place.definition.first):
+                if base.definition.kind == "class" and base != place:
+                    yield base
+                    yield from self.bases(base, depth + 1)
+
+    def _bare(self, path: str, name: str, scope: Sequence[Definition], line: int) -> tuple[FileDefinition, ...]:
+        language = family(path)
+        own = [
+            definition
+            for definition in self.index.definitions(path)
+            if definition.name == name and _is_visible(definition, scope, language)
+        ]
+        if own:
+            nearest = max(len(definition.within) for definition in own)
+            nested = [definition for definition in own if len(definition.within) == nearest]
+            return tuple(FileDefinition(path, definition) for definition in _implementations(nested))
+        if scope and self._is_local(path, name, scope, line):
+            return ()
+        found = self._imported(path, name)
+        if found is not None:
+            return found
+        if language in ("go", "java"):
+            package = self.index.files.in_folder(path.rpartition("/")[0], f".{language}")
+            if language == "java":
+                package = tuple(place for place in package if place.endswith(f"/{name}.java"))
+            if top := self._top_level(package, name):
+                return top
+        if language == "java" and scope:
+            return self._members(self._class_of(path, scope), name)
+        if language == "c" and len(name) > 2:
+            return tuple(place for place in self.only(path, name) if _is_visible(place.definition, (), "c"))
+        return ()
+
+    def _imported(self, path: str, name: str) -> tuple[FileDefinition, ...] | None:
+        """Return what an import gives a name; empty if it is outside of the repository, None without an import."""
+        names = self._names(path)
+        entries = names.get(name, ())
+        for imported in entries:
+            if not imported.is_module and (found := self._exported(imported, 0)):
+                return found
+        if entries:
+            # ``use other_crate::Name``, ``import { name } from "package-of-the-workspace"``
+            outside = [imported for imported in entries if not imported.paths and imported.name == name]
+            return self.only(path, name) if outside and is_telling(name) and family(path) != "python" else ()
+        for imported in names.get(STAR, ()):
+            if found := self._exported(imported._replace(name=name), 0):
+                return found
+        return None
+
+    def _exported(self, imported: Imported, depth: int) -> tuple[FileDefinition, ...]:
+        name = imported.name
+        if name == DEFAULT:
+            exports = [match[1] for path in imported.paths if (match := _default_export(self.index.text(path) or ""))]
+            if not exports:
+                return ()
+            name = exports[0]
+        if found := self._top_level(imported.paths, name, with_members=True):
+            return found
+        if depth < _DEPTH:
+            for path in imported.paths:
+                names = self._names(path)
+                for further in (*names.get(name, ()), *(star._replace(name=name) for star in names.get(STAR, ()))):
+                    if not further.is_module and (found := self._exported(further, depth + 1)):
+                        return found
+        return ()
+
+    def _names(self, path: str) -> dict[str, tuple[Imported, ...]]:
+        if path not in self._imports:
+            imports = self.index.outline(path).imports
+            self._imports[path] = imported_names(imports, path, family(path), self.index.files)
+        return self._imports[path]
+
+    def _top_level(
+        self, paths: Sequence[str], name: str, *, with_members: bool = False
+    ) -> tuple[FileDefinition, ...]:
+        """Return the top-level definitions of a name in these files."""
+        found = [
+            FileDefinition(path, definition)
+            for path in paths
+            for definition in self.index.definitions(path)
+            if definition.name == name and (not definition.within or with_members)
+        ]
+        top = [place for place in found if not place.definition.within] or found
+        keep = _implementations([place.definition for place in top])
+        return tuple(place for place in top if place.definition in keep)[:2]
+
+    def _modules(self, path: str, receiver: str) -> tuple[str, ...]:
+        """Return the files of the module that a receiver names."""
+        parts = segments(receiver)
+        names = self._names(path)
+        for name in (".".join(parts), parts[0] if len(parts) == 1 else ""):
+            for imported in names.get(name, ()):
+                if imported.is_module:
+                    return imported.paths
+        return ()
+
+    def _owner(
+        self, path: str, parts: Sequence[str], scope: Sequence[Definition], line: int
+    ) -> tuple[FileDefinition, ...] | None:
+        """Return the classes of a receiver's value, none for one from outside; None if it is a module or unknown."""
+        if not parts or len(parts) > _DEPTH:
+            return None
+        first, *rest = parts
+        is_call, word = first.endswith("()"), first.removesuffix("()")
+        owner: tuple[FileDefinition, ...] | None = None
+        if word in _OWN or (family(path) == "go" and word == _go_receiver(self._line(path, scope))):
+            owner = self._class_of(path, scope)
+        elif word == "super":
+            owner = tuple(base for place in self._class_of(path, scope) for base in self.bases(place))[:3]
+        else:
+            declared = self._declared_type(path, word, scope, line)
+            places = self._class_named(path, declared, scope) if declared else self._bare(path, word, scope, line)
+            if not places and not declared and (modules := self._modules(path, word)):
+                return self._through_module(modules, rest, scope, line) if rest else None
+            if not places and not declared:
+                return None
+            owner = self._classes(places, scope, is_call=is_call)
+        for part in rest:
+            members = self._members(owner or (), part.removesuffix("()"))
+            if not members:
+                return None if owner else ()
+            owner = self._classes(members, (), is_call=part.endswith("()"))
+        return owner
+
+    def _through_module(
+        self, modules: Sequence[str], rest: Sequence[str], scope: Sequence[Definition], line: int
+    ) -> tuple[FileDefinition, ...] | None:
+        owner = self._classes(
+            self._top_level(modules, rest[0].removesuffix("()")), scope, is_call=rest[0].endswith("()")
+        )
+        for part in rest[1:]:
+            owner = self._classes(self._members(owner, part.removesuffix("()")), (), is_call=part.endswith("()"))
+        return owner
+
+    def _line(self, path: str, scope: Sequence[Definition]) -> str:
+        text = self.index.text(path) or ""
+        return text.split("\n")[scope[0].first - 1] if scope else ""
+
+    def _classes(
+        self, places: Sequence[FileDefinition], scope: Sequence[Definition], *, is_call: bool
+    ) -> tuple[FileDefinition, ...]:
+        """Return the classes of values: a class itself, the type of a value, or of a function's result."""
+        for place in places:
+            if place.definition.kind == "class":
+                return tuple(found for found in places if found.definition.kind == "class")
+            if place.definition.type and (is_call or place.definition.kind == "value" or _is_property(place)):
+                within = self._enclosing_classes(place)
+                return self._class_named(place.path, place.definition.type, within)
+        return ()
+
+    def _enclosing_classes(self, place: FileDefinition) -> tuple[Definition, ...]:
+        return self.scope(place.path, place.definition.first)
+
+    def _class_named(self, path: str, declared: str, scope: Sequence[Definition]) -> tuple[FileDefinition, ...]:
+        """Return the class that a declared type names; none for a container."""
+        if _CONTAINERS.match(declared.strip(" :?'\"")):
+            return ()
+        words = [word for word in _WORD.findall(declared) if word not in _WRAPPERS]
+        for position, word in enumerate(words[:4]):
+            if word in ("Self", "self"):
+                return self._class_of(path, scope)
+            found = self._bare(path, word, (), 0)
+            if not found and position and (modules := self._modules(path, words[position - 1])):
+                found = self._top_level(modules, word)
+            classes = tuple(place for place in found if place.definition.kind == "class")
+            if classes:
+                return classes
+            if any(place.definition.kind == "value" and place.definition.type for place in found):
+                return self._class_named(found[0].path, found[0].definition.type, ()) if position < 1 else ()
+        return ()
+
+    def _class_of(self, path: str, scope: Sequence[Definition]) -> tuple[FileDefinition, ...]:
+        """Return the innermost class around, or the type of a method that stands outside of it."""
+        classes = [definition for definition in scope if definition.kind == "class"]
+        if classes:
+            own = FileDefinition(path, classes[-1])
+            if family(path) != "rust":
+                return (own,)
+            # An ``impl`` block and its type have one name.
+            others = [place for place in self._bare(path, own.definition.name, (), 0) if place != own]
+            return (own, *others)
+        if scope and scope[0].within:
+            return self._bare(path, scope[0].within.split(".")[0], (), 0)
+        return ()
+
+    def _members(self, owners: Sequence[FileDefinition], name: str) -> tuple[FileDefinition, ...]:
+        """Return the members of classes, else of their bases."""
+        for owner in owners:
+            for place in (owner, *self.bases(owner)):
+                if found := self._own_members(place, name):
+                    return found
+        return ()
+
+    def _own_members(self, owner: FileDefinition, name: str) -> tuple[FileDefinition, ...]:
+        definition = owner.definition
+        files: tuple[str, ...] = (owner.path,)
+        if family(owner.path) == "go":
+            files = self.index.files.in_folder(owner.path.rpartition("/")[0], ".go")
+        found = [
+            FileDefinition(path, member)
+            for path in files
+            for member in self.index.definitions(path)
+            if member.name == name and member.within.rpartition(".")[2] == definition.name
+        ]
+        keep = _implementations([place.definition for place in found])
+        return tuple(place for place in found if place.definition in keep)[:3]
+
+    def _declared_type(self, path: str, word: str, scope: Sequence[Definition], line: int) -> str:
+        """Return the type that a variable or parameter is declared with, or constructed from."""
+        text = self._text_of(path, scope, line)
+        if not text or not _WORD.fullmatch(word):
+            return ""
+        language = family(path)
+        name = re2.escape(word)
+        patterns = [
+            rf"\b{name}\s*(?::=|=)[^\n]*\.\(\*?([\w.]+)\)",
+            rf"\b{name}\s*(?::=|=)\s*(?:await\s+)?(?:new\s+|&)?([A-Za-z_][\w.:]*)\s*[({{]",
+        ]
+        if language in ("python", "script", "rust"):
+            patterns.insert(0, rf"\b{name}\??\s*:\s*([^=,;)\n{{]{{1,80}})")
+        elif language == "go":
+            patterns.insert(0, rf"\b{name}\s+(\*?[A-Za-z_][\w.]*)\s*[,)\n=]")
+        else:
+            patterns.insert(0, rf"\b([A-Za-z_]\w*(?:<[^;(){{}}\n]{{0,60}}>)?)[\s*]+{name}\s*[;=,)\[:]")
+        for pattern in patterns:
+            match = re2.search(pattern, text)
+            if match is not None and match[1] not in ("return", "else", "new", "await", "const", "let", "var", "in"):
+                return str(match[1])
+        return ""
+
+    def _is_local(self, path: str, name: str, scope: Sequence[Definition], line: int) -> bool:
+        """Return True if a name is a parameter or a variable of the functions around."""
+        text = self._text_of(path, scope, line)
+        escaped = re2.escape(name)
+        pattern = rf"(?:[(,]\s*(?:mut |final |\*+|&)*{escaped}\s*[,):=?]|\b{escaped}\s*(?::[^=\n(]{{0,60}})?(?::=|=[^=>])|\bfor\s+{escaped}\b)"
+        return bool(text) and re2.search(pattern, text) is not None
+
+    def _text_of(self, path: str, scope: Sequence[Definition], line: int) -> str:
+        """Return the text of the outermost function around a line, up to that line."""
+        functions = [definition for definition in scope if definition.kind == "function"]
+        if not functions:
+            return ""
+        lines = (self.index.text(path) or "").split("\n")
+        return "\n".join(lines[functions[0].first - 1 : max(line, functions[0].first)])[-20_000:]
+
+
+def segments(receiver: str) -> list[str]:
+    """Return the parts of a receiver: ``(await a::b(x).c)`` gives ``a``, ``b()`` and ``c``."""
+    text, depth = "", 0
+    for char in receiver.replace("?.", ".").replace("::", ".").replace("->", ".").replace("!.", "."):
+        if char in ")]":
+            depth = max(depth - 1, 0)
+            if not depth:
+                text += "()" if char == ")" else ""
+        elif char in "([":
+            depth += 1
+        elif not depth:
+            text += char
+    words = [part.lstrip("*&!").removeprefix("await") for part in text.split(".")]
+    return [part for part in words if re.fullmatch(r"[\w$#@]+(?:\(\))*", part)] if all(words) else []
+
+
+def is_telling(name: str) -> bool:
+    """Return True if a name is unlikely to be shared by accident: it has several words."""
+    return len(name) >= 10 and bool(re.search(r"[a-z0-9][A-Z]|[A-Za-z0-9]_+[A-Za-z0-9]", name))
+
+
+def _is_visible(definition: Definition, scope: Sequence[Definition], language: str) -> bool:
+    """Return True if the plain name of a definition can be used in a scope of its file."""
+    if not definition.within:
+        return True
+    if language == "c":
+        return definition.kind != "value" or not definition.type  # an enumerator, not a field
+    around = [outer for outer in scope if outer.qualified == definition.within]
+    if not around:
+        return False
+    return around[-1].kind == "function" or language == "java"
+
+
+def _implementations(definitions: Sequence[Definition]) -> list[Definition]:
+    """Return the definitions with a body if there are any: no overloads and prototypes. At most two."""
+    whole = [definition for definition in definitions if definition.last > definition.first]
+    if len(whole) > 2 and all(definition.kind == "function" for definition in whole):
+        whole = whole[-2:]
+    return (whole or list(definitions))[-2:]
+
+
+def _is_prototype(place: FileDefinition) -> bool:
+    return place.path.endswith(".d.ts")
+
+
+def _is_property(place: FileDefinition) -> bool:
+    return place.definition.kind == "function" and place.definition.body > place.definition.first + 1
+
+
+def _go_receiver(head: str) -> str:
+    match = re.match(r"func\s*\(\s*(\w+)", head)
+    return match[1] if match else ""
+
+
+def _default_export(text: str) -> re.Match[str] | None:
+    match = re2.search(
+        r"(?m)^(?:export default (?:async )?(?:function\*? |class )?|module\.exports = (?:function |class )?)([A-Za-z_$][\w$]*)",
+        text,
+    )
+    return match  # type: ignore[no-any-return]
