@@ -6,15 +6,16 @@ new lines call. Only paths of the repository's own listing are read.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from bot.code.changed import Changed, Excerpt
 from bot.code.diff import Diff, FileDiff, apply_hunks
 from bot.code.index import Index
+from bot.code.look_up import look_up
 from bot.code.packing import estimate
-from bot.code.relations import Excerpt, Relations
-from bot.code.resolution import Resolver
+from bot.code.related import excerpts
 from bot.code.syntax import grammar_of
 from bot.core.errors import ForgeError, NotRecorded, TransientError
 from bot.core.frozen import Frozen
@@ -35,6 +36,8 @@ class CodeContext(Frozen):
     tokens: int = 0
     parts: int = 0
     left_out: int = 0
+    looked_up: tuple[str, ...] = ()
+    """The phrases of ``wanted`` for which something is shown."""
     not_shown: tuple[str, ...] = ()
     """Changed files that cannot be read or do not match the diff: not text, too large, of another commit."""
     too_slow: tuple[str, ...] = ()
@@ -95,16 +98,29 @@ class Surroundings:
     sides: Sides | None
     why: str = ""
 
-    def within(self, budget: int, paths: Collection[str] | None = None) -> CodeContext:
-        """Return the code around the change of ``paths`` (None: all files) in at most ``budget`` tokens."""
+    def within(
+        self,
+        budget: int,
+        paths: Collection[str] | None = None,
+        wanted: Sequence[str] = (),
+        visible: Mapping[str, Collection[int]] | None = None,
+    ) -> CodeContext:
+        """Return the code around the change of ``paths`` (None: all files) in at most ``budget`` tokens.
+
+        ``wanted`` are phrases that name code: it is looked up and comes first. ``visible`` are the lines of the
+        new files that the question shows already (None: all that the diff shows). No line is shown twice.
+        """
         if budget <= 0:
             return CodeContext(why="switched off")
         if self.sides is None:
             return CodeContext(why=self.why)
         files = [file for file in self.diff.files if paths is None or file.path in paths]
-        page = _Page(self._index, budget, self.diff)
-        for excerpt in Relations(self.diff, files, self._index, self._resolver).excerpts():
-            page.add(excerpt)
+        if visible is None:
+            visible = {file.path: file.commentable("RIGHT") for file in self.diff.files}
+        page = _Page(self._index, budget, visible)
+        changed = Changed(self.diff, files, self._index)
+        looked_up = tuple(phrase for phrase in wanted if page.add_all(look_up(phrase, changed)))
+        page.add_all(excerpts(changed))
         unread = [file.path for file in files if file.change == "modified" and self.sides.after(file) is None]
         slow = self._index.too_slow if any(grammar_of(file.path) for file in files) else set()
         return CodeContext(
@@ -112,6 +128,7 @@ class Surroundings:
             tokens=page.tokens,
             parts=len(page.texts),
             left_out=page.left_out,
+            looked_up=looked_up,
             not_shown=tuple(unread[:MAX_NAMES]),
             too_slow=tuple(file.path for file in files if slow & {file.path, file.old_path}),
         )
@@ -129,11 +146,8 @@ class Surroundings:
         removed = [file.old_path for file in self.diff.files if file.change in ("deleted", "renamed")]
         texts: dict[str, str | None] = {path: None for path in removed if path}
         texts |= {file.path: self.sides.after(file) for file in self.diff.files if file.change != "deleted"}
-        return Index(self.sides.tree, texts)
-
-    @cached_property
-    def _resolver(self) -> Resolver:
-        return Resolver(self._index)
+        before = {file.old_path or file.path: self.sides.before(file) for file in self.diff.files}
+        return Index(self.sides.tree, texts, before)
 
 
 def surroundings(diff: Diff, pull: PullRequest, forge: Forge | None) -> Surroundings:
@@ -163,29 +177,38 @@ def text_at(forge: Forge, path: str, ref: str) -> str | None:
 
 
 class _Page:
-    """The excerpts that fit into a budget. No line is shown twice, nor one that the diff shows."""
+    """The excerpts that fit into a budget. No line is shown twice, nor one that is visible elsewhere."""
 
-    def __init__(self, index: Index, budget: int, diff: Diff) -> None:
+    def __init__(self, index: Index, budget: int, visible: Mapping[str, Collection[int]]) -> None:
         self._index, self._budget = index, budget
-        self._shown = {file.path: set(file.commentable("RIGHT")) for file in diff.files}
+        self._shown = {path: set(lines) for path, lines in visible.items()}
         self.texts: list[str] = []
         self.tokens = self.left_out = 0
 
-    def add(self, excerpt: Excerpt) -> None:
-        """Add the lines of an excerpt that are not shown yet."""
+    def add_all(self, excerpts: Iterable[Excerpt]) -> bool:
+        """Add the lines of excerpts that are not shown yet. Return True if all lines of one of them are shown."""
+        results = [self._add(excerpt) for excerpt in excerpts]
+        return any(results)
+
+    def _add(self, excerpt: Excerpt) -> bool:
         shown = self._shown.setdefault(excerpt.path, set())
         source = (self._index.text(excerpt.path) or "").split("\n")
         fresh = [number for number in excerpt.lines if number not in shown and number <= len(source)]
+        while fresh and not source[fresh[0] - 1].strip():
+            del fresh[0]
+        while fresh and not source[fresh[-1] - 1].strip():
+            del fresh[-1]
         if not any(source[number - 1].strip(" \t{}()[];,") for number in fresh):
-            return
+            return bool(excerpt.lines)
         text = _excerpt(f"{show(excerpt.path)}, {excerpt.title}", source, fresh)
         cost = estimate(text) + 2
         if self.tokens + cost > self._budget:
             self.left_out += 1
-            return
+            return False
         shown.update(fresh)
         self.texts.append(text)
         self.tokens += cost
+        return True
 
 
 def _excerpt(title: str, source: Sequence[str], lines: Sequence[int]) -> str:
@@ -197,6 +220,8 @@ def _excerpt(title: str, source: Sequence[str], lines: Sequence[int]) -> str:
     for number, line in shown.items():
         if number > before + 1:
             rows.append("...")
-        rows.append(f"{number}  {line[margin : margin + WIDEST]}{'…' if len(line) > margin + WIDEST else ''}".rstrip())
+        rows.append(
+            f"{number}  {line[margin : margin + WIDEST]}{'…' if len(line) > margin + WIDEST else ''}".rstrip()
+        )
         before = number
     return "\n".join(rows)

@@ -129,9 +129,7 @@ def _script_module(target: str, path: str, files: FileNames) -> tuple[str, ...]:
     base = normpath((PurePosixPath(path).parent / target).as_posix())
     bare = re.sub(r"\.[cm]?[jt]sx?$", "", base)
     endings = (".ts", ".tsx", ".js", ".jsx", ".mjs", ".cjs", ".mts", ".cts", ".d.ts")
-    return files.existing(
-        [base, *(bare + end for end in endings), *(f"{base}/index{end}" for end in endings)]
-    )[:1]
+    return files.existing([base, *(bare + end for end in endings), *(f"{base}/index{end}" for end in endings)])[:1]
 
 
 def _go(text: str, path: str, files: FileNames) -> Iterator[tuple[str, Imported]]:

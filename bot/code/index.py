@@ -1,8 +1,8 @@
-"""The files of one commit: their texts and outlines, and the files that mention or define a name. Within limits."""
+"""The files of one commit: their texts, their outlines, and the places that mention or define a name."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from time import monotonic
 from typing import NamedTuple
 
@@ -22,22 +22,28 @@ MAX_DEFINING = 6
 _ANY = "NAMES"
 #: What a line that defines a name looks like, by family of languages. It may match more, but misses little.
 _DEFINES = {
-    "python": rf"(?:\b(?:def|class)[ \t]+{_ANY}\b|^[ \t]*(?:self\.)?{_ANY}[ \t]*[:=])",
+    "python": rf"\b(?:def|class)[ \t]+{_ANY}\b|^[ \t]*(?:self\.)?{_ANY}[ \t]*[:=]",
     "script": (
-        rf"(?:\b(?:function\*?|class|interface|type|enum|const|let|var|namespace)[ \t]+{_ANY}\b|\.{_ANY}[ \t]*=|^[ \t]*"
-        r"(?:(?:export|default|static|async|public|private|protected|readonly|get|set|abstract)[ \t]+)*[$#]?"
-        rf"{_ANY}[ \t]*[(<:=?])"
+        rf"\b(?:function\*?|class|interface|type|enum|const|let|var|namespace)[ \t]+{_ANY}\b|\.{_ANY}[ \t]*="
+        r"|^[ \t]*(?:(?:export|default|static|async|public|private|protected|readonly|get|set|abstract)[ \t]+)*"
+        rf"[$#]?{_ANY}[ \t]*[(<:=?]"
     ),
-    "go": rf"(?:\bfunc[ \t]*(?:\([^()\n]*\))?[ \t]*{_ANY}\b|\b(?:type|const|var)[ \t]+{_ANY}\b|^[ \t]+{_ANY}[ \t]+[^ \t=:.])",
-    "java": rf"(?:\b(?:class|interface|enum|record)[ \t]+{_ANY}\b|^[ \t]*[^\n;=()*/.]*[ \t>]{_ANY}[ \t]*[(;=,]|^[ \t]*{_ANY}[ \t]*[(,;])",
+    "go": (
+        rf"\bfunc[ \t]*(?:\([^()\n]*\))?[ \t]*{_ANY}\b|\b(?:type|const|var)[ \t]+{_ANY}\b"
+        rf"|^[ \t]+{_ANY}[ \t]+[^ \t=:.]"
+    ),
+    "java": (
+        rf"\b(?:class|interface|enum|record)[ \t]+{_ANY}\b|^[ \t]*[^\n;=()*/.]*[ \t>]{_ANY}[ \t]*[(;=,]"
+        rf"|^[ \t]*{_ANY}[ \t]*[(,;]"
+    ),
     "rust": (
-        rf"(?:\b(?:fn|struct|enum|trait|type|const|static|union|mod|macro_rules!)[ \t]+{_ANY}\b|"
-        rf"^[ \t]*(?:pub[^\n ]* )?{_ANY}[ \t]*[:,({{=])"
+        rf"\b(?:fn|struct|enum|trait|type|const|static|union|mod|macro_rules!)[ \t]+{_ANY}\b"
+        rf"|^[ \t]*(?:pub[^\n ]* )?{_ANY}[ \t]*[:,({{=]"
     ),
     "c": (
-        rf"(?:^[A-Za-z_][^\n;=(){{}}]*[ \t*]{_ANY}[ \t]*[(;=\[]|#[ \t]*define[ \t]+{_ANY}\b|"
-        rf"\b(?:struct|enum|union)[ \t]+{_ANY}[ \t]*\{{|\}}[ \t*]*{_ANY}[ \t]*;|"
-        rf"^[ \t]+[A-Za-z_][\w \t*]*[ \t*]{_ANY}[ \t]*[;:\[]|^[ \t]*{_ANY}[ \t]*(?:,|=[^=;]*,|$))"
+        rf"^[A-Za-z_][^\n;=(){{}}]*[ \t*]{_ANY}[ \t]*[(;=\[]|#[ \t]*define[ \t]+{_ANY}\b"
+        rf"|\b(?:struct|enum|union)[ \t]+{_ANY}[ \t]*\{{|\}}[ \t*]*{_ANY}[ \t]*;"
+        rf"|^[ \t]+[A-Za-z_][\w \t*]*[ \t*]{_ANY}[ \t]*[;:\[]|^[ \t]*{_ANY}[ \t]*(?:,|=[^=;]*,|$)"
     ),
 }
 
@@ -58,11 +64,17 @@ def family(path: str) -> str:
 
 
 class Index:
-    """The files of one commit, each parsed as rarely as possible. ``texts`` override files of the tree."""
+    """The files of one commit, each parsed as rarely as possible.
 
-    def __init__(self, tree: SourceTree, texts: dict[str, str | None]) -> None:
+    ``texts`` override files of the tree; ``before`` are the texts of changed files before the change.
+    """
+
+    def __init__(
+        self, tree: SourceTree, texts: Mapping[str, str | None], before: Mapping[str, str | None] | None = None
+    ) -> None:
         self._tree = tree
         self._texts = dict(texts)
+        self._before = before or {}
         self._outlines: dict[str, Outline] = {}
         self._until = monotonic() + SECONDS
         self._parsed = 0
@@ -82,6 +94,10 @@ class Index:
             self._texts[path] = self._tree.read(path) if path in self.files.paths else None
         return self._texts[path]
 
+    def before(self, path: str) -> str | None:
+        """Return a changed file's text before the change, or None if it is unknown."""
+        return self._before.get(path)
+
     def outline(self, path: str) -> Outline:
         """Return the outline of a file without references; an empty one after a limit."""
         if path not in self._outlines:
@@ -92,9 +108,7 @@ class Index:
         """Return all definitions of a file; none after a limit."""
         return self.outline(path).definitions
 
-    def references(
-        self, path: str, names: Collection[str], lines: Collection[int] = ()
-    ) -> tuple[Reference, ...]:
+    def references(self, path: str, names: Collection[str], lines: Collection[int] = ()) -> tuple[Reference, ...]:
         """Return the references of a file to ``names`` and on ``lines``; none after a limit."""
         parsed = self._parse(path, frozenset(names), frozenset(lines))
         self._outlines.setdefault(path, Outline(parsed.definitions, parsed.imports))

@@ -46,9 +46,7 @@ def outline(text: str, path: str, names: frozenset[str], lines: frozenset[int]) 
             open_.pop()
         if _is_import(node, grammar, data):
             if len(imports) < MAX_IMPORTS:
-                imports.append(
-                    Import(node.start_point.row + 1, _last(node), _text(node, data, _IMPORT).rstrip())
-                )
+                imports.append(Import(node.start_point.row + 1, _last(node), _text(node, data, _IMPORT).rstrip()))
             continue
         outer = open_[-1].names if open_ else ()
         definition = _definition(node, open_, grammar, data)
@@ -124,7 +122,9 @@ def _is_lasting(node: Node, around: Sequence[_Open], grammar: Grammar, name: str
 def _type(node: Node, kind: Kind, data: bytes) -> str:
     """Return the start of a declared type or of a list of bases, in one line."""
     if kind == "class":
-        bases = (node.child_by_field_name(field) for field in ("superclasses", "superclass", "interfaces", "trait"))
+        bases = (
+            node.child_by_field_name(field) for field in ("superclasses", "superclass", "interfaces", "trait")
+        )
         parts = [_text(base, data, _TYPE) for base in bases if base is not None]
         parts += [_text(child, data, _TYPE) for child in node.named_children if child.type == "class_heritage"]
         return " ".join(" ".join(parts).split())[:_TYPE]
@@ -181,7 +181,9 @@ def _query(grammar: Grammar) -> Any:
 
 def _name(node: Node, around: Sequence[_Open], grammar: Grammar, data: bytes) -> str:
     """Return the name of a definition; for a function value, that of its variable or key."""
-    own = next(filter(None, (node.child_by_field_name(field) for field in ("name", "property", "key", "left"))), None)
+    own = next(
+        filter(None, (node.child_by_field_name(field) for field in ("name", "property", "key", "left"))), None
+    )
     if own is None and node.type in ("impl_item", "type_item"):
         own = node.child_by_field_name("type")
     inner = node.child_by_field_name("declarator")
@@ -295,7 +297,7 @@ def _reference(tree: Tree, data: bytes, grammar: Grammar, offset: int, line: int
     leaf, field = chain[-1]
     if leaf.start_byte != offset or not _NAMES.search(leaf.type) or len(chain) < 2:
         return None
-    if any(node.type in grammar.imports for node, _ in chain[1:-1] if node.type != "export_statement"):
+    if any(node.type != "export_statement" and _is_import(node, grammar, data) for node, _ in chain[1:-1]):
         return None
     parent = chain[-2][0]
     if field in ("name", "property", "key") and parent.type in _defining(grammar):
@@ -307,9 +309,9 @@ def _reference(tree: Tree, data: bytes, grammar: Grammar, offset: int, line: int
             receiver = "".join(_text(before, data, _RECEIVER).split())
         at = at if parent.type == "method_invocation" else at - 1
     if parent.type == "token_tree":  # Rust: the arguments of a macro are not parsed
-        before = re.search(rb"([\w.:]*[\w)])(?:\.|::)$", data[max(0, offset - _RECEIVER) : offset])
+        match = re.search(rb"([\w.:]*[\w)])(?:\.|::)$", data[max(0, offset - _RECEIVER) : offset])
         is_call = data[leaf.end_byte : leaf.end_byte + 1] == b"("
-        receiver = before[1].decode("utf-8", "replace") if before else ""
+        receiver = match[1].decode("utf-8", "replace") if match else ""
         return Reference(_text(leaf, data, LONGEST_NAME), receiver, line, "call" if is_call else "read")
     kind: ReferenceKind = "read"
     outer, role = chain[at - 1][0], chain[at][1]

@@ -25,9 +25,11 @@ _CONTAINERS = re.compile(
     re.I,
 )
 #: Wrappers, through which members are reached.
-_WRAPPERS = frozenset({"Optional", "Option", "Arc", "Rc", "Box", "RefCell", "Cell", "Mutex", "RwLock", "Final", "ClassVar",
-                       "typing", "t", "dyn", "mut", "const", "struct", "impl", "undefined", "null", "None", "Readonly",
-                       "Type", "type", "readonly", "Nullable", "lambda"})  # fmt: skip
+_WRAPPERS = frozenset({
+    "Optional", "Option", "Arc", "Rc", "Box", "RefCell", "Cell", "Mutex", "RwLock", "Final", "ClassVar", "typing",
+    "t", "dyn", "mut", "const", "struct", "impl", "undefined", "null", "None", "Readonly", "Type", "type",
+    "readonly", "Nullable", "lambda",
+})  # fmt: skip
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
 
 
@@ -66,7 +68,8 @@ class Resolver:
     def only(self, path: str, name: str) -> tuple[FileDefinition, ...]:
         """Return the definition of a name that the repository's files of a language define once."""
         places = self.index.defining([name], family(path)).get(name, ())
-        real = [place for place in places if not _is_prototype(place)]
+        bodies = [place for place in places if place.definition.kind == "function" and _has_body(place)]
+        real = bodies or [place for place in places if not place.path.endswith(".d.ts")]
         owners = {(place.path, place.definition.within) for place in real}
         if len(owners) > 1:  # of vendored copies, that of the same folder
             folder = path.rpartition("/")[0]
@@ -137,10 +140,8 @@ class Resolver:
     def _exported(self, imported: Imported, depth: int) -> tuple[FileDefinition, ...]:
         name = imported.name
         if name == DEFAULT:
-            exports = [match[1] for path in imported.paths if (match := _default_export(self.index.text(path) or ""))]
-            if not exports:
-                return ()
-            name = exports[0]
+            exports = (_default_export(self.index.text(path) or "") for path in imported.paths)
+            name = next(filter(None, exports), "")
         if found := self._top_level(imported.paths, name, with_members=True):
             return found
         if depth < _DEPTH:
@@ -184,7 +185,7 @@ class Resolver:
     def _owner(
         self, path: str, parts: Sequence[str], scope: Sequence[Definition], line: int
     ) -> tuple[FileDefinition, ...] | None:
-        """Return the classes of a receiver's value, none for one from outside; None if it is a module or unknown."""
+        """Return the classes of a receiver's value: none from outside, None if unknown or a module."""
         if not parts or len(parts) > _DEPTH:
             return None
         first, *rest = parts
@@ -242,7 +243,8 @@ class Resolver:
         """Return the class that a declared type names; none for a container."""
         if _CONTAINERS.match(declared.strip(" :?'\"")):
             return ()
-        words = [word for word in _WORD.findall(declared) if word not in _WRAPPERS]
+        all_words = _WORD.findall(declared)
+        words = [word for word in all_words if word not in _WRAPPERS] or all_words
         for position, word in enumerate(words[:4]):
             if word in ("Self", "self"):
                 return self._class_of(path, scope)
@@ -311,16 +313,30 @@ class Resolver:
             patterns.insert(0, rf"\b([A-Za-z_]\w*(?:<[^;(){{}}\n]{{0,60}}>)?)[\s*]+{name}\s*[;=,)\[:]")
         for pattern in patterns:
             match = re2.search(pattern, text)
-            if match is not None and match[1] not in ("return", "else", "new", "await", "const", "let", "var", "in"):
+            if match is not None and match[1] not in (
+                "return",
+                "else",
+                "new",
+                "await",
+                "const",
+                "let",
+                "var",
+                "in",
+            ):
                 return str(match[1])
         return ""
 
     def _is_local(self, path: str, name: str, scope: Sequence[Definition], line: int) -> bool:
         """Return True if a name is a parameter or a variable of the functions around."""
-        text = self._text_of(path, scope, line)
+        lines = (self.index.text(path) or "").split("\n")
         escaped = re2.escape(name)
-        pattern = rf"(?:[(,]\s*(?:mut |final |\*+|&)*{escaped}\s*[,):=?]|\b{escaped}\s*(?::[^=\n(]{{0,60}})?(?::=|=[^=>])|\bfor\s+{escaped}\b)"
-        return bool(text) and re2.search(pattern, text) is not None
+        parameter = rf"(?:[(,|]|^)\s*(?:mut |final |\*+|&)*{escaped}\s*[,):=?|]|[\w>\]*&]\s+\**{escaped}\s*[,)=]"
+        for definition in scope:
+            head = "\n".join(lines[definition.first - 1 : max(definition.body, definition.first)])
+            if definition.kind == "function" and re2.search(parameter, head.partition("{")[0]):
+                return True
+        variable = rf"\b{escaped}\s*(?::[^=\n(]{{0,60}})?(?::=|=[^=>])|\bfor\s+\(?(?:const |let |var )?{escaped}\b"
+        return re2.search(variable, self._text_of(path, scope, line)) is not None
 
     def _text_of(self, path: str, scope: Sequence[Definition], line: int) -> str:
         """Return the text of the outermost function around a line, up to that line."""
@@ -372,8 +388,8 @@ def _implementations(definitions: Sequence[Definition]) -> list[Definition]:
     return (whole or list(definitions))[-2:]
 
 
-def _is_prototype(place: FileDefinition) -> bool:
-    return place.path.endswith(".d.ts")
+def _has_body(place: FileDefinition) -> bool:
+    return place.definition.last > place.definition.first
 
 
 def _is_property(place: FileDefinition) -> bool:
@@ -385,9 +401,13 @@ def _go_receiver(head: str) -> str:
     return match[1] if match else ""
 
 
-def _default_export(text: str) -> re.Match[str] | None:
-    match = re2.search(
-        r"(?m)^(?:export default (?:async )?(?:function\*? |class )?|module\.exports = (?:function |class )?)([A-Za-z_$][\w$]*)",
-        text,
-    )
-    return match  # type: ignore[no-any-return]
+_EXPORTS = re2.compile(
+    r"(?m)^(?:export default (?:async )?(?:function\*? |class )?|module\.exports = (?:function |class )?)"
+    r"([A-Za-z_$][\w$]*)"
+)
+
+
+def _default_export(text: str) -> str:
+    """Return the name of what a script exports as its only value, or an empty text."""
+    match = _EXPORTS.search(text)
+    return str(match[1]) if match is not None else ""

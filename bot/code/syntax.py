@@ -22,8 +22,8 @@ Kind = Literal["function", "class", "value"]
 class Definition:
     """A function, class or value; lines count from 1 and include decorators. ``body`` is where its head ends.
 
-    A value is a constant, field, enum member, type alias or macro. ``call`` is the call that an anonymous function
-    is an argument of: ``it("works", ...)``. ``type`` is the start of the declared type of a value or of a function's
+    A value is a constant, field, enum member or macro. ``call`` is the call that an anonymous function is an
+    argument of: ``it("works", ...)``. ``type`` is the start of the declared type of a value or of a function's
     result, and of the list of bases of a class.
     """
 

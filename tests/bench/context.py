@@ -25,7 +25,8 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import NamedTuple
 
-from bot.code.context import Sides, Surroundings, around
+from bot.code.changed import around
+from bot.code.context import Sides, Surroundings
 from bot.code.diff import Diff, FileDiff, parse
 from bot.code.file_classes import Risk, risk, skip_reason
 from bot.code.packing import Packed, estimate, pack, render, render_line

@@ -5,22 +5,31 @@ from __future__ import annotations
 
 from functools import partial
 
-from bot.code.syntax import definitions, fingerprint
+from bot.code.imports import FileNames, imported_names
+from bot.code.index import family
+from bot.code.parser_process import NotParsed
+from bot.code.syntax import fingerprint, outline
 from tests.parsers.parser import Parser
 
 _TOKENS = (
     "a<", "&;", "(", "[", "{", "}", "a.", "a(", "`${", "`", "<a>", "<", "@A ", "?:", "a?", "=>", "(a)=>", "'", "/*", "//", "*/",
     "a:", "a,", ";", "&", "*", "!", "-", "/", "if(a)", "else ", "class A{", "fn a(", "|a|", "::", "a<b,", "<T>(", "->", "#[", '"',
-    'r#"', "b'", "=", "async ", "yield ", "{}", "()", "[]", "case a:", "import a;", "func ", "<-", "map[", "impl ", "a as ", "</",
+    'r#"', "b'", "=", "async ", "yield ", "{}", "()", "[]", "case a:", "import a;", "#define a ", "#include <a>\n", "typedef ", "struct a{", "use a::{", "from a import ", "func ", "<-", "map[", "impl ", "a as ", "</",
     "...", "f'{", "lambda:", "def f():\n", "x=1\n", "a,", "x;", "if a:\n ", "\\u000a", "\n", " ", "a ", "1",
 )  # fmt: skip
 
 
 def _read(text: str, path: str) -> object:
-    return definitions(text, path), fingerprint(text, path)
+    try:
+        parsed = outline(text, path, frozenset({"a", "b"}), frozenset({1, 2}))
+    except NotParsed:
+        return None
+    for statement in parsed.imports:
+        imported_names([statement], path, family(path), FileNames(["a.py", "b/a.rs"]))
+    return parsed, fingerprint(text, path)
 
 
 PARSERS: tuple[Parser, ...] = tuple(
     Parser(f"code: {path}", partial(_read, path=path), words=_TOKENS, limit=40_000, apart=True)
-    for path in ("a.py", "a.js", "a.ts", "a.tsx", "a.go", "A.java", "a.rs")
+    for path in ("a.py", "a.js", "a.ts", "a.tsx", "a.go", "A.java", "a.rs", "a.c")
 )

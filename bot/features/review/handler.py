@@ -167,17 +167,21 @@ class _Review:
             if proving is None or not proving.prove(selected, doubting.doubts, folder):
                 return selected, suppressed
 
-    def _code(self, packed: Packed, surrounded: Surroundings, finding: Finding) -> Code:
-        """Return the code around a finding; only the hunks if the file at the head cannot be read."""
-        source = surrounded.text_after(finding.path)
-        if source is None:
+    def _code(
+        self, packed: Packed, surrounded: Surroundings, finding: Finding, depends_on: Sequence[str] = ()
+    ) -> Code:
+        """Return the code around a finding, with what it depends on looked up. No line comes twice."""
+        tokens = sum(piece.tokens for piece in packed.pieces)
+        is_short = tokens <= self.config.context_tokens
+        source = None
+        if surrounded.sides is None:
             source = text_at(self.services.forge, finding.path, self.pull.head_sha)
-        short = sum(piece.tokens for piece in packed.pieces) <= self.config.context_tokens
-        return replace(
-            around(finding, packed.diff, source),
-            whole="\n\n".join(piece.text for piece in packed.pieces) if short else "",
-            context=surrounded.within(self.config.context_tokens, {finding.path}).text,
-        )
+        code = around(finding, packed.diff, source)
+        paths = {finding.path, *(place.rpartition(":")[0] for place in finding.places)}
+        visible = None if is_short else code.visible
+        context = surrounded.within(self.config.context_tokens, paths, depends_on, visible)
+        whole = "\n\n".join(piece.text for piece in packed.pieces) if is_short else ""
+        return replace(code, whole=whole, context=context.text)
 
     def _policy(self) -> Policy:
         config = self.config

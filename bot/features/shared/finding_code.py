@@ -2,74 +2,133 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 
-from bot.code.diff import Diff, DiffLine
+from bot.code.diff import Diff, DiffLine, FileDiff, Hunk
+from bot.code.look_up import names_in
 from bot.code.packing import render, render_line
 from bot.code.quotes import bare, without_margin
 from bot.code.syntax import definitions, enclosing
 from bot.core.text import show, squeeze
 from bot.features.shared.findings import Finding
 
-#: Lines of a hunk, and of the file, that are shown on each side of a finding.
-AROUND = 60
-#: Lines of a function; of a longer one only the lines around the finding are shown.
+#: Lines that are shown on each side of a place of the finding, and of a line with a name that it mentions.
+AROUND, BESIDE_NAME = 60, 12
+#: A function that is longer is shown around the finding only.
 MAX_FUNCTION = 200
+#: Most lines of hunks that are shown because of a name.
+MAX_LINES = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """The code around a finding: the change near it, its function, and the lines of both.
+    """What is shown around a finding: the hunks about it, the rest of its function, and their bare lines.
 
-    ``whole`` is the whole change if it is short, ``context`` the code around the change of its file.
+    ``visible`` are the lines of the new files that it shows. ``whole`` is the whole change if that is short,
+    ``context`` the code around.
     """
 
     change: str
     function: str
     lines: tuple[str, ...]
+    visible: Mapping[str, Collection[int]] = field(default_factory=dict)
     whole: str = ""
     context: str = ""
 
     @property
     def text(self) -> str:
-        """The change near the finding, and the function."""
+        """The hunks about the finding, and the rest of its function."""
         return "\n\n".join(filter(None, (self.change, self.function)))
 
     def holds(self, quote: str) -> bool:
-        """Return True if the quoted line is in it."""
-        other_lines = (without_margin(line) for line in f"{self.whole}\n{self.context}".split("\n"))
-        text = "\n" + "\n".join(squeeze(line) for line in (*self.lines, *other_lines)) + "\n"
-        return any(len(words) > 1 and words in text for words in (bare(quote), bare(without_margin(quote))))
+        """Return True if the quoted line stands in it."""
+        beside = (without_margin(line) for line in f"{self.whole}\n{self.context}".split("\n"))
+        known_lines = "\n" + "\n".join(squeeze(line) for line in (*self.lines, *beside)) + "\n"
+        return any(len(words) > 1 and words in known_lines for words in (bare(quote), bare(without_margin(quote))))
 
 
 def around(finding: Finding, diff: Diff, source: str | None) -> Code:
-    """Return the part of the change near a finding, and the function around it on the head."""
-    rows: list[str] = []
+    """Return all hunks near a place of the finding or with a name that it mentions, and its function if given.
+
+    ``source`` is the finding's file after the change; None if the function is shown elsewhere. No line is twice.
+    """
+    places = _places(finding)
+    pattern = _mentions(finding)
+    texts: list[str] = []
     lines: list[str] = []
-    for file in diff.named(finding.path):
+    visible: dict[str, set[int]] = {}
+    for file in sorted(diff.files, key=lambda file: file.path != finding.path):
+        rows: list[str] = []
         for hunk in file.hunks:
-            near = [line for line in hunk.lines if _is_near(line, finding)]
-            if near:
-                rows += [f"@@ {hunk.context}".rstrip(), *(render_line(line) for line in near)]
-                lines += [line.text for line in near]
-        rows = [render(file, rows)]
+            chosen = _chosen(file, hunk, places.get(file.path, ()), pattern, finding, MAX_LINES - len(lines))
+            if chosen:
+                rows += [f"@@ {hunk.context}".rstrip(), *(render_line(line) for line in chosen)]
+                lines += [line.text for line in chosen]
+                new = {line.new for line in chosen if line.new is not None}
+                visible.setdefault(file.path, set()).update(new)
+        if rows or file.path == finding.path:
+            texts.append(render(file, rows))
+    change = "\n\n".join(texts)
     if source is None or finding.line is None or finding.side == "LEFT":
-        return Code("\n".join(rows), "", tuple(lines))
+        return Code(change, "", tuple(lines), visible)
     text = source.split("\n")
     first, last = _span(source, finding)
-    whole = text[first - 1 : last]
-    numbered = (render_line(DiffLine(" ", at, at, line)) for at, line in enumerate(whole, start=first))
-    header = f"=== {show(finding.path)} (after the change)"
-    return Code("\n".join(rows), "\n".join([header, *numbered]), (*lines, *whole))
+    shown = visible.setdefault(finding.path, set())
+    numbers = [number for number in range(first, min(last, len(text)) + 1) if number not in shown]
+    shown.update(numbers)
+    rest = [text[number - 1] for number in numbers]
+    header = f"=== {show(finding.path)} (after the change, the rest of it)"
+    numbered = (render_line(DiffLine(" ", number, number, text[number - 1])) for number in numbers)
+    function = "\n".join([header, *numbered]) if any(line.strip() for line in rest) else ""
+    return Code(change, function, (*lines, *rest), visible)
 
 
-def _is_near(line: DiffLine, finding: Finding) -> bool:
+def _places(finding: Finding) -> dict[str, list[int]]:
+    """Return the lines that a finding is about, by file."""
+    places: dict[str, list[int]] = {}
+    if finding.line is not None:
+        places.setdefault(finding.path, []).append(finding.line)
+    for place in finding.places:
+        path, _, number = place.rpartition(":")
+        if number.isdigit():
+            places.setdefault(path, []).append(int(number))
+    return places
+
+
+def _mentions(finding: Finding) -> re.Pattern[str] | None:
+    """Return a pattern for the names that a finding mentions, or None if it mentions none."""
+    names = {name.rpartition(".")[2] for name in names_in(finding.comment)}
+    words = "|".join(sorted(re.escape(name) for name in names if len(name) > 2))
+    return re.compile(rf"(?<![\w$])(?:{words})(?![\w$])") if words else None
+
+
+def _chosen(
+    file: FileDiff,
+    hunk: Hunk,
+    places: Collection[int],
+    pattern: re.Pattern[str] | None,
+    finding: Finding,
+    remaining: int,
+) -> list[DiffLine]:
+    """Return the lines of a hunk that concern a finding."""
+    if file.path == finding.path and finding.line is None:
+        return list(hunk.lines)
+    near = {at for at, line in enumerate(hunk.lines) if _is_near(line, places, finding)}
+    if pattern is not None and remaining > 0:
+        mentions = [at for at, line in enumerate(hunk.lines) if pattern.search(line.text)]
+        near.update(at for mention in mentions for at in range(mention - BESIDE_NAME, mention + BESIDE_NAME + 1))
+    return [line for at, line in enumerate(hunk.lines) if at in near]
+
+
+def _is_near(line: DiffLine, places: Collection[int], finding: Finding) -> bool:
     number = line.number(finding.side) or line.number("LEFT" if finding.side == "RIGHT" else "RIGHT")
-    return finding.line is None or number is None or abs(number - finding.line) <= AROUND
+    return number is not None and any(abs(number - place) <= AROUND for place in places)
 
 
 def _span(source: str, finding: Finding) -> tuple[int, int]:
-    """Return the first and last line of the function around a finding, or of the lines near it."""
+    """Return first and last line of the function around a finding; of a long or unknown one, the lines near it."""
     assert finding.line is not None
     near = max(1, finding.line - AROUND), finding.line + AROUND
     function = enclosing(definitions(source, finding.path), finding.start_line or finding.line, finding.line)

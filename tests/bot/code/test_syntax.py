@@ -75,14 +75,25 @@ impl Foo for Bar<T> {
     }
 }
 """
+C = """\
+struct s {
+    int a;
+};
+static char *f(struct s *p)
+{
+    return g(p);
+}
+#define M(x) (x)
+"""
 SAMPLES = {
     "a.py": (PYTHON, {"A": (1, 4), "A.f": (2, 4), "g": (7, 8)}),
-    "a.js": (JAVASCRIPT, {"f": (1, 3), "A": (4, 8), "A.m": (5, 7), "module.exports.g": (9, 10)}),
+    "a.js": (JAVASCRIPT, {"f": (1, 3), "A": (4, 8), "A.m": (5, 7), "g": (9, 10)}),
     "a.ts": (TYPESCRIPT, {"I": (1, 3), "f": (4, 6)}),
     "a.tsx": ("function App() {\n  return <b>hi</b>;\n}\n", {"App": (1, 3)}),
-    "a.go": (GO, {"M": (3, 5), "S": (7, 9)}),
+    "a.go": (GO, {"S.M": (3, 5), "S": (7, 9)}),
     "A.java": (JAVA, {"A": (1, 6), "A.f": (2, 4), "A.A": (5, 5)}),
     "a.rs": (RUST, {"Bar": (1, 5), "Bar.x": (2, 4)}),
+    "a.c": (C, {"s": (1, 3), "f": (4, 7), "M": (8, 8)}),
 }
 
 

@@ -129,7 +129,7 @@ def test_the_function_at_the_head_is_shown_and_may_be_quoted(services: Build) ->
     model = ScriptedModel([reply(EMPTY), {**NAMED, "quote": "def load(path):"}])
     recorded = snapshot().model_copy(update={"files": {f"{'a' * 40}:src/app.py": head.encode()}})
     decision = review(services(model, recorded, DOUBT))
-    assert "=== src/app.py (after the change)\n    9   def load(path):" in model.asked[1].user
+    assert "=== src/app.py (after the change, the rest of it)\n    9   def load(path):" in model.asked[1].user
     assert "far below" not in model.asked[1].user
     assert len(comments(decision)) == 1
 
@@ -171,13 +171,17 @@ def test_a_doubter_sees_the_whole_of_a_short_change_and_the_code_around_it(servi
     head = b"from lib import parse\n" + b"\n" * 7
     head += (
         b"def load(path):\n    with open(path) as file:\n        data = parse(file)\n        return data.value\n"
+        b"    raise Missing(path)\n"
     )
     files = {"src/app.py": head, "lib.py": b"def parse(file):\n    return file.read() or None\n"}
     recorded = snapshot().model_copy(update={"checkouts": {"a" * 40: files}})
     model = ScriptedModel([reply(EMPTY), {**NAMED, "quote": "return file.read() or None"}])
     decision = review(services(model, recorded, DOUBT))
     assert "The whole change." in model.asked[1].user
-    assert "--- lib.py, parse (called):\n    1   def parse(file):" in model.asked[1].user
+    assert (
+        "--- lib.py, `parse` is called by the changed `load` (app.py:11):\n1  def parse(file):"
+        in model.asked[1].user
+    )
     assert len(comments(decision)) == 1, "the line where it goes wrong may be in what is called"
 
 

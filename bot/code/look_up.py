@@ -1,0 +1,77 @@
+"""Look up code that a phrase names: ``Session.collect in src/main.py``, ``callers of load``, ``MAX_SIZE``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from bot.code.changed import Changed, Excerpt
+from bot.code.index import FileDefinition, family
+from bot.code.related import head
+from bot.code.resolution import is_telling
+from bot.code.uses import uses
+from bot.core.text import show
+
+#: Names of one phrase that are looked up, definitions of one name that are shown, and its callers.
+MAX_NAMES, MAX_PLACES, MAX_CALLERS = 6, 3, 4
+#: Characters of a phrase that are read.
+LONGEST = 500
+
+_NAME = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|->|#)[A-Za-z_$][\w$]*)*(?:\(\))?")
+_PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)+|[\w-]+\.[a-z]{1,4}\b")
+_ASKS_FOR_USES = re.compile(r"\b(?:callers?|calls?|called|uses?|used|usages?|users?)\b", re.I)
+
+
+def look_up(phrase: str, changed: Changed) -> Iterator[Excerpt]:
+    """Yield the definitions that a phrase names, and their callers if it asks for them.
+
+    Only names in the form of code count, or a phrase that is one name. A name with many definitions gives none.
+    """
+    phrase = phrase[:LONGEST]
+    paths = _PATH.findall(phrase)
+    for name in names_in(phrase)[:MAX_NAMES]:
+        places = _definitions(name, changed, paths)
+        for place in places:
+            title = f"`{show(place.definition.qualified)}`, looked up"
+            yield Excerpt(place.path, head(changed.index, place), title)
+        if places and _ASKS_FOR_USES.search(phrase):
+            last = places[0].definition.name
+            mentions = changed.index.mentioning([last], family(places[0].path))[last]
+            yield from islice(uses(changed, last, places, mentions), MAX_CALLERS)
+
+
+def names_in(phrase: str) -> list[str]:
+    """Return the names in a phrase that have the form of code, qualified by dots."""
+    marked = re.findall(r"`([^`]+)`", phrase)
+    texts = marked or [phrase]
+    only_word = len(phrase.split()) == 1
+    names: dict[str, None] = {}
+    for text in texts:
+        without_paths = _PATH.sub(" ", text) if "/" in text else text
+        for match in _NAME.findall(without_paths):
+            name = re.sub(r"::|->|#", ".", match)
+            plain = name.removesuffix("()")
+            has_form = name != plain or "." in plain or "_" in plain or is_telling(plain) or plain.isupper()
+            if marked or only_word or has_form or re.search(r"[a-z][A-Z]", plain):
+                names.setdefault(plain)
+    return list(names)
+
+
+def _definitions(name: str, changed: Changed, paths: Sequence[str]) -> list[FileDefinition]:
+    """Return the definitions of a qualified name, in the languages of the change."""
+    *owners, last = name.split(".")
+    languages = dict.fromkeys(filter(None, (family(file.path) for file in changed.files)))
+    places = [place for language in languages for place in changed.index.defining([last], language).get(last, ())]
+    by_path = [place for place in places if any(place.path.endswith(path) for path in paths)]
+    by_owner = [place for place in places if owners and _belongs(place, owners[-1])]
+    nearest = [place for place in places if any(place.path == file.path for file in changed.files)]
+    for chosen in (by_path, by_owner, places if len(places) <= MAX_PLACES else [], nearest):
+        if chosen:
+            return chosen[:MAX_PLACES]
+    return []
+
+
+def _belongs(place: FileDefinition, owner: str) -> bool:
+    module = place.path.rpartition("/")[2].partition(".")[0]
+    return owner in (place.definition.within.rpartition(".")[2], module)

@@ -1,0 +1,151 @@
+"""Code that a reader of a change needs: the rest of what changed, and the definitions on which it relies."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from bot.code.changed import Changed, Excerpt, changed_lines, named
+from bot.code.diff import FileDiff
+from bot.code.file_classes import is_test
+from bot.code.index import FileDefinition, Index
+from bot.code.syntax import Definition, Reference, callables, enclosing
+from bot.code.uses import uses_of_changes
+from bot.core.text import show
+
+#: Longest function around a change that is shown whole; lines of the head of a longer one, and beside each change.
+WHOLE, HEAD, BESIDE = 60, 6, 10
+#: The same for a class. More of its fields are not shown.
+SMALL_CLASS, CLASS_HEAD, BESIDE_IN_CLASS, FIELDS = 8, 1, 3, 20
+#: Longest file that is shown whole, and lines of a definition, of a value and of imports.
+SMALL_FILE, DEFINITION, VALUE, IMPORTS = 60, 24, 8, 30
+#: Most definitions that are looked up.
+MAX_DEFINITIONS = 40
+
+
+def excerpts(changed: Changed) -> Iterator[Excerpt]:
+    """Yield all excerpts about a change, the most needed first."""
+    yield from _rest(changed, changed.sources)
+    yield from _definitions(changed, is_changed=True)
+    yield from uses_of_changes(changed)
+    yield from _definitions(changed, is_changed=False)
+    yield from _classes(changed)
+    yield from _imports(changed)
+    yield from _rest(changed, [file for file in changed.readable if file not in changed.sources])
+
+
+def _rest(changed: Changed, files: Sequence[FileDiff]) -> Iterator[Excerpt]:
+    """Yield the rest of what the change of some files is in."""
+    whole = set()
+    for file in files:
+        count = (changed.index.text(file.path) or "").count("\n")
+        if count < SMALL_FILE and file.change != "added":
+            whole.add(file.path)
+            yield Excerpt(file.path, tuple(range(1, count + 1)), "the rest of the changed file")
+    paths = {file.path for file in files} - whole
+    for (path, definition), lines in changed.definitions:
+        if path in paths and definition.kind != "value":
+            numbers = _body(changed, path, definition, lines)
+            yield Excerpt(path, numbers, f"{named(definition)}, which the change is in")
+
+
+def _body(changed: Changed, path: str, definition: Definition, lines: Collection[int]) -> tuple[int, ...]:
+    """Return a short definition whole, else its head and the lines beside changes; of a function more."""
+    first, last = definition.first, definition.last
+    is_class = definition.kind == "class"
+    if last - first < (SMALL_CLASS if is_class else WHOLE):
+        return tuple(range(first, last + 1))
+    head, beside = (CLASS_HEAD, BESIDE_IN_CLASS) if is_class else (HEAD, BESIDE)
+    numbers = set(range(first, min(max(definition.body, first) + head, last + 1)))
+    for number in lines:
+        numbers.update(range(max(first, number - beside), min(last, number + beside) + 1))
+    if not is_class:
+        numbers |= changed.dependent_lines(path, definition, lines)
+    return tuple(sorted(numbers))
+
+
+def _definitions(changed: Changed, *, is_changed: bool) -> Iterator[Excerpt]:
+    """Yield the definitions of what the changed lines use, or of what the lines beside them use."""
+    count = 0
+    for file in changed.sources:
+        numbers = changed_lines(file)
+        references = [
+            reference for reference in changed.references(file.path) if (reference.line in numbers) == is_changed
+        ]
+        if not is_changed:
+            references += changed.further_references(file, WHOLE)
+        first_uses: dict[tuple[str, str], Reference] = {}
+        for reference in sorted(references, key=lambda reference: reference.kind != "call"):
+            first_uses.setdefault((reference.receiver, reference.name), reference)
+        values: dict[str, list[tuple[FileDefinition, Reference]]] = {}
+        for reference in first_uses.values():
+            for place in changed.resolver.resolve(file.path, reference) if count < MAX_DEFINITIONS else ():
+                if place.path == file.path and _holds(place.definition, reference.line):
+                    continue
+                count += 1
+                if place.definition.kind == "value":
+                    values.setdefault(place.path, []).append((place, reference))
+                else:
+                    yield _definition(changed, [place], file.path, reference)
+        for pairs in values.values():
+            yield _definition(changed, [place for place, _ in pairs], file.path, pairs[0][1])
+
+
+def _holds(definition: Definition, line: int) -> bool:
+    return definition.first <= line <= definition.last
+
+
+def _definition(changed: Changed, places: Sequence[FileDefinition], path: str, reference: Reference) -> Excerpt:
+    """Return an excerpt of definitions in one file, with the first reference that means one of them."""
+    user = changed.around_line(path, reference.line)
+    by = "the change" if user is None else f"the changed {named(user)}"
+    verb = {"call": "called", "write": "set"}.get(reference.kind, "used")
+    where = show(f"{path.rpartition('/')[2]}:{reference.line}")
+    names = list(dict.fromkeys(named(place.definition) for place in places))
+    list_of_names = ", ".join(names[:4]) + (" and more" if len(names) > 4 else "")
+    title = f"{list_of_names} {'are' if len(names) > 1 else 'is'} {verb} by {by} ({where})"
+    lines = {number for place in places for number in head(changed.index, place)}
+    return Excerpt(places[0].path, tuple(sorted(lines)), title)
+
+
+def head(index: Index, place: FileDefinition) -> tuple[int, ...]:
+    """Return the lines of a definition that are shown: all of a short one, else its head, and a class's fields."""
+    path, definition = place
+    first, last = definition.first, definition.last
+    if definition.kind == "value":
+        setter = enclosing(callables(index.definitions(path)), first, last)
+        if setter is not None and setter.kind == "function":  # ``self.name = ...``
+            return tuple(sorted({*head(index, FileDefinition(path, setter)), first}))
+        return tuple(range(first, min(last, first + VALUE - 1) + 1))
+    if last - first < (DEFINITION if definition.kind == "function" else SMALL_CLASS):
+        return tuple(range(first, last + 1))
+    if definition.kind == "function":
+        return tuple(range(first, min(max(definition.body, first) + DEFINITION, last + 1)))
+    return _class_head(index, place)
+
+
+def _class_head(index: Index, place: FileDefinition) -> tuple[int, ...]:
+    path, definition = place
+    fields = {
+        member.first
+        for member in index.definitions(path)
+        if member.kind == "value" and member.within == definition.qualified
+    }
+    lines = fields.union(range(definition.first, max(definition.body, definition.first) + 1))
+    return tuple(sorted(lines))[:FIELDS]
+
+
+def _classes(changed: Changed) -> Iterator[Excerpt]:
+    """Yield the heads of the classes whose methods change."""
+    for place, _ in changed.definitions:
+        if place.definition.kind == "function" and place.definition.within and not is_test(place.path):
+            for owner in changed.resolver.owner_of(place)[-1:]:
+                title = f"{named(owner.definition)}, whose method changes"
+                yield Excerpt(owner.path, _class_head(changed.index, owner), title)
+
+
+def _imports(changed: Changed) -> Iterator[Excerpt]:
+    for file in changed.sources:
+        statements = changed.index.outline(file.path).imports
+        lines = {number for statement in statements for number in range(statement.first, statement.last + 1)}
+        if lines:
+            yield Excerpt(file.path, tuple(sorted(lines))[:IMPORTS], "imports of the changed file")

@@ -1,0 +1,177 @@
+"""The callers of changed functions, the uses of changed or removed values, and the tests that mention them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+import re2
+
+from bot.code.changed import Changed, Excerpt, named
+from bot.code.file_classes import is_test
+from bot.code.index import FileDefinition, family
+from bot.code.parser_process import NotParsed
+from bot.code.syntax import Definition, Reference, outline
+from bot.core.text import show
+
+#: Lines of a caller and of a test that are shown whole, and lines beside a call in a longer one.
+CALLER, TEST, BESIDE_CALL = 8, 12, 2
+#: Most callers of one function, in all, and tests; most lines of one caller that are named.
+MAX_CALLERS, MAX_ALL_CALLERS, MAX_TESTS, MAX_LINES = 4, 14, 2, 3
+#: Most files that are searched for one name.
+MAX_FILES = 12
+#: Methods that are called by the name of their class.
+_CONSTRUCTORS = frozenset({"__init__", "__new__", "constructor"})
+
+
+def uses_of_changes(changed: Changed) -> Iterator[Excerpt]:
+    """Yield the uses of all that a change alters or removes, within limits."""
+    removed = _removed(changed)
+    count = tests = 0
+    for language in dict.fromkeys(family(file.path) for file in changed.sources):
+        targets = {
+            name: places for name, places in _targets(changed).items() if family(places[0].path) == language
+        }
+        names = dict.fromkeys([*targets, *(name for name, path in removed.items() if family(path) == language)])
+        for name, paths in changed.index.mentioning(names, language).items():
+            places = targets.get(name, [])
+            verb = "the changed" if places else "the removed"
+            used = 0
+            for excerpt in uses(changed, name, places, paths, verb):
+                if is_test(excerpt.path):
+                    tests += 1
+                    if tests > MAX_TESTS:
+                        continue
+                else:
+                    used, count = used + 1, count + 1
+                    if used > MAX_CALLERS or count > MAX_ALL_CALLERS:
+                        break
+                yield excerpt
+
+
+def _targets(changed: Changed) -> dict[str, list[FileDefinition]]:
+    """Return what changed outside of tests, by the name that others use for it."""
+    targets: dict[str, list[FileDefinition]] = {}
+    sources = {file.path for file in changed.sources}
+    for place, _ in changed.definitions:
+        scope = changed.resolver.scope(place.path, place.definition.first)
+        outermost = next((outer for outer in scope if outer.kind == "function" and outer.name), place.definition)
+        for definition in dict.fromkeys((place.definition, outermost)):
+            name = definition.name
+            if name in _CONSTRUCTORS:
+                name = definition.within.rpartition(".")[2]
+            # What changed in a class is searched by its own name.
+            if place.path in sources and definition.kind != "class" and len(name) > 2:
+                targets.setdefault(name, []).append(FileDefinition(place.path, definition))
+    return targets
+
+
+def _removed(changed: Changed) -> dict[str, str]:
+    """Return the names whose definitions the change removes, with their files."""
+    before: dict[str, str] = {}
+    for file in changed.files:
+        numbers = {line.old for hunk in file.hunks for line in hunk.lines if line.mark == "-"}
+        text = changed.index.before(file.old_path or file.path) if numbers and not is_test(file.path) else None
+        try:
+            definitions = outline(text, file.old_path or file.path).definitions if text is not None else ()
+        except NotParsed:
+            continue
+        for definition in definitions:
+            if definition.first in numbers and len(definition.name) > 2:
+                before[definition.name] = file.path
+    after = {definition.name for file in changed.readable for definition in changed.index.definitions(file.path)}
+    return {name: path for name, path in before.items() if name not in after}
+
+
+def uses(
+    changed: Changed, name: str, targets: Sequence[FileDefinition], paths: Iterable[str], which: str = "the"
+) -> Iterator[Excerpt]:
+    """Yield the excerpts of these files that use one of the targets, or the plain name if there are none."""
+    homes = [target.path for target in targets]
+    near = sorted(paths, key=lambda path: (path not in homes, is_test(path), _distance(path, homes)))
+    for path in near[:MAX_FILES]:
+        visible = changed.visible(path)
+        users: dict[Definition | None, list[Reference]] = {}
+        mentions = changed.index.references(path, [name, *_aliases(changed, path, name)])
+        for reference in mentions if targets else (*_imports(changed, path, name), *mentions):
+            if reference.line not in visible and _means(changed, path, reference, targets):
+                users.setdefault(changed.around_line(path, reference.line), []).append(reference)
+        names: set[str] = set()
+        for user, references in users.items():
+            own_name = "" if user is None else user.qualified
+            if own_name not in names:  # several with one name are alike
+                yield _user(path, user, references, f"{which} `{show(name)}`")
+            names.add(own_name)
+
+
+def _aliases(changed: Changed, path: str, name: str) -> list[str]:
+    """Return other names under which a file imports a name."""
+    pattern = r"\b" + re2.escape(name) + r"\s*(?:\bas\b|:)\s*([A-Za-z_$][\w$]*)\s*[,})\n]"
+    return list(dict.fromkeys(re2.findall(pattern, changed.index.text(path) or "")))[:3]
+
+
+def _imports(changed: Changed, path: str, name: str) -> Iterator[Reference]:
+    """Yield the imports of a name: those of a removed one fail."""
+    pattern = re2.compile(rf"\b{re2.escape(name)}\b")
+    for statement in changed.index.outline(path).imports:
+        if pattern.search(statement.text):
+            yield Reference(name, "", statement.first, "read")
+
+
+def _means(changed: Changed, path: str, reference: Reference, targets: Sequence[FileDefinition]) -> bool:
+    """Return True if a reference means one of the targets, or a member that overrides it or is overridden."""
+    if not targets:
+        return not changed.resolver.resolve(path, reference)
+    return any(
+        _is_same(place, target) or _is_constructed(place, target) or _are_related(changed, place, target)
+        for place in changed.resolver.resolve(path, reference)
+        for target in targets
+    )
+
+
+def _is_same(place: FileDefinition, target: FileDefinition) -> bool:
+    return place.path == target.path and place.definition.first == target.definition.first
+
+
+def _is_constructed(place: FileDefinition, target: FileDefinition) -> bool:
+    is_class = place.definition.kind == "class" and place.path == target.path
+    owner = target.definition.within.rpartition(".")[2]
+    return is_class and place.definition.name == owner and target.definition.name in (owner, *_CONSTRUCTORS)
+
+
+def _are_related(changed: Changed, one: FileDefinition, other: FileDefinition) -> bool:
+    """Return True if both are members of one name, and the class of one is a base of the other's."""
+    if one.definition.name != other.definition.name or not (one.definition.within and other.definition.within):
+        return False
+    owners = [changed.resolver.owner_of(place)[:1] for place in (one, other)]
+    if not all(owners):
+        return False
+    (first,), (second,) = owners
+    pairs = ((first, second), (second, first))
+    return any(_is_same(base, owner) for derived, owner in pairs for base in changed.resolver.bases(derived))
+
+
+def _user(path: str, user: Definition | None, references: Sequence[Reference], what: str) -> Excerpt:
+    """Return the lines of one user around its first references."""
+    numbers = [reference.line for reference in references][:MAX_LINES]
+    verb = "calls" if references[0].kind == "call" else "uses"
+    where = f"line {', '.join(map(str, dict.fromkeys(numbers)))}"
+    if user is None:
+        return Excerpt(path, tuple(sorted(set(numbers))), f"{verb} {what} in {where}")
+    lines: Collection[int] = range(user.first, user.last + 1)
+    if user.last - user.first >= (TEST if is_test(path) else CALLER):
+        beside = {line for number in numbers for line in range(number - BESIDE_CALL, number + BESIDE_CALL + 1)}
+        lines = {user.first, *beside.intersection(lines)}
+    return Excerpt(path, tuple(sorted(lines)), f"{named(user)} {verb} {what} in {where}")
+
+
+def _distance(path: str, homes: Sequence[str]) -> int:
+    """Return how many folders lie between a file and the nearest of ``homes``."""
+    folders = path.split("/")[:-1]
+    distances = []
+    for home in homes:
+        others = home.split("/")[:-1]
+        common = 0
+        while common < min(len(folders), len(others)) and folders[common] == others[common]:
+            common += 1
+        distances.append(len(folders) + len(others) - 2 * common)
+    return min(distances, default=0)
