@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import re2
 
 from bot.code.diff import Diff, FileDiff
 from bot.code.file_classes import is_test
-from bot.code.index import FileDefinition, Index, family
+from bot.code.index import FileDefinition, CodeIndex, family
 from bot.code.resolution import Resolver, segments
 from bot.code.syntax import Definition, Reference, callables, enclosing
 from bot.core.text import show
@@ -21,19 +20,10 @@ MAX_SOURCES = 8
 _WORD = re2.compile(r"(?:^|[^.\w\"'])([A-Za-z_$][\w$]*)")
 
 
-@dataclass(frozen=True, slots=True)
-class Excerpt:
-    """Lines of a file, and their relation to the change."""
-
-    path: str
-    lines: tuple[int, ...]
-    title: str
-
-
 class Changed:
     """The change of some files, after it. ``diff`` is the whole change."""
 
-    def __init__(self, diff: Diff, files: Sequence[FileDiff], index: Index) -> None:
+    def __init__(self, diff: Diff, files: Sequence[FileDiff], index: CodeIndex) -> None:
         self.diff = diff
         self.files = files
         self.index = index

@@ -63,7 +63,7 @@ def family(path: str) -> str:
     return "script" if grammar.name in ("javascript", "typescript", "tsx") else grammar.name
 
 
-class Index:
+class CodeIndex:
     """The files of one commit, each parsed as rarely as possible.
 
     ``texts`` override files of the tree; ``before`` are the texts of changed files before the change.

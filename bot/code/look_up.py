@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from bot.code.changed import Changed, Excerpt
+from bot.code.changed import Changed
 from bot.code.index import FileDefinition, family
+from bot.code.names import PATH, names_in
+from bot.code.page import Excerpt
 from bot.code.related import head
-from bot.code.resolution import is_telling
 from bot.code.uses import uses
 from bot.core.text import show
 
@@ -18,8 +19,6 @@ MAX_NAMES, MAX_PLACES, MAX_CALLERS = 6, 3, 4
 #: Characters of a phrase that are read.
 LONGEST = 500
 
-_NAME = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|->|#)[A-Za-z_$][\w$]*)*(?:\(\))?")
-_PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)+|[\w-]+\.[a-z]{1,4}\b")
 _ASKS_FOR_USES = re.compile(r"\b(?:callers?|calls?|called|uses?|used|usages?|users?)\b", re.I)
 
 
@@ -29,7 +28,7 @@ def look_up(phrase: str, changed: Changed) -> Iterator[Excerpt]:
     Only names in the form of code count, or a phrase that is one name. A name with many definitions gives none.
     """
     phrase = phrase[:LONGEST]
-    paths = _PATH.findall(phrase)
+    paths = PATH.findall(phrase)
     for name in names_in(phrase)[:MAX_NAMES]:
         places = _definitions(name, changed, paths)
         for place in places:
@@ -39,23 +38,6 @@ def look_up(phrase: str, changed: Changed) -> Iterator[Excerpt]:
             last = places[0].definition.name
             mentions = changed.index.mentioning([last], family(places[0].path))[last]
             yield from islice(uses(changed, last, places, mentions), MAX_CALLERS)
-
-
-def names_in(phrase: str) -> list[str]:
-    """Return the names in a phrase that have the form of code, qualified by dots."""
-    marked = re.findall(r"`([^`]+)`", phrase)
-    texts = marked or [phrase]
-    only_word = len(phrase.split()) == 1
-    names: dict[str, None] = {}
-    for text in texts:
-        without_paths = _PATH.sub(" ", text) if "/" in text else text
-        for match in _NAME.findall(without_paths):
-            name = re.sub(r"::|->|#", ".", match)
-            plain = name.removesuffix("()")
-            has_form = name != plain or "." in plain or "_" in plain or is_telling(plain) or plain.isupper()
-            if marked or only_word or has_form or re.search(r"[a-z][A-Z]", plain):
-                names.setdefault(plain)
-    return list(names)
 
 
 def _definitions(name: str, changed: Changed, paths: Sequence[str]) -> list[FileDefinition]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from bot.code.changed import Changed, Excerpt, changed_lines, named
+from bot.code.changed import Changed, changed_lines, named
 from bot.code.diff import FileDiff
 from bot.code.file_classes import is_test
-from bot.code.index import FileDefinition, Index
+from bot.code.index import FileDefinition, CodeIndex
+from bot.code.page import Excerpt
 from bot.code.syntax import Definition, Reference, callables, enclosing
 from bot.code.uses import uses_of_changes
 from bot.core.text import show
@@ -107,7 +108,7 @@ def _definition(changed: Changed, places: Sequence[FileDefinition], path: str, r
     return Excerpt(places[0].path, tuple(sorted(lines)), title)
 
 
-def head(index: Index, place: FileDefinition) -> tuple[int, ...]:
+def head(index: CodeIndex, place: FileDefinition) -> tuple[int, ...]:
     """Return the lines of a definition that are shown: all of a short one, else its head, and a class's fields."""
     path, definition = place
     first, last = definition.first, definition.last
@@ -123,7 +124,7 @@ def head(index: Index, place: FileDefinition) -> tuple[int, ...]:
     return _class_head(index, place)
 
 
-def _class_head(index: Index, place: FileDefinition) -> tuple[int, ...]:
+def _class_head(index: CodeIndex, place: FileDefinition) -> tuple[int, ...]:
     path, definition = place
     fields = {
         member.first

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 import re2
 
 from bot.code.imports import DEFAULT, STAR, Imported, imported_names
-from bot.code.index import FileDefinition, Index, family
+from bot.code.index import FileDefinition, CodeIndex, family
+from bot.code.names import is_telling
 from bot.code.syntax import Definition, Reference
 
 #: Most imports, bases or members that are followed one after the other.
@@ -36,7 +37,7 @@ _WORD = re.compile(r"[A-Za-z_$][\w$]*")
 class Resolver:
     """Resolves the references of one repository."""
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: CodeIndex) -> None:
         self.index = index
         self._imports: dict[str, dict[str, tuple[Imported, ...]]] = {}
 
@@ -361,11 +362,6 @@ def segments(receiver: str) -> list[str]:
             text += char
     words = [part.lstrip("*&!").removeprefix("await") for part in text.split(".")]
     return [part for part in words if re.fullmatch(r"[\w$#@]+(?:\(\))*", part)] if all(words) else []
-
-
-def is_telling(name: str) -> bool:
-    """Return True if a name is unlikely to be shared by accident: it has several words."""
-    return len(name) >= 10 and bool(re.search(r"[a-z0-9][A-Z]|[A-Za-z0-9]_+[A-Za-z0-9]", name))
 
 
 def _is_visible(definition: Definition, scope: Sequence[Definition], language: str) -> bool:

@@ -6,9 +6,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import re2
 
-from bot.code.changed import Changed, Excerpt, named
+from bot.code.changed import Changed, named
 from bot.code.file_classes import is_test
 from bot.code.index import FileDefinition, family
+from bot.code.page import Excerpt
 from bot.code.parser_process import NotParsed
 from bot.code.syntax import Definition, Reference, outline
 from bot.core.text import show

@@ -13,6 +13,7 @@ from typing import Generic, Protocol, TypeVar
 
 from pydantic import Field
 
+from bot.core.errors import ForgeError, NotRecorded
 from bot.core.frozen import Frozen
 from bot.core.subjects import Actor, CheckRun, Comment, Issue, Permission, PullRequest, Repository, ReviewComment
 
@@ -252,3 +253,11 @@ class ListPage(Frozen, Generic[T]):
 
     items: tuple[T, ...]
     after: str | None
+
+
+def text_at(forge: Forge, path: str, ref: str) -> str | None:
+    """Return a file as text, or None if it cannot be read: deleted, or missing in a replay."""
+    try:
+        return forge.file(path, ref).decode("utf-8", "replace")
+    except (ForgeError, NotRecorded):
+        return None

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from pydantic import Field
 
-from bot.code.lookup import called_names
+from bot.code.names import called_names
 from bot.code.syntax import Definition, definitions, enclosing
 from bot.core.errors import OperatorError
 from bot.core.frozen import Frozen

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from bot.code.context import Surroundings, text_at
+from bot.code.context import Surroundings
 from bot.code.packing import Packed
 from bot.core.config import Instruction, gitignore
 from bot.core.errors import ForgeError, NotRecorded
@@ -17,7 +17,7 @@ from bot.core.subjects import PullRequest
 from bot.core.text import folded, without_middle
 from bot.features.services import Services
 from bot.features.shared import pull_requests
-from bot.github.protocol import SourceTree
+from bot.github.protocol import SourceTree, text_at
 
 #: Files with rules for contributors and agents, most relevant first.
 RULES = ("AGENTS.md", "CLAUDE.md", ".github/copilot-instructions.md", "CONTRIBUTING.md", ".github/CONTRIBUTING.md")

@@ -13,9 +13,10 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bot.code.context import CodeContext, Surroundings, surroundings, text_at
+from bot.code.context import Surroundings, surroundings
 from bot.code.diff import Diff, parse
 from bot.code.packing import Packed, Skipped, pack
+from bot.code.page import CodeContext
 from bot.core.actions import Decision
 from bot.core.commands import Command
 from bot.core.errors import ForgeError
@@ -40,6 +41,7 @@ from bot.features.shared.pull_requests import JudgementRequest
 from bot.features.shared.review_history import PastFindings, last_on, live, outdated, recall, submitted
 from bot.features.shared.rights import CommandEvent, answer, no_run_reason
 from bot.features.shared.taxonomy import Severity
+from bot.github.protocol import text_at
 
 
 def concerns(event: Event, commands: Sequence[Command]) -> bool:

@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from bot.code.context import CodeContext
 from bot.code.packing import Skipped
+from bot.code.page import CodeContext
 from bot.core.actions import Record
 from bot.core.frozen import Frozen
 from bot.features.shared.findings import Dropped, Finding

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from bot.code.diff import Diff, DiffLine, FileDiff, Hunk
-from bot.code.look_up import names_in
+from bot.code.names import names_in
 from bot.code.packing import render, render_line
 from bot.code.quotes import bare, without_margin
 from bot.code.syntax import definitions, enclosing
@@ -62,11 +62,11 @@ def around(finding: Finding, diff: Diff, source: str | None) -> Code:
     for file in sorted(diff.files, key=lambda file: file.path != finding.path):
         rows: list[str] = []
         for hunk in file.hunks:
-            chosen = _chosen(file, hunk, places.get(file.path, ()), pattern, finding, MAX_LINES - len(lines))
-            if chosen:
-                rows += [f"@@ {hunk.context}".rstrip(), *(render_line(line) for line in chosen)]
-                lines += [line.text for line in chosen]
-                new = {line.new for line in chosen if line.new is not None}
+            selected = _selected(file, hunk, places.get(file.path, ()), pattern, finding, MAX_LINES - len(lines))
+            if selected:
+                rows += [f"@@ {hunk.context}".rstrip(), *(render_line(line) for line in selected)]
+                lines += [line.text for line in selected]
+                new = {line.new for line in selected if line.new is not None}
                 visible.setdefault(file.path, set()).update(new)
         if rows or file.path == finding.path:
             texts.append(render(file, rows))
@@ -104,7 +104,7 @@ def _mentions(finding: Finding) -> re.Pattern[str] | None:
     return re.compile(rf"(?<![\w$])(?:{words})(?![\w$])") if words else None
 
 
-def _chosen(
+def _selected(
     file: FileDiff,
     hunk: Hunk,
     places: Collection[int],

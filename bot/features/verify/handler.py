@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.code.context import CodeContext, surroundings
+from bot.code.context import surroundings
 from bot.code.diff import parse
 from bot.code.file_classes import exempts_itself, reviewable_part
+from bot.code.page import CodeContext
 from bot.core import events
 from bot.core.actions import Decision, SetCheck, Usage
 from bot.core.commands import Command

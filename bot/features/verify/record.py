@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import AliasChoices, Field
 
-from bot.code.context import CodeContext
+from bot.code.page import CodeContext
 from bot.core.frozen import Frozen
 from bot.features.shared.investigation import ModelReply
 from bot.features.shared.labels import BouncerRecord, OutputLabel

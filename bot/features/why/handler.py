@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from bot.code.context import text_at
 from bot.code.diff import parse
 from bot.core import events
 from bot.core.actions import Decision, Record, UpsertComment
@@ -32,6 +31,7 @@ from bot.features.shared.rights import CommandEvent, asked_for, explains, thread
 from bot.features.triage.record import TriageRecord
 from bot.features.verify.record import VerifyRecord
 from bot.features.why.record import WhyRecord
+from bot.github.protocol import text_at
 from bot.models.protocol import Prompt, caveat
 
 #: Answers on one issue or pull request.

@@ -1,4 +1,4 @@
-"""The names that lines of code call, by their text alone."""
+"""Names of code in text: those that lines of code call, and those that a phrase mentions."""
 
 from __future__ import annotations
 
@@ -27,3 +27,29 @@ def called_names(lines: Iterable[str]) -> tuple[str, ...]:
                 continue
             names.setdefault(f"{match[1]}{match[2]}".replace("::", ".").replace("->", "."))
     return tuple(names)
+
+
+_NAME = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|->|#)[A-Za-z_$][\w$]*)*(?:\(\))?")
+PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)+|[\w-]+\.[a-z]{1,4}\b")
+
+
+def names_in(phrase: str) -> list[str]:
+    """Return the names in a phrase that have the form of code, qualified by dots."""
+    marked = re.findall(r"`([^`]+)`", phrase)
+    texts = marked or [phrase]
+    only_word = len(phrase.split()) == 1
+    names: dict[str, None] = {}
+    for text in texts:
+        without_paths = PATH.sub(" ", text) if "/" in text else text
+        for match in _NAME.findall(without_paths):
+            name = re.sub(r"::|->|#", ".", match)
+            plain = name.removesuffix("()")
+            has_form = name != plain or "." in plain or "_" in plain or is_telling(plain) or plain.isupper()
+            if marked or only_word or has_form or re.search(r"[a-z][A-Z]", plain):
+                names.setdefault(plain)
+    return list(names)
+
+
+def is_telling(name: str) -> bool:
+    """Return True if a name is unlikely to be shared by accident: it has several words."""
+    return len(name) >= 10 and bool(re.search(r"[a-z0-9][A-Z]|[A-Za-z0-9]_+[A-Za-z0-9]", name))

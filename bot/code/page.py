@@ -1,0 +1,95 @@
+"""The code around a change as a question shows it: excerpts within a budget, no line twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from bot.code.packing import estimate
+from bot.core.frozen import Frozen
+from bot.core.text import show
+
+#: Characters that are shown of one line.
+WIDEST = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Lines of a file, and their relation to the change."""
+
+    path: str
+    lines: tuple[int, ...]
+    title: str
+
+
+class CodeContext(Frozen):
+    """The code around a change, for a prompt. ``why`` is the reason if there is none."""
+
+    text: str = ""
+    tokens: int = 0
+    parts: int = 0
+    left_out: int = 0
+    looked_up: tuple[str, ...] = ()
+    """The phrases of ``wanted`` for which something is shown."""
+    not_shown: tuple[str, ...] = ()
+    """Changed files that cannot be read or do not match the diff: not text, too large, of another commit."""
+    too_slow: tuple[str, ...] = ()
+    """Changed files whose functions are not shown because they took too long to parse."""
+    why: str = ""
+
+    def without_text(self) -> CodeContext:
+        """Return the figures without the code, as a decision records them."""
+        return self.model_copy(update={"text": ""})
+
+
+class Page:
+    """The excerpts that fit into a budget. No line is shown twice, nor one that is visible elsewhere."""
+
+    def __init__(
+        self, text: Callable[[str], str | None], budget: int, visible: Mapping[str, Collection[int]]
+    ) -> None:
+        self._text, self._budget = text, budget
+        self._shown = {path: set(lines) for path, lines in visible.items()}
+        self.texts: list[str] = []
+        self.tokens = self.left_out = 0
+
+    def add_all(self, excerpts: Iterable[Excerpt]) -> bool:
+        """Add the lines of excerpts that are not shown yet. Return True if all lines of one of them are shown."""
+        results = [self._add(excerpt) for excerpt in excerpts]
+        return any(results)
+
+    def _add(self, excerpt: Excerpt) -> bool:
+        shown = self._shown.setdefault(excerpt.path, set())
+        source = (self._text(excerpt.path) or "").split("\n")
+        fresh = [number for number in excerpt.lines if number not in shown and number <= len(source)]
+        while fresh and not source[fresh[0] - 1].strip():
+            del fresh[0]
+        while fresh and not source[fresh[-1] - 1].strip():
+            del fresh[-1]
+        if not any(source[number - 1].strip(" \t{}()[];,") for number in fresh):
+            return bool(excerpt.lines)
+        text = _excerpt(f"{show(excerpt.path)}, {excerpt.title}", source, fresh)
+        cost = estimate(text) + 2
+        if self.tokens + cost > self._budget:
+            self.left_out += 1
+            return False
+        shown.update(fresh)
+        self.texts.append(text)
+        self.tokens += cost
+        return True
+
+
+def _excerpt(title: str, source: Sequence[str], lines: Sequence[int]) -> str:
+    """Render these lines of a file with their numbers, an ellipsis for every gap, and no common indentation."""
+    shown = {number: show(source[number - 1].expandtabs(4)) for number in lines}
+    margin = min((len(line) - len(line.lstrip()) for line in shown.values() if line.strip()), default=0)
+    rows = [f"--- {title}:"]
+    before = lines[0] - 1
+    for number, line in shown.items():
+        if number > before + 1:
+            rows.append("...")
+        rows.append(
+            f"{number}  {line[margin : margin + WIDEST]}{'…' if len(line) > margin + WIDEST else ''}".rstrip()
+        )
+        before = number
+    return "\n".join(rows)
