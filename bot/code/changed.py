@@ -1,4 +1,4 @@
-"""What a change is in: its functions, classes and values, and the lines that they share with it."""
+"""The functions, classes and values that a change is in, with the lines that depend on it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import re2
 
 from bot.code.diff import Diff, FileDiff
 from bot.code.file_classes import is_test
-from bot.code.index import FileDefinition, CodeIndex, family
+from bot.code.index import CodeIndex, FileDefinition, family
 from bot.code.resolution import Resolver, segments
 from bot.code.syntax import Definition, Reference, callables, enclosing
 from bot.core.text import show
@@ -101,13 +101,13 @@ class Changed:
         """Return the lines of a function that assign what changed lines read, or mention what these assign."""
         source = (self.index.text(path) or "").split("\n")
         read: set[str] = set()
-        written: set[str] = set()
+        assigned: set[str] = set()
         for reference in self.references(path):
             if reference.line in changed:
                 first = (segments(reference.receiver) or [""])[0] if reference.receiver else reference.name
-                (written if reference.kind == "write" else read).add(first)
+                (assigned if reference.kind == "write" else read).add(first)
         results: set[int] = set()
-        for names, form in ((read - written, r"\b(?:%s)\b[^=\n(]*(?::=|=[^=])"), (written, r"\b(?:%s)\b")):
+        for names, form in ((read - assigned, r"\b(?:%s)\b[^=\n(]*(?::=|=[^=])"), (assigned, r"\b(?:%s)\b")):
             words = sorted(re2.escape(name) for name in names - {"self", "this"} if len(name) > 2)
             if words:
                 pattern = re2.compile(form % "|".join(words))

@@ -13,7 +13,7 @@ from bot.code.changed import Changed
 from bot.code.diff import Diff, FileDiff, apply_hunks
 from bot.code.index import CodeIndex
 from bot.code.look_up import look_up
-from bot.code.page import CodeContext, Page
+from bot.code.page import CodeContext, ContextPage
 from bot.code.related import excerpts
 from bot.code.syntax import grammar_of
 from bot.core.errors import ForgeError, NotRecorded, TransientError
@@ -77,12 +77,12 @@ class Surroundings:
         self,
         budget: int,
         paths: Collection[str] | None = None,
-        wanted: Sequence[str] = (),
+        phrases: Sequence[str] = (),
         visible: Mapping[str, Collection[int]] | None = None,
     ) -> CodeContext:
         """Return the code around the change of ``paths`` (None: all files) in at most ``budget`` tokens.
 
-        ``wanted`` are phrases that name code: it is looked up and comes first. ``visible`` are the lines of the
+        ``phrases`` are phrases that name code: it is looked up and comes first. ``visible`` are the lines of the
         new files that the question shows already (None: all that the diff shows). No line is shown twice.
         """
         if budget <= 0:
@@ -92,9 +92,9 @@ class Surroundings:
         files = [file for file in self.diff.files if paths is None or file.path in paths]
         if visible is None:
             visible = {file.path: file.commentable("RIGHT") for file in self.diff.files}
-        page = Page(self._index.text, budget, visible)
+        page = ContextPage(self._index.text, budget, visible)
         changed = Changed(self.diff, files, self._index)
-        looked_up = tuple(phrase for phrase in wanted if page.add_all(look_up(phrase, changed)))
+        looked_up = tuple(phrase for phrase in phrases if page.add_all(look_up(phrase, changed)))
         page.add_all(excerpts(changed))
         unread = [file.path for file in files if file.change == "modified" and self.sides.after(file) is None]
         slow = self._index.too_slow if any(grammar_of(file.path) for file in files) else set()

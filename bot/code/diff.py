@@ -81,12 +81,12 @@ class Diff:
 
     @cached_property
     def _by_path(self) -> dict[str, list[FileDiff]]:
-        named: dict[str, list[FileDiff]] = {}
+        by_path: dict[str, list[FileDiff]] = {}
         for file in self.files:
             for name in {file.path, file.old_path}:
                 if name is not None:
-                    named.setdefault(name, []).append(file)
-        return named
+                    by_path.setdefault(name, []).append(file)
+        return by_path
 
     def named(self, path: str) -> tuple[FileDiff, ...]:
         """Return the sections of a file, by its new or old name. Only concatenated diffs have several."""

@@ -12,7 +12,7 @@ from bot.code.syntax import Import
 
 
 class Imported(NamedTuple):
-    """What a local name stands for: a name in one of the files, or these files themselves as a module."""
+    """The meaning of a local name: a name in one of the files, or these files themselves as a module."""
 
     paths: tuple[str, ...]
     name: str
@@ -44,8 +44,8 @@ class FileNames:
 
     def ending_with(self, suffix: str) -> tuple[str, ...]:
         """Return the files whose path ends with these whole segments."""
-        named = self._by_name.get(suffix.rpartition("/")[2], ())
-        return tuple(path for path in named if f"/{path}".endswith(f"/{suffix}"))
+        same_name = self._by_name.get(suffix.rpartition("/")[2], ())
+        return tuple(path for path in same_name if f"/{path}".endswith(f"/{suffix}"))
 
     def existing(self, candidates: Iterable[str]) -> tuple[str, ...]:
         """Return the candidates that exist, once each."""
@@ -97,9 +97,9 @@ def _python_module(module: str, dots: int, folder: PurePosixPath, files: FileNam
         roots = list(dict.fromkeys((PurePosixPath("src"), PurePosixPath("lib"), PurePosixPath(), *folder.parents)))
     for root in roots:
         base = root.joinpath(*module.split(".")) if module else root
-        found = files.existing((f"{base}.py", f"{base}/__init__.py", f"{base}.pyi"))
-        if found:
-            return found
+        matches = files.existing((f"{base}.py", f"{base}/__init__.py", f"{base}.pyi"))
+        if matches:
+            return matches
     return ()
 
 
@@ -231,7 +231,7 @@ def _rust_file(root: PurePosixPath, segments: Sequence[str], files: FileNames) -
 
 
 def _rust_crate(segments: Sequence[str], files: FileNames) -> tuple[str, ...]:
-    """Return the file of a module of a crate in the same workspace, found by the name of its folder."""
+    """Return the file of a module of a crate in the same workspace, matches by the name of its folder."""
     crate = segments[0].replace("_", "-")
     for name in (crate, segments[0], crate.rpartition("-")[2]):
         for root in (name, f"crates/{name}"):

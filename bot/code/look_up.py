@@ -9,7 +9,7 @@ from itertools import islice
 from bot.code.changed import Changed
 from bot.code.index import FileDefinition, family
 from bot.code.names import PATH, names_in
-from bot.code.page import Excerpt
+from bot.code.page import CodeExcerpt
 from bot.code.related import head
 from bot.code.uses import uses
 from bot.core.text import show
@@ -22,7 +22,7 @@ LONGEST = 500
 _ASKS_FOR_USES = re.compile(r"\b(?:callers?|calls?|called|uses?|used|usages?|users?)\b", re.I)
 
 
-def look_up(phrase: str, changed: Changed) -> Iterator[Excerpt]:
+def look_up(phrase: str, changed: Changed) -> Iterator[CodeExcerpt]:
     """Yield the definitions that a phrase names, and their callers if it asks for them.
 
     Only names in the form of code count, or a phrase that is one name. A name with many definitions gives none.
@@ -33,7 +33,7 @@ def look_up(phrase: str, changed: Changed) -> Iterator[Excerpt]:
         places = _definitions(name, changed, paths)
         for place in places:
             title = f"`{show(place.definition.qualified)}`, looked up"
-            yield Excerpt(place.path, head(changed.index, place), title)
+            yield CodeExcerpt(place.path, head(changed.index, place), title)
         if places and _ASKS_FOR_USES.search(phrase):
             last = places[0].definition.name
             mentions = changed.index.mentioning([last], family(places[0].path))[last]
@@ -48,9 +48,9 @@ def _definitions(name: str, changed: Changed, paths: Sequence[str]) -> list[File
     by_path = [place for place in places if any(place.path.endswith(path) for path in paths)]
     by_owner = [place for place in places if owners and _belongs(place, owners[-1])]
     nearest = [place for place in places if any(place.path == file.path for file in changed.files)]
-    for chosen in (by_path, by_owner, places if len(places) <= MAX_PLACES else [], nearest):
-        if chosen:
-            return chosen[:MAX_PLACES]
+    for selection in (by_path, by_owner, places if len(places) <= MAX_PLACES else [], nearest):
+        if selection:
+            return selection[:MAX_PLACES]
     return []
 
 

@@ -73,8 +73,8 @@ def _runs(diff: Diff, mark: Mark) -> Iterator[list[_Line]]:
             continue
         for number, hunk in enumerate(file.hunks):
             lines = (_Line(file.path, number, at, line) for at, line in enumerate(hunk.lines))
-            for marked, run in groupby(lines, lambda entry: entry.line.mark == mark):
-                if marked:
+            for has_mark, run in groupby(lines, lambda entry: entry.line.mark == mark):
+                if has_mark:
                     yield list(run)
 
 

@@ -35,8 +35,8 @@ PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)+|[\w-]+\.[a-z]{1,4}\b")
 
 def names_in(phrase: str) -> list[str]:
     """Return the names in a phrase that have the form of code, qualified by dots."""
-    marked = re.findall(r"`([^`]+)`", phrase)
-    texts = marked or [phrase]
+    code_spans = re.findall(r"`([^`]+)`", phrase)
+    texts = code_spans or [phrase]
     only_word = len(phrase.split()) == 1
     names: dict[str, None] = {}
     for text in texts:
@@ -45,7 +45,7 @@ def names_in(phrase: str) -> list[str]:
             name = re.sub(r"::|->|#", ".", match)
             plain = name.removesuffix("()")
             has_form = name != plain or "." in plain or "_" in plain or is_telling(plain) or plain.isupper()
-            if marked or only_word or has_form or re.search(r"[a-z][A-Z]", plain):
+            if code_spans or only_word or has_form or re.search(r"[a-z][A-Z]", plain):
                 names.setdefault(plain)
     return list(names)
 

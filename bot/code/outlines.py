@@ -273,14 +273,14 @@ def _references(
 
 def _offsets(data: bytes, names: Collection[bytes], lines: Collection[int]) -> Iterator[tuple[int, int]]:
     """Yield offset and line of the words that may be references."""
-    start, found = 0, 0
+    start, count = 0, 0
     for number, text in enumerate(data.split(b"\n"), start=1):
         if number in lines or any(name in text for name in names):
             for match in _WORD.finditer(text[:2_000]):
                 if number in lines or match[0] in names:
                     yield start + match.start(), number
-                    found += 1
-                    if found == 4 * MAX_REFERENCES:
+                    count += 1
+                    if count == 4 * MAX_REFERENCES:
                         return
         start += len(text) + 1
 

@@ -151,12 +151,12 @@ def render_line(line: DiffLine) -> str:
 
 
 def _sort_out(diff: Diff, ignore: Sequence[str], only: Sequence[str]) -> tuple[list[FileDiff], list[Skipped]]:
-    ignored, counted = gitignore(ignore), gitignore(only)
+    ignored, included = gitignore(ignore), gitignore(only)
     files: list[FileDiff] = []
     skipped: list[Skipped] = []
     for file in diff.files:
         path = file.path.encode("utf-8", "replace").decode()
-        if only and not counted.match_file(path):
+        if only and not included.match_file(path):
             reason: str | None = "pulls.paths"
         else:
             reason = "review.ignore" if ignored.match_file(path) else skip_reason(file)

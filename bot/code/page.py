@@ -14,7 +14,7 @@ WIDEST = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Excerpt:
+class CodeExcerpt:
     """Lines of a file, and their relation to the change."""
 
     path: str
@@ -42,7 +42,7 @@ class CodeContext(Frozen):
         return self.model_copy(update={"text": ""})
 
 
-class Page:
+class ContextPage:
     """The excerpts that fit into a budget. No line is shown twice, nor one that is visible elsewhere."""
 
     def __init__(
@@ -53,15 +53,15 @@ class Page:
         self.texts: list[str] = []
         self.tokens = self.left_out = 0
 
-    def add_all(self, excerpts: Iterable[Excerpt]) -> bool:
+    def add_all(self, excerpts: Iterable[CodeExcerpt]) -> bool:
         """Add the lines of excerpts that are not shown yet. Return True if all lines of one of them are shown."""
         results = [self._add(excerpt) for excerpt in excerpts]
         return any(results)
 
-    def _add(self, excerpt: Excerpt) -> bool:
-        shown = self._shown.setdefault(excerpt.path, set())
+    def _add(self, excerpt: CodeExcerpt) -> bool:
+        visible = self._shown.setdefault(excerpt.path, set())
         source = (self._text(excerpt.path) or "").split("\n")
-        fresh = [number for number in excerpt.lines if number not in shown and number <= len(source)]
+        fresh = [number for number in excerpt.lines if number not in visible and number <= len(source)]
         while fresh and not source[fresh[0] - 1].strip():
             del fresh[0]
         while fresh and not source[fresh[-1] - 1].strip():
@@ -73,7 +73,7 @@ class Page:
         if self.tokens + cost > self._budget:
             self.left_out += 1
             return False
-        shown.update(fresh)
+        visible.update(fresh)
         self.texts.append(text)
         self.tokens += cost
         return True
@@ -81,11 +81,11 @@ class Page:
 
 def _excerpt(title: str, source: Sequence[str], lines: Sequence[int]) -> str:
     """Render these lines of a file with their numbers, an ellipsis for every gap, and no common indentation."""
-    shown = {number: show(source[number - 1].expandtabs(4)) for number in lines}
-    margin = min((len(line) - len(line.lstrip()) for line in shown.values() if line.strip()), default=0)
+    rows_by_number = {number: show(source[number - 1].expandtabs(4)) for number in lines}
+    margin = min((len(line) - len(line.lstrip()) for line in rows_by_number.values() if line.strip()), default=0)
     rows = [f"--- {title}:"]
     before = lines[0] - 1
-    for number, line in shown.items():
+    for number, line in rows_by_number.items():
         if number > before + 1:
             rows.append("...")
         rows.append(

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator, Sequence
 from bot.code.changed import Changed, changed_lines, named
 from bot.code.diff import FileDiff
 from bot.code.file_classes import is_test
-from bot.code.index import FileDefinition, CodeIndex
-from bot.code.page import Excerpt
+from bot.code.index import CodeIndex, FileDefinition
+from bot.code.page import CodeExcerpt
 from bot.code.syntax import Definition, Reference, callables, enclosing
 from bot.code.uses import uses_of_changes
 from bot.core.text import show
@@ -23,7 +23,7 @@ SMALL_FILE, DEFINITION, VALUE, IMPORTS = 60, 24, 8, 30
 MAX_DEFINITIONS = 40
 
 
-def excerpts(changed: Changed) -> Iterator[Excerpt]:
+def excerpts(changed: Changed) -> Iterator[CodeExcerpt]:
     """Yield all excerpts about a change, the most needed first."""
     yield from _rest(changed, changed.sources)
     yield from _definitions(changed, is_changed=True)
@@ -34,19 +34,19 @@ def excerpts(changed: Changed) -> Iterator[Excerpt]:
     yield from _rest(changed, [file for file in changed.readable if file not in changed.sources])
 
 
-def _rest(changed: Changed, files: Sequence[FileDiff]) -> Iterator[Excerpt]:
+def _rest(changed: Changed, files: Sequence[FileDiff]) -> Iterator[CodeExcerpt]:
     """Yield the rest of what the change of some files is in."""
     whole = set()
     for file in files:
         count = (changed.index.text(file.path) or "").count("\n")
         if count < SMALL_FILE and file.change != "added":
             whole.add(file.path)
-            yield Excerpt(file.path, tuple(range(1, count + 1)), "the rest of the changed file")
+            yield CodeExcerpt(file.path, tuple(range(1, count + 1)), "the rest of the changed file")
     paths = {file.path for file in files} - whole
     for (path, definition), lines in changed.definitions:
         if path in paths and definition.kind != "value":
             numbers = _body(changed, path, definition, lines)
-            yield Excerpt(path, numbers, f"{named(definition)}, which the change is in")
+            yield CodeExcerpt(path, numbers, f"{named(definition)}, which the change is in")
 
 
 def _body(changed: Changed, path: str, definition: Definition, lines: Collection[int]) -> tuple[int, ...]:
@@ -64,7 +64,7 @@ def _body(changed: Changed, path: str, definition: Definition, lines: Collection
     return tuple(sorted(numbers))
 
 
-def _definitions(changed: Changed, *, is_changed: bool) -> Iterator[Excerpt]:
+def _definitions(changed: Changed, *, is_changed: bool) -> Iterator[CodeExcerpt]:
     """Yield the definitions of what the changed lines use, or of what the lines beside them use."""
     count = 0
     for file in changed.sources:
@@ -95,7 +95,9 @@ def _holds(definition: Definition, line: int) -> bool:
     return definition.first <= line <= definition.last
 
 
-def _definition(changed: Changed, places: Sequence[FileDefinition], path: str, reference: Reference) -> Excerpt:
+def _definition(
+    changed: Changed, places: Sequence[FileDefinition], path: str, reference: Reference
+) -> CodeExcerpt:
     """Return an excerpt of definitions in one file, with the first reference that means one of them."""
     user = changed.around_line(path, reference.line)
     by = "the change" if user is None else f"the changed {named(user)}"
@@ -105,7 +107,7 @@ def _definition(changed: Changed, places: Sequence[FileDefinition], path: str, r
     list_of_names = ", ".join(names[:4]) + (" and more" if len(names) > 4 else "")
     title = f"{list_of_names} {'are' if len(names) > 1 else 'is'} {verb} by {by} ({where})"
     lines = {number for place in places for number in head(changed.index, place)}
-    return Excerpt(places[0].path, tuple(sorted(lines)), title)
+    return CodeExcerpt(places[0].path, tuple(sorted(lines)), title)
 
 
 def head(index: CodeIndex, place: FileDefinition) -> tuple[int, ...]:
@@ -135,18 +137,18 @@ def _class_head(index: CodeIndex, place: FileDefinition) -> tuple[int, ...]:
     return tuple(sorted(lines))[:FIELDS]
 
 
-def _classes(changed: Changed) -> Iterator[Excerpt]:
+def _classes(changed: Changed) -> Iterator[CodeExcerpt]:
     """Yield the heads of the classes whose methods change."""
     for place, _ in changed.definitions:
         if place.definition.kind == "function" and place.definition.within and not is_test(place.path):
             for owner in changed.resolver.owner_of(place)[-1:]:
                 title = f"{named(owner.definition)}, whose method changes"
-                yield Excerpt(owner.path, _class_head(changed.index, owner), title)
+                yield CodeExcerpt(owner.path, _class_head(changed.index, owner), title)
 
 
-def _imports(changed: Changed) -> Iterator[Excerpt]:
+def _imports(changed: Changed) -> Iterator[CodeExcerpt]:
     for file in changed.sources:
         statements = changed.index.outline(file.path).imports
         lines = {number for statement in statements for number in range(statement.first, statement.last + 1)}
         if lines:
-            yield Excerpt(file.path, tuple(sorted(lines))[:IMPORTS], "imports of the changed file")
+            yield CodeExcerpt(file.path, tuple(sorted(lines))[:IMPORTS], "imports of the changed file")

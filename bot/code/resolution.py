@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import re2
 
 from bot.code.imports import DEFAULT, STAR, Imported, imported_names
-from bot.code.index import FileDefinition, CodeIndex, family
+from bot.code.index import CodeIndex, FileDefinition, family
 from bot.code.names import is_telling
 from bot.code.syntax import Definition, Reference
 
@@ -56,9 +56,9 @@ class Resolver:
             return self._bare(path, reference.name, scope, reference.line)
         owner = self._owner(path, segments(reference.receiver), scope, reference.line)
         if owner is not None:
-            found = self._members(owner, reference.name)
-            if found or family(path) != "c":
-                return found
+            places = self._members(owner, reference.name)
+            if places or family(path) != "c":
+                return places
         modules = self._modules(path, reference.receiver)
         if modules:
             return self._exported(Imported(modules, reference.name), 0)
@@ -107,9 +107,9 @@ class Resolver:
             return tuple(FileDefinition(path, definition) for definition in _implementations(nested))
         if scope and self._is_local(path, name, scope, line):
             return ()
-        found = self._imported(path, name)
-        if found is not None:
-            return found
+        places = self._imported(path, name)
+        if places is not None:
+            return places
         if language in ("go", "java"):
             package = self.index.files.in_folder(path.rpartition("/")[0], f".{language}")
             if language == "java":
@@ -127,15 +127,15 @@ class Resolver:
         names = self._names(path)
         entries = names.get(name, ())
         for imported in entries:
-            if not imported.is_module and (found := self._exported(imported, 0)):
-                return found
+            if not imported.is_module and (places := self._exported(imported, 0)):
+                return places
         if entries:
             # ``use other_crate::Name``, ``import { name } from "package-of-the-workspace"``
             outside = [imported for imported in entries if not imported.paths and imported.name == name]
             return self.only(path, name) if outside and is_telling(name) and family(path) != "python" else ()
         for imported in names.get(STAR, ()):
-            if found := self._exported(imported._replace(name=name), 0):
-                return found
+            if places := self._exported(imported._replace(name=name), 0):
+                return places
         return None
 
     def _exported(self, imported: Imported, depth: int) -> tuple[FileDefinition, ...]:
@@ -143,14 +143,14 @@ class Resolver:
         if name == DEFAULT:
             exports = (_default_export(self.index.text(path) or "") for path in imported.paths)
             name = next(filter(None, exports), "")
-        if found := self._top_level(imported.paths, name, with_members=True):
-            return found
+        if places := self._top_level(imported.paths, name, with_members=True):
+            return places
         if depth < _DEPTH:
             for path in imported.paths:
                 names = self._names(path)
                 for further in (*names.get(name, ()), *(star._replace(name=name) for star in names.get(STAR, ()))):
-                    if not further.is_module and (found := self._exported(further, depth + 1)):
-                        return found
+                    if not further.is_module and (places := self._exported(further, depth + 1)):
+                        return places
         return ()
 
     def _names(self, path: str) -> dict[str, tuple[Imported, ...]]:
@@ -163,13 +163,13 @@ class Resolver:
         self, paths: Sequence[str], name: str, *, with_members: bool = False
     ) -> tuple[FileDefinition, ...]:
         """Return the top-level definitions of a name in these files."""
-        found = [
+        places = [
             FileDefinition(path, definition)
             for path in paths
             for definition in self.index.definitions(path)
             if definition.name == name and (not definition.within or with_members)
         ]
-        top = [place for place in found if not place.definition.within] or found
+        top = [place for place in places if not place.definition.within] or places
         keep = _implementations([place.definition for place in top])
         return tuple(place for place in top if place.definition in keep)[:2]
 
@@ -231,7 +231,7 @@ class Resolver:
         """Return the classes of values: a class itself, the type of a value, or of a function's result."""
         for place in places:
             if place.definition.kind == "class":
-                return tuple(found for found in places if found.definition.kind == "class")
+                return tuple(place for place in places if place.definition.kind == "class")
             if place.definition.type and (is_call or place.definition.kind == "value" or _is_property(place)):
                 within = self._enclosing_classes(place)
                 return self._class_named(place.path, place.definition.type, within)
@@ -249,14 +249,14 @@ class Resolver:
         for position, word in enumerate(words[:4]):
             if word in ("Self", "self"):
                 return self._class_of(path, scope)
-            found = self._bare(path, word, (), 0)
-            if not found and position and (modules := self._modules(path, words[position - 1])):
-                found = self._top_level(modules, word)
-            classes = tuple(place for place in found if place.definition.kind == "class")
+            places = self._bare(path, word, (), 0)
+            if not places and position and (modules := self._modules(path, words[position - 1])):
+                places = self._top_level(modules, word)
+            classes = tuple(place for place in places if place.definition.kind == "class")
             if classes:
                 return classes
-            if any(place.definition.kind == "value" and place.definition.type for place in found):
-                return self._class_named(found[0].path, found[0].definition.type, ()) if position < 1 else ()
+            if any(place.definition.kind == "value" and place.definition.type for place in places):
+                return self._class_named(places[0].path, places[0].definition.type, ()) if position < 1 else ()
         return ()
 
     def _class_of(self, path: str, scope: Sequence[Definition]) -> tuple[FileDefinition, ...]:
@@ -277,8 +277,8 @@ class Resolver:
         """Return the members of classes, else of their bases."""
         for owner in owners:
             for place in (owner, *self.bases(owner)):
-                if found := self._own_members(place, name):
-                    return found
+                if places := self._own_members(place, name):
+                    return places
         return ()
 
     def _own_members(self, owner: FileDefinition, name: str) -> tuple[FileDefinition, ...]:
@@ -286,14 +286,14 @@ class Resolver:
         files: tuple[str, ...] = (owner.path,)
         if family(owner.path) == "go":
             files = self.index.files.in_folder(owner.path.rpartition("/")[0], ".go")
-        found = [
+        places = [
             FileDefinition(path, member)
             for path in files
             for member in self.index.definitions(path)
             if member.name == name and member.within.rpartition(".")[2] == definition.name
         ]
-        keep = _implementations([place.definition for place in found])
-        return tuple(place for place in found if place.definition in keep)[:3]
+        keep = _implementations([place.definition for place in places])
+        return tuple(place for place in places if place.definition in keep)[:3]
 
     def _declared_type(self, path: str, word: str, scope: Sequence[Definition], line: int) -> str:
         """Return the type that a variable or parameter is declared with, or constructed from."""

@@ -247,15 +247,17 @@ def _is_readable(text: str, path: str) -> bool:
     return grammar_of(path) is not None and len(text) <= MAX_BYTES
 
 
-def enclosing(candidates: tuple[Definition, ...], first: int, last: int) -> Definition | None:
-    """Return the choices *named* function around these lines, else class, else function argument of a call.
+def enclosing(definitions: tuple[Definition, ...], first: int, last: int) -> Definition | None:
+    """Return the smallest function with a name around these lines, else class, else function argument of a call.
 
     Return None at the top level of a file.
     """
-    around = [definition for definition in candidates if definition.first <= first and definition.last >= last]
-    named = [definition for definition in around if definition.name]
-    functions = [definition for definition in named if definition.kind == "function"]
+    around = [definition for definition in definitions if definition.first <= first and definition.last >= last]
+    with_name = [definition for definition in around if definition.name]
+    functions = [definition for definition in with_name if definition.kind == "function"]
     callbacks = [definition for definition in around if definition.call]
     return min(
-        functions or named or callbacks, key=lambda definition: definition.last - definition.first, default=None
+        functions or with_name or callbacks,
+        key=lambda definition: definition.last - definition.first,
+        default=None,
     )

@@ -9,7 +9,7 @@ import re2
 from bot.code.changed import Changed, named
 from bot.code.file_classes import is_test
 from bot.code.index import FileDefinition, family
-from bot.code.page import Excerpt
+from bot.code.page import CodeExcerpt
 from bot.code.parser_process import NotParsed
 from bot.code.syntax import Definition, Reference, outline
 from bot.core.text import show
@@ -24,7 +24,7 @@ MAX_FILES = 12
 _CONSTRUCTORS = frozenset({"__init__", "__new__", "constructor"})
 
 
-def uses_of_changes(changed: Changed) -> Iterator[Excerpt]:
+def uses_of_changes(changed: Changed) -> Iterator[CodeExcerpt]:
     """Yield the uses of all that a change alters or removes, within limits."""
     removed = _removed(changed)
     count = tests = 0
@@ -85,7 +85,7 @@ def _removed(changed: Changed) -> dict[str, str]:
 
 def uses(
     changed: Changed, name: str, targets: Sequence[FileDefinition], paths: Iterable[str], which: str = "the"
-) -> Iterator[Excerpt]:
+) -> Iterator[CodeExcerpt]:
     """Yield the excerpts of these files that use one of the targets, or the plain name if there are none."""
     homes = [target.path for target in targets]
     near = sorted(paths, key=lambda path: (path not in homes, is_test(path), _distance(path, homes)))
@@ -151,18 +151,18 @@ def _are_related(changed: Changed, one: FileDefinition, other: FileDefinition) -
     return any(_is_same(base, owner) for derived, owner in pairs for base in changed.resolver.bases(derived))
 
 
-def _user(path: str, user: Definition | None, references: Sequence[Reference], what: str) -> Excerpt:
+def _user(path: str, user: Definition | None, references: Sequence[Reference], what: str) -> CodeExcerpt:
     """Return the lines of one user around its first references."""
     numbers = [reference.line for reference in references][:MAX_LINES]
     verb = "calls" if references[0].kind == "call" else "uses"
     where = f"line {', '.join(map(str, dict.fromkeys(numbers)))}"
     if user is None:
-        return Excerpt(path, tuple(sorted(set(numbers))), f"{verb} {what} in {where}")
+        return CodeExcerpt(path, tuple(sorted(set(numbers))), f"{verb} {what} in {where}")
     lines: Collection[int] = range(user.first, user.last + 1)
     if user.last - user.first >= (TEST if is_test(path) else CALLER):
         beside = {line for number in numbers for line in range(number - BESIDE_CALL, number + BESIDE_CALL + 1)}
         lines = {user.first, *beside.intersection(lines)}
-    return Excerpt(path, tuple(sorted(lines)), f"{named(user)} {verb} {what} in {where}")
+    return CodeExcerpt(path, tuple(sorted(lines)), f"{named(user)} {verb} {what} in {where}")
 
 
 def _distance(path: str, homes: Sequence[str]) -> int:

@@ -24,7 +24,7 @@ MAX_LINES = 300
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """What is shown around a finding: the hunks about it, the rest of its function, and their bare lines.
+    """The code around a finding: the hunks about it, the rest of its function, and their bare lines.
 
     ``visible`` are the lines of the new files that it shows. ``whole`` is the whole change if that is short,
     ``context`` the code around.
@@ -75,9 +75,9 @@ def around(finding: Finding, diff: Diff, source: str | None) -> Code:
         return Code(change, "", tuple(lines), visible)
     text = source.split("\n")
     first, last = _span(source, finding)
-    shown = visible.setdefault(finding.path, set())
-    numbers = [number for number in range(first, min(last, len(text)) + 1) if number not in shown]
-    shown.update(numbers)
+    visible_lines = visible.setdefault(finding.path, set())
+    numbers = [number for number in range(first, min(last, len(text)) + 1) if number not in visible_lines]
+    visible_lines.update(numbers)
     rest = [text[number - 1] for number in numbers]
     header = f"=== {show(finding.path)} (after the change, the rest of it)"
     numbered = (render_line(DiffLine(" ", number, number, text[number - 1])) for number in numbers)

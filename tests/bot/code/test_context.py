@@ -83,14 +83,14 @@ def test_no_line_is_shown_twice() -> None:
 )
 def test_a_phrase_looks_up_the_code_that_it_names_first(phrase: str, row: str) -> None:
     around = surroundings(PYTHON, "app/main.py", "LIMIT = 2", "LIMIT = 3")
-    context = around.within(6_000, wanted=[phrase, "whether it is good"])
+    context = around.within(6_000, phrases=[phrase, "whether it is good"])
     assert context.looked_up == (phrase,)
     assert row in context.text.split("\n\n")[0]
 
 
 def test_a_phrase_that_asks_for_callers_gets_them() -> None:
     around = surroundings(PYTHON, "app/main.py", "LIMIT = 2", "LIMIT = 3")
-    assert "calls the `run` in line 5" in around.within(6_000, wanted=["callers of `run`"]).text
+    assert "calls the `run` in line 5" in around.within(6_000, phrases=["callers of `run`"]).text
 
 
 GO = {
