@@ -173,8 +173,8 @@ class ScoredRun:
         if scores:
             for column, texts in enumerate(("full", "summary")):
                 codes = [0 if pair is None else scores.index(getattr(pair, texts).score) for pair in pairs]
-                counted = contingency(codes, valid.astype(int), (len(scores), 2), draws)
-                tables[..., column] = counted[..., 1]
+                table = contingency(codes, valid.astype(int), (len(scores), 2), draws)
+                tables[..., column] = table[..., 1]
         columns = {
             "points": [0 if pair is None else len(pair.points) for pair in pairs],
             "recovered": [0 if pair is None else len(pair.recovered) for pair in pairs],

@@ -46,7 +46,7 @@ class Masked(Frozen):
 
     case: Case
     names: dict[str, str] = Field(description="old name -> new name; never empty")
-    kept: dict[str, str] = Field(default_factory=dict, description="patched method -> why it keeps its name")
+    unchanged: dict[str, str] = Field(default_factory=dict, description="patched method -> why it keeps its name")
     verified: bool = Field(description="the developer's test was run on the pair; False if the case has none")
 
 
@@ -57,7 +57,7 @@ class Namer:
     model: Model
     prompts: Prompts
 
-    def name(self, method: str, definition: Excerpt | None, taken: frozenset[str], subject: str) -> str:
+    def name(self, method: str, definition: Excerpt | None, used: frozenset[str], subject: str) -> str:
         """A new name. Raises CannotMask if no usable one came in ``TRIES`` tries, ModelError as it comes."""
         problem = "its implementation was not found"
         for attempt in range(TRIES if definition else 0):
@@ -70,7 +70,7 @@ class Namer:
             except CannotMask as error:
                 problem = str(error)
                 continue
-            if new not in taken and method.lower() not in new.lower():
+            if new not in used and method.lower() not in new.lower():
                 return new
             problem = f"{reply.value.name} is taken, or holds the old name"
         raise CannotMask(problem)
@@ -108,7 +108,9 @@ def mask_case(
         for texts, renamed in zip(changed, masking.masked(own), strict=True):
             texts |= renamed
     if not choice.names:
-        reasons = "; ".join(f"{name}: {why}" for name, why in choice.kept.items()) or "no patched method was found"
+        reasons = (
+            "; ".join(f"{name}: {why}" for name, why in choice.unchanged.items()) or "no patched method was found"
+        )
         raise CannotMask(f"nothing was renamed ({reasons})")
     base = _copy(case.base, folder / "base", changed[0])
     fixed = _copy(case.fixed, folder / "fixed", changed[1])
@@ -125,7 +127,7 @@ def mask_case(
     verified = bool(tests) and verifier is not None
     if tests and verifier is not None:
         _verify(case, masked, pair, tests, verifier())
-    return Masked(case=masked, names=choice.names, kept=choice.kept, verified=verified)
+    return Masked(case=masked, names=choice.names, unchanged=choice.unchanged, verified=verified)
 
 
 def _verify(case: Case, masked: Case, pair: Pair, tests: Mapping[str, str], judge: Judge) -> None:
@@ -145,7 +147,7 @@ class _Choice:
     namer: Namer | None
     pair: Pair
     names: dict[str, str] = field(default_factory=dict)
-    kept: dict[str, str] = field(default_factory=dict)
+    unchanged: dict[str, str] = field(default_factory=dict)
 
     def names_for(self, masking: _Python | _JavaMask) -> dict[str, str]:
         """New names of the methods that are patched in one language."""
@@ -154,19 +156,19 @@ class _Choice:
                 masking.check(method)
                 self.names[method] = self._new_name(method, masking)
             except CannotMask as error:
-                self.kept[method] = str(error)
+                self.unchanged[method] = str(error)
         return {method: new for method, new in self.names.items() if method in masking.patched}
 
     def _new_name(self, method: str, masking: _Python | _JavaMask) -> str:
-        taken = frozenset(self.names.values()) | masking.words
+        used = frozenset(self.names.values()) | masking.words
         if self.mask == "hash":
             new = hash_name(method)
-            if new in taken:
+            if new in used:
                 raise CannotMask(f"{new} is there already")
             return new
         if self.namer is None:
             raise ValueError("meaningful names come from a model")
-        return self.namer.name(method, masking.definition(method), taken, self.instance_id)
+        return self.namer.name(method, masking.definition(method), used, self.instance_id)
 
 
 class _Python:

@@ -63,7 +63,13 @@ def build(**options: Any) -> int:
 )
 @click.option("--picked", metavar="RUN", type=_path, help="Evaluate: the baseline's run with --pick.")
 @click.option("--clarified", metavar="RUN", type=_path, help="Create: a run on the cases of --asked.")
-@click.option("--asked", metavar="FILE", type=_path, help="Create: cases.jsonl of build bloom --change clarified.")
+@click.option(
+    "--asked",
+    "clarified_cases",
+    metavar="FILE",
+    type=_path,
+    help="Create: cases.jsonl of build bloom --change clarified.",
+)
 @click.option("--unclear", metavar="FILE", help="Create: JSON Lines, instance_id and unclear (true or false).")
 @click.option("--plain", is_flag=True, help="LIBRO's own method: ignore repaired and inverted drafts.")
 @click.option(

@@ -192,10 +192,10 @@ def _rows() -> tuple[Row, ...]:
         for (benchmark, model), values in table.items():
             rows += [Row(layer, benchmark, model, name, *v) for name, v in zip(settings, values, strict=True)]
     for (benchmark, model), books in _ANALYZE.items():
-        for name, (closed, opened) in zip(
+        for name, (closed, open_book) in zip(
             ("meaningful", "rephrased", "meaningful, rephrased"), books, strict=True
         ):
-            rows.append(Row("Analyze", benchmark, model, name, closed, open_book=opened))
+            rows.append(Row("Analyze", benchmark, model, name, closed, open_book=open_book))
     return tuple(rows)
 
 

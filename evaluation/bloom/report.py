@@ -93,14 +93,14 @@ def _layers(
     open_book: tuple[Path, ...],
     picked: Path | None,
     clarified: Path | None,
-    asked: Path | None,
+    clarified_cases: Path | None,
     unclear: str | None,
     plain: bool,
     seed: int,
 ) -> tuple[dict[str, Any], list[Section]]:
     if len(open_book) > len(altered):
         raise click.UsageError("each --open goes with the --altered of the same place")
-    if (clarified is not None or unclear is not None) and asked is None:
+    if (clarified is not None or unclear is not None) and clarified_cases is None:
         raise click.UsageError("--clarified and --unclear need --asked")
 
     def of(path: Path) -> dict[str, bool]:
@@ -116,7 +116,7 @@ def _layers(
         evaluated = Evaluated(ranked, rankings(read_run(picked, plain))[0], generated, seed=seed)
     changes = {
         task_id(row): (row.data.get("changes") or {}).get("clarified") or {}
-        for row in (() if asked is None else read_rows(str(asked)))
+        for row in (() if clarified_cases is None else read_rows(str(clarified_cases)))
     }
     better = ambiguity = None
     if clarified is not None:

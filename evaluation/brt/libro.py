@@ -164,8 +164,8 @@ def _bug(name: str, generated: Mapping[str, _Generated | str], rows: Mapping[str
         features = None if row is None else row.features(message)
         tests.append(Draft(candidate_id=test_id, brt=test.success, fate=test.fate, features=features))
     agreeing = max(cluster_sizes(tests).values(), default=0)
-    shown = libro_order(tests) if agreeing > THRESHOLD else ()
-    return Bug(name, tuple(tests), shown, drafted=True)
+    suggested = libro_order(tests) if agreeing > THRESHOLD else ()
+    return Bug(name, tuple(tests), suggested, is_drafted=True)
 
 
 def export(bugs: Sequence[Bug], folder: Path) -> None:

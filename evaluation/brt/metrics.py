@@ -59,12 +59,12 @@ class Draft(Lenient):
 
 @dataclass(frozen=True)
 class Bug:
-    """The tests that a run has for one bug. ``shown`` are the suggested ones, best first."""
+    """The tests that a run has for one bug. ``suggested`` are the suggested ones, best first."""
 
     bug_id: str
     tests: tuple[Draft, ...] = ()
-    shown: tuple[Draft, ...] = ()
-    drafted: bool = False
+    suggested: tuple[Draft, ...] = ()
+    is_drafted: bool = False
     error: str | None = None
     recognised: bool | None = None
 
@@ -76,17 +76,17 @@ class Bug:
     @property
     def answer(self) -> Draft | None:
         """The one test that counts where a system has one answer: the first suggested, or the first given."""
-        tests = self.shown if self.drafted else self.tests
+        tests = self.suggested if self.is_drafted else self.tests
         return tests[0] if tests else None
 
     @property
     def plain(self) -> Bug:
         """The bug by LIBRO's own method: drafts that were repaired or inverted are left out."""
-        tests, shown = (
+        tests, suggested = (
             tuple(test for test in group if not (test.repaired or test.inverted))
-            for group in (self.tests, self.shown)
+            for group in (self.tests, self.suggested)
         )
-        return replace(self, tests=tests, shown=shown)
+        return replace(self, tests=tests, suggested=suggested)
 
 
 def bugs_of(records: Iterable[Record]) -> tuple[Bug, ...]:
@@ -96,8 +96,8 @@ def bugs_of(records: Iterable[Record]) -> tuple[Bug, ...]:
         details = record.details
         # A record without details failed: its task id names bug and candidate.
         name = str(details.get("instance_id") or record.task_id.partition("/")[0])
-        drafted = "drafts" in details
-        rows = details["drafts"] if drafted else [details] if "brt" in details else []
+        is_drafted = "drafts" in details
+        rows = details["drafts"] if is_drafted else [details] if "brt" in details else []
         tests = tuple(Draft.model_validate({"candidate_id": record.task_id, **row}) for row in rows)
         by_id = {test.candidate_id: test for test in tests}
         bug = bugs.get(name, Bug(name))
@@ -105,7 +105,7 @@ def bugs_of(records: Iterable[Record]) -> tuple[Bug, ...]:
             name,
             (*bug.tests, *tests),
             tuple(by_id[str(number)] for number in details.get("shown", ()) if str(number) in by_id),
-            bug.drafted or drafted,
+            bug.is_drafted or is_drafted,
             record.error or bug.error,
             bug.recognised if record.recognised is None else record.recognised,
         )
@@ -185,9 +185,9 @@ def rankings(bugs: Iterable[Bug]) -> tuple[tuple[Ranking, ...], tuple[Ranking, .
     Suggested are the bugs for which tests were shown, with the rank of the first right one. Generated are all
     bugs with a test that fails on the buggy version, in LIBRO's order: the pool from which selection chose.
     """
-    drafted = [bug for bug in bugs if bug.drafted]
-    suggested = tuple(ranking_of(bug.bug_id, bug.shown) for bug in drafted if bug.shown)
-    pools = ((bug.bug_id, libro_order(bug.tests)) for bug in drafted)
+    own = [bug for bug in bugs if bug.is_drafted]
+    suggested = tuple(ranking_of(bug.bug_id, bug.suggested) for bug in own if bug.suggested)
+    pools = ((bug.bug_id, libro_order(bug.tests)) for bug in own)
     return suggested, tuple(ranking_of(name, pool) for name, pool in pools if pool)
 
 

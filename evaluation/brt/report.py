@@ -38,9 +38,9 @@ class ScoredRun:
     bugs: tuple[Bug, ...]
 
     @property
-    def drafted(self) -> bool:
+    def is_drafted(self) -> bool:
         """True if the run drafted its tests itself."""
-        return any(bug.drafted for bug in self.bugs)
+        return any(bug.is_drafted for bug in self.bugs)
 
 
 #: LIBRO on Defects4J, 350 bugs after selection, as its replication package gives it.
@@ -136,7 +136,7 @@ def _run_scores(bugs: Sequence[Bug], how: Resampling) -> tuple[dict[str, Any], l
         ("of these, no test can be run", broken, ""),
     ]
     parts = [Section("", tables=(Table((f"{brt.instances} instances", "value", "95 % interval"), tuple(rows)),))]
-    if any(bug.drafted for bug in bugs):
+    if any(bug.is_drafted for bug in bugs):
         ranked = RankingScores(*rankings(bugs), how=how)
         value["suggestions"] = ranked.as_json()
         parts += [_ranked_section(ranked), _fates([ScoredRun("drafts", tuple(bugs))])]
@@ -171,7 +171,7 @@ def score_run(run: RunFolder, name: str, source: str, scoring: Scoring) -> Score
 def sections(runs: Sequence[ScoredRun], scoring: Scoring) -> list[Section]:
     """All tables of these runs. Bugs without an answer count as not reproduced, always."""
     parts = [_shares(runs, scoring.seed)]
-    own = [run for run in runs if run.drafted]
+    own = [run for run in runs if run.is_drafted]
     if own:
         parts += [_rankings(own, scoring.seed), _fates(own)]
     if len(runs) > 1:

@@ -164,7 +164,7 @@ def _coverage(cases: Sequence[Cases], harm: float, seed: int) -> Section:
                 model_cases.name,
                 _percents([row.own_given for row in rows]),
                 _percents([row.own_broken for row in rows]),
-                _percents([row.given for row in rows]),
+                _percents([row.promised for row in rows]),
                 _percents([row.broken_elsewhere for row in rows]),
                 _percents([row.strict_given for row in rows]),
                 _percents([row.strict_broken for row in rows]),
@@ -214,7 +214,7 @@ def _coverage_row(model_cases: Cases, coverage: Coverage) -> tuple[Cell, ...]:
         coverage.good_here,
         *percent(coverage.own_given, coverage.own_broken),
         coverage.good_elsewhere,
-        *percent(coverage.given, coverage.broken_elsewhere),
+        *percent(coverage.promised, coverage.broken_elsewhere),
         *percent(coverage.strict_broken, coverage.strict_harm, coverage.broken_here, coverage.harm_here),
     )
 

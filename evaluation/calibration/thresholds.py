@@ -275,7 +275,7 @@ class Coverage:
     held_out: str
     good_elsewhere: int
     good_here: int
-    given: float
+    promised: float
     broken_elsewhere: float
     broken_here: float
     harm_here: float
@@ -303,7 +303,7 @@ def coverage(all_cases: Cases, harm: float, seed: int = 0) -> list[Coverage]:
                 held_out=name,
                 good_elsewhere=int(rest.sum()),
                 good_here=int(here.sum()),
-                given=float((lines <= 100).mean()),
+                promised=float((lines <= 100).mean()),
                 broken_elsewhere=float((_harms(rest, lines) > harm).mean()),
                 broken_here=float((harms > harm).mean()),
                 harm_here=float(harms.mean()),

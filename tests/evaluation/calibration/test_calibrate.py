@@ -50,7 +50,7 @@ def tasks(tmp_path: Path) -> Path:
 
 
 def replies(tmp_path: Path, **models: Any) -> Path:
-    """What each model says of each issue: a function of its number gives the percent."""
+    """Write each model's reply to each issue: a function of its number gives the percent."""
     return written(
         tmp_path / "replies.jsonl",
         [
@@ -71,38 +71,38 @@ def replies(tmp_path: Path, **models: Any) -> Path:
 def test_lines_are_fitted_on_one_repository_and_proved_on_the_other(
     tasks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = replies(tmp_path, m=lambda number: 30 if number % 5 == 0 else number % 20)
-    assert run("calibrate", "bouncerbench-input", "--tasks", tasks, "--predictions", said, "--json") == 0
-    found = json.loads(capsys.readouterr().out)
-    mine = found["lines"]["m"]
+    predictions = replies(tmp_path, m=lambda number: 30 if number % 5 == 0 else number % 20)
+    assert run("calibrate", "bouncerbench-input", "--tasks", tasks, "--predictions", predictions, "--json") == 0
+    value = json.loads(capsys.readouterr().out)
+    mine = value["lines"]["m"]
     assert mine["f_m_fitted_line"] == 1.0
     assert mine["f_m_usual_line"] < 0.5
     assert [score["line"] for score in mine["promise"]] == [20, 20]
     assert [score["caught"] for score in mine["promise"]] == [20, 20]
-    assert found["coverage"]["m"][0]["given"] == 1.0
+    assert value["coverage"]["m"][0]["promised"] == 1.0
 
 
 def test_a_report_on_a_run_has_the_table_of_broken_promises(
     tasks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = replies(tmp_path, m=lambda number: 30 if number % 5 == 0 else number % 20)
+    predictions = replies(tmp_path, m=lambda number: 30 if number % 5 == 0 else number % 20)
     folder = tmp_path / "run"
-    run("replay", "bouncerbench-input", "--tasks", tasks, "--model", f"recorded:{said}#m", "--out", folder)
+    run("replay", "bouncerbench-input", "--tasks", tasks, "--model", f"recorded:{predictions}#m", "--out", folder)
     capsys.readouterr()
     assert run("report", folder) == 0
-    shown = capsys.readouterr().out
-    table = shown[shown.index("Coverage of the promise by simulation") :]
+    output = capsys.readouterr().out
+    table = output[output.index("Coverage of the promise by simulation") :]
     row = table.splitlines()[4]
     assert row.count("100.0") == 6, "own, same and strict are given in every resample"
-    assert "with 1 of them that promise is 50 % sure at most, 95 % takes 19" in shown
+    assert "with 1 of them that promise is 50 % sure at most, 95 % takes 19" in output
 
 
 def test_maps_are_written_where_the_models_read_them(
     tasks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = replies(tmp_path, m=lambda number: 30 if number % 5 == 0 else 10)
+    predictions = replies(tmp_path, m=lambda number: 30 if number % 5 == 0 else 10)
     file = tmp_path / "maps.json"
-    common = ("calibrate", "bouncerbench-input", "--tasks", tasks, "--predictions", said, "--maps", file)
+    common = ("calibrate", "bouncerbench-input", "--tasks", tasks, "--predictions", predictions, "--maps", file)
     assert run(*common) == 0
     assert load_maps(file) == {"m": {"triage": ((10.0, 0.0), (30.0, 100.0))}}
     assert "error, isotonic" in capsys.readouterr().out
@@ -111,10 +111,10 @@ def test_maps_are_written_where_the_models_read_them(
 def test_a_mean_is_scored_voice_by_voice_with_its_disagreement(
     tasks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = replies(
+    predictions = replies(
         tmp_path, good=lambda number: 90 if number % 5 == 0 else 10, poor=lambda number: 40 + number % 30
     )
-    model = f"mean(recorded:{said}#good,recorded:{said}#poor)"
+    model = f"mean(recorded:{predictions}#good,recorded:{predictions}#poor)"
     folder = tmp_path / "run"
     assert (
         run(
@@ -144,8 +144,8 @@ def test_a_mean_is_scored_voice_by_voice_with_its_disagreement(
 
 
 def test_a_cascade_tells_what_it_saved(tasks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = replies(tmp_path, small=lambda number: 50 if number % 4 == 0 else 5, large=lambda number: 5)
-    model = f"cascade(recorded:{said}#small@20-60,recorded:{said}#large)"
+    predictions = replies(tmp_path, small=lambda number: 50 if number % 4 == 0 else 5, large=lambda number: 5)
+    model = f"cascade(recorded:{predictions}#small@20-60,recorded:{predictions}#large)"
     folder = tmp_path / "run"
     run("replay", "bouncerbench-input", "--tasks", tasks, "--model", model, "--out", folder, "--prompt", "careful")
     run("score", "bouncerbench-input", "--tasks", tasks, "--run", folder, "--replicates", 0)
@@ -153,9 +153,9 @@ def test_a_cascade_tells_what_it_saved(tasks: Path, tmp_path: Path, capsys: pyte
 
 
 def test_one_repository_proves_nothing(tasks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = replies(tmp_path, m=lambda number: 10)
+    predictions = replies(tmp_path, m=lambda number: 10)
     only = written(tmp_path / "one.jsonl", [json.loads(row) for row in tasks.read_text().splitlines()[:100]])
-    common = ("calibrate", "bouncerbench-input", "--tasks", only, "--predictions", said)
+    common = ("calibrate", "bouncerbench-input", "--tasks", only, "--predictions", predictions)
     assert run(*common) == 2
     assert "of one repository" in capsys.readouterr().err
     assert run(*common, "--split", "random") == 0
@@ -178,11 +178,11 @@ def test_a_line_from_other_repositories_is_as_sure_as_it_says(others: int, sure:
     generator = random.Random(others)
     rounds, strict, pooled = 300, 0, 0
     for _ in range(rounds):
-        *known, new = repositories(generator, others + 1)
-        line = thresholds.line_elsewhere(known, 0.05)
+        *others_scores, new = repositories(generator, others + 1)
+        line = thresholds.line_elsewhere(others_scores, 0.05)
         assert line is not None
         strict += too_much(new, line)
-        together = risk.lowest_line([score for item in known for score in item], 0.05)
+        together = risk.lowest_line([score for item in others_scores for score in item], 0.05)
         pooled += too_much(new, risk.NEVER if together is None else together)
     allowed = 1 - sure
     assert strict <= rounds * allowed + 3 * (rounds * allowed * sure) ** 0.5
@@ -226,20 +226,20 @@ def test_the_promise_holds_on_recorded_answers_of_five_models(
         "calibrate", "bouncerbench-input", "--tasks", data / "annotations.jsonl.gz",
         "--predictions", data / "recorded_input_responses.jsonl.gz", "--json",
     )  # fmt: skip
-    found = json.loads(capsys.readouterr().out)
-    assert len(found["coverage"]) == 6
-    for rows in found["coverage"].values():
+    value = json.loads(capsys.readouterr().out)
+    assert len(value["coverage"]) == 6
+    for rows in value["coverage"].values():
         assert len(rows) == 5
         # Of 1,000 resamples; three standard errors of noise.
         assert max(row["broken_elsewhere"] for row in rows) <= 0.05 + 3 * 0.007
         assert max(row["own_broken"] for row in rows) <= 0.05 + 3 * 0.007
         # Drawn on four other repositories, a line is 80 % sure and no more.
         assert sum(row["strict_broken"] for row in rows) / len(rows) <= 0.2 + 3 * 0.007
-    told = found["lines"]
-    together, best = told["mean of 5"], max(told.values(), key=lambda model_lines: model_lines["auc"])
+    lines = value["lines"]
+    together, best = lines["mean of 5"], max(lines.values(), key=lambda model_lines: model_lines["auc"])
     assert best is together
     # A fitted line beats the usual one for every model, on repositories that it was not fitted on.
-    assert all(model_lines["f_m_fitted_line"] > model_lines["f_m_usual_line"] for model_lines in told.values())
+    assert all(model_lines["f_m_fitted_line"] > model_lines["f_m_usual_line"] for model_lines in lines.values())
     assert f"{together['auc']:.3f}" == "0.694"
 
 
@@ -253,11 +253,11 @@ def test_maps_never_fall_and_lower_the_error_of_a_model_that_is_too_sure() -> No
     for fit in (thresholds.isotonic, thresholds.platt):
         assert (np.diff(fit(cases)) >= 0).all()
     halves = {"a/a": tuple(cases[:1000]), "b/b": tuple(cases[1000:])}
-    found = thresholds.calibrated(thresholds.Cases("m", False, halves, 0))
-    assert (found.error["as said"] or 0) > 0.15
+    calibrated = thresholds.calibrated(thresholds.Cases("m", False, halves, 0))
+    assert (calibrated.error["as predictions"] or 0) > 0.15
     for kind in ("isotonic", "Platt"):
-        assert (found.brier[kind] or 1) < (found.brier["as said"] or 0) - 0.02
-    assert thresholds.calibrated(thresholds.Cases("m", False, {}, 0)).error["as said"] is None
+        assert (calibrated.brier[kind] or 1) < (calibrated.brier["as predictions"] or 0) - 0.02
+    assert thresholds.calibrated(thresholds.Cases("m", False, {}, 0)).error["as predictions"] is None
 
 
 def test_a_map_has_an_answer_for_one_repeated_score() -> None:
