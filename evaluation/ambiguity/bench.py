@@ -224,15 +224,22 @@ def sections(runs: Sequence[ScoredRun], scoring: Scoring) -> list[Section]:
         rows.append((run.name, "pairs", len(run.pairs), ""))
         rows.append((run.name, "pairs without an answer", len(run.pairs) - len(run.answered), ""))
         rows += [(run.name, text, *_cells(name, values[name])) for name, text in _FIGURES.items()]
-    quoted: list[tuple[Cell, ...]] = []
-    for setting, asked_summaries, asked_full in PUBLISHED:
-        quoted.append((f"Ambig-SWE: {setting}", "summaries asked about %", f"{asked_summaries:.1f}", ""))
-        quoted.append((f"Ambig-SWE: {setting}", "full issues asked about %", f"{asked_full:.1f}", ""))
-    note = (
-        "Ambig-SWE's rows: an agent that may ask, encouraged to do so little, medium or much, on about 250 "
-        "summaries and 250 full issues each. Facts and what an answer states of them are a model's judgement."
+    note = "The facts, and which of them an answer states, are a model's judgement."
+    own = [
+        (run.name, *(percentage(values[name].value) for name in ("bounced_summaries", "bounced_full")))
+        for run, values in zip(runs, estimates, strict=True)
+    ]
+    published = tuple((name, f"{of_summaries:.1f}", f"{of_full:.1f}") for name, of_summaries, of_full in PUBLISHED)
+    tables = (
+        Table(("run", "figure", "value", "95 % interval"), tuple(rows), note=note),
+        Table(
+            ("run", "summaries %", "full issues %"),
+            (*own, *published),
+            title="Bounced, beside Ambig-SWE's agents that asked",
+            quoted_from=len(own),
+            note="The agents were encouraged to ask little, medium or much, on about 250 texts of each kind.",
+        ),
     )
-    table = Table(("run", "figure", "value", "95 % interval"), (*rows, *quoted), quoted_from=len(rows), note=note)
     data = {
         "ambiguity": {
             run.name: {
@@ -245,7 +252,7 @@ def sections(runs: Sequence[ScoredRun], scoring: Scoring) -> list[Section]:
         }
     }
     return [
-        Section("Full issues and summaries", tables=(table,), data=data),
+        Section("Full issues and summaries", tables=tables, data=data),
         Section("The question loop by label of the summary", tables=(_labels_table(runs),)),
     ]
 

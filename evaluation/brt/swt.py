@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from evaluation.brt.metrics import Bug
 from evaluation.report.page import Cell, Section, Table, percentage
 
-#: Set, method, model, success rate S in percent: swtbench.com in July 2026, the rows in unit test mode.
+#: Set, method, model, success rate S in percent: swtbench.com, the rows in unit test mode.
 PUBLISHED: tuple[tuple[str, str, str, float], ...] = (
     ("Verified", "LogicStar AI", "L*Agent v1", 84.0),
     ("Verified", "PatchTwin+Guard", "GPT-5", 82.9),
@@ -52,14 +52,14 @@ def swt_section(runs: Sequence[tuple[str, Sequence[Bug]]]) -> Section:
         for name, count in counts
     ]
     quoted: list[tuple[Cell, ...]] = [
-        (f"SWT-Bench {group}: {method}, {model}", INSTANCES[group], None, None, f"{rate:.1f}")
+        (f"{method}, {model} ({group})", INSTANCES[group], None, None, f"{rate:.1f}")
         for group, method, model, rate in PUBLISHED
     ]
     header = ("run", "instances", "with a test that applies %", "fails before the fix %", "success rate S %")
     note = (
         "S: the one answer for an instance (our first suggestion, or the first given test) fails before the fix "
-        "and passes after it. Sets, environments and dates differ. Rows that run a script instead of a test are "
-        "left out."
+        "and passes after it. SWT-Bench's rows are from swtbench.com, July 2026, without those that run a script "
+        "instead of a test. Sets, environments and dates differ."
     )
     table = Table(header, (*rows, *quoted), quoted_from=len(rows), note=note)
     return Section("Beside SWT-Bench", tables=(table,), data={"swt_bench": dict(counts)})

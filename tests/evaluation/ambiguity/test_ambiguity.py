@@ -119,7 +119,7 @@ def test_the_report_has_both_figures_beside_the_published_ones(
 
     page = Path("report.html").read_text()
     assert "left-out facts that the answers bring back %" in page
-    assert "Ambig-SWE: Claude 3.5 Sonnet, medium" in page
+    assert "Claude 3.5 Sonnet, medium" in page
     assert "The question loop by label of the summary" in page
 
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from bot.core.errors import OperatorError, SandboxError
 from bot.reproduction.outcome import TestOutcome, TestReport
 from bot.sandbox.bubblewrap import Bubblewrap
-from bot.sandbox.protocol import Limits
+from bot.sandbox.protocol import Limits, ProgramResult, ProgramRun
 from evaluation.brt.cases import Candidate, Case, read_candidates, read_cases
 from evaluation.brt.commands import replay as replay_command
 from evaluation.brt.judge import Judge, Judgement, verdict
@@ -176,13 +176,29 @@ def test_where_only_data_is_added_one_test_that_turns_is_enough(case: Case) -> N
     assert not judged(case, patch=DATA_PATCH.replace("([], 0)", "([2], 3)")).brt
 
 
+class ForgetfulSandbox(Bubblewrap):
+    """Runs everything; from the third run on, each result is the opposite version's."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.results: list[ProgramResult] = []
+
+    def run(self, request: ProgramRun) -> ProgramResult:
+        self.results.append(super().run(request))
+        return self.results[-1] if len(self.results) < 3 else self.results[len(self.results) % 2]
+
+
 @debian
-def test_a_flaky_test_reproduces_nothing(case: Case) -> None:
-    coin = "import os\n\n\ndef test_coin():\n    assert os.urandom(1)[0] % 2\n"
-    judgements = [judged(case, coin) for _ in range(6)]
-    # One in sixteen comes through both pairs of runs by chance; four of six is once in a quarter of a million.
-    assert sum(judgement.brt for judgement in judgements) < 4
-    assert all(judgement.applied for judgement in judgements)
+def test_a_test_that_differs_in_a_second_pair_of_runs_is_flaky(case: Case) -> None:
+    text = f"{HEAD}def test_empty():\n    assert mean([]) == 0\n"
+    candidate = Candidate(instance_id=case.instance_id, candidate_id="c", path="tests/test_new.py", content=text)
+    sandbox = ForgetfulSandbox()
+
+    judgement = Judge(sandbox, Limits(seconds=10)).judge(case, candidate)
+
+    assert len(sandbox.results) == 4
+    assert (judgement.applied, judgement.flaky, judgement.brt) == (True, True, False)
+    assert judgement.reason == "flaky: a second run came out differently"
 
 
 @debian

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,15 @@ import pytest
 from bot.core.errors import OperatorError
 from evaluation.brt.libro import read_outcomes, read_rankings
 from evaluation.brt.metrics import (
+    Draft,
+    Features,
     Ranking,
     baseline_consistency,
     brt_share,
     found_at_n,
+    libro_order,
     precision_of_tests,
+    ranking_of,
     rankings,
     suggestion_precision,
     suggestion_recall,
@@ -23,6 +28,7 @@ from evaluation.brt.metrics import (
     wasted_where_found,
 )
 from evaluation.cli import main
+from evaluation.dataset import Row, read_rows
 
 
 def test_the_selected_defects4j_bugs_give_the_printed_figures(shared_data: Path) -> None:
@@ -185,3 +191,68 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, An
     value = json.loads(output.out)
     assert isinstance(value, dict)
     return value
+
+
+def test_the_order_gives_the_published_ranks_of_188_defects4j_bugs(shared_data: Path) -> None:
+    """The features name no clusters. Where every size has as many tests as one cluster, a size is a cluster."""
+    published = {ranking.bug_id: ranking for ranking in read_rankings(shared_data / "brt/libro_ranking_d4j.csv")}
+    bugs: dict[str, list[Row]] = {}
+    for row in read_rows(str(shared_data / "brt/libro_ranking_features_d4j.csv.gz")):
+        bugs.setdefault(row.data["bug_id"], []).append(row)
+
+    ranks: dict[str, Ranking] = {}
+    for name, rows in bugs.items():
+        sizes: Counter[str] = Counter()
+        for row in rows:
+            sizes[row.data["clus_size_output_fib"]] += int(row.data["num_fib_tests"])
+        if all(int(size) == count for size, count in sizes.items()):
+            tests = [
+                test
+                for row in rows
+                for test in [
+                    Draft(
+                        candidate_id=row.data["test_path"],
+                        brt=row.data["success"] == "True",
+                        features=Features(
+                            signature=row.data["clus_size_output_fib"], syntax=row.data["test_path"], **flags(row)
+                        ),
+                    )
+                ]
+                * int(row.data["num_fib_tests"])
+            ]
+            ranks[name] = ranking_of(name, libro_order(tests))
+
+    assert len(ranks) == 188
+    assert ranks == {name: published[name] for name in ranks}
+
+
+def flags(row: Row) -> dict[str, Any]:
+    names = ("is_crash", "actual_value_match", "exception_type_match", "test_exception_type_match", "test_length")
+    return {name: row.data[name] for name in names}
+
+
+@pytest.mark.parametrize(
+    ("crash", "exception", "value", "matches"),
+    [
+        (True, True, False, True),
+        (True, False, True, False),
+        (False, True, False, False),
+        (False, False, True, True),
+    ],
+)
+def test_a_crash_matches_by_its_exception_and_a_result_by_its_value(
+    crash: bool, exception: bool, value: bool, matches: bool
+) -> None:
+    features = Features(
+        signature="", syntax="", test_length=1, is_crash=crash, actual_value_match=value,
+        exception_type_match=exception, test_exception_type_match=False,
+    )  # fmt: skip
+
+    assert features.match is matches
+
+
+def test_recall_needs_a_right_test_among_the_suggested_ones() -> None:
+    generated = [Ranking(bug_id=bug, first_success_rank=1, total_success_fibs=1, num_clusters=2) for bug in "abc"]
+    wrong = Ranking(bug_id="b", first_success_rank=None, total_success_fibs=0, num_clusters=1)
+
+    assert suggestion_recall([generated[0], wrong], generated) == pytest.approx(1 / 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bot.calibration import risk
+from bot.calibration import reliability, risk
 from bot.calibration.risk import Judged
 from bot.models.wrappers import load_maps
 from evaluation.calibration import thresholds
@@ -254,13 +255,57 @@ def test_maps_never_fall_and_lower_the_error_of_a_model_that_is_too_sure() -> No
         assert (np.diff(fit(cases)) >= 0).all()
     halves = {"a/a": tuple(cases[:1000]), "b/b": tuple(cases[1000:])}
     calibrated = thresholds.calibrated(thresholds.Cases("m", False, halves, 0))
-    assert (calibrated.error["as predictions"] or 0) > 0.15
+    assert (calibrated.error["as said"] or 0) > 0.15
     for kind in ("isotonic", "Platt"):
-        assert (calibrated.brier[kind] or 1) < (calibrated.brier["as predictions"] or 0) - 0.02
-    assert thresholds.calibrated(thresholds.Cases("m", False, {}, 0)).error["as predictions"] is None
+        assert (calibrated.brier[kind] or 1) < (calibrated.brier["as said"] or 0) - 0.02
+    assert thresholds.calibrated(thresholds.Cases("m", False, {}, 0)).error["as said"] is None
 
 
 def test_a_map_has_an_answer_for_one_repeated_score() -> None:
     cases = [Judged(subject=str(number), p_bounce=50, good=number % 2 == 0) for number in range(10)]
     for fit in (thresholds.isotonic, thresholds.platt):
         assert fit(cases)[50] == pytest.approx(0.5, abs=0.01)
+
+
+def test_brier_score_and_calibration_error_of_recorded_patches_are_scikit_learns(shared_data: Path) -> None:
+    """112 patches with a known outcome and the paper's own labels; the bins are counted apart from the code."""
+    from sklearn.calibration import calibration_curve
+    from sklearn.metrics import brier_score_loss
+
+    percent = dict(zip(("CORRECT_AND_PRECISE", "CORRECT_BUT_INCOMPLETE", "BROAD_MISSING_KEY_ASPECTS", "INCORRECT"),
+                       (0, 33, 66, 100), strict=True))  # fmt: skip
+    rows = gzip.decompress((shared_data / "bouncerbench" / "output_tasks.jsonl.gz").read_bytes()).splitlines()
+    tasks = [task for task in map(json.loads, rows) if task["resolved"] is not None]
+    cases = [
+        Judged(subject=task["instance_id"], p_bounce=percent[task["codex_label"]], good=task["resolved"])
+        for task in tasks
+        if task["codex_label"] in percent
+    ]
+    bad, scores = [not case.good for case in cases], [case.p_bounce / 100 for case in cases]
+
+    observed, predicted = calibration_curve(bad, scores, n_bins=10)
+    sizes = [sum(case.p_bounce == place for case in cases) for place in percent.values()]
+    expected = sum(
+        size * abs(share - score)
+        for size, share, score in zip([size for size in sizes if size], observed, predicted, strict=True)
+    ) / len(cases)
+
+    assert len(cases) > 100
+    assert reliability.brier(cases) == pytest.approx(brier_score_loss(bad, scores))
+    assert reliability.expected_calibration_error(cases) == pytest.approx(expected)
+
+
+def test_probabilities_are_put_into_ten_bins_of_equal_width() -> None:
+    """By hand: 9 and 11 lie apart, 90 and 100 together."""
+    cases = [
+        Judged(subject=str(percent), p_bounce=percent, good=good)
+        for percent, good in ((9, True), (11, False), (90, False), (100, False), (100, True))
+    ]
+
+    bins = reliability.bins(cases)
+
+    assert [bin.cases for bin in bins] == [1, 1, 3]
+    assert [bin.predicted for bin in bins] == pytest.approx([0.09, 0.11, 2.9 / 3])
+    assert [bin.observed for bin in bins] == pytest.approx([0, 1, 2 / 3])
+    assert reliability.expected_calibration_error(cases) == pytest.approx((0.09 + 0.89 + 0.9) / 5)
+    assert reliability.brier(cases) == pytest.approx((0.09**2 + 0.89**2 + 0.1**2 + 0 + 1) / 5)
