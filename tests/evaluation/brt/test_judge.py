@@ -176,6 +176,18 @@ def test_where_only_data_is_added_one_test_that_turns_is_enough(case: Case) -> N
     assert not judged(case, patch=DATA_PATCH.replace("([], 0)", "([2], 3)")).brt
 
 
+@debian
+def test_a_file_without_an_added_test_is_not_run_beside_one_that_has_some(case: Case) -> None:
+    new = "def test_empty():\n    assert mean([]) == 0\n"
+    added = "".join(f"+{line}\n" for line in f"{HEAD}{new}".splitlines())
+    patch = f"{DATA_PATCH}--- /dev/null\n+++ b/tests/test_new.py\n@@ -0,0 +1,{added.count('+')} @@\n{added}"
+
+    judgement = judged(case, patch=patch)
+
+    assert judgement.tests == ("tests/test_new.py",)
+    assert judgement.brt
+
+
 class ForgetfulSandbox(Bubblewrap):
     """Runs everything; from the third run on, each result is the opposite version's."""
 

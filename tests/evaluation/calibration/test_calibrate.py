@@ -267,7 +267,7 @@ def test_a_map_has_an_answer_for_one_repeated_score() -> None:
         assert fit(cases)[50] == pytest.approx(0.5, abs=0.01)
 
 
-def test_brier_score_and_calibration_error_of_recorded_patches_are_scikit_learns(shared_data: Path) -> None:
+def test_brier_and_calibration_error_equal_those_of_scikit_learn(shared_data: Path) -> None:
     """112 patches with a known outcome and the paper's own labels; the bins are counted apart from the code."""
     from sklearn.calibration import calibration_curve
     from sklearn.metrics import brier_score_loss
