@@ -70,9 +70,10 @@ def offline_services(settings: Settings, forge: Forge, config: RepoConfig, model
         clock=now,
         history=NoHistory(),
         repository=forge.about(),
-        commands=SLASH_COMMANDS,
+        commands=SLASH_COMMANDS.addressed_to(lambda: forge.identity().login),
         prompts=prompts(settings),
         secrets=settings.secrets,
+        about_url=settings.bouncer_about_url or "",
     )
 
 
@@ -123,7 +124,7 @@ def laid_over(config: RepoConfig, overrides: Mapping[str, Mapping[str, Any]]) ->
     """Return a configuration with other keys on top, except None. Raises OperatorError for a wrong value."""
     values = config.model_dump()
     for section, keys in overrides.items():
-        values[section].update({key: value for key, value in keys.items() if value is not None})
+        values.setdefault(section, {}).update({key: value for key, value in keys.items() if value is not None})
     return config_file.checked(values)
 
 
@@ -215,6 +216,8 @@ def pages(settings: Settings) -> tuple[Pages, ...]:
         web_url=settings.github_web_url,
         model=settings.bouncer_model,
         paused=settings.bouncer_paused,
+        # Set-up in the browser may choose it while the server runs.
+        in_shadow=lambda: settings.completed().in_shadow,
         daily_usd=settings.bouncer_daily_budget_usd,
         repository_usd=settings.bouncer_repository_budget_usd,
         repository_calls=settings.bouncer_repository_calls,
@@ -308,6 +311,8 @@ class Live:
             raise ForgeError("the event names no repository or no installation")
         forge, writer = self._app.forge(event.installation, repository.full_name)
         config, problems = self._configurations.of(event.installation, repository, forge)
+        if self._settings.in_shadow:
+            config = config.in_shadow()
         services = Services(
             forge=forge,
             model=self._model_for(repository.full_name, reserve=True),
@@ -316,11 +321,13 @@ class Live:
             clock=now,
             history=self._ledger.decisions,
             repository=repository,
-            commands=self._slash_commands,
+            commands=self._slash_commands.addressed_to(lambda: forge.identity().login),
             prompts=self._prompts,
             config_problems=problems,
             environments=self._environments,
             secrets=self._secrets,
+            about_url=self._settings.about_url,
+            shadow=self._settings.in_shadow,
         )
         if by_maintainer(event, services):
             services = replace(services, model=self._model_for(repository.full_name))

@@ -68,10 +68,12 @@ def read_decision(values: Mapping[str, Any]) -> Decision:
 def tasks(event: Event) -> tuple[Task, ...]:
     """Return the names of the features that an event may concern, in order; empty if it is of no interest."""
     commands = _commands(event)
+    # A mention may be of another account, which only the handler can tell: both readings count.
+    readings = {commands, tuple(command for command in commands if not command.mention)}
     return tuple(
         feature.name
         for feature in FEATURES
-        if isinstance(event, feature.events) and feature.concerns(event, commands)
+        if isinstance(event, feature.events) and any(feature.concerns(event, reading) for reading in readings)
     )
 
 
@@ -126,13 +128,16 @@ def _decide_one(task: Task, event: Event, services: Services) -> Decision | None
 
 
 def _in_shadow(decision: Decision | None, services: Services) -> Decision | None:
-    """Return the decision with its actions withheld if its feature is in shadow mode, else unchanged."""
-    if decision is None or getattr(getattr(services.config, decision.kind, None), "mode", "") != "shadow":
+    """Return the decision with its actions withheld if its feature or the server is in shadow mode."""
+    mode = "" if decision is None else getattr(getattr(services.config, decision.kind, None), "mode", "")
+    if decision is None or not (services.shadow or mode == "shadow"):
         return decision
     cause = next((problem for problem in services.config_problems if decision.kind in problem.shadowed), None)
     because = f" because of {PATH} ({cause})" if cause else ""
     reason = f"shadow mode{because}, nothing written: {decision.reason}"
-    return decision.model_copy(update={"actions": (), "withheld": decision.actions, "reason": reason})
+    return decision.model_copy(
+        update={"actions": (), "withheld": decision.actions or decision.withheld, "reason": reason}
+    )
 
 
 def _abstain(task: Task, event: Event, word: str, reason: str, usage: Usage | None = None) -> Decision | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
+from difflib import get_close_matches
 from io import StringIO
 from ipaddress import ip_address
 from pathlib import Path
@@ -152,6 +154,15 @@ class Settings(BaseSettings):
         ge=0,
         description="days to keep models' replies, and decisions on closed issues and pull requests; 0 = forever",
     )
+    bouncer_mode: Literal["live", "shadow"] | None = Field(
+        None,
+        description="shadow: judge and record everything, post nothing, whatever a bouncer.yml says; "
+        "without it the choice made at set-up counts, else live",
+    )
+    bouncer_about_url: str | None = Field(
+        None,
+        description="page that comments link to for what this bot does; otherwise /about below BOUNCER_PUBLIC_URL",
+    )
     bouncer_paused: bool = Field(
         False, description="pause everything: record deliveries, call no model, post nothing"
     )
@@ -190,6 +201,7 @@ class Settings(BaseSettings):
         "openai_base_url",
         "anthropic_base_url",
         "bouncer_public_url",
+        "bouncer_about_url",
         "otel_exporter_otlp_endpoint",
     )
     @classmethod
@@ -284,6 +296,17 @@ class Settings(BaseSettings):
             )
 
     @property
+    def in_shadow(self) -> bool:
+        """True if the whole server posts nothing."""
+        return self.bouncer_mode == "shadow"
+
+    @property
+    def about_url(self) -> str:
+        """The page that explains the bot to people who got a comment; empty if there is none."""
+        server = f"{self.bouncer_public_url}/about" if self.bouncer_public_url else ""
+        return self.bouncer_about_url or server
+
+    @property
     def needs_setup(self) -> bool:
         """True if no setting of a GitHub App is there; if some are, it is a mistake and no first start."""
         return not any(
@@ -318,6 +341,7 @@ class Settings(BaseSettings):
                 "github_app_client_secret": SecretStr(app.client_secret) if app.client_secret else None,
                 "github_api_url": app.api_url,
                 "github_web_url": app.web_url,
+                "bouncer_mode": self.bouncer_mode or app.mode,
             }
         )
 
@@ -420,7 +444,24 @@ def load(*, env_file: Path | None = None, **overrides: Any) -> Settings:
     try:
         return Settings(_env_file=env_file, **options).completed()
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        first = error.errors(include_url=False)[0]
         name = str(first["loc"][0]).upper() if first["loc"] else "settings"
-        message = str(first["msg"]).removeprefix("Value error, ")
-        raise SettingsError(f"{name}: {message}") from None
+        raise SettingsError(f"{name}: {_message(dict(first))}") from None
+
+
+def _message(error: Mapping[str, Any]) -> str:
+    """Return pydantic's message in plain words. Only numbers and booleans, which are no secrets, are shown."""
+    if error["type"] in ("int_parsing", "float_parsing"):
+        return f"not a number: {error['input']!r}"
+    if error["type"] == "bool_parsing":
+        return f"must be true or false, not {error['input']!r}"
+    return str(error["msg"]).removeprefix("Value error, ").replace("Input should be", "must be")
+
+
+def unknown_variables(env_file: Path | None = None) -> dict[str, str]:
+    """Return the BOUNCER_* variables that no setting reads, each with the closest name or an empty text."""
+    names = {name.upper() for name in Settings.model_fields}
+    variables = {name for name in os.environ if name.startswith("BOUNCER_")}
+    if env_file is not None and env_file.is_file():
+        variables |= {name for name in dotenv_values(env_file) if name.startswith("BOUNCER_")}
+    return {name: next(iter(get_close_matches(name, names, n=1)), "") for name in sorted(variables - names)}

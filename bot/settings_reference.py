@@ -49,9 +49,9 @@ def _section(name: str, model: object, definitions: dict[str, Any]) -> str:
 
 def _allowed(value: dict[str, Any]) -> str:
     if "anyOf" in value:
-        return " or ".join(_allowed(each) for each in value["anyOf"])
+        return " or ".join(_allowed(option) for option in value["anyOf"])
     if "enum" in value:
-        return ", ".join(f"`{each}`" for each in value["enum"])
+        return ", ".join(f"`{option}`" for option in value["enum"])
     kind = str(value.get("type", "any"))
     if kind == "array":
         return "list of text"

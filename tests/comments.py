@@ -94,7 +94,7 @@ def _bounced(
         missing=missing,
         marked_by=marked_by,
     )
-    return triage.bounce(verdict, MODEL, DAY, ACME, "bouncer[bot]", again=again, paused=paused)
+    return triage.bounce(verdict, MODEL, DAY, ACME, f"https://{HOST}/apps/bouncer", again=again, paused=paused)
 
 
 def to_commands() -> Iterator[Text]:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any, get_args
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from pydantic import Field
 
 from bot.calibration import plots, risk
@@ -14,6 +13,7 @@ from bot.calibration.findings import STEPS, Bouncer, Findings
 from bot.calibration.risk import OperatingPoint
 from bot.core.config import TriageConfig, VerifyConfig
 from bot.core.frozen import Frozen
+from bot.core.page import render
 
 #: Labels that can be the threshold, mildest first: their severities are 1 to 3.
 LABELS: Mapping[Bouncer, tuple[str, ...]] = {
@@ -119,14 +119,9 @@ def _percent(share: float) -> str:
 
 def as_html(calibration: Calibration) -> str:
     """Render one self-contained page: no script, no external font or picture."""
-    pages = Environment(
-        loader=PackageLoader("bot.calibration", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return pages.get_template("page.html.jinja").render(
+    return render(
+        "bot.calibration",
+        "page.html.jinja",
         calibration=calibration,
         parts=[_part(findings) for findings in calibration.findings],
         settings=calibration.settings,

@@ -37,7 +37,7 @@ def by_line(curve: Sequence[OperatingPoint], threshold: int | None, good: str, b
         side = "end" if threshold > 60 else "start"
         parts.append(_text(x + (-5 if threshold > 60 else 5), top + 10, f"line: {threshold} %", side))
     words = f"What each line bounces: {good} and {bad}"
-    return _frame(parts, "the line: bounce from this probability on", "share bounced", words)
+    return _frame(parts, "threshold: bounce at or above this probability", "share bounced", words)
 
 
 def risk_over_coverage(curve: Sequence[OperatingPoint], threshold: int | None) -> Markup:

@@ -53,7 +53,7 @@ class LazyGroup(click.Group):
 
 
 class _Bouncer(LazyGroup):
-    """Of commands that read a file of variables where they are told to."""
+    """The group of all commands. Each accepts ``--env-file``."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         command = super().get_command(ctx, cmd_name)
@@ -61,10 +61,10 @@ class _Bouncer(LazyGroup):
 
 
 def _with_env_file(command: click.Command) -> click.Command:
-    """The command, or each one of a group, with the option that names a file of variables to read."""
+    """Add ``--env-file`` to a command, or to every command of a group."""
     if isinstance(command, click.Group):
-        for each in command.commands.values():
-            _with_env_file(each)
+        for subcommand in command.commands.values():
+            _with_env_file(subcommand)
     elif not any(option.name == "env_file" for option in command.params):
         command.params.append(
             click.Option(
@@ -102,25 +102,25 @@ def run(group: click.Group, arguments: list[str] | None, program: str) -> None:
         _complain(f"{program}: {error}")
         sys.exit(2)
     except BouncerError as error:
-        # Nothing was wrong with what was asked for; it could not be had.
+        # The request was fine; the work failed.
         _complain(f"{program}: {error}")
         sys.exit(1)
     sys.exit(code if isinstance(code, int) else 0)
 
 
 def _complain(text: str) -> None:
-    """Print what is wrong; names of files and keys in it are strangers', and must not steer a terminal."""
+    """Print an error. File names and keys in it are untrusted and must not control the terminal."""
     from bot.cli.files import show_card
 
     show_card(text, err=True)
 
 
 def _line(error: click.ClickException, program: str) -> str:
-    """Wrong usage in one line: the command, what is wrong with it, and where to read on."""
+    """Return wrong usage in one line: the command, the mistake, and where to read more."""
     context = error.ctx if isinstance(error, click.UsageError) else None
-    where = context.command_path if context else program
-    what = " ".join(error.format_message().split()).rstrip(".")
-    return f"{where}: {what}. See `{where} --help`."
+    path = context.command_path if context else program
+    mistake = " ".join(error.format_message().split()).rstrip(".")
+    return f"{path}: {mistake}. See `{path} --help`."
 
 
 def main(arguments: list[str] | None = None) -> None:

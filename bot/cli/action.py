@@ -1,18 +1,18 @@
-"""``bouncer action``: a workflow's event, dealt with as a delivery would be, with the workflow's token."""
+"""``bouncer action``: handle a workflow's event as a delivery, with the workflow's token."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from bot.cli.bouncers import gate
-from bot.cli.files import as_object, json_option, print_json
+from bot.cli.files import as_object, json_option, print_json, set_option
 from bot.cli.remote import reached
 from bot.cli.review import gate as review_gate
 from bot.cli.review import write_sarif
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bot.app import Access
     from bot.core.actions import Decision, Task
     from bot.core.config import RepoConfig
-    from bot.core.events import Event, RepositoryEvent
+    from bot.core.events import RepositoryEvent
     from bot.features.services import Services
     from bot.pipeline.publisher import Publisher
     from bot.settings import Settings, Workflow
@@ -34,8 +34,8 @@ SHORTEST_KEY = 20
 NO_KEY = "no key signs comments, so nothing that was posted before is remembered"
 
 
-class Done(NamedTuple):
-    """A decision, what publishing it came to, and the permission that was missing for it."""
+class TaskResult(NamedTuple):
+    """A decision, the outcome of publishing it, and the permission that was missing."""
 
     decision: Decision
     outcome: str
@@ -44,24 +44,31 @@ class Done(NamedTuple):
 
 @click.command()
 @click.option(
-    "--run", "chosen", default=" ".join(TASKS), show_default=True, help="What to do, separated by spaces."
+    "--run", "task_names", default=" ".join(TASKS), show_default=True, help="What to do, separated by spaces."
 )
 @click.option("--model", metavar="ID", help="The model that judges: provider:name.")
 @click.option(
     "--fail-on",
     default="",
     metavar="WORDS",
-    help="End with 1 on: bounce, abstain, finding, low, medium, high; separated by spaces.",
+    help="Exit with 1 on: bounce, abstain, finding, low, medium, high; separated by spaces.",
 )
 @click.option(
     "--sarif", "sarif_file", default="", metavar="FILE", help="Write a review's findings as SARIF 2.1.0."
 )
 @click.option(
-    "--max-cost", type=click.FloatRange(min=0), metavar="USD", help="What the model may cost for this event."
+    "--max-cost", type=click.FloatRange(min=0), metavar="USD", help="Most that the model may cost for this event."
 )
+@set_option
 @json_option
 def command(
-    chosen: str, model: str | None, fail_on: str, sarif_file: str, max_cost: float | None, as_json: bool
+    task_names: str,
+    model: str | None,
+    fail_on: str,
+    sarif_file: str,
+    max_cost: float | None,
+    overrides: Mapping[str, Mapping[str, Any]],
+    as_json: bool,
 ) -> int:
     """Handle the event of the workflow that this runs in: judge, and post with the workflow's token.
 
@@ -70,7 +77,7 @@ def command(
     from bot import settings
 
     words = _words(fail_on, ("bounce", "abstain", "finding", "low", "medium", "high"), "--fail-on")
-    tasks = _words(chosen, TASKS, "--run")
+    tasks = _words(task_names, TASKS, "--run")
     environment, workflow = settings.load(bouncer_model=model), settings.Workflow()
     event = _event(workflow)
     if event is None:
@@ -87,35 +94,40 @@ def command(
             raise OperatorError(
                 "GitHub's GraphQL API cannot be used: without it this step would repeat its comments"
             )
-        done = tuple(_deal(environment, access, event, tasks, max_cost))
-    reviews = [each.decision for each in done if each.decision.kind == "review"]
+        config = _config(access, overrides)
+        results = tuple(_deal(environment, access, config, event, tasks, max_cost))
+    reviews = [result.decision for result in results if result.decision.kind == "review"]
     if sarif_file and reviews:
         write_sarif(sarif_file, reviews[0])
-    lines = [_line(each) for each in done] or ["Nothing to do for this event."]
+    lines = [_line(result) for result in results] or ["Nothing to do for this event."]
     if as_json:
-        print_json({"decisions": [{**as_object(each.decision), "outcome": each.outcome} for each in done]})
+        print_json(
+            {"decisions": [{**as_object(result.decision), "outcome": result.outcome} for result in results]}
+        )
     else:
         _print(lines)
     _summarise(workflow, lines)
-    refused = any(each.missing for each in done) and not _read_only_by_design(workflow, event)
-    return 1 if refused else max((_failed(each.decision, words) for each in done), default=0)
+    refused = any(result.missing for result in results) and not _read_only_by_design(workflow, event)
+    return 1 if refused else max((_failed(result.decision, words) for result in results), default=0)
 
 
-def _words(text: str, known: tuple[str, ...], option: str) -> tuple[str, ...]:
+def _words(text: str, allowed: tuple[str, ...], option: str) -> tuple[str, ...]:
     words = tuple(text.replace(",", " ").split())
-    if wrong := [word for word in words if word not in known]:
-        raise OperatorError(f"{option}: {wrong[0]!r} is none of {', '.join(known)}")
+    if wrong := [word for word in words if word not in allowed]:
+        raise OperatorError(f"{option}: {wrong[0]!r} is not one of {', '.join(allowed)}")
     return words
 
 
 def _event(workflow: Workflow) -> RepositoryEvent | None:
-    """What happened; None where it is nothing that Bouncer deals with."""
+    """Return the workflow's event; None if Bouncer does not handle it."""
     from bot.core.events import RepositoryEvent
     from bot.core.io_limits import read_file
     from bot.github import webhook
 
     if not workflow.github_event_name or workflow.github_event_path is None:
-        raise OperatorError("GITHUB_EVENT_NAME or GITHUB_EVENT_PATH is not set: this runs inside of a workflow")
+        raise OperatorError(
+            "GITHUB_EVENT_NAME or GITHUB_EVENT_PATH is not set: this command runs only inside a GitHub workflow"
+        )
     # The same payload; the workflow that runs is the base branch's, with a token that may write.
     name = {"pull_request_target": "pull_request"}.get(workflow.github_event_name, workflow.github_event_name)
     try:
@@ -127,14 +139,18 @@ def _event(workflow: Workflow) -> RepositoryEvent | None:
 
 
 def _deal(
-    settings: Settings, access: Access, event: RepositoryEvent, tasks: tuple[str, ...], max_cost: float | None
-) -> Iterator[Done]:
-    """Each task's decisions, published; one that fails does not stop its siblings."""
+    settings: Settings,
+    access: Access,
+    config: RepoConfig,
+    event: RepositoryEvent,
+    tasks: tuple[str, ...],
+    max_cost: float | None,
+) -> Iterator[TaskResult]:
+    """Publish each task's decisions. A task that fails does not stop the others."""
     from bot import app, router
     from bot.pipeline.readings import at_present
     from bot.pipeline.standing import StandingHistory
 
-    config = _config(settings, access, event)
     model = app.build_models(settings).build(settings.bouncer_model or "", app.total_budget(max_cost), attempts=3)
     services = app.offline_services(settings, access.forge, config, model)
     later: TransientError | None = None
@@ -148,8 +164,8 @@ def _deal(
                 for decision in decisions:
                     yield _publish(publisher, decision, services, access)
                 if task == "review" and not decisions and (earlier := _reviewed(event, reading)):
-                    # Running a step again is no way past a gate.
-                    yield Done(earlier, "posted before")
+                    # Running the step again must not pass the gate.
+                    yield TaskResult(earlier, "posted before")
             except TransientError as error:
                 later = later or error
     if later is not None:
@@ -157,26 +173,27 @@ def _deal(
 
 
 def _reviewed(event: RepositoryEvent, services: Services) -> Decision | None:
-    """The review that stands on exactly this commit."""
+    """Return the review that was posted on exactly this commit."""
     from bot.features.shared.review_history import last_on
 
     return last_on(services.history.decisions(event.subject.key, "review"), event.subject.revision)
 
 
-def _config(settings: Settings, access: Access, event: Event) -> RepoConfig:
-    """The repository's own, except that nothing is executed."""
+def _config(access: Access, overrides: Mapping[str, Mapping[str, Any]]) -> RepoConfig:
+    """Return the repository's configuration with execution switched off."""
     from bot import app
     from bot.pipeline.readings import configuration
 
     config, problems = configuration(access.forge, access.forge.about())
     for problem in problems:
         click.echo(f"bouncer: {problem}", err=True)
+    config = app.laid_over(config, overrides)
     return app.laid_over(config, {"verify": {"execute": False}, "reproduce": {"mode": "off"}})
 
 
 @contextmanager
 def _publisher(settings: Settings) -> Iterator[Publisher]:
-    """The live publisher, with a register that is thrown away: what stands is told by its markers."""
+    """Return the live publisher with a temporary register: markers on GitHub identify earlier posts."""
     from bot.pipeline.publisher import Publisher, Spaced
     from bot.pipeline.store import Ledger, migrated
 
@@ -188,16 +205,17 @@ def _publisher(settings: Settings) -> Iterator[Publisher]:
         yield Publisher(ledger.postings, settings.secrets, Spaced(), settings.marker_key, shares_account=True)
 
 
-def _publish(publisher: Publisher, decision: Decision, services: Services, access: Access) -> Done:
+def _publish(publisher: Publisher, decision: Decision, services: Services, access: Access) -> TaskResult:
     try:
         published = publisher.publish(decision, "action", services, access.writer)
     except NotFound as error:
-        return Done(decision, f"gone: {error}")
+        return TaskResult(decision, f"gone: {error}")
     except ForgeError as error:
         if error.status != 403:
             raise
-        return Done(decision, f"not posted: {error}", _permissions(decision.kind))
-    return Done(decision, str(published))
+        return TaskResult(decision, f"not posted: {error}", _permissions(decision.kind))
+    outcome = str(published)
+    return TaskResult(decision, "not posted (shadow mode)" if outcome == "withheld" else outcome)
 
 
 def _permissions(task: Task) -> str:
@@ -209,7 +227,7 @@ def _permissions(task: Task) -> str:
 
 
 def _read_only_by_design(workflow: Workflow, event: RepositoryEvent) -> bool:
-    """Whether GitHub gave a token that writes nothing because a fork's pull request started the workflow."""
+    """Return True if the token cannot write because a fork's pull request started the workflow."""
     from bot.core.events import PullRequestEvent
 
     return (
@@ -223,16 +241,16 @@ def _failed(decision: Decision, words: tuple[str, ...]) -> int:
     return review_gate(words, decision) if decision.kind == "review" else gate(words, decision)
 
 
-def _line(done: Done) -> str:
-    """A task, what came of it, and what is missing, on one line."""
-    decision = done.decision
-    told = decision.verdict or f"no verdict ({decision.reason})"
-    line = f"{decision.kind}: {told}; {done.outcome}"
-    return f"{line}. The workflow needs `permissions:` with `{done.missing}`" if done.missing else line
+def _line(result: TaskResult) -> str:
+    """Return the verdict, its outcome and the missing permission on one line."""
+    decision = result.decision
+    verdict = decision.verdict or f"no verdict ({decision.reason})"
+    line = f"{decision.kind}: {verdict}; {result.outcome}"
+    return f"{line}. The workflow needs `permissions:` with `{result.missing}`" if result.missing else line
 
 
 def _print(lines: list[str]) -> None:
-    """For the workflow's log, whose reader takes some lines for commands: what a model says never begins one."""
+    """Print to the workflow's log. A model's text must not start a workflow command."""
     from bot.core.text import show
 
     for line in lines:
@@ -240,7 +258,7 @@ def _print(lines: list[str]) -> None:
 
 
 def _summarise(workflow: Workflow, lines: list[str]) -> None:
-    """On the workflow's own page, which can be written to whatever the token may."""
+    """Write to the workflow's summary page, which needs no permission."""
     from bot.core.markdown import clean_line
 
     if workflow.github_step_summary is None:

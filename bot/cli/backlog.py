@@ -1,7 +1,10 @@
-"""``bouncer backlog``: all open issues of a repository in one table: bounce or not, why, and what to ask."""
+"""``bouncer backlog``: judge the open issues of a repository: bounce or not, how likely, and what to ask."""
 
 from __future__ import annotations
 
+import base64
+import csv
+import io
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -17,15 +20,17 @@ from bot.cli.files import (
     data_folder,
     decided,
     failure,
-    model_options,
+    judging_options,
     print_json,
-    rendered,
+    progress,
     show_card,
     write_text,
 )
 from bot.cli.remote import configured, reached, repository
 from bot.core.actions import Usage
 from bot.core.errors import ForgeError, OperatorError
+from bot.core.page import render
+from bot.core.text import spreadsheet_cell
 
 if TYPE_CHECKING:
     from bot.app import Access
@@ -34,115 +39,153 @@ if TYPE_CHECKING:
     from bot.core.subjects import Issue
     from bot.features.services import Services
     from bot.features.triage.record import TriageRecord
-    from bot.pipeline.publisher import Publisher
     from bot.pipeline.store import Ledger
     from bot.settings import Settings
 
-#: What a verdict's answer takes, tokens: for the estimate alone.
+#: Tokens of a typical answer, for the estimate.
 ANSWER_TOKENS = 400
 #: Questions at a time.
 WORKERS = 4
+#: In the order of the table.
+RESULTS = ("bounce", "pass", "not judged")
+COLUMNS = ("number", "title", "url", "result", "p_bounce", "label", "questions", "why", "labelled")
 
 
 class BacklogIssue(NamedTuple):
-    """An issue and what is made of it."""
+    """An issue and its decision."""
 
     issue: Issue
     decision: Decision
-    labelled: str = ""
+    labelled: bool = False
 
     @property
     def record(self) -> TriageRecord:
-        """What the verdict recorded; empty without a verdict."""
+        """The record of the verdict; empty without a verdict."""
         from bot.features.triage.record import TriageRecord
 
         return self.decision.record if isinstance(self.decision.record, TriageRecord) else TriageRecord()
 
     @property
-    def word(self) -> str:
-        """Bounce, pass, or not judged."""
+    def result(self) -> str:
         if self.decision.verdict is None:
             return "not judged"
         return "bounce" if self.record.bounced else "pass"
+
+    @property
+    def percent(self) -> str:
+        """How likely the issue is too vague to act on; empty if the model gave no probability."""
+        return "" if self.record.p_bounce is None else f"{self.record.p_bounce} %"
 
     @property
     def why(self) -> str:
         return self.record.explanation or self.decision.reason
 
     @property
-    def questions(self) -> tuple[str, ...]:
-        return self.record.questions
+    def order(self) -> tuple[int, int, int]:
+        """Bounces first, the most likely on top; newer issues before older ones."""
+        return RESULTS.index(self.result), -(self.record.p_bounce or 0), -self.issue.number
 
     def as_object(self) -> dict[str, Any]:
-        """As ``--json`` prints it."""
+        """Return the issue as ``--json`` prints it."""
         return {
             "number": self.issue.number,
             "title": self.issue.title,
             "url": self.issue.html_url,
-            "result": self.word,
+            "result": self.result,
             "label": self.decision.verdict,
             "p_bounce": self.record.p_bounce,
             "why": self.why,
-            "questions": list(self.questions),
+            "questions": list(self.record.questions),
             "labelled": self.labelled,
         }
+
+
+class Backlog(NamedTuple):
+    """The judged issues of a repository, in the order of the table."""
+
+    name: str
+    rows: tuple[BacklogIssue, ...]
+    open_issues: int | None
+
+    @property
+    def counts(self) -> Counter[str]:
+        return Counter(row.result for row in self.rows)
+
+    @property
+    def title(self) -> str:
+        """The number of issues, and of how many if ``--limit`` left some out."""
+        total = "" if self.open_issues in (None, len(self.rows)) else f" of {self.open_issues}"
+        return f"{len(self.rows)}{total} open issues{' (--limit)' if total else ''}"
+
+    @property
+    def cost(self) -> str:
+        usage = sum((row.decision.usage for row in self.rows), Usage())
+        if not usage.calls:
+            return "No model was called."
+        spent = "cost unknown" if usage.cost_usd is None else f"{usage.cost_usd:.4f} USD"
+        return f"{usage.calls} model calls, {spent}."
 
 
 @click.command()
 @click.argument("name", metavar="OWNER/REPO")
 @click.option("--limit", type=click.IntRange(1, 1000), default=100, show_default=True, help="Newest issues first.")
-@click.option("--apply", "applied", type=click.Choice(["labels"]), help="Label what bounces; no comment.")
-@click.option("--out", metavar="FILE.html", help="Write the table as a page too.")
-@click.option("--max-cost", type=click.FloatRange(min=0), metavar="USD", help="What the model may cost.")
-@click.option("--yes", is_flag=True, help="Do not ask before the model is paid for.")
-@model_options
+@click.option(
+    "--apply", "applied", type=click.Choice(["labels"]), help="Label the issues that bounce; no comment."
+)
+@click.option(
+    "--limit-actions",
+    type=click.IntRange(1, 1000),
+    default=100,
+    show_default=True,
+    help="Most issues to label with --apply, the most likely first.",
+)
+@click.option("--out", "files", metavar="FILE", multiple=True, help="Write a page, or a .csv file (repeatable).")
+@click.option("--max-cost", type=click.FloatRange(min=0), metavar="USD", help="Most that the model may cost.")
+@click.option("--yes", is_flag=True, help="Do not ask before the model is called.")
+@judging_options
 def command(
     name: str,
     limit: int,
     applied: str | None,
-    out: str | None,
+    limit_actions: int,
+    files: tuple[str, ...],
     max_cost: float | None,
     yes: bool,
-    model: str | None,
-    prompts: str | None,
-    config: str | None,
+    judging: Judging,
     as_json: bool,
 ) -> int:
-    """Judge the open issues of OWNER/REPO. Nothing is written there without --apply, and never a comment.
+    """Judge the open issues of OWNER/REPO. Nothing is written to GitHub without --apply, and never a comment.
 
-    Answers are kept below BOUNCER_DATA_DIR: the same command goes on where it stopped, and pays nothing twice.
+    Answers are stored below BOUNCER_DATA_DIR: if interrupted, the same command resumes and pays nothing twice.
     """
-    from bot.pipeline.publisher import Publisher, Spaced
-
-    judging = Judging(model, prompts, config, {"triage": {"mode": "label"}})
+    judging = judging.forcing({"triage": {"mode": "label"}})
     settings = judging.settings()
     settings.check_model()
     name = repository(name, settings)
+    for file in files:
+        write_text(file, "")  # fails before the model is paid if the file cannot be written
     with reached(settings, name) as access:
         config_here = configured(access.forge, access.forge.about(), judging)
         issues = access.forge.open_issues(limit)
-        with _kept(settings, name) as ledger:
+        total = access.forge.open_issue_count() if len(issues) == limit else len(issues)
+        with _ledger(settings, name) as ledger:
             services = _services(settings, access, config_here, ledger, name, max_cost)
-            _agree(settings, services, issues, yes=yes)
-            publisher = Publisher(ledger.postings, settings.secrets, Spaced()) if applied else None
-            rows, refused = _rows(issues, services, access, publisher)
-    if out:
-        write_text(out, rendered("backlog.html.jinja", name=name, rows=rows, cost=_cost(rows)))
-    if as_json:
-        cost = sum((each.decision.usage for each in rows), Usage()).cost_usd
-        print_json({"repository": name, "cost_usd": cost, "issues": [each.as_object() for each in rows]})
-    else:
-        show_card(_text(rows))
-    if errors := [error for each in rows if (error := failure(each.decision))]:
+            _confirm(settings, services, issues, yes=yes)
+            rows, refusal = _judge(issues, services), ""
+            if applied:
+                rows, refusal = _label(rows, services, access, settings, ledger, limit_actions)
+    backlog = Backlog(name, tuple(rows), total)
+    _print(backlog, files, config_here.triage.label if applied else "", as_json=as_json)
+    if errors := [error for row in rows if (error := failure(row.decision))]:
         raise OperatorError(f"{name}: {len(errors)} of {len(rows)} issues could not be judged: {errors[0]}")
-    if refused:
-        raise OperatorError(f"{name}: labels were not set: {refused}. {access.by or 'This'} needs `issues: write`")
+    if refusal:
+        raise OperatorError(f"{name}: labels were not set: {refusal}. {access.by or 'This'} needs `issues: write`")
     return 0
 
 
 @contextmanager
-def _kept(settings: Settings, name: str) -> Iterator[Ledger]:
-    """What was answered about this repository before, in a file below BOUNCER_DATA_DIR."""
+def _ledger(settings: Settings, name: str) -> Iterator[Ledger]:
+    """Open the file below BOUNCER_DATA_DIR that remembers answers about this repository."""
     from bot.pipeline.store import Ledger, migrated
 
     file = data_folder(settings, "backlog") / f"{name.replace('/', '+')}.db"
@@ -156,90 +199,137 @@ def _services(
     from bot import app
     from bot.pipeline.store.calls import AskOnce
 
-    model_id = settings.bouncer_model or ""
+    model_id = settings.bouncer_model
     model = app.build_models(settings).build(model_id, app.total_budget(max_cost), attempts=3)
     remembered = AskOnce(model, ledger.calls, f"backlog:{name}:{model_id}")
     return app.offline_services(settings, access.forge, config, remembered)
 
 
-def _agree(settings: Settings, services: Services, issues: Sequence[Issue], *, yes: bool) -> None:
-    """Say what it will cost, about, and ask whether that is meant."""
+def _confirm(settings: Settings, services: Services, issues: Sequence[Issue], *, yes: bool) -> None:
+    """Print the estimated cost and ask for confirmation."""
     cost = _estimate(settings, services, issues)
-    told = "an unknown amount (no price is known for this model)" if cost is None else f"about {cost:.2f} USD"
-    click.echo(f"{len(issues)} open issues, {settings.bouncer_model}: {told}.", err=True)
+    model = settings.bouncer_model
+    estimate = f"cost with {model} unknown" if cost is None else f"about {cost:.2f} USD with {model}"
+    click.echo(f"{len(issues)} open issues; {estimate}", err=True)
     if yes or not issues:
         return
     if not sys.stdin.isatty():
-        raise OperatorError("nobody can be asked here whether to go on: add --yes, and --max-cost for a limit")
-    click.confirm("Go on?", abort=True, err=True)
+        raise OperatorError("cannot ask for confirmation (not a terminal): add --yes, and --max-cost for a limit")
+    click.confirm("Continue?", abort=True, err=True)
 
 
 def _estimate(settings: Settings, services: Services, issues: Sequence[Issue]) -> float | None:
-    """US dollars: a token for every four characters sent, a usual answer, one model call an issue."""
+    """Estimate US dollars: one call per issue, a token per four characters; None if a price is unknown."""
     from bot.features.triage.judgement import question
     from bot.models.budget import load_prices
     from bot.models.registry import leaves
 
-    prices = load_prices(settings.bouncer_prices_file)
-    known = [prices.of(each) for each in leaves(settings.bouncer_model or "")]
+    price_list = load_prices(settings.bouncer_prices_file)
+    prices = [price_list.of(model) for model in leaves(settings.bouncer_model)]
     total = 0.0
     for issue in issues:
         prompt = question(services.prompts, services.config.triage, issue)
-        for price in known:
+        for price in prices:
             if price is None:
                 return None
             total += price.cost((len(prompt.system) + len(prompt.user)) // 4, ANSWER_TOKENS)
     return total
 
 
-def _rows(
-    issues: Sequence[Issue], services: Services, access: Access, publisher: Publisher | None
-) -> tuple[list[BacklogIssue], str]:
-    """What is made of each issue, newest first, and why labels could not be set; empty where they could."""
+def _judge(issues: Sequence[Issue], services: Services) -> list[BacklogIssue]:
+    """Judge every issue with its comments. Return them in the order of the table."""
+    from bot.core.events import IssueReopened
+
+    def judge(issue: Issue) -> Decision:
+        event = IssueReopened(sender=issue.author, repository=services.repository, issue=issue)
+        decision = decided("triage", event, services)
+        if decision is None:
+            raise OperatorError("triage is switched off in bouncer.yml")
+        return decision
+
     rows: list[BacklogIssue] = []
-    refused = ""
     errors = EqualErrors()
-    with ThreadPoolExecutor(WORKERS) as pool:
-        for issue, decision in zip(issues, pool.map(lambda each: _judged(each, services), issues), strict=True):
-            outcome = ""
+    with ThreadPoolExecutor(WORKERS) as pool, progress() as advance:
+        for issue, decision in zip(issues, pool.map(judge, issues), strict=True):
+            rows.append(BacklogIssue(issue, decision))
+            advance("judged", len(rows), len(issues))
             try:
                 errors.add(decision)
             except OperatorError:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
-            if publisher is not None and not refused:
-                try:
-                    outcome = publisher.publish(decision, "backlog", services, access.writer).outcome
-                except ForgeError as error:
-                    refused = str(error)
-            rows.append(BacklogIssue(issue, decision, outcome if decision.actions else ""))
-    return rows, refused
+    return sorted(rows, key=lambda row: row.order)
 
 
-def _judged(issue: Issue, services: Services) -> Decision:
-    from bot.core.events import IssueReopened
+def _label(
+    rows: Sequence[BacklogIssue],
+    services: Services,
+    access: Access,
+    settings: Settings,
+    ledger: Ledger,
+    limit_actions: int,
+) -> tuple[list[BacklogIssue], str]:
+    """Label up to ``limit_actions`` issues, the most likely first. Return the rows, and why GitHub refused."""
+    from bot.pipeline.publisher import Publisher, Spaced
+    from bot.pipeline.store.decisions import PublishOutcome
 
-    # With what was answered below it.
-    event = IssueReopened(sender=issue.author, repository=services.repository, issue=issue)
-    decision = decided("triage", event, services)
-    if decision is None:
-        raise OperatorError("triage is switched off in bouncer.yml")
-    return decision
+    publisher = Publisher(ledger.postings, settings.secrets, Spaced())
+    label = services.config.triage.label
+    labelled, result = 0, list(rows)
+    for at, row in enumerate(rows):
+        if not row.decision.actions or label in row.issue.labels or labelled == limit_actions:
+            continue
+        try:
+            published = publisher.publish(row.decision, "backlog", services, access.writer)
+        except ForgeError as error:
+            return result, str(error)
+        if published.outcome is PublishOutcome.POSTED:
+            labelled += 1
+            result[at] = row._replace(labelled=True)
+    return result, ""
 
 
-def _text(rows: Sequence[BacklogIssue]) -> str:
-    lines = []
-    for each in rows:
-        lines.append(f"#{each.issue.number}  {each.word:10}  {each.issue.title}")
-        lines += [f"      - {question}" for question in each.questions]
-        if each.word == "not judged":
-            lines.append(f"      {each.why}")
-    counts = Counter(each.word for each in rows)
-    told = ", ".join(f"{counts[word]} {word}" for word in ("bounce", "pass", "not judged"))
-    return "\n".join([*lines, "", f"{told}. {_cost(rows)}"])
+def _print(backlog: Backlog, files: Sequence[str], label: str, *, as_json: bool) -> None:
+    for file in files:
+        text = _as_csv(backlog) if file.lower().endswith(".csv") else _as_html(backlog)
+        write_text(file, text)
+    if as_json:
+        cost = sum((row.decision.usage for row in backlog.rows), Usage()).cost_usd
+        issues = [row.as_object() for row in backlog.rows]
+        total = backlog.open_issues
+        print_json({"repository": backlog.name, "open_issues": total, "cost_usd": cost, "issues": issues})
+    else:
+        show_card(_as_text(backlog, label))
 
 
-def _cost(rows: Sequence[BacklogIssue]) -> str:
-    used = sum((each.decision.usage for each in rows), Usage())
-    spent = "an unknown amount" if used.cost_usd is None else f"{used.cost_usd:.4f} USD"
-    return f"{used.calls} model calls in all, {spent}." if used.calls else "No model was called."
+def _as_text(backlog: Backlog, label: str) -> str:
+    counts = ", ".join(f"{backlog.counts[result]} {result}" for result in RESULTS)
+    lines = [f"{backlog.name}, {backlog.title}: {counts}. {backlog.cost}", ""]
+    for row in backlog.rows:
+        lines.append(f"{row.percent:>5}  {row.result:10}  #{row.issue.number:<5} {row.issue.title}")
+        detail = row.why if row.result == "not judged" else next(iter(row.record.questions), "")
+        lines += [f"{'':27}{detail}"] if detail and row.result != "pass" else []
+    if label:
+        bounces = [row for row in backlog.rows if row.result == "bounce"]
+        numbers = [f"#{row.issue.number}" for row in bounces if row.labelled]
+        before = sum(label in row.issue.labels for row in bounces)
+        rest = len(bounces) - len(numbers) - before
+        lines += ["", f"Labelled {label}: {', '.join(numbers) or 'none'}"]
+        lines += [f"Labelled before: {before}"] if before else []
+        lines += [f"Not labelled: {rest} (--limit-actions)"] if rest else []
+    return "\n".join(lines)
+
+
+def _as_html(backlog: Backlog) -> str:
+    data = base64.b64encode(_as_csv(backlog).encode()).decode("ascii")
+    return render("bot.cli", "backlog.html.jinja", backlog=backlog, results=RESULTS, csv=data)
+
+
+def _as_csv(backlog: Backlog) -> str:
+    text = io.StringIO()
+    table = csv.writer(text)
+    table.writerow(COLUMNS)
+    for row in backlog.rows:
+        cells = {**row.as_object(), "questions": "\n".join(row.record.questions)}
+        table.writerow(spreadsheet_cell(cells[name]) for name in COLUMNS)
+    return text.getvalue()

@@ -1,9 +1,9 @@
-"""``bouncer triage`` and ``bouncer verify``: the two bouncers on files, or on what stands at an address."""
+"""``bouncer triage`` and ``bouncer verify``: the two bouncers on files or on a GitHub address."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,14 +11,13 @@ from bot.cli.files import (
     Judging,
     as_object,
     decide,
-    model_options,
+    judging_options,
     print_json,
     read_diff,
     read_text,
     repo_option,
     show_card,
     spoken,
-    with_options,
 )
 from bot.cli.remote import decide_at, is_url
 
@@ -28,38 +27,19 @@ if TYPE_CHECKING:
     from bot.features.verify.record import OutputVerdict
     from bot.github.offline import Opened
 
-#: Keys of a bouncer's section in bouncer.yml, by their names there.
-line_options = with_options(
-    click.option("--prompt", type=click.Choice(["paper", "panel", "careful"]), help="Which question is asked."),
-    click.option("--bounce-at", metavar="LABEL", help="Bounce at this label or worse."),
-    click.option(
-        "--bounce-above",
-        type=click.IntRange(0, 100),
-        help="Bounce at this probability (percent) or above instead.",
-    ),
-)
 fail_on_option = click.option(
     "--fail-on",
     type=click.Choice(["bounce", "abstain"]),
     multiple=True,
-    help="Exit with 1 on a bounce, or where no verdict was reached; may be given twice.",
+    help="Exit with 1 on a bounce, or if no verdict was reached (repeatable).",
 )
 
 
 @click.command()
 @click.argument("file", metavar="FILE|-|URL")
-@line_options
 @fail_on_option
-@model_options
-def triage(
-    file: str,
-    fail_on: tuple[str, ...],
-    model: str | None,
-    prompts: str | None,
-    config: str | None,
-    as_json: bool,
-    **keys: Any,
-) -> int:
+@judging_options
+def triage(file: str, fail_on: tuple[str, ...], judging: Judging, as_json: bool) -> int:
     """Say whether the issue in FILE (its first line is the title) is specified well enough to act on.
 
     URL is an issue on GitHub, read with GITHUB_TOKEN, as the App, or without either where it is public. Nothing is
@@ -68,12 +48,12 @@ def triage(
     from bot.github.offline import issue_opened, split_title
 
     if is_url(file):
-        # Somebody asks for this very issue, whoever wrote it and whatever it is.
-        keys |= {"authors": "all", "ignore_kinds": ()}
-        decision = decide_at("triage", file, Judging(model, prompts, config, {"triage": keys}))
+        # The user asks about this issue, so no filter applies.
+        judging = judging.over({"triage": {"authors": "all", "ignore_kinds": ()}})
+        decision = decide_at("triage", file, judging)
     else:
-        opened = issue_opened(*split_title(read_text(file)))
-        decision = decide("triage", *opened, Judging(model, prompts, config, {"triage": keys}))
+        event, snapshot = issue_opened(*split_title(read_text(file)))
+        decision = decide("triage", event, snapshot, judging)
     if as_json:
         print_json(as_object(decision))
     else:
@@ -87,8 +67,8 @@ def _input_card(decision: Decision) -> str:
     record = decision.record
     if decision.verdict is None or not isinstance(record, TriageRecord):
         return f"Not judged: {decision.reason}"
-    chance = "" if record.p_bounce is None else f" ({record.p_bounce}%)"
-    lines = [f"{decision.verdict}{chance}: {'bounced' if record.bounced else 'passes'}", "", record.explanation]
+    chance = "" if record.p_bounce is None else f" (too vague: {record.p_bounce}% likely)"
+    lines = [f"{decision.verdict}: {'bounced' if record.bounced else 'passes'}{chance}", "", record.explanation]
     lines += [f"- {question}" for question in record.questions]
     if record.missing:
         lines.append(f"Missing: {', '.join(record.missing)}")
@@ -99,27 +79,23 @@ def _input_card(decision: Decision) -> str:
 @click.argument("url", required=False)
 @click.option("--issue", "issue_file", metavar="FILE", help="Markdown; its first line is the title.")
 @click.option("--patch", "patch_file", metavar="FILE", help="A unified diff, e.g. of `git diff`.")
-@line_options
 @repo_option
 @fail_on_option
-@model_options
+@judging_options
 def verify(
     url: str | None,
     issue_file: str | None,
     patch_file: str | None,
     repo: Path | None,
     fail_on: tuple[str, ...],
-    model: str | None,
-    prompts: str | None,
-    config: str | None,
+    judging: Judging,
     as_json: bool,
-    **keys: Any,
 ) -> int:
     """Say whether a patch solves an issue: two files, or the pull request at URL and the issues that it closes.
 
     URL is read with GITHUB_TOKEN, as the App, or without either where it is public. Nothing is written there.
     """
-    judging = Judging(model, prompts, config, {"verify": {**keys, "execute": False}})
+    judging = judging.forcing({"verify": {"execute": False}})
     if url is not None:
         if issue_file or patch_file or repo or not is_url(url):
             raise click.UsageError("give the URL of a pull request, or --issue and --patch")
@@ -134,7 +110,7 @@ def verify(
 
 
 def _opened(issue_file: str | None, patch_file: str | None) -> Opened[PullRequestOpened]:
-    """A pull request with that patch, linked to that issue."""
+    """Return a pull request with that patch, linked to that issue."""
     from bot.core.subjects import Issue
     from bot.github.offline import AUTHOR, pull_request_opened, split_title
 
@@ -148,7 +124,7 @@ def _opened(issue_file: str | None, patch_file: str | None) -> Opened[PullReques
 
 
 def _only(decision: Decision) -> dict[str, object]:
-    """The verdict beside the decision, where there is one issue."""
+    """Return the fields of the verdict if there is exactly one issue."""
     verdicts = _verdicts(decision)
     return verdicts[0].model_dump(mode="json", exclude={"issue"}) if len(verdicts) == 1 else {}
 
@@ -163,15 +139,15 @@ def _output_card(decision: Decision) -> str:
     if decision.verdict is None:
         return f"Not judged: {decision.reason}"
     verdicts = _verdicts(decision)
-    cards = ["\n".join(_part(each, named=len(verdicts) > 1)) for each in verdicts]
+    cards = ["\n".join(_part(verdict, with_issue=len(verdicts) > 1)) for verdict in verdicts]
     return "\n\n".join([*cards, spoken(decision)])
 
 
-def _part(verdict: OutputVerdict, *, named: bool) -> list[str]:
-    chance = "" if verdict.p_bounce is None else f" ({verdict.p_bounce}% that it falls short)"
-    issue = f"{verdict.issue}: " if named else ""
+def _part(verdict: OutputVerdict, *, with_issue: bool) -> list[str]:
+    chance = "" if verdict.p_bounce is None else f" (falls short: {verdict.p_bounce}% likely)"
+    issue = f"{verdict.issue}: " if with_issue else ""
     lines = [
-        f"{issue}{verdict.label}{chance}: {'bounced' if verdict.bounced else 'passes'}",
+        f"{issue}{verdict.label}: {'bounced' if verdict.bounced else 'passes'}{chance}",
         "",
         verdict.explanation,
     ]
@@ -180,7 +156,7 @@ def _part(verdict: OutputVerdict, *, named: bool) -> list[str]:
 
 
 def gate(fail_on: tuple[str, ...], decision: Decision) -> int:
-    """The exit code of a command used as a gate: 1 where ``--fail-on`` names what came of it."""
+    """Return the exit code of a gate: 1 if ``--fail-on`` names the result."""
     from bot.features.shared.history import bounced as was_bounced
 
     bounced = was_bounced(decision)

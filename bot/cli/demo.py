@@ -1,4 +1,4 @@
-"""``bouncer demo``: the main job on this machine alone, with a simulated GitHub and recorded answers of a model.
+"""``bouncer demo``: the whole bot on this machine, with a simulated GitHub and recorded answers of a model.
 
 Everything else is what a maintainer runs: ``bouncer web`` receives signed deliveries over HTTP and records them,
 ``bouncer worker`` asks the model and posts through the same publisher.
@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from bot.cli.files import rendered, write_text
+from bot.cli.files import write_text
 from bot.core.errors import OperatorError
+from bot.core.page import render
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,7 +42,7 @@ START_SECONDS, ROUND_SECONDS = 60, 600
 #: The worker need not leave GitHub time between two writes.
 _QUICK = ("--apart", "0.05")
 
-#: A capable language model's answers to the very prompts of this story; the file says so, too.
+#: A capable language model's answers to the prompts of this story; the file says so too.
 ANSWERS = Path(__file__).parent / "demo_answers.jsonl"
 RECORDED = f"recorded:{ANSWERS.name}#capable-language-model-2026-11-22"
 BOUNCER = "bouncer[bot]"
@@ -116,11 +117,11 @@ prints `None`. I expected a table without names and rows, as `Table.read` docume
 )
 
 
-class Seen(NamedTuple):
-    """One thing that happened, and what Bouncer posted about it; ``kind`` says what stands there on GitHub."""
+class Scene(NamedTuple):
+    """One event and what Bouncer posted about it. ``kind`` names the post: comment, check, review."""
 
     title: str
-    said: str
+    event: str
     kind: str
     posted: str
 
@@ -135,7 +136,7 @@ def command(model: str | None, html: Path | None) -> int:
     from bot.simgithub import SimulatedGitHub
 
     if html is not None:
-        write_text(html, "")  # a page that cannot be written is said before the day is played
+        write_text(html, "")  # fails before the day is played if the page cannot be written
     console, model = Console(highlight=False), model or RECORDED
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="bouncer-demo-") as folder, SimulatedGitHub() as github:
@@ -146,18 +147,18 @@ def command(model: str | None, html: Path | None) -> int:
         console.print(f"A simulated GitHub at {github.web_url}, `bouncer web` and `bouncer worker`.")
         console.print(f"[bold]{_who(model)}[/bold]\n")
         with _serving(github, where, database, model):
-            seen = _story(github, _jobs(database))
-    for each in seen:
-        _show(console, each)
+            scenes = _story(github, _jobs(database))
+    for scene in scenes:
+        _show(console, scene)
     console.print(f"{time.monotonic() - begun:.0f} s. {_who(model)}")
     if html is not None:
-        write_text(html, _page(seen, _who(model)))
-        console.print(f"The same as a page: {html}")
+        write_text(html, _page(scenes, _who(model)))
+        console.print(f"Page: {html}")
     return 0
 
 
 def _check(where: Path, model: str) -> None:
-    """Refuse a model that the worker could not ask, before anything is said; raises SettingsError."""
+    """Refuse a model that the worker cannot ask. Raises SettingsError."""
     from bot import settings
     from bot.cli.worker import check_thinking
 
@@ -174,8 +175,8 @@ def _who(model: str) -> str:
     return f"{model} answers."
 
 
-def _story(github: SimulatedGitHub, jobs: Jobs) -> list[Seen]:
-    """What people do, in two rounds, and what is posted about it."""
+def _story(github: SimulatedGitHub, jobs: Jobs) -> list[Scene]:
+    """Play what people do, in two rounds, and return the scenes with what was posted."""
     github.grant(REPOSITORY, "mia", "triage")
     vague = github.open_issue(REPOSITORY, *VAGUE)
     clear = github.open_issue(REPOSITORY, *CLEAR, author="bob")
@@ -191,19 +192,19 @@ def _story(github: SimulatedGitHub, jobs: Jobs) -> list[Seen]:
         REPOSITORY, "Add Table.sorted", "Rows in another order.", "dora", files={"rocket/table.py": TABLE + SORTED}
     )
     _settle(github, jobs)
-    seen = [
-        Seen(f"#{vague} {VAGUE[0]}", f"alice opens a vague issue: {VAGUE[1]}", *_conversation(github, vague)),
-        Seen(f"#{clear} {CLEAR[0]}", "bob opens a clear one.", *_conversation(github, clear)),
-        Seen(f"#{wrong} Say that an empty text gives None", f"carl: Closes #{clear}", *_verified(github, wrong)),
-        Seen(f"#{flawed} Add Table.sorted", "dora opens a pull request.", *_reviewed(github, flawed)),
+    scenes = [
+        Scene(f"#{vague} {VAGUE[0]}", f"alice opens a vague issue: {VAGUE[1]}", *_conversation(github, vague)),
+        Scene(f"#{clear} {CLEAR[0]}", "bob opens a clear one.", *_conversation(github, clear)),
+        Scene(f"#{wrong} Say that an empty text gives None", f"carl: Closes #{clear}", *_verified(github, wrong)),
+        Scene(f"#{flawed} Add Table.sorted", "dora opens a pull request.", *_reviewed(github, flawed)),
     ]
     github.comment(REPOSITORY, vague, ANSWER)
     github.comment(REPOSITORY, clear, "/bouncer reproduce", "mia")
     _settle(github, jobs)
     return [
-        *seen,
-        Seen(f"#{vague} {VAGUE[0]}", f"alice answers: {ANSWER}", *_conversation(github, vague)),
-        Seen(f"#{clear} {CLEAR[0]}", "mia comments: /bouncer reproduce", *_conversation(github, clear)),
+        *scenes,
+        Scene(f"#{vague} {VAGUE[0]}", f"alice answers: {ANSWER}", *_conversation(github, vague)),
+        Scene(f"#{clear} {CLEAR[0]}", "mia comments: /bouncer reproduce", *_conversation(github, clear)),
     ]
 
 
@@ -215,7 +216,7 @@ def _conversation(github: SimulatedGitHub, number: int) -> tuple[str, str]:
 
 def _verified(github: SimulatedGitHub, number: int) -> tuple[str, str]:
     pull = github.find(REPOSITORY, number)[1].pull
-    runs = [each for each in github.checks(REPOSITORY) if pull and each.head_sha == pull.head_sha]
+    runs = [run for run in github.checks(REPOSITORY) if pull and run.head_sha == pull.head_sha]
     if not runs:
         return "nothing was posted", ""
     return (
@@ -228,44 +229,45 @@ def _reviewed(github: SimulatedGitHub, number: int) -> tuple[str, str]:
     pull = github.find(REPOSITORY, number)[1].pull
     bodies = [review.body for review in pull.reviews] if pull else []
     lines = [
-        f"**{each.path}, line {each.line}**\n\n{each.body}" for each in github.review_comments(REPOSITORY, number)
+        f"**{comment.path}, line {comment.line}**\n\n{comment.body}"
+        for comment in github.review_comments(REPOSITORY, number)
     ]
     return ("review", "\n\n".join([*bodies, *lines])) if lines else ("nothing was posted", "")
 
 
-def _show(console: Console, seen: Seen) -> None:
+def _show(console: Console, scene: Scene) -> None:
     from rich.console import Group
     from rich.markdown import Markdown
     from rich.panel import Panel
     from rich.text import Text
 
-    lines = [line for line in seen.posted.split("\n") if not line.startswith(("<!--", "</details>"))]
+    lines = [line for line in scene.posted.split("\n") if not line.startswith(("<!--", "</details>"))]
     plain = "\n".join(lines).replace("<details><summary>", "**▸ ").replace("</summary>", "**")
-    parts = [Text(f"{seen.said}\n", style="italic"), Text(f"Bouncer: {seen.kind}", style="bold")]
+    parts = [Text(f"{scene.event}\n", style="italic"), Text(f"Bouncer: {scene.kind}", style="bold")]
     console.print(
-        Panel(Group(*parts, *([Markdown(plain)] if plain else [])), title=seen.title, title_align="left")
+        Panel(Group(*parts, *([Markdown(plain)] if plain else [])), title=scene.title, title_align="left")
     )
 
 
-def _page(seen: list[Seen], who: str) -> str:
-    """A page that shows each comment as GitHub does."""
+def _page(scenes: list[Scene], who: str) -> str:
+    """Return a page that shows each comment as GitHub does."""
     from bot.pipeline.body import as_html
 
-    shown = [(each, as_html(each.posted)) for each in seen]
-    return rendered("demo.html.jinja", shown=shown, who=who)
+    bodies = [(scene, as_html(scene.posted)) for scene in scenes]
+    return render("bot.cli", "demo.html.jinja", scenes=bodies, who=who)
 
 
 def _settle(github: SimulatedGitHub, jobs: Jobs) -> None:
-    """Wait until everything that happened so far was dealt with; raises OperatorError."""
+    """Wait until all events so far are handled. Raises OperatorError."""
     github.settle()
     deadline = time.monotonic() + ROUND_SECONDS
     while _busy(jobs):
         if time.monotonic() > deadline:
-            raise OperatorError(f"not everything was dealt with within {ROUND_SECONDS} s")
+            raise OperatorError(f"not every event was handled within {ROUND_SECONDS} s")
         time.sleep(0.2)
     github.settle()
     if _busy(jobs):
-        # Our own labels and comments are events, too.
+        # Our own labels and comments cause events too.
         _settle(github, jobs)
     if dead := jobs.list(("dead",), REPOSITORY):
         raise OperatorError(f"{dead[0].task} of #{dead[0].number} failed: {dead[0].error}")
@@ -278,7 +280,7 @@ def _busy(jobs: Jobs) -> bool:
 
 
 def _jobs(url: str) -> Jobs:
-    """What the server works on, read beside it."""
+    """Return the server's jobs, read from its database."""
     from bot.pipeline.admin import Jobs
     from bot.pipeline.store import open_database
 
@@ -287,7 +289,7 @@ def _jobs(url: str) -> Jobs:
 
 @contextmanager
 def _serving(github: SimulatedGitHub, where: Path, database: str, model: str) -> Iterator[None]:
-    """Web server and worker of an app that is installed on the simulated GitHub; their log goes to a file."""
+    """Run the web server and worker of an app on the simulated GitHub. Their logs go to files."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port: int = probe.getsockname()[1]
     github.create_repository(REPOSITORY, FILES)
@@ -304,16 +306,18 @@ def _serving(github: SimulatedGitHub, where: Path, database: str, model: str) ->
         "HOST": "127.0.0.1",
         "PORT": str(port),
     }
-    servers = [_started(where, environment, *each) for each in (("web", "--processes", "1"), ("worker", *_QUICK))]
+    servers = [
+        _started(where, environment, *command) for command in (("web", "--processes", "1"), ("worker", *_QUICK))
+    ]
     try:
-        # What this process needs is read while the others start.
+        # Import what this process needs while the others start.
         import_module("bot.pipeline.queue")
         import_module("rich.markdown")
         _wait(f"http://127.0.0.1:{port}/readyz", servers)
         github.install(app)
         yield
     finally:
-        # All that they know lies in a folder that goes: there is nothing to end in order.
+        # The folder is temporary, so a clean shutdown is not needed.
         for server, _ in servers:
             with suppress(ProcessLookupError):
                 os.killpg(server.pid, signal.SIGKILL)
@@ -321,7 +325,7 @@ def _serving(github: SimulatedGitHub, where: Path, database: str, model: str) ->
 
 
 def _started(where: Path, environment: dict[str, str], *command: str) -> tuple[subprocess.Popen[bytes], Path]:
-    """A process of the server, and the file that its log goes to."""
+    """Start a process of the server. Return it and its log file."""
     log = where / f"{command[0]}.log"
     with log.open("wb") as output:
         process = subprocess.Popen(  # noqa: S603 - this very program

@@ -1,4 +1,4 @@
-"""What the commands that work on files share: reading them, options, asking the live handlers, printing."""
+"""Shared by the commands that judge: reading files, options, asking the live handlers, printing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import json
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -15,6 +17,8 @@ import click
 from bot.core.errors import OperatorError, TransientError
 
 if TYPE_CHECKING:
+    from rich.progress import TaskID
+
     from bot.core.actions import Decision, Task
     from bot.core.events import RepositoryEvent
     from bot.features.services import Services
@@ -28,7 +32,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def read_text(path: str, *, may_be_empty: bool = False) -> str:
-    """The text of a file, ``-`` for standard input; undecodable bytes become replacement characters.
+    """Read a file, or standard input for ``-``; undecodable bytes become replacement characters.
 
     Raises OperatorError that names the file.
     """
@@ -51,23 +55,15 @@ def read_text(path: str, *, may_be_empty: bool = False) -> str:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write a file that an option names; raises OperatorError that names it where that cannot be done."""
+    """Write a file that an option names. Raises OperatorError that names it."""
     try:
         Path(path).write_text(text, encoding="utf-8")
     except OSError as error:
         raise OperatorError(f"{path}: {error.strerror or error}") from None
 
 
-def rendered(template: str, **values: object) -> str:
-    """A page of this package."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    pages = Environment(loader=PackageLoader("bot.cli", "."), autoescape=True, undefined=StrictUndefined)
-    return pages.get_template(template).render(values)
-
-
 def data_folder(settings: Settings, *names: str) -> Path:
-    """A folder below BOUNCER_DATA_DIR that is nobody else's, made where there is none; raises OperatorError."""
+    """Return a private folder below BOUNCER_DATA_DIR, created if needed. Raises OperatorError."""
     folder = settings.bouncer_data_dir.joinpath(*names)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -76,8 +72,32 @@ def data_folder(settings: Settings, *names: str) -> Path:
     return folder
 
 
+@contextmanager
+def progress() -> Iterator[Callable[..., None]]:
+    """Show a bar per step on stderr if that is a terminal. The result takes step, done, total and a note."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[note]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(file=sys.stderr), disable=not sys.stderr.isatty()) as bar:
+        rows: dict[str, TaskID] = {}
+
+        def advance(step: str, done: int, total: int, note: str = "") -> None:
+            if step not in rows:
+                rows[step] = bar.add_task(step, total=total, note=note)
+            bar.update(rows[step], completed=done, note=note)
+
+        yield advance
+
+
 def read_diff(path: str, *, may_be_empty: bool = False) -> str:
-    """A unified diff; raises OperatorError that names the file where nothing of it can be read."""
+    """Read a unified diff. Raises OperatorError that names the file if it cannot be read."""
     from bot.code.diff import parse
 
     text = read_text(path, may_be_empty=may_be_empty)
@@ -99,7 +119,7 @@ class Share(click.ParamType[float]):
         try:
             number = float(text.removesuffix("%").strip())
         except ValueError:
-            self.fail(f"{text!r} is no share like 5%", param, ctx)
+            self.fail(f"{text!r} is not a percentage such as 5%", param, ctx)
         share = number if number < 1 and not text.endswith("%") else number / 100
         if not 0 < share < 1:
             self.fail(f"{text!r} is not between 0 and 100 %", param, ctx)
@@ -107,7 +127,7 @@ class Share(click.ParamType[float]):
 
 
 def with_options(*options: Callable[[F], F]) -> Callable[[F], F]:
-    """All of these, in the order of ``--help``."""
+    """Combine options, in the order of ``--help``."""
 
     def decorate(command: F) -> F:
         for option in reversed(options):
@@ -118,23 +138,12 @@ def with_options(*options: Callable[[F], F]) -> Callable[[F], F]:
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-model_option = click.option("--model", metavar="ID", help="provider:name; more after commas, to fall back on.")
+model_option = click.option("--model", metavar="ID", help="provider:name; fallbacks after commas.")
 prompts_option = click.option("--prompts", metavar="DIR", help="Other prompt templates.")
-model_options = with_options(
-    model_option,
-    prompts_option,
-    click.option("--config", metavar="FILE", help="A bouncer.yml; the defaults without it."),
-    json_option,
-)
-repo_option = click.option(
-    "--repo",
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="A checkout, with the change or without: the code around it is read there; nothing is run or changed.",
-)
 
 
 class Judging(NamedTuple):
-    """What ``model_options`` say, and the keys of the repository's config that other options stand for."""
+    """The options of a command that judges: model, prompts, a bouncer.yml, and keys that override it."""
 
     model: str | None
     prompts: str | None
@@ -142,16 +151,84 @@ class Judging(NamedTuple):
     overrides: Mapping[str, Mapping[str, Any]]
 
     def settings(self) -> Settings:
-        """The environment's, these options on top."""
+        """Return the environment's settings with these options on top."""
         from bot import settings
 
         return settings.load(bouncer_model=self.model, bouncer_prompts_dir=self.prompts)
+
+    def over(self, defaults: Mapping[str, Mapping[str, Any]]) -> Judging:
+        """Return the same options with keys that ``--set`` may override."""
+        return self._replace(overrides=_merged(defaults, self.overrides))
+
+    def forcing(self, keys: Mapping[str, Mapping[str, Any]]) -> Judging:
+        """Return the same options with keys that nothing overrides."""
+        return self._replace(overrides=_merged(self.overrides, keys))
+
+
+def _merged(
+    lower: Mapping[str, Mapping[str, Any]], upper: Mapping[str, Mapping[str, Any]]
+) -> Mapping[str, Mapping[str, Any]]:
+    return {name: {**lower.get(name, {}), **upper.get(name, {})} for name in {**lower, **upper}}
+
+
+def _overrides(
+    _context: click.Context, _option: click.Parameter, assignments: tuple[str, ...]
+) -> Mapping[str, Mapping[str, Any]]:
+    """Read the values of ``--set``; raises BadParameter."""
+    from bot.core import config_file
+
+    overrides: dict[str, dict[str, Any]] = {}
+    for assignment in assignments:
+        key, equals, value = assignment.partition("=")
+        section, dot, name = key.strip().partition(".")
+        if not (equals and dot and name):
+            raise click.BadParameter(f"{assignment!r} is not of the form section.key=value")
+        try:
+            overrides.setdefault(section, {})[name] = config_file.value(value)
+        except ValueError as error:
+            raise click.BadParameter(f"{assignment!r}: {error}") from None
+    return overrides
+
+
+set_option = click.option(
+    "--set",
+    "overrides",
+    metavar="KEY=VALUE",
+    multiple=True,
+    callback=_overrides,
+    help="Override a key of bouncer.yml, such as triage.bounce_above=80 (repeatable).",
+)
+
+
+def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --model, --prompts, --config, --set and --json. The command gets ``judging`` and ``as_json``."""
+
+    @wraps(command)
+    def collect(
+        *,
+        model: str | None,
+        prompts: str | None,
+        config: str | None,
+        overrides: Mapping[str, Mapping[str, Any]],
+        **values: Any,
+    ) -> Any:
+        return command(judging=Judging(model, prompts, config, overrides), **values)
+
+    config_option = click.option("--config", metavar="FILE", help="A bouncer.yml; without it the defaults apply.")
+    return with_options(model_option, prompts_option, config_option, set_option, json_option)(collect)
+
+
+repo_option = click.option(
+    "--repo",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="A checkout to read the surrounding code from, with or without the change; nothing is run or changed.",
+)
 
 
 def decide(
     task: Task, event: RepositoryEvent, snapshot: Snapshot, judging: Judging, repo: Path | None = None
 ) -> Decision:
-    """What the live handler of ``task`` makes of an event; ``repo`` is a checkout of the code around it."""
+    """Ask the live handler of ``task`` about an event; ``repo`` is a checkout of the surrounding code."""
     from bot import app
     from bot.github.offline import CheckedOut, ReplayForge
 
@@ -162,7 +239,7 @@ def decide(
 
 
 def _commit(snapshot: Snapshot, repo: Path) -> str:
-    """Which commit a checkout stands for: the head where the change is in it, else the base."""
+    """Return the commit that a checkout holds: the head if it contains the change, else the base."""
     from bot.code.context import Sides
     from bot.code.diff import parse
     from bot.github.protocol import FolderTree
@@ -174,9 +251,9 @@ def _commit(snapshot: Snapshot, repo: Path) -> str:
 
 
 def answered(task: Task, event: RepositoryEvent, services: Services, place: str) -> Decision:
-    """What the handler of ``task`` decides; ``place`` is where it may have been switched off.
+    """Return the decision of the handler of ``task``; ``place`` is the file that may switch it off.
 
-    Raises OperatorError for an error of the provider's, of GitHub's or of the sandbox: that is no abstention.
+    Raises OperatorError for an error of the provider, GitHub or the sandbox: that is not an abstention.
     """
     decision = decided(task, event, services)
     if decision is None:
@@ -198,7 +275,7 @@ def failure(decision: Decision) -> str:
 
 
 class EqualErrors:
-    """Ends a command at the third equal error: the same error so many times is not one subject's. Thread-safe."""
+    """Ends a command at the third equal error, which has a common cause. Thread-safe."""
 
     MOST = 3
 
@@ -217,14 +294,14 @@ class EqualErrors:
 
 
 def decided(task: Task, event: RepositoryEvent, services: Services) -> Decision | None:
-    """What the handler of ``task`` decides; None where the event is none of its business."""
+    """Return the decision of the handler of ``task``; None if the event does not concern it."""
     from bot import router
     from bot.core.actions import Decision, Usage
 
     try:
         decisions = router.decide(event, services, only=task)
     except TransientError as error:
-        # There is no later try here, as the job queue has: nobody answered, so nothing was judged.
+        # A command has no job queue that would try again later.
         return Decision(
             kind=task,
             subject=event.subject,
@@ -242,19 +319,19 @@ def as_object(decision: Decision) -> dict[str, Any]:
 
 
 def show_card(text: str, *, err: bool = False) -> None:
-    """Print for a person; what could steer a terminal or forge text in it is written out as an escape."""
+    """Print for a person. Characters that control a terminal or forge text are escaped."""
     from bot.core.text import show
 
     click.echo("\n".join(show(line) for line in text.split("\n")), err=err)
 
 
 def spoken(decision: Decision) -> str:
-    """The last line of a card: who spoke, for how long, and what that is worth."""
+    """Return the last line of a card: the model, its time, and its caveat."""
     from bot.models.protocol import caveat
 
     return " ".join(f"{decision.model}, {decision.usage.seconds:.1f} s. {caveat(decision.model)}".split())
 
 
 def print_json(value: dict[str, Any]) -> None:
-    """One JSON object on standard output."""
+    """Print one JSON object on standard output."""
     click.echo(json.dumps(value, ensure_ascii=True))

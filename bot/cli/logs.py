@@ -1,4 +1,4 @@
-"""Logs: one JSON object a line on standard error, the delivery's id bound, secrets taken out of every value."""
+"""Logs on standard error: text on a terminal, else one JSON object per line. Secrets are redacted everywhere."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import structlog
 
 from bot.core.redaction import redact
 
-#: Libraries that talk at INFO about what is nobody's business, or advertise.
+#: Libraries whose INFO messages are noise or advertisements.
 _QUIET = ("alembic", "anthropic", "dbos", "github", "gunicorn.access", "httpx2", "openai", "sqlalchemy", "urllib3")
 
 _DEEPEST = 6
@@ -22,10 +22,10 @@ def configure(level: str, secrets: Iterable[str] = (), stream: TextIO | None = N
 
     ``secrets`` are the operator's own: they are redacted by value, whatever else looks like a credential by shape.
     """
-    known = tuple(secrets)
+    operator_secrets = tuple(secrets)
 
     def redacted(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-        return {str(key): _clean(value, known, 0) for key, value in event.items()}
+        return {str(key): _clean(value, operator_secrets, 0) for key, value in event.items()}
 
     shared: list[Any] = [
         structlog.contextvars.merge_contextvars,
@@ -36,8 +36,13 @@ def configure(level: str, secrets: Iterable[str] = (), stream: TextIO | None = N
     ]
     number = logging.getLevelNamesMapping()[level]
     output = stream or sys.stderr
+    renderer: Any = (
+        structlog.dev.ConsoleRenderer(colors=False)
+        if output.isatty()
+        else structlog.processors.JSONRenderer(ensure_ascii=False)
+    )
     structlog.configure(
-        processors=[*shared, structlog.processors.JSONRenderer(ensure_ascii=False)],
+        processors=[*shared, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(number),
         logger_factory=structlog.PrintLoggerFactory(output),
         cache_logger_on_first_use=False,
@@ -49,7 +54,7 @@ def configure(level: str, secrets: Iterable[str] = (), stream: TextIO | None = N
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                 *shared[1:],
-                structlog.processors.JSONRenderer(ensure_ascii=False),
+                renderer,
             ],
         )
     )
@@ -63,7 +68,7 @@ def _clean(value: Any, secrets: tuple[str, ...], depth: int) -> Any:
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, dict) and depth < _DEEPEST:
-        return {str(key): _clean(each, secrets, depth + 1) for key, each in value.items()}
+        return {str(key): _clean(item, secrets, depth + 1) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset) and depth < _DEEPEST:
-        return [_clean(each, secrets, depth + 1) for each in value]
+        return [_clean(item, secrets, depth + 1) for item in value]
     return redact(str(value), secrets).encode("utf-8", "replace").decode()

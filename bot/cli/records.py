@@ -1,12 +1,14 @@
-"""``bouncer jobs`` and ``bouncer export``: what the database has on record, for a terminal or a script."""
+"""``bouncer jobs`` and ``bouncer export``: the stored jobs and decisions, for a terminal or a script."""
 
 from __future__ import annotations
 
+import calendar
 import re
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
@@ -37,6 +39,19 @@ def _duration(_context: click.Context, _option: click.Parameter, value: str) -> 
     return float(amount[1]) * {"d": 86_400, "h": 3_600, "m": 60, "s": 1}[amount[2]]
 
 
+def _start(context: click.Context, option: click.Parameter, value: str) -> datetime:
+    """Return the moment that a date, a weekday of the last week, or a duration names."""
+    now = datetime.now(UTC)
+    weekdays = [name.lower() for name in calendar.day_name]
+    if value.lower() in weekdays:
+        days = (now.weekday() - weekdays.index(value.lower())) % 7
+        return datetime.combine(now.date() - timedelta(days=days), datetime.min.time(), UTC)
+    try:
+        return datetime.combine(date.fromisoformat(value), datetime.min.time(), UTC)
+    except ValueError:
+        return now - timedelta(seconds=_duration(context, option, value))
+
+
 @click.group(no_args_is_help=True)
 def jobs_command() -> None:
     """List, show, retry and cancel jobs. A job's id is <delivery>:<task>."""
@@ -44,9 +59,13 @@ def jobs_command() -> None:
 
 @jobs_command.command("list")
 @click.option(
-    "--state", "states", type=click.Choice(get_args(State)), multiple=True, help="Only these; may be repeated."
+    "--state",
+    "states",
+    type=click.Choice(get_args(State)),
+    multiple=True,
+    help="Only this state (repeatable).",
 )
-@click.option("--repository", default="", metavar="OWNER/NAME", help="Only of this repository.")
+@click.option("--repository", default="", metavar="OWNER/NAME", help="Only this repository.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
 @_database
 @_json
@@ -55,17 +74,17 @@ def list_jobs(
 ) -> None:
     """List the newest jobs; --state dead lists failed ones."""
     with _open(database_url) as (jobs, _):
-        found = jobs.list(states, repository, limit)
+        rows = jobs.list(states, repository, limit)
         counts, untaken = jobs.counts(), jobs.untaken()
     if as_json:
-        print_json({"jobs": [job.model_dump() for job in found], "counts": counts, "untaken_deliveries": untaken})
+        print_json({"jobs": [job.model_dump() for job in rows], "counts": counts, "untaken_deliveries": untaken})
         return
-    for job in found:
+    for job in rows:
         click.echo(_row(job))
-    told = [f"{count} {state}" for state, count in sorted(counts.items())] or ["no jobs"]
+    totals = [f"{count} {state}" for state, count in sorted(counts.items())] or ["no jobs"]
     if untaken:
-        told.append(f"{untaken} recorded deliveries that no worker has taken up yet")
-    click.echo(", ".join(told), err=True)
+        totals.append(f"{untaken} recorded deliveries that no worker has taken up yet")
+    click.echo(", ".join(totals), err=True)
 
 
 @jobs_command.command("show")
@@ -90,7 +109,12 @@ def show_job(job_id: str, database_url: str | None, as_json: bool) -> None:
 
 @jobs_command.command("retry")
 @click.argument("job_ids", metavar="[ID...]", nargs=-1)
-@click.option("--abstained", default="", metavar="WORD", help="Every job that abstained so: model:unavailable.")
+@click.option(
+    "--abstained",
+    default="",
+    metavar="WORD",
+    help="Every job that abstained with model:unavailable, for example.",
+)
 @click.option(
     "--since",
     "seconds",
@@ -98,7 +122,7 @@ def show_job(job_id: str, database_url: str | None, as_json: bool) -> None:
     show_default=True,
     metavar="TIME",
     callback=_duration,
-    help="With --abstained: not longer ago, such as 2d, 12h or 30m.",
+    help="With --abstained: how long ago at most, such as 2d, 12h or 30m.",
 )
 @_database
 @_json
@@ -110,13 +134,39 @@ def retry_jobs(
         raise OperatorError("name either jobs or --abstained WORD")
     with _open(database_url) as (jobs, ledger):
         if job_ids:
-            _told([jobs.retry(job_id) for job_id in job_ids], as_json)
+            _print_jobs([jobs.retry(job_id) for job_id in job_ids], as_json)
             return
-        chosen = ledger.decisions.abstentions(abstained, time.time() - seconds)
-        retried = [jobs.decide_again(job_id, words) for job_id, words in chosen.items()]
-        _told([job for job in retried if job is not None], as_json)
+        abstentions = ledger.decisions.abstentions(abstained, time.time() - seconds)
+        retried = [jobs.decide_again(job_id, words) for job_id, words in abstentions.items()]
+        _print_jobs([job for job in retried if job is not None], as_json)
         skipped = retried.count(None)
         click.echo(f"{len(retried) - skipped} jobs queued again, {skipped} skipped (open, or deleted)", err=True)
+
+
+@jobs_command.command("rejudge")
+@click.option("--since", required=True, metavar="DATE", callback=_start, help="Date, weekday, or 2d, 12h, 30m.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="Most jobs.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@_database
+@_json
+def rejudge_jobs(since: datetime, limit: int, yes: bool, database_url: str | None, as_json: bool) -> None:
+    """Judge again what an outage of a model, GitHub or the sandbox left without a verdict."""
+    from bot.pipeline.store.overview import Overview
+
+    with _open(database_url) as (jobs, ledger):
+        count = min(jobs.unjudged(since.timestamp()), limit)
+        mean = Overview(ledger.database).mean_cost(datetime.now(UTC) - timedelta(days=30))
+        cost = "cost unknown" if mean is None else f"about {mean * count:.2f} USD"
+        click.echo(f"{count} jobs without a verdict since {since:%Y-%m-%d %H:%M} UTC; {cost}", err=True)
+        if count and not yes:
+            if not sys.stdin.isatty():
+                raise OperatorError("cannot ask for confirmation (not a terminal): add --yes")
+            click.confirm("Judge them again?", abort=True, err=True)
+        queued = jobs.rejudge(since.timestamp(), limit) if count else 0
+    if as_json:
+        print_json({"queued": queued})
+    else:
+        click.echo(f"{queued} jobs queued")
 
 
 @jobs_command.command("cancel")
@@ -126,12 +176,12 @@ def retry_jobs(
 def cancel_jobs(job_ids: tuple[str, ...], database_url: str | None, as_json: bool) -> None:
     """Cancel jobs. Waiting ones never start, running ones post nothing more."""
     with _open(database_url) as (jobs, _):
-        _told([jobs.cancel(job_id) for job_id in job_ids], as_json)
+        _print_jobs([jobs.cancel(job_id) for job_id in job_ids], as_json)
 
 
 @click.command()
 @click.option("--format", "form", type=click.Choice(("csv", "json")), default="csv", show_default=True)
-@click.option("--repository", default="", metavar="OWNER/NAME", help="Only of this repository.")
+@click.option("--repository", default="", metavar="OWNER/NAME", help="Only this repository.")
 @_database
 def export_command(form: str, repository: str, database_url: str | None) -> None:
     """Print every decision on record, newest first: verdict, reason, model, tokens and cost."""
@@ -158,7 +208,7 @@ def _open(database_url: str | None) -> Iterator[tuple[Jobs, Ledger]]:
         jobs.close()
 
 
-def _told(jobs: list[Job], as_json: bool) -> None:
+def _print_jobs(jobs: list[Job], as_json: bool) -> None:
     if as_json:
         print_json({"jobs": [job.model_dump() for job in jobs]})
         return

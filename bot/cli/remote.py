@@ -1,4 +1,4 @@
-"""Issues and pull requests by their address on GitHub: read over the API, judged as they stand, never written."""
+"""Issues and pull requests by their address on GitHub: read over the API, judged, never written to."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+import click
 
 from bot.cli.files import Judging, answered
 from bot.core.errors import ForgeError, NotFound, OperatorError
@@ -28,19 +30,20 @@ _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*/[A-Za-z0-9._-]+")
 
 
 def is_url(text: str | None) -> bool:
-    """Whether an argument is an address and no file."""
+    """Return True if an argument is an address and not a file."""
     return text is not None and text.startswith(("http://", "https://"))
 
 
 def _place(url: str, settings: Settings) -> tuple[str, int]:
-    """Repository and number of what an address names; raises OperatorError where it is none of this GitHub's."""
+    """Return repository and number of an address. Raises OperatorError if it is not on this GitHub."""
     web_url = settings.github_web_url
-    found = _PLACE.fullmatch(url[len(web_url) :]) if url.lower().startswith(web_url.lower() + "/") else None
-    if found is None:
+    match = _PLACE.fullmatch(url[len(web_url) :]) if url.lower().startswith(web_url.lower() + "/") else None
+    if match is None:
         raise OperatorError(
-            f"{url} is no issue or pull request on {web_url} (GITHUB_WEB_URL, with GITHUB_API_URL beside it)"
+            f"{url}: not the address of an issue or pull request on {web_url}; for another server set "
+            "GITHUB_WEB_URL and GITHUB_API_URL"
         )
-    return found["repository"], int(found["number"])
+    return match["repository"], int(match["number"])
 
 
 def repository(text: str, settings: Settings) -> str:
@@ -53,12 +56,12 @@ def repository(text: str, settings: Settings) -> str:
 
 @contextmanager
 def reached(settings: Settings, name: str, observe: Observe | None = None) -> Iterator[Access]:
-    """Access to a repository, with errors that say in one line what is missing."""
+    """Return access to a repository. Raises OperatorError with what is missing, in one line."""
     from bot import app
 
     try:
-        with app.access(settings, name, observe) as found:
-            yield found
+        with app.access(settings, name, observe) as granted:
+            yield granted
     except NotFound as error:
         raise OperatorError(f"{name}: {error}{_without(settings)}") from None
     except ForgeError as error:
@@ -67,14 +70,14 @@ def reached(settings: Settings, name: str, observe: Observe | None = None) -> It
 
 def _without(settings: Settings) -> str:
     if settings.github_token is not None:
-        return ". Is it spelled right, and may GITHUB_TOKEN read it?"
+        return ". Check the spelling, and that GITHUB_TOKEN can read it"
     if not settings.needs_setup:
-        return ". Is it spelled right, and is the App installed there?"
-    return ". Is it spelled right? What is private needs GITHUB_TOKEN"
+        return ". Check the spelling, and that the App is installed there"
+    return ". Check the spelling; a private repository needs GITHUB_TOKEN"
 
 
 def decide_at(task: Task, url: str, judging: Judging) -> Decision:
-    """What the live handler of ``task`` makes of what stands at an address, as if it had come in just now."""
+    """Ask the live handler of ``task`` about an issue or pull request on GitHub as it is now."""
     from bot import app
 
     environment = judging.settings()
@@ -88,16 +91,19 @@ def decide_at(task: Task, url: str, judging: Judging) -> Decision:
 
 
 def configured(forge: GitHubForge, about: Repository, judging: Judging) -> RepoConfig:
-    """The command's own bouncer.yml, or that of the repository; the options on top. Raises OperatorError."""
+    """Return the configuration of ``--config`` or of the repository, with the options on top.
+
+    Mistakes in a repository's file are warnings: the same defaults apply as on a server.
+    """
     from bot import app
     from bot.pipeline.readings import configuration
 
     if judging.config is not None:
         return app.repo_config(judging.config, judging.overrides)
-    found, problems = configuration(forge, about)
-    if problems:
-        raise OperatorError(f"{about.full_name}: {problems[0]}")
-    return app.laid_over(found, judging.overrides)
+    config, problems = configuration(forge, about)
+    for problem in problems:
+        click.echo(f"warning: {about.full_name}: .github/bouncer.yml: {problem}", err=True)
+    return app.laid_over(config, judging.overrides)
 
 
 def _on_issue(forge: Forge, about: Repository, number: int, url: str) -> RepositoryEvent:
@@ -106,7 +112,7 @@ def _on_issue(forge: Forge, about: Repository, number: int, url: str) -> Reposit
     issue = forge.issue(number)
     if issue.is_pull_request:
         raise OperatorError(f"{url} is a pull request, not an issue: ask `bouncer verify` or `bouncer review`")
-    # Read with what was answered below it, whether it is still open or not.
+    # A reopened issue is read with its comments; a closed one is judged too.
     issue = issue.model_copy(update={"state": "open"})
     return IssueReopened(sender=issue.author, repository=about, issue=issue)
 

@@ -1,4 +1,4 @@
-"""``bouncer reproduce``: a test that fails as a report tells, on a local checkout."""
+"""``bouncer reproduce``: draft a test that fails as a bug report says, on a local checkout."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     "--fail-on",
     type=click.Choice(["not-reproduced", "not-run"]),
     multiple=True,
-    help="Exit with 1 in this state; may be given twice.",
+    help="Exit with 1 in this state (repeatable).",
 )
 @model_option
 @prompts_option
@@ -134,7 +134,9 @@ def _text(result: Reproduction) -> str:
     best = result.best
     if best is None:
         lines = [f"{result.state.capitalize()}: {result.reason}"]
-        lines += [f"- draft {each.number + 1}: {each.fate}. {each.why}".rstrip() for each in result.attempts]
+        lines += [
+            f"- draft {attempt.number + 1}: {attempt.fate}. {attempt.why}".rstrip() for attempt in result.attempts
+        ]
         return "\n".join(lines)
     return "\n".join(
         [

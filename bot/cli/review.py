@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,7 +12,7 @@ from bot.cli.files import (
     Judging,
     as_object,
     decide,
-    model_options,
+    judging_options,
     print_json,
     read_diff,
     repo_option,
@@ -31,24 +31,15 @@ if TYPE_CHECKING:
 @click.option("--diff", "diff_file", metavar="FILE|-", help="A unified diff, e.g. of `git diff`.")
 @click.option("--title", default="", help="The pull request's title.")
 @click.option("--description", default="", help="The pull request's description.")
-@click.option("--strategy", type=click.Choice(["single-shot", "reflexion", "panel"]), help="How to review.")
-@click.option("--iterations", type=click.IntRange(1, 5), help="Reflexion: rounds of revision.")
-@click.option("--looks", type=click.IntRange(2, 12), help="Panel: independent reviews.")
-@click.option("--doubt/--no-doubt", default=None, help="Ask about each finding again.")
-@click.option(
-    "--min-severity", type=click.Choice(["low", "medium", "high"]), help="Weaker findings are held back."
-)
-@click.option("--min-confidence", type=click.IntRange(0, 100), metavar="P", help="Less likely ones are held back.")
-@click.option("--max-findings", type=click.IntRange(1, 25), help="Findings at most.")
 @repo_option
 @click.option(
     "--fail-on",
     type=click.Choice(["finding", "low", "medium", "high", "abstain"]),
     multiple=True,
-    help="Exit with 1 on any finding, on one at least that severe, or where no review came about.",
+    help="Exit with 1 on any finding, on one at least that severe, or if there was no review (repeatable).",
 )
 @click.option("--sarif", "sarif_file", metavar="FILE", help="Write the findings as SARIF 2.1.0 too.")
-@model_options
+@judging_options
 def command(
     url: str | None,
     diff_file: str | None,
@@ -57,19 +48,16 @@ def command(
     repo: Path | None,
     fail_on: tuple[str, ...],
     sarif_file: str | None,
-    model: str | None,
-    prompts: str | None,
-    config: str | None,
+    judging: Judging,
     as_json: bool,
-    **keys: Any,
 ) -> int:
     """Say which defects a diff introduces: a file, or the pull request at URL.
 
     URL is read with GITHUB_TOKEN, as the App, or without either where it is public. Nothing is written there.
     """
-    # A severity that the gate asks for must be looked for.
-    keys["min_severity"] = keys["min_severity"] or _lowest(fail_on)
-    judging = Judging(model, prompts, config, {"review": keys})
+    # The gate can only fail on a severity that the review looks for.
+    if lowest := _lowest(fail_on):
+        judging = judging.over({"review": {"min_severity": lowest}})
     decision = _decision(url, diff_file, title, description, judging, repo)
     if sarif_file:
         write_sarif(sarif_file, decision)
@@ -92,7 +80,7 @@ def _decision(
         return decide_at("review", url, judging)
     if diff_file is None:
         raise click.UsageError("Missing option '--diff'")
-    # No change at all is no error: there is nothing to say about it.
+    # An empty diff is not an error.
     diff = read_diff(diff_file, may_be_empty=True)
     return decide("review", *pull_request_opened(diff, title=title, body=description), judging, repo)
 
@@ -109,20 +97,20 @@ def _record(decision: Decision) -> ReviewRecord:
 
 
 def gate(fail_on: tuple[str, ...], decision: Decision) -> int:
-    """1 where what came of it is named in ``fail_on``: the worst findings are never beyond the limit."""
+    """Return the exit code of a gate: 1 if ``fail_on`` names the result."""
     from bot.features.shared.taxonomy import Severity
 
     if decision.abstained and decision.abstained != "empty":
         return 1 if "abstain" in fail_on else 0
-    found = {each.severity.rank for each in _record(decision).posted}
-    if found and "finding" in fail_on:
+    ranks = {finding.severity.rank for finding in _record(decision).posted}
+    if ranks and "finding" in fail_on:
         return 1
     lowest = _lowest(fail_on)
-    return 1 if lowest is not None and any(rank >= Severity(lowest).rank for rank in found) else 0
+    return 1 if lowest is not None and any(rank >= Severity(lowest).rank for rank in ranks) else 0
 
 
 def write_sarif(path: str, decision: Decision) -> None:
-    """Write what a review found; raises OperatorError that names the file."""
+    """Write a review's findings as SARIF. Raises OperatorError that names the file."""
     from bot import __version__
     from bot.features.review.sarif import sarif
 
@@ -133,21 +121,22 @@ def write_sarif(path: str, decision: Decision) -> None:
 
 
 def _text(decision: Decision) -> str:
-    """A line for each finding, as compilers write it; then what was left out."""
+    """Return a line per finding, as compilers print it, then what was left out."""
     from bot.core.text import show
 
     if decision.verdict is None:
         return f"Not reviewed: {decision.reason}"
     record, lines = _record(decision), list[str]()
-    for each in record.posted:
-        place = show(each.path) if each.line is None else f"{show(each.path)}:{each.start_line or each.line}"
-        removed = " (removed line)" if each.side == "LEFT" and each.line else ""
-        comment = show(" ".join(each.comment.split()))
-        lines.append(f"{place}{removed}: {each.severity} ({each.category}, {each.impact}): {comment}")
-    lines += [f"{show(each.path)}: not reviewed: {each.reason}" for each in record.skipped]
+    for finding in record.posted:
+        path, line = show(finding.path), finding.start_line or finding.line
+        place = path if finding.line is None else f"{path}:{line}"
+        removed = " (removed line)" if finding.side == "LEFT" and finding.line else ""
+        comment = show(" ".join(finding.comment.split()))
+        lines.append(f"{place}{removed}: {finding.severity} ({finding.category}, {finding.impact}): {comment}")
+    lines += [f"{show(file.path)}: not reviewed: {file.reason}" for file in record.skipped]
     if not lines:
         lines.append("No defects found.")
-    if dropped := [each for each in record.doubts if each.outcome in ("refuted", "not named")]:
+    if dropped := [doubt for doubt in record.doubts if doubt.outcome in ("refuted", "not named")]:
         lines.append(f"Dropped after a second look: {len(dropped)}.")
-    asked = f"{decision.model}, {decision.usage.seconds:.1f} s" if decision.model else "No model was asked."
-    return "\n".join([*lines, "", asked])
+    model = f"{decision.model}, {decision.usage.seconds:.1f} s" if decision.model else "No model was called."
+    return "\n".join([*lines, "", model])

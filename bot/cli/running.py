@@ -1,4 +1,4 @@
-"""What the long-running commands share: settings, an option for each, logs that show no secrets, and traces."""
+"""Shared by the long-running commands: settings and their options, logs without secrets, traces."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _log = structlog.get_logger(__name__)
 
 
 def load_settings(*, traces: bool = True, **overrides: Any) -> Settings:
-    """The settings, of a ``.env`` file in the working directory too; raises SettingsError."""
+    """Return the settings, including a ``.env`` file in the working directory. Raises SettingsError."""
     from bot import settings
 
     loaded = settings.load(env_file=Path(".env"), **overrides)
@@ -36,7 +36,7 @@ def load_settings(*, traces: bool = True, **overrides: Any) -> Settings:
 
 
 def observe(settings: Settings, *, traces: bool = True) -> None:
-    """Let this process log without its secrets, and send traces where they are wanted. Each process does it."""
+    """Configure logs and traces of this process. Every process calls it once."""
     from bot.cli import logs
 
     logs.configure(settings.log_level, settings.secrets)
@@ -47,7 +47,7 @@ def observe(settings: Settings, *, traces: bool = True) -> None:
 
 
 def stopped() -> threading.Event:
-    """Set by SIGTERM and SIGINT from now on."""
+    """Return an event that SIGTERM and SIGINT set from now on."""
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
@@ -55,9 +55,9 @@ def stopped() -> threading.Event:
 
 
 def opened_database(settings: Settings) -> Database:
-    """The database at a start, waited for: what comes up together with it may be the first to be there.
+    """Open the database, waiting up to BOUNCER_DATABASE_SECONDS: it may start later than this process.
 
-    Raises SettingsError for one that is wrong, or not there after BOUNCER_DATABASE_SECONDS.
+    Raises SettingsError for a wrong URL or a database that stays away.
     """
     from bot.pipeline.store import open_database
 
@@ -73,10 +73,9 @@ def opened_database(settings: Settings) -> Database:
 
 
 def settings_options(command: F) -> F:
-    """One option for each setting, given to the command by the setting's name; None where it was not used.
+    """Add an option per setting: ``--model`` for BOUNCER_MODEL, ``--database-url`` for DATABASE_URL, and so on.
 
-    ``--model`` for BOUNCER_MODEL, ``--database-url`` for DATABASE_URL, and so on. Secrets have none: every user of
-    the machine can read the command lines of its processes.
+    An unused option is None. Secrets have no option: every user of the machine can read command lines.
     """
     for name, field in reversed(Settings.model_fields.items()):
         if SecretStr in (field.annotation, *get_args(field.annotation)):
@@ -95,13 +94,13 @@ def settings_options(command: F) -> F:
 def without_password(_context: click.Context, _option: click.Parameter, url: str | None) -> str | None:
     """Refuse a database URL on the command line that shows a password; raises SettingsError."""
     try:
-        shown = url is not None and make_url(url).password
+        password = make_url(url).password if url else None
     except (ArgumentError, ValueError):
-        # The port and a host in brackets are read as plain Python does it; the settings say what is wrong.
-        shown = None
-    if shown:
+        # The settings report what is wrong with the URL.
+        password = None
+    if password:
         raise SettingsError(
-            "--database-url: a password on the command line can be read by everybody on this machine; "
+            "--database-url: a password on the command line can be read by every user of this machine; "
             "put the URL into DATABASE_URL"
         )
     return url

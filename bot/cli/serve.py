@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
+import secrets
 import signal
 import sys
 import threading
@@ -45,7 +46,7 @@ AWAY = 75
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _PR_SET_PDEATHSIG = 1
-#: Said where set-up comes first: the browser can go ahead while somebody gets a key.
+#: Printed before set-up: the browser can go ahead while the operator gets a key.
 _NO_MODEL = """BOUNCER_MODEL is not set. You can create the app now; deliveries are recorded, but nothing is
 judged or posted until you name a model and start `bouncer serve` again.
 """
@@ -72,7 +73,9 @@ def command(concurrency: int, apart: float, **values: Any) -> int:
     database = opened_database(settings)
     migrate(database)
     database.close()
-    link = web.show_link(settings) if settings.needs_setup else None
+    link = secrets.token_urlsafe(32) if settings.needs_setup else None
+    if link:
+        web.show_link(settings, link)
     stop = stopped()
     children = [Child("web", _web, (settings, link))]
     if settings.bouncer_model:
@@ -186,7 +189,7 @@ def supervise(children: Sequence[Child], stop: threading.Event) -> int:
 
 
 def _run(parent: int, target: Callable[..., None], arguments: tuple[Any, ...]) -> None:
-    """In the child: end with the parent, even where it is killed."""
+    """Run ``target`` in the child. The child ends with its parent, even if that is killed."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)

@@ -1,9 +1,9 @@
-"""``bouncer web``: the web server alone. And a start without credentials: a link for the browser opens set-up."""
+"""``bouncer web``: the web server alone, and the one-time link that opens set-up."""
 
 from __future__ import annotations
 
-import secrets
 import socket
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -34,14 +34,14 @@ def command(processes: int | None, **values: Any) -> None:
 
 
 def check(settings: Settings) -> None:
-    """Refuse to start without a secret, and where nobody is named who judges; raises SettingsError."""
+    """Refuse to start without a webhook secret or a model. Raises SettingsError."""
     if not settings.webhook_secrets:
-        raise SettingsError("GITHUB_WEBHOOK_SECRET is not set: without it nobody could tell who sends deliveries")
+        raise SettingsError("GITHUB_WEBHOOK_SECRET is not set: deliveries cannot be verified without it")
     settings.check_model()
 
 
 def check_address(settings: Settings) -> None:
-    """Find out before anything starts whether the address is free; raises SettingsError."""
+    """Check that the address is free before anything starts. Raises SettingsError."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -54,22 +54,26 @@ def check_address(settings: Settings) -> None:
 
 
 def serve(settings: Settings, processes: int | None, link: str | None = None) -> None:
-    """Serve until SIGTERM or SIGINT; what is being answered then is answered.
+    """Serve until SIGTERM or SIGINT. Requests that are under way then are answered.
 
-    ``link`` opens set-up, whose state one process holds.
+    ``link`` opens set-up, whose state lives in one process.
     """
     from bot.app import metrics_readers, pages
     from bot.pipeline.store import migrate
     from bot.web.app import Backend, create_app
+    from bot.web.public import blueprint
     from bot.web.server import Server
-    from bot.web.setup.pages import landing
 
     database = opened_database(settings)
     migrate(database)
     # Connections must not be carried through a fork.
     database.close()
     present, readers = Present(settings), metrics_readers(settings)
-    more = (lambda backend: landing(), *pages(settings))
+    dashboard = pages(settings)
+    next_step = "To open the dashboard, set BOUNCER_ADMIN_PASSWORD or BOUNCER_ADMINS and start again."
+    if link is not None:
+        next_step = "To set it up, open the link that is shown in the terminal."
+    more = (lambda backend: blueprint("" if dashboard else next_step), *dashboard)
     if link is not None:
         processes, more = 1, (*more, *setup_pages(settings, link))
     Server(
@@ -83,61 +87,63 @@ def serve(settings: Settings, processes: int | None, link: str | None = None) ->
         settings.host,
         settings.port,
         processes=processes or PROCESSES,
+        ready=partial(show_link, settings, link) if link else None,
     ).run()
 
 
-def show_link(settings: Settings) -> str:
-    """Make the one-time link, show it in the terminal, and return its secret part."""
-    link = secrets.token_urlsafe(32)
+def show_link(settings: Settings, link: str) -> None:
+    """Print the one-time link to set-up; ``link`` is its secret part."""
     host = "localhost" if settings.host in ("0.0.0.0", "::", "127.0.0.1") else settings.host  # noqa: S104
     base = settings.bouncer_public_url or f"http://{host}:{settings.port}"
     click.echo(
         f"No GitHub App is set up yet. Open this link, it works once:\n\n  {base}/setup?link={link}\n", err=True
     )
-    return link
 
 
 def setup_pages(settings: Settings, link: str) -> tuple[Pages, ...]:
-    """Makes the set-up pages for the server that the link opens."""
+    """Return the set-up pages that the link opens."""
     from bot.github.registration import convert
     from bot.web.setup.flow import Addresses, Guard
     from bot.web.setup.pages import Setup, blueprint
 
     setup = Setup(
         guard=Guard(link),
-        known=Addresses(api_url=settings.github_api_url, web_url=settings.github_web_url),
+        default=Addresses(api_url=settings.github_api_url, web_url=settings.github_web_url),
         public_url=settings.bouncer_public_url,
         convert=convert,
         keep=lambda credentials, choice: keep(settings, credentials, choice),
+        owner=settings.bouncer_admins.partition(",")[0].strip().removeprefix("org:"),
+        dashboard=bool(settings.bouncer_admin_password),
     )
     return (lambda backend: blueprint(setup),)
 
 
 def keep(settings: Settings, credentials: Credentials, choice: Choice) -> None:
-    """Store what GitHub gave, or print it, as the operator chose. Raises SettingsError."""
+    """Store or print the App's credentials, as the operator chose. Raises SettingsError."""
     from bot.cli import logs
     from bot.github.registration import store
 
+    credentials = credentials.model_copy(update={"mode": choice.mode})
     if choice.keep == "terminal":
         click.echo(f"\n{credentials.environment()}\n")
         return
     store(settings.bouncer_data_dir, credentials)
-    # From now on logs must not show these either.
+    # Logs must not show the new secrets either.
     logs.configure(settings.log_level, settings.completed().secrets)
 
 
 class Present:
-    """The settings as they are now: set-up in the browser completes them while the server runs."""
+    """The current settings: set-up in the browser completes them while the server runs."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings, self._withheld = settings, settings.withheld
 
     def webhook_secrets(self) -> tuple[str, ...]:
-        """Asked at every delivery: those that sign it, as soon as there are any."""
+        """Return the secrets that sign deliveries. Called for every delivery."""
         return self._completed().webhook_secrets
 
     def withheld(self) -> tuple[str, ...]:
-        """Asked at every statement: what must not come into the database."""
+        """Return what must not be stored in the database. Called for every statement."""
         self._completed()
         return self._withheld
 

@@ -87,11 +87,11 @@ def run(settings: Settings, pace: Pace) -> None:
     stop = stopped()
     end_if_frozen(FROZEN_SECONDS)
     own_folder(settings.bouncer_data_dir)
-    kept = work(settings, stop, pace)
+    is_ours = work(settings, stop, pace)
     tracing.flush()
     sys.stderr.flush()
-    # A job that would not end in time is left as if the process had been killed: it is recovered.
-    os._exit(0 if kept else 1)
+    # A job that does not end in time is recovered later, as after a kill.
+    os._exit(0 if is_ours else 1)
 
 
 def end_if_frozen(seconds: float) -> None:
@@ -110,15 +110,15 @@ def end_if_frozen(seconds: float) -> None:
 
 
 def own_folder(folder: Path) -> None:
-    """Make the data folder, whose contents are nobody else's business, and close one that stands open.
+    """Create the data folder, or close an existing one to other users.
 
-    Only where it holds what is ours and nothing else: /var and /tmp are no data folders, whatever a setting says.
+    A folder with anything that is not ours, such as /var or /tmp, is left as it is.
     """
     from bot.pipeline.store.database import close_to_others
 
     with suppress(OSError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        names = [each.name for each in folder.iterdir()]
+        names = [entry.name for entry in folder.iterdir()]
         if names and all(name.startswith(_OURS) for name in names):
             close_to_others(folder)
 

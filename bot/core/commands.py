@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from difflib import get_close_matches
@@ -47,12 +47,15 @@ class SlashCommand:
     """Sections of bouncer.yml; on a pull request the command needs one of them switched on."""
 
 
-#: A reason may follow after a punctuation mark: "/bouncer accept would be wrong" is no command.
+#: ``/bouncer WORD REASON``, or ``@APP-NAME WORD REASON``. A reason begins with no hyphen: that is an option.
 _LINE = re.compile(
-    r"^ {0,3}/bouncer[ \t]+([a-z]{1,20})"
-    r"(?:[ \t]+(--run)(?:[ \t]+([0-9a-f]{1,64}))?[ \t]*|[ \t]*(?:[,.;:!(]([^\n]{0,500}))?)$",
+    r"^ {0,3}(?:/bouncer|@(?P<mention>[a-z0-9-]{1,39}))[ \t]+(?P<word>[a-z]{1,20})"
+    r"(?:[ \t]+(?P<option>--run)(?:[ \t]+(?P<run>[0-9a-f]{1,64}))?[ \t]*"
+    r"|[ \t]*(?:(?:[,.;:!(]|(?<=[ \t])(?=[^\s-]))(?P<reason>[^\n]{0,500}))?)$",
     re.MULTILINE | re.IGNORECASE,
 )
+#: A bare ``/bouncer`` asks for help.
+_BARE = re.compile(r"^ {0,3}/bouncer[ \t]*$", re.MULTILINE | re.IGNORECASE)
 #: A line that begins like a command.
 _NEAR = re.compile(r"^ {0,3}/bouncers?\b[ \t]*([^\n]{0,40})", re.MULTILINE | re.IGNORECASE)
 #: Inside these tags text is hidden, quoted or code.
@@ -67,13 +70,19 @@ class Command(Frozen):
     word: str
     run: str | None = Field(None, description="the commit after ``--run``; empty if no commit is named")
     reason: str = Field("", description="the text after the word, shown to people and not interpreted")
+    mention: str = Field("", description="the account that is mentioned instead of ``/bouncer``")
 
 
 class CommandSet:
     """All commands that the features declare."""
 
-    def __init__(self, declared: Iterable[SlashCommand] = ()) -> None:
+    def __init__(self, declared: Iterable[SlashCommand] = (), login: Callable[[], str] | None = None) -> None:
         self._by_word = {command.word: command for command in declared}
+        self._login = login
+
+    def addressed_to(self, login: Callable[[], str]) -> CommandSet:
+        """Return the same commands, with mentions of any account but ``login()`` ignored."""
+        return CommandSet(self._by_word.values(), login)
 
     def __iter__(self) -> Iterator[SlashCommand]:
         return iter(self._by_word.values())
@@ -88,7 +97,11 @@ class CommandSet:
 
     def _accepts(self, command: Command) -> bool:
         declared = self._by_word.get(command.word)
-        return declared is not None and (command.run is None or declared.takes_run)
+        if declared is None or not (command.run is None or declared.takes_run):
+            return False
+        if not command.mention or self._login is None:
+            return True
+        return command.mention == self._login().removesuffix("[bot]").lower()
 
     def near_miss(self, body: str) -> str | None:
         """Return the word that an almost correct command probably means; None if the comment has no such line.
@@ -113,19 +126,23 @@ def parse(body: str) -> tuple[Command, ...]:
     """Return everything in a comment that has the form of a command, whether its word is declared or not.
 
     A command is a line of its own in plain text, as GitHub shows it: not in code, a quote, a comment or folded
-    details. The text after a comma is the reason.
+    details. The text after the word is the reason.
     """
     body = _unix(body)
-    if _LINE.search(body) is None:
+    if _LINE.search(body) is None and _BARE.search(body) is None:
         return ()
-    matches = [match for line in _plain_lines(body) if (match := _LINE.fullmatch(line))]
-    return tuple(
-        Command(
-            word=match[1].lower(),
-            run=(match[3] or "").lower() if match[2] else None,
-            reason=(match[4] or "").strip(" \t()"),
-        )
-        for match in matches
+    return tuple(command for line in _plain_lines(body) if (command := _command(line)))
+
+
+def _command(line: str) -> Command | None:
+    if _BARE.fullmatch(line):
+        return Command(word="help")
+    match = _LINE.fullmatch(line)
+    return match and Command(
+        word=match["word"].lower(),
+        run=(match["run"] or "").lower() if match["option"] else None,
+        reason=(match["reason"] or "").strip(" \t()"),
+        mention=(match["mention"] or "").lower(),
     )
 
 

@@ -58,6 +58,16 @@ def load(text: str | bytes) -> tuple[RepoConfig, tuple[Problem, ...]]:
         return _unreadable(line, f"not YAML: {message}")
 
 
+def value(text: str) -> Any:
+    """Read one value as it stands in a file, such as ``80``, ``off`` or ``[docs/]``; raises ValueError."""
+    try:
+        _refuse_tricks(text)
+        root = yaml.compose(text, Loader=_Loader)
+        return None if root is None else _plain(root, (), {})
+    except yaml.YAMLError as error:
+        raise ValueError(str(getattr(error, "problem", None) or error)) from None
+
+
 def _unreadable(line: int, message: str) -> tuple[RepoConfig, tuple[Problem, ...]]:
     return RepoConfig().in_shadow(), (Problem(key="", line=line, message=message, shadowed=MODES),)
 

@@ -67,6 +67,10 @@ class TransientError(BouncerError):
         self.usage: Usage | None = None
 
 
+#: What people read if no model answered.
+UNREACHABLE = "the model could not be reached"
+
+
 class ModelError(BouncerError):
     """A model failed, refused, was cut off or answered with something that the schema does not allow.
 
@@ -79,6 +83,13 @@ class ModelError(BouncerError):
         super().__init__(message)
         self.reason = reason
         self.usage: Usage | None = None
+
+    @property
+    def sentence(self) -> str:
+        """What people read instead of a verdict."""
+        if self.reason == "unavailable":
+            return UNREACHABLE
+        return f"the model gave no usable answer ({self.reason})"
 
 
 class BudgetExceeded(ModelError):

@@ -20,6 +20,15 @@ _LINE_END = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
+#: What makes a spreadsheet calculate, in the wide forms of these characters too.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
+
+def spreadsheet_cell(value: object) -> object:
+    """Return a value for a CSV file; text that a spreadsheet would calculate gets a quote in front."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
 def visible(text: str) -> str:
     """Return ``text`` without invisible characters, line ends as ``\\n``, lone surrogates as ``?``."""
     return INVISIBLE.sub("", _SURROGATE.sub("?", _LINE_END.sub("\n", text)))

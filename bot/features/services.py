@@ -73,5 +73,9 @@ class Services:
     config_problems: tuple[Problem, ...] = ()
     environments: Environments | None = None
     secrets: tuple[str, ...] = field(default=(), repr=False)
+    about_url: str = ""
+    """The page that explains the bot; empty: the App's page on GitHub."""
+    shadow: bool = False
+    """True if nothing is posted, whatever the configuration says."""
     harness: Harness | None = None
     """Runs tests as the operator says; None: as the repository's configuration says, after its set-up."""

@@ -55,8 +55,14 @@ _PLAIN = re.compile(r'[^"\\\x00-\x1f\x7f-\U0010ffff]*')
 
 _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
+_OPEN_ISSUES = """
+query ($owner: String!, $name: String!) {
+  repository(owner: $owner, name: $name) { issues(states: OPEN) { totalCount } }
+}
+"""
+
 #: The GraphQL queries of this module.
-QUERIES = (_CLOSING, _THREADS)
+QUERIES = (_CLOSING, _THREADS, _OPEN_ISSUES)
 
 
 class GitHubForge:
@@ -99,6 +105,15 @@ class GitHubForge:
         )
         issues = islice((value for value in values if "pull_request" not in value), limit)
         return tuple(read(payloads.issue, value) for value in issues)
+
+    def open_issue_count(self) -> int | None:
+        """Return the number of open issues; None without a token, which GraphQL needs."""
+        owner, _, name = self._repository.partition("/")
+        try:
+            data = self.graphql(_OPEN_ISSUES, {"owner": owner, "name": name})
+        except ForgeError:
+            return None
+        return read(lambda value: int(value["repository"]["issues"]["totalCount"]), data)
 
     def comments(self, number: int) -> tuple[Comment, ...]:
         return self._list(f"/issues/{number}/comments", payloads.comment)

@@ -29,7 +29,7 @@ PURPOSES: Mapping[str, str] = {
     "contents": "files: the configuration, and the code around a change",
     "issues": "comments, labels and reactions on issues",
     "members": "seeing who belongs to the organization: its members may open the dashboard",
-    "merge_queues": "hearing of merge queues, so that a required check does not hold them up",
+    "merge_queues": "receiving merge queue events, so that a required check does not hold them up",
     "metadata": "the repository's name and who may do what; every app has it",
     "pull_requests": "reviews with inline comments",
 }
@@ -113,6 +113,7 @@ class Credentials(Frozen):
     web_url: str
     client_id: str = Field("", description="for people who log in to the dashboard with GitHub")
     client_secret: str = Field("", repr=False)
+    mode: Literal["live", "shadow"] = Field("live", description="chosen at set-up; BOUNCER_MODE overrides it")
 
     def environment(self) -> str:
         """Return the credentials as lines of a ``.env`` file."""
@@ -125,6 +126,7 @@ class Credentials(Frozen):
             "GITHUB_APP_PRIVATE_KEY": f'"{key}"',
             "GITHUB_APP_CLIENT_ID": self.client_id,
             "GITHUB_APP_CLIENT_SECRET": self.client_secret,
+            "BOUNCER_MODE": self.mode,
         }
         return "\n".join(f"{name}={value}" for name, value in values.items())
 

@@ -6,6 +6,7 @@ import time
 import uuid
 from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from sqlalchemy import func, select
@@ -122,6 +123,16 @@ class Jobs:
         for job in jobs:
             self.retry(job.id)
         return len(jobs)
+
+    def unjudged(self, since: float) -> int:
+        """Count the jobs that an outage kept from a verdict since then."""
+        return len(Decisions(self._database).outages(since))
+
+    def rejudge(self, since: float, limit: int) -> int:
+        """Run up to ``limit`` of these jobs again, oldest first. Return the number of jobs queued."""
+        outages = Decisions(self._database).outages(since)
+        again = (job for job, words in outages.items() if self.decide_again(job, words) is not None)
+        return sum(1 for _ in islice(again, limit))
 
     def recheck(self, repository: str, number: int, by: str, *, pull: bool) -> str:
         """Store the event of a ``/bouncer recheck``, and return its delivery id.

@@ -18,6 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from bot.pipeline.admin import Jobs
 from bot.pipeline.store import Ledger
 from bot.pipeline.store.counters import Counted, counted
+from bot.pipeline.store.overview import Overview
 
 if TYPE_CHECKING:
     from bot.github.http import Exchange
@@ -99,6 +100,10 @@ class _Collected(Collector):
     def collect(self) -> Iterator[Metric]:
         yield from _counted(self._ledger)
         yield from _jobs(self._jobs)
+        alarm = Overview(self._ledger.database).abstention_alarm()
+        yield GaugeMetricFamily(
+            "bouncer_abstention_alarm", "1 if abstentions because of outages jumped", bool(alarm)
+        )
 
 
 def _counted(ledger: Ledger) -> Iterator[Metric]:

@@ -110,4 +110,7 @@ class Notices:
             for line, decision in self._overview.whole(Filter(job=job.source_job))
         ]
         summary = "; ".join(f"{item['kind']}: {item['verdict'] or item['abstained']}" for item in decisions)
-        return {**facts, "text": f"{subject}: {summary} {url}".strip(), "decisions": decisions}
+        text = f"{subject}: {summary} {url}".strip()
+        alarm = self._overview.abstention_alarm()
+        text = f"{text}. Alarm: {alarm}" if alarm else text
+        return {**facts, "text": text, "decisions": decisions, **({"alarm": alarm} if alarm else {})}

@@ -223,7 +223,7 @@ class Runner:
     def _event(self, job: Job) -> Event:
         text = self._received.event(job.delivery)
         if text is None:
-            raise self._gave_up(job, "its delivery was deleted after its time")
+            raise self._gave_up(job, "its delivery has expired")
         event = stored_event(text)
         if isinstance(event, str):
             raise self._gave_up(job, event)

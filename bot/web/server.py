@@ -128,7 +128,16 @@ class GuardedWorker(ThreadWorker):  # type: ignore[misc]
 class Server(BaseApplication):  # type: ignore[misc]
     """Serves the result of ``make_app``, which is called in each worker process after the fork."""
 
-    def __init__(self, make_app: Callable[[], Flask], host: str, port: int, *, processes: int = 1) -> None:
+    def __init__(
+        self,
+        make_app: Callable[[], Flask],
+        host: str,
+        port: int,
+        *,
+        processes: int = 1,
+        ready: Callable[[], None] | None = None,
+    ) -> None:
+        """``ready`` is called once, after the lines that are logged at the start."""
         self._make_app = make_app
         self._options: dict[str, Any] = {
             "bind": f"[{host}]:{port}" if ":" in host else f"{host}:{port}",
@@ -146,6 +155,7 @@ class Server(BaseApplication):  # type: ignore[misc]
             "accesslog": None,
             "proc_name": "bouncer-web",
             "worker_exit": _close,
+            "when_ready": lambda _arbiter: ready() if ready else None,
             "logger_class": _Log,
             # No other way in than the operator's port.
             "control_socket_disable": True,

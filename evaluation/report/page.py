@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
+
+from bot.core.page import render
 
 Cell = str | int | float | None
 
@@ -82,7 +83,7 @@ class Report:
 
 def as_html(report: Report) -> str:
     """One page that needs nothing else: no script, no font, no picture from elsewhere."""
-    return _pages().get_template("report.html.jinja").render(report=report, cell=cell, svg=Markup)
+    return render("evaluation.report", "templates/report.html.jinja", report=report, cell=cell, svg=Markup)
 
 
 def as_markdown(report: Report) -> str:
@@ -141,13 +142,3 @@ def _markdown_row(cells: Sequence[str]) -> str:
 def _plain(text: str) -> str:
     """One line that cannot start Markdown or HTML of its own."""
     return " ".join(text.split()).replace("<", "&lt;")
-
-
-def _pages() -> Environment:
-    return Environment(
-        loader=PackageLoader("evaluation.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )

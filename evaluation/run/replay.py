@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -21,10 +20,9 @@ from types import FrameType
 from typing import Any, TextIO, TypeVar
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from bot import __version__, app, settings
+from bot.cli.files import progress
 from bot.core.errors import OperatorError, SettingsError
 from bot.models.protocol import Model, Prompt, Reply, T
 from bot.settings import Settings
@@ -308,20 +306,14 @@ def _interruptible(stop: threading.Event) -> Iterator[None]:
 
 @contextmanager
 def _progress(total: int, finished: int) -> Iterator[Callable[[Record], None]]:
-    columns = (
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[failed]} failed  {task.fields[cost]:.2f} USD"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(file=sys.stderr), disable=not sys.stderr.isatty()) as bar:
-        row = bar.add_task("", total=total, completed=min(finished, total), failed=0, cost=0.0)
-        failed, cost = 0, 0.0
+    done, failed, cost = finished, 0, 0.0
+    with progress() as show:
 
         def advance(record: Record) -> None:
-            nonlocal failed, cost
+            nonlocal done, failed, cost
+            done += 1
             failed += record.failed
             cost += record.usage.cost_usd or 0.0
-            bar.update(row, advance=1, failed=failed, cost=cost)
+            show("", min(done, total), total, f"{failed} failed  {cost:.2f} USD")
 
         yield advance

@@ -71,7 +71,7 @@ def test_it_is_warned_closed_and_opened_again_by_an_answer_whoever_dies(hasty: S
     wait(lambda: hasty.github.labels(home, number) == [], 60, "read again and cleared")
     bounce, closing = hasty.said(home, number)
     assert state(hasty, home, number) == ("open", "reopened")
-    assert bounce.startswith("Thanks, this is clear now.")
+    assert bounce.startswith("Thanks, that answers my questions.")
     assert closing.startswith("Thanks for coming back to this. The issue stays open.")
     done = written(hasty, home, number)
     assert done == ["POST /comments ", "POST /labels ", "POST /comments ", "PATCH  closed", "PATCH  open", GONE]

@@ -23,11 +23,11 @@ Maintainers: `/bouncer accept` to override.*
 
 Nobody can tell what is meant.
 
-VAGUE (90%), `openai:gpt-5-mini`, DAY, [what this bot does](SITE/apps/bouncer)
+too vague (90% likely), `openai:gpt-5-mini`, DAY, [what this bot does](SITE/apps/bouncer)
 </details>
 
 <!-- bouncer:triage:v1 -->"""
-CLEARED = "Thanks, this is clear now. *Read by a bot using an AI model.*\n\n<!-- bouncer:triage:v1 -->"
+CLEARED = "Thanks, that answers my questions. (I'm a bot; an AI model read this.)\n\n<!-- bouncer:triage:v1 -->"
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from werkzeug import Request, Response
 
+from bot.core.errors import ModelError
 from tests.bot.pipeline.rig import wait
 from tests.e2e.provider import completion, failure, half
 from tests.e2e.site import APP, BROKEN, Site, site
@@ -131,11 +132,12 @@ def test_a_fault_that_lasts_is_an_abstention_with_its_reason(ended: tuple[Site, 
     verify, review = (shop.decided(home, number, kind)[-1] for kind in ("verify", "review"))
     assert verify.verdict is None
     assert verify.abstained == f"model:{why}"
-    assert why in verify.reason
+    sentence = ModelError("x", why).sentence
+    assert sentence in verify.reason
     (check,) = shop.github.checks(home)
     assert (check.conclusion, check.output["title"]) == (
         "skipped",
-        f"Not judged: the model gave no usable answer ({why})",
+        f"Not judged: {sentence}",
     )
     assert (shop.reviews(home, number), shop.inline(home, number)) == ([], [])
     assert (review.verdict, review.abstained) == (None, f"model:{why}")

@@ -27,7 +27,7 @@ SUMMARY = """### #1: Probably doesn't solve it
 Missing:
 - Empty files still fail.
 
-<details><summary>Why: INCORRECT (88% that it falls short)</summary>
+<details><summary>Why: INCORRECT (88% likely to fall short)</summary>
 
 The empty file still fails.
 

@@ -26,7 +26,13 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_holds_the_program_and_its_data_and_no_tests(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.partition("/")[0] for name in names if ".dist-info" not in name} == {"bot", "evaluation"}
-    for needed in ("app.yml", "models/prices.yml", "web/static/bouncer.css", "web/templates/dashboard/base.html"):
+    for needed in (
+        "app.yml",
+        "got-a-comment.md",
+        "models/prices.yml",
+        "web/static/bouncer.css",
+        "web/templates/dashboard/base.html",
+    ):
         assert f"bot/{needed}" in names
     assert not [name for name in names if "test_" in Path(name).name or "conftest" in name]
 

@@ -1,4 +1,4 @@
-"""Past subjects, judged in shadow by the live handlers; what was judged once is kept in a file."""
+"""Judge past subjects in shadow with the live handlers, and remember the verdicts in a file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from bot.github.protocol import Past
 
 @dataclass(frozen=True)
 class PastCase:
-    """One past subject: what happened when it was opened, what could be read about it, and what became of it."""
+    """One past subject: the event that opened it, what could be read about it then, and its fate."""
 
     bouncer: Bouncer
     event: RepositoryEvent
@@ -46,57 +46,57 @@ def cases(past: Past, asking: Iterable[str], limit: int) -> tuple[PastCase, ...]
 
     Raises OperatorError where there is none.
     """
-    asked, about = tuple(asking), past.repository
+    labels, about = tuple(asking), past.repository
     issues = [
-        PastCase("triage", *just_opened(each.issue, about), fate, each.issue.title, each.issue.html_url)
-        for each in past.issues
-        if each.whole and (fate := of_issue(each, asked)) is not None
+        PastCase("triage", *just_opened(row.issue, about), fate, row.issue.title, row.issue.html_url)
+        for row in past.issues
+        if row.whole and (fate := of_issue(row, labels)) is not None
     ]
     undoings = Undoings(past.pulls, past.messages, past.exported_at)
     pulls = [
         PastCase(
             "verify",
-            *pull_just_opened(each.pull, each.diff, each.issues, about),
+            *pull_just_opened(row.pull, row.diff, row.issues, about),
             fate,
-            each.pull.title,
-            each.pull.html_url,
+            row.pull.title,
+            row.pull.html_url,
         )
-        for each in past.pulls
-        if each.diff is not None and (fate := undoings.of_pull(each)) is not None
+        for row in past.pulls
+        if row.diff is not None and (fate := undoings.of_pull(row)) is not None
     ]
     if not issues and not pulls:
-        raise OperatorError(f"{about.full_name} has no closed issue or merged pull request that tells anything")
+        raise OperatorError(f"{about.full_name} has no closed issue or merged pull request to learn from")
     return (*issues[:limit], *pulls[:limit])
 
 
-class Kept:
-    """Verdicts by subject, appended to a file as they come; ``question`` says what they are an answer to.
+class Verdicts:
+    """Verdicts by subject, appended to a file as they arrive; ``question`` identifies what was asked.
 
-    Failures are kept too, so that they can be told, but asked again by the next command.
+    Failures are stored too, to be reported; the next command asks about them again.
     """
 
     def __init__(self, journal: Journal, question: str) -> None:
         self._journal = journal
         self._question = question
         self._lock = threading.Lock()
-        self._known: dict[str, dict[str, Any]] = {}
+        self._rows: dict[str, dict[str, Any]] = {}
         self.cost_usd: float | None = None
         for row in journal.rows():
             if row.get("question") == question and {"subject", "cost_usd"} <= set(row):
                 self._take(row)
 
     def find(self, case: PastCase) -> dict[str, Any] | None:
-        return self._known.get(_key(case.subject))
+        return self._rows.get(_key(case.subject))
 
-    def keep(self, case: PastCase, decision: Decision) -> None:
-        """Write one line. Raises OperatorError where the disk refuses it."""
-        row = {"question": self._question, "subject": _key(case.subject), **_told(decision)}
+    def add(self, case: PastCase, decision: Decision) -> None:
+        """Write one line. Raises OperatorError if the disk refuses it."""
+        row = {"question": self._question, "subject": _key(case.subject), **_fields(decision)}
         with self._lock:
             self._take(row)
         self._journal.append(row)
 
     def _take(self, row: dict[str, Any]) -> None:
-        self._known[row["subject"]] = row
+        self._rows[row["subject"]] = row
         if row["cost_usd"] is not None:
             self.cost_usd = (self.cost_usd or 0.0) + row["cost_usd"]
 
@@ -105,7 +105,7 @@ def _key(subject: Subject) -> str:
     return f"{subject.key} {subject.revision}"
 
 
-def _told(decision: Decision) -> dict[str, Any]:
+def _fields(decision: Decision) -> dict[str, Any]:
     record = decision.record
     explanations: list[str] = []
     if isinstance(record, TriageRecord):
@@ -122,13 +122,13 @@ def _told(decision: Decision) -> dict[str, Any]:
 
 
 def judge(
-    found: Sequence[PastCase],
+    cases: Sequence[PastCase],
     services: Callable[[ReplayForge], Services],
-    kept: Kept,
+    verdicts: Verdicts,
     workers: int,
     advance: Callable[[int], None],
 ) -> bool:
-    """Judge what is not judged yet; False where the budget ended it. ``advance`` is told how many are done.
+    """Judge what is not judged yet. Return False if the budget ended it. ``advance`` gets the number done.
 
     Raises OperatorError at the third equal error; the remaining cases are not asked about.
     """
@@ -136,14 +136,16 @@ def judge(
     errors = EqualErrors()
     done = count(1)
 
-    def one(case: PastCase) -> None:
-        before = kept.find(case)
+    def judge_case(case: PastCase) -> None:
+        before = verdicts.find(case)
         if (before is None or before["label"] is None) and not (spent.is_set() or stopped.is_set()):
-            decision = _decided(case, services(ReplayForge(case.snapshot)))
+            decision = decided(case.bouncer, case.event, services(ReplayForge(case.snapshot))) or Decision(
+                kind=case.bouncer, subject=case.subject, reason="skipped by the configuration", abstained="skipped"
+            )
             if decision.abstained == "skipped:budget":
                 spent.set()
             else:
-                kept.keep(case, decision)
+                verdicts.add(case, decision)
                 try:
                     errors.add(decision)
                 except OperatorError:
@@ -152,21 +154,17 @@ def judge(
         advance(next(done))
 
     with ThreadPoolExecutor(workers) as pool:
-        for each in [pool.submit(one, case) for case in found]:
-            each.result()
+        for future in [pool.submit(judge_case, case) for case in cases]:
+            future.result()
     return not spent.is_set()
 
 
-def _decided(case: PastCase, services: Services) -> Decision:
-    return decided(case.bouncer, case.event, services) or Decision(
-        kind=case.bouncer, subject=case.subject, reason="none of the bouncer's business", abstained="skipped"
-    )
-
-
-def verdicts(found: Sequence[PastCase], kept: Kept, bouncer: Bouncer) -> list[PastVerdict]:
-    """What is known of the cases of one bouncer; those that were not reached are left out."""
+def past_verdicts(cases: Sequence[PastCase], verdicts: Verdicts, bouncer: Bouncer) -> list[PastVerdict]:
+    """Return the verdicts on the cases of one bouncer, without cases that were not reached."""
     return [
-        _verdict(case, row) for case in found if case.bouncer == bouncer and (row := kept.find(case)) is not None
+        _verdict(case, row)
+        for case in cases
+        if case.bouncer == bouncer and (row := verdicts.find(case)) is not None
     ]
 
 

@@ -1,10 +1,9 @@
-"""``bouncer doctor``: what stands between an operator and a working Bouncer, or what is wrong in a bouncer.yml.
-
-One diagnosis a line, with its remedy.
-"""
+"""``bouncer doctor``: check the settings and everything that Bouncer needs, or one bouncer.yml."""
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -26,7 +25,7 @@ AREAS = ("settings", "files", "database", "github", "address", "model", "sandbox
 
 
 class Diagnosis(Frozen):
-    """What was looked at, and how it stands."""
+    """The result of one check."""
 
     subject: str
     state: Literal["ok", "note", "fail"] = Field(description="note: works, but worth knowing")
@@ -52,35 +51,43 @@ def fail(subject: str, message: str, remedy: str = "") -> Diagnosis:
 
 
 @click.command()
-@click.option("--config", "config", metavar="FILE", help="Check this bouncer.yml and nothing else.")
+@click.option("--config", "config", metavar="FILE", help="Check only this bouncer.yml (- reads standard input).")
 @click.option(
     "--skip",
     multiple=True,
     type=click.Choice(AREAS),
-    help="Leave an area out; may be given several times.",
+    help="Skip an area (repeatable).",
 )
+@click.option("--verbose", is_flag=True, help="List the checks that are fine too.")
 @json_option
 @settings_options
-def command(config: str | None, skip: tuple[str, ...], as_json: bool, **settings: Any) -> int:
-    """Check settings, database, GitHub, the public address, model and sandbox; one line each, with a remedy.
+def command(config: str | None, skip: tuple[str, ...], verbose: bool, as_json: bool, **settings: Any) -> int:
+    """Check settings, database, GitHub, the public address, model and sandbox; failures first, with a remedy.
 
-    Ends with 1 where something fails, and with 2 where a setting or the checked file is wrong.
+    Exit code 1: a check failed. 2: a setting or the checked file is wrong.
     """
     if config is not None:
-        return _check_file(Path(config), as_json)
-    failed, findings = False, []
-    for finding in _examined(skip, settings):
-        failed = failed or finding.state == "fail"
-        findings.append(finding.model_dump())
-        if not as_json:
-            click.echo(str(finding))
+        return _check_file(config, as_json)
+    findings = sorted(_check(skip, settings), key=lambda finding: ("fail", "note", "ok").index(finding.state))
+    counts = Counter(finding.state for finding in findings)
     if as_json:
-        print_json({"ok": not failed, "findings": findings})
-    return 1 if failed else 0
+        rows = [finding.model_dump() for finding in findings]
+        print_json({"ok": not counts["fail"], "findings": rows})
+    else:
+        for finding in findings:
+            if verbose or finding.state != "ok":
+                click.echo(str(finding))
+        click.echo(f"{_count(counts['ok'], 'check')} fine{'' if verbose else ' (--verbose)'}")
+        click.echo(f"{_count(counts['fail'], 'failure')}, {_count(counts['note'], 'note')}")
+    return 1 if counts["fail"] else 0
 
 
-def _examined(skip: Collection[str], settings: Mapping[str, Any]) -> Iterator[Diagnosis]:
-    """All findings, as they are made; the areas come in the order in which one thing needs another."""
+def _count(number: int, noun: str) -> str:
+    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
+
+
+def _check(skip: Collection[str], settings: Mapping[str, Any]) -> Iterator[Diagnosis]:
+    """Yield all findings. Each area needs the ones before it."""
     from bot.cli.doctor import machine, remote
     from bot.settings import load
 
@@ -99,17 +106,19 @@ def _examined(skip: Collection[str], settings: Mapping[str, Any]) -> Iterator[Di
             yield from check(loaded)
 
 
-def _check_file(file: Path, as_json: bool) -> int:
+def _check_file(file: str, as_json: bool) -> int:
     from bot.core import config_file
     from bot.core.io_limits import read_file
 
     try:
-        _, problems = config_file.load(read_file(file, config_file.MAX_BYTES))
+        # One byte more than allowed, so that a larger file is reported as too large.
+        size = config_file.MAX_BYTES
+        content = sys.stdin.buffer.read(size + 1) if file == "-" else read_file(Path(file), size)
+        _, problems = config_file.load(content)
     except OSError as error:
         raise OperatorError(f"{file}: {error.strerror or error}") from None
     if as_json:
-        found = [problem.model_dump() for problem in problems]
-        print_json({"ok": not problems, "file": str(file), "problems": found})
+        print_json({"ok": not problems, "file": file, "problems": [problem.model_dump() for problem in problems]})
     elif problems:
         for problem in problems:
             click.echo(_line(file, problem))
@@ -118,6 +127,6 @@ def _check_file(file: Path, as_json: bool) -> int:
     return BAD_INPUT if problems else 0
 
 
-def _line(file: Path, problem: Problem) -> str:
+def _line(file: str, problem: Problem) -> str:
     key = f"{problem.key}: " if problem.key else ""
     return f"{file}:{problem.line}: {key}{problem.message}"

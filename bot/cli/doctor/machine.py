@@ -1,4 +1,4 @@
-"""What is on this machine: settings, the files that they name, the database, the sandbox. Nothing is changed."""
+"""Checks of this machine: settings, the files that they name, the database, the sandbox. Nothing is changed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bot.pipeline.store.database import database_at, open_database
 from bot.pipeline.store.tables import HEAD, UPGRADABLE, version
 from bot.sandbox import network
 from bot.sandbox.protocol import Limits, ProgramRun
-from bot.settings import Settings
+from bot.settings import Settings, unknown_variables
 
 #: Without them ``bouncer serve`` accepts no delivery.
 _SET_UP = "create the app with `bouncer serve` at /setup, or set it"
@@ -27,10 +27,12 @@ _PASSWORD = re.compile(r"(://[^:/@]*):[^@]*@")
 
 
 def variables(settings: Settings) -> Iterator[Diagnosis]:
-    """Every setting in a line, with what is missing or worth knowing about it; secrets by their presence only."""
-    remarks = {each.subject: each for each in (*_about_github(settings), *_about_running(settings))}
+    """Yield a line per setting, and unknown variables. Secrets are shown by their presence only."""
+    remarks = {remark.subject: remark for remark in (*_about_github(settings), *_about_running(settings))}
     for name in Settings.model_fields:
         yield remarks.get(name.upper()) or ok(name.upper(), _shown(name, settings))
+    for name, suggestion in unknown_variables(Path(".env")).items():
+        yield note(name, "no setting has this name", f"did you mean {suggestion}?" if suggestion else "remove it")
 
 
 def _about_github(settings: Settings) -> Iterator[Diagnosis]:
@@ -46,7 +48,7 @@ def _about_github(settings: Settings) -> Iterator[Diagnosis]:
     if settings.bouncer_admins and not (settings.github_app_client_id and settings.github_app_client_secret):
         yield fail(
             "BOUNCER_ADMINS",
-            "nobody can log in with GitHub: the App's client id or secret is not set",
+            "login with GitHub is not possible: the App's client id or secret is not set",
             "set GITHUB_APP_CLIENT_ID and GITHUB_APP_CLIENT_SECRET, as the App's settings on GitHub show them",
         )
 
@@ -60,13 +62,17 @@ def _about_running(settings: Settings) -> Iterator[Diagnosis]:
         remedy = "set it, or BOUNCER_ADMINS, to open the one at /"
         yield note("BOUNCER_ADMIN_PASSWORD", "not set: there is no dashboard", remedy)
     if settings.bouncer_notify_url and not settings.bouncer_notify_secret:
-        told = "BOUNCER_NOTIFY_SECRET is not set: nobody could tell who sends"
-        yield fail("BOUNCER_NOTIFY_URL", told, "set a long random one")
+        message = "BOUNCER_NOTIFY_SECRET is not set: the receiver cannot tell who sends"
+        yield fail("BOUNCER_NOTIFY_URL", message, "set a long random one")
+    if settings.in_shadow:
+        yield note(
+            "BOUNCER_MODE", "shadow: everything is judged, nothing is posted", "set BOUNCER_MODE=live to go live"
+        )
     if settings.bouncer_paused:
         yield note("BOUNCER_PAUSED", "everything is paused: no model is asked and nothing is posted")
     if settings.bouncer_daily_budget_usd is None:
-        told = "not set: there is no daily limit to what models cost"
-        yield note("BOUNCER_DAILY_BUDGET_USD", told, "set it to the most that a day may cost")
+        message = "not set: there is no daily limit to what models cost"
+        yield note("BOUNCER_DAILY_BUDGET_USD", message, "set it to the most that a day may cost")
 
 
 def _shown(name: str, settings: Settings) -> str:
@@ -81,7 +87,7 @@ def _shown(name: str, settings: Settings) -> str:
 
 
 def files(settings: Settings) -> Iterator[Diagnosis]:
-    """Whether the data folder, prompts, prices and the App's key are there and can be used."""
+    """Check that the data folder, prompts, prices and the App's key exist and can be used."""
     from bot.models.budget import load_prices
 
     yield _writable("data folder", settings.bouncer_data_dir)
@@ -92,7 +98,7 @@ def files(settings: Settings) -> Iterator[Diagnosis]:
 
 
 def _writable(subject: str, folder: Path) -> Diagnosis:
-    """A folder that is not there yet is made later: its nearest parent counts."""
+    """Check that a folder can be written to. If it does not exist, its nearest parent counts."""
     nearest = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK):
         return fail(
@@ -131,33 +137,33 @@ def database(settings: Settings) -> Iterator[Diagnosis]:
         if place.get_backend_name() == "sqlite" and not Path(str(place.database)).exists():
             yield _to_be_made(Path(str(place.database)))
             return
-        opened = open_database(settings.database_url, busy_seconds=3.0)
+        connection = open_database(settings.database_url, busy_seconds=3.0)
     except SettingsError as error:
         yield fail("database", str(error), "check DATABASE_URL, and that the server runs")
         return
     try:
-        present = version(opened)
+        revision = version(connection)
     finally:
-        opened.close()
-    shown = make_url(settings.database_url).render_as_string(hide_password=True)
-    yield ok("database", f"{shown} can be reached")
-    yield _version(present)
+        connection.close()
+    url = make_url(settings.database_url).render_as_string(hide_password=True)
+    yield ok("database", f"{url} can be reached")
+    yield _version(revision)
 
 
 def _to_be_made(file: Path) -> Diagnosis:
     if not file.parent.is_dir():
         return fail("database", f"there is no folder {file.parent}", "make it, or set DATABASE_URL")
-    return note("database", f"{file} is not there yet: it is made at the first start")
+    return note("database", f"{file} does not exist yet; it is created on first start")
 
 
-def _version(present: str | None) -> Diagnosis:
-    if present == HEAD:
-        return ok("migrations", f"at {present}, up to date")
-    if present is None:
-        return note("migrations", "none yet: they run at the first start")
-    if present in UPGRADABLE:
-        return note("migrations", f"at {present}, {HEAD} is new: it runs at the next start", "back up first")
-    return fail("migrations", f"at {present}, which only a newer Bouncer knows", "upgrade Bouncer")
+def _version(revision: str | None) -> Diagnosis:
+    if revision == HEAD:
+        return ok("migrations", f"at {revision}, up to date")
+    if revision is None:
+        return note("migrations", "none yet; they run on first start")
+    if revision in UPGRADABLE:
+        return note("migrations", f"at {revision}, {HEAD} is new: it runs at the next start", "back up first")
+    return fail("migrations", f"at {revision}, which only a newer Bouncer knows", "upgrade Bouncer")
 
 
 _REMEDY = {

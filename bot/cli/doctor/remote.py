@@ -1,4 +1,4 @@
-"""What is asked over the network: GitHub as the App sees it, and each model of the chain."""
+"""Checks over the network: GitHub as the App sees it, the public address, and each model of the chain."""
 
 from __future__ import annotations
 
@@ -97,39 +97,44 @@ def _app(app: GitHubApp, settings: Settings) -> Iterator[Diagnosis]:
 
 
 def _rights(info: AppInfo) -> Iterator[Diagnosis]:
-    wanted = manifest()
-    if gaps := wanted.gaps(info.permissions, info.events):
+    needs = manifest()
+    if gaps := needs.gaps(info.permissions, info.events):
         where = "change it in the App's settings under Permissions & events, and have installations accept it"
         yield fail("permissions and events", f"missing: {', '.join(gaps)}", where)
     else:
         yield ok("permissions and events", "all that app.yml names")
-    most = wanted.with_test_pulls().with_members().default_permissions
+    most = needs.with_test_pulls().with_members().default_permissions
     if spare := [name for name in info.permissions if name not in most]:
         yield note("permissions", f"more than is used: {', '.join(spare)}", "take them away")
     if info.permissions.get("contents") != "write":
-        yield note("permissions", "no contents: write, so that reproduce.mode: pull cannot open pull requests")
+        yield note("permissions", "contents: write is missing, so reproduce.mode: pull cannot open pull requests")
 
 
 def _installations(installations: tuple[Installation, ...], info: AppInfo) -> Iterator[Diagnosis]:
-    wanted = manifest()
+    needs = manifest()
     if not installations:
         yield note("installations", "none yet", f"install the App: {info.html_url}/installations/new")
         return
-    yield ok("installations", f"{len(installations)} ({', '.join(each.account for each in installations[:5])})")
-    for each in installations:
-        if each.suspended:
-            yield note("installations", f"{each.account} suspended the App")
-        elif gaps := wanted.gaps(each.permissions, each.events):
-            told = f"{each.account} has not granted {', '.join(gaps)}"
-            yield fail("installations", told, "accept the request there")
+    yield ok(
+        "installations",
+        f"{len(installations)} ({', '.join(installation.account for installation in installations[:5])})",
+    )
+    for installation in installations:
+        if installation.suspended:
+            yield note("installations", f"{installation.account} suspended the App")
+        elif gaps := needs.gaps(installation.permissions, installation.events):
+            message = f"{installation.account} has not granted {', '.join(gaps)}"
+            yield fail("installations", message, "accept the request there")
 
 
 def _webhook(url: str, settings: Settings) -> Diagnosis:
-    wanted = f"{settings.bouncer_public_url}/webhook" if settings.bouncer_public_url else None
+    expected = f"{settings.bouncer_public_url}/webhook" if settings.bouncer_public_url else None
     if not url:
-        return fail("webhook", "the App has no webhook URL", f"set it to {wanted or 'https://YOUR-HOST/webhook'}")
-    if wanted and url != wanted:
-        return fail("webhook", f"GitHub delivers to {url}, not to {wanted}", "change it in the App's settings")
+        return fail(
+            "webhook", "the App has no webhook URL", f"set it to {expected or 'https://YOUR-HOST/webhook'}"
+        )
+    if expected and url != expected:
+        return fail("webhook", f"GitHub delivers to {url}, not to {expected}", "change it in the App's settings")
     parts = urlsplit(url)
     if not parts.path.endswith("/webhook"):
         return note("webhook", f"GitHub delivers to {url}", "Bouncer listens at /webhook, unless a proxy maps it")
@@ -151,7 +156,7 @@ def _deliveries(app: GitHubApp) -> Diagnosis:
     )
 
 
-#: An address that belongs to nobody (RFC 5737): what a client could claim to be.
+#: A reserved address (RFC 5737) that a client could claim to have.
 _CLAIMED = "192.0.2.123"
 #: A name that no server has (RFC 2606).
 _FORGED_HOST = "forged.invalid"
@@ -183,9 +188,9 @@ def address(settings: Settings) -> Iterator[Diagnosis]:
         with HttpClient(_SECONDS) as client:
             response = client.get(f"{url}/doctor", headers=headers)
     except httpx2.HTTPError as error:
-        told = f"{url} does not answer from here ({type(error).__name__})"
+        message = f"{url} does not answer from here ({type(error).__name__})"
         yield note(
-            "public address", told, "start the server, and run the doctor where that address can be reached"
+            "public address", message, "start the server, and run the doctor where that address can be reached"
         )
         return
     if response.status_code == 401:
@@ -194,8 +199,8 @@ def address(settings: Settings) -> Iterator[Diagnosis]:
     try:
         arrival = Arrival.model_validate_json(response.content if response.is_success else b"")
     except ValidationError:
-        told = f"{url}/doctor answers {response.status_code}"
-        yield note("public address", told, "let the proxy pass on every path, or skip this check")
+        message = f"{url}/doctor answers {response.status_code}"
+        yield note("public address", message, "let the proxy pass on every path, or skip this check")
         return
     yield _proxies(arrival, url, settings.bouncer_trust_proxy)
 
@@ -258,7 +263,7 @@ def _budget(model_id: str, built: Models, settings: Settings) -> Diagnosis:
         built.build(model_id, Budget(MemoryBudget(), limits))
     except SettingsError as error:
         return fail("budget", str(error))
-    return ok("budget", f"{model_id}: USD a day: {dollars}" if dollars else f"{model_id}: none in USD")
+    return ok("budget", f"{model_id}: USD a day: {dollars}" if dollars else f"{model_id}: no USD limit is set")
 
 
 def _ask(model_id: str, built: Models) -> Diagnosis:

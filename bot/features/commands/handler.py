@@ -58,6 +58,8 @@ def handle(event: Event, services: Services) -> Decision | None:
         for command in commands
         if command not in done
     ]
+    if not commands and not resembles_command(event.comment.body):
+        return None  # it mentions another account
     if not commands:
         refusals = [suggestion(services.commands.near_miss(event.comment.body) or "help")]
     refusals += [hint for command in done if (hint := _run_hint(command, event, services))]
@@ -111,7 +113,7 @@ def suggestion(word: str) -> str:
     """Return the answer to an almost correct command."""
     return (
         f"I don't know that command. Did you mean `/bouncer {word}`? Put it on a line of its own; "
-        "you can add a reason after a comma."
+        "you can add a reason after it."
     )
 
 

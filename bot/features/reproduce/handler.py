@@ -68,8 +68,7 @@ def handle(event: Event, services: Services) -> Decision | None:
         # Posted nowhere: the router records it, and the job runs again with the next budget.
         raise
     except ModelError as error:
-        why = f"the model gave no usable answer ({error.reason})"
-        return attempt.not_run(f"model:{error.reason}", why, error.usage)
+        return attempt.not_run(f"model:{error.reason}", error.sentence, error.usage)
     except SetupFailed as error:
         return attempt.not_run("setup", str(error))
     except SandboxError as error:

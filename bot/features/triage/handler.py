@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from bot.core import events
 from bot.core.actions import Action, Decision, React, SetLabels, UpsertComment
 from bot.core.commands import Command, parse
 from bot.core.events import Event
-from bot.core.subjects import Comment, Issue, at_least
+from bot.core.subjects import Comment, Issue, Repository, at_least
 from bot.features.services import Services
 from bot.features.shared import history, investigation
 from bot.features.shared.investigation import Notes, model_reply
@@ -53,7 +54,10 @@ def supersedes(newer: Event, older: Event) -> bool:
 
 
 def _is_answer(event: Event) -> bool:
-    return isinstance(event, events.CommentCreated) and event.by_author and not parse(event.comment.body)
+    if not isinstance(event, events.CommentCreated) or not event.by_author:
+        return False
+    # A mention may be of another account.
+    return all(command.mention for command in parse(event.comment.body))
 
 
 def handle(event: Event, services: Services) -> Decision | None:
@@ -199,10 +203,10 @@ def _actions(
         labels = SetLabels(number=number, add=(config.label,), remove=accepted)
         if config.mode == "label":
             return (labels,)
-        app = services.forge.identity().login
+        about = services.about_url or app_page(services.repository, services.forge.identity().login)
         day = services.clock().date()
         paused = history.paused(past)
-        body = texts.bounce(verdict, model, day, services.repository, app, again=again, paused=paused)
+        body = texts.bounce(verdict, model, day, services.repository, about, again=again, paused=paused)
         return (UpsertComment(task="triage", number=number, body=body), labels)
     was_bounced = history.label_stands(past)
     actions: list[Action] = []
@@ -212,3 +216,9 @@ def _actions(
         remove = (config.label,) if was_bounced else ()
         actions.append(SetLabels(number=number, add=accepted, remove=remove))
     return tuple(actions)
+
+
+def app_page(repository: Repository, login: str) -> str:
+    """Return the App's page on the repository's host; empty if the host is unknown."""
+    site = urlsplit(repository.html_url)
+    return f"{site.scheme}://{site.netloc}/apps/{login.removesuffix('[bot]')}" if site.netloc else ""

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date
-from urllib.parse import urlsplit
 
 from bot.core.markdown import clean, clean_line
 from bot.core.subjects import Repository
 from bot.features.shared.issues import DISCLOSURE, PAUSED, READ_AGAIN
+from bot.features.shared.labels import InputLabel
 from bot.features.triage.judgement import InputVerdict, Missing
 from bot.models.protocol import caveat
 
@@ -19,7 +19,14 @@ from bot.models.protocol import caveat
 MAX_QUESTION = 240
 MAX_EXPLANATION = 1_500
 
-CLEARED = "Thanks, this is clear now. *Read by a bot using an AI model.*"
+CLEARED = "Thanks, that answers my questions. (I'm a bot; an AI model read this.)"
+
+_WORDS: Mapping[InputLabel, str] = {
+    InputLabel.WELL_SPECIFIED: "well specified",
+    InputLabel.REASONABLY_SPECIFIED: "too vague",
+    InputLabel.VAGUE: "too vague",
+    InputLabel.IMPOSSIBLE_TO_SOLVE: "impossible to solve as it is written",
+}
 
 _MISSING: Mapping[Missing, str] = {
     "steps to reproduce": "the steps to reproduce it",
@@ -30,7 +37,7 @@ _MISSING: Mapping[Missing, str] = {
     "error text": "the error message, as text",
     "name of the option": "the name of the option",
     "output format": "the format of the output",
-    "decision between alternatives": "which of the alternatives it should be",
+    "decision between alternatives": "Which of the alternatives do you want?",
 }
 
 
@@ -39,12 +46,12 @@ def bounce(
     model: str,
     day: date,
     repository: Repository,
-    app: str,
+    about_url: str,
     *,
     again: bool = False,
     paused: bool = False,
 ) -> str:
-    """Return the comment on an issue that was bounced; ``app`` is the login of our own account.
+    """Return the comment on an issue that was bounced; ``about_url`` is the page that explains the bot.
 
     ``again``: its author has answered before, so nothing is listed that they may have been asked already.
     ``paused``: an answer will not be read.
@@ -53,17 +60,15 @@ def bounce(
     lines += ["", f"{PAUSED if paused else READ_AGAIN} *{DISCLOSURE}*"]
     if note := caveat(model):
         lines += ["", f"_{note}_"]
-    site = urlsplit(repository.html_url)
-    app_page = f"{site.scheme}://{site.netloc}/apps/{app.removesuffix('[bot]')}"
-    source = f"[what this bot does]({app_page})" if repository.html_url else "posted by Bouncer"
+    source = f"[what this bot does]({about_url})" if about_url else "posted by Bouncer"
     footer = f"`{model}`, {day.isoformat()}, {source}"
     explanation = [clean(verdict.explanation, host=repository.host, limit=MAX_EXPLANATION)]
     if verdict.marked_by:
         # The maintainer decided, not the model; its explanation only says why it asks its questions.
         explanation = explanation if verdict.questions else []
     else:
-        chance = "" if verdict.p_bounce is None else f" ({verdict.p_bounce}%)"
-        footer = f"{verdict.label}{chance}, {footer}"
+        chance = "" if verdict.p_bounce is None else f" ({verdict.p_bounce}% likely)"
+        footer = f"{_WORDS[verdict.label]}{chance}, {footer}"
     folded = "\n\n".join([*explanation, footer])
     return "\n".join([*lines, "", "<details><summary>Why I'm asking</summary>", "", folded, "</details>"])
 

@@ -193,7 +193,7 @@ class _Judgement:
             return
         except ModelError as error:
             self.usage += error.usage or Usage()
-            why = f"the model gave no usable answer ({error.reason})"
+            why = error.sentence
             self.failure = error
             self.unjudged.append(Unjudged(issue=name, why=why, due=True))
             return

@@ -127,7 +127,7 @@ def _section(verdict: OutputVerdict, run: ExecutedTest | None, host: str) -> str
     lines = [f"### #{verdict.issue}: {_appears(verdict, run)} it", ""]
     for title, points in (
         ("Missing", verdict.missing),
-        ("Worked before and may not now", verdict.regressions),
+        ("May have broken", verdict.regressions),
         ("Covered", verdict.covered),
         ("Remarks (not counted)", verdict.remarks),
     ):
@@ -148,11 +148,11 @@ def _section(verdict: OutputVerdict, run: ExecutedTest | None, host: str) -> str
 def _chances(verdict: OutputVerdict) -> str:
     if verdict.p_bounce is None:
         return ""
-    chance = f"{verdict.p_bounce}% that it falls short"
+    chance = f"{verdict.p_bounce}% likely to fall short"
     if verdict.p_objects is None:
         return f" ({chance})"
-    decisive = "the first" if verdict.line == "p_bounce" else "the label"
-    return f" ({chance}, {verdict.p_objects}% that a careful reviewer objects; {decisive} decides)"
+    chance += " (decides)" if verdict.line == "p_bounce" else ""
+    return f" ({chance}; {verdict.p_objects}% likely to draw an objection)"
 
 
 def _folded(title: str, text: str) -> list[str]:

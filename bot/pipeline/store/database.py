@@ -93,7 +93,10 @@ def open_database(url: str, *, busy_seconds: float = BUSY_SECONDS, must_exist: b
     if database.is_sqlite:
         file = str(database.engine.url.database)
         if must_exist and not Path(file).is_file():
-            raise SettingsError(f"DATABASE_URL: there is no file {file}")
+            raise SettingsError(
+                f"DATABASE_URL: {file} does not exist; if the server reads its settings from a file, name it with "
+                "--env-file"
+            )
         _write_ahead(file, busy_seconds)
         return database
     try:
@@ -205,7 +208,7 @@ def close_to_others(place: Path) -> None:
 
     A group with write access was let in on purpose, and keeps its rights.
     """
-    with suppress(OSError):  # not there yet, or on a file system that has no such rights
+    with suppress(OSError):  # missing, or on a file system without permissions
         facts = place.stat()
         others = 0o007 if facts.st_mode & 0o020 else 0o077
         if facts.st_uid == os.geteuid() and facts.st_mode & others:

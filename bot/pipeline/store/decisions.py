@@ -16,11 +16,12 @@ from typing import Any, Literal
 import structlog
 from pydantic import Field, ValidationError
 from pydantic_core import PydanticSerializationError
-from sqlalchemy import Connection, case, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, case, delete, func, or_, select, update
 
 from bot import router
 from bot.calibration.fates import GRACE, KnownFate
 from bot.core.actions import Decision, Task
+from bot.core.errors import UNREACHABLE
 from bot.core.frozen import Frozen
 from bot.features.feedback.record import FeedbackRecord, Outcome, Signal
 from bot.features.feedback.signals import SOURCES, Counts, Row, outcomes, rates, signals
@@ -55,6 +56,12 @@ class PublishOutcome(StrEnum):
     TAKEN_UP = "taken up again"
     #: The rest waits for its turn to be written; never recorded.
     PACED = "paced"
+
+
+def is_outage() -> ColumnElement[bool]:
+    """Return the condition for abstentions because of a model, GitHub or the sandbox, not of the subject."""
+    word = DECISIONS.c.abstained
+    return or_(word.in_(("model", "sandbox")), word.like("model:%"), word.like("forge:%"))
 
 
 #: People have seen the results of these.
@@ -125,7 +132,21 @@ class Decisions:
             rows = connection.execute(query.order_by(DECISIONS.c.id)).all()
         for row in rows:
             decision = _read(row.decision)
-            if row.abstained == word or (decision is not None and f"({detail})" in decision.reason):
+            sentences = (f"({detail})", *([UNREACHABLE] if detail == "unavailable" else []))
+            if row.abstained == word or (
+                decision is not None and any(sentence in decision.reason for sentence in sentences)
+            ):
+                jobs[row.job] = jobs.get(row.job, frozenset()) | {row.abstained}
+        return jobs
+
+    def outages(self, since: float) -> dict[str, frozenset[str]]:
+        """Return the jobs that an outage kept from a verdict since then, oldest first, and the recorded words."""
+        query = select(DECISIONS.c.job, DECISIONS.c.abstained).where(
+            DECISIONS.c.created_at >= since, DECISIONS.c.position >= 0, is_outage()
+        )
+        jobs: dict[str, frozenset[str]] = {}
+        with self._database.read() as connection:
+            for row in connection.execute(query.order_by(DECISIONS.c.id)):
                 jobs[row.job] = jobs.get(row.job, frozenset()) | {row.abstained}
         return jobs
 

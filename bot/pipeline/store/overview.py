@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal
@@ -17,12 +18,16 @@ from bot import router
 from bot.core.actions import Decision, Task
 from bot.core.frozen import Frozen
 from bot.core.redaction import redact
+from bot.core.text import spreadsheet_cell
 from bot.models.budget import Spent
 from bot.pipeline.store.database import Database
+from bot.pipeline.store.decisions import is_outage
 from bot.pipeline.store.tables import BUDGETS, DECISIONS, MODEL_CALLS, POSTINGS
 
 Came = Literal["bounced", "passed", "abstained"]
 PAGE = 50
+#: Decisions that an alarm compares: the newest ones with those before.
+_RECENT, _BEFORE = 10, 200
 _DAY = 86_400
 #: Features of which every event is judged, so that their verdicts can be plotted over time.
 _JUDGES = tuple(feature.name for feature in router.FEATURES if feature.judges_every_event)
@@ -207,6 +212,35 @@ class Overview:
             for number in range(count)
         )
 
+    def abstention_alarm(self) -> str:
+        """Return a sentence if abstentions because of outages jumped; else an empty text.
+
+        They jumped if they are half of the newest decisions, within a week, and twice as frequent as before.
+        """
+        last_week = (datetime.now(UTC) - timedelta(days=7)).timestamp()
+        query = (
+            select(DECISIONS.c.created_at, DECISIONS.c.abstained, case((is_outage(), 1), else_=0).label("outage"))
+            .where(DECISIONS.c.kind.in_(_JUDGES))
+            .order_by(DECISIONS.c.id.desc())
+            .limit(_RECENT + _BEFORE)
+        )
+        with self._database.read() as connection:
+            rows = connection.execute(query).all()
+        recent, before = rows[:_RECENT], rows[_RECENT:]
+        failures = [row for row in recent if row.outage and row.created_at >= last_week]
+        share_before = sum(row.outage for row in before) / len(before) if before else 0.0
+        if len(recent) < _RECENT or 2 * len(failures) < _RECENT or len(failures) / _RECENT < 2 * share_before:
+            return ""
+        cause = Counter(row.abstained for row in failures).most_common(1)[0][0]
+        return f"{len(failures)} of the last {_RECENT} decisions have no verdict, most often because of {cause}"
+
+    def mean_cost(self, since: datetime) -> float | None:
+        """Return the mean cost in US dollars of a decision that called a model; None if no price is known."""
+        query = select(func.avg(DECISIONS.c.cost_usd)).where(DECISIONS.c.created_at >= since.timestamp())
+        with self._database.read() as connection:
+            mean = connection.scalar(query.where(DECISIONS.c.calls > 0))
+        return None if mean is None else float(mean)
+
     def spent(self, today: date) -> Mapping[str, Spent]:
         """Calls and their price on a day, settled and reserved, by budget scope."""
         query = select(BUDGETS).where(BUDGETS.c.day == today.isoformat()).order_by(BUDGETS.c.scope)
@@ -301,15 +335,12 @@ COLUMNS = (
     "actions", "model", "calls", "input_tokens", "output_tokens", "seconds", "cost_usd", "job", "url",
 )  # fmt: skip
 
-#: What makes a spreadsheet calculate, in the wide forms of these characters too.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-
 
 def as_csv(overview: Overview, filters: Filter, web_url: str) -> Iterator[str]:
     """Lines of a CSV file with a head; an unknown cost is an empty cell."""
     yield _csv(COLUMNS)
     for values in _rows(overview, filters, web_url):
-        yield _csv(_cell(values[name]) for name in COLUMNS)
+        yield _csv(spreadsheet_cell(values[name]) for name in COLUMNS)
 
 
 def as_json(overview: Overview, filters: Filter, web_url: str) -> Iterator[str]:
@@ -337,12 +368,6 @@ def row(line: Line, decision: Decision, web_url: str) -> dict[str, Any]:
     values["actions"] = " ".join(action.type for action in decision.actions)
     values["url"] = f"{web_url}/{line.repository}/issues/{line.number}" if line.number else ""
     return {name: values[name] for name in COLUMNS}
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, str) and value.startswith(_FORMULA):
-        return f"'{value}"
-    return value
 
 
 def _csv(cells: Iterable[Any]) -> str:

@@ -27,6 +27,9 @@ def query(call: ApiCall) -> ApiAnswer:
     past = _Past(call, repository)
     if "pullRequests(" in text:
         return _answer({"pullRequests": _page(variables, past.pulls())})
+    if "totalCount" in text:
+        is_open = [issue for issue in repository.issues.values() if issue.pull is None and issue.closed_at is None]
+        return _answer({"issues": {"totalCount": len(is_open)}})
     if "issues(" in text:
         return _answer({"issues": _page(variables, past.issues())})
     if "history(" in text:

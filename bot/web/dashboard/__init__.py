@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pydantic import Field
 
 from bot.core.frozen import Frozen
@@ -10,7 +12,7 @@ from bot.pipeline.store.logins import Logins
 
 
 class Admins(Frozen):
-    """Who may come in with a GitHub account."""
+    """Accounts and organizations that may log in with GitHub."""
 
     ids: frozenset[int] = frozenset()
     logins: frozenset[str] = Field(frozenset(), description="lower case")
@@ -24,16 +26,16 @@ class Admins(Frozen):
         if visitor.id in self.ids or visitor.id in logins.ids(self.logins):
             return True
         name = visitor.login.lower()
-        named = [(name, visitor.id)] if name in self.logins else []
-        named += [(f"org:{name.lower()}", github_id) for name, github_id in visitor.organizations.items()]
-        return any(logins.first_id(name, github_id) == github_id for name, github_id in named)
+        names = [(name, visitor.id)] if name in self.logins else []
+        names += [(f"org:{name.lower()}", github_id) for name, github_id in visitor.organizations.items()]
+        return any(logins.first_id(name, github_id) == github_id for name, github_id in names)
 
 
 class DashboardSettings(Frozen):
-    """What the dashboard needs of the operator's settings."""
+    """The operator's settings that the dashboard needs."""
 
-    password: str = Field("", description="empty: nobody comes in with a password")
-    github: GitHubLogin | None = Field(None, description="None: nobody comes in with a GitHub account")
+    password: str = Field("", description="empty: no log-in with a password")
+    github: GitHubLogin | None = Field(None, description="None: no log-in with a GitHub account")
     admins: Admins = Admins()
     session_key: str = Field(description="ends all sessions when it changes; see ``Sessions``")
     public_url: str | None = None
@@ -41,6 +43,7 @@ class DashboardSettings(Frozen):
     web_url: str = "https://github.com"
     model: str = ""
     paused: bool = False
+    in_shadow: Callable[[], bool] = Field(bool, description="True if the whole server posts nothing")
     daily_usd: float | None = None
     repository_usd: float | None = None
     repository_calls: int | None = None

@@ -1,10 +1,11 @@
-"""What operators can do: to a job, to an issue or pull request, to a repository, and to everything at once."""
+"""Actions of operators: on a job, an issue or pull request, a repository, or everything at once."""
 
 from __future__ import annotations
 
 import time
 import uuid
 from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
 from typing import get_args
 
 import structlog
@@ -25,20 +26,68 @@ from bot.web import session
 from bot.web.app import Backend
 from bot.web.dashboard import DashboardSettings
 
+#: Jobs on a page.
+LISTED = 100
+#: Outcomes of jobs that had nothing to do.
+IDLE = ("nothing to do", "nothing")
+
 _log = structlog.get_logger(__name__)
 
 
 def jobs(settings: DashboardSettings, backend: Backend) -> str:
-    """Jobs by state; those that failed are here."""
-    states: tuple[State, ...] = tuple(each for each in get_args(State) if each == request.args.get("state"))
+    """Show jobs by state. Jobs that had nothing to do are hidden unless ``all`` is asked for."""
+    states: tuple[State, ...] = tuple(state for state in get_args(State) if state == request.args.get("state"))
+    rows = backend.jobs().list(states, request.args.get("repository", ""), LISTED)
+    show_all = "all" in request.args
+    idle = [] if show_all else [job for job in rows if job.state == "done" and job.outcome in IDLE]
     return render_template(
         "dashboard/jobs.html",
-        jobs=backend.jobs().list(states, request.args.get("repository", ""), 100),
+        jobs=[job for job in rows if job not in idle],
+        hidden=len(idle),
+        limit=LISTED,
         counts=backend.jobs().counts(),
         state=states[0] if states else "",
         states=get_args(State),
-        open=OPEN,
+        since=(g.now - timedelta(days=3)).date().isoformat(),
+        time_of=lambda job: datetime.fromtimestamp(job.created_at, UTC),
     )
+
+
+def confirm_rejudge(settings: DashboardSettings, backend: Backend) -> str:
+    """Show how many jobs an outage left without a verdict, and the estimated cost of running them again."""
+    since, limit = _since(), _limit()
+    count = min(backend.jobs().unjudged(since.timestamp()), limit)
+    mean = Overview(backend.ledger().database).mean_cost(g.now - timedelta(days=30))
+    return render_template(
+        "dashboard/rejudge.html",
+        since=since.date().isoformat(),
+        limit=limit,
+        count=count,
+        cost=None if mean is None else mean * count,
+    )
+
+
+def rejudge(settings: DashboardSettings, backend: Backend) -> Answer:
+    """Run the jobs again that an outage left without a verdict."""
+    since, limit = _since(), _limit()
+    target = f"up to {limit} jobs since {since.date()}"
+    return _act(
+        "rejudge", target, lambda: backend.jobs().rejudge(since.timestamp(), limit), url_for("dashboard.jobs")
+    )
+
+
+def _since() -> datetime:
+    try:
+        return datetime.combine(date.fromisoformat(request.values.get("since", "")), datetime.min.time(), UTC)
+    except ValueError:
+        abort(400, "The date must have the form 2026-11-20.")
+
+
+def _limit() -> int:
+    text = request.values.get("limit", "")
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:5]) <= 10_000):
+        abort(400, "The limit must be a number from 1 to 10000.")
+    return int(text)
 
 
 def job(settings: DashboardSettings, backend: Backend, job: str) -> str:
@@ -62,27 +111,27 @@ def retry_failed(settings: DashboardSettings, backend: Backend) -> Answer:
 
 
 def pause(settings: DashboardSettings, backend: Backend) -> Answer:
-    """Leave a repository alone, or everything."""
+    """Pause a repository, or everything."""
     scope = request.form.get("repository", EVERYTHING)
-    known = {each.repository for each in backend.ledger().installations.repositories()}
-    if scope and scope not in known | set(Overview(backend.ledger().database).repositories()):
-        abort(404, "There is no such repository.")
-    return _act("pause", scope, lambda: backend.ledger().installations.pause(scope, who()), _back())
+    installed = {row.repository for row in backend.ledger().installations.repositories()}
+    if scope and scope not in installed | set(Overview(backend.ledger().database).repositories()):
+        abort(404, "No such repository.")
+    return _act("pause", scope, lambda: backend.ledger().installations.pause(scope, operator()), _back())
 
 
 def resume(settings: DashboardSettings, backend: Backend) -> Answer:
-    """Look at a repository again, or at everything."""
+    """Resume a repository, or everything."""
     scope = request.form.get("repository", EVERYTHING)
     return _act("resume", scope, lambda: backend.ledger().installations.resume(scope), _back())
 
 
 def recheck(settings: DashboardSettings, backend: Backend, number: int) -> Answer:
-    """Have the subject of a decision looked at again."""
+    """Judge the subject of a decision again."""
     line, subject = _about(backend, number)
 
     def ask() -> None:
         pull = subject.revision.startswith("sha:")
-        backend.jobs().recheck(line.repository, line.number, who(), pull=pull)
+        backend.jobs().recheck(line.repository, line.number, operator(), pull=pull)
 
     return _act("recheck", subject.key, ask, url_for("dashboard.jobs"))
 
@@ -93,43 +142,43 @@ def leave(settings: DashboardSettings, backend: Backend, number: int) -> Answer:
     word = "resume" if request.form.get("word") == "resume" else "pause"
 
     def note() -> None:
-        told = Decision(
+        decision = Decision(
             kind="commands",
             subject=subject,
             verdict=word,
-            reason=f"{who()} asked for {word} on the dashboard",
-            record=CommandsRecord(done=(word,), by=who(), at=time.time()),
+            reason=f"{operator()} asked for {word} on the dashboard",
+            record=CommandsRecord(done=(word,), by=operator(), at=time.time()),
         )
         job = f"{ASKED}{uuid.uuid4().hex}:commands"
-        backend.ledger().decisions.record(job, (told,), "")
+        backend.ledger().decisions.record(job, (decision,), "")
         backend.ledger().decisions.settle(job, 0, PublishOutcome.NOTHING)
 
     return _act(word, subject.key, note, url_for("dashboard.decision", number=number))
 
 
-def left_alone(backend: Backend, subject: Subject) -> bool:
-    """Whether somebody paused this issue or pull request."""
+def is_paused(backend: Backend, subject: Subject) -> bool:
+    """Return True if this issue or pull request is paused."""
     return history.paused(backend.ledger().decisions.decisions(subject.key, "commands"))
 
 
-def who() -> str:
-    """The operator whose request this is, for the record."""
+def operator() -> str:
+    """Return the login of the operator, for the record."""
     return g.login or "the operator"
 
 
 def _about(backend: Backend, number: int) -> tuple[Line, Subject]:
-    found = Overview(backend.ledger().database).decision(number) if number < 2**63 else None
-    if found is None or not found[0].number:
-        abort(404, "There is no such issue or pull request.")
-    return found[0], found[1].subject
+    row = Overview(backend.ledger().database).decision(number) if number < 2**63 else None
+    if row is None or not row[0].number:
+        abort(404, "No such issue or pull request.")
+    return row[0], row[1].subject
 
 
-def _act(word: str, what: str, act: Callable[[], object], back: str) -> Answer:
+def _act(word: str, target: str, act: Callable[[], object], back: str) -> Answer:
     try:
         act()
     except OperatorError as error:
         abort(409, str(error))
-    _log.info("operator_acted", by=who(), act=word, on=what or "everything")
+    _log.info("operator_acted", by=operator(), act=word, on=target or "everything")
     return redirect(back, 303)
 
 

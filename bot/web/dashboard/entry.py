@@ -1,7 +1,7 @@
-"""Logging in and out: by the operator's password, or with a GitHub account that the operator named.
+"""Log-in and log-out: by the operator's password, or with a GitHub account that the operator named.
 
-What goes out to GitHub and has to come back follows from the browser's own cookie, so that any process of the
-server can check it and no other browser can use it. The log-in changes the cookie, and it is worth nothing then.
+The state that GitHub returns is derived from the browser's cookie: every process of the server can check it, and
+no other browser can use it. A log-in changes the cookie, so each state works once.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from bot.web.dashboard import DashboardSettings
 #: Attempts to log in that wait for their turn in one process at most.
 MOST_WAITING = 32
 
-#: Pages that are open to whoever is not logged in.
+#: Pages that need no log-in.
 OPEN = frozenset({"dashboard.log_in", "dashboard.to_github", "dashboard.from_github"})
 
 _log = structlog.get_logger(__name__)
 
 
 class Entry:
-    """The pages through which operators come in and go out."""
+    """The pages of log-in and log-out."""
 
     def __init__(self, settings: DashboardSettings, backend: Backend, sessions: session.Sessions) -> None:
         self._settings = settings
@@ -48,7 +48,7 @@ class Entry:
         routes.add_url_rule("/logout", "log_out", self.log_out, methods=["POST"])
 
     def log_in(self) -> Answer | str | tuple[str, int]:
-        """Ask for the password, or look at the one that was given."""
+        """Ask for the password, or check it."""
         target = session.local_path(request.values.get("next"), url_for("dashboard.overview"))
         if request.method == "GET":
             return _page(target)
@@ -64,7 +64,7 @@ class Entry:
         return redirect(self._github.address(self._callback, _state(target), _own(b"verifier")))
 
     def from_github(self) -> Answer | tuple[str, int]:
-        """Let in whom GitHub names, where the operator named them."""
+        """Log in the account that GitHub names, if the operator allows it."""
         target = request.args.get("state", "").partition(".")[2]
         if not hmac.compare_digest(_state(target).encode(), request.args.get("state", "").encode()):
             abort(403, "This answer from GitHub does not belong to this browser. Log in again.")
@@ -91,18 +91,18 @@ class Entry:
         return self._entered(session.local_path(target, url_for("dashboard.overview")), visitor.login)
 
     def log_out(self) -> Answer:
-        """End the session, also for whoever copied its cookie."""
+        """End the session, also for a copied cookie."""
         self._sessions.end()
         g.cookie = session.new_cookie()
         return redirect(url_for("dashboard.log_in"))
 
     def _refused(self, target: str) -> tuple[str, int] | None:
-        """Wait for this address's turn at an attempt; the page that refuses it where that would take too long."""
+        """Wait for this address's turn at an attempt. Return the page that refuses it if the wait is too long."""
         wait = self._logins.turn(session.client_address())
         if wait > LONGEST_WAIT_SECONDS or not self._waiting.acquire(blocking=False):
             return _page(target, f"Too many attempts. Try again in {max(wait, 1):.0f} seconds."), 429
         try:
-            # Whoever guesses is slowed down; the right password is never refused because somebody else guessed.
+            # Guessing is slowed down per address; the right password is never refused because of other visitors.
             time.sleep(wait)
         finally:
             self._waiting.release()
@@ -136,7 +136,7 @@ def _page(target: str, why: str = "") -> str:
 
 
 def _own(purpose: bytes) -> str:
-    """A value that only this browser, and whoever is told, can name."""
+    """Return a value that follows from this browser's cookie and a purpose."""
     return hmac.new(str(g.cookie).encode(), purpose, hashlib.sha256).hexdigest()
 
 

@@ -33,6 +33,8 @@ VIEWS: tuple[tuple[str, str, Callable[..., Any]], ...] = (
     ("POST", "/resume", acting.resume),
     ("GET", "/jobs", acting.jobs),
     ("POST", "/retry-failed", acting.retry_failed),
+    ("GET", "/rejudge", acting.confirm_rejudge),
+    ("POST", "/rejudge", acting.rejudge),
     ("GET", "/jobs/<path:job>", acting.job),
     ("POST", "/jobs/<path:job>/retry", acting.retry),
     ("POST", "/jobs/<path:job>/cancel", acting.cancel),
@@ -91,6 +93,6 @@ def _guard(routes: Blueprint, settings: DashboardSettings, sessions: session.Ses
 
 
 def _link(line: Line, web_url: str) -> str:
-    """Where people see the subject of a decision; empty for one about a whole repository."""
+    """Return the address of the subject on GitHub; empty for a decision about a whole repository."""
     # GitHub redirects the address of an issue to the pull request of that number.
     return f"{web_url}/{line.repository}/issues/{line.number}" if line.number else ""

@@ -1,4 +1,4 @@
-"""What a decision wrote to GitHub, or would have, as people see it there, with links to the very place. Pure."""
+"""Render what a decision wrote to GitHub, or would have written, as people see it there. Pure."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class Card(NamedTuple):
 
 
 def cards(decision: Decision, posted: Sequence[Posted], web_url: str) -> tuple[Card, ...]:
-    """What was asked for, or what shadow mode kept back, in the order in which it is written."""
-    shown = _Shown(decision, posted, web_url)
-    return tuple(card for action in decision.actions or decision.withheld for card in shown.of(action))
+    """Return a card per action, including those that shadow mode withheld, in the order of writing."""
+    renderer = _Renderer(decision, posted, web_url)
+    return tuple(card for action in decision.actions or decision.withheld for card in renderer.cards(action))
 
 
-class Held(NamedTuple):
+class Unposted(NamedTuple):
     """A finding that was not posted, and why."""
 
     path: str
@@ -52,29 +52,36 @@ class Held(NamedTuple):
     why: str
 
 
-def held_back(decision: Decision) -> tuple[Held, ...]:
-    """The findings of a review that its filters kept back."""
+def unposted(decision: Decision) -> tuple[Unposted, ...]:
+    """Return the findings that a review's filters held back, then those whose place is not in the diff."""
     record = decision.record if isinstance(decision.record, ReviewRecord) else ReviewRecord()
-    return tuple(
-        Held(held.finding.path, held.finding.line, held.finding.comment, held.reason.replace("_", " "))
-        for held in record.suppressed
-    )
+    doubts = {doubt.fingerprint: doubt for doubt in record.doubts}
+    rows = []
+    for suppressed in record.suppressed:
+        finding, why = suppressed.finding, suppressed.reason.replace("_", " ")
+        doubt = doubts.get(finding.fingerprint)
+        why = f"{why}: {doubt.why}" if doubt and doubt.why else why
+        rows.append(Unposted(finding.path, finding.line, finding.comment, why))
+    for dropped in record.dropped:
+        reported = dropped.reported
+        rows.append(Unposted(reported.path, reported.line, reported.comment, dropped.reason.replace("_", " ")))
+    return tuple(rows)
 
 
-class _Shown:
+class _Renderer:
     """The actions of one decision as cards."""
 
     def __init__(self, decision: Decision, posted: Sequence[Posted], web_url: str) -> None:
         self._base = f"{web_url}/{decision.subject.repository}"
         # The very pipeline that a body goes through before it is sent.
         self._rules = Rules(host=host_of(web_url))
-        self._urls = {each.type: each.link(web_url) for each in posted}
+        self._urls = {posting.type: posting.link(web_url) for posting in posted}
         self._code: Mapping[str, str] = {
             finding.fingerprint: "\n".join(finding.code)
             for finding in (decision.record.posted if isinstance(decision.record, ReviewRecord) else ())
         }
 
-    def of(self, action: Action) -> tuple[Card, ...]:
+    def cards(self, action: Action) -> tuple[Card, ...]:
         url = self._urls.get(action.type, "")
         match action:
             case UpsertComment():
@@ -87,7 +94,7 @@ class _Shown:
                 return (Card("Issue", Markup("<p>{}</p>").format(done)),)
             case SubmitReview():
                 head = (Card(f"Review of {action.commit_id[:7]}", self._html(action.body), url),)
-                return (*head, *(self._finding(each, action) for each in action.comments))
+                return (*head, *(self._finding(comment, action) for comment in action.comments))
             case SetCheck():
                 title = f"Check {action.name}: {action.conclusion}"
                 body = Markup("<p><strong>{}</strong></p>").format(self._rules.title(action.title))

@@ -1,4 +1,4 @@
-"""The pages that only show: read from the ledger, hand to a template."""
+"""The pages that only read: from the ledger to a template."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ from bot.web.app import Backend
 from bot.web.dashboard import DashboardSettings, acting, posted
 
 DAYS = 30
+#: The overview reloads itself.
+REFRESH_SECONDS = "60"
 #: Comments on a page that shows them whole.
 PREVIEWS = 15
 
@@ -38,7 +40,7 @@ _TENTHS = range(10, 100, 10)
 
 
 class Spending(Frozen):
-    """What may be spent a day in one scope, and what was."""
+    """Spending and limits of one scope today."""
 
     name: str
     spent_usd: float | None
@@ -49,7 +51,7 @@ class Spending(Frozen):
 
 
 class Drawn(NamedTuple):
-    """One bouncer's line, for the template."""
+    """One bouncer's results, for the template."""
 
     name: str
     fine: str
@@ -66,120 +68,126 @@ class Drawn(NamedTuple):
     reliability: Markup
 
 
-def overview(settings: DashboardSettings, backend: Backend) -> str:
-    """How it stands and how it went."""
-    seen = _overview(backend)
+def overview(settings: DashboardSettings, backend: Backend) -> Response:
+    """Show the current state and the last 30 days."""
+    overview = Overview(backend.ledger().database)
     repository = request.args.get("repository", "")
-    days = seen.days(g.now.date(), DAYS, repository)
+    days = overview.days(g.now.date(), DAYS, repository)
     bars = [(day.day.strftime("%d %b"), (day.bounced, day.passed, day.abstained)) for day in days]
-    return render_template(
+    page = render_template(
         "dashboard/overview.html",
         days=days,
         bars=bars,
         top=_axis(bars),
-        repositories=seen.repositories(),
+        repositories=overview.repositories(),
         repository=repository,
         rates=backend.ledger().signals.rates(repository or None),
-        budgets=_budgets(settings, seen, g.now),
+        budgets=_budgets(settings, overview, g.now),
         jobs=backend.jobs().counts(),
         oldest=backend.jobs().oldest_age(),
         worker=backend.jobs().worker_age(),
         everything=backend.ledger().installations.pauses().get(EVERYTHING),
-        wrong_configurations=seen.wrong_configurations(),
+        wrong_configurations=overview.wrong_configurations(),
         faults=backend.ledger().faults.all(),
+        alarm=overview.abstention_alarm(),
     )
+    return Response(page, headers={"Refresh": REFRESH_SECONDS})
 
 
 def decisions(settings: DashboardSettings, backend: Backend) -> str:
-    """A page of decisions, newest first."""
-    seen, chosen = _overview(backend), _chosen()
-    lines = seen.decisions(chosen, _number(request.args.get("before")))
-    older = urlencode({**_given(chosen), "before": lines[-1].id}) if len(lines) == PAGE else ""
+    """Show a page of decisions, newest first."""
+    overview, query = Overview(backend.ledger().database), _filter()
+    lines = overview.decisions(query, _number(request.args.get("before")))
+    older = urlencode({**_parameters(query), "before": lines[-1].id}) if len(lines) == PAGE else ""
     return render_template(
         "dashboard/decisions.html",
         lines=lines,
-        chosen=chosen,
-        given=_given(chosen),
+        query=query,
+        parameters=_parameters(query),
         older=older,
         kinds=get_args(Task),
-        repositories=seen.repositories(),
+        repositories=overview.repositories(),
     )
 
 
 def export(settings: DashboardSettings, backend: Backend, form: str) -> Response:
-    """The decisions that pass the filter, all of them, as a file."""
+    """Return all decisions that pass the filter as a file."""
     make, kind = {"csv": (as_csv, "text/csv"), "json": (as_json, "application/json")}.get(form) or abort(404)
     response = Response(
-        make(_overview(backend), _chosen(), settings.web_url), content_type=f"{kind}; charset=utf-8"
+        make(Overview(backend.ledger().database), _filter(), settings.web_url),
+        content_type=f"{kind}; charset=utf-8",
     )
     response.headers["Content-Disposition"] = f"attachment; filename=bouncer-decisions.{form}"
     return response
 
 
 def installations(settings: DashboardSettings, backend: Backend) -> str:
-    """Where the app is installed, when something was last heard from there, and what is paused."""
-    known = backend.ledger().installations
-    pauses = known.pauses()
+    """Show installations, their last delivery, and what is paused."""
+    store = backend.ledger().installations
+    pauses = store.pauses()
     return render_template(
         "dashboard/installations.html",
-        installations=known.all(),
-        repositories=known.repositories(),
+        installations=store.all(),
+        repositories=store.repositories(),
         pauses=pauses,
         everything=pauses.get(EVERYTHING),
     )
 
 
 def decision(settings: DashboardSettings, backend: Backend, number: int) -> str:
-    """Everything about one decision."""
-    seen = _overview(backend)
-    found = seen.decision(number) if number < 2**63 else None
-    if found is None:
-        abort(404, "There is no such decision, or it was deleted after its time.")
-    line, whole = found
+    """Show one decision."""
+    overview = Overview(backend.ledger().database)
+    row = overview.decision(number) if number < 2**63 else None
+    if row is None:
+        abort(404, "No such decision, or it has expired.")
+    line, whole = row
     return render_template(
         "dashboard/decision.html",
         line=line,
         decision=whole,
-        calls=seen.calls(line.job),
-        cards=posted.cards(whole, seen.posted(line.job), settings.web_url),
-        held=posted.held_back(whole),
-        paused=acting.left_alone(backend, whole.subject),
+        calls=overview.calls(line.job),
+        cards=posted.cards(whole, overview.posted(line.job), settings.web_url),
+        unposted=posted.unposted(whole),
+        paused=acting.is_paused(backend, whole.subject),
         subject=_subject(backend.jobs(), line.job),
     )
 
 
 def shadow(settings: DashboardSettings, backend: Backend) -> str:
-    """What people would have seen."""
-    seen = _overview(backend)
-    chosen = Filter(outcome="withheld")
-    lines = seen.decisions(chosen, _number(request.args.get("before")), PREVIEWS)
+    """Show what shadow mode did not post."""
+    overview = Overview(backend.ledger().database)
     rows = [
-        (line, posted.cards(found[1], (), settings.web_url)) for line in lines if (found := seen.decision(line.id))
+        (line, posted.cards(decision, (), settings.web_url))
+        for line, decision in overview.whole(
+            Filter(outcome="withheld"), _number(request.args.get("before")), PREVIEWS
+        )
     ]
-    older = urlencode({"before": lines[-1].id}) if len(lines) == PREVIEWS else ""
+    older = urlencode({"before": rows[-1][0].id}) if len(rows) == PREVIEWS else ""
     return render_template("dashboard/shadow.html", rows=rows, older=older)
 
 
 def costs(settings: DashboardSettings, backend: Backend) -> str:
-    """What was spent, on what."""
-    seen = _overview(backend)
+    """Show costs by day, repository and model."""
+    overview = Overview(backend.ledger().database)
     since = g.now - timedelta(days=DAYS)
-    days = seen.costs(since, "day")
-    bars = [(row.name[5:], (row.cost_usd or 0.0,)) for row in days]
+    days = overview.costs(since, "day")
+    is_priced = any(row.cost_usd is not None for row in days)
+    bars = [(row.name[5:], ((row.cost_usd or 0.0) if is_priced else float(row.calls),)) for row in days]
     return render_template(
         "dashboard/costs.html",
         bars=bars,
+        is_priced=is_priced,
         top=_axis(bars),
         days=days,
-        repositories=seen.costs(since, "repository"),
-        models=seen.costs(since, "model"),
-        budgets=_budgets(settings, seen, g.now),
+        repositories=overview.costs(since, "repository"),
+        models=overview.costs(since, "model"),
+        budgets=_budgets(settings, overview, g.now),
     )
 
 
 def line(settings: DashboardSettings, backend: Backend) -> str:
-    """What each bouncer did in a repository, what another line would have done, and whether its promise holds."""
-    repositories = _overview(backend).repositories()
+    """Show each bouncer's results in a repository, other thresholds, and whether its promise holds."""
+    repositories = Overview(backend.ledger().database).repositories()
     repository = request.args.get("repository") or (repositories[0] if len(repositories) == 1 else "")
     drawn = [
         _drawn(bouncer, fates)
@@ -189,26 +197,22 @@ def line(settings: DashboardSettings, backend: Backend) -> str:
     return render_template("dashboard/line.html", repositories=repositories, repository=repository, drawn=drawn)
 
 
-def _chosen() -> Filter:
+def _filter() -> Filter:
     return Filter(
         repository=request.args.get("repository", ""),
-        kind=_one_of(get_args(Task), request.args.get("kind")),
-        came=next((each for each in get_args(Came) if each == request.args.get("came")), None),
+        kind=next((kind for kind in get_args(Task) if kind == request.args.get("kind")), ""),
+        came=next((came for came in get_args(Came) if came == request.args.get("came")), None),
         text=request.args.get("text", "")[:200].strip(),
     )
 
 
-def _overview(backend: Backend) -> Overview:
-    return Overview(backend.ledger().database)
-
-
 def _subject(jobs: Jobs, job: str) -> tuple[str, Markup] | None:
-    """Title and text of the issue or pull request as the job was given it; None after its time."""
+    """Return title and text of the issue or pull request as the job received it; None if that expired."""
     try:
-        stored = jobs.event(jobs.get(job))
-        if stored is None:
+        text = jobs.event(jobs.get(job))
+        if text is None:
             return None
-        event = events.from_json(stored)
+        event = events.from_json(text)
     except (OperatorError, ValidationError):
         return None
     about = getattr(event, "issue", None) or getattr(event, "pull_request", None)
@@ -218,18 +222,18 @@ def _subject(jobs: Jobs, job: str) -> tuple[str, Markup] | None:
 def _drawn(bouncer: Literal["triage", "verify"], fates: Sequence[KnownFate]) -> Drawn:
     name, fine, wrong = _WORDS[bouncer]
     cases = [
-        Judged(subject=each.subject, p_bounce=each.p_bounce, good=each.good)
-        for each in fates
-        if each.p_bounce is not None
+        Judged(subject=fate.subject, p_bounce=fate.p_bounce, good=fate.good)
+        for fate in fates
+        if fate.p_bounce is not None
     ]
-    good = [each for each in fates if each.good]
-    bad = [each for each in fates if not each.good]
-    # The promise that is in force is the one under which the newest subject was judged.
+    good = [fate for fate in fates if fate.good]
+    bad = [fate for fate in fates if not fate.good]
+    # The promise in force is the one under which the newest subject was judged.
     harm = fates[-1].harm
     watch = (
         None
         if harm is None
-        else risk.watch_promise((each.bounced for each in good if each.harm == harm), harm / 100)
+        else risk.watch_promise((fate.bounced for fate in good if fate.harm == harm), harm / 100)
     )
     curve = risk.curve(cases)
     return Drawn(
@@ -237,12 +241,12 @@ def _drawn(bouncer: Literal["triage", "verify"], fates: Sequence[KnownFate]) -> 
         fine=fine,
         wrong=wrong,
         good=len(good),
-        harmed=sum(each.bounced for each in good),
+        harmed=sum(fate.bounced for fate in good),
         bad=len(bad),
-        caught=sum(each.bounced for each in bad),
+        caught=sum(fate.bounced for fate in bad),
         harm=harm,
         watch=watch,
-        rows=tuple((f"from {at} %", risk.line_at(cases, at)) for at in _TENTHS) if cases else (),
+        rows=tuple((f"at or above {at} %", risk.line_at(cases, at)) for at in _TENTHS) if cases else (),
         by_line=plots.by_line(curve, None, fine, wrong),
         coverage=plots.risk_over_coverage(curve, None),
         reliability=plots.reliability(reliability.bins(cases)),
@@ -250,20 +254,20 @@ def _drawn(bouncer: Literal["triage", "verify"], fates: Sequence[KnownFate]) -> 
 
 
 def _budgets(settings: DashboardSettings, overview: Overview, now: datetime) -> list[Spending]:
-    """Today's spending against its limits, all together first, then by repository."""
+    """Return today's spending and limits, all together first, then by repository."""
     limits = {"all": (settings.daily_usd, None)}
     unknown = {
         row.name: row.unpriced
         for row in overview.costs(now.replace(hour=0, minute=0, second=0, microsecond=0), "repository")
     }
-    found = []
+    spending = []
     for scope, spent in sorted(overview.spent(now.date()).items()):
         kind, _, name = scope.partition(":")
         if kind == "owner":
             continue
         usd, calls = limits.get(scope, (settings.repository_usd, settings.repository_calls))
         unpriced = unknown.get(name, 0) if name else sum(unknown.values())
-        found.append(
+        spending.append(
             Spending(
                 name=name or "everything",
                 spent_usd=spent.micros / 1e6 if spent.micros or not unpriced else None,
@@ -273,11 +277,11 @@ def _budgets(settings: DashboardSettings, overview: Overview, now: datetime) -> 
                 limit_calls=calls,
             )
         )
-    return found
+    return spending
 
 
 def _axis(bars: Sequence[tuple[str, Sequence[float]]]) -> float:
-    """Where the axis ends: the next of 1, 2, 4, 10, 20, 40, ... (or 0.1, 0.2, ...), which people can read."""
+    """Return the end of the axis: the next of 1, 2, 4, 10, 20, 40, ... (or 0.1, 0.2, ...)."""
     value = max((sum(values) for _, values in bars), default=0.0)
     if value <= 0:
         return 1.0
@@ -289,12 +293,8 @@ def _axis(bars: Sequence[tuple[str, Sequence[float]]]) -> float:
     return next(size * step for step in (1, 2, 4, 10) if size * step >= value)
 
 
-def _given(chosen: Filter) -> dict[str, str]:
-    return {name: value for name, value in chosen.model_dump().items() if value}
-
-
-def _one_of(known: tuple[str, ...], value: str | None) -> str:
-    return value if value in known else ""
+def _parameters(query: Filter) -> dict[str, str]:
+    return {name: value for name, value in query.model_dump().items() if value}
 
 
 def _number(value: str | None) -> int | None:

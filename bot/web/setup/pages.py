@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import urlsplit
 
 import structlog
@@ -22,7 +21,7 @@ COOKIE = "bouncer_setup"
 
 _log = structlog.get_logger(__name__)
 
-#: What a callback with a state that cannot be used is told.
+#: Messages for a callback whose state is not valid.
 _REFUSALS = {
     "unknown": "This answer from GitHub does not belong to a set-up that was started here.",
     "used": "This answer from GitHub was used already.",
@@ -32,13 +31,16 @@ _REFUSALS = {
 
 @dataclass(frozen=True)
 class Setup:
-    """What the pages need. ``keep`` stores credentials or prints them, as chosen; it may raise SettingsError."""
+    """Everything that the pages need. ``keep`` stores or prints credentials; it may raise SettingsError."""
 
     guard: Guard
-    known: Addresses
+    default: Addresses
     public_url: str | None
     convert: Callable[[str, str, str], Credentials]
     keep: Callable[[Credentials, Choice], None]
+    owner: str = ""
+    """The first account or organization of BOUNCER_ADMINS, to suggest as the owner."""
+    dashboard: bool = False
 
 
 def blueprint(setup: Setup) -> Blueprint:
@@ -59,7 +61,9 @@ def blueprint(setup: Setup) -> Blueprint:
     @routes.post("")
     def chosen() -> Answer | str:
         session.check_form(_cookie())
-        choice, wrong = choose(request.form, setup.known)
+        choice, wrong = choose(request.form, setup.default)
+        if "change" in request.form:
+            return _form(setup, request.form.to_dict(), {})
         if choice is None:
             return make_response(_form(setup, request.form.to_dict(), wrong), 422)
         return _confirm(setup, choice)
@@ -71,18 +75,6 @@ def blueprint(setup: Setup) -> Blueprint:
     @routes.get("/callback")
     def callback() -> Answer | str:
         return _callback(setup)
-
-    return routes
-
-
-def landing() -> Blueprint:
-    """The page that GitHub sends people to after they installed the app; it says nothing of this server."""
-    routes = Blueprint("setup_landing", __name__, template_folder="../templates")
-    _secure(routes)
-
-    @routes.get("/setup/installed")
-    def installed() -> str:
-        return render_template("setup/installed.html")
 
     return routes
 
@@ -102,7 +94,7 @@ def _cookie() -> str:
 
 
 def _offer(setup: Setup, link: str) -> Answer:
-    """A page with a button: programs that only look at links, such as previews in a chat, use none up."""
+    """Return a page with a button, so that link previews do not use up the link."""
     if setup.guard.knows(_cookie()):
         return redirect(url_for("setup.start"))
     if not setup.guard.offers(link):
@@ -122,7 +114,7 @@ def _enter(setup: Setup, link: str) -> Answer:
     cookie = setup.guard.enter(link)
     if cookie is None and not setup.guard.knows(_cookie()):
         return _unusable()
-    # The link goes out of the address, so that it stays in no history and is passed on to nobody.
+    # Redirect, so that the link does not stay in the browser's history.
     response = redirect(url_for("setup.start"), 303)
     if cookie is not None:
         session.give(response, COOKIE, cookie, secure=request.is_secure, path="/setup")
@@ -130,7 +122,7 @@ def _enter(setup: Setup, link: str) -> Answer:
 
 
 def _refused(setup: Setup) -> Answer | None:
-    """Why the set-up cannot go on, for anybody without its session and for everybody once it is done."""
+    """Refuse requests without the set-up's session, and all requests after set-up is done."""
     if not setup.guard.knows(_cookie()):
         return _message("Set-up is locked", "Open the link that `bouncer serve` shows in its terminal.", 403)
     if setup.guard.finished:
@@ -138,28 +130,31 @@ def _refused(setup: Setup) -> Answer | None:
     return None
 
 
-def _form(setup: Setup, given: dict[str, str], wrong: dict[str, str]) -> str:
+def _form(setup: Setup, fields: dict[str, str], wrong: dict[str, str]) -> str:
     values = {
         "owner": "user",
-        "organization": "",
-        "name": manifest().name,
-        "web_url": setup.known.web_url,
+        "organization": setup.owner,
+        "name": f"bouncer-{setup.owner}" if setup.owner else "",
+        "web_url": setup.default.web_url,
         "public_url": setup.public_url or request.url_root.rstrip("/"),
         "webhook_url": "",
         "keep": "file",
-        **given,
+        "mode": "shadow",
+        **fields,
     }
     token = session.form_token(_cookie())
     return render_template("setup/choose.html", values=values, wrong=wrong, token=token)
 
 
 def _confirm(setup: Setup, choice: Choice) -> Answer:
-    asked = choice.asked(manifest())
+    extended = choice.extended(manifest())
     state = setup.guard.begin(choice)
     page = render_template(
         "setup/confirm.html",
         choice=choice,
-        permissions=asked.default_permissions,
+        fields={name: value for name, value in request.form.items() if name != "token"},
+        token=session.form_token(_cookie()),
+        permissions=extended.default_permissions,
         purposes=PURPOSES,
         posted=json.dumps(choice.manifest(manifest())),
         action=f"{choice.register_url}?state={state}",
@@ -168,7 +163,7 @@ def _confirm(setup: Setup, choice: Choice) -> Answer:
     response = make_response(page)
     parts = urlsplit(choice.web_url)
     response.headers["Content-Security-Policy"] = (
-        f"default-src 'none'; style-src 'self'; form-action {parts.scheme}://{parts.netloc}; "
+        f"default-src 'none'; style-src 'self'; form-action 'self' {parts.scheme}://{parts.netloc}; "
         "frame-ancestors 'none'; base-uri 'none'"
     )
     return response
@@ -200,17 +195,12 @@ def _keep(setup: Setup, choice: Choice, credentials: Credentials) -> Answer | st
     try:
         setup.keep(credentials, choice)
     except SettingsError as error:
-        why = (
-            f"The app exists on GitHub, but its key could not be stored: {error}. Delete it there and start again."
-        )
+        why = f"Your app is registered, but its key could not be stored: {error}. Delete it there and start again."
         return _message("The key could not be stored", why, 500, again=True)
     setup.guard.finished = True
     _log.info("set_up", app=credentials.slug, app_id=credentials.app_id)
-    return render_template("setup/done.html", choice=choice, credentials=_public(credentials))
-
-
-def _public(credentials: Credentials) -> dict[str, Any]:
-    return credentials.model_dump(include={"app_id", "slug", "html_url"})
+    fields = credentials.model_dump(include={"app_id", "slug", "html_url"})
+    return render_template("setup/done.html", choice=choice, credentials=fields, dashboard=setup.dashboard)
 
 
 def _message(title: str, text: str, status: int, *, again: bool = False) -> Answer:

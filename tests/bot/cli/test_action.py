@@ -79,7 +79,7 @@ def test_a_vague_issue_is_asked_about_once_and_cleared_when_it_is_answered(desk:
     desk.github.comment("acme/rocket", number, "It is app.py.")
     assert workflow.run().code == 0
     [cleared] = desk.github.comments("acme/rocket", number, by="github-actions[bot]")
-    assert "Thanks, this is clear now." in cleared
+    assert "Thanks, that answers my questions." in cleared
     assert desk.github.labels("acme/rocket", number) == []
     assert violations(desk.github.requests) == []
 
@@ -211,7 +211,7 @@ def test_what_is_wrong_is_one_line(desk: Desk) -> None:
         ([], {**event, "GITHUB_EVENT_PATH": "none.json"}, "GITHUB_EVENT_PATH: none.json: No such file"),
         ([], {**event, "GITHUB_EVENT_PATH": "/dev/zero"}, "GITHUB_EVENT_PATH: /dev/zero: not a regular file"),
         ([], event, "a payload of 'issues' lacks what it is about"),
-        (["--run", "triage,reproduce"], event, "--run: 'reproduce' is none of triage, verify, review"),
+        (["--run", "triage,reproduce"], event, "--run: 'reproduce' is not one of triage, verify, review"),
     ):
         ran = desk.run("action", *arguments, **environment)
         assert ran.code in (1, 2)

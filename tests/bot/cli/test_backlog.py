@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import shutil
+from pathlib import Path
+
+import pytest
 
 from tests.bot.cli.github_commands import VAGUE, Desk
 from tests.conformance.checking import violations
@@ -10,7 +15,7 @@ from tests.conformance.checking import violations
 READ = {"contents": "read", "issues": "read", "pull_requests": "read"}
 
 
-def _filled(desk: Desk) -> None:
+def _fill(desk: Desk) -> None:
     desk.replies["It crashes"] = VAGUE
     desk.github.open_issue("acme/rocket", "It crashes <script>alert(1)</script>", "Sometimes.")
     desk.github.open_issue("acme/rocket", "Mean of nothing", "It should be 0.")
@@ -18,64 +23,125 @@ def _filled(desk: Desk) -> None:
     desk.github.close("acme/rocket", desk.github.open_issue("acme/rocket", "Done", "Long ago."))
 
 
-def test_every_open_issue_is_in_the_table_and_nothing_is_written_or_paid_for_twice(desk: Desk) -> None:
-    _filled(desk)
-    ran = desk.process("backlog", "acme/rocket", "--yes", "--out", "page.html")
+def test_table_is_sorted_and_nothing_is_written_or_paid_twice(desk: Desk) -> None:
+    _fill(desk)
+    ran = desk.process("backlog", "acme/rocket", "--yes", "--out", "page.html", "--out", "table.csv")
     assert ran.code == 0, ran.err
-    assert ran.err.startswith("2 open issues, openai:gpt-5-mini: about 0.0")
-    assert "#1  bounce" in ran.out
-    assert "- Which file?" in ran.out
-    assert "#2  pass" in ran.out
+    assert ran.err.startswith("2 open issues; about 0.0")
+    lines = ran.out.splitlines()
+    assert lines[0].startswith("acme/rocket, 2 open issues: 1 bounce, 1 pass, 0 not judged. 2 model calls")
+    assert lines[2].split() == ["80", "%", "bounce", "#1", "It", "crashes", "<script>alert(1)</script>"]
+    assert lines[3].strip() == "Which file?"
+    assert lines[4].split()[:4] == ["5", "%", "pass", "#2"]
     page = (desk.folder / "page.html").read_text()
-    assert "Which file?" in page
+    assert page.index("Which file?") < page.index("Mean of nothing")
+    assert f'href="{desk.github.web_url}/acme/rocket/issues/1"' in page
+    assert "bounce (1)" in page
     assert "<script>" not in page
+    with (desk.folder / "table.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["number"], row["result"], row["p_bounce"]) for row in rows] == [
+        ("1", "bounce", "80"),
+        ("2", "pass", "5"),
+    ]
     again = json.loads(desk.run("backlog", "acme/rocket", "--yes", "--json").out)
-    assert [each["result"] for each in again["issues"]] == ["pass", "bounce"]
+    assert [issue["result"] for issue in again["issues"]] == ["bounce", "pass"]
     assert len(desk.questions) == 2
     assert desk.writes() == []
     assert violations(desk.github.requests) == []
 
 
-def test_labels_are_set_where_that_is_asked_for_and_never_a_comment(desk: Desk) -> None:
-    _filled(desk)
+def test_limit_names_the_total(desk: Desk) -> None:
+    _fill(desk)
     token = desk.github.token("acme/rocket")
-    for _ in range(2):
-        assert desk.run("backlog", "acme/rocket", "--yes", "--apply", "labels", token=token).code == 0
+    ran = desk.run("backlog", "acme/rocket", "--yes", "--limit", "1", token=token)
+    assert "acme/rocket, 1 of 2 open issues (--limit): 0 bounce, 1 pass" in ran.out
+    assert violations(desk.github.requests) == []
+
+
+def test_labels_are_set_on_request_and_never_a_comment(desk: Desk) -> None:
+    _fill(desk)
+    token = desk.github.token("acme/rocket")
+    ran = desk.run("backlog", "acme/rocket", "--yes", "--apply", "labels", token=token)
+    assert "Labelled needs-info: #1\n" in ran.out
+    ran = desk.run("backlog", "acme/rocket", "--yes", "--apply", "labels", token=token)
+    assert "Labelled needs-info: none\nLabelled before: 1\n" in ran.out
     assert desk.writes() == ["POST /repos/acme/rocket/issues/1/labels 200"]
     assert desk.github.labels("acme/rocket", 2) == []
 
 
-def test_what_is_missing_is_said(desk: Desk) -> None:
-    _filled(desk)
+def test_limit_actions_bounds_the_labels(desk: Desk) -> None:
+    desk.replies["It crashes"] = VAGUE
+    for number in range(3):
+        desk.github.open_issue("acme/rocket", f"It crashes {number}", "Sometimes.")
+    arguments = ("backlog", "acme/rocket", "--yes", "--apply", "labels", "--limit-actions", "2")
+    ran = desk.run(*arguments, token=desk.github.token("acme/rocket"))
+    assert "Labelled needs-info: #3, #2\nNot labelled: 1 (--limit-actions)\n" in ran.out
+    assert len(desk.writes()) == 2
+
+
+def test_missing_confirmation_and_permission_are_reported(desk: Desk) -> None:
+    _fill(desk)
     ran = desk.run("backlog", "acme/rocket")
     assert (ran.code, ran.out) == (2, "")
-    assert "add --yes" in ran.err
+    assert "cannot ask for confirmation (not a terminal): add --yes" in ran.err
     assert desk.questions == []
     token = desk.github.token("acme/rocket", READ)
     ran = desk.run("backlog", "acme/rocket", "--yes", "--apply", "labels", token=token)
     assert ran.code == 2
-    assert "#1  bounce" in ran.out
+    assert "Labelled needs-info: none" in ran.out
     assert "GITHUB_TOKEN needs `issues: write`" in ran.err
     assert "'rocket' is not of the form OWNER/REPO" in desk.run("backlog", "rocket", "--yes").err
 
 
-def test_the_cost_has_a_limit(desk: Desk) -> None:
-    _filled(desk)
+def test_wrong_configuration_is_a_warning(desk: Desk) -> None:
+    files = {".github/bouncer.yml": "triage:\n  label: [1]\n"}
+    desk.github.create_repository("acme/wrong", files)
+    desk.github.open_issue("acme/wrong", "Mean of nothing", "It should be 0.")
+    ran = desk.run("backlog", "acme/wrong", "--yes")
+    assert ran.code == 0
+    assert "warning: acme/wrong: .github/bouncer.yml: line 2, triage.label: " in ran.err
+    assert "1 pass" in ran.out
+
+
+def test_cost_has_a_limit(desk: Desk) -> None:
+    _fill(desk)
     ran = desk.run("backlog", "acme/rocket", "--yes", "--max-cost", "0.000001")
     assert "2 not judged" in ran.out
     assert desk.questions == []
 
 
-def test_equal_errors_stop_it_and_one_is_told_at_the_end(desk: Desk) -> None:
+def test_equal_errors_stop_it_and_one_is_reported_at_the_end(desk: Desk) -> None:
     for number in range(20):
         desk.github.open_issue("acme/rocket", f"It crashes {number}", "Sometimes.")
     desk.refused = 99
     ran = desk.run("backlog", "acme/rocket", "--yes")
     assert (ran.code, ran.out) == (2, "")
     assert "stopped after 3 equal errors: openai refused the key (401): check OPENAI_API_KEY" in ran.err
-    assert len(desk.questions) < 12, "what waits is not asked"
+    assert len(desk.questions) < 12, "waiting questions are not asked"
     desk.refused = 1
     ran = desk.run("backlog", "acme/rocket", "--yes", "--limit", "5")
     assert ran.code == 2
     assert "4 pass, 1 not judged" in ran.out
     assert "acme/rocket: 1 of 5 issues could not be judged: openai refused the key" in ran.err
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs the Debian package chromium")
+@pytest.mark.parametrize("width", [1200, 500])
+def test_page_filters_and_fits(desk: Desk, width: int, tmp_path: Path) -> None:
+    from playwright.sync_api import sync_playwright
+
+    _fill(desk)
+    assert desk.run("backlog", "acme/rocket", "--yes", "--out", "page.html").code == 0
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": width, "height": 800})
+        page.goto((tmp_path / "page.html").as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        page.get_by_label("pass (1)").check()
+        assert not page.get_by_text("It crashes").is_visible()
+        assert page.get_by_text("Mean of nothing").is_visible()
+        with page.expect_download() as download:
+            page.get_by_text("Download as CSV").click()
+        assert Path(download.value.path()).read_text().startswith("number,title,url,result")
+        browser.close()

@@ -223,7 +223,7 @@ def test_what_was_judged_is_not_asked_again_and_failures_are(run: Run, past: tup
     ("arguments", "why"),
     [
         (("--harm", "0"), "not between 0 and 100 %"),
-        (("--harm", "few"), "no share like 5%"),
+        (("--harm", "few"), "is not a percentage such as 5%"),
         (("--from", "nowhere.json"), "nowhere.json: No such file"),
     ],
 )
@@ -288,6 +288,6 @@ def test_a_token_reads_the_past_too_and_without_one_the_command_says_what_it_nee
     monkeypatch.delenv("GITHUB_APP_PRIVATE_KEY")
     code, _, err = run()
     assert code == 2
-    assert "set GITHUB_TOKEN, or the App's credentials" in err
+    assert "set GITHUB_TOKEN or the App's credentials" in err
     monkeypatch.setenv("GITHUB_TOKEN", github.token(NAME))
     assert run("--limit", "20")[0] == 0

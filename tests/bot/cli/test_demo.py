@@ -33,7 +33,7 @@ def test_a_day_is_played_with_recorded_answers_and_shown(tmp_path: Path) -> None
     assert "Probably doesn't solve #2" in wrong
     assert "1 possible defect." in flawed
     assert "rows = sorted(self.rows, key=lambda row: row[place])" in flawed
-    assert "Thanks, this is clear now." in answered
+    assert "Thanks, that answers my questions." in answered
     assert "labels: none" in answered
     # Where there is no sandbox, the comment says so.
     told = " ".join(reproduced.replace("│", " ").split())

@@ -59,7 +59,7 @@ def test_a_planted_env_file_does_nothing_to_commands_on_files(checkout: Path, ht
     assert (done.returncode, json.loads(done.stdout)["label"]) == (0, "WELL_SPECIFIED"), done.stderr
     run(checkout, "bot", "verify", "--issue", "issue.md", "--patch", "fix.diff", **recorded)
     run(checkout, "bot", "review", "--diff", "fix.diff", **{**here, "BOUNCER_MODEL_SECONDS": "1"})
-    assert "there is no file" in run(checkout, "bot", "jobs", "list", DATABASE_URL="sqlite:///gone.db").stderr
+    assert "does not exist" in run(checkout, "bot", "jobs", "list", DATABASE_URL="sqlite:///gone.db").stderr
     assert "planted.db" not in run(checkout, "bot", "jobs", "list").stderr
     assert not (checkout / "profile").exists()
     assert httpserver.log == []

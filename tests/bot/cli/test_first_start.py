@@ -111,7 +111,7 @@ def test_set_up_in_the_browser_then_the_first_delivery_is_accepted(
     confirm = browser.post(f"{serving.url}/setup", data=choice, timeout=10).text
     action, manifest = form_of(confirm)
     done = browser.post(action, data={"manifest": manifest, "confirmed": "1"}, timeout=20)
-    assert "Bouncer is using it already" in done.text
+    assert "Bouncer uses it already" in done.text
     [app] = github.world.apps.values()
     github.install(app, REPOSITORY)
     github.open_issue(REPOSITORY, "Reading fails")

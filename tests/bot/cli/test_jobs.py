@@ -92,7 +92,10 @@ def test_wrong_usage_gets_one_line(jobs, bouncer, capsys):
     with pytest.raises(SystemExit) as end:
         main(["jobs", "list", "--database-url", "sqlite:////no/such.db"])
     assert end.value.code == 2
-    assert capsys.readouterr().err == "bouncer: DATABASE_URL: there is no file /no/such.db\n"
+    assert capsys.readouterr().err == (
+        "bouncer: DATABASE_URL: /no/such.db does not exist; if the server reads its settings from a file, name it "
+        "with --env-file\n"
+    )
 
 
 def test_deliveries_that_wait_for_a_worker_are_counted(database, bouncer):

@@ -40,7 +40,7 @@ def test_a_pull_request_is_held_against_the_issues_that_it_closes_and_reviewed(d
     pull = desk.github.open_pull("acme/rocket", "Mean", f"Fixes #{issue}", files=files, closes=[issue], draft=True)
     address, token = desk.url("pull", pull), desk.github.token("acme/rocket", READ)
     verified = desk.run("verify", address, token=token)
-    assert verified.out.startswith("CORRECT_AND_PRECISE (5% that it falls short): passes")
+    assert verified.out.startswith("CORRECT_AND_PRECISE: passes (falls short: 5% likely)")
     # Who asks nobody's leave is told what the words of the pull request link.
     assert desk.run("verify", f"{address}/files", "--json").out.count("CORRECT_AND_PRECISE")
     reviewed = desk.run("review", f"{address}#discussion", "--fail-on", "high", token=token)
@@ -52,8 +52,10 @@ def test_the_repository_s_own_configuration_counts_and_options_lie_on_top(desk: 
     desk.replies["It crashes"] = VAGUE
     desk.github.commit("acme/rocket", {".github/bouncer.yml": "triage: {bounce_at: IMPOSSIBLE_TO_SOLVE}\n"})
     address = desk.url("issues", desk.github.open_issue("acme/rocket", "It crashes", "Sometimes."))
-    assert desk.run("triage", address).out.startswith("VAGUE (80%): passes")
-    assert desk.run("triage", address, "--bounce-at", "VAGUE").out.startswith("VAGUE (80%): bounced")
+    assert desk.run("triage", address).out.startswith("VAGUE: passes (too vague: 80% likely)")
+    assert desk.run("triage", address, "--set", "triage.bounce_at=VAGUE").out.startswith(
+        "VAGUE: bounced (too vague: 80% likely)"
+    )
 
 
 def test_each_thing_that_is_missing_is_named_in_one_line(desk: Desk) -> None:
@@ -64,9 +66,13 @@ def test_each_thing_that_is_missing_is_named_in_one_line(desk: Desk) -> None:
     for arguments, environment, why in (
         (["triage", desk.url("pull", pull)], {}, "is a pull request, not an issue: ask `bouncer verify`"),
         (["review", desk.url("issues", issue)], {}, "is an issue, not a pull request: ask `bouncer triage`"),
-        (["triage", desk.url("issues", 99)], {}, "Is it spelled right? What is private needs GITHUB_TOKEN"),
-        (["triage", f"{web}/acme/secret/issues/1"], {}, "What is private needs GITHUB_TOKEN"),
-        (["triage", "https://github.com/acme/rocket/issues/1"], {}, f"is no issue or pull request on {web}"),
+        (["triage", desk.url("issues", 99)], {}, "Check the spelling; a private repository needs GITHUB_TOKEN"),
+        (["triage", f"{web}/acme/secret/issues/1"], {}, "a private repository needs GITHUB_TOKEN"),
+        (
+            ["triage", "https://github.com/acme/rocket/issues/1"],
+            {},
+            f"not the address of an issue or pull request on {web};",
+        ),
         (["triage", desk.url("issues", issue)], {"BOUNCER_MODEL": ""}, "BOUNCER_MODEL is not set"),
         (["triage", desk.url("issues", issue)], {"token": "ghp_wrong"}, "401: Bad credentials"),
         (["verify", "fix.diff"], {}, "give the URL of a pull request, or --issue and --patch"),
@@ -87,6 +93,6 @@ def test_without_graphql_a_command_does_what_it_does_without_a_token(desk: Desk)
     desk.github.fail("forbidden", path="/graphql", times=99)
     token = desk.github.token("acme/rocket", READ)
     ran = desk.run("triage", desk.url("issues", number), token=token)
-    assert (ran.code, ran.out[:12]) == (0, "VAGUE (80%):"), ran.err
+    assert (ran.code, ran.out[:14]) == (0, "VAGUE: bounced"), ran.err
     ran = desk.run("verify", desk.url("pull", pull), token=token)
     assert (ran.code, ran.out[:19]) == (0, "CORRECT_AND_PRECISE"), ran.err

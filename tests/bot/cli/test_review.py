@@ -118,13 +118,13 @@ def test_a_finding_is_a_line_as_compilers_write_it(run: Run) -> None:
         "\n"
         "recorded:replies.jsonl#m, 0.0 s\n"
     )
-    assert run("--min-severity", "low")[1].split("\n")[2] == (
+    assert run("--set", "review.min_severity=low")[1].split("\n")[2] == (
         "src/app.py:11 (removed line): low (coding, reliability): Was simpler."
     )
 
 
 def test_json_is_one_object_with_every_fate(run: Run) -> None:
-    seen = json.loads(run("--json", "--strategy", "reflexion", "--title", "T", "--description", "D")[1])
+    seen = json.loads(run("--json", "--set", "review.strategy=reflexion", "--title", "T", "--description", "D")[1])
     assert (seen["verdict"], seen["strategy"], seen["rounds"]) == ("defects", "reflexion", 2)
     assert [each["line"] for each in seen["findings"]] == [12, None]
     assert seen["counts"] == {"reported": 3, "posted": 2, "suppressed:below_severity": 1}
@@ -151,7 +151,7 @@ def test_as_a_gate_it_fails_on_what_it_is_told_to(findings: Any, fail_on: list[s
 
 
 def test_a_sarif_log_holds_to_the_standard(run: Run) -> None:
-    run("--sarif", "log.sarif", "--min-severity", "low")
+    run("--sarif", "log.sarif", "--set", "review.min_severity=low")
     log = json.loads(Path("log.sarif").read_text())
     Sarif.model_validate(log)
     (only,) = log["runs"]

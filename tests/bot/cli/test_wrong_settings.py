@@ -62,7 +62,7 @@ def start(command: str, folder: Path, **wrong: str) -> tuple[int, str, str]:
     ("command", "wrong", "why"),
     [
         ("worker", {"GITHUB_APP_ID": ""}, "GITHUB_APP_ID is not set"),
-        ("web", {"GITHUB_WEBHOOK_SECRET": ""}, "GITHUB_WEBHOOK_SECRET is not set: without it nobody could tell"),
+        ("web", {"GITHUB_WEBHOOK_SECRET": ""}, "GITHUB_WEBHOOK_SECRET is not set: deliveries cannot be verified"),
         (
             "serve",
             {"GITHUB_APP_PRIVATE_KEY_PATH": "cut.pem"},
@@ -115,12 +115,12 @@ def test_a_port_in_use_is_found_before_anything_starts(operator: Path, command: 
         (b"PORT=8000\nthis is no setting = 1\n", ".env, line 2: not of the form NAME=value"),
         (b'GITHUB_APP_PRIVATE_KEY="-----BEGIN\n', ".env, line 1: not of the form NAME=value"),
         (b"\xff\xfe\x00", ".env: not UTF-8 text"),
-        (b"BOUNCER_SANDBOX=vm\n", "BOUNCER_SANDBOX: Input should be 'bubblewrap', 'docker' or 'off'"),
+        (b"BOUNCER_SANDBOX=vm\n", "BOUNCER_SANDBOX: must be 'bubblewrap', 'docker' or 'off'"),
         (b"DATABASE_URL=postgresql://h:port/b\n", "DATABASE_URL: not a URL such as"),
         (b"DATABASE_URL=postgresql://[::1/b\n", "DATABASE_URL: not a URL such as"),
         (
             b"\xef\xbb\xbfDATABASE_URL=sqlite:///no/of-bom.db\r\n",
-            "DATABASE_URL: there is no file {folder}/no/of-bom.db",
+            "DATABASE_URL: {folder}/no/of-bom.db does not exist",
         ),
     ],
 )

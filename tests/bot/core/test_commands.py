@@ -21,7 +21,10 @@ may, near_miss, read = SLASH_COMMANDS.may, SLASH_COMMANDS.near_miss, SLASH_COMMA
         ("/Bouncer Accept", ["accept"]),
         ("/bouncer accept, this is known", ["accept"]),
         ("/bouncer accept: see above", ["accept"]),
-        ("/bouncer accept would be wrong here", []),
+        ("/bouncer accept this is known", ["accept"]),
+        ("@bouncer-acme recheck", ["recheck"]),
+        ("cc @bouncer-acme recheck", []),
+        ("@bouncer-acme thanks for this", []),
         ("> /bouncer accept", []),
         ("    /bouncer accept", []),
         ("```\n/bouncer accept\n```", []),
@@ -54,7 +57,8 @@ may, near_miss, read = SLASH_COMMANDS.may, SLASH_COMMANDS.near_miss, SLASH_COMMA
         ("\\/bouncer accept", []),
         ("[a]: /b\n/bouncer accept", ["accept"]),
         ("\x00\ud800\n/bouncer accept", ["accept"]),
-        ("/bouncer", []),
+        ("/bouncer", ["help"]),
+        ("  /bouncer  ", ["help"]),
         ("/bouncer  recheck  ", ["recheck"]),
         ("/bouncers accept", []),
         ("", []),
@@ -91,8 +95,7 @@ def test_who_may_say_what() -> None:
     ("body", "word"),
     [
         ("/bouncer acept", "accept"),
-        ("/bouncer accept it please", "accept"),
-        ("/bouncer", "help"),
+        ("/bouncer acept it please", "accept"),
         ("/bouncers recheck", "recheck"),
         ("/bouncer rm -rf /", "help"),
         ("/bouncer accept", None),
@@ -105,5 +108,15 @@ def test_a_near_miss_gets_one_helpful_word(body: str, word: str | None) -> None:
     assert near_miss(body) == word
 
 
+def test_a_mention_counts_only_for_our_own_account() -> None:
+    own = SLASH_COMMANDS.addressed_to(lambda: "Bouncer-Acme[bot]")
+    assert own.read("@bouncer-acme accept this is known") == (
+        Command(word="accept", reason="this is known", mention="bouncer-acme"),
+    )
+    assert own.read("@bob accept") == ()
+
+
 def test_what_follows_the_word_is_the_reason() -> None:
+    assert read("/bouncer accept this is known") == (Command(word="accept", reason="this is known"),)
+    assert read("/bouncer accept -- no") == ()
     assert read("/bouncer accept, this is known") == (Command(word="accept", reason="this is known"),)

@@ -84,7 +84,7 @@ def test_a_vague_issue_gets_one_short_comment_and_a_label(services: Build) -> No
         "\n"
         "It does not say what should happen.\n"
         "\n"
-        "VAGUE (72%), `scripted:test`, 2026-03-04, [what this bot does](https://ghe.example/apps/bouncer)\n"
+        "too vague (72% likely), `scripted:test`, 2026-03-04, [what this bot does](https://ghe.example/apps/bouncer)\n"
         "</details>"
     )
     assert labels == SetLabels(number=5, add=("needs-info",))
@@ -145,7 +145,7 @@ def test_an_edit_that_makes_it_clear_takes_the_bounce_back(services: Build, hist
         UpsertComment(
             task="triage",
             number=5,
-            body="Thanks, this is clear now. *Read by a bot using an AI model.*",
+            body="Thanks, that answers my questions. (I'm a bot; an AI model read this.)",
             only_edit=True,
         ),
         SetLabels(number=5, remove=("needs-info",)),

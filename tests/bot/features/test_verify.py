@@ -71,7 +71,7 @@ def test_a_patch_that_solves_its_issue_passes(services: Build) -> None:
     assert re.fullmatch(r"1 call, \d+ \+ \d+ tokens, cost unknown\n\n</details>", spent)
     assert text == (
         "### #12: Appears to solve it\n\nCovered:\n- empty files\n\n"
-        "<details><summary>Why: CORRECT_AND_PRECISE (4% that it falls short)</summary>\n\n"
+        "<details><summary>Why: CORRECT_AND_PRECISE (4% likely to fall short)</summary>\n\n"
         "It does what is asked.\n\n</details>\n\n"
         "*An AI model's opinion; it may be wrong.*\n\n"
         "_A scripted model answered: this is a rehearsal, not a verdict._\n\n"
@@ -267,12 +267,12 @@ def test_two_chances_are_told_apart_and_a_stray_file_is_only_a_remark(services: 
     assert check.title == "May not fully solve #12"
     assert check.summary.partition("<details>")[0] == (
         "### #12: May not fully solve it\n\nMissing:\n- a header only (suspected)\n\n"
-        "Worked before and may not now:\n- files with one row\n\nCovered:\n- empty files\n\n"
+        "May have broken:\n- files with one row\n\nCovered:\n- empty files\n\n"
         "Remarks (not counted):\n- repro.py is left over\n\n"
     )
     assert (
-        "Why: BROAD_MISSING_KEY_ASPECTS (61% that it falls short, 85% that a careful reviewer objects; "
-        "the first decides)" in check.summary
+        "Why: BROAD_MISSING_KEY_ASPECTS (61% likely to fall short (decides); 85% likely to draw an objection)"
+        in check.summary
     )
     model = ScriptedModel([values])
     decision = verify(pull_opened(), services(model, snapshot(12), "verify: {prompt: paper}"))

@@ -412,7 +412,7 @@ def test_a_partly_posted_bounce_is_cleared_by_the_next_verdict(bench):
     bench.services = replace(bench.services, model=ScriptedModel(lambda prompt: CLEAR))
     assert bench.run(edited[0]).outcome == "posted"
     (body,) = bench.desk.github.comments(NAME, 1)
-    assert body.startswith("Thanks, this is clear now. *Read by a bot")
+    assert body.startswith("Thanks, that answers my questions. (I'm a bot")
 
 
 def test_a_bounce_cancelled_after_its_comment_is_remembered(bench):

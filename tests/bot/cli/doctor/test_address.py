@@ -81,7 +81,7 @@ def doctor(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], 
             monkeypatch.setenv(name, value)
         skipped = [word for area in AREAS if area != "address" for word in ("--skip", area)]
         with pytest.raises(SystemExit) as ended:
-            cli.main(["doctor", *skipped])
+            cli.main(["doctor", "--verbose", *skipped])
         assert isinstance(ended.value.code, int)
         return ended.value.code, capsys.readouterr().out
 

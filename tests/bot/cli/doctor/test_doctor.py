@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import re
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -15,6 +17,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from bot import cli
+from bot.cli.doctor import AREAS
 from bot.cli.doctor.remote import _clock
 from bot.pipeline.store.database import open_database
 from bot.pipeline.store.tables import migrate
@@ -76,7 +79,7 @@ def run(office: Office, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
             else:
                 monkeypatch.setenv(name, value)
         with pytest.raises(SystemExit) as ended:
-            cli.main(["doctor", "--skip", "sandbox", "--skip", "address", *arguments])
+            cli.main(["doctor", "--verbose", "--skip", "sandbox", "--skip", "address", *arguments])
         said = capsys.readouterr()
         assert isinstance(ended.value.code, int)
         return ended.value.code, said.out + said.err
@@ -107,6 +110,43 @@ def test_no_secret_is_printed(run: Run, office: Office) -> None:
         _, said = run(*arguments, DATABASE_URL=f"postgresql://u:{CANARY}@127.0.0.1:9/x")
         assert CANARY not in said
         assert "PRIVATE KEY" not in said.replace("GITHUB_APP_PRIVATE_KEY", "")
+
+
+def test_failures_come_first_and_the_last_line_counts(run: Run, office: Office) -> None:
+    with_typo = {"BOUNCER_MODEL": None, "BOUNCER_TRUST_PROXI": "1"}
+    code, text = run(**with_typo)
+    assert code == 1
+    shown = [line for line in text.splitlines() if not line.startswith("ok  ")]
+    states = [line[:4] for line in shown[:-2]]
+    assert states == sorted(states)
+    assert shown[0].startswith("fail  BOUNCER_MODEL: not set")
+    assert "note  BOUNCER_TRUST_PROXI: no setting has this name; did you mean BOUNCER_TRUST_PROXY?" in text
+    assert re.fullmatch(r"\d+ checks fine", shown[-2])
+    assert re.fullmatch(r"1 failure, \d notes", shown[-1])
+
+
+def test_fine_checks_are_counted_without_verbose(
+    office: Office, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in office.environment.items():
+        monkeypatch.setenv(name, value)
+    skipped = [word for area in AREAS if area != "settings" for word in ("--skip", area)]
+    with pytest.raises(SystemExit):
+        cli.main(["doctor", *skipped])
+    text = capsys.readouterr().out
+    assert "ok  " not in text
+    assert re.fullmatch(r"\d+ checks fine \(--verbose\)\nno failures, no notes\n", text)
+
+
+def test_configuration_can_come_from_standard_input(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = io.BytesIO(b"triage:\n  mode: loud\n")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(content))
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["doctor", "--config", "-"])
+    assert ended.value.code == 2
+    assert capsys.readouterr().out.startswith("-:2: triage.mode: ")
 
 
 def test_looking_creates_nothing(run: Run, tmp_path: Path) -> None:
@@ -166,7 +206,7 @@ def test_what_is_not_set_is_named(run: Run, name: str, line: str) -> None:
         ),
         ({"BOUNCER_MODEL": "openai:brand-new"}, "fail  budget: model openai:brand-new: a budget in USD is set"),
         ({"BOUNCER_PAUSED": "true"}, "note  BOUNCER_PAUSED: everything is paused"),
-        ({"BOUNCER_ADMINS": "ann,org:acme"}, "fail  BOUNCER_ADMINS: nobody can log in with GitHub"),
+        ({"BOUNCER_ADMINS": "ann,org:acme"}, "fail  BOUNCER_ADMINS: login with GitHub is not possible"),
         (
             {"BOUNCER_NOTIFY_URL": "http://127.0.0.1:9/hook"},
             "fail  BOUNCER_NOTIFY_URL: BOUNCER_NOTIFY_SECRET is not",
@@ -210,7 +250,7 @@ def test_missing_permissions_and_events_are_named(run: Run, office: Office) -> N
     for gap in ("issues: write (granted: read)", "checks: write (granted: none)", "event pull_request,"):
         assert gap in said
     assert "note  permissions: more than is used: administration" in said
-    assert "note  permissions: no contents: write" in said
+    assert "note  permissions: contents: write is missing" in said
     assert "note  installations: none yet" in said
     assert "ok    deliveries: none failed in the last 3 days" in said
     assert f"fail  webhook: the App has no webhook URL; set it to {PUBLIC}/webhook" in said
@@ -316,7 +356,7 @@ def test_the_sandbox_is_tried(
     areas = ("settings", "files", "database", "github", "address", "model")
     skipped = [argument for area in areas for argument in ("--skip", area)]
     with pytest.raises(SystemExit) as ended:
-        cli.main(["doctor", *skipped])
+        cli.main(["doctor", "--verbose", *skipped])
     assert ended.value.code == 0
     said = capsys.readouterr().out
     assert said.startswith("ok    sandbox: bubblewrap runs programs without network")
@@ -330,7 +370,7 @@ def test_a_sandbox_that_is_missing_fails_with_what_to_install(
     areas = ("settings", "files", "database", "github", "address", "model")
     skipped = [argument for area in areas for argument in ("--skip", area)]
     with pytest.raises(SystemExit) as ended:
-        cli.main(["doctor", *skipped])
+        cli.main(["doctor", "--verbose", *skipped])
     assert ended.value.code == 1
     assert "apt-get install bubblewrap" in capsys.readouterr().out
 

@@ -88,7 +88,12 @@ def decision(number: int, *, kind: str = "triage", verdict: str | None = "VAGUE"
 
 @pytest.fixture
 def filled(backend: Backend) -> Backend:
-    """Decisions of every outcome, feedback, a model call, a dead letter."""
+    fill(backend)
+    return backend
+
+
+def fill(backend: Backend) -> None:
+    """Record decisions of every outcome, feedback, a model call, a dead letter."""
     ledger = backend.ledger()
     for number, verdict in enumerate(("VAGUE", "WELL_SPECIFIED", None, "VAGUE"), start=1):
         ledger.decisions.record(f"d{number}:triage", (decision(number, verdict=verdict),), "c0ffee")
@@ -115,7 +120,6 @@ def filled(backend: Backend) -> Backend:
     ledger.decisions.record("d20:feedback", (told,), "c0ffee")
     _dead_letter(ledger)
     _written(ledger)
-    return backend
 
 
 QUESTION = "Which **files** fail, and how? `Table.read` knows no `delimiter`."

@@ -12,6 +12,20 @@ from bot.web.app import Backend
 from tests.bot.web.conftest import serious
 from tests.bot.web.dashboard.conftest import PASSWORD
 
+PATHS = (
+    "/",
+    "/decisions",
+    "/decisions/1",
+    "/decisions/8",
+    "/shadow",
+    "/line?repository=acme/rocket",
+    "/installations",
+    "/costs",
+    "/jobs",
+    "/jobs/dead:triage",
+    "/rejudge?since=2026-01-01&limit=10",
+)
+
 pytestmark = pytest.mark.debian("chromium")
 
 
@@ -102,19 +116,44 @@ def test_no_page_is_wider_than_a_phone(page: Page, site: str, filled: Backend) -
     page.goto(site)
     page.get_by_label("The operator's password").fill(PASSWORD)
     page.get_by_role("button", name="Log in").click()
-    for path in (
-        "/",
-        "/decisions",
-        "/decisions/1",
-        "/decisions/8",
-        "/shadow",
-        "/installations",
-        "/costs",
-        "/jobs",
-        "/jobs/dead:triage",
-    ):
+    for path in PATHS:
         page.goto(site + path)
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), path
+
+
+#: Tables and charts whose parts reach beyond the screen, and text in charts that is smaller than 9 pixels.
+CUT = """
+() => {
+  const names = [];
+  for (const cell of document.querySelectorAll('th, td')) {
+    const box = cell.getBoundingClientRect();
+    const hidden = cell.closest('thead') && box.right < 0;
+    const cut = box.width && (box.right > innerWidth + 0.5 || box.left < 0);
+    if (cut && !hidden) names.push('cell ' + cell.textContent);
+  }
+  for (const text of document.querySelectorAll('svg text')) {
+    const svg = text.ownerSVGElement;
+    const size = parseFloat(getComputedStyle(text).fontSize) * svg.getScreenCTM().a;
+    const box = text.getBoundingClientRect();
+    if (size < 9) names.push('text of ' + size.toFixed(1) + ' px: ' + text.textContent);
+    if (box.right > innerWidth + 0.5 || box.left < 0) names.push('label ' + text.textContent);
+  }
+  return names;
+}
+"""
+
+
+def test_nothing_is_cut_at_500_pixels(chromium: Browser, site: str, filled: Backend) -> None:
+    page = chromium.new_page(viewport={"width": 500, "height": 800})
+    page.goto(site)
+    page.get_by_label("The operator's password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+    for path in PATHS:
+        page.goto(site + path)
+        for summary in page.locator("details > summary").all():
+            summary.click()
+        assert page.evaluate(CUT) == [], path
+    page.close()
 
 
 def test_the_keyboard_reaches_everything(page: Page, site: str, filled: Backend) -> None:

@@ -50,7 +50,7 @@ def test_a_promise_that_holds_says_so_with_what_other_lines_would_have_done(app:
     assert "The promise holds so far" in shown
     assert "Your setting bounced 0 of 40 issues that a merged pull request closed, and 10 of 10" in shown
     assert shown.count("<svg") == 3
-    assert "from 30 %" in shown
+    assert "at or above 30 %" in shown
 
 
 def test_a_broken_promise_is_a_warning(app: Flask, backend: Backend) -> None:

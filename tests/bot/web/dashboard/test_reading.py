@@ -7,11 +7,18 @@ import hashlib
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from sqlalchemy import update
 
 from bot.core.actions import Usage
+from bot.features.review.record import Doubt, ReviewRecord, Suppressed
+from bot.features.shared.findings import Dropped, Finding, Reported
+from bot.features.shared.taxonomy import Category, Impact, Severity
 from bot.models.protocol import Prompt
+from bot.pipeline.metrics import exposition
+from bot.pipeline.store.overview import Overview
+from bot.pipeline.store.tables import MODEL_CALLS
 from bot.web.app import Backend
-from tests.bot.web.dashboard.conftest import decision
+from tests.bot.web.dashboard.conftest import dashboard, decision
 from tests.bot.web.dashboard.test_access import log_in, token
 
 
@@ -36,6 +43,64 @@ def test_a_finding_is_shown_with_its_code_and_a_link_to_its_line(client: FlaskCl
     assert "https://github.com/acme/rocket/pull/32#pullrequestreview-932" in page
     file = hashlib.sha256(b"rocket/table.py").hexdigest()
     assert f"/acme/rocket/pull/32/files/{'a' * 40}#diff-{file}R7" in page
+
+
+def test_overview_refreshes_itself(client: FlaskClient) -> None:
+    assert client.get("/").headers["Refresh"] == "60"
+
+
+def test_a_server_in_shadow_mode_says_so(backend: Backend, filled: Backend) -> None:
+    client = dashboard(backend, in_shadow=lambda: True).test_client()
+    log_in(client)
+    assert "nothing is posted" in client.get("/").text
+    assert "The whole server is in shadow mode" in client.get("/shadow").text
+
+
+def test_costs_show_calls_if_no_price_is_known(client: FlaskClient, backend: Backend) -> None:
+    assert "US dollars on each of the last 30 days" in client.get("/costs").text
+    with backend.ledger().database.write() as connection:
+        connection.execute(update(MODEL_CALLS).values(cost_usd=None))
+    assert "Model calls on each of the last 30 days" in client.get("/costs").text
+
+
+def test_unposted_findings_are_listed_with_the_reason(client: FlaskClient, backend: Backend) -> None:
+    finding = Finding(
+        path="a.py",
+        line=3,
+        start_line=None,
+        code=("x = 1",),
+        fingerprint="f9",
+        comment="x is never read.",
+        category=Category.CODING,
+        impact=Impact.FUNCTIONAL_SUITABILITY,
+        severity=Severity.LOW,
+    )
+    reported = Reported(
+        path="b.py", quote="gone", comment="It breaks.", category=Category.CODING,
+        impact=Impact.FUNCTIONAL_SUITABILITY, severity=Severity.HIGH,
+    )  # fmt: skip
+    record = ReviewRecord(
+        suppressed=(Suppressed(finding=finding, reason="doubted"),),
+        doubts=(Doubt(fingerprint="f9", outcome="refuted", why="x is read in line 9"),),
+        dropped=(Dropped(reported=reported, reason="quote_not_in_diff"),),
+    )
+    review = decision(40, kind="review", verdict="fine").model_copy(update={"record": record})
+    backend.ledger().decisions.record("d40:review", (review,), "c0ffee")
+    page = client.get("/decisions?text=%2340").text
+    number = page.partition("/decisions/")[2].partition('"')[0]
+    page = client.get(f"/decisions/{number}").text
+    assert "(doubted: x is read in line 9): x is never read." in page
+    assert "(quote not in diff): It breaks." in page
+
+
+def test_an_alarm_tells_when_abstentions_jump(client: FlaskClient, backend: Backend) -> None:
+    assert "have no verdict" not in client.get("/").text
+    for number in range(50, 57):
+        backend.ledger().decisions.record(f"d{number}:triage", (decision(number, verdict=None),), "c0ffee")
+    alarm = "7 of the last 10 decisions have no verdict, most often because of model:refused"
+    assert alarm in client.get("/").text
+    assert Overview(backend.ledger().database).abstention_alarm() == alarm
+    assert b"bouncer_abstention_alarm 1.0" in exposition(backend.ledger(), backend.jobs())
 
 
 def test_shadow_mode_shows_what_it_would_have_posted(client: FlaskClient) -> None:

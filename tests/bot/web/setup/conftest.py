@@ -15,8 +15,9 @@ from flask import Flask
 from bot.core.errors import SettingsError
 from bot.github.registration import Credentials, convert, store
 from bot.simgithub import SimulatedGitHub
+from bot.web import public
 from bot.web.setup.flow import Addresses, Choice, Guard
-from bot.web.setup.pages import Setup, blueprint, landing
+from bot.web.setup.pages import Setup, blueprint
 from tests.serving import served
 
 LINK = "one-time-link"
@@ -46,6 +47,7 @@ class Site:
     def keep(self, credentials: Credentials, choice: Choice) -> None:
         if self.fails:
             raise SettingsError("BOUNCER_DATA_DIR: cannot write")
+        credentials = credentials.model_copy(update={"mode": choice.mode})
         if choice.keep == "terminal":
             self.printed.append(credentials.environment())
         else:
@@ -60,9 +62,9 @@ def site(tmp_path: Path) -> Iterator[Site]:
         app = Flask("bot.web")
         with served(app) as url:
             site = Site(github, url, Guard(LINK, clock), clock, tmp_path / "data")
-            known = Addresses(api_url=github.api_url, web_url=github.web_url)
-            app.register_blueprint(blueprint(Setup(site.guard, known, None, convert, site.keep)))
-            app.register_blueprint(landing())
+            addresses = Addresses(api_url=github.api_url, web_url=github.web_url)
+            app.register_blueprint(blueprint(Setup(site.guard, addresses, None, convert, site.keep)))
+            app.register_blueprint(public.blueprint())
             yield site
 
 

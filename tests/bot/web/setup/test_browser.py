@@ -27,43 +27,48 @@ def walk(page: Page, site: Site, look: bool = False) -> list[str]:
     """From the link to the installed app; the serious accessibility faults on the way."""
     faults: list[str] = []
 
-    def seen(name: str) -> None:
+    def look_at(name: str) -> None:
         picture(page, name)
         if look:
             faults.extend(serious(page))
 
     page.goto(f"{site.url}/setup?link={LINK}")
-    seen("begin")
+    look_at("begin")
     page.get_by_role("button", name="Begin").click()
-    seen("choose")
+    look_at("choose")
+    assert page.get_by_label("Start in shadow mode: record, post nothing").is_checked()
     page.get_by_label("Name of the app").fill("")
     page.get_by_role("button", name="Continue").click()
-    assert page.get_by_text("A name of 1 to 34 characters").is_visible()
-    seen("choose-wrong")
+    assert page.get_by_text("Enter a name of 1 to 34 characters").is_visible()
+    look_at("choose-wrong")
     page.get_by_label("Name of the app").fill("bouncer of octo")
     page.get_by_role("button", name="Continue").click()
     assert page.get_by_role("heading", level=1).inner_text() == "Create the app"
-    seen("confirm")
-    page.get_by_role("button", name="Create it on").click()
+    look_at("confirm")
+    page.get_by_role("button", name="Change something").click()
+    assert page.get_by_label("Name of the app").input_value() == "bouncer of octo"
+    page.get_by_role("button", name="Continue").click()
+    page.get_by_role("button", name="Create it on GitHub").click()
     assert page.get_by_role("heading", level=1).inner_text() == "Create GitHub App"
     page.get_by_role("button", name="Create GitHub App").click()
-    assert page.get_by_role("heading", level=1).inner_text() == "The app exists"
-    seen("done")
+    assert page.get_by_role("heading", level=1).inner_text() == "Your app is registered"
+    look_at("done")
     page.get_by_role("link", name="Install it on your repositories").click()
     page.get_by_role("button", name="Install").click()
     assert page.get_by_role("heading", level=1).inner_text() == "Bouncer is installed"
-    seen("installed")
+    look_at("installed")
     return faults
 
 
-def test_somebody_walks_from_the_link_to_an_installed_app(chromium: Browser, site: Site) -> None:
+def test_walk_from_the_link_to_an_installed_app(chromium: Browser, site: Site) -> None:
     """Without scripts, under the real content security policy."""
     context = chromium.new_context(java_script_enabled=False)
     walk(context.new_page(), site)
     context.close()
-    kept = stored(site.folder)
-    assert kept is not None
-    assert kept.slug == "bouncer-of-octo"
+    credentials = stored(site.folder)
+    assert credentials is not None
+    assert credentials.mode == "shadow"
+    assert credentials.slug == "bouncer-of-octo"
     [installation] = site.github.world.installations.values()
     assert installation.repositories == ["octo/demo"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
 from pathlib import Path
 
@@ -52,6 +53,32 @@ def test_the_file_is_its_owner_s_alone_and_settings_read_it(site: Site, browser:
     assert full.webhook_secrets == (next(iter(site.github.world.apps.values())).webhook_secret,)
 
 
+@pytest.mark.parametrize(("mode", "in_shadow"), [("shadow", True), ("live", False)])
+def test_the_chosen_mode_applies_unless_the_environment_sets_one(
+    site: Site, browser: Browser, mode: str, in_shadow: bool
+) -> None:
+    done = browser.open(browser.create(browser.choose(mode=mode)).headers["Location"])
+    assert ("BOUNCER_MODE=live" in done.text) == in_shadow
+    for next_step in ("Install it on your repositories", "bouncer doctor", "bouncer calibrate OWNER/REPO"):
+        assert next_step in done.text
+    settings = Settings(_env_file=None, bouncer_data_dir=site.folder)  # type: ignore[call-arg]
+    assert settings.completed().in_shadow == in_shadow
+    settings = settings.model_copy(update={"bouncer_mode": "live"})
+    assert not settings.completed().in_shadow
+
+
+def test_the_name_follows_from_the_owner(site: Site, browser: Browser) -> None:
+    page = browser.choose(name="", owner="organization", organization="octo").text
+    assert "<strong>bouncer-octo</strong>" in page
+
+
+def test_change_keeps_the_form_as_it_was_filled(site: Site, browser: Browser) -> None:
+    page = browser.choose(name="my-bouncer", mode="live", test_pulls="yes", change="yes").text
+    assert 'value="my-bouncer"' in page
+    assert re.search(r'id="mode-live"[^>]* checked', page)
+    assert re.search(r'id="test_pulls"[^>]* checked', page)
+
+
 def test_the_environment_wins_over_what_was_stored(site: Site, browser: Browser) -> None:
     browser.open(browser.create(browser.choose()).headers["Location"])
     settings = Settings(
@@ -76,6 +103,7 @@ def test_the_key_can_go_to_the_terminal_instead(site: Site, browser: Browser) ->
         "GITHUB_APP_PRIVATE_KEY",
         "GITHUB_APP_CLIENT_ID",
         "GITHUB_APP_CLIENT_SECRET",
+        "BOUNCER_MODE",
     ]
 
 
@@ -176,7 +204,7 @@ def test_the_pages_carry_what_keeps_other_sites_away(site: Site, browser: Browse
     assert "frame-ancestors 'none'" in page.headers["Content-Security-Policy"]
     assert page.headers["Cache-Control"] == "no-store"
     confirm = browser.choose().headers["Content-Security-Policy"]
-    assert f"form-action {site.github.web_url};" in confirm
+    assert f"form-action 'self' {site.github.web_url};" in confirm
 
 
 def test_the_app_s_key_is_not_fetched_in_the_clear(site: Site, browser: Browser) -> None:
