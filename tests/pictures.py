@@ -5,7 +5,10 @@ They show what the program itself posts and shows, with recorded answers of a mo
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,11 +34,12 @@ def main() -> None:
         shutil.copy(demo.ANSWERS, where)
         database = f"sqlite:///{where / 'bouncer.db'}"
         with demo._serving(github, where, database, demo.RECORDED):
-            seen = demo._story(github, demo._jobs(database))
+            scenes = demo._story(github, demo._jobs(database))
             with _site(database) as address:
                 _dashboard(browser, address)
+        _backlog(browser, where)
         page = where / "day.html"
-        page.write_text(demo._page(seen, demo._who(demo.RECORDED)), "utf-8")
+        page.write_text(demo._page(scenes, demo._who(demo.RECORDED)), "utf-8")
         _comments(browser, page)
         browser.close()
 
@@ -58,6 +62,25 @@ def _dashboard(browser: Browser, address: str) -> None:
     page.get_by_role("button", name="Show").click()
     page.get_by_role("link", name=f"{demo.REPOSITORY}#4").click()
     page.screenshot(path=FOLDER / "decision.png", full_page=True)
+
+
+def _backlog(browser: Browser, where: Path) -> None:
+    """Judge the demo's two issues as a backlog, with the recorded answers."""
+    with SimulatedGitHub() as github:
+        github.create_repository(demo.REPOSITORY, demo.FILES)
+        github.open_issue(demo.REPOSITORY, *demo.VAGUE)
+        github.open_issue(demo.REPOSITORY, *demo.CLEAR, author="bob")
+        variables = {
+            "GITHUB_API_URL": github.api_url,
+            "GITHUB_WEB_URL": github.web_url,
+            "BOUNCER_MODEL": demo.RECORDED,
+        }
+        command = [sys.executable, "-m", "bot", "backlog", demo.REPOSITORY, "--yes", "--out", "backlog.html"]
+        subprocess.run(command, cwd=where, env={**os.environ, **variables}, check=True)
+    page = browser.new_page(viewport={"width": 1000, "height": 400})
+    page.goto((where / "backlog.html").as_uri())
+    page.locator("details").first.locator("summary").click()
+    page.screenshot(path=FOLDER / "backlog.png", full_page=True)
 
 
 @contextmanager

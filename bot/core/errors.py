@@ -86,7 +86,7 @@ class ModelError(BouncerError):
 
     @property
     def sentence(self) -> str:
-        """What people read instead of a verdict."""
+        """The sentence that people read instead of a verdict."""
         if self.reason == "unavailable":
             return UNREACHABLE
         return f"the model gave no usable answer ({self.reason})"

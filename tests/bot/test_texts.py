@@ -25,7 +25,7 @@ OLD_WORDING = (
     "spelled right",
     "is no issue or pull request on",
     "runs inside of a workflow",
-    "is none of",
+    "!r} is none of",
     "may not, not so soon again",
     "Worked before and may not now",
     "that a careful reviewer objects;",
