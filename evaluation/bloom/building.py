@@ -1,4 +1,4 @@
-"""The same bugs, told or named otherwise, as cases for ``replay brt``.
+"""Known bugs with reworded reports or renamed methods, as cases for ``replay brt``.
 
 The folder is a run: a case is recorded as it is finished, so that a spent budget, a lost connection or Ctrl-C
 loses nothing that was paid for, and the same command goes on from there.

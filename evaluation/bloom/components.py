@@ -1,4 +1,4 @@
-"""Analyze: which components a bug report holds (Table 1), and which of them go with success (section 3.4). Pure.
+"""Analyze: the components of bug reports (Table 1), and which of them go with success (section 3.4). Pure.
 
 Components come from annotations by hand, or from rules: an approximation, and called that wherever it is shown.
 Whether a patched method is named can be told only where the patched methods are known. Ten forests, each on a
@@ -133,7 +133,7 @@ def _has_code(blocks: Sequence[str], prose: str) -> bool:
 
 
 def shares(reports: Sequence[Presence]) -> dict[Component, float]:
-    """The share of reports that hold each component; one that is known of none is left out."""
+    """The share of reports that hold each component; one that no report tells is left out."""
     values_of = {c: [report.components[c] for report in reports if c in report.components] for c in COMPONENTS}
     return {component: sum(values) / len(values) for component, values in values_of.items() if values}
 

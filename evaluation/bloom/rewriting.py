@@ -80,7 +80,7 @@ class Rewriter:
 
 
 def lost(report: str, text: str) -> str:
-    """Which code of the report the text does not hold word for word, as a sentence; empty if all is there."""
+    """Return a sentence about code of the report that the text lacks; empty if it has all of it."""
     if " ".join(text.split()) == " ".join(report.split()):
         return "the text was not changed at all"
     squeezed = " ".join(text.split())

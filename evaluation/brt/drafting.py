@@ -37,6 +37,7 @@ from evaluation.benchmark import Session
 from evaluation.brt.cases import Candidate, Case, Checkouts, read_candidates, read_cases
 from evaluation.brt.judge import Judge
 from evaluation.brt.libro import THRESHOLD
+from evaluation.brt.metrics import Features
 from evaluation.brt.report import BRT, CANDIDATES
 from evaluation.dataset import fingerprint, read_rows, shaped, task_id
 from evaluation.run.recognition import Recognition, prompt_hash
@@ -120,7 +121,7 @@ class Drafter:
         return dataclasses.replace(outcome, details={**outcome.details, **recognised})
 
     def judged(self, case: Case, result: Reproduction) -> Outcome:
-        """The judge's word on every draft that fails on the buggy version; the others cannot reproduce it."""
+        """The record: a judgement of every draft that fails on the buggy version; others reproduce nothing."""
         judge = Judge(self.sandbox, self.limits)
         judgements: dict[tuple[str, str], dict[str, Any]] = {}
         report_facts = facts(parse_report(case.problem_statement))
@@ -181,16 +182,16 @@ def _features(attempt: Attempt, report_facts: Facts) -> dict[str, Any] | None:
     if attempt.fate != "failed" or attempt.candidate is None or attempt.outcome is None:
         return None
     fit = match(attempt.outcome, report_facts)
-    return {
-        "signature": _digest(signature(attempt.outcome)),
-        "syntax": _digest(attempt.candidate.syntax),
-        "test_length": attempt.candidate.tokens,
-        "is_crash": report_facts.crash,
-        "actual_crash": attempt.outcome.kind not in ASSERTIONS,
-        "actual_value_match": bool(fit.values),
-        "exception_type_match": fit.exception,
-        "test_exception_type_match": body_matches(attempt.candidate.code, report_facts),
-    }
+    return Features(
+        signature=_digest(signature(attempt.outcome)),
+        syntax=_digest(attempt.candidate.syntax),
+        test_length=attempt.candidate.tokens,
+        is_crash=report_facts.crash,
+        actual_crash=attempt.outcome.kind not in ASSERTIONS,
+        actual_value_match=bool(fit.values),
+        exception_type_match=fit.exception,
+        test_exception_type_match=body_matches(attempt.candidate.code, report_facts),
+    ).model_dump()
 
 
 def _digest(text: str) -> str:

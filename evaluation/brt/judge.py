@@ -1,4 +1,4 @@
-"""Is a candidate a bug-reproducing test? It is run on the version with the bug and on the one without.
+"""Judge if a candidate is a bug-reproducing test, by running it with the bug and without.
 
 A bug-reproducing test (BRT) can be loaded, fails on the buggy version and passes on the fixed one (layer Remember
 of the cognitive layered framework; LIBRO, section II). Loading is part of it: a file that cannot be imported on
@@ -55,7 +55,7 @@ class Judge:
         return self.judge_files(case, candidate.candidate_id, files)
 
     def judge_files(self, case: Case, candidate_id: str, files: Mapping[str, str]) -> Judgement:
-        """The same for the whole texts of files that hold tests, by path."""
+        """Judge the whole texts of files that hold tests, by path. Raises SandboxError."""
         try:
             added = added_in(case, files)
         except PatchRejected as error:

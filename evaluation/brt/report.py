@@ -205,7 +205,10 @@ def _shares(runs: Sequence[ScoredRun], seed: int) -> Section:
     series = Series(
         "%BRT",
         [None if score.share is None else 100 * score.share for _, score in scores],
-        [_bar(score.interval) for _, score in scores],
+        [
+            None if low is None or high is None else (100 * low, 100 * high)
+            for low, high in ((score.interval.low, score.interval.high) for _, score in scores)
+        ],
     )
     draw = partial(bars, [name for name, _ in scores], [series], ylabel="%BRT", top=100)
     figures = (Figure(draw, "%BRT of each run."),) if len(scores) > 1 else ()
@@ -282,11 +285,6 @@ def _ends(estimate: Estimate, scale: float = 100, digits: int = 1) -> str:
 
 def _three(value: float | None) -> str | None:
     return None if value is None else f"{value:.3f}"
-
-
-def _bar(estimate: Estimate) -> tuple[float, float] | None:
-    low, high = estimate.low, estimate.high
-    return None if low is None or high is None else (100 * low, 100 * high)
 
 
 def _cases(source: str) -> Iterator[Case]:

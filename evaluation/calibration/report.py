@@ -1,4 +1,4 @@
-"""``bouncer-eval calibrate``: lines, maps and promises that hold on repositories they were not fitted on, told."""
+"""``bouncer-eval calibrate``: tables of lines, maps and promises, on repositories they were not fitted on."""
 
 from __future__ import annotations
 

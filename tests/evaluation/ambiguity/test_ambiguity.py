@@ -65,7 +65,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             ),
             author("lists-1", "recovered", numbers=[4, 1, 2, 2, 9, 0]),
             verdict("lists-2", "", "WELL_SPECIFIED", 20),
-            verdict("lists-2", "It is broken", "REASONABLY_SPECIFIED", 15),
+            verdict("lists-2", "It is broken", "REASONABLY_SPECIFIED", 15, "Which part?"),
             author("lists-2", "points", points=["Version 2.1.", "The call."]),
         ],
     )
