@@ -12,10 +12,14 @@ from xml.sax.saxutils import escape
 import pytest
 
 from bot.core.errors import OperatorError
+from bot.models.prompts import Prompts
 from evaluation.ambiguity.bench import PairRecord, ScoredRun, Verdict, sections
+from evaluation.ambiguity.loop import QuestionLoop
 from evaluation.ambiguity.pairs import read_pairs
 from evaluation.benchmark import Scoring
 from evaluation.cli import main
+from evaluation.run.model import benchmark_prompts
+from tests.scripted import ScriptedModel
 
 FULL = "split drops the rest\n\n`split([1, 2, 3], 2)` gives `[[1, 2]]` in version 2.1. I expect `[[1, 2], [3]]`."
 SUMMARY = "split loses items\n\nSome items are missing in the result of split."
@@ -185,3 +189,15 @@ def test_a_broken_workbook_is_one_clear_error(tmp_path: Path) -> None:
 
     with pytest.raises(OperatorError, match="cannot be read as a workbook"):
         list(read_pairs(str(tmp_path / "pairs.xlsx")))
+
+
+def test_an_answer_that_leaves_the_issue_vague_does_not_clear_it() -> None:
+    vague = {"explanation": "x", "open_points": ["Which call?"], "label": "VAGUE", "p_bounce": 90}
+    triage, author_model = ScriptedModel([vague, vague]), ScriptedModel([{"answer": "I do not know."}])
+    loop = QuestionLoop("x", triage, author_model, Prompts(), benchmark_prompts(), "ambiguity.author")
+
+    clarified = loop.clarify(SUMMARY, FULL)
+
+    assert (clarified.flagged, clarified.cleared, clarified.answer) == (True, False, "I do not know.")
+    assert FULL in author_model.asked[0].user
+    assert "I expect" not in triage.asked[1].user  # triage sees the answer, never the full text

@@ -309,3 +309,14 @@ def test_probabilities_are_put_into_ten_bins_of_equal_width() -> None:
     assert [bin.observed for bin in bins] == pytest.approx([0, 1, 2 / 3])
     assert reliability.expected_calibration_error(cases) == pytest.approx((0.09 + 0.89 + 0.9) / 5)
     assert reliability.brier(cases) == pytest.approx((0.09**2 + 0.89**2 + 0.1**2 + 0 + 1) / 5)
+
+
+def test_of_two_thresholds_with_an_equal_f_the_higher_one_is_taken() -> None:
+    """Bouncing from 20 on harms one good subject, from 40 on it misses one bad subject: the F is the same."""
+    cases = [
+        Judged(subject=str(percent), p_bounce=percent, good=good)
+        for percent, good in ((10, True), (20, False), (30, True), (40, False))
+    ]
+
+    assert thresholds.macro_f(2, 1, 2, 2) == thresholds.macro_f(2, 0, 2, 1)
+    assert thresholds.best_f([cases]) == 40
