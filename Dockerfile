@@ -13,6 +13,7 @@ COPY evaluation evaluation
 RUN pip install --no-cache-dir --no-deps --no-build-isolation --prefix=/install .
 
 FROM ${PYTHON_IMAGE}
+LABEL org.opencontainers.image.version="0.3.0"
 # bubblewrap is the sandbox for generated tests, slirp4netns and ip the network of their set-up; git unpacks nothing
 # but is asked by some projects' own tests.
 RUN apt-get update \

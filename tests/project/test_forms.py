@@ -1,0 +1,58 @@
+"""The issue forms ask for what Bouncer itself needs: issues that are filled in with them are not bounced.
+
+The answers in ``forms/replies.jsonl`` are a capable language model's, recorded on 2026-11-24 for these two issues.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+FORMS = Path(__file__).parent / "forms"
+TEMPLATES = Path(__file__).resolve().parents[2] / ".github/ISSUE_TEMPLATE"
+
+
+def form(name: str) -> dict[str, Any]:
+    content: dict[str, Any] = yaml.safe_load((TEMPLATES / f"{name}.yml").read_text())
+    return content
+
+
+def rendered(name: str) -> str:
+    """Return the issue as GitHub renders a form that was filled in: a heading and the text for each field."""
+    values = json.loads((FORMS / f"{name}.json").read_text())
+    body = [
+        f"### {field['attributes']['label']}\n\n{values[field['id']]}"
+        for field in form(name)["body"]
+        if field["id"] in values
+    ]
+    return "\n\n".join([f"# {values['title']}", *body])
+
+
+@pytest.mark.parametrize("name", ["bug", "feature"])
+def test_filled_in_form_is_not_bounced(name: str, tmp_path: Path) -> None:
+    file = tmp_path / f"{name}.md"
+    file.write_text(rendered(name))
+    model = f"recorded:{FORMS / 'replies.jsonl'}#{name}"
+    command = [sys.executable, "-m", "bot", "triage", str(file), "--model", model, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    decision = json.loads(done.stdout)
+    assert decision["verdict"] in ("WELL_SPECIFIED", "REASONABLY_SPECIFIED")
+    assert not decision["bounced"]
+    assert decision["p_bounce"] < 50
+
+
+@pytest.mark.parametrize("name", ["bug", "feature"])
+def test_form_requires_what_a_judgement_needs(name: str) -> None:
+    required = {
+        field["id"] for field in form(name)["body"] if field.get("validations", {}).get("required") is True
+    }
+    needed = {"bug": {"happened", "expected", "steps", "version"}, "feature": {"situation", "behaviour", "limits"}}
+    assert required == needed[name]
+    assert all(field["attributes"].get("description") for field in form(name)["body"])
