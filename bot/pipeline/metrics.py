@@ -15,6 +15,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 from sqlalchemy.exc import SQLAlchemyError
 
+from bot.calibration.fates import watch
 from bot.pipeline.admin import Jobs
 from bot.pipeline.store import Ledger
 from bot.pipeline.store.counters import Counted, counted
@@ -100,6 +101,7 @@ class _Collected(Collector):
     def collect(self) -> Iterator[Metric]:
         yield from _counted(self._ledger)
         yield from _jobs(self._jobs)
+        yield _promises(self._ledger)
         alarm = Overview(self._ledger.database).abstention_alarm()
         yield GaugeMetricFamily(
             "bouncer_abstention_alarm", "1 if abstentions because of outages jumped", bool(alarm)
@@ -114,6 +116,18 @@ def _counted(ledger: Ledger) -> Iterator[Metric]:
         family = families.setdefault(name, kind(name, _HELP.get(name, name), labels=names))
         family.add_metric([text for _, text in labels], value)  # type: ignore[attr-defined]
     yield from families.values()
+
+
+def _promises(ledger: Ledger) -> Metric:
+    broken = GaugeMetricFamily(
+        "bouncer_promise_broken",
+        "1 if more good subjects were bounced than bouncer calibrate promised",
+        labels=["repository", "bouncer"],
+    )
+    for repository, bouncer in ledger.fates.promises():
+        record = watch(ledger.fates.of(repository, bouncer))
+        broken.add_metric([repository, bouncer], float(record is not None and record.broken))
+    return broken
 
 
 def _jobs(jobs: Jobs) -> Iterator[Metric]:

@@ -399,6 +399,12 @@ class Fates:
             rows = connection.execute(query).all()
         return tuple(KnownFate(**row._asdict()) for row in reversed(rows))
 
+    def promises(self) -> tuple[tuple[str, Literal["triage", "verify"]], ...]:
+        """Return the repositories and bouncers for which something was promised."""
+        query = select(FATES.c.repository, FATES.c.bouncer).where(FATES.c.harm.is_not(None)).distinct()
+        with self._database.read() as connection:
+            return tuple((row.repository, row.bouncer) for row in connection.execute(query))
+
     def _write(self, repository: str, fate: KnownFate) -> None:
         # A merge is good once nothing has undone it for a while.
         wait = GRACE.total_seconds() if fate.bouncer == "verify" and fate.good else 0.0

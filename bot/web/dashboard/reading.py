@@ -12,7 +12,7 @@ from markupsafe import Markup
 from pydantic import ValidationError
 
 from bot.calibration import plots, reliability, risk
-from bot.calibration.fates import KnownFate
+from bot.calibration.fates import KnownFate, watch
 from bot.calibration.risk import Judged, OperatingPoint, PromiseRecord
 from bot.core import events
 from bot.core.actions import Task
@@ -228,13 +228,6 @@ def _drawn(bouncer: Literal["triage", "verify"], fates: Sequence[KnownFate]) -> 
     ]
     good = [fate for fate in fates if fate.good]
     bad = [fate for fate in fates if not fate.good]
-    # The promise in force is the one under which the newest subject was judged.
-    harm = fates[-1].harm
-    watch = (
-        None
-        if harm is None
-        else risk.watch_promise((fate.bounced for fate in good if fate.harm == harm), harm / 100)
-    )
     curve = risk.curve(cases)
     return Drawn(
         name=name,
@@ -244,8 +237,8 @@ def _drawn(bouncer: Literal["triage", "verify"], fates: Sequence[KnownFate]) -> 
         harmed=sum(fate.bounced for fate in good),
         bad=len(bad),
         caught=sum(fate.bounced for fate in bad),
-        harm=harm,
-        watch=watch,
+        harm=fates[-1].harm,
+        watch=watch(fates),
         rows=tuple((f"at or above {at} %", risk.line_at(cases, at)) for at in _TENTHS) if cases else (),
         by_line=plots.by_line(curve, None, fine, wrong),
         coverage=plots.risk_over_coverage(curve, None),
