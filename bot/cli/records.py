@@ -169,6 +169,24 @@ def rejudge_jobs(since: datetime, limit: int, yes: bool, database_url: str | Non
         click.echo(f"{queued} jobs queued")
 
 
+@jobs_command.command("redeliver")
+@click.option("--since", required=True, metavar="DATE", callback=_start, help="Date, weekday, or 2d, 12h, 30m.")
+@_database
+@_json
+def redeliver(since: datetime, database_url: str | None, as_json: bool) -> None:
+    """Ask GitHub for the deliveries that are not stored, after a backup was restored. It keeps them for 3 days."""
+    from bot.app import build_app
+    from bot.pipeline.recovery import Reconciler
+    from bot.settings import load
+
+    with _open(database_url) as (_, ledger), build_app(load()) as github:
+        count = Reconciler(github, ledger.database).ask_again(since)
+    if as_json:
+        print_json({"deliveries": count})
+    else:
+        click.echo(f"{count} deliveries requested from GitHub")
+
+
 @jobs_command.command("cancel")
 @click.argument("job_ids", metavar="ID...", nargs=-1, required=True)
 @_database

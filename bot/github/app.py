@@ -214,6 +214,13 @@ class GitHubApp:
         latest = {failure.guid: failure for failure in reversed(failures) if failure.guid not in succeeded}
         return tuple(delivery.model_copy(update={"attempts": attempts[guid]}) for guid, delivery in latest.items())
 
+    def deliveries(self, since: datetime) -> tuple[HookDelivery, ...]:
+        """Return the last attempt of every delivery after ``since``, oldest first."""
+        latest: dict[str, HookDelivery] = {}
+        for attempt in self._deliveries(since, {}):
+            latest.setdefault(attempt.guid, attempt)
+        return tuple(reversed(latest.values()))
+
     def _deliveries(self, since: datetime, query: Query) -> Iterator[HookDelivery]:
         """Yield attempts after ``since``, newest first. An older server ignores ``status`` and lists all."""
         for attempt in self._client.pages("/app/hook/deliveries", query):

@@ -159,6 +159,17 @@ class Reconciler:
             _log.info("redelivered", count=count)
         return count
 
+    def ask_again(self, since: datetime) -> int:
+        """Ask for every delivery since then that is not stored, and return their number.
+
+        After a backup was restored: GitHub counts what was stored after the backup as delivered. Raises
+        TransientError, ForgeError.
+        """
+        missing = [delivery for delivery in self._github.deliveries(since) if not self._arrived(delivery.guid)]
+        for delivery in missing:
+            self._github.redeliver(delivery.id)
+        return len(missing)
+
     def _arrived(self, guid: str) -> bool:
         """Return True if a delivery of that id is stored."""
         with self._database.read() as connection:
