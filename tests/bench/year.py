@@ -437,8 +437,8 @@ class Meter:
         finally:
             queue.close()
         query = text(
-            "SELECT relname, (xpath('/row/c/text()', query_to_xml("
-            "format('SELECT COUNT(*) AS c FROM %I.%I', schemaname, relname), false, true, '')))[1]::text::int AS rows"
+            "SELECT relname, (xpath('/row/c/text()', query_to_xml(format("
+            "'SELECT COUNT(*) AS c FROM %I.%I', schemaname, relname), false, true, '')))[1]::text::int AS rows"
             " FROM pg_stat_user_tables"
         )
         with self._site.database.read() as connection:
