@@ -14,7 +14,6 @@ from typing import Literal
 
 from pydantic import Field
 
-from bot.calibration.risk import PromiseRecord, watch_promise
 from bot.core.frozen import Frozen
 from bot.github.protocol import Message, PastIssue, PastPull
 
@@ -56,17 +55,6 @@ class KnownFate(Fate):
     p_bounce: int | None = Field(None, ge=0, le=100, description="percent; None if the reply had none")
     bounced: bool = Field(description="or would have been, in shadow mode")
     harm: int | None = Field(None, description="percent that was promised when it was judged")
-
-
-def watch(fates: Sequence[KnownFate]) -> PromiseRecord | None:
-    """Test the promise in force, under which the newest subject was judged; None if nothing was promised.
-
-    ``fates`` come in the order in which they were settled, of one repository and bouncer.
-    """
-    harm = fates[-1].harm if fates else None
-    if harm is None:
-        return None
-    return watch_promise((fate.bounced for fate in fates if fate.good and fate.harm == harm), harm / 100)
 
 
 def undone(text: str) -> frozenset[int]:

@@ -15,10 +15,10 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 from sqlalchemy.exc import SQLAlchemyError
 
-from bot.calibration.fates import watch
 from bot.pipeline.admin import Jobs
 from bot.pipeline.store import Ledger
 from bot.pipeline.store.counters import Counted, counted
+from bot.pipeline.store.decisions import watch
 from bot.pipeline.store.overview import Overview
 
 if TYPE_CHECKING:

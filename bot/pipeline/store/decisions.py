@@ -20,6 +20,7 @@ from sqlalchemy import ColumnElement, Connection, case, delete, func, or_, selec
 
 from bot import router
 from bot.calibration.fates import GRACE, KnownFate
+from bot.calibration.risk import PromiseRecord, watch_promise
 from bot.core.actions import Decision, Task
 from bot.core.errors import UNREACHABLE
 from bot.core.frozen import Frozen
@@ -368,6 +369,17 @@ class Signals:
         values = {**sign.model_dump(exclude={"key"}), "updated_at": self._clock()}
         insert = self._database.insert(SIGNALS).values(key=key, repository=repository, **values)
         connection.execute(insert.on_conflict_do_update(index_elements=["key"], set_=values))
+
+
+def watch(fates: Sequence[KnownFate]) -> PromiseRecord | None:
+    """Test the promise in force, under which the newest subject was judged; None if nothing was promised.
+
+    ``fates`` come in the order in which they were settled, of one repository and bouncer.
+    """
+    harm = fates[-1].harm if fates else None
+    if harm is None:
+        return None
+    return watch_promise((fate.bounced for fate in fates if fate.good and fate.harm == harm), harm / 100)
 
 
 class Fates:

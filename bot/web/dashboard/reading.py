@@ -12,7 +12,7 @@ from markupsafe import Markup
 from pydantic import ValidationError
 
 from bot.calibration import plots, reliability, risk
-from bot.calibration.fates import KnownFate, watch
+from bot.calibration.fates import KnownFate
 from bot.calibration.risk import Judged, OperatingPoint, PromiseRecord
 from bot.core import events
 from bot.core.actions import Task
@@ -21,6 +21,7 @@ from bot.core.frozen import Frozen
 from bot.core.markdown import clean
 from bot.pipeline.admin import Jobs
 from bot.pipeline.body import MAX_BODY, as_html
+from bot.pipeline.store.decisions import watch
 from bot.pipeline.store.installations import EVERYTHING
 from bot.pipeline.store.overview import PAGE, Came, Filter, Overview, as_csv, as_json
 from bot.web.app import Backend
