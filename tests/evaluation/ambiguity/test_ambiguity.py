@@ -176,7 +176,7 @@ def workbook(path: Path, rows: list[list[str]], shared: bool) -> None:
 @pytest.mark.parametrize("shared", [True, False])
 def test_a_workbook_is_read_as_it_was_published(tmp_path: Path, shared: bool) -> None:
     header = ["instance_id", "original_issue", "problem_statement"]
-    workbook(tmp_path / "pairs.xlsx", [header, ["a-1", "full <text> & more", "short"]], shared)
+    workbook(tmp_path / "pairs.xlsx", [header, ["a-1", "full <text>_x000D_ & more", "short"]], shared)
 
     (pair,) = read_pairs(str(tmp_path / "pairs.xlsx"))
 
@@ -184,11 +184,15 @@ def test_a_workbook_is_read_as_it_was_published(tmp_path: Path, shared: bool) ->
     assert pair.problem_statement == "short"
 
 
-def test_a_broken_workbook_is_one_clear_error(tmp_path: Path) -> None:
+def test_a_broken_workbook_or_row_is_one_clear_error(tmp_path: Path) -> None:
     (tmp_path / "pairs.xlsx").write_bytes(b"PK no archive")
+    header = ["instance_id", "original_issue", "problem_statement"]
+    workbook(tmp_path / "row.xlsx", [header, ["a-1", "full", "short"], ["a-2", "", "short"]], False)
 
     with pytest.raises(OperatorError, match="cannot be read as a workbook"):
         list(read_pairs(str(tmp_path / "pairs.xlsx")))
+    with pytest.raises(OperatorError, match=r"row\.xlsx:3: original_issue: "):
+        list(read_pairs(str(tmp_path / "row.xlsx")))
 
 
 def test_an_answer_that_leaves_the_issue_vague_does_not_clear_it() -> None:

@@ -320,3 +320,30 @@ def test_of_two_thresholds_with_an_equal_f_the_higher_one_is_taken() -> None:
 
     assert thresholds.macro_f(2, 1, 2, 2) == thresholds.macro_f(2, 0, 2, 1)
     assert thresholds.best_f([cases]) == 40
+
+
+def test_a_map_is_fitted_on_the_other_repositories_alone() -> None:
+    """One says 50 % of bad subjects only, the other of good ones only: each map is as wrong as it can be."""
+    groups = {
+        name: tuple(Judged(subject=f"{name}{number}", p_bounce=50, good=good) for number in range(20))
+        for name, good in (("a/a", True), ("b/b", False))
+    }
+
+    calibrated = thresholds.calibrated(thresholds.Cases("m", False, groups, 0))
+
+    assert (calibrated.brier["as said"], calibrated.brier["isotonic"]) == (0.25, 1.0)
+
+
+def test_targets_of_platts_map_are_smoothed() -> None:
+    """Of three bad cases the target is 4/5 (Platt 1999), not 1."""
+    cases = [Judged(subject=str(number), p_bounce=50, good=False) for number in range(3)]
+
+    assert thresholds.platt(cases)[50] == pytest.approx(0.8, abs=0.01)
+
+
+@pytest.mark.parametrize(("repositories", "line"), [(19, 20), (38, 39), (39, 39)])
+def test_the_line_elsewhere_is_the_highest_or_from_39_on_the_second(repositories: int, line: int) -> None:
+    """Repository i allows no line below i + 1. With 39 of them the second strictest is 95 % sure."""
+    groups = [[number] * 40 for number in range(1, repositories + 1)]
+
+    assert thresholds.line_elsewhere(groups, 0.5) == line
