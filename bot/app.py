@@ -216,6 +216,7 @@ def pages(settings: Settings) -> tuple[Pages, ...]:
         web_url=settings.github_web_url,
         model=settings.bouncer_model,
         paused=settings.bouncer_paused,
+        may_open_pulls=partial(_may_open_pulls, settings),
         # Set-up in the browser may choose it while the server runs.
         in_shadow=lambda: settings.completed().in_shadow,
         daily_usd=settings.bouncer_daily_budget_usd,
@@ -223,6 +224,16 @@ def pages(settings: Settings) -> tuple[Pages, ...]:
         repository_calls=settings.bouncer_repository_calls,
     )
     return (partial(blueprint, dashboard),)
+
+
+def _may_open_pulls(settings: Settings, repository: str) -> bool:
+    """Return True if the App was granted what draft pull requests need; False if GitHub does not answer."""
+    owner, _, name = repository.partition("/")
+    try:
+        with build_app(settings.completed()) as github:
+            return github.installation_for(owner, name).permissions.get("contents") == "write"
+    except (ForgeError, SettingsError, TransientError):
+        return False
 
 
 def notices(settings: Settings, ledger: Ledger) -> Notices | None:

@@ -122,8 +122,12 @@ class Backlog(NamedTuple):
         usage = sum((row.decision.usage for row in self.rows), Usage())
         if not usage.calls:
             return "No model was called."
+        from bot.models.protocol import caveat
+
         spent = "cost unknown" if usage.cost_usd is None else f"{usage.cost_usd:.4f} USD"
-        return f"{usage.calls} model calls, {spent}."
+        models = sorted({row.decision.model for row in self.rows if row.decision.model})
+        notes = " ".join(filter(None, map(caveat, models)))
+        return f"{usage.calls} calls of {', '.join(models) or 'the model'}, {spent}. {notes}".strip()
 
 
 @click.command()

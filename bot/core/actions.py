@@ -87,10 +87,10 @@ class SetCheck(Frozen):
 
 
 class OpenDraftPull(Frozen):
-    """Open a draft pull request that adds or replaces exactly one test file."""
+    """Open a draft pull request that adds or replaces exactly one file: a test, or ``bouncer.yml``."""
 
     type: Literal["open_draft_pull"] = "open_draft_pull"
-    number: int = Field(description="the issue that the test reproduces")
+    number: int = Field(description="the issue that the test reproduces; 0 for bouncer.yml")
     base: str
     base_sha: str
     branch: str

@@ -86,7 +86,15 @@ class TriageConfig(Frozen):
         "headings) are left alone; the others are judged as what they are, except with `prompt: paper`",
     )
     ignore_authors: tuple[str, ...] = Field((), description="logins whose issues are left alone")
-    ignore_labels: tuple[str, ...] = Field((), description="issues with one of these labels are left alone")
+    ignore_labels: tuple[str, ...] = Field(
+        (), description="issues with one of these labels are left alone, and never closed"
+    )
+    ignore_assignees: tuple[str, ...] = Field(
+        (), description="issues that are assigned to one of these logins are left alone; `*` = to anybody"
+    )
+    ignore_milestones: tuple[str, ...] = Field(
+        (), description="issues planned for one of these milestones are left alone; `*` = for any"
+    )
     language: Annotated[str, StringConstraints(pattern=r"^(auto|[a-z]{2})$")] = Field(
         "en", description="what issues are answered in: auto = in their own language, or a code (de, pt, zh...)"
     )

@@ -171,10 +171,24 @@ def _drop(value: dict[str, Any], path: tuple[str, ...]) -> None:
 def _message(error: Any) -> str:
     path = tuple(map(str, error["loc"]))
     if error["type"] == "extra_forbidden":
-        return f"unknown key; known here: {', '.join(_siblings(path))}"
+        keys = _siblings(path)
+        close = get_close_matches(path[-1].lower(), keys, n=1)
+        suggestion = f"; did you mean {close[0]}?" if close else ""
+        return f"unknown key{suggestion}; known here: {', '.join(keys)}"
     value = str(error.get("input"))[:60]
-    message = str(error["msg"]).replace("Input should be", "must be")
+    message = _EXPECTED.get(error["type"]) or str(error["msg"]).replace("Input should be", "must be")
     return f"{message}, not {value!r}"
+
+
+#: In the words of the file, instead of pydantic's.
+_EXPECTED = {
+    "tuple_type": 'must be a list, such as ["docs/"]',
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "int_parsing": "must be a whole number",
+    "int_type": "must be a whole number",
+    "string_type": "must be text",
+}
 
 
 def _siblings(path: tuple[str, ...]) -> list[str]:

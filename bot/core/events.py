@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
@@ -219,6 +220,18 @@ class BranchPushed(_InRepository):
         return f"sha:{self.head_sha}"
 
 
+class OnboardingRequested(_InRepository):
+    """An operator asked on the dashboard for a pull request that adds ``bouncer.yml``."""
+
+    kind: Literal["onboarding_requested"] = "onboarding_requested"
+    config: str = Field(description="the text of the file")
+    explanation: str = Field(description="for the pull request's description")
+
+    @property
+    def revision(self) -> str:
+        return f"config:{hashlib.sha256(self.config.encode()).hexdigest()[:12]}"
+
+
 class InstallationChanged(_Event):
     """The app was installed, removed, suspended, or its permissions were accepted."""
 
@@ -261,6 +274,7 @@ RepositoryEvent = (
     | RecheckRequested
     | MergeGroupRequested
     | BranchPushed
+    | OnboardingRequested
 )
 Event = RepositoryEvent | InstallationChanged | InstallationRepositoriesChanged | Pinged
 

@@ -69,6 +69,8 @@ class Issue(Frozen):
     is_pull_request: bool = False
     comments: int | None = Field(None, description="how many there are; None if unknown")
     claimed: bool = Field(False, description="it is assigned, or planned for a milestone")
+    assignees: tuple[str, ...] = Field((), description="logins")
+    milestone: str = Field("", description="the milestone's title")
     closed_by: int | None = Field(None, description="id of the user who closed it; only if read from the forge")
 
     @property

@@ -83,6 +83,8 @@ def issue(value: Json) -> Issue:
         type=str((value.get("type") or {}).get("name") or ""),
         is_pull_request=bool(value.get("pull_request")),
         claimed=bool(value.get("assignees") or value.get("milestone")),
+        assignees=tuple(str(user.get("login") or "") for user in value.get("assignees") or ()),
+        milestone=str((value.get("milestone") or {}).get("title") or ""),
         closed_by=(value.get("closed_by") or {}).get("id"),
     )
 

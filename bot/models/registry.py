@@ -134,8 +134,11 @@ def _provider(model_id: str, keys: ModelKeys) -> Provider:
     provider, _, name = model_id.partition(":")
     make = _PROVIDERS.get(provider)
     if make is None or not name:
+        first, slash, rest = model_id.partition("/")
+        suggestion = f"; did you mean {first}:{rest}?" if slash and first in _PROVIDERS and rest else ""
         raise SettingsError(
-            f"model {model_id!r} (--model, BOUNCER_MODEL): must be one of {_FORMS}, or several separated by commas"
+            f"model {model_id!r} (--model, BOUNCER_MODEL): must be one of {_FORMS}, or several separated by "
+            f"commas{suggestion}"
         )
     return make(name, keys)
 

@@ -157,6 +157,26 @@ class Jobs:
         Inbox(self._database, self._queue, clock=self._clock).accept(delivery, recheck)
         return delivery
 
+    def onboard(self, repository: str, by: str, config: str, explanation: str) -> str:
+        """Store the request for a pull request that adds ``bouncer.yml``, and return its delivery id.
+
+        Raises OperatorError if no delivery of the repository is stored.
+        """
+        text = self._received.newest(repository)
+        event = None if text is None else stored_event(text)
+        if not isinstance(event, events.RepositoryEvent):
+            raise OperatorError(f"no delivery from {repository} yet: copy the text instead")
+        onboarding = events.OnboardingRequested(
+            installation=event.installation,
+            sender=Actor(id=0, login=by),
+            repository=event.repository,
+            config=config,
+            explanation=explanation,
+        )
+        delivery = f"{ASKED}{uuid.uuid4().hex}"
+        Inbox(self._database, self._queue, clock=self._clock).accept(delivery, onboarding)
+        return delivery
+
     def close(self) -> None:
         """Close all connections."""
         if "_queue" in self.__dict__:

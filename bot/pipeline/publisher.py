@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from bot import router
 from bot.code.diff import Diff, parse
 from bot.core import actions
+from bot.core.config import PATH
 from bot.core.errors import ForgeError, NotFound
 from bot.core.subjects import Issue, PullRequest
 from bot.features.services import Services
@@ -345,7 +346,7 @@ class Executor:
         return runs[0].id if runs else None
 
     def _draft(self, action: actions.OpenDraftPull) -> tuple[str, ...]:
-        problem = _bad_draft(action)
+        problem = _bad_draft(action, self.decision.kind)
         if self.rules.tells(action.content):
             problem = "the draft holds a secret of the operator's"
         if problem:
@@ -363,7 +364,7 @@ class Executor:
             self.writer.create_branch(action.branch, action.base_sha)
             # A model wrote it: the repository's own CI, with its secrets, waits until a person has read it.
             self.writer.put_file(action.branch, action.path, action.content, f"{title}\n\n[skip ci]")
-            body = self.rules.marked(action.body, "reproduce")
+            body = self.rules.marked(action.body, self.decision.kind)
             standing = self.writer.create_draft_pull(action.branch, action.base, title, body)
         self._register(key, action, action.number, standing, action.content)
         return ()
@@ -425,11 +426,12 @@ def _without_bad_suggestion(comment: actions.InlineComment) -> actions.InlineCom
     return comment.model_copy(update={"suggestion": None})
 
 
-def _bad_draft(action: actions.OpenDraftPull) -> str:
+def _bad_draft(action: actions.OpenDraftPull, task: actions.Task) -> str:
     """Return the reason to refuse a drafted test; empty if there is none."""
     if not action.branch.startswith("bouncer/"):
         return "a draft's branch must start with bouncer/"
-    if problem := protection(action.path):
+    is_configuration = task == "config" and action.path == PATH
+    if not is_configuration and (problem := protection(action.path)):
         return f"a draft cannot be written there: {problem}"
     if len(action.content) > MAX_TEST:
         return "the draft is too large"

@@ -53,6 +53,20 @@ def test_a_vague_issue_is_asked_one_question_and_labelled(shop: Site, home: str)
     assert re.sub(r"\d{4}-\d\d-\d\d", "DAY", body).replace(shop.github.web_url, "SITE") == BOUNCED
 
 
+def test_a_maintainer_accepts_by_mention_with_a_reason(shop: Site, home: str) -> None:
+    number = bounced(shop, home)
+    shop.github.grant(home, "mia", "triage")
+    shop.github.comment(home, number, "@somebody accept this is known", "mia")
+    shop.quiet()
+    assert shop.github.labels(home, number) == ["needs-info"]
+    shop.github.comment(home, number, "@bouncer accept this is known", "mia")
+    shop.quiet()
+    assert read(shop, home, number).startswith("Accepted as is by mia: this is known.")
+    shop.github.comment(home, number, "/bouncer", "mia")
+    shop.quiet()
+    assert "Commands, each on a line of its own:" in shop.said(home, number)[-1]
+
+
 def test_a_clear_issue_is_left_in_peace(shop: Site, home: str) -> None:
     number = shop.github.open_issue(home, "Empty files", "With version 4.2 `load` fails on an empty file.")
     shop.quiet()

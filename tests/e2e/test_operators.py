@@ -72,3 +72,24 @@ def test_a_pull_request_that_was_passed_over_is_checked_on_request(
     assert shop.inline(home, pull) == []
     press(browser, decision_page(shop, browser, home, pull, "review"), "Recheck")
     wait(lambda: bool(shop.inline(home, pull)), 60, "it was reviewed")
+
+
+def test_onboarding_opens_a_pull_request_with_a_first_configuration(
+    shop: Site, repository: Callable[..., str]
+) -> None:
+    home, browser = repository(), shop.browser()
+    shop.github.open_issue(home, "Empty files", "With version 4.2 `load` fails on an empty file.")
+    shop.quiet()
+    page = f"/onboarding?repository={home}"
+    assert page in browser.get("/installations")
+    assert "mode: shadow" in browser.get(page)
+    press(browser, page, "Open a pull request")
+    issues = shop.github.world.repositories[home].issues
+    wait(lambda: len(issues) > 1, 60, "a pull request was opened")
+    shop.quiet()
+    request = issues[max(issues)]
+    assert request.pull is not None
+    assert (request.title, request.pull.draft) == ("Add .github/bouncer.yml", True)
+    assert "posts nothing" in request.body
+    (check,) = [run for run in shop.github.checks(home) if run.name == "bouncer / config"]
+    assert check.conclusion == "success"

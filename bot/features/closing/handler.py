@@ -17,7 +17,7 @@ from bot.core.subjects import Comment, Issue
 from bot.features.closing.record import ClosingRecord
 from bot.features.services import Services
 from bot.features.shared import history
-from bot.features.shared.issues import DISCLOSURE
+from bot.features.shared.issues import DISCLOSURE, skip_reason
 from bot.features.triage.record import TriageRecord
 
 Answer = events.CommentCreated | events.CommentEdited | events.IssueEdited
@@ -103,6 +103,8 @@ def _reason_to_keep_open(
         return f"{config.label} was taken off"
     if issue.claimed:
         return "it is assigned to somebody, or planned"
+    if skip := skip_reason(issue, config, past):
+        return skip[1]
     ours = {label.lower() for label in services.config.labels}
     if {label.lower() for label in issue.labels} - {label.lower() for label in before.labels} - ours:
         return "somebody labelled it"

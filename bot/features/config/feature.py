@@ -1,4 +1,4 @@
-"""Configuration: validate ``.github/bouncer.yml`` when a push or a pull request changes it."""
+"""Configuration: validate ``.github/bouncer.yml`` when it changes, and propose a first one on request."""
 
 from bot.core import events
 from bot.features.config.handler import concerns, handle
@@ -12,7 +12,7 @@ FEATURE = Feature(
     handle=handle,
     record=ConfigRecord,
     concerns=concerns,
-    events=(events.BranchPushed, *_PULLS),
+    events=(events.BranchPushed, events.OnboardingRequested, *_PULLS),
     supersedes=same_text(*_PULLS),
     checks_staleness=False,
     permissions={"checks": "write"},

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from bot.code.diff import parse
 from bot.core import config_file, events
-from bot.core.actions import Decision, SetCheck
+from bot.core.actions import Decision, OpenDraftPull, SetCheck
 from bot.core.commands import Command
 from bot.core.config import PATH, Problem
 from bot.core.errors import ForgeError, NotFound
@@ -31,11 +31,13 @@ def concerns(event: Event, commands: Sequence[Command]) -> bool:
     """Return True if the event may change the file, or propose to."""
     if isinstance(event, events.BranchPushed):
         return event.may_change_config and bool(event.head_sha)
-    return isinstance(event, _Proposed)
+    return isinstance(event, _Proposed | events.OnboardingRequested)
 
 
 def handle(event: Event, services: Services) -> Decision | None:
     """Validate the file of a pushed commit or of a pull request; None if the event does not change it."""
+    if isinstance(event, events.OnboardingRequested):
+        return _propose(event, services)
     if isinstance(event, events.BranchPushed):
         sha, number = event.head_sha, 0
     elif isinstance(event, _Proposed) and _proposes(event.pull_request, services):
@@ -57,6 +59,38 @@ def handle(event: Event, services: Services) -> Decision | None:
         actions=(check,),
         reason=check.title,
         record=ConfigRecord(problems=tuple(map(str, problems))),
+    )
+
+
+def _propose(event: events.OnboardingRequested, services: Services) -> Decision:
+    """Open a pull request that adds the file, unless there is one. An invalid file is a bug of ours."""
+    base = services.repository.default_branch
+    problems = config_file.load(event.config)[1]
+    reason = f"it has problems: {problems[0]}" if problems else ""
+    try:
+        services.forge.file(PATH, base)
+        reason = f"{PATH} exists already"
+    except NotFound:
+        pass
+    if reason:
+        return Decision(kind="config", subject=event.subject, abstained="skipped:onboarding", reason=reason)
+    pull = OpenDraftPull(
+        number=0,
+        base=base,
+        base_sha=services.forge.head(base),
+        branch="bouncer/onboarding",
+        path=PATH,
+        content=event.config,
+        title=f"Add {PATH}",
+        body=event.explanation,
+    )
+    return Decision(
+        kind="config",
+        subject=event.subject,
+        verdict="proposed",
+        actions=(pull,),
+        reason=f"{event.sender.login} asked for a pull request that adds {PATH}",
+        record=ConfigRecord(),
     )
 
 

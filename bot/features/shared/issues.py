@@ -32,4 +32,14 @@ def skip_reason(
     for label in issue.labels:
         if label.lower() in ignored:
             return "skipped:label", f"triage.ignore_labels names {label}"
+    if login := _first_match(issue.assignees, config.ignore_assignees):
+        return "skipped:assigned", f"triage.ignore_assignees names {login}"
+    if title := _first_match((issue.milestone,), config.ignore_milestones):
+        return "skipped:milestone", f"triage.ignore_milestones names {title}"
     return None
+
+
+def _first_match(names: Sequence[str], ignored: Sequence[str]) -> str:
+    """Return the first of the names that is ignored, ``*`` meaning all; empty if none is."""
+    lower = {name.lower() for name in ignored}
+    return next((name for name in names if name and ("*" in lower or name.lower() in lower)), "")

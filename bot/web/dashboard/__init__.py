@@ -42,6 +42,9 @@ class DashboardSettings(Frozen):
     host: str = "127.0.0.1"
     web_url: str = "https://github.com"
     model: str = ""
+    may_open_pulls: Callable[[str], bool] = Field(
+        lambda repository: False, description="True if the App may open pull requests in a repository"
+    )
     paused: bool = False
     in_shadow: Callable[[], bool] = Field(bool, description="True if the whole server posts nothing")
     daily_usd: float | None = None

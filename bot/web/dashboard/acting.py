@@ -7,17 +7,21 @@ import uuid
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from typing import get_args
+from urllib.parse import urlencode
 
 import structlog
 from flask import abort, g, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response as Answer
 
+from bot.calibration.findings import Bouncer
+from bot.calibration.suggestion import Suggestion, suggest
 from bot.core.actions import Decision
 from bot.core.errors import OperatorError
 from bot.core.subjects import Subject
 from bot.features.commands.record import CommandsRecord
 from bot.features.shared import history
 from bot.pipeline.admin import Jobs
+from bot.pipeline.body import as_html
 from bot.pipeline.job import ASKED, OPEN, Job, State
 from bot.pipeline.store.decisions import PublishOutcome
 from bot.pipeline.store.installations import EVERYTHING
@@ -74,6 +78,48 @@ def rejudge(settings: DashboardSettings, backend: Backend) -> Answer:
     return _act(
         "rejudge", target, lambda: backend.jobs().rejudge(since.timestamp(), limit), url_for("dashboard.jobs")
     )
+
+
+def onboarding(settings: DashboardSettings, backend: Backend) -> str:
+    """Show a first bouncer.yml for a repository: to copy, or as a pull request if the App may open one."""
+    repository = _installed(backend)
+    suggestion = _suggestion(settings, backend, repository)
+    address = f"{settings.web_url}/{repository}/new/HEAD?" + urlencode(
+        {"filename": ".github/bouncer.yml", "value": suggestion.config}
+    )
+    return render_template(
+        "dashboard/onboarding.html",
+        repository=repository,
+        suggestion=suggestion,
+        explanation=as_html(suggestion.explanation),
+        new_file=address,
+        may_open=settings.may_open_pulls(repository),
+    )
+
+
+def propose(settings: DashboardSettings, backend: Backend) -> Answer:
+    """Have the worker open the pull request."""
+    repository = _installed(backend)
+    suggestion = _suggestion(settings, backend, repository)
+
+    def ask() -> None:
+        backend.jobs().onboard(repository, operator(), suggestion.config, suggestion.explanation)
+
+    return _act("onboard", repository, ask, url_for("dashboard.jobs"))
+
+
+def _installed(backend: Backend) -> str:
+    repository = request.values.get("repository", "")
+    if repository not in {row.repository for row in backend.ledger().installations.repositories()}:
+        abort(404, "No such repository.")
+    return repository
+
+
+def _suggestion(settings: DashboardSettings, backend: Backend, repository: str) -> Suggestion:
+    bouncers: tuple[Bouncer, ...] = ("triage", "verify")
+    fates = {bouncer: backend.ledger().fates.of(repository, bouncer) for bouncer in bouncers}
+    schema = f"{settings.public_url}/bouncer.schema.json" if settings.public_url else ""
+    return suggest(fates, schema)
 
 
 def _since() -> datetime:

@@ -33,6 +33,8 @@ VIEWS: tuple[tuple[str, str, Callable[..., Any]], ...] = (
     ("POST", "/resume", acting.resume),
     ("GET", "/jobs", acting.jobs),
     ("POST", "/retry-failed", acting.retry_failed),
+    ("GET", "/onboarding", acting.onboarding),
+    ("POST", "/onboarding", acting.propose),
     ("GET", "/rejudge", acting.confirm_rejudge),
     ("POST", "/rejudge", acting.rejudge),
     ("GET", "/jobs/<path:job>", acting.job),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -144,6 +145,20 @@ def test_what_ended_without_a_verdict_is_decided_again(jobs, bouncer, database, 
     assert jobs.get("d-1:triage").state == "dead"
     again = bouncer("retry", "--abstained", "model:unavailable")
     assert again == (0, "", "0 jobs queued again, 1 skipped (open, or deleted)\n")
+
+
+def test_everything_since_a_day_is_judged_again_with_cost_and_limit(jobs, bouncer, database):
+    bury(database, "x", "no such job")
+    abstain(database, "d-2:triage", "model:invalid")
+    abstain(database, "d-0:triage", "skipped:bot")
+    code, out, error = bouncer("rejudge", "--since", "1d")
+    assert (code, out) == (2, "")
+    assert "1 jobs without a verdict since " in error
+    assert "cost unknown" in error
+    assert "cannot ask for confirmation" in error
+    today = datetime.now(UTC).strftime("%A")
+    assert bouncer("rejudge", "--since", today, "--limit", "5", "--yes")[:2] == (0, "1 jobs queued\n")
+    assert jobs.get("d-2:triage").state == "queued"
 
 
 def test_old_abstentions_stay_and_wrong_usage_is_told(jobs, bouncer, database):

@@ -17,6 +17,12 @@ def test_an_empty_file_is_the_default() -> None:
     assert load("# nothing yet\n") == (RepoConfig(), ())
 
 
+def test_a_list_and_a_boolean_are_asked_for_in_plain_words() -> None:
+    _, problems = load("review:\n  ignore: docs\nverify:\n  gate: maybe\n")
+    assert "must be a list, such as [\"docs/\"], not 'docs'" in str(problems[0])
+    assert "must be true or false, not 'maybe'" in str(problems[1])
+
+
 def test_off_is_a_word_not_a_truth_value() -> None:
     config, problems = load("triage:\n  mode: off\nreview:\n  mode: off\n")
     assert problems == ()
@@ -33,7 +39,7 @@ def test_what_is_wrong_is_named_and_the_rest_counts() -> None:
         ("review.max_findings", 6),
     ]
     assert "'comment', 'label', 'shadow' or 'off', not 'loud'" in str(problems[0])
-    assert "known here: pulls, reproduce, review, triage, verify" in str(problems[1])
+    assert "did you mean review?; known here: pulls, reproduce, review, triage, verify" in str(problems[1])
     assert "less than or equal to 25" in str(problems[2])
 
 

@@ -208,6 +208,9 @@ def test_chatter_is_not_judged(services: Build, history: Remembered) -> None:
         ({"state": "closed"}, "", "skipped:closed"),
         ({"labels": ("Roadmap",)}, "triage: {ignore_labels: [roadmap]}", "skipped:label"),
         ({}, "triage: {ignore_authors: [ANN]}", "skipped:author"),
+        ({"assignees": ("mia",)}, "triage: {ignore_assignees: [Mia]}", "skipped:assigned"),
+        ({"assignees": ("mia",)}, "triage: {ignore_assignees: ['*']}", "skipped:assigned"),
+        ({"milestone": "2.0"}, "triage: {ignore_milestones: ['2.0']}", "skipped:milestone"),
         ({"author_association": "MEMBER"}, "", "skipped:insider"),
         ({"type": "Question"}, "", "skipped:question"),
         ({"labels": ("question",)}, "", "skipped:question"),
@@ -225,6 +228,14 @@ def test_what_is_left_alone_is_recorded_with_its_reason(
 ) -> None:
     (decision,) = decide(opened(**values), services(ScriptedModel([]), snapshot(), config))
     assert (decision.abstained, decision.verdict, decision.actions) == (word, None, ())
+
+
+def test_a_server_in_shadow_mode_posts_nothing_at_all(services: Build, history: Remembered) -> None:
+    (bounce,) = decide(opened(), services(ScriptedModel([VAGUE]), snapshot(), shadow=True))
+    assert (bounce.actions, [action.type for action in bounce.withheld]) == ((), ["upsert_comment", "set_labels"])
+    (command,) = decide(said("/bouncer help", BOB), services(ScriptedModel([]), snapshot(), shadow=True))
+    assert command.actions == ()
+    assert command.withheld
 
 
 def test_our_own_issues_are_no_business_of_ours(services: Build) -> None:
