@@ -36,7 +36,7 @@ def suggest(fates: Mapping[Bouncer, Sequence[KnownFate]], schema_url: str = "") 
             lines += [f"{bouncer}:", f"  bounce_above: {line.bounce_above}", f"  harm: {HARM * 100:.0f}"]
             reasons.append(
                 f"`{bouncer}` bounces at or above {line.bounce_above} %. In this repository's history that "
-                f"bounced {line.harmed} of {line.good} {_GOOD[bouncer]}; at most {HARM:.0%} are promised (95 % sure)."
+                f"bounced {line.harmed} of {line.good} {_GOOD[bouncer]}; at most {HARM:.0%} are promised."
             )
         else:
             lines += [f"{bouncer}:", "  mode: shadow"]

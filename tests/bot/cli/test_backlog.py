@@ -29,7 +29,9 @@ def test_table_is_sorted_and_nothing_is_written_or_paid_twice(desk: Desk) -> Non
     assert ran.code == 0, ran.err
     assert ran.err.startswith("2 open issues; about 0.0")
     lines = ran.out.splitlines()
-    assert lines[0].startswith("acme/rocket, 2 open issues: 1 bounce, 1 pass, 0 not judged. 2 model calls")
+    assert lines[0].startswith(
+        "acme/rocket, 2 open issues: 1 bounce, 1 pass, 0 not judged. 2 calls of openai:gpt-5-mini"
+    )
     assert lines[2].split() == ["80", "%", "bounce", "#1", "It", "crashes", "<script>alert(1)</script>"]
     assert lines[3].strip() == "Which file?"
     assert lines[4].split()[:4] == ["5", "%", "pass", "#2"]
