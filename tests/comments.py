@@ -56,18 +56,18 @@ Text = tuple[str, str]
 
 
 def on_issues() -> Iterator[Text]:
-    """What authors of issues read."""
-    asked = ("What should `load` return for an empty file: None, or an error?", "Which version is this?")
-    yield "A bounced issue", _bounced(asked)
+    """Yield the texts for authors of issues."""
+    questions = ("What should `load` return for an empty file: None, or an error?", "Which version is this?")
+    yield "A bounced issue", _bounced(questions)
     yield (
         "A bounced issue, where the model has no question",
         _bounced((), missing=("steps to reproduce", "version")),
     )
     yield "A bounced issue, where it names nothing that is missing", _bounced(())
-    yield "An issue that a maintainer labelled", _bounced(asked, marked_by="mia")
+    yield "An issue that a maintainer labelled", _bounced(questions, marked_by="mia")
     yield "... where the model has no question", _bounced((), marked_by="mia")
-    yield "A bounced issue, while paused", _bounced(asked, paused=True)
-    yield "After an answer that leaves a question open", _bounced(asked[:1], again=True)
+    yield "A bounced issue, while paused", _bounced(questions, paused=True)
+    yield "After an answer that leaves a question open", _bounced(questions[:1], again=True)
     yield "After an answer that leaves all open", _bounced((), again=True)
     yield "The same comment once the issue is clear", triage.CLEARED
     yield "... once a maintainer has accepted it", commands.accepted("mia", "")
@@ -218,7 +218,7 @@ def _check(
 
 
 def in_reviews() -> Iterator[Text]:
-    """What authors of pull requests read."""
+    """Yield the texts for authors of pull requests."""
     finding = Finding(
         path="src/app.py",
         line=4,
@@ -266,7 +266,7 @@ def about_reproducing() -> Iterator[Text]:
     offered = OfferedTest(
         candidate=candidate, outcome=outcome, agreeing=7, grade="reported", command="pytest tests/test_load.py"
     )
-    found = Reproduction(
+    reproduction = Reproduction(
         state="reproduced", tests=(offered,), drafts=10, sandbox="bubblewrap", usage=USAGE, model=MODEL
     )
     attempts = (
@@ -281,10 +281,10 @@ def about_reproducing() -> Iterator[Text]:
         usage=USAGE,
         model=MODEL,
     )
-    yield "Reproduced", reproduce.reproduced(found, place)
+    yield "Reproduced", reproduce.reproduced(reproduction, place)
     yield (
         "A draft pull request",
-        f"{reproduce.pull_title(5, 'Loading fails')}\n\n{reproduce.pull_body(found, place, 5)}",
+        f"{reproduce.pull_title(5, 'Loading fails')}\n\n{reproduce.pull_body(reproduction, place, 5)}",
     )
     yield "Not reproduced", reproduce.not_reproduced(vain, place)
     yield "Not run", reproduce.not_run("drafting tests is switched off here (`reproduce.mode`)", place)

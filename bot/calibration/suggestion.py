@@ -14,14 +14,14 @@ HARM = 0.05
 _GOOD: Mapping[Bouncer, str] = {"triage": "actionable issues", "verify": "good patches"}
 
 
-class Suggestion(NamedTuple):
+class SuggestedConfig(NamedTuple):
     """The text of the file, and why it is so."""
 
     config: str
     explanation: str
 
 
-def suggest(fates: Mapping[Bouncer, Sequence[KnownFate]], schema_url: str = "") -> Suggestion:
+def suggest(fates: Mapping[Bouncer, Sequence[KnownFate]], schema_url: str = "") -> SuggestedConfig:
     """Return thresholds that keep the promise of ``bouncer calibrate``, and shadow mode if there is none."""
     lines = [f"# yaml-language-server: $schema={schema_url}"] if schema_url else []
     reasons = []
@@ -49,4 +49,4 @@ def suggest(fates: Mapping[Bouncer, Sequence[KnownFate]], schema_url: str = "") 
         f"This adds a configuration for Bouncer:\n\n{points}\n\nChange what you like before you merge it, or "
         "close this pull request to keep the defaults."
     )
-    return Suggestion("\n".join(lines) + "\n", explanation)
+    return SuggestedConfig("\n".join(lines) + "\n", explanation)

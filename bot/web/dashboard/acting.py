@@ -14,7 +14,7 @@ from flask import abort, g, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response as Answer
 
 from bot.calibration.findings import Bouncer
-from bot.calibration.suggestion import Suggestion, suggest
+from bot.calibration.suggestion import SuggestedConfig, suggest
 from bot.core.actions import Decision
 from bot.core.errors import OperatorError
 from bot.core.subjects import Subject
@@ -115,7 +115,7 @@ def _installed(backend: Backend) -> str:
     return repository
 
 
-def _suggestion(settings: DashboardSettings, backend: Backend, repository: str) -> Suggestion:
+def _suggestion(settings: DashboardSettings, backend: Backend, repository: str) -> SuggestedConfig:
     bouncers: tuple[Bouncer, ...] = ("triage", "verify")
     fates = {bouncer: backend.ledger().fates.of(repository, bouncer) for bouncer in bouncers}
     schema = f"{settings.public_url}/bouncer.schema.json" if settings.public_url else ""

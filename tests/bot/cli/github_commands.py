@@ -35,7 +35,7 @@ DEFECT = {
 
 
 class Ran(NamedTuple):
-    """What a command printed and ended with."""
+    """The output and exit code of a command."""
 
     code: int
     out: str
@@ -62,8 +62,8 @@ class Desk:
         if self.refused:
             self.refused -= 1
             return Response('{"error": {"message": "Incorrect API key"}}', status=401)
-        said = next((reply for word, reply in self.replies.items() if word in text), CLEAR)
-        message = {"role": "assistant", "content": json.dumps(said)}
+        answer = next((reply for word, reply in self.replies.items() if word in text), CLEAR)
+        message = {"role": "assistant", "content": json.dumps(answer)}
         choice = {"index": 0, "message": message, "finish_reason": "stop"}
         usage = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
         body = {"id": "1", "object": "chat.completion", "created": 1, "model": "gpt-5-mini"}
@@ -73,7 +73,7 @@ class Desk:
         return f"{self.github.web_url}/acme/rocket/{kind}/{number}"
 
     def environment(self, token: str = "", **more: str) -> dict[str, str]:
-        """What a command finds set, and nothing else."""
+        """Return the only variables that a command finds set."""
         variables = {
             "PATH": os.environ["PATH"],
             "HOME": str(self.folder),
@@ -104,7 +104,7 @@ class Desk:
         """The same in this process, which is quicker."""
         with pytest.MonkeyPatch.context() as patch:
             patch.chdir(self.folder)
-            for name in [each for each in os.environ if each.startswith(("GITHUB_", "BOUNCER_", "OPENAI_"))]:
+            for name in [name for name in os.environ if name.startswith(("GITHUB_", "BOUNCER_", "OPENAI_"))]:
                 patch.delenv(name)
             for name, value in self.environment(**environment).items():
                 patch.setenv(name, value)
@@ -115,6 +115,6 @@ class Desk:
         return Ran(ended.value.code, *self._captured.readouterr())
 
     def writes(self) -> list[str]:
-        """What was asked of GitHub that is no reading."""
-        asked = (each for each in self.github.requests if each.method != "GET" and each.path != "/graphql")
-        return [f"{each.method} {each.path} {each.status}" for each in asked]
+        """Return the requests to GitHub that are not reads."""
+        writes = (name for name in self.github.requests if name.method != "GET" and name.path != "/graphql")
+        return [f"{name.method} {name.path} {name.status}" for name in writes]

@@ -25,7 +25,7 @@ class Workflow:
 
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
-        # GitHub writes the same payload to a file as it delivers to whoever listens.
+        # GitHub writes the payload of a delivery to the file.
         self._listener = desk.github.create_app("listener", owner="acme", webhook_url="http://127.0.0.1:9/")
         desk.github.install(self._listener)
 
@@ -38,8 +38,8 @@ class Workflow:
         **environment: str,
     ) -> Ran:
         # What a workflow does with its own token starts no other.
-        heard = [(each.event, json.loads(each.body)) for each in self._listener.deliveries]
-        event, payload = [each for each in heard if each[1]["sender"]["type"] != "Bot"][-1]
+        deliveries = [(item.event, json.loads(item.body)) for item in self._listener.deliveries]
+        event, payload = [item for item in deliveries if item[1]["sender"]["type"] != "Bot"][-1]
         del payload["installation"]
         (self.desk.folder / "event.json").write_text(json.dumps(payload))
         run = self.desk.process if process else self.desk.run
@@ -71,8 +71,8 @@ def test_a_vague_issue_is_asked_about_once_and_cleared_when_it_is_answered(desk:
     first = workflow.run(process=True)
     assert (first.code, first.out) == (0, "bouncer: triage: VAGUE; posted\n")
     assert workflow.run("--fail-on", "bounce").code == 1
-    [asked] = desk.github.comments("acme/rocket", number, by="github-actions[bot]")
-    assert "- Which file?" in asked
+    [question] = desk.github.comments("acme/rocket", number, by="github-actions[bot]")
+    assert "- Which file?" in question
     assert desk.github.labels("acme/rocket", number) == ["needs-info"]
 
     desk.replies = {}
@@ -169,7 +169,7 @@ def test_a_pull_request_gets_its_check_and_its_review_once(desk: Desk, workflow:
     assert (check.name, check.conclusion) == ("bouncer / verify", "success")
     assert len(desk.github.review_comments("acme/rocket", number)) == 1
     results = json.loads((desk.folder / "found.sarif").read_text())["runs"][0]["results"]
-    assert [each["level"] for each in results] == ["error"]
+    assert [item["level"] for item in results] == ["error"]
 
     # What was posted is known on the next push.
     desk.github.push("acme/rocket", number, {"app.py": "count = 1\nshare = total / count\n"})
@@ -189,7 +189,7 @@ def test_a_token_that_may_not_write_is_told_what_is_missing(desk: Desk, workflow
 
     number = _pull(desk, fork=True)
     ran = workflow.run(permissions={**READ, "checks": "read"})
-    # GitHub gives a fork's pull request no other token: that is nobody's mistake.
+    # GitHub gives a fork's pull request no other token, so this is not a mistake.
     assert ran.code == 0
     assert "`checks: write`" in ran.out
     assert "`pull-requests: write`" in ran.out
@@ -226,8 +226,8 @@ def test_the_action_runs_this_command_and_puts_no_event_into_a_script() -> None:
     script = action["runs"]["steps"][-1]["run"]
     assert "${{" not in script
     assert set(re.findall(r"--([a-z-]+) \"\$", script)) == {"run", "model", "fail-on", "sarif", "max-cost"}
-    for named in re.findall(r"-r (\S+)", action["runs"]["steps"][-2]["run"]):
-        assert (ROOT / named).is_file()
+    for file in re.findall(r"-r (\S+)", action["runs"]["steps"][-2]["run"]):
+        assert (ROOT / file).is_file()
 
 
 #: Writes down with which secrets it was started; as Python it makes an environment of programs that do the same.
@@ -290,10 +290,10 @@ def group(name: str, **event: Any) -> str:
     github = {"event_name": name, "event": event}
 
     def value(path: str) -> str:
-        found: Any = {"github": github}
+        value: Any = {"github": github}
         for part in path.split("."):
-            found = found.get(part, {})
-        return str(found or "")
+            value = value.get(part, {})
+        return str(value or "")
 
     def expression(match: re.Match[str]) -> str:
         return next(filter(None, map(value, match[1].split(" || "))), "")
@@ -325,5 +325,5 @@ def test_no_event_cancels_the_waiting_run_of_another() -> None:
         issue("labeled", label={"name": "needs-info"}),
     ]
     assert len(set(groups)) == len(groups)
-    assert all("-7-" in each for each in groups)
+    assert all("-7-" in item for item in groups)
     assert issue("edited") == groups[6]

@@ -37,10 +37,10 @@ def past() -> Iterator[tuple[SimulatedGitHub, App]]:
         silent = github.open_issue(NAME, "Does not work", "At all.")
         github.label(NAME, silent, "status: needs info", by="carol")
         github.close(NAME, silent)
-        answered = github.open_issue(NAME, "Question", "How?")
-        github.label(NAME, answered, "needs-info", by="carol")
-        github.comment(NAME, answered, "Like this.", "alice")
-        github.close(NAME, answered)
+        answer = github.open_issue(NAME, "Question", "How?")
+        github.label(NAME, answer, "needs-info", by="carol")
+        github.comment(NAME, answer, "Like this.", "alice")
+        github.close(NAME, answer)
         github.advance(days=80)
         yield github, app
 
@@ -80,7 +80,7 @@ def run(
 
 
 def replies(github: SimulatedGitHub, probability: Callable[[int], int | None], but: tuple[int, ...] = ()) -> None:
-    """What the recorded model says of every issue and pull request, but of some of them nothing."""
+    """Write the recorded answers about issues and pull requests; some have none."""
     with github.world.lock:
         every = dict(github.world.repositories[NAME].issues)
     with Path("replies.jsonl").open("w") as out:
@@ -88,11 +88,11 @@ def replies(github: SimulatedGitHub, probability: Callable[[int], int | None], b
             chance = probability(number)
             high = number % 2 if chance is None else chance >= 50
             labels = ("INCORRECT", "CORRECT_AND_PRECISE") if issue.pull else ("VAGUE", "WELL_SPECIFIED")
-            said = {"explanation": f"On {number}.", "label": labels[0 if high else 1]}
+            report = {"explanation": f"On {number}.", "label": labels[0 if high else 1]}
             line = {
                 "model": "m",
                 "subject": f"{NAME}#{number}",
-                **said,
+                **report,
                 **({} if chance is None else {"p_bounce": chance}),
             }
             if number not in but:
@@ -110,14 +110,14 @@ def test_a_promise_is_printed_with_the_lines_for_bouncer_yml(run: Run, past: tup
     replies(github, lambda number: 10 + number % 30 if actionable(github, number) else 80)
     before = len(github.requests)
     code, out, _ = run()
-    asked = list(github.requests)[before:]
+    requests = list(github.requests)[before:]
     assert code == 0
     assert "Issues: 64 actionable issues, 9 issues that were probably not actionable" in out
     assert "Pull requests: 64 good patches, 0 patches that were reverted or repaired" in out
     assert "triage:\n  bounce_above: 40\n  harm: 5\n" in out
-    assert f"{len(asked)} requests to GitHub" in out
-    assert len(asked) < 80
-    assert violations(asked) == []
+    assert f"{len(requests)} requests to GitHub" in out
+    assert len(requests) < 80
+    assert violations(requests) == []
     page = Path("calibration.html").read_text()
     assert "http://" not in page.replace(github.web_url, "")
     assert "<script" not in page
@@ -141,13 +141,13 @@ def test_json_is_one_object_and_an_export_replays_without_github(
 ) -> None:
     github, _ = past
     replies(github, lambda number: 10 if actionable(github, number) else 80)
-    said = json.loads(run("--json", "--export", "past.json")[1])
+    report = json.loads(run("--json", "--export", "past.json")[1])
     monkeypatch.setenv("GITHUB_API_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("BOUNCER_DATA_DIR", "elsewhere")
     again = json.loads(run("--json", "--from", "past.json")[1])
-    assert said == again
-    assert said["triage"]["line"]["bounce_above"] == 11
-    assert (said["triage"]["good"], said["triage"]["cases"]) == (64, 73)
+    assert report == again
+    assert report["triage"]["line"]["bounce_above"] == 11
+    assert (report["triage"]["good"], report["triage"]["cases"]) == (64, 73)
 
 
 def test_texts_are_judged_as_they_were_opened(run: Run, past: tuple[SimulatedGitHub, App]) -> None:
@@ -160,8 +160,8 @@ def test_texts_are_judged_as_they_were_opened(run: Run, past: tuple[SimulatedGit
     replies(github, lambda number: 10)
     run("--export", "past.json")
     exported = json.loads(Path("past.json").read_text())
-    opened = next(each["issue"] for each in exported["issues"] if each["issue"]["number"] == issue)
-    assert (opened["title"], opened["body"]) == ("Broken", "It is broken.")
+    original = next(item["issue"] for item in exported["issues"] if item["issue"]["number"] == issue)
+    assert (original["title"], original["body"]) == ("Broken", "It is broken.")
     assert "secret of the maintainers" not in Path("past.json").read_text()
 
 
@@ -177,10 +177,10 @@ def test_reverted_and_repaired_patches_are_bad_and_young_ones_unknown(
     github.advance(days=40)
     _, young = fixed(github, "Young")
     replies(github, lambda number: 90 if number in (reverted, repaired) else 5)
-    said = json.loads(run("--json")[1])["verify"]
-    assert said["cases"] - said["good"] == 2
-    assert said["bounced"] == 2
-    mentioned = {each["number"] for each in said["mistakes"]}
+    report = json.loads(run("--json")[1])["verify"]
+    assert report["cases"] - report["good"] == 2
+    assert report["bounced"] == 2
+    mentioned = {item["number"] for item in report["mistakes"]}
     assert not {reverted, repaired, young} & mentioned
 
 
@@ -208,10 +208,10 @@ def test_what_was_judged_is_not_asked_again_and_failures_are(run: Run, past: tup
     github, _ = past
     with github.world.lock:
         issues = github.world.repositories[NAME].issues.values()
-        newest = max(each.number for each in issues if each.state_reason == "not_planned")
+        newest = max(item.number for item in issues if item.state_reason == "not_planned")
     replies(github, lambda number: 10, but=(newest,))
-    said = json.loads(run("--json", "--limit", "30")[1])
-    assert sum(said["triage"]["unjudged"].values()) == 1
+    report = json.loads(run("--json", "--limit", "30")[1])
+    assert sum(report["triage"]["unjudged"].values()) == 1
     lines = len(Path("data/calibration/acme+rocket/judged.jsonl").read_text().splitlines())
     replies(github, lambda number: 10)
     again = json.loads(run("--json", "--limit", "30")[1])
@@ -265,21 +265,21 @@ def test_an_export_that_was_killed_goes_on_and_asks_nothing_twice(
     command += ["--limit", "20"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as begun:
         assert begun.stderr is not None
-        told = next(line for line in begun.stderr if "Waiting" in line)
+        notice = next(line for line in begun.stderr if "Waiting" in line)
         begun.kill()
-    assert "Waiting 600 s" in told
+    assert "Waiting 600 s" in notice
     first = github.requests[before:]
     code, out, _ = run("--limit", "20")
     assert code == 0
     again = github.requests[before + len(first) :]
-    diffs = {each.path for each in first if "/pulls/" in each.path and each.status == 200}
+    diffs = {item.path for item in first if "/pulls/" in item.path and item.status == 200}
     assert len(diffs) == 5
-    assert not [each for each in again if each.path == "/graphql" or each.path in diffs]
-    # The one that was not answered is not counted: nobody lived to do so.
+    assert not [item for item in again if item.path == "/graphql" or item.path in diffs]
+    # The request that was not answered is not counted, because the process was killed.
     assert f"{len(github.requests) - before - 1} requests to GitHub" in out
 
 
-def test_a_token_reads_the_past_too_and_without_one_the_command_says_what_it_needs(
+def test_a_token_reads_the_past_and_its_absence_is_reported(
     run: Run, past: tuple[SimulatedGitHub, App], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     github, _ = past

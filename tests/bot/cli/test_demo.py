@@ -25,7 +25,7 @@ def test_a_day_is_played_with_recorded_answers_and_shown(tmp_path: Path) -> None
     done = demo(tmp_path, "--html", "day.html")
     assert done.returncode == 0, done.stderr
     assert "The answers are a capable language model's, recorded on 2026-11-22." in " ".join(done.stdout.split())
-    vague, clear, wrong, flawed, answered, reproduced = done.stdout.split("╭")[1:]
+    vague, clear, wrong, flawed, reply, reproduced = done.stdout.split("╭")[1:]
     assert "labels: needs-info" in vague
     assert "• Which function or command do you import with, and in which version?" in vague
     assert "This is a recorded answer: no model was asked just now." in vague
@@ -33,11 +33,11 @@ def test_a_day_is_played_with_recorded_answers_and_shown(tmp_path: Path) -> None
     assert "Probably doesn't solve #2" in wrong
     assert "1 possible defect." in flawed
     assert "rows = sorted(self.rows, key=lambda row: row[place])" in flawed
-    assert "Thanks, that answers my questions." in answered
-    assert "labels: none" in answered
+    assert "Thanks, that answers my questions." in reply
+    assert "labels: none" in reply
     # Where there is no sandbox, the comment says so.
-    told = " ".join(reproduced.replace("│", " ").split())
-    assert "AssertionError: None is not an instance of" in told or "Not run" in told
+    text = " ".join(reproduced.replace("│", " ").split())
+    assert "AssertionError: None is not an instance of" in text or "Not run" in text
     page = (tmp_path / "day.html").read_text("utf-8")
     assert page.count("<article>") == 6
     assert "<li>Which function or command do you import with, and in which version?</li>" in page

@@ -1,4 +1,4 @@
-"""What lies in a checkout is the checkout's: only servers read the ``.env`` of their own folder."""
+"""Only servers read the ``.env`` file of their folder: a checkout may contain one of its own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DIFF = "--- a/app.py\n+++ b/app.py\n@@ -1 +1 @@\n-a\n+b\n"
 
 @pytest.fixture
 def checkout(tmp_path: Path, httpserver: HTTPServer) -> Path:
-    """Somebody's repository, with an ``.env`` that would send keys away and write into the user's files."""
+    """A foreign repository, with an ``.env`` that would send keys away and write into the user's files."""
     httpserver.expect_request("/v1/chat/completions").respond_with_json({})
     (tmp_path / ".env").write_text(
         f"OPENAI_BASE_URL={httpserver.url_for('/v1')}\nBOUNCER_RECORD_FILE={tmp_path}/profile\n"
@@ -30,7 +30,7 @@ def checkout(tmp_path: Path, httpserver: HTTPServer) -> Path:
     (tmp_path / "issue.md").write_text("It crashes\n\nOn an empty file.\n")
     (tmp_path / "fix.diff").write_text(DIFF)
     replies = [{"model": "m", "subject": "offline/files#1", "explanation": "Clear.", "label": "WELL_SPECIFIED"}]
-    (tmp_path / "replies.jsonl").write_text("".join(json.dumps(each) + "\n" for each in replies))
+    (tmp_path / "replies.jsonl").write_text("".join(json.dumps(item) + "\n" for item in replies))
     return tmp_path
 
 
@@ -47,7 +47,7 @@ def run(folder: Path, program: str, *arguments: str, **environment: str) -> subp
 
 
 def test_a_planted_env_file_does_nothing_to_commands_on_files(checkout: Path, httpserver: HTTPServer) -> None:
-    # A port where nobody listens stands for the provider.
+    # A closed port stands for the provider.
     here = {
         "OPENAI_API_KEY": KEY,
         "OPENAI_BASE_URL": "http://127.0.0.1:9/v1",
@@ -79,17 +79,17 @@ def test_a_file_that_the_user_names_is_read_and_the_environment_wins(checkout: P
 
 
 def test_servers_and_the_doctor_read_theirs(checkout: Path) -> None:
-    found = json.loads(run(checkout, "bot", "doctor", "--json", "--skip", "model").stdout)["findings"]
-    assert any("planted.db" in str(each) for each in found)
+    findings = json.loads(run(checkout, "bot", "doctor", "--json", "--skip", "model").stdout)["findings"]
+    assert any("planted.db" in str(item) for item in findings)
 
 
 def options(command: Command) -> list[str]:
     nested = (
-        [each for child in command.commands.values() for each in options(child)]
+        [item for child in command.commands.values() for item in options(child)]
         if isinstance(command, Group)
         else []
     )
-    return [flag for each in command.params if isinstance(each, Option) for flag in each.opts] + nested
+    return [flag for item in command.params if isinstance(item, Option) for flag in item.opts] + nested
 
 
 def test_no_command_takes_a_secret_as_an_option(capsys: pytest.CaptureFixture[str]) -> None:

@@ -66,8 +66,8 @@ class Serving:
         """The first match in what was printed, waited for."""
         end = time.monotonic() + SECONDS
         while time.monotonic() < end:
-            if found := re.search(pattern, self.log.read_text()):
-                return found[1]
+            if match := re.search(pattern, self.log.read_text()):
+                return match[1]
             assert self.process.poll() is None, self.log.read_text()
             time.sleep(0.1)
         raise AssertionError(f"{pattern!r} was not said: {self.log.read_text()}")
@@ -115,11 +115,11 @@ def test_set_up_in_the_browser_then_the_first_delivery_is_accepted(
     [app] = github.world.apps.values()
     github.install(app, REPOSITORY)
     github.open_issue(REPOSITORY, "Reading fails")
-    assert [each.status_code for each in app.deliveries] == [202, 202]
+    assert [delivery.status_code for delivery in app.deliveries] == [202, 202]
     serving.said(r"(worker_started)")
-    shown = serving.log.read_text()
-    assert app.webhook_secret not in shown
-    assert app.private_key.splitlines()[3] not in shown
+    log_text = serving.log.read_text()
+    assert app.webhook_secret not in log_text
+    assert app.private_key.splitlines()[3] not in log_text
     assert (tmp_path / "bouncer-data" / "credentials.json").stat().st_mode & 0o077 == 0
 
 

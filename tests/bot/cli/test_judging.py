@@ -49,9 +49,9 @@ def test_a_bounce_fails_only_where_the_command_is_a_gate(run: Run) -> None:
 
 def test_json_is_one_object_and_nothing_else(run: Run) -> None:
     code, out, err = run("triage", "issue.md", "--json", reply=VAGUE)
-    said = json.loads(out)
+    report = json.loads(out)
     assert (code, err, out.count("\n")) == (0, "", 1)
-    assert (said["label"], said["bounced"], said["questions"]) == ("VAGUE", True, ["Which file?"])
+    assert (report["label"], report["bounced"], report["questions"]) == ("VAGUE", True, ["Which file?"])
 
 
 @pytest.mark.parametrize(
@@ -89,11 +89,11 @@ def test_wrong_usage_is_one_line(run: Run, arguments: list[str], why: str) -> No
 
 def test_what_a_model_says_cannot_steer_the_terminal(run: Run) -> None:
     hostile = {"explanation": "\x1b[2J\x1b]0;owned\x07fine\u202e", "label": "WELL_SPECIFIED"}
-    shown = run("triage", "issue.md", reply=hostile)[1]
-    assert r"\x1b[2J\x1b]0;owned\x07fine\u202e" in shown
-    assert "\x1b" not in shown
-    shown = run("verify", "--issue", "issue.md", "--patch", "fix.diff", reply={**SOLVES, **hostile, **SOLVES})[1]
-    assert "\x1b" not in shown
+    output = run("triage", "issue.md", reply=hostile)[1]
+    assert r"\x1b[2J\x1b]0;owned\x07fine\u202e" in output
+    assert "\x1b" not in output
+    output = run("verify", "--issue", "issue.md", "--patch", "fix.diff", reply={**SOLVES, **hostile, **SOLVES})[1]
+    assert "\x1b" not in output
 
 
 def test_a_reply_that_cannot_be_used_is_named_once(run: Run) -> None:

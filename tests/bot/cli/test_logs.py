@@ -22,8 +22,8 @@ CANARY = "canary-1f3870be274f6c49b3e31a0c6728957f"
 
 
 @pytest.fixture
-def written():
-    """What was logged, as text; logging is put back afterwards."""
+def log_output():
+    """Return a function that reads the log; logging is restored afterwards."""
     stream = io.StringIO()
     root = logging.getLogger()
     before = root.handlers[:], root.level
@@ -37,10 +37,10 @@ def written():
     structlog.reset_defaults()
 
 
-def test_a_line_is_one_json_object_with_what_is_bound(written):
+def test_a_line_is_one_json_object_with_what_is_bound(log_output):
     with structlog.contextvars.bound_contextvars(delivery="d-1"):
         structlog.get_logger("bot").info("decided", verdict="VAGUE", seconds=0.5, labels=("a", "b"))
-    line = json.loads(written())
+    line = json.loads(log_output())
     del line["timestamp"]
     assert line == {
         "event": "decided",
@@ -52,7 +52,7 @@ def test_a_line_is_one_json_object_with_what_is_bound(written):
     }
 
 
-def test_secrets_are_taken_out_of_every_value_however_deep(written):
+def test_secrets_are_taken_out_of_every_value_however_deep(log_output):
     log = structlog.get_logger("bot")
     log.info(f"event {CANARY}", value=CANARY, deep={"a": [{"b": CANARY}]}, other=Path(f"/x/{CANARY}"))
     try:
@@ -60,7 +60,7 @@ def test_secrets_are_taken_out_of_every_value_however_deep(written):
     except ValueError:
         log.exception("failed")
     log.warning("shape", token="ghp_" + "a1B2" * 9, url="postgresql://me:hush@db/x", half="\ud800")
-    text = written()
+    text = log_output()
     assert CANARY not in text
     assert "a1B2" not in text
     assert "hush" not in text
@@ -68,10 +68,10 @@ def test_secrets_are_taken_out_of_every_value_however_deep(written):
     assert all(json.loads(line) for line in text.splitlines())
 
 
-def test_libraries_log_through_the_same_door(written):
+def test_libraries_log_through_the_same_door(log_output):
     logging.getLogger("some.library").warning("refused with %s", CANARY)
     logging.getLogger("dbos").info("our cloud is great")
-    (line,) = map(json.loads, written().splitlines())
+    (line,) = map(json.loads, log_output().splitlines())
     assert line["event"] == "refused with REDACTED"
     assert line["logger"] == "some.library"
 
@@ -95,7 +95,7 @@ def test_no_canary_is_seen_anywhere_while_everything_goes_wrong(tmp_path):
             wait(rig.ready, 60, "web and worker up")
             github.fail("unauthorized", "POST", "/comments$")
             github.fail("server_error", "GET", "/contents/", times=2)
-            # The title quotes every secret: whoever prints what it got would print them.
+            # The title quotes every secret, so that printing any input would print them.
             title = " ".join(canaries.values())
             number = github.open_issue(REPOSITORY, title, f"{CANARY}-openai")
             assert rig.deliver("issues", rig.opened(number)) == 202
@@ -110,15 +110,15 @@ def test_no_canary_is_seen_anywhere_while_everything_goes_wrong(tmp_path):
         finally:
             rig.close()
         key = rig.environment["GITHUB_APP_PRIVATE_KEY"].splitlines()[1]
-        seen = rig.log.read_text() + metrics + "".join(github.comments(REPOSITORY, number))
+        everything = rig.log.read_text() + metrics + "".join(github.comments(REPOSITORY, number))
         for secret in (*canaries.values(), "rig-secret", key, "ghs_"):
-            assert secret == "DEBUG" or secret not in seen
-        assert CANARY + "-openai" not in seen
-        assert "job_again" in seen, "nothing went wrong, so nothing was shown"
+            assert secret == "DEBUG" or secret not in everything
+        assert CANARY + "-openai" not in everything
+        assert "job_again" in everything, "nothing went wrong, so nothing was shown"
 
 
 @pytest.mark.parametrize(
-    ("command", "environment", "said"),
+    ("command", "environment", "message"),
     [
         ("web", {}, "GITHUB_WEBHOOK_SECRET is not set"),
         ("worker", {}, "GITHUB_APP_ID is not set"),
@@ -142,7 +142,7 @@ def test_no_canary_is_seen_anywhere_while_everything_goes_wrong(tmp_path):
         ("web", {"GITHUB_WEBHOOK_SECRET": CANARY, "LOG_LEVEL": "LOUD"}, "LOG_LEVEL"),
     ],
 )
-def test_a_wrong_setting_ends_a_start_with_one_line_that_names_it(tmp_path, command, environment, said):
+def test_a_wrong_setting_ends_a_start_with_one_line_that_names_it(tmp_path, command, environment, message):
     begun = time.monotonic()
     ended = subprocess.run(
         [sys.executable, "-m", "bot", command],
@@ -161,6 +161,6 @@ def test_a_wrong_setting_ends_a_start_with_one_line_that_names_it(tmp_path, comm
     )
     assert ended.returncode == 2, ended.stderr
     (line,) = ended.stderr.strip().splitlines()
-    assert said in line
+    assert message in line
     assert CANARY not in line
     assert time.monotonic() - begun < 30

@@ -26,14 +26,14 @@ def test_an_issue_is_judged_where_it_stands_and_nothing_is_written(desk: Desk, h
         environment = {"GITHUB_APP_ID": str(app.id), "GITHUB_APP_PRIVATE_KEY": app.private_key}
     run = desk.process if how == "token" else desk.run
     ran = run("triage", desk.url("issues", number), "--json", token=token, **environment)
-    said = json.loads(ran.out)
-    assert (ran.code, said["label"], said["questions"]) == (0, "VAGUE", ["Which file?"])
+    report = json.loads(ran.out)
+    assert (ran.code, report["label"], report["questions"]) == (0, "VAGUE", ["Which file?"])
     assert "It is the CSV import." in desk.questions[0]
-    assert [each for each in desk.writes() if "access_tokens" not in each] == []
+    assert [write for write in desk.writes() if "access_tokens" not in write] == []
     assert violations(desk.github.requests) == []
 
 
-def test_a_pull_request_is_held_against_the_issues_that_it_closes_and_reviewed(desk: Desk) -> None:
+def test_a_pull_request_is_verified_against_its_issues_and_reviewed(desk: Desk) -> None:
     desk.replies |= {"findings": DEFECT, "Mean of nothing": SOLVES}
     issue = desk.github.open_issue("acme/rocket", "Mean of nothing", "It should be 0.")
     files = {"app.py": "count = 0\nshare = total / count\n"}
@@ -41,7 +41,7 @@ def test_a_pull_request_is_held_against_the_issues_that_it_closes_and_reviewed(d
     address, token = desk.url("pull", pull), desk.github.token("acme/rocket", READ)
     verified = desk.run("verify", address, token=token)
     assert verified.out.startswith("CORRECT_AND_PRECISE: passes (falls short: 5% likely)")
-    # Who asks nobody's leave is told what the words of the pull request link.
+    # Without a token, the words of the pull request name its issues.
     assert desk.run("verify", f"{address}/files", "--json").out.count("CORRECT_AND_PRECISE")
     reviewed = desk.run("review", f"{address}#discussion", "--fail-on", "high", token=token)
     assert (reviewed.code, reviewed.out.split(":")[:2]) == (1, ["app.py", "2"])

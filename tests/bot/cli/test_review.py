@@ -76,8 +76,8 @@ def test_the_code_around_a_change_is_read_from_a_checkout(
         "subject": "offline/files#1",
         "contains": "    3   def load(path):\n    4       check(path)",
     }
-    said = {"findings": [], "reasoning": "r", "explanation": "e", "label": "INCORRECT"}
-    Path("replies.jsonl").write_text(json.dumps({**line, **said}) + "\n")
+    reply = {"findings": [], "reasoning": "r", "explanation": "e", "label": "INCORRECT"}
+    Path("replies.jsonl").write_text(json.dumps({**line, **reply}) + "\n")
     files = (
         ["--diff", "here/change.diff"]
         if command == "review"
@@ -124,10 +124,12 @@ def test_a_finding_is_a_line_as_compilers_write_it(run: Run) -> None:
 
 
 def test_json_is_one_object_with_every_fate(run: Run) -> None:
-    seen = json.loads(run("--json", "--set", "review.strategy=reflexion", "--title", "T", "--description", "D")[1])
-    assert (seen["verdict"], seen["strategy"], seen["rounds"]) == ("defects", "reflexion", 2)
-    assert [each["line"] for each in seen["findings"]] == [12, None]
-    assert seen["counts"] == {"reported": 3, "posted": 2, "suppressed:below_severity": 1}
+    report = json.loads(
+        run("--json", "--set", "review.strategy=reflexion", "--title", "T", "--description", "D")[1]
+    )
+    assert (report["verdict"], report["strategy"], report["rounds"]) == ("defects", "reflexion", 2)
+    assert [finding["line"] for finding in report["findings"]] == [12, None]
+    assert report["counts"] == {"reported": 3, "posted": 2, "suppressed:below_severity": 1}
 
 
 @pytest.mark.parametrize(
@@ -172,7 +174,7 @@ def test_a_sarif_log_holds_to_the_standard(run: Run) -> None:
     assert left_out["message"]["text"] == "not reviewed: lock file"
 
 
-def test_a_sarif_log_is_written_where_nothing_was_found_and_where_nothing_was_read(run: Run) -> None:
+def test_a_sarif_log_is_written_without_findings_and_without_review(run: Run) -> None:
     for findings, complete in (([], True), ("no list", False)):
         run("--sarif", "log.sarif", findings=findings)
         log = json.loads(Path("log.sarif").read_text())

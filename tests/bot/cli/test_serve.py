@@ -58,7 +58,7 @@ def alive(pid: int) -> bool:
 
 
 def family(pid: int) -> list[int]:
-    return [each for child in children(pid) for each in (child, *family(child))]
+    return [item for child in children(pid) for item in (child, *family(child))]
 
 
 @pytest.mark.timeout(120)
@@ -198,9 +198,13 @@ def test_spans_of_a_job_reach_the_collector(rig: Rig, httpserver: HTTPServer) ->
     wait(lambda: rig.github.comments(REPOSITORY, number), 60, "the comment")
     serve.send_signal(signal.SIGTERM)
     assert serve.wait(35) == 0
-    sent = [ExportTraceServiceRequest.FromString(request.get_data()) for request, _ in httpserver.log]
+    exports = [ExportTraceServiceRequest.FromString(request.get_data()) for request, _ in httpserver.log]
     spans = {
-        span.name for each in sent for group in each.resource_spans for s in group.scope_spans for span in s.spans
+        span.name
+        for export in exports
+        for group in export.resource_spans
+        for s in group.scope_spans
+        for span in s.spans
     }
     assert {"job", "model"} <= spans
 

@@ -1,4 +1,4 @@
-"""What an operator is told who starts a server with a setting that cannot be right: one line, and exit code 2."""
+"""The error of a server that is started with a setting that cannot be right: one line, and exit code 2."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def start(command: str, folder: Path, **wrong: str) -> tuple[int, str, str]:
             "prompts (BOUNCER_PROMPTS_DIR): nowhere is not a folder",
         ),
         ("worker", {"BOUNCER_MODEL": "gpt-5"}, "model 'gpt-5' (--model, BOUNCER_MODEL): must be one of"),
-        *((each, {"BOUNCER_MODEL": ""}, "BOUNCER_MODEL is not set: name the model") for each in SERVERS),
+        *((server, {"BOUNCER_MODEL": ""}, "BOUNCER_MODEL is not set: name the model") for server in SERVERS),
         ("web", {"DATABASE_URL": "sqlite:///no/folder/b.db"}, "DATABASE_URL: cannot open"),
         (
             "worker",
@@ -100,10 +100,10 @@ def test_a_server_says_what_is_wrong_and_leaves_nothing_behind(
 
 @pytest.mark.parametrize("command", ["serve", "web"])
 def test_a_port_in_use_is_found_before_anything_starts(operator: Path, command: str) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        port = listener.getsockname()[1]
         code, _, err = start(command, operator, PORT=str(port))
     assert (code, err) == (2, f"bouncer: HOST, PORT: cannot listen on 127.0.0.1:{port}: Address already in use\n")
 
@@ -137,9 +137,9 @@ def test_a_bad_env_file_is_one_line(
     Path(".env").write_bytes(file)
     with pytest.raises(SystemExit) as ended:
         main(["jobs", "list", "--env-file", ".env"])
-    said = capsys.readouterr()
-    assert (ended.value.code, said.out, said.err.count("\n")) == (2, "", 1)
-    assert said.err.startswith(f"bouncer: {why.format(folder=tmp_path)}")
+    captured = capsys.readouterr()
+    assert (ended.value.code, captured.out, captured.err.count("\n")) == (2, "", 1)
+    assert captured.err.startswith(f"bouncer: {why.format(folder=tmp_path)}")
 
 
 ADDRESSES = ("GITHUB_API_URL", "GITHUB_WEB_URL", "OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "BOUNCER_NOTIFY_URL")

@@ -29,4 +29,4 @@ def serious(page: Page) -> list[str]:
     from axe_playwright_python.sync_playwright import Axe
 
     violations = Axe().run(page).response["violations"]
-    return [f"{page.url}: {each['id']}" for each in violations if each["impact"] in ("serious", "critical")]
+    return [f"{page.url}: {fault['id']}" for fault in violations if fault["impact"] in ("serious", "critical")]

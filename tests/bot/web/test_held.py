@@ -1,4 +1,4 @@
-"""Connections that are held open, and senders that never come to an end, cost nobody else anything."""
+"""Held connections and endless senders do not harm other clients."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KEPT = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 class Crowd:
-    """Connections of somebody who means no good; those that began to say something go on, a byte at a time."""
+    """Connections of an attacker; slow ones send a byte at a time."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -42,19 +42,19 @@ class Crowd:
 
     def _dribble(self) -> None:
         while not self._stop.wait(0.5):
-            for each in self.slow:
+            for connection in self.slow:
                 try:
-                    each.send(b"x")
+                    connection.send(b"x")
                 except OSError:
                     continue
 
     def ended(self, connections: list[socket.socket]) -> int:
         """How many of them the server closed."""
         count = 0
-        for each in connections:
-            each.setblocking(False)
+        for connection in connections:
+            connection.setblocking(False)
             try:
-                while each.recv(65536):
+                while connection.recv(65536):
                     pass
                 count += 1
             except BlockingIOError:
@@ -66,8 +66,8 @@ class Crowd:
     def close(self) -> None:
         self._stop.set()
         self._thread.join()
-        for each in (*self.idle, *self.slow):
-            each.close()
+        for connection in (*self.idle, *self.slow):
+            connection.close()
 
 
 @pytest.fixture
@@ -110,17 +110,17 @@ def untroubled(rig: Rig, name: str) -> None:
 
 def test_two_hundred_held_connections_trouble_nobody_and_are_ended(rig: Rig) -> None:
     for opening in (IDLE, SLOW_HEADER, SLOW_BODY, UNSIGNED_BODY):
-        with crowd(rig) as held:
-            held.hold(opening, 200, dribble=bool(opening))
+        with crowd(rig) as attackers:
+            attackers.hold(opening, 200, dribble=bool(opening))
             untroubled(rig, f"{len(opening)}-of-one-kind")
-    with crowd(rig) as held:
-        held.hold(IDLE, 50)
-        held.hold(KEPT, 50)
-        held.hold(SLOW_HEADER, 50, dribble=True)
-        held.hold(SLOW_BODY, 50, dribble=True)
+    with crowd(rig) as attackers:
+        attackers.hold(IDLE, 50)
+        attackers.hold(KEPT, 50)
+        attackers.hold(SLOW_HEADER, 50, dribble=True)
+        attackers.hold(SLOW_BODY, 50, dribble=True)
         untroubled(rig, "of-every-kind")
-        wait(lambda: held.ended(held.idle) == 100, 40, "silent connections are closed")
-        wait(lambda: held.ended(held.slow) == 100, 40, "slow senders are closed")
+        wait(lambda: attackers.ended(attackers.idle) == 100, 40, "silent connections are closed")
+        wait(lambda: attackers.ended(attackers.slow) == 100, 40, "slow senders are closed")
     untroubled(rig, "after")
 
 

@@ -27,8 +27,8 @@ def client(folder: Path, **values: Any) -> FlaskClient:
     migrate(database)
     database.close()
     settings = Settings(database_url=url, **values)
-    made = create_app(Backend(url), lambda: ("secret",), pages(settings), readers=metrics_readers(settings))
-    return made.test_client()
+    app = create_app(Backend(url), lambda: ("secret",), pages(settings), readers=metrics_readers(settings))
+    return app.test_client()
 
 
 @pytest.mark.parametrize(
@@ -48,21 +48,21 @@ def test_no_address_opens_it(tmp_path: Path, headers: dict[str, str]) -> None:
 
 def test_the_token_the_dashboard_and_the_setting_open_it(tmp_path: Path) -> None:
     other = client(tmp_path, bouncer_metrics_token="m-0123456789", bouncer_admin_password="horse")
-    given = {"Authorization": "Bearer m-0123456789"}
-    assert other.get("/metrics", headers=given, environ_base=ELSEWHERE).status_code == 200
+    headers = {"Authorization": "Bearer m-0123456789"}
+    assert other.get("/metrics", headers=headers, environ_base=ELSEWHERE).status_code == 200
     for wrong in ("Bearer ", "Bearer m", "m-0123456789", ""):
         assert other.get("/metrics", headers={"Authorization": wrong}, environ_base=ELSEWHERE).status_code == 403
     token = re.search(r'name="token" value="([^"]+)"', other.get("/login").text)
     assert token
     other.post("/login", data={"token": token[1], "password": "horse"})
     assert other.get("/metrics", environ_base=ELSEWHERE).status_code == 200
-    opened = client(tmp_path, bouncer_metrics="open")
-    assert opened.get("/metrics", environ_base=ELSEWHERE).status_code == 200
+    open_client = client(tmp_path, bouncer_metrics="open")
+    assert open_client.get("/metrics", environ_base=ELSEWHERE).status_code == 200
 
 
 def test_no_token_is_no_empty_token(tmp_path: Path) -> None:
-    given = {"Authorization": "Bearer "}
-    assert client(tmp_path).get("/metrics", headers=given, environ_base=ELSEWHERE).status_code == 403
+    headers = {"Authorization": "Bearer "}
+    assert client(tmp_path).get("/metrics", headers=headers, environ_base=ELSEWHERE).status_code == 403
 
 
 def test_the_token_is_a_secret() -> None:

@@ -125,7 +125,7 @@ def test_the_answers(site: Site) -> None:
     assert site.post(pinned, X_GitHub_Delivery="d-5") == (204, {})
 
     unsigned = {"X_Hub_Signature_256": None}
-    for status, changes, said in (
+    for status, changes, message in (
         (401, {"secret": "wrong"}, "does not match"),
         (401, unsigned, "missing"),
         (401, {"X_Hub_Signature_256": "sha256=\u00e9"}, "does not match"),
@@ -140,10 +140,10 @@ def test_the_answers(site: Site) -> None:
         (400, {"Content_Type": "text/plain"}, "content type"),
         (400, {"body": b"nothing=1", "Content_Type": kind}, "payload"),
     ):
-        found, answer = site.post(**{"X_GitHub_Delivery": "d-6", **changes})  # type: ignore[arg-type]
-        assert found == status, changes
-        assert said in answer["error"], changes
-    # What is wrong beside the signature is nobody's business who cannot sign.
+        status_code, answer = site.post(**{"X_GitHub_Delivery": "d-6", **changes})  # type: ignore[arg-type]
+        assert status_code == status, changes
+        assert message in answer["error"], changes
+    # An unsigned request learns nothing about other mistakes.
     assert site.post(b"not json", X_GitHub_Event=None, X_Hub_Signature_256=None)[0] == 401
     assert site.recorded() == 4
 
@@ -161,21 +161,21 @@ def test_a_body_beyond_githubs_limit_is_refused_whether_or_not_it_says_so(on_sql
     assert site.post()[0] == 202
 
 
-def test_large_bodies_share_one_room_and_ordinary_deliveries_need_none_of_it(on_sqlite: Site) -> None:
+def test_large_bodies_share_a_limit_and_small_ones_do_not(on_sqlite: Site) -> None:
     site, large = on_sqlite, 24 * (1 << 20)
     head = (
         f"POST /webhook HTTP/1.1\r\nHost: x\r\nContent-Length: {large + 1}\r\n"
         f"X-Hub-Signature-256: {sign(b'', 'anything')}\r\n\r\n"
     )
-    held = [socket.create_connection(("127.0.0.1", site.port), 20) for _ in range(ROOM_BYTES // large + 1)]
-    for each in held:
-        each.sendall(head.encode() + b"x" * large)
+    connections = [socket.create_connection(("127.0.0.1", site.port), 20) for _ in range(ROOM_BYTES // large + 1)]
+    for connection in connections:
+        connection.sendall(head.encode() + b"x" * large)
     # All but one fit in; none of them is complete, and what one more brings is not kept.
     status, answer = site.post(b"x" * large)
     assert (status, answer["error"]) == (503, "too many large deliveries are arriving at once")
     assert site.post()[0] == 202
-    for each in held:
-        each.close()
+    for connection in connections:
+        connection.close()
     wait(lambda: site.post(b"x" * large)[0] == 400, 20, "there is room again")
 
 
@@ -198,7 +198,7 @@ def test_health_readiness_and_metrics(site: Site) -> None:
     assert 'bouncer_deliveries_total{answer="accepted"} 1.0' in site.get("/metrics")[1]
 
 
-def test_a_database_that_is_locked_is_503_within_githubs_patience_and_a_redelivery_is_taken(
+def test_a_locked_database_is_503_in_time_and_a_redelivery_is_taken(
     on_sqlite: Site,
 ) -> None:
     site = on_sqlite

@@ -106,19 +106,19 @@ def test_what_proxies_do_with_the_address_is_told(
 ) -> None:
     settings = Settings(bouncer_trust_proxy=trusted)
     with public(tmp_path, settings.bouncer_trust_proxy, *proxies) as url:
-        code, said = doctor(BOUNCER_PUBLIC_URL=url, BOUNCER_TRUST_PROXY=trusted)
-    assert said.startswith(line)
+        code, output = doctor(BOUNCER_PUBLIC_URL=url, BOUNCER_TRUST_PROXY=trusted)
+    assert output.startswith(line)
     assert code == (1 if line.startswith("fail") else 0)
 
 
 def test_another_secret_and_a_server_that_is_down_are_told(doctor: Any, tmp_path: Path) -> None:
     with public(tmp_path, 0) as url:
-        code, said = doctor(BOUNCER_PUBLIC_URL=url, GITHUB_WEBHOOK_SECRET="another-secret-entirely")
-        assert (code, "has another webhook secret" in said) == (1, True)
-    code, said = doctor(BOUNCER_PUBLIC_URL=url)
-    assert (code, "does not answer from here" in said) == (0, True)
-    _, said = doctor(BOUNCER_PUBLIC_URL="")
-    assert said.startswith("note  public address: not checked")
+        code, output = doctor(BOUNCER_PUBLIC_URL=url, GITHUB_WEBHOOK_SECRET="another-secret-entirely")
+        assert (code, "has another webhook secret" in output) == (1, True)
+    code, output = doctor(BOUNCER_PUBLIC_URL=url)
+    assert (code, "does not answer from here" in output) == (0, True)
+    _, output = doctor(BOUNCER_PUBLIC_URL="")
+    assert output.startswith("note  public address: not checked")
 
 
 def test_a_stranger_learns_nothing_from_it(tmp_path: Path) -> None:
@@ -142,10 +142,10 @@ def test_the_real_server_believes_no_proxy_unless_told(tmp_path: Path) -> None:
                 "X-Forwarded-Host": "forged.invalid",
                 "SCRIPT_NAME": "/forged",
             }
-            told = arrival(rig, forwarded)
+            reported = arrival(rig, forwarded)
         finally:
             rig.close()
-    assert told == {
+    assert reported == {
         "address": "127.0.0.1",
         "forwarded_for": ["198.51.100.7"],
         "url": f"http://127.0.0.1:{rig.port}/",

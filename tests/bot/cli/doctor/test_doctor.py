@@ -42,14 +42,14 @@ def office(httpserver: HTTPServer, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(tmp_path)
     for name in Settings.model_fields:
         monkeypatch.delenv(name.upper(), raising=False)
-    said = {"choices": [{"message": {"content": '{"word": "ok"}'}, "finish_reason": "stop"}]}
-    httpserver.expect_request("/v1/chat/completions").respond_with_json(said)
+    output = {"choices": [{"message": {"content": '{"word": "ok"}'}, "finish_reason": "stop"}]}
+    httpserver.expect_request("/v1/chat/completions").respond_with_json(output)
     with SimulatedGitHub() as github:
         app = github.create_app(webhook_url=f"{PUBLIC}/webhook", webhook_secret=CANARY)
         github.create_repository("octo/demo")
         github.install(app, "octo/demo")
-        made = Office(github, httpserver)
-        made.environment = {
+        new_office = Office(github, httpserver)
+        new_office.environment = {
             "GITHUB_APP_ID": str(app.id),
             "GITHUB_APP_PRIVATE_KEY": app.private_key,
             "GITHUB_WEBHOOK_SECRET": CANARY,
@@ -62,7 +62,7 @@ def office(httpserver: HTTPServer, tmp_path: Path, monkeypatch: pytest.MonkeyPat
             "OPENAI_BASE_URL": httpserver.url_for("/v1"),
             "DATABASE_URL": f"sqlite:///{tmp_path / 'b.db'}",
         }
-        yield made
+        yield new_office
 
 
 Run = Callable[..., tuple[int, str]]
@@ -80,19 +80,19 @@ def run(office: Office, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
                 monkeypatch.setenv(name, value)
         with pytest.raises(SystemExit) as ended:
             cli.main(["doctor", "--verbose", "--skip", "sandbox", "--skip", "address", *arguments])
-        said = capsys.readouterr()
+        output = capsys.readouterr()
         assert isinstance(ended.value.code, int)
-        return ended.value.code, said.out + said.err
+        return ended.value.code, output.out + output.err
 
     return doctor
 
 
 def test_a_working_set_up_passes_with_one_line_for_every_setting(run: Run) -> None:
-    code, said = run()
-    assert code == 0, said
-    assert not any(line.startswith("fail") for line in said.splitlines())
+    code, output = run()
+    assert code == 0, output
+    assert not any(line.startswith("fail") for line in output.splitlines())
     for name in Settings.model_fields:
-        assert f"  {name.upper()}: " in said
+        assert f"  {name.upper()}: " in output
     for line in (
         "ok    github app: bouncer (id ",
         "ok    permissions and events: all that app.yml names",
@@ -102,27 +102,27 @@ def test_a_working_set_up_passes_with_one_line_for_every_setting(run: Run) -> No
         "ok    model openai:gpt-5-mini: answers in the schema",
         "note  database: ",
     ):
-        assert line in said
+        assert line in output
 
 
 def test_no_secret_is_printed(run: Run, office: Office) -> None:
     for arguments in ((), ("--json",)):
-        _, said = run(*arguments, DATABASE_URL=f"postgresql://u:{CANARY}@127.0.0.1:9/x")
-        assert CANARY not in said
-        assert "PRIVATE KEY" not in said.replace("GITHUB_APP_PRIVATE_KEY", "")
+        _, output = run(*arguments, DATABASE_URL=f"postgresql://u:{CANARY}@127.0.0.1:9/x")
+        assert CANARY not in output
+        assert "PRIVATE KEY" not in output.replace("GITHUB_APP_PRIVATE_KEY", "")
 
 
 def test_failures_come_first_and_the_last_line_counts(run: Run, office: Office) -> None:
     with_typo = {"BOUNCER_MODEL": None, "BOUNCER_TRUST_PROXI": "1"}
     code, text = run(**with_typo)
     assert code == 1
-    shown = [line for line in text.splitlines() if not line.startswith("ok  ")]
-    states = [line[:4] for line in shown[:-2]]
+    rows = [line for line in text.splitlines() if not line.startswith("ok  ")]
+    states = [line[:4] for line in rows[:-2]]
     assert states == sorted(states)
-    assert shown[0].startswith("fail  BOUNCER_MODEL: not set")
+    assert rows[0].startswith("fail  BOUNCER_MODEL: not set")
     assert "note  BOUNCER_TRUST_PROXI: no setting has this name; did you mean BOUNCER_TRUST_PROXY?" in text
-    assert re.fullmatch(r"\d+ checks fine", shown[-2])
-    assert re.fullmatch(r"1 failure, \d notes", shown[-1])
+    assert re.fullmatch(r"\d+ checks fine", rows[-2])
+    assert re.fullmatch(r"1 failure, \d notes", rows[-1])
 
 
 def test_fine_checks_are_counted_without_verbose(
@@ -167,8 +167,8 @@ def test_looking_creates_nothing(run: Run, tmp_path: Path) -> None:
     ],
 )
 def test_what_is_not_set_is_named(run: Run, name: str, line: str) -> None:
-    code, said = run(**{name: None})
-    assert line in said
+    code, output = run(**{name: None})
+    assert line in output
     assert code == (1 if line.startswith("fail") else 0)
 
 
@@ -220,40 +220,40 @@ def test_what_is_wrong_is_one_line_with_a_remedy(run: Run, environment: dict[str
             {"BOUNCER_DATA_DIR": "/proc/version/x"},
             "fail  data folder: /proc/version is no folder",
         )
-    code, said = run(**environment)
-    assert line in said
+    code, output = run(**environment)
+    assert line in output
     assert code == (1 if line.startswith("fail") else 0)
 
 
 def test_a_wrong_value_is_bad_input(run: Run) -> None:
-    code, said = run(PORT="http")
+    code, output = run(PORT="http")
     assert code == 2
-    assert said.startswith("bouncer: PORT: ")
-    assert said.count("\n") == 1
+    assert output.startswith("bouncer: PORT: ")
+    assert output.count("\n") == 1
 
 
 def test_the_command_line_wins_over_the_environment(run: Run) -> None:
-    _, said = run("--port", "9123", "--paused", "--model", "openai:gpt-5", "--skip", "github")
-    assert "ok    PORT: 9123\n" in said
-    assert "BOUNCER_PAUSED: everything is paused" in said
-    assert "model openai:gpt-5: answers" in said
-    assert "github app" not in said
+    _, output = run("--port", "9123", "--paused", "--model", "openai:gpt-5", "--skip", "github")
+    assert "ok    PORT: 9123\n" in output
+    assert "BOUNCER_PAUSED: everything is paused" in output
+    assert "model openai:gpt-5: answers" in output
+    assert "github app" not in output
 
 
 def test_missing_permissions_and_events_are_named(run: Run, office: Office) -> None:
     app = office.github.create_app(
         "other", permissions={"issues": "read", "contents": "read", "administration": "write"}, events=("issues",)
     )
-    code, said = run(GITHUB_APP_ID=str(app.id), GITHUB_APP_PRIVATE_KEY=app.private_key)
+    code, output = run(GITHUB_APP_ID=str(app.id), GITHUB_APP_PRIVATE_KEY=app.private_key)
     assert code == 1
-    assert "fail  permissions and events: missing: permission " in said
+    assert "fail  permissions and events: missing: permission " in output
     for gap in ("issues: write (granted: read)", "checks: write (granted: none)", "event pull_request,"):
-        assert gap in said
-    assert "note  permissions: more than is used: administration" in said
-    assert "note  permissions: contents: write is missing" in said
-    assert "note  installations: none yet" in said
-    assert "ok    deliveries: none failed in the last 3 days" in said
-    assert f"fail  webhook: the App has no webhook URL; set it to {PUBLIC}/webhook" in said
+        assert gap in output
+    assert "note  permissions: more than is used: administration" in output
+    assert "note  permissions: contents: write is missing" in output
+    assert "note  installations: none yet" in output
+    assert "ok    deliveries: none failed in the last 3 days" in output
+    assert f"fail  webhook: the App has no webhook URL; set it to {PUBLIC}/webhook" in output
 
 
 @pytest.mark.parametrize(
@@ -266,25 +266,25 @@ def test_missing_permissions_and_events_are_named(run: Run, office: Office) -> N
 )
 def test_an_odd_webhook_address_is_told(run: Run, office: Office, url: str, line: str) -> None:
     app = office.github.create_app("other", webhook_url=url)
-    _, said = run(GITHUB_APP_ID=str(app.id), GITHUB_APP_PRIVATE_KEY=app.private_key, BOUNCER_PUBLIC_URL=None)
-    assert line in said
+    _, output = run(GITHUB_APP_ID=str(app.id), GITHUB_APP_PRIVATE_KEY=app.private_key, BOUNCER_PUBLIC_URL=None)
+    assert line in output
 
 
 def test_a_github_that_is_down_is_told(run: Run, office: Office) -> None:
     office.model.expect_request("/api").respond_with_data("", 502)
-    code, said = run(GITHUB_API_URL=office.model.url_for("/api"))
+    code, output = run(GITHUB_API_URL=office.model.url_for("/api"))
     assert code == 1
-    assert "answers 502; try again later" in said
-    assert "github app" not in said
+    assert "answers 502; try again later" in output
+    assert "github app" not in output
 
 
 def test_failed_deliveries_are_counted(run: Run, office: Office) -> None:
-    # Nobody listens at the App's address, so that what happens now cannot be delivered.
+    # No server listens at the App's address, so deliveries fail.
     office.github.open_issue("octo/demo", "ann", "Crash", "It crashes.")
     office.github.settle()
-    code, said = run()
-    assert "note  deliveries: " in said
-    assert "failed in the last 3 days" in said
+    code, output = run()
+    assert "note  deliveries: " in output
+    assert "failed in the last 3 days" in output
     assert code == 0
 
 
@@ -292,38 +292,38 @@ def test_failed_deliveries_are_counted(run: Run, office: Office) -> None:
 def test_a_model_that_cannot_answer_fails(run: Run, office: Office, status: int) -> None:
     office.model.clear()
     office.model.expect_request("/v1/chat/completions").respond_with_json({"error": {"message": "no"}}, status)
-    code, said = run()
+    code, output = run()
     assert code == 1
-    assert "fail  model openai:gpt-5-mini: openai " in said
+    assert "fail  model openai:gpt-5-mini: openai " in output
 
 
 def test_a_model_that_ignores_the_schema_fails(run: Run, office: Office) -> None:
     office.model.clear()
-    said = {"choices": [{"message": {"content": "ok!"}, "finish_reason": "stop"}]}
-    office.model.expect_request("/v1/chat/completions").respond_with_json(said)
+    output = {"choices": [{"message": {"content": "ok!"}, "finish_reason": "stop"}]}
+    office.model.expect_request("/v1/chat/completions").respond_with_json(output)
     code, text = run()
     assert code == 1
     assert "answered with something unusable" in text
 
 
 def test_every_model_of_a_chain_and_the_judge_are_asked(run: Run) -> None:
-    _, said = run(BOUNCER_MODEL="openai:gpt-5,openai:gpt-5-mini", BOUNCER_JUDGE_MODEL="openai:gpt-5-nano")
-    assert said.count("answers in the schema") == 3
+    _, output = run(BOUNCER_MODEL="openai:gpt-5,openai:gpt-5-mini", BOUNCER_JUDGE_MODEL="openai:gpt-5-nano")
+    assert output.count("answers in the schema") == 3
 
 
 def test_the_database_s_version_is_told(run: Run, tmp_path: Path) -> None:
     database = open_database(f"sqlite:///{tmp_path / 'b.db'}")
-    _, said = run()
-    assert "note  migrations: none yet" in said
+    _, output = run()
+    assert "note  migrations: none yet" in output
     migrate(database)
-    _, said = run()
-    assert "ok    migrations: at " in said
+    _, output = run()
+    assert "ok    migrations: at " in output
     with database.write() as connection:
         connection.exec_driver_sql("UPDATE bouncer_version SET version_num = '9999'")
     database.close()
-    code, said = run()
+    code, output = run()
     assert code == 1
-    assert "fail  migrations: at 9999, which only a newer Bouncer knows; upgrade Bouncer" in said
+    assert "fail  migrations: at 9999, which only a newer Bouncer knows; upgrade Bouncer" in output
 
 
 @pytest.mark.parametrize(
@@ -340,11 +340,11 @@ def test_a_clock_that_is_off_is_told(seconds: int, line: str) -> None:
 
 
 def test_json_is_one_object(run: Run) -> None:
-    code, said = run("--json", GITHUB_APP_ID=None)
-    found = json.loads(said)
+    code, output = run("--json", GITHUB_APP_ID=None)
+    report = json.loads(output)
     assert code == 1
-    assert found["ok"] is False
-    failures = [finding["subject"] for finding in found["findings"] if finding["state"] == "fail"]
+    assert report["ok"] is False
+    failures = [finding["subject"] for finding in report["findings"] if finding["state"] == "fail"]
     assert "GITHUB_APP_ID" in failures
 
 
@@ -358,9 +358,9 @@ def test_the_sandbox_is_tried(
     with pytest.raises(SystemExit) as ended:
         cli.main(["doctor", "--verbose", *skipped])
     assert ended.value.code == 0
-    said = capsys.readouterr().out
-    assert said.startswith("ok    sandbox: bubblewrap runs programs without network")
-    assert "set-up commands have no network" in said
+    output = capsys.readouterr().out
+    assert output.startswith("ok    sandbox: bubblewrap runs programs without network")
+    assert "set-up commands have no network" in output
 
 
 def test_a_sandbox_that_is_missing_fails_with_what_to_install(
@@ -381,9 +381,9 @@ def test_a_sandbox_that_is_missing_fails_with_what_to_install(
 def check(capsys: pytest.CaptureFixture[str], file: Path, *arguments: str) -> tuple[int, str, str]:
     with pytest.raises(SystemExit) as ended:
         cli.main(["doctor", "--config", str(file), *arguments])
-    said = capsys.readouterr()
+    output = capsys.readouterr()
     assert isinstance(ended.value.code, int)
-    return ended.value.code, said.out, said.err
+    return ended.value.code, output.out, output.err
 
 
 def test_a_right_file_is_fine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -397,9 +397,9 @@ def test_what_is_wrong_is_named_with_line_key_and_allowed_values(
 ) -> None:
     file = tmp_path / "bouncer.yml"
     file.write_text("triage:\n  mode: loud\nreview:\n  max_findings: 99\ntirage: {}\n")
-    code, said, _ = check(capsys, file)
+    code, output, _ = check(capsys, file)
     assert code == 2
-    assert said.splitlines() == [
+    assert output.splitlines() == [
         f"{file}:2: triage.mode: must be 'comment', 'label', 'shadow' or 'off', not 'loud'",
         f"{file}:4: review.max_findings: must be less than or equal to 25, not '99'",
         f"{file}:5: tirage: unknown key; known here: pulls, reproduce, review, triage, verify",
@@ -409,14 +409,14 @@ def test_what_is_wrong_is_named_with_line_key_and_allowed_values(
 def test_the_same_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "bouncer.yml"
     file.write_text("triage: {mode: loud}")
-    code, said, _ = check(capsys, file, "--json")
+    code, output, _ = check(capsys, file, "--json")
     assert code == 2
-    assert json.loads(said)["problems"][0]["key"] == "triage.mode"
+    assert json.loads(output)["problems"][0]["key"] == "triage.mode"
 
 
 def test_a_file_that_is_not_there_is_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, said, errors = check(capsys, tmp_path / "gone.yml")
-    assert (code, said) == (2, "")
+    code, output, errors = check(capsys, tmp_path / "gone.yml")
+    assert (code, output) == (2, "")
     assert errors == f"bouncer: {tmp_path / 'gone.yml'}: No such file or directory\n"
 
 
@@ -424,5 +424,5 @@ def test_a_key_file_that_cannot_be_read_is_named(run: Run, tmp_path: Path) -> No
     file = tmp_path / "key.pem"
     file.write_text("x")
     file.chmod(stat.S_IRUSR)
-    _, said = run(GITHUB_APP_PRIVATE_KEY=None, GITHUB_APP_PRIVATE_KEY_PATH=str(tmp_path / "gone.pem"))
-    assert f"fail  private key: GITHUB_APP_PRIVATE_KEY_PATH: cannot read {tmp_path / 'gone.pem'}" in said
+    _, output = run(GITHUB_APP_PRIVATE_KEY=None, GITHUB_APP_PRIVATE_KEY_PATH=str(tmp_path / "gone.pem"))
+    assert f"fail  private key: GITHUB_APP_PRIVATE_KEY_PATH: cannot read {tmp_path / 'gone.pem'}" in output

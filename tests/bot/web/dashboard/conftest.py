@@ -112,12 +112,12 @@ def fill(backend: Backend) -> None:
         Signal(key=f"acme/rocket#20:{n}", category="Security", outcome="dismissed", source="reaction").model_dump()
         for n in range(9)
     ]
-    told = Decision(
+    feedback = Decision(
         kind="feedback",
         subject=Subject(repository="acme/rocket", number=20, revision=""),
         record=FeedbackRecord.model_validate({"signals": signs}),
     )
-    ledger.decisions.record("d20:feedback", (told,), "c0ffee")
+    ledger.decisions.record("d20:feedback", (feedback,), "c0ffee")
     _dead_letter(ledger)
     _written(ledger)
 
@@ -167,16 +167,17 @@ def _written(ledger: Ledger) -> None:
             ),
         }
     )
-    for each, outcome in ((bounce, "posted"), (review, "posted"), (shadow, "withheld")):
-        job = f"d{each.subject.number}:{each.kind}"
-        ledger.decisions.record(job, (each,), "c0ffee")
+    for entry, outcome in ((bounce, "posted"), (review, "posted"), (shadow, "withheld")):
+        job = f"d{entry.subject.number}:{entry.kind}"
+        ledger.decisions.record(job, (entry,), "c0ffee")
         ledger.decisions.settle(job, 0, outcome)  # type: ignore[arg-type]
-        for action in each.actions:
+        for action in entry.actions:
             if action.type != "set_labels":
                 ledger.postings.put(
                     Posting(
-                        key=job, type=action.type, task=each.kind, repository="acme/rocket",
-                        number=each.subject.number, job=job, github_id=900 + each.subject.number, content_hash="x",
+                        key=job, type=action.type, task=entry.kind, repository="acme/rocket",
+                        number=entry.subject.number, job=job, content_hash="x",
+                        github_id=900 + entry.subject.number,
                     )
                 )  # fmt: skip
 

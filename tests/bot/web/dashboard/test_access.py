@@ -1,4 +1,4 @@
-"""Nobody gets in, or makes the operator do something, who should not."""
+"""Access to the dashboard: sessions, forged forms, guessed passwords."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def client(app: Flask) -> FlaskClient:
 
 
 def token(page: TestResponse) -> str:
-    found = re.search(r'name="token" value="([^"]+)"', page.text)
-    assert found
-    return found[1]
+    match = re.search(r'name="token" value="([^"]+)"', page.text)
+    assert match
+    return match[1]
 
 
 def log_in(client: FlaskClient, password: str = PASSWORD, **fields: str) -> TestResponse:
@@ -69,9 +69,7 @@ def test_five_wrong_guesses_of_a_stranger_do_not_keep_the_operator_out(client: F
     assert log_in(app.test_client()).status_code == 302
 
 
-def test_whoever_goes_on_guessing_waits_and_is_refused_whatever_the_password(
-    client: FlaskClient, backend: Backend
-) -> None:
+def test_guessing_is_slowed_down_and_refused_whatever_the_password(client: FlaskClient, backend: Backend) -> None:
     for _ in range(9):
         backend.ledger().logins.turn("127.0.0.1")
         backend.ledger().logins.failed("127.0.0.1")
@@ -80,7 +78,7 @@ def test_whoever_goes_on_guessing_waits_and_is_refused_whatever_the_password(
     refused = log_in(client)
     assert (refused.status_code, client.get("/").status_code) == (429, 302)
     assert "Try again in" in refused.text
-    # Somebody elsewhere is not concerned.
+    # Another address is not affected.
     client.environ_base["REMOTE_ADDR"] = "192.0.2.7"
     assert log_in(client).status_code == 302
 
@@ -140,9 +138,9 @@ def test_log_out_ends_the_session_for_whoever_copied_the_cookie(client: FlaskCli
 def test_what_the_server_keeps_opens_nothing(client: FlaskClient, app: Flask, backend: Backend) -> None:
     log_in(client)
     with backend.ledger().database.read() as connection:
-        (kept,) = connection.execute(select(SESSIONS.c.id)).scalars()
+        (session_id,) = connection.execute(select(SESSIONS.c.id)).scalars()
     thief = app.test_client()
-    thief.set_cookie("bouncer", kept)
+    thief.set_cookie("bouncer", session_id)
     assert thief.get("/").status_code == 302
 
 
@@ -245,7 +243,7 @@ def test_a_new_password_ends_old_sessions(client: FlaskClient, backend: Backend)
 
 
 @pytest.mark.parametrize(
-    ("told", "counted"),
+    ("address", "expected"),
     [
         ("192.0.2.1", "192.0.2.1"),
         ("::ffff:192.0.2.1", "192.0.2.1"),
@@ -253,6 +251,6 @@ def test_a_new_password_ends_old_sessions(client: FlaskClient, backend: Backend)
         ("<script>", "unknown"),
     ],
 )
-def test_an_address_counts_as_its_customer(app: Flask, told: str, counted: str) -> None:
-    with app.test_request_context(environ_base={"REMOTE_ADDR": told}):
-        assert session.client_address() == counted
+def test_an_address_counts_as_its_customer(app: Flask, address: str, expected: str) -> None:
+    with app.test_request_context(environ_base={"REMOTE_ADDR": address}):
+        assert session.client_address() == expected

@@ -1,4 +1,4 @@
-"""Several operators: whoever logs in with GitHub and was named, over HTTP, as a browser does it."""
+"""Log-in with GitHub for several operators, over HTTP, as a browser does it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Desk:
         return self.browser.get(path if path.startswith("http") else self.url + path, timeout=10)
 
     def authorize(self, login: str, path: str = "/login/github") -> str:
-        """Go to GitHub as somebody and say yes there; the address that GitHub sends the browser back to."""
+        """Confirm on GitHub as an account, and return the address that GitHub redirects to."""
         self.github.sign_in(login)
         at_github = self.get(path)
         assert "Authorize bouncer" in at_github.text
@@ -80,11 +80,11 @@ def give_away(desk: Desk, login: str) -> None:
         user.id += 1_000_000
 
 
-@pytest.mark.parametrize(("login", "named"), [("ann", "ann"), ("mia", "acme")])
-def test_a_name_that_github_gave_out_again_is_refused(desk: Desk, login: str, named: str) -> None:
+@pytest.mark.parametrize(("login", "admins"), [("ann", "ann"), ("mia", "acme")])
+def test_a_name_that_github_gave_out_again_is_refused(desk: Desk, login: str, admins: str) -> None:
     desk.github.join("acme", "mia")
     assert desk.get(desk.authorize(login)).status_code == 200
-    give_away(desk, named)
+    give_away(desk, admins)
     stranger = Desk(desk.github, desk.url)
     refused = stranger.get(stranger.authorize(login))
     assert refused.status_code == 403
@@ -103,9 +103,9 @@ def test_an_account_that_was_renamed_still_comes_in(desk: Desk) -> None:
 def test_an_id_names_an_account_and_is_no_login(backend: Backend) -> None:
     ids, logins, _ = Settings(bouncer_admins="583231, Ann, org:Acme").admins
     admins = Admins(ids=ids, logins=logins)
-    kept = backend.ledger().logins
-    assert admins.admit(Visitor(id=583231, login="octocat", organizations={}), kept)
-    assert not admins.admit(Visitor(id=7, login="583231", organizations={}), kept)
+    logins = backend.ledger().logins
+    assert admins.admit(Visitor(id=583231, login="octocat", organizations={}), logins)
+    assert not admins.admit(Visitor(id=7, login="583231", organizations={}), logins)
 
 
 def test_an_answer_that_another_browser_asked_for_is_refused(desk: Desk) -> None:
@@ -117,7 +117,7 @@ def test_an_answer_that_another_browser_asked_for_is_refused(desk: Desk) -> None
     assert victim.get("/").url.endswith("/login?next=/")
 
 
-def test_a_code_is_worth_nothing_without_the_browser_that_asked_and_only_once(desk: Desk) -> None:
+def test_a_code_works_once_and_only_in_the_browser_that_asked(desk: Desk) -> None:
     answer = urlsplit(desk.authorize("ann"))
     code = parse_qs(answer.query)["code"][0]
     thief = Desk(desk.github, desk.url)

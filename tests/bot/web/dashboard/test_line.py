@@ -41,16 +41,16 @@ def page(app: Flask, backend: Backend) -> str:
     return client.get("/line?repository=acme/rocket").text
 
 
-def test_a_promise_that_holds_says_so_with_what_other_lines_would_have_done(app: Flask, backend: Backend) -> None:
+def test_a_promise_that_holds_is_shown_beside_other_thresholds(app: Flask, backend: Backend) -> None:
     for number in range(40):
         tell(backend, number, good=True, chance=number % 50)
     for number in range(40, 50):
         tell(backend, number, good=False, chance=70)
-    shown = page(app, backend)
-    assert "The promise holds so far" in shown
-    assert "Your setting bounced 0 of 40 issues that a merged pull request closed, and 10 of 10" in shown
-    assert shown.count("<svg") == 3
-    assert "at or above 30 %" in shown
+    text = page(app, backend)
+    assert "The promise holds so far" in text
+    assert "Your setting bounced 0 of 40 issues that a merged pull request closed, and 10 of 10" in text
+    assert text.count("<svg") == 3
+    assert "at or above 30 %" in text
 
 
 def test_a_broken_promise_is_a_warning(app: Flask, backend: Backend) -> None:
@@ -63,8 +63,8 @@ def test_a_merge_counts_once_nothing_has_undone_it_for_thirty_days(backend: Back
     tell(backend, 1, good=True, chance=10, bouncer="verify")
     tell(backend, 2, good=False, chance=10, bouncer="verify")
     now = Fates(backend.ledger().database)
-    assert [each.subject for each in now.of("acme/rocket", "verify")] == ["acme/rocket#2"]
+    assert [fate.subject for fate in now.of("acme/rocket", "verify")] == ["acme/rocket#2"]
     later = Fates(backend.ledger().database, lambda: time.time() + GRACE.total_seconds() + 60)
-    assert [each.good for each in later.of("acme/rocket", "verify")] == [False, True]
+    assert [fate.good for fate in later.of("acme/rocket", "verify")] == [False, True]
     tell(backend, 1, good=False, chance=10, bouncer="verify")
-    assert [each.good for each in now.of("acme/rocket", "verify")] == [False, False]
+    assert [fate.good for fate in now.of("acme/rocket", "verify")] == [False, False]

@@ -1,4 +1,4 @@
-"""What the pages say: as people see it on GitHub, with links to the very place."""
+"""The texts of the pages: as on GitHub, with links to the place."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_shadow_mode_shows_what_it_would_have_posted(client: FlaskClient) -> Non
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("%2332", ["acme/rocket#32"]),
         ("acme/sled%239", ["acme/sled#9"]),
@@ -121,17 +121,17 @@ def test_shadow_mode_shows_what_it_would_have_posted(client: FlaskClient) -> Non
         ("no+such+words", []),
     ],
 )
-def test_decisions_are_found_by_number_and_by_words(client: FlaskClient, text: str, found: list[str]) -> None:
+def test_decisions_are_found_by_number_and_by_words(client: FlaskClient, text: str, expected: list[str]) -> None:
     page = client.get(f"/decisions?text={text}").text
     assert [
-        each for each in ("acme/rocket#31", "acme/rocket#32", "acme/sled#9") if f">{each}</a>" in page
-    ] == found
+        subject for subject in ("acme/rocket#31", "acme/rocket#32", "acme/sled#9") if f">{subject}</a>" in page
+    ] == expected
 
 
 def spent(app: Flask, backend: Backend, model: str, usage: Usage) -> FlaskClient:
     """An operator who is logged in, after a decision that took so much."""
-    told = decision(1).model_copy(update={"usage": usage})
-    backend.ledger().decisions.record("d1:triage", (told,), "c0ffee")
+    unpriced = decision(1).model_copy(update={"usage": usage})
+    backend.ledger().decisions.record("d1:triage", (unpriced,), "c0ffee")
     prompt = Prompt(purpose="triage", system="s", user="1", subject="acme/rocket#1")
     backend.ledger().calls.record("d1:triage", prompt, "InputReply", model, usage, reply="{}")
     client = app.test_client()

@@ -69,7 +69,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
 
 
 class Browser:
-    """What a browser does with forms and cookies, without scripts."""
+    """A browser without scripts: forms and cookies."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -109,7 +109,7 @@ class Browser:
 
 
 def form_of(page: str) -> tuple[str, str]:
-    """Where the confirming form goes, and the manifest in it."""
+    """Return the target of the confirming form, and the manifest in it."""
     action = re.search(r'<form method="post" action="([^"]+)"', page)
     manifest = re.search(r'name="manifest" value="([^"]+)"', page)
     assert action is not None, page

@@ -30,13 +30,13 @@ def test_from_the_link_to_an_app_that_works(site: Site, browser: Browser) -> Non
     assert done.status_code == 200
     assert "bouncer (id " in done.text
     assert f"{site.github.web_url}/apps/bouncer/installations/new" in done.text
-    kept = stored(site.folder)
-    assert kept is not None
+    credentials = stored(site.folder)
+    assert credentials is not None
     [app] = site.github.world.apps.values()
-    assert (kept.app_id, kept.webhook_secret) == (app.id, app.webhook_secret)
+    assert (credentials.app_id, credentials.webhook_secret) == (app.id, app.webhook_secret)
     assert app.webhook_url == f"{site.url}/webhook"
     assert app.permissions["contents"] == "write"
-    with GitHubApp(kept.app_id, kept.private_key, kept.api_url) as github:
+    with GitHubApp(credentials.app_id, credentials.private_key, credentials.api_url) as github:
         assert github.app().slug == "bouncer"
 
 
@@ -44,7 +44,7 @@ def test_the_file_is_its_owner_s_alone_and_settings_read_it(site: Site, browser:
     browser.open(browser.create(browser.choose()).headers["Location"])
     place = site.folder / FILE
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
-    assert [each.name for each in site.folder.iterdir()] == [FILE]
+    assert [entry.name for entry in site.folder.iterdir()] == [FILE]
     settings = Settings(_env_file=None, bouncer_data_dir=site.folder)  # type: ignore[call-arg]
     assert settings.needs_setup
     full = settings.completed()
@@ -221,10 +221,10 @@ def test_nothing_an_operator_types_becomes_markup(site: Site, browser: Browser) 
 
 
 @pytest.mark.parametrize(
-    ("trusted", "shown"), [(True, "https://bouncer.example.com"), (False, "http://localhost")]
+    ("trusted", "expected"), [(True, "https://bouncer.example.com"), (False, "http://localhost")]
 )
 def test_a_proxy_in_front_is_believed_only_where_the_operator_says_so(
-    site: Site, tmp_path: Path, trusted: bool, shown: str
+    site: Site, tmp_path: Path, trusted: bool, expected: str
 ) -> None:
     setup = Setup(Guard(LINK), KNOWN, None, convert, site.keep)
     backend = Backend(f"sqlite:///{tmp_path / 'unused.db'}")
@@ -233,7 +233,7 @@ def test_a_proxy_in_front_is_believed_only_where_the_operator_says_so(
     client = app.test_client()
     entered = client.post("/setup/begin", data={"link": LINK}, headers=forwarded)
     assert ("Secure" in entered.headers["Set-Cookie"]) is trusted
-    assert f'value="{shown}"' in client.get("/setup", headers=forwarded).text
+    assert f'value="{expected}"' in client.get("/setup", headers=forwarded).text
 
 
 # What can go wrong between here and GitHub
