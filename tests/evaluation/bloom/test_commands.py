@@ -245,6 +245,9 @@ def test_layers_are_told_as_tables_and_as_a_page(bench: Path, capsys: pytest.Cap
         "reproduction improvement rate, points",
     ):
         assert text in output, text
+    lines("unanswered.jsonl", [{**case, "changes": {"clarified": {"flagged": True, "answer": ""}}}])
+    unanswered = ("--baseline", "plain", "--clarified", "again", "--asked", "unanswered.jsonl")
+    assert printed(capsys, "score", "bloom", *unanswered)["create"]["improvement"]["reports"] == 0
     page = Path("layers.html").read_text()
     assert page.count("<svg") == 3
     assert "Figure 2: closed and open book on GHRB" in page

@@ -218,16 +218,16 @@ def ranked(bug: str, first: int | None, length: int = 5) -> Ranking:
 
 
 def test_the_models_last_word_is_compared_with_the_ranking_alone() -> None:
-    before = [ranked("a", 1), ranked("b", 2), ranked("c", None), ranked("d", 3)]
+    before = [ranked("a", 1), ranked("b", 2), ranked("c", None), ranked("d", 3), ranked("nothing picked", 1)]
     after = [ranked("a", 1), ranked("b", 1), ranked("d", 1)]
 
     evaluated = Evaluated(before, after, before)
 
-    assert evaluated.ranked.acc[1] == 1
+    assert evaluated.ranked.acc[1] == 2
     assert evaluated.picked.acc[1] == 3
     assert evaluated.picked.precision == 1.0
-    assert evaluated.picked.recall == 1.0
-    assert (evaluated.lost, evaluated.gained) == (0, 2)
+    assert evaluated.picked.recall == 3 / 4
+    assert (evaluated.lost, evaluated.gained) == (1, 2)
 
 
 def test_an_unclear_report_is_asked_about_answered_and_read_again() -> None:
@@ -273,7 +273,8 @@ def test_the_rates_of_the_layer_create() -> None:
     assert (rates.unclear, rates.clear, rates.unanswered) == (3, 1, 1)
     assert rates.rate == pytest.approx(1 / 3)
     assert rates.false_alarms == 1.0
-    better = improvement({"a": False, "b": True}, {"a": True, "b": True, "c": True}, ["a", "b", "c"])
+    without, with_answer = {"a": False, "b": True, "d": True}, {"a": True, "b": True, "c": True, "d": False}
+    better = improvement(without, with_answer, ["a", "b", "c"])  # d was not clarified
     assert (better.reports, better.without, better.with_answer, better.points) == (2, 0.5, 1.0, 0.5)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from bot.reproduction.report import parse_report
+from evaluation.brt.cases import Checkouts, read_cases
 from evaluation.brt.drafting import Pair, examples_for
 from evaluation.cli import main
 from evaluation.run.folder import Record, RunFacts, RunFolder, Tasks
@@ -282,6 +283,9 @@ def test_rows_of_libros_package_are_cases_as_they_are(bench: Path, capsys: pytes
             for key in (row, {**row, "bug_id": "Lists_2"}, {**row, "bug_id": "3", "invalid": True})
         )
     )
+    for version in ("base", "fixed"):
+        (bench / "bugs" / "3" / version).mkdir(parents=True)  # an invalid report is no case, checked out or not
+    assert list(read_cases("libro.jsonl", Checkouts(bench / "bugs", ("pytest", "{tests}")))) == ["Lists_1"]
     right = {"instance_id": "Lists_1", "candidate_id": "1", "path": "test_rest.py", "content": RIGHT}
     Path("tests.jsonl").write_text(json.dumps(right) + "\n")
     places = [

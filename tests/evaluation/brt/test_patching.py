@@ -37,6 +37,16 @@ def test_the_nearest_place_counts() -> None:
     assert applied(patch, text)["t.py"] == "a\nb\n" * 4 + "a\nnew\nb\n" + "a\nb\n" * 5
 
 
+def test_a_later_hunk_is_looked_for_as_far_off_as_the_one_before() -> None:
+    """The file has two more lines at its beginning, so that the second ``dup`` is meant, not the nearer first."""
+    lines = ["first", "mark", "x", "dup", "y", "dup", "z"]
+    patch = "--- a/t.py\n+++ b/t.py\n@@ -2 +2 @@\n-mark\n+MARK\n@@ -6 +6 @@\n-dup\n+DUP\n"
+    text = "".join(f"{line}\n" for line in ["new", "new", *lines])
+
+    changed = "".join(f"{line}\n" for line in ["new", "new", "first", "MARK", "x", "dup", "y", "DUP", "z"])
+    assert applied(patch, text) == {"t.py": changed}
+
+
 def test_a_new_file_and_a_renamed_one() -> None:
     assert applied("--- /dev/null\n+++ b/n/t.py\n@@ -0,0 +1 @@\n+x = 1\n") == {"n/t.py": "x = 1\n"}
     renamed = "diff --git a/t.py b/u.py\nsimilarity index 90%\nrename from t.py\nrename to u.py\n" + PATCH.replace(

@@ -15,7 +15,10 @@ import pytest
 from bot.calibration import reliability, risk
 from bot.calibration.risk import Judged
 from bot.models.wrappers import load_maps
+from evaluation.bouncerbench.answers import Answer
+from evaluation.bouncerbench.tasks import input_tasks
 from evaluation.calibration import thresholds
+from evaluation.calibration.report import models_as_cases
 from evaluation.cli import main
 
 LABELS = ("WELL_SPECIFIED", "REASONABLY_SPECIFIED", "VAGUE", "IMPOSSIBLE_TO_SOLVE")
@@ -347,3 +350,58 @@ def test_the_line_elsewhere_is_the_highest_or_from_39_on_the_second(repositories
     groups = [[number] * 40 for number in range(1, repositories + 1)]
 
     assert thresholds.line_elsewhere(groups, 0.5) == line
+
+
+def answer_of(name: str, level: int | None, p_bounce: float | None = None) -> Answer:
+    return Answer(instance_id=name, level=level, bounce=(level or 0) >= 2, p_bounce=p_bounce)
+
+
+def test_a_mean_bounces_from_the_middle_on_and_needs_every_voice(tasks: Path) -> None:
+    items = list(input_tasks(str(tasks)))
+    first = {"o__a-1": answer_of("o__a-1", 1, 40), "o__a-2": answer_of("o__a-2", 3, 90)}
+    second = {"o__a-1": answer_of("o__a-1", 2, 60)}
+
+    mean = thresholds.mean("mean", items, [first, second])
+
+    assert list(mean) == ["o__a-1"]
+    assert (mean["o__a-1"].bounce, mean["o__a-1"].p_bounce) == (True, 50)
+
+
+def test_one_answer_without_a_probability_makes_all_cases_labels(tasks: Path) -> None:
+    items = list(input_tasks(str(tasks)))
+    answers = {
+        "o__a-1": answer_of("o__a-1", 1, 40),
+        "o__a-2": answer_of("o__a-2", 2),
+        "o__a-3": answer_of("o__a-3", None),
+    }
+
+    cases = thresholds.cases("m", items, answers)
+
+    assert (cases.by_label, cases.left_out) == (True, 198)
+    assert [case.p_bounce for case in cases.every] == [33, 66]
+
+
+def test_labels_bounce_at_vague_by_the_usual_line(tasks: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every vague issue is called vague, every other reasonably specified."""
+    rows = [json.loads(line) for line in tasks.read_text().splitlines()]
+    label = {2: "VAGUE", 0: "REASONABLY_SPECIFIED"}
+    predictions = written(
+        tasks.with_name("labels.jsonl"),
+        [{"instance_id": row["instance_id"], "model": "m", "label": label[row["underspecified"]]} for row in rows],
+    )
+
+    run("calibrate", "bouncerbench-input", "--tasks", tasks, "--predictions", predictions, "--json")
+
+    model = json.loads(capsys.readouterr().out)["lines"]["m"]
+    assert (model["by_label"], model["f_m_usual_line"], model["left_out"]) == (True, 1.0, 0)
+    assert [proof["line"] for proof in model["promise"]] == [34, 34]
+
+
+def test_the_seed_draws_the_parts_of_a_random_split(tasks: Path) -> None:
+    items = list(input_tasks(str(tasks)))
+    answers = {task.instance_id: answer_of(task.instance_id, 1, 10) for task in items}
+
+    splits = [models_as_cases(items, {"m": answers}, "random", seed)[0].groups for seed in (0, 1, 1)]
+
+    assert splits[0] != splits[1] == splits[2]
+    assert len(splits[0]) == 5
