@@ -10,7 +10,7 @@ from bot.core.frozen import Frozen
 from bot.core.text import show
 
 #: Characters that are shown of one line.
-WIDEST = 300
+WIDEST = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +61,8 @@ class ContextPage:
     def _add(self, excerpt: CodeExcerpt) -> bool:
         visible = self._shown.setdefault(excerpt.path, set())
         source = (self._text(excerpt.path) or "").split("\n")
-        fresh = [number for number in excerpt.lines if number not in visible and number <= len(source)]
-        while fresh and not source[fresh[0] - 1].strip():
-            del fresh[0]
-        while fresh and not source[fresh[-1] - 1].strip():
-            del fresh[-1]
+        lines = [number for number in excerpt.lines if number not in visible and number <= len(source)]
+        fresh = [number for number in lines if source[number - 1].strip()]
         if not any(source[number - 1].strip(" \t{}()[];,") for number in fresh):
             return bool(excerpt.lines)
         text = _excerpt(f"{show(excerpt.path)}, {excerpt.title}", source, fresh)
@@ -80,16 +77,15 @@ class ContextPage:
 
 
 def _excerpt(title: str, source: Sequence[str], lines: Sequence[int]) -> str:
-    """Render these lines of a file with their numbers, an ellipsis for every gap, and no common indentation."""
-    rows_by_number = {number: show(source[number - 1].expandtabs(4)) for number in lines}
-    margin = min((len(line) - len(line.lstrip()) for line in rows_by_number.values() if line.strip()), default=0)
+    """Render lines of a file with their numbers, an ellipsis for every gap of code, and no common indentation."""
+    code = [show(source[number - 1].expandtabs(4)) for number in lines]
+    margin = min(len(line) - len(line.lstrip()) for line in code)
     rows = [f"--- {title}:"]
     before = lines[0] - 1
-    for number, line in rows_by_number.items():
-        if number > before + 1:
+    for number, line in zip(lines, code, strict=True):
+        if any(source[skipped].strip() for skipped in range(before, number - 1)):
             rows.append("...")
-        rows.append(
-            f"{number}  {line[margin : margin + WIDEST]}{'…' if len(line) > margin + WIDEST else ''}".rstrip()
-        )
+        text = line[margin : margin + WIDEST].rstrip()
+        rows.append(f"{number}  {text}{'…' if len(line) > margin + WIDEST else ''}")
         before = number
     return "\n".join(rows)

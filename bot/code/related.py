@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from bot.code.changed import Changed, changed_lines, named
 from bot.code.diff import FileDiff
 from bot.code.file_classes import is_test
-from bot.code.index import CodeIndex, FileDefinition
+from bot.code.index import CodeIndex, FileDefinition, family
 from bot.code.page import CodeExcerpt
 from bot.code.syntax import Definition, Reference, callables, enclosing
 from bot.code.uses import uses_of_changes
@@ -15,12 +15,16 @@ from bot.core.text import show
 
 #: Longest function around a change that is shown whole; lines of the head of a longer one, and beside each change.
 WHOLE, HEAD, BESIDE = 60, 6, 10
+#: If a change is in more functions than this, less of each is shown: longest whole, and lines beside each change.
+MANY, WHOLE_OF_MANY, BESIDE_OF_MANY = 9, 24, 5
 #: The same for a class. More of its fields are not shown.
 SMALL_CLASS, CLASS_HEAD, BESIDE_IN_CLASS, FIELDS = 8, 1, 3, 20
+#: Longest class, and longest function that sets it, that are shown whole around a field.
+SMALL_OWNER, CONSTRUCTOR = 14, 32
 #: Longest file that is shown whole, and lines of a definition, of a value and of imports.
-SMALL_FILE, DEFINITION, VALUE, IMPORTS = 60, 24, 8, 30
-#: Most definitions that are looked up.
-MAX_DEFINITIONS = 40
+SMALL_FILE, DEFINITION, VALUE, IMPORTS = 60, 20, 8, 20
+#: Most definitions that are looked up for changed lines, and for the lines beside them.
+MAX_DEFINITIONS, MAX_BESIDE = 40, 12
 
 
 def excerpts(changed: Changed) -> Iterator[CodeExcerpt]:
@@ -45,18 +49,35 @@ def _rest(changed: Changed, files: Sequence[FileDiff]) -> Iterator[CodeExcerpt]:
     paths = {file.path for file in files} - whole
     for (path, definition), lines in changed.definitions:
         if path in paths and definition.kind != "value":
-            numbers = _body(changed, path, definition, lines)
-            yield CodeExcerpt(path, numbers, f"{named(definition)}, which the change is in")
+            heads = {
+                outer.first for outer in changed.resolver.scope(path, definition.first) if outer.kind != "class"
+            }
+            numbers = heads.union(_body(changed, path, definition, lines))
+            yield CodeExcerpt(path, tuple(sorted(numbers)), f"{named(definition)}, which the change is in")
+            for other in _accessors(changed, path, definition):
+                title = f"{named(other)}, another of the same name"
+                yield CodeExcerpt(path, head(changed.index, FileDefinition(path, other)), title)
+
+
+def _accessors(changed: Changed, path: str, definition: Definition) -> list[Definition]:
+    """Return the other accessors of a property in Python."""
+    if family(path) != "python" or not definition.within or definition.kind == "class":
+        return []
+    methods = callables(changed.index.definitions(path))
+    return [other for other in methods if other.qualified == definition.qualified and other != definition][:2]
 
 
 def _body(changed: Changed, path: str, definition: Definition, lines: Collection[int]) -> tuple[int, ...]:
     """Return a short definition whole, else its head and the lines beside changes; of a function more."""
     first, last = definition.first, definition.last
     is_class = definition.kind == "class"
-    if last - first < (SMALL_CLASS if is_class else WHOLE):
+    functions = [place for place, _ in changed.definitions if place.definition.kind == "function"]
+    whole, beside = (WHOLE_OF_MANY, BESIDE_OF_MANY) if len(functions) > MANY else (WHOLE, BESIDE)
+    if is_class:
+        whole, beside = SMALL_CLASS, BESIDE_IN_CLASS
+    if last - first < whole:
         return tuple(range(first, last + 1))
-    head, beside = (CLASS_HEAD, BESIDE_IN_CLASS) if is_class else (HEAD, BESIDE)
-    numbers = set(range(first, min(max(definition.body, first) + head, last + 1)))
+    numbers = set(range(first, min(max(definition.body, first) + (CLASS_HEAD if is_class else HEAD), last + 1)))
     for number in lines:
         numbers.update(range(max(first, number - beside), min(last, number + beside) + 1))
     if not is_class:
@@ -66,7 +87,7 @@ def _body(changed: Changed, path: str, definition: Definition, lines: Collection
 
 def _definitions(changed: Changed, *, is_changed: bool) -> Iterator[CodeExcerpt]:
     """Yield the definitions of what the changed lines use, or of what the lines beside them use."""
-    count = 0
+    count, most = 0, MAX_DEFINITIONS if is_changed else MAX_BESIDE
     for file in changed.sources:
         numbers = changed_lines(file)
         references = [
@@ -74,14 +95,17 @@ def _definitions(changed: Changed, *, is_changed: bool) -> Iterator[CodeExcerpt]
         ]
         if not is_changed:
             references += changed.further_references(file, WHOLE)
+        receivers = {reference.receiver for reference in references}
         first_uses: dict[tuple[str, str], Reference] = {}
         for reference in sorted(references, key=lambda reference: reference.kind != "call"):
             first_uses.setdefault((reference.receiver, reference.name), reference)
         values: dict[str, list[tuple[FileDefinition, Reference]]] = {}
         for reference in first_uses.values():
-            for place in changed.resolver.resolve(file.path, reference) if count < MAX_DEFINITIONS else ():
+            for place in changed.resolver.resolve(file.path, reference) if count < most else ():
                 if place.path == file.path and _holds(place.definition, reference.line):
                     continue
+                if place.definition.kind == "class" and reference.kind == "read" and reference.name in receivers:
+                    continue  # the member that is used is shown
                 count += 1
                 if place.definition.kind == "value":
                     values.setdefault(place.path, []).append((place, reference))
@@ -115,10 +139,13 @@ def head(index: CodeIndex, place: FileDefinition) -> tuple[int, ...]:
     path, definition = place
     first, last = definition.first, definition.last
     if definition.kind == "value":
-        setter = enclosing(callables(index.definitions(path)), first, last)
-        if setter is not None and setter.kind == "function":  # ``self.name = ...``
-            return tuple(sorted({*head(index, FileDefinition(path, setter)), first}))
-        return tuple(range(first, min(last, first + VALUE - 1) + 1))
+        own = range(first, min(last, first + VALUE - 1) + 1)
+        owner = enclosing(callables(index.definitions(path)), first, last)
+        if owner is None:
+            return tuple(own)
+        if owner.last - owner.first < (CONSTRUCTOR if owner.kind == "function" else SMALL_OWNER):
+            return tuple(range(owner.first, owner.last + 1))
+        return tuple(sorted({owner.first, *own}))
     if last - first < (DEFINITION if definition.kind == "function" else SMALL_CLASS):
         return tuple(range(first, last + 1))
     if definition.kind == "function":

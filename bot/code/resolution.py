@@ -143,6 +143,8 @@ class Resolver:
         if name == DEFAULT:
             exports = (_default_export(self.index.text(path) or "") for path in imported.paths)
             name = next(filter(None, exports), "")
+            if not name:
+                return ()
         if places := self._top_level(imported.paths, name, with_members=True):
             return places
         if depth < _DEPTH:

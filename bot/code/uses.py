@@ -14,12 +14,13 @@ from bot.code.parser_process import NotParsed
 from bot.code.syntax import Definition, Reference, outline
 from bot.core.text import show
 
-#: Lines of a caller and of a test that are shown whole, and lines beside a call in a longer one.
-CALLER, TEST, BESIDE_CALL = 8, 12, 2
+#: Longest caller, test, and method that uses a changed field of its class, that are shown whole; and lines beside
+#: a call in a longer one.
+CALLER, TEST, METHOD, BESIDE_CALL = 8, 12, 20, 2
 #: Most callers of one function, in all, and tests; most lines of one caller that are named.
-MAX_CALLERS, MAX_ALL_CALLERS, MAX_TESTS, MAX_LINES = 4, 14, 2, 3
-#: Most files that are searched for one name.
-MAX_FILES = 12
+MAX_CALLERS, MAX_ALL_CALLERS, MAX_TESTS, MAX_LINES = 4, 14, 1, 3
+#: Most files that are searched for one name, and users in one of them.
+MAX_FILES, MAX_IN_FILE = 12, 3
 #: Methods that are called by the name of their class.
 _CONSTRUCTORS = frozenset({"__init__", "__new__", "constructor"})
 
@@ -96,11 +97,18 @@ def uses(
         for reference in mentions if targets else (*_imports(changed, path, name), *mentions):
             if reference.line not in visible and _means(changed, path, reference, targets):
                 users.setdefault(changed.around_line(path, reference.line), []).append(reference)
+        if path in homes:
+            users.pop(None, None)  # lists of exports
         names: set[str] = set()
         for user, references in users.items():
             own_name = "" if user is None else user.qualified
-            if own_name not in names:  # several with one name are alike
-                yield _user(path, user, references, f"{which} `{show(name)}`")
+            if own_name not in names and len(names) < MAX_IN_FILE:  # several with one name are alike
+                is_own = user is not None and any(
+                    target.definition.kind == "value" and target.definition.within == user.within
+                    for target in targets
+                )
+                longest = METHOD if is_own else TEST if is_test(path) else CALLER
+                yield _user(path, user, references, f"{which} `{show(name)}`", longest)
             names.add(own_name)
 
 
@@ -151,7 +159,9 @@ def _are_related(changed: Changed, one: FileDefinition, other: FileDefinition) -
     return any(_is_same(base, owner) for derived, owner in pairs for base in changed.resolver.bases(derived))
 
 
-def _user(path: str, user: Definition | None, references: Sequence[Reference], what: str) -> CodeExcerpt:
+def _user(
+    path: str, user: Definition | None, references: Sequence[Reference], what: str, longest: int
+) -> CodeExcerpt:
     """Return the lines of one user around its first references."""
     numbers = [reference.line for reference in references][:MAX_LINES]
     verb = "calls" if references[0].kind == "call" else "uses"
@@ -159,7 +169,7 @@ def _user(path: str, user: Definition | None, references: Sequence[Reference], w
     if user is None:
         return CodeExcerpt(path, tuple(sorted(set(numbers))), f"{verb} {what} in {where}")
     lines: Collection[int] = range(user.first, user.last + 1)
-    if user.last - user.first >= (TEST if is_test(path) else CALLER):
+    if user.last - user.first >= longest:
         beside = {line for number in numbers for line in range(number - BESIDE_CALL, number + BESIDE_CALL + 1)}
         lines = {user.first, *beside.intersection(lines)}
     return CodeExcerpt(path, tuple(sorted(lines)), f"{named(user)} {verb} {what} in {where}")

@@ -11,8 +11,8 @@ from bot.code.diff import Diff
 
 #: Every third change of a language is kept for the end: nothing was tuned on it.
 KEPT_BACK = 3
-#: Lines of a long definition that suffice, and lines around a needed line that count as near.
-ENOUGH, NEAR = 25, 5
+#: Lines with text of a long definition that suffice, and lines around a needed line that count as near.
+ENOUGH, NEAR = 20, 5
 
 #: Path and number of a line.
 Place = tuple[str, int]
@@ -35,12 +35,13 @@ class Need:
 
     def is_met(self, source: str, places: set[Place]) -> bool:
         """Return True if the shown lines are enough: a line with the name, or the head and half of the rest."""
-        visible = [number for number in range(self.first, self.last + 1) if (self.path, number) in places]
+        lines = source.split("\n")
+        numbers = [number for number in range(self.first, self.last + 1) if lines[number - 1].strip()]
+        visible = [number for number in numbers if (self.path, number) in places]
         if self.mentions:
-            lines = source.split("\n")
             pattern = re.compile(rf"(?<![\w$#]){re.escape(self.mentions)}(?![\w$])")
             return any(pattern.search(lines[number - 1]) for number in visible)
-        return self.first in visible and 2 * len(visible) >= min(self.last - self.first + 1, 2 * ENOUGH)
+        return self.first in visible and 2 * len(visible) >= min(len(numbers), 2 * ENOUGH)
 
     def lines(self) -> Iterator[Place]:
         """Yield its lines and those near to it."""
