@@ -5,18 +5,23 @@ Lines that differ between the two places stay in the diff, between the notes.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import groupby
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from bot.code.diff import Diff, DiffLine, Mark
+import re2
+
+from bot.code.diff import Diff, DiffLine, FileDiff, Mark
 from bot.core.text import show
 
 #: Non-blank lines that make a move; fewer are equal by chance.
 LEAST = 6
 #: A line with more places than this starts no move: it is too common.
 _PLACES = 5
+#: Names of a moved block that are looked for in both files.
+MAX_USED = 100
 
 #: Path, hunk and line (both from 0) to the note that replaces the line; empty to hide it.
 Notes = Mapping[tuple[str, int, int], str]
@@ -41,8 +46,19 @@ class _Line(NamedTuple):
         return len(self.line.text) - len(self.line.text.lstrip())
 
 
-def find_moves(diff: Diff) -> Notes:
-    """Find lines that a change removes in one hunk and adds in another, equal but for their indentation."""
+class Texts(Protocol):
+    """The texts of changed files; None if there is none or it is unknown."""
+
+    def before(self, file: FileDiff) -> str | None: ...
+
+    def after(self, file: FileDiff) -> str | None: ...
+
+
+def find_moves(diff: Diff, texts: Texts | None = None) -> Notes:
+    """Find lines that a change removes in one hunk and adds in another, equal but for their indentation.
+
+    With ``texts``, the note of a move to another file names what the moved lines use and the new file lacks.
+    """
     added = list(_runs(diff, "+"))
     places: dict[str, list[tuple[int, int]]] = {}
     for number, run in enumerate(added):
@@ -61,7 +77,7 @@ def find_moves(diff: Diff) -> Notes:
             if sum(bool(line.text) for line in best[0]) < LEAST:
                 at += 1
                 continue
-            _note(notes, *best)
+            _note(notes, *best, _lacking(diff, texts, *best) if texts is not None else "")
             at += len(best[0])
     return notes
 
@@ -92,11 +108,39 @@ def _alike(old: list[_Line], new: list[_Line], notes: Notes) -> tuple[list[_Line
     return old[:count], new[:count]
 
 
-def _note(notes: dict[tuple[str, int, int], str], old: list[_Line], new: list[_Line]) -> None:
+_WORD = re.compile(r"(?<![\w.$])[A-Za-z_$][\w$]*")
+_KEYWORD = r"(?:def|class|function|func|fn|const|let|var|static|type|struct|enum|interface|trait|#define)"
+_IMPORT = r"(?:import|from|require|use|#include)\b"
+
+
+def _lacking(diff: Diff, texts: Texts, old: list[_Line], new: list[_Line]) -> str:
+    """Describe what moved lines use, the old file defines or imports, and the new file does not mention."""
+    (source, *_), (target, *_) = diff.named(old[0].path), diff.named(new[0].path)
+    before, after = texts.before(source), texts.after(target)
+    if source is target or before is None or after is None:
+        return ""
+    block = [line.text for line in new]
+    words = Counter(word for text in block for word in _WORD.findall(text))
+    others = Counter(_WORD.findall(after)) - words
+    names = [name for name in words if not others[name] and len(name) > 1]
+    moved = "\n".join(block)
+    lacking = [name for name in names[:MAX_USED] if _brings(name, before) and not _brings(name, moved)]
+    names_lacking = ", ".join(map(show, lacking[:8]))
+    return f"; {show(target.path)} neither defines nor imports {names_lacking}" if lacking else ""
+
+
+def _brings(name: str, text: str) -> bool:
+    """Return True if a text defines or imports a name."""
+    word = re2.escape(name)
+    pattern = rf"(?m)^.*\b{_IMPORT}.*\b{word}\b|\b{_KEYWORD}\s+{word}\b|^\s*(?:export |pub )*{word}\s*[=:]"
+    return re2.search(pattern, text) is not None
+
+
+def _note(notes: dict[tuple[str, int, int], str], old: list[_Line], new: list[_Line], lacking: str = "") -> None:
     count = len(old)
     # The first line, usually the head of the moved code, stays visible in the new place.
     notes.update({line.key: "" for line in (*old, *new[1:])})
     notes[old[0].key] = f"[{count} lines moved to {show(new[0].path)} line {new[0].line.new}]"
     notes[new[1].key] = (
-        f"[{count - 1} more lines, moved unchanged from {show(old[0].path)} line {old[0].line.old}]"
+        f"[{count - 1} more lines, moved unchanged from {show(old[0].path)} line {old[0].line.old}{lacking}]"
     )

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from bot.code.diff import Diff, DiffLine, FileDiff, Hunk
 from bot.code.file_classes import claim, language, risk, skip_reason, topic
-from bot.code.moves import Notes, find_moves
+from bot.code.moves import Notes, Texts, find_moves
 from bot.code.syntax import compares
 from bot.core.config import gitignore
 from bot.core.frozen import Frozen
@@ -69,12 +69,14 @@ def pack(
     omitted: Iterable[str] = (),
     same: Mapping[str, frozenset[int]] | None = None,
     only: Sequence[str] = (),
+    texts: Texts | None = None,
 ) -> Packed:
     """Filter, order and pack a change.
 
     ``budget`` is in tokens per piece. ``ignore`` are patterns as in ``.gitignore``, validated by the config.
     ``omitted`` are files that the forge did not include. ``same`` are hunks (from 0) by path whose code means the
-    same before and after: they are left out. ``only`` are patterns of the files that count; empty = all.
+    same before and after: they are left out. ``only`` are patterns of the files that count; empty = all. ``texts``
+    are the files before and after the change, if they are known.
     """
     omitted = tuple(omitted)
     files, skipped = _sort_out(diff, ignore, only)
@@ -85,7 +87,7 @@ def pack(
         Skipped(path=flaw.path or "(the diff)", reason=f"unreadable: {flaw.reason}") for flaw in diff.flaws
     ]
     filling = _Filling(budget, max_pieces)
-    notes = find_moves(Diff(tuple(files)))
+    notes = find_moves(Diff(tuple(files)), texts)
     for group in _groups(files):
         filling.add([(file, list(_blocks(file, budget, notes))) for file in group])
     pieces = filling.pieces()

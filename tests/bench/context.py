@@ -1,295 +1,194 @@
-"""What the code around a change costs and how often it is found.
+"""The code around real changes: needed symbols that a question shows, and its cost. No model is asked.
 
-``python -m tests.bench context --repos DIR [--patches 200] [--commits 60] [--tasks F]``: DIR holds clones named
-``owner+name``. Python: SWE-bench fixes and agents' patches of the shared data whose base is at hand, held against
-the functions that Python's own ``ast`` sees. Every language: each clone's newest commits, over the hunks of which
-a new line lies in a node of the syntax tree that has a body and is no statement (told by a walk over all nodes,
-not by what looks for definitions). ``--tasks``: review tasks, as ``bouncer-eval build golden`` makes them.
+``python -m tests.bench context --repos DIR [--part tuning|final|all] [--missing] [--large] [--tasks FILE]``
+
+DIR holds clones with a whole history, named ``owner+name``. For each language of ``needs.txt`` this prints the
+share of needed symbols that the context shows (those that the diff shows do not count), the share of its lines
+that are needed or near, and its tokens. ``--part final`` takes only the changes on which nothing was tuned.
+``--large`` prints the time for the newest commit of each clone that changes 30 to 60 source files. ``--tasks``
+prints the tokens of review tasks, as ``bouncer-eval build golden`` makes them, by kind of change.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
-import gzip
-import json
-import os
-import random
-import re
-import statistics
-import tempfile
-import warnings
-from collections import Counter
-from collections.abc import Iterator
+import resource
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from time import perf_counter, process_time
+from statistics import mean
+from time import perf_counter
 from typing import NamedTuple
 
-from bot.code.changed import around
 from bot.code.context import Sides, Surroundings
-from bot.code.diff import Diff, FileDiff, parse
+from bot.code.diff import Diff, parse
 from bot.code.file_classes import Risk, risk, skip_reason
-from bot.code.packing import Packed, estimate, pack, render, render_line
-from bot.code.syntax import PYTHON, definitions, grammar_of
-from bot.code.trees import nodes
-from bot.code.trees import parse as parse_tree
+from bot.code.index import family
+from bot.code.packing import Packed, estimate, pack
+from bot.code.parser_process import close_children
 from bot.core.config import RepoConfig
 from bot.features.review.meaning import reformatted
-from bot.github.protocol import FolderTree
 from evaluation.crbench.task import read_tasks
 from evaluation.git.clones import CommitTree
-from evaluation.git.repository import GitError, GitRepository, find_clone
+from evaluation.git.repository import GitRepository, find_clone
+from tests.bench.needs import Case, places_in_diff, places_in_text, read_cases
 
 REVIEW = RepoConfig().review
+NEEDS = Path(__file__).with_name("needs.txt")
+
+
+class Score(NamedTuple):
+    """The context of one change: needs, those that are met, lines, those that are needed or near, and tokens."""
+
+    needs: int
+    met: int
+    lines: int
+    near: int
+    tokens: int
 
 
 def main() -> None:
-    """Print one line a question."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Print the tables that were asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repos", type=Path, required=True)
-    parser.add_argument("--patches", type=int, default=200)
-    parser.add_argument("--commits", type=int, default=60)
+    parser.add_argument("--part", choices=("tuning", "final", "all"), default="all")
+    parser.add_argument("--missing", action="store_true", help="print each needed symbol that is not shown")
+    parser.add_argument("--large", action="store_true")
     parser.add_argument("--tasks")
-    given = parser.parse_args()
-    patches(given.repos, given.patches)
-    if given.tasks:
-        reviews(given.repos, given.tasks)
-    counts: dict[str, Counter[str]] = {}
-    for folder in sorted(given.repos.iterdir()):
-        clone = find_clone(given.repos, folder.name.replace("+", "/", 1))
-        if clone is not None:
-            with GitRepository(clone) as repository:
-                commits(repository, given.commits, counts)
-                large(repository, folder.name)
-                reformattings(repository, folder.name)
-    for language, found in sorted(counts.items()):
-        share = 100 * found["found"] / max(found["inside"], 1)
-        print(f"{language}: {found['found']} of {found['inside']} hunks inside of something: found {share:.1f} %; "
-              f"{found['top']} at the top of a file")  # fmt: skip
+    arguments = parser.parse_args()
+    print_needs(arguments.repos, arguments.part, with_missing=arguments.missing)
+    if arguments.large:
+        print_large(arguments.repos)
+    if arguments.tasks:
+        print_tasks(arguments.repos, arguments.tasks)
 
 
-def tree(repository: GitRepository, commit: str) -> CommitTree:
-    names = repository.run("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit).split(b"\0")
-    return CommitTree(repository, commit, [name.decode("utf-8", "replace") for name in names if name])
-
-
-def data(name: str) -> Iterator[dict[str, str]]:
-    folder = Path(os.environ.get("BOUNCER_DATA", Path(__file__).parents[3] / "shared" / "data"))
-    with gzip.open(folder / "swebench" / name, "rt", encoding="utf-8") as rows:
-        yield from map(json.loads, rows)
-
-
-def patches(repos: Path, count: int) -> None:
-    """Real Python patches: hunks whose function is found, tokens before and after, seconds."""
-    instances = {row["instance_id"]: row for row in data("instances.jsonl.gz") if row.get("base_commit")}
-    tasks = [(row, row["patch"], "fix") for row in instances.values() if row.get("patch")]
-    for row in data("labelled_patches.jsonl.gz"):
-        if row["instance_id"] in instances and row["model_patch"]:
-            tasks.append((instances[row["instance_id"]], row["model_patch"], "agent's patch"))
-    tasks = [task for task in tasks if find_clone(repos, task[0]["repo"]) is not None]
-    random.Random(13).shuffle(tasks)
-    counts: Counter[str] = Counter()
-    spent: list[float] = []
-    tokens: dict[str, list[Tokens]] = {}
-    opened: dict[str, GitRepository] = {}
-    for row, patch, kind in tasks[:count]:
-        name = row["repo"]
-        opened.setdefault(name, GitRepository(find_clone(repos, name) or repos))
-        diff = parse(patch)
-        sides = Sides(tree(opened[name], row["base_commit"]), is_old=True)
-        started = process_time()
-        cost = measured(diff, patch, sides)
-        spent.append(process_time() - started)
-        tokens.setdefault(f"{kind}, {cost.kind}", []).append(cost)
-        for file in diff.files:
-            count_hunks(file, sides, counts)
-    for repository in opened.values():
-        repository.close()
-    print(f"{len(spent)} patches: {counts['found']} of {counts['inside']} hunks inside a function or class: found "
-          f"{100 * counts['found'] / max(counts['inside'], 1):.1f} %; {counts['top']} at the top of a file, "
-          f"{counts['unknown']} in files that do not fit or do not parse")  # fmt: skip
-    print(f"processor seconds a patch: median {statistics.median(spent):.2f}, most {max(spent):.2f}")
-    tell(tokens)
-
-
-class Tokens(NamedTuple):
-    """What one change costs, upper estimates; ``gone`` is what was left out as it cannot matter."""
-
-    kind: str
-    raw: int
-    gone: int
-    marks: int
-    context: int
-    calls: int
-
-
-def measured(diff: Diff, patch: str, sides: Sides) -> Tokens:
-    same = reformatted(diff, sides)
-    packed = pack(diff, REVIEW.call_tokens, REVIEW.max_calls, same=same)
-    surrounded = Surroundings(diff, sides)
-    context = sum(surrounded.within(REVIEW.context_tokens, piece.paths).tokens for piece in packed.pieces)
-    assert all(piece.tokens <= REVIEW.call_tokens for piece in packed.pieces)
-    kept = sum(piece.tokens for piece in packed.pieces)
-    # The same change with nothing left out, in the same form: what is left out, apart from what numbers cost.
-    whole = sum(estimate(render(file, [render_line(line) for hunk in file.hunks for line in hunk.lines]))
-                for file in diff.files)  # fmt: skip
-    raw = estimate(patch)
-    return Tokens(kind_of(diff, packed), raw, max(0, whole - kept), whole - raw, context, len(packed.pieces))
-
-
-def kind_of(diff: Diff, packed: Packed) -> str:
-    """By what the files are: the code decides, where there is any."""
-    if packed.reformatted:
-        return "layout only"
-    kinds = {risk(file) for file in diff.files if skip_reason(file) is None}
-    if kinds & {Risk.SENSITIVE, Risk.SOURCE}:
-        return "code with tests" if Risk.TEST in kinds else "code"
-    return "tests" if Risk.TEST in kinds else "settings and texts" if kinds else "nothing that is read"
-
-
-def tell(tokens: dict[str, list[Tokens]]) -> None:
-    for kind, rows in sorted(tokens.items()):
-        means = {name: statistics.mean(getattr(each, name) for each in rows) for name in Tokens._fields[1:]}
-        print(f"tokens a pull request (upper estimate, means), {kind}, {len(rows)}: patch {means['raw']:,.0f}, "
-              f"left out as it cannot matter -{means['gone']:,.0f}, line numbers {means['marks']:+,.0f}, "
-              f"code around it +{means['context']:,.0f}; {means['calls']:.2f} calls a look")  # fmt: skip
-
-
-def reviews(repos: Path, source: str) -> None:
-    """Review tasks: pull requests of the shared review data, by kind of change."""
-    tokens: dict[str, list[Tokens]] = {}
-    for task in read_tasks(source):
-        clone = find_clone(repos, task.repo)
-        if clone is None or task.pull is None:
+def print_needs(repos: Path, part: str, *, with_missing: bool) -> None:
+    """Print one line a language."""
+    scores: dict[str, list[Score]] = {}
+    for case in read_cases(NEEDS):
+        clone = find_clone(repos, case.repository)
+        if part != "all" and case.is_final != (part == "final"):
+            continue
+        if clone is None:
+            print(f"no clone of {case.repository}: {case.commit} is left out")
             continue
         with GitRepository(clone) as repository:
-            diff = parse(task.pull.diff)
-            cost = measured(diff, task.pull.diff, Sides(tree(repository, task.pull.head_sha)))
-        tokens.setdefault(f"review data, {cost.kind}", []).append(cost)
-    tell(tokens)
+            scores.setdefault(case.language, []).append(score(case, repository, with_missing=with_missing))
+    everything = [row for rows in scores.values() for row in rows]
+    for language, rows in [*scores.items(), ("all", everything)]:
+        needs, near = percent(rows, "met", "needs"), percent(rows, "near", "lines")
+        print(f"{language:11} {len(rows):3} changes; needed symbols shown {needs}; lines needed or near {near}; "
+              f"tokens {mean(row.tokens for row in rows):,.0f}")  # fmt: skip
 
 
-def reformattings(repository: GitRepository, name: str) -> None:
-    """The newest commits whose message says that they change the layout: how many ask no model."""
-    words = (
-        "--grep=^reformat",
-        "--grep=^apply black",
-        "--grep=^run black",
-        "--grep=^ruff format",
-        "--grep=^gofmt",
+def percent(rows: Iterable[Score], part: str, whole: str) -> str:
+    """Return a share of sums, with its numbers."""
+    parts, wholes = (sum(getattr(row, name) for row in rows) for name in (part, whole))
+    return f"{100 * parts / max(wholes, 1):5.1f} % ({parts} of {wholes})"
+
+
+def score(case: Case, repository: GitRepository, *, with_missing: bool) -> Score:
+    """Hold the context of one change against what its reader needs."""
+    diff, tree = read_change(repository, case.commit)
+    packed = pack(diff, REVIEW.call_tokens, REVIEW.max_calls)
+    surrounded = Surroundings(diff, Sides(tree))
+    contexts = [surrounded.within(REVIEW.context_tokens, piece.paths) for piece in packed.pieces]
+    in_diff = places_in_diff(diff)
+    places = set().union(*(places_in_text(context.text) for context in contexts))
+    needs = [(need, tree.read(need.path) or "") for need in case.needs]
+    needs = [(need, source) for need, source in needs if not need.is_met(source, in_diff)]
+    met = [need for need, source in needs if need.is_met(source, in_diff | places)]
+    for need, _ in needs:
+        if with_missing and need not in met:
+            print(f"{case.repository} {case.commit}: {need.path} {need.name} {need.mentions}")
+    near = {place for need in case.needs for place in need.lines()}
+    return Score(
+        len(needs), len(met), len(places), len(places & near), sum(context.tokens for context in contexts)
     )
-    log = repository.run("log", "--no-merges", "-i", "--format=%H", "-6", *words, repository.head())
-    calls = []
-    for sha in log.decode().split():
-        diff, after = change(repository, sha)
-        if len(diff.files) <= 60:
-            packed = pack(diff, REVIEW.call_tokens, REVIEW.max_calls, same=reformatted(diff, Sides(after)))
-            calls.append(len(packed.pieces))
-    if calls:
-        print(f"{name}: {len(calls)} commits that say they reformat; calls to a model: {calls}")
 
 
-def count_hunks(file: FileDiff, sides: Sides, counts: Counter[str]) -> None:
-    """Hold what is found against what ``ast`` says, hunk by hunk."""
-    if grammar_of(file.path) is not PYTHON or file.change == "added":
-        return
-    for hunk in file.hunks:
-        added = [line.new for line in hunk.lines if line.mark == "+" and line.new]
-        text = sides.after(file) if added else sides.before(file)
-        numbers = added or [line.old for line in hunk.lines if line.mark == "-" and line.old]
-        spans = None if text is None else functions(text)
-        if text is None or spans is None:
-            counts["unknown"] += 1
-        elif not any(first <= number <= last for number in numbers for first, last in spans):
-            counts["top"] += 1
-        else:
-            counts["inside"] += 1
-            counts["found"] += any(around(definitions(text, file.path), numbers))
+def read_change(repository: GitRepository, commit: str) -> tuple[Diff, CommitTree]:
+    """Return the diff of a commit to its parent, and its files."""
+    text = repository.run("diff-tree", "-p", "-M", "--root", "--no-commit-id", commit)
+    names = repository.run("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit).split(b"\0")
+    tree = CommitTree(repository, commit, [name.decode("utf-8", "replace") for name in names if name])
+    return parse(text.decode("utf-8", "replace")), tree
 
 
-def functions(text: str) -> list[tuple[int, int]] | None:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            nodes = list(ast.walk(ast.parse(text)))
-    except (SyntaxError, ValueError):
-        return None
-    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    return [(node.lineno, node.end_lineno or node.lineno) for node in nodes if isinstance(node, kinds)]
-
-
-def commits(repository: GitRepository, limit: int, counts: dict[str, Counter[str]]) -> None:
-    """A clone's newest commits: hunks found, by language."""
-    shas = repository.run("log", "--no-merges", "--format=%H", f"-{limit}", repository.head()).decode().split()
-    for sha in shas:
-        try:
-            diff, after = change(repository, sha)
-        except GitError:  # of a clone that lacks some old file
+def print_large(repos: Path) -> None:
+    """Print the time of the context of large changes, with the time of the parsers' processes."""
+    for folder in sorted(repos.iterdir()):
+        clone = find_clone(repos, folder.name.replace("+", "/", 1))
+        if clone is None:
             continue
-        for file in diff.files:
-            grammar, text = grammar_of(file.path), after.read(file.path)
-            if grammar is None or text is None or file.change == "added":
+        with GitRepository(clone) as repository:
+            commit = next(large_commits(repository), None)
+            if commit is None:
                 continue
-            known, spans = definitions(text, file.path), bodies(text, file.path)
-            of_language = counts.setdefault("typescript" if grammar.name == "tsx" else grammar.name, Counter())
-            for hunk in file.hunks:
-                numbers = [line.new for line in hunk.lines if line.mark == "+" and line.text.strip() and line.new]
-                if numbers and any(first <= number <= last for number in numbers for first, last in spans):
-                    of_language["inside"] += 1
-                    of_language["found"] += any(around(known, numbers))
-                elif numbers:
-                    of_language["top"] += 1
-
-
-#: Nodes with a body that are statements, and not what people would call a function or a class.
-STATEMENT = re.compile(r"statement|loop|block|clause|arm|case|switch|if|else|while|for|try|catch|finally|unsafe")
-
-
-def bodies(text: str, path: str) -> list[tuple[int, int]]:
-    """The lines of everything in a file that has a body and is no statement."""
-    tree = parse_tree(text, path)
-    if tree is None:
-        return []
-    return [
-        (node.start_point.row + 1, node.end_point.row + 1)
-        for node, _ in nodes(tree)
-        if node.child_by_field_name("body") is not None and not STATEMENT.search(node.type)
-    ]
-
-
-def change(repository: GitRepository, sha: str) -> tuple[Diff, CommitTree]:
-    text = repository.run("diff-tree", "-p", "-M", "--root", "--no-commit-id", sha).decode("utf-8", "replace")
-    return parse(text), tree(repository, sha)
-
-
-def large(repository: GitRepository, name: str) -> None:
-    """The newest commit that changes 30 to 60 Python files, from its unpacked files."""
-    log = repository.run("log", "--no-merges", "--format=%x00%H", "--name-only", "-1500", repository.head())
-    for entry in log.decode("utf-8", "replace").split("\0")[1:]:
-        sha, *paths = entry.split()
-        if 30 <= sum(path.endswith(".py") for path in paths) <= 60:
-            break
-    else:
-        return
-    diff, source = change(repository, sha)
-    with tempfile.TemporaryDirectory() as folder:
-        for path in source.paths():
-            if (text := source.read(path)) is not None:
-                Path(folder, path).parent.mkdir(parents=True, exist_ok=True)
-                Path(folder, path).write_text(text, encoding="utf-8")
-        times = []
-        for _ in range(3):
-            starts = process_time(), perf_counter()
-            sides = Sides(FolderTree(Path(folder)))
+            diff, tree = read_change(repository, commit)
+            for path in tree.paths():  # git is not measured
+                if family(path):
+                    tree.read(path)
+            close_children()
+            before, began = processor_seconds(), perf_counter()
+            sides = Sides(tree)
             same = reformatted(diff, sides)
             packed = pack(diff, REVIEW.call_tokens, REVIEW.max_calls, same=same)
             surrounded = Surroundings(diff, sides)
             for piece in packed.pieces:
                 surrounded.within(REVIEW.context_tokens, piece.paths)
-            times.append((process_time() - starts[0], perf_counter() - starts[1]))
-    cpu, wall = min(times)
-    print(f"{name}: {sha[:10]}, {len(diff.files)} files, {len(source.paths()):,} in the tree: context in "
-          f"{cpu:.2f} s of processor time, {wall:.2f} s by the clock (goal 2 s)")  # fmt: skip
+            wall = perf_counter() - began
+            close_children()
+            print(f"{folder.name}: {commit[:10]}, {len(diff.files)} files, {len(tree.paths()):,} in the tree, "
+                  f"{len(packed.pieces)} parts: {processor_seconds() - before:.2f} s of processor time, "
+                  f"{wall:.2f} s by the clock")  # fmt: skip
+
+
+def large_commits(repository: GitRepository) -> Iterator[str]:
+    """Yield the newest commits that change 30 to 60 source files."""
+    log = repository.run("log", "--no-merges", "--format=%x00%H", "--name-only", "-1500", repository.head())
+    for entry in log.decode("utf-8", "replace").split("\0")[1:]:
+        commit, *paths = entry.split()
+        if 30 <= sum(bool(family(path)) for path in paths) <= 60:
+            yield commit
+
+
+def processor_seconds() -> float:
+    """Return the time of this process and of its children that have ended."""
+    usages = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
+def print_tasks(repos: Path, source: str) -> None:
+    """Print the tokens of review tasks by kind of change: upper estimates, means."""
+    costs: dict[str, list[tuple[int, int, int]]] = {}
+    for task in read_tasks(source):
+        clone = find_clone(repos, task.repo)
+        if clone is None or task.pull is None:
+            continue
+        with GitRepository(clone) as repository:
+            _, tree = read_change(repository, task.pull.head_sha)
+            diff, sides = parse(task.pull.diff), Sides(tree)
+            packed = pack(diff, REVIEW.call_tokens, REVIEW.max_calls, same=reformatted(diff, sides))
+            surrounded = Surroundings(diff, sides)
+            context = sum(surrounded.within(REVIEW.context_tokens, piece.paths).tokens for piece in packed.pieces)
+        change = sum(piece.tokens for piece in packed.pieces)
+        costs.setdefault(kind_of(diff, packed), []).append((estimate(task.pull.diff), change, context))
+    for kind, rows in sorted(costs.items()):
+        patch, change, context = (mean(column) for column in zip(*rows, strict=True))
+        print(
+            f"{kind}, {len(rows)}: patch {patch:,.0f} tokens, shown {change:,.0f}, code around it {context:,.0f}"
+        )
+
+
+def kind_of(diff: Diff, packed: Packed) -> str:
+    """Return the kind of a change: code, if there is any in it."""
+    if packed.reformatted:
+        return "layout only"
+    risks = {risk(file) for file in diff.files if skip_reason(file) is None}
+    if risks & {Risk.SENSITIVE, Risk.SOURCE}:
+        return "code with tests" if Risk.TEST in risks else "code"
+    return "tests" if Risk.TEST in risks else "settings and texts" if risks else "nothing that is read"
 
 
 if __name__ == "__main__":

@@ -88,10 +88,41 @@ def _rules(tree: SourceTree, services: Services) -> Iterable[HouseRule]:
     for path in RULES:
         if path not in existing or left <= 0:
             continue
-        if (content := text_at(services.forge, path, services.repository.default_branch)) is not None:
-            text = without_middle(content, min(MAX_RULE, left))
+        content = text_at(services.forge, path, services.repository.default_branch)
+        rules = "" if content is None else _sections_on_code(content, is_for_agents="CONTRIBUTING" not in path)
+        if rules:
+            text = without_middle(rules, min(MAX_RULE, left))
             left -= len(text)
             yield HouseRule(path, text)
+
+
+_HEADING = re.compile(r"^#{1,6}[ \t]+(.{1,200})$|^(.{1,200})\n(?:={3,}|-{3,})[ \t]*$", re.M)
+_ON_CODE = re.compile(
+    r"cod(?:e|ing)|style|convention|nam(?:es|ing)|lint|typ(?:es|ing)|tests?\b|testing|error|exception|architecture|"
+    r"design|guideline|principle|rules?\b|security|performance|compatib|deprecat|api\b|review|pattern|practice",
+    re.I,
+)
+_NOT_ON_CODE = re.compile(
+    r"code of conduct|set(?:ting)? ?up|install|getting started|environment|commit|pull request|branch|"
+    r"release|licen[cs]e|issue|bug report|question|communit|document|run(?:ning)? |build(?:ing)?\b|command",
+    re.I,
+)
+
+
+def _sections_on_code(text: str, *, is_for_agents: bool) -> str:
+    """Return the sections on code by their headings; of a file for agents, all but those on other work."""
+    headings = list(_HEADING.finditer(text))
+    if not headings:
+        return text.strip() if is_for_agents else ""
+    sections = [text[: headings[0].start()].strip()] if is_for_agents else []
+    ends = [heading.start() for heading in headings[1:]] + [len(text)]
+    for heading, end in zip(headings, ends, strict=True):
+        title = heading[1] or heading[2]
+        is_on_code = _ON_CODE.search(title) is not None or is_for_agents
+        body = text[heading.end() : end].strip()
+        if body and is_on_code and not _NOT_ON_CODE.search(title):
+            sections.append(f"{heading[0].strip()}\n{body}")
+    return "\n\n".join(filter(None, sections))
 
 
 _PYTHON = re.compile(r"python_requires\s*=\s*['\"]?([^'\"\n#]{1,60})")
@@ -109,6 +140,12 @@ _MANIFESTS: tuple[tuple[str, str, re.Pattern[str] | tuple[str, ...]], ...] = (
 )
 
 
+#: Workflows, whose matrix names versions if no manifest does.
+_WORKFLOW = re.compile(r"\.github/workflows/[^/]+\.ya?ml")
+_MATRIX = re.compile(r"\b(python|node|go|java)(?:-version)?['\"]?[ \t]*:[ \t]*(\[[^\]{}]{1,200}\])")
+MAX_WORKFLOWS = 10
+
+
 def _runtimes(tree: SourceTree) -> tuple[str, ...]:
     """Return the supported versions, such as ``Python >=3.9 (pyproject.toml)``."""
     versions: dict[str, str] = {}
@@ -117,6 +154,11 @@ def _runtimes(tree: SourceTree) -> tuple[str, ...]:
         version = _read_version(text, path, location) if text else ""
         if version and language not in versions:
             versions[language] = f"{language} {' '.join(version.split())[:60]} ({path})"
+    workflows = [path for path in tree.paths() if _WORKFLOW.fullmatch(path)]
+    for path in sorted(workflows)[:MAX_WORKFLOWS]:
+        for key, version in _MATRIX.findall(tree.read(path) or ""):
+            language = key.capitalize()
+            versions.setdefault(language, f"{language} {' '.join(version.split())[:60]} ({path})")
     return tuple(versions.values())
 
 

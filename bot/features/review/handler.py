@@ -127,7 +127,9 @@ class _Review:
         surrounded = surroundings(diff, self.pull, self.services.forge if config.context_tokens else None)
         same = reformatted(diff, surrounded.sides) if surrounded.sides else {}
         only = self.services.config.pulls.paths
-        packed = pack(diff, config.call_tokens, config.max_calls, config.ignore, change.omitted, same, only)
+        packed = pack(
+            diff, config.call_tokens, config.max_calls, config.ignore, change.omitted, same, only, surrounded.sides
+        )
         return packed, outdated(memory.posted, diff, change.omitted), surrounded
 
     def _look_around(self, question: Question) -> Notes:

@@ -43,9 +43,9 @@ def test_names_and_counts_agree_with_git_for_any_file_name(tmp_path: Path, optio
     quoting = "true" if "-c" in options else "false"
     flags = [option for option in options if option.startswith("--")]
     diff = parse(git(tmp_path, "-c", f"core.quotepath={quoting}", "diff", *flags).decode())
-    counted = git(tmp_path, "diff", "--numstat", "-z").decode().split("\0")[:-1]
+    numbers = git(tmp_path, "diff", "--numstat", "-z").decode().split("\0")[:-1]
     expected = {
-        name: (int(added), int(removed)) for added, removed, name in (row.split("\t", 2) for row in counted)
+        name: (int(added), int(removed)) for added, removed, name in (row.split("\t", 2) for row in numbers)
     }
     assert diff.flaws == ()
     assert {file.path: (file.added, file.removed) for file in diff.files} == expected

@@ -32,6 +32,18 @@ def test_a_moved_function_is_named_in_both_places_and_read_in_neither() -> None:
     assert "step_5" not in piece.text
 
 
+def test_a_move_names_what_the_new_file_neither_defines_nor_imports() -> None:
+    diff = parse(moved())
+    body = "\n".join(["def work(value):", *BODY])
+    before = f"import os\n{body}\n\nfrom calls import call_3, call_4\n\n\ndef call_5(value):\n    pass\n"
+    after = f"import sys\n{body}\nfrom calls import call_4\n"
+    files = {"b.py": after, "a.py": "import os\n" + before.split(f"{body}\n")[1]}
+    (piece,) = pack(
+        diff, 2_000, 4, texts=Sides(RecordedTree({name: text.encode() for name, text in files.items()}))
+    ).pieces
+    assert "moved unchanged from a.py line 2; b.py neither defines nor imports call_3, call_5]" in piece.text
+
+
 def test_changes_within_a_move_stay_visible() -> None:
     (piece,) = pack(parse(moved("    value = None")), 2_000, 4).pieces
     assert "   10 +     value = None" in piece.text

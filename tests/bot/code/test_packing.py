@@ -128,8 +128,8 @@ def test_no_piece_costs_more_than_the_budget(generated: Generated, budget: int, 
     result = pack(diff, budget, pieces)
     assert len(result.pieces) <= pieces
     assert all(estimate(piece.text) <= piece.tokens <= budget for piece in result.pieces)
-    listed = {skip.path for skip in result.skipped} | {path for piece in result.pieces for path in piece.paths}
-    assert {file.path for file in diff.files} <= listed
+    all_paths = {skip.path for skip in result.skipped} | {path for piece in result.pieces for path in piece.paths}
+    assert {file.path for file in diff.files} <= all_paths
 
 
 @pytest.mark.parametrize(
