@@ -53,12 +53,18 @@ class Session(Generic[T]):
 
 @dataclass(frozen=True)
 class Scoring:
-    """How answers are scored: what a missing one counts as, the bootstrap, and from when on bugs are fresh."""
+    """How answers are scored: what a missing one counts as, the bootstrap, and from when on bugs are fresh.
+
+    ``martian`` is a clone of Martian's benchmark, whose tools stand beside reviewers; ``most_comments`` per pull
+    request decide which thresholds of a reviewer are the best.
+    """
 
     missing: Missing = "count"
     seed: int = 0
     replicates: int = 2000
     cutoff: datetime | None = None
+    martian: str | None = None
+    most_comments: float | None = None
 
     @property
     def resampling(self) -> Resampling:

@@ -98,6 +98,12 @@ cutoff_option = click.option(
     help="Also score bugs fixed before and since this day separately, with the difference.",
 )
 
+martian_option = click.option(
+    "--martian",
+    metavar="CLONE",
+    help="A clone of withmartian/code-review-benchmark: show its tools beside reviewers.",
+)
+
 limit_option = click.option(
     "--limit", type=click.IntRange(min=1), help="Run at most this many tasks; raise it later to continue."
 )
@@ -168,6 +174,7 @@ def list_benchmarks(as_json: bool) -> None:
 @click.option("--missing", type=click.Choice(["count", "accept", "exclude"]), default="count", show_default=True)
 @seed_option
 @cutoff_option
+@martian_option
 @json_option
 def report(
     runs: tuple[str, ...],
@@ -176,12 +183,13 @@ def report(
     missing: Missing,
     seed: int,
     cutoff: datetime | None,
+    martian: str | None,
     as_json: bool,
 ) -> None:
     """Write one page about runs: tables beside the papers' rows, plots, and the settings of each run."""
     from evaluation.report.runs import report_on
 
-    report_on(runs, out, tasks, Scoring(missing, seed, cutoff=cutoff), as_json)
+    report_on(runs, out, tasks, Scoring(missing, seed, cutoff=cutoff, martian=martian), as_json)
 
 
 @click.command("compare")

@@ -32,7 +32,11 @@ ENTRIES = {
             "build": (
                 f"{_COMMANDS}:build_golden",
                 "Convert comments of AACR-Bench or Martian to tasks.",
-            )
+            ),
+            "score": (
+                f"{_COMMANDS}:score_golden",
+                "Measure judges on comments that people judged.",
+            ),
         },
     ),
     "own": Entry(

@@ -10,7 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -37,10 +37,20 @@ from evaluation.crbench.mapping import (
     tally,
 )
 from evaluation.crbench.metrics import statistics
-from evaluation.crbench.own import own_fixes
+from evaluation.crbench.own import Change, code_change, own_fixes, trunk
 from evaluation.crbench.sections import data_section, reasons_section
-from evaluation.crbench.task import PARAPHRASE, PREVENTABLE, TAGS, Judged, ReviewTask, begin, describe, finish
-from evaluation.dataset import fingerprint, read_rows, shaped, task_id, unique
+from evaluation.crbench.task import (
+    CLEAN_DAYS,
+    PARAPHRASE,
+    PREVENTABLE,
+    TAGS,
+    Judged,
+    ReviewTask,
+    begin,
+    describe,
+    finish,
+)
+from evaluation.dataset import choose, fingerprint, read_rows, shaped, task_id, unique
 from evaluation.git.clones import Clones
 from evaluation.git.history import CommitGraph, History, PullCommits, Pulls
 from evaluation.git.repository import GitError, GitRepository, find_clone
@@ -197,7 +207,9 @@ def build_from_fixes(instances: str, repos: Path, out: Path, **options: Any) -> 
     return _Build(out, partial(find_clone, repos), question, **options).run(lambda environment: fixes)
 
 
-def build_from_history(repo: Path, since: datetime, name: str | None, out: Path | None, **options: Any) -> int:
+def build_from_history(
+    repo: Path, since: datetime, name: str | None, out: Path | None, clean: int, **options: Any
+) -> int:
     """Tasks of a repository's own bug fixes; returns the exit code."""
     with GitRepository(repo) as repository:
         full_name = name or repository.full_name()
@@ -214,9 +226,62 @@ def build_from_history(repo: Path, since: datetime, name: str | None, out: Path 
             except (ForgeError, TransientError) as error:
                 raise OperatorError(f"GitHub does not show the issues of {full_name}: {error}") from error
 
-    question = {"repo": full_name, "head": head, "since": since.date().isoformat()}
+    question = {"repo": full_name, "head": head, "since": since.date().isoformat(), "clean": clean}
     path = out or Path(f"own-{full_name.replace('/', '+')}.jsonl")
-    return _Build(path, lambda full_name: repo, question, **options).run(fixes)
+    build = _Build(path, lambda full_name: repo, question, **options)
+    return build.run(fixes, lambda every: clean_pulls(repo, full_name, since, every, build.mapping, clean))
+
+
+def clean_pulls(
+    repo: Path, full_name: str, since: datetime, fixes: Sequence[Instance], options: MappingOptions, limit: int
+) -> Iterator[ReviewTask]:
+    """A sample of merged pull requests of which no fix changed a line within CLEAN_DAYS days.
+
+    They are older than that, and change code. Pull requests are found in the clone alone.
+    """
+    with GitRepository(repo) as repository:
+        changes = list(trunk(repository, since))
+        if not changes or not limit:
+            return
+        newest, term = changes[0], timedelta(days=CLEAN_DAYS)
+        tip = Instance(instance_id="", repo=full_name, base_commit=newest.commit)
+        with Histories(lambda name: repo, [*fixes, tip]) as clones:
+            repaired = _repaired(fixes, changes, clones, options)
+            numbers = {change.number(full_name): change for change in changes if newest.at - change.at > term}
+            names = {
+                f"{full_name.replace('/', '__')}-{number}.clean": change
+                for number, change in numbers.items()
+                if number is not None
+                and not any(timedelta(0) <= at - change.at <= term for at in repaired.get(number, ()))
+                and code_change(repository, change)
+            }
+            chosen = choose(names, limit, 0) or frozenset()
+            clone = clones.of(full_name)
+            assert clone is not None, "the repository is the clone"
+            for name in sorted(chosen):
+                change = names[name]
+                number = change.number(full_name)
+                assert number is not None, "only changes with a number are named"
+                try:
+                    pull = clone.contexts.context_of(number, change.commit, newest.commit)
+                except (ContextError, GitError):
+                    continue
+                yield ReviewTask(
+                    instance_id=name, repo=full_name, prs=(number,), kept=True, base_commit=pull.base_sha,
+                    pull=pull, clean=True,
+                )  # fmt: skip
+
+
+def _repaired(
+    fixes: Sequence[Instance], changes: Sequence[Change], clones: Histories, options: MappingOptions
+) -> dict[int, list[datetime]]:
+    """When a fix changed a line of each pull request, by its number."""
+    moments = {change.parent: change.at for change in changes}
+    repaired: dict[int, list[datetime]] = {}
+    for fix, mapped in zip(fixes, map_instances(fixes, clones, options), strict=True):
+        for number in mapped.prs:
+            repaired.setdefault(number, []).append(moments[fix.base_commit])
+    return repaired
 
 
 def read_instances(source: str) -> list[Instance]:
@@ -263,13 +328,18 @@ class _Build:
     overwrite: bool
     as_json: bool
 
-    def run(self, read: Callable[[Settings], list[Instance]]) -> int:
+    def run(
+        self,
+        read: Callable[[Settings], list[Instance]],
+        clean: Callable[[list[Instance]], Iterable[ReviewTask]] = lambda fixes: (),
+    ) -> int:
         """Build or continue; returns the exit code: 1 if the cost cap stopped it or no instance was finished."""
         environment = settings.load(bouncer_model=self.model)
         with LineFile(self.out, self._question(environment), self.overwrite) as lines:
             lines.forget(lambda row: bool(row.get("unfinished")))
             finished_ids = {row.get("instance_id") for row in lines.rows()}
-            waiting = [fix for fix in read(environment) if fix.instance_id not in finished_ids]
+            every = read(environment)
+            waiting = [fix for fix in every if fix.instance_id not in finished_ids]
             forge_of = None if self.offline else partial(forge_for, environment)
             stopped = None
             with Histories(self.find, waiting, self.pull_refs, forge_of) as clones:
@@ -278,6 +348,10 @@ class _Build:
                         lines.append(value)
                 except BudgetExceeded as error:
                     stopped = str(error)
+            if stopped is None and self.until == "tasks":
+                for task in clean(every):
+                    if task.instance_id not in finished_ids:
+                        lines.append(task)
             self._report(lines, environment)
             unfinished = Counter(row["reason"] for row in lines.rows() if row.get("unfinished"))
             count = sum(1 for _ in lines.rows())
@@ -289,18 +363,23 @@ class _Build:
             say(f"{total} of {count} instances are not finished and are tried again next time: {reason}")
         return 1 if stopped is not None or (count and unfinished.total() == count) else 0
 
-    def _values(
-        self, waiting: list[Instance], clones: Histories, environment: Settings
-    ) -> Iterator[MappedInstance]:
+    @property
+    def mapping(self) -> MappingOptions:
+        """The policies of blame and mapping that were asked for."""
         blame = BlameOptions(
             self.ignore_whitespace, self.follow_moves, self.include_tests, self.include_documentation
         )
-        options = MappingOptions(blame, self.unmapped, self.workers)
+        return MappingOptions(blame, self.unmapped, self.workers)
+
+    def _values(
+        self, waiting: list[Instance], clones: Histories, environment: Settings
+    ) -> Iterator[MappedInstance]:
         if self.until == "mapping":
-            return map_instances(waiting, clones, options)
+            return map_instances(waiting, clones, self.mapping)
         cache = self.cache or self.out.with_name(self.out.name + ".cache")
         model = Account(environment, Path(cache), self.max_cost).model(environment.bouncer_model)
-        return build_tasks(waiting, clones, options, partial(describe, model, benchmark_prompts(self.prompts)))
+        prompts = benchmark_prompts(self.prompts)
+        return build_tasks(waiting, clones, self.mapping, partial(describe, model, prompts))
 
     def _question(self, environment: Settings) -> dict[str, Any]:
         """Return the options that determine the output; calls that differ in them must not share a file."""
@@ -327,11 +406,14 @@ class _Build:
             counts = tally(MappedInstance.model_validate(row) for row in lines.rows())
             tell_counts(counts, self.out, self.as_json)
             return
-        result = statistics(ReviewTask.model_validate(row) for row in lines.rows())
+        tasks = [ReviewTask.model_validate(row) for row in lines.rows()]
+        result, clean = statistics(tasks), sum(task.clean for task in tasks)
         if self.as_json:
-            print_json({"out": str(self.out), **result.model_dump(mode="json")})
+            print_json({"out": str(self.out), **result.model_dump(mode="json"), "clean": clean})
             return
         show([data_section({self.out.name: result.averages}), reasons_section(result)], stderr=True)
+        if clean:
+            say(f"and {clean} clean pull requests")
         if warning := caveat(environment.bouncer_model):
             say(warning)
 

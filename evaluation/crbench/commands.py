@@ -13,6 +13,8 @@ from evaluation.cli import (
     cost_option,
     cutoff_option,
     json_option,
+    limit_option,
+    martian_option,
     model_option,
     model_options,
     prompts_option,
@@ -93,6 +95,13 @@ def build(**options: Any) -> int:
     "--name", metavar="OWNER/NAME", help="Name of the repository.  [default: from the clone's origin or folder]"
 )
 @click.option("--out", type=_file, help="Output.  [default: own-OWNER+NAME.jsonl]")
+@click.option(
+    "--clean",
+    type=click.IntRange(min=0),
+    default=20,
+    show_default=True,
+    help="Add this many pull requests that needed no repair within 180 days.",
+)
 @_build
 def build_own(**options: Any) -> int:
     """Find the pull requests of your own repository that introduced bugs, as tasks for replay crbench."""
@@ -109,6 +118,7 @@ def build_own(**options: Any) -> int:
 @click.option("--repos", type=_folder, required=True, help="Clones.")
 @click.option("--out", type=_file, required=True, help="JSON Lines; an existing build is continued.")
 @click.option("--defects-only", is_flag=True, help="Leave out comments about maintainability.")
+@click.option("--judge", metavar="ID", help="Store the kind of each comment: defect, hardening or style.")
 @_overwrite
 @json_option
 def build_golden(**options: Any) -> None:
@@ -212,6 +222,14 @@ def replay(
 )
 @replicates_option
 @cutoff_option
+@martian_option
+@click.option(
+    "--filter",
+    "most_comments",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="N",
+    help="Print the thresholds that find most bugs with at most N comments per pull request.",
+)
 @json_option
 def score(
     tasks: str,
@@ -223,6 +241,8 @@ def score(
     seed: int,
     replicates: int,
     cutoff: datetime | None,
+    martian: str | None,
+    most_comments: float | None,
     as_json: bool,
     **options: Any,
 ) -> int:
@@ -240,11 +260,36 @@ def score(
     except BudgetExceeded as error:
         say(f"stopped: {error}; the same command goes on from here, judged comments are in the cache")
         return 1
-    scoring = Scoring(missing, seed, replicates, cutoff)
+    scoring = Scoring(missing, seed, replicates, cutoff, martian, most_comments)
     result = scored(reviewed, tasks, scoring, scope)
     aged = CRBENCH.contamination([result], tasks, scoring)
+    parts = sections.on_scores([result], scoring)
     if as_json:
-        print_json({**sections.as_json(result, facts), **data_of(aged)})
+        print_json({**data_of(parts), **sections.as_json(result, facts), **data_of(aged)})
     else:
-        show([*sections.on_scores([result], scoring), *aged])
+        show([*parts, *aged])
     return 0
+
+
+@click.command("golden")
+@click.option("--tasks", metavar="F", help="What build golden wrote: confirmed and rejected comments.")
+@martian_option
+@click.option(
+    "--judge", "judges", multiple=True, metavar="ID", help="provider:name; default: BOUNCER_JUDGE_MODEL."
+)
+@click.option("--doubt", metavar="ID", help="The model that answers the reviewer's second question.")
+@limit_option
+@seed_option
+@prompts_option
+@cache_option
+@cost_option
+@workers_option(4)
+@json_option
+def score_golden(**options: Any) -> int:
+    """Score a judge and the second question on comments that people confirmed or rejected.
+
+    With --martian, show the tools of that benchmark, and the agreement of the judge with its published judges.
+    """
+    from evaluation.crbench.golden_score import score_golden as run
+
+    return run(**options)

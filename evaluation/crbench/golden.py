@@ -15,18 +15,22 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from bot.core.errors import OperatorError
+from bot import settings
+from bot.core.errors import ModelError, OperatorError, TransientError
 from bot.core.frozen import Frozen, Lenient
 from bot.features.shared.taxonomy import Impact, Severity
+from bot.models.prompts import Prompts
+from bot.models.protocol import Model, Prompt
 from evaluation.crbench.context import ContextError, PullContext, read_diff
-from evaluation.crbench.mapping import tally
-from evaluation.crbench.task import Known, PaperSeverity, ReviewTask
+from evaluation.crbench.mapping import Text, tally
+from evaluation.crbench.task import Kind, Known, Level, PaperSeverity, Remark, ReviewTask
 from evaluation.dataset import Row, fingerprint, read_rows, shaped
 from evaluation.git.clones import Clones
 from evaluation.git.history import Pulls
 from evaluation.git.repository import GitError, GitRepository
 from evaluation.report.terminal import tell_counts
 from evaluation.run.lines import LineFile
+from evaluation.run.model import Account, benchmark_prompts
 
 GoldenSet = Literal["aacr", "martian"]
 
@@ -36,17 +40,29 @@ _IMPACTS = {
     "Performance": Impact.PERFORMANCE_EFFICIENCY,
     "Maintainability and Readability": Impact.MAINTAINABILITY,
 }
+_LEVELS: dict[str, Level] = {"Diff Level": "diff", "File Level": "file", "Repo Level": "repository"}
+
+KIND = "crbench.kind"
+
+
+class KindReply(Frozen):
+    """What a confirmed comment asks for."""
+
+    reason: str = Field(description="briefly: what follows if nothing is changed")
+    kind: Kind
 
 
 class GoldenPull(Frozen):
-    """A pull request and what a reviewer should have said about it."""
+    """A pull request, what a reviewer should have said about it, and comments that people rejected."""
 
     repo: str = Field(description="owner/name")
     number: int
     title: str = ""
     base: str = Field("", description="a commit of the base branch; empty if the data set does not say")
     head: str = Field("", description="the commit that was reviewed; empty if the data set does not say")
+    language: str = ""
     bugs: tuple[Known, ...]
+    rejected: tuple[Remark, ...] = ()
 
     @property
     def instance_id(self) -> str:
@@ -54,12 +70,21 @@ class GoldenPull(Frozen):
         return f"{self.repo.replace('/', '__')}-{self.number}"
 
 
+class _AacrComment(Lenient):
+    note: Text = ""
+    category: Text = ""
+    context: Text = ""
+    path: Text = ""
+    to_line: int | None = None
+
+
 class _Aacr(Frozen):
     githubPrUrl: str
     source_commit: str
     target_commit: str
     sample_kind: Literal["positive", "negative"]
-    comments: list[dict[str, Any]]
+    project_main_language: Text = ""
+    comments: list[_AacrComment]
 
 
 class _MartianComment(Lenient):
@@ -74,19 +99,19 @@ class _Martian(Frozen):
 
 
 def read_golden(rows: Iterator[Row], kind: GoldenSet, *, defects_only: bool) -> Iterator[GoldenPull]:
-    """The pull requests of a data set; of AACR-Bench the comments that people confirmed, not the rejected
-    ones.
+    """The pull requests of a data set that have a confirmed comment, with their rejected comments.
 
     ``defects_only`` leaves out comments about maintainability. Raises OperatorError with file and line.
     """
     read = _read_aacr if kind == "aacr" else _read_martian
+    pulls: dict[str, GoldenPull] = {}
     for row in rows:
         pull = read(row)
-        if pull is None:
-            continue
-        bugs = [bug for bug in pull.bugs if not (defects_only and bug.impact == Impact.MAINTAINABILITY)]
-        if bugs:
-            yield pull.model_copy(update={"bugs": tuple(bugs)})
+        bugs = tuple(bug for bug in pull.bugs if not (defects_only and bug.impact == Impact.MAINTAINABILITY))
+        before = pulls.get(pull.instance_id, pull.model_copy(update={"bugs": (), "rejected": ()}))
+        both = {"bugs": before.bugs + bugs, "rejected": before.rejected + pull.rejected}
+        pulls[pull.instance_id] = before.model_copy(update=both)
+    yield from (pull for pull in pulls.values() if pull.bugs)
 
 
 def golden_task(pull: GoldenPull, clone: GitRepository | None, pulls: Pulls) -> ReviewTask:
@@ -159,25 +184,39 @@ def _task(pull: GoldenPull, reason: str | None, context: PullContext | None = No
         reason=reason,
         base_commit=context.base_sha if context else pull.base,
         bugs=pull.bugs if context else (),
+        rejected=pull.rejected if context else (),
+        language=pull.language,
         pull=context,
     )
 
 
-def _read_aacr(row: Row) -> GoldenPull | None:
+def _read_aacr(row: Row) -> GoldenPull:
     data = shaped(row, _Aacr)
-    if data.sample_kind == "negative":
-        return None
     repo, number = _place(data.githubPrUrl, row.where)
-    bugs = [
-        Known(description=str(comment["note"]).strip(), impact=_IMPACTS.get(str(comment.get("category"))))
-        for comment in data.comments
-        if str(comment.get("note") or "").strip()
-    ]
+    confirmed = data.sample_kind == "positive"
+    comments = [comment for comment in data.comments if comment.note.strip()]
     # The data set's "source" is the base branch, its "target" the pull request's own commit.
-    return GoldenPull(repo=repo, number=number, base=data.source_commit, head=data.target_commit, bugs=tuple(bugs))
+    return GoldenPull(
+        repo=repo,
+        number=number,
+        base=data.source_commit,
+        head=data.target_commit,
+        language=data.project_main_language,
+        bugs=tuple(map(_confirmed, comments)) if confirmed else (),
+        rejected=() if confirmed else tuple(map(_rejected, comments)),
+    )
 
 
-def _read_martian(row: Row) -> GoldenPull | None:
+def _confirmed(comment: _AacrComment) -> Known:
+    level = _LEVELS.get(comment.context)
+    return Known(**_rejected(comment).model_dump(), impact=_IMPACTS.get(comment.category), level=level)
+
+
+def _rejected(comment: _AacrComment) -> Remark:
+    return Remark(description=comment.note.strip(), path=comment.path, line=comment.to_line)
+
+
+def _read_martian(row: Row) -> GoldenPull:
     data = shaped(row, _Martian)
     repo, number = _place(data.url, row.where)
     bugs = [_known(comment, row.where) for comment in data.comments if comment.comment.strip()]
@@ -202,20 +241,52 @@ def _place(url: str, where: str) -> tuple[str, int]:
     return match["repo"], int(match["number"])
 
 
+def with_kinds(task: ReviewTask, model: Model, prompts: Prompts) -> ReviewTask:
+    """The task with the kind of every confirmed comment. Raises ModelError or TransientError."""
+
+    def ask(number: int, bug: Known) -> Known:
+        system, user = prompts.render(KIND, comment=bug.description, path=bug.path)
+        subject = f"{task.instance_id}/{number}"
+        reply = model.complete(Prompt(purpose=KIND, system=system, user=user, subject=subject), KindReply)
+        return bug.model_copy(update={"kind": reply.value.kind})
+
+    bugs = tuple(ask(number, bug) for number, bug in enumerate(task.bugs))
+    return task.model_copy(update={"bugs": bugs, "model": model.id})
+
+
 def build_golden(
-    kind: GoldenSet, source: str, repos: Path, out: Path, defects_only: bool, overwrite: bool, as_json: bool
+    kind: GoldenSet,
+    source: str,
+    repos: Path,
+    out: Path,
+    defects_only: bool,
+    judge: str | None,
+    overwrite: bool,
+    as_json: bool,
 ) -> None:
     """Make review tasks of pull requests whose change a local clone holds, for replay and score crbench."""
     pulls = list(read_golden(read_rows(source), kind, defects_only=defects_only))
     question: dict[str, Any] = {"source": fingerprint(source) or source, "set": kind, "defects_only": defects_only}
+    question |= {"judge": judge} if judge else {}
+    account = Account(settings.load(), out.with_name(f"{out.name}.cache"), None)
+    model, prompts = account.model(judge) if judge else None, benchmark_prompts()
     pulls_of: dict[str, Pulls] = {}
     with LineFile(out, question, overwrite) as lines, Clones(repos) as clones:
         finished_ids = {row.get("instance_id") for row in lines.rows()}
         for pull in pulls:
-            if pull.instance_id not in finished_ids:
-                clone = clones.of(pull.repo)
-                if clone is not None and pull.repo not in pulls_of:
-                    pulls_of[pull.repo] = Pulls.read(clone)
-                lines.append(golden_task(pull, clone, pulls_of.get(pull.repo, Pulls())))
-        counts = tally(ReviewTask.model_validate(row) for row in lines.rows())
+            if pull.instance_id in finished_ids:
+                continue
+            clone = clones.of(pull.repo)
+            if clone is not None and pull.repo not in pulls_of:
+                pulls_of[pull.repo] = Pulls.read(clone)
+            task = golden_task(pull, clone, pulls_of.get(pull.repo, Pulls()))
+            try:
+                lines.append(task if model is None else with_kinds(task, model, prompts))
+            except (ModelError, TransientError) as error:
+                raise OperatorError(f"{task.instance_id}: {error}; the same command goes on from here") from None
+        tasks = [ReviewTask.model_validate(row) for row in lines.rows()]
+    counts = tally(tasks)
+    counts["confirmed comments"] = sum(len(task.bugs) for task in tasks)
+    counts["rejected comments"] = sum(len(task.rejected) for task in tasks)
+    counts.update(f"of kind {bug.kind}" for task in tasks for bug in task.bugs if bug.kind)
     tell_counts(counts, out, as_json)

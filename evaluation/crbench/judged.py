@@ -7,6 +7,7 @@ records.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,6 +82,20 @@ class Reviewed:
 
 
 @dataclass(frozen=True)
+class Quiet:
+    """Clean pull requests: how many got no comment that would be posted, and how many comments the others got."""
+
+    tasks: int
+    silent: int
+    comments: int
+
+    def as_json(self) -> dict[str, float | int | None]:
+        """Counts, and the two figures."""
+        silent, per_pull = (value / self.tasks if self.tasks else None for value in (self.silent, self.comments))
+        return {**vars(self), "silent_share": silent, "comments_per_clean_pull": per_pull}
+
+
+@dataclass(frozen=True)
 class Scored:
     """A judged reviewer, with everything that tables and plots are made of."""
 
@@ -92,6 +107,7 @@ class Scored:
     unanswered: int
     not_shown: int
     comments: Sequence[tuple[ReviewComment, Judgement]]
+    clean: Quiet
     run: RunFacts | None = None
     recognised: Mapping[str, bool] = field(default_factory=dict)
 
@@ -133,7 +149,7 @@ def reviewed_file(source: str) -> Reviewed:
 
 def judge_comments(reviewed: Reviewed, source: str, panel: Panel, scope: Scope) -> None:
     """Judge every comment on the tasks of ``source`` and keep what was said. Raises BudgetExceeded."""
-    tasks = {task.instance_id: task for task in reviewed.tasks(source)}
+    tasks = {task.instance_id: task for task in reviewed.tasks(source) if task.bugs}
     several = next((task.instance_id for task in tasks.values() if len(task.bugs) > 1), None)
     if panel.style == "paper" and several is not None:
         raise OperatorError(f"--judge-style paper asks about a single bug, and {several} has several")
@@ -167,11 +183,14 @@ def scored(reviewed: Reviewed, source: str, scoring: Scoring, scope: Scope | Non
             f"{reviewed.folder}: only posted comments were judged; --comments reported needs a --judge"
         )
     facts = facts.model_copy(update={"scope": scope or facts.scope})
-    tasks = reviewed.tasks(source)
-    answered = {task.instance_id for task in tasks} if reviewed.answered is None else reviewed.answered
+    every = reviewed.tasks(source)
+    tasks = [task for task in every if task.bugs]
+    answered = {task.instance_id for task in every} if reviewed.answered is None else reviewed.answered
     unanswered = sum(task.instance_id not in answered for task in tasks)
     if scoring.missing == "exclude":
         tasks = [task for task in tasks if task.instance_id in answered]
+    clean = [task.instance_id for task in every if task.clean and task.instance_id in answered]
+    posted = Counter(comment.task_id for comment in reviewed.comments_in("posted"))
     comments = reviewed.comments_in(facts.scope)
     tallies_of_tasks = tallies(tasks, comments, judgements)
     pairs = [(comment, judgements[comment.key]) for comment in comments if comment.key in judgements]
@@ -185,6 +204,7 @@ def scored(reviewed: Reviewed, source: str, scoring: Scoring, scope: Scope | Non
         unanswered=unanswered,
         not_shown=sum(_hides_the_bug(task, reviewed.unread.get(task.instance_id, frozenset())) for task in tasks),
         comments=pairs,
+        clean=Quiet(len(clean), sum(not posted[task] for task in clean), sum(posted[task] for task in clean)),
         run=None if reviewed.run is None else reviewed.run.facts,
         recognised=reviewed.recognised,
     )

@@ -20,15 +20,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+from typing import get_args
 
 import numpy as np
 from pydantic import Field
 
 from bot.core.frozen import Frozen
+from bot.features.shared.taxonomy import Severity
 from evaluation.crbench.judge import Judgement, ReviewComment
 from evaluation.crbench.mapping import tally
-from evaluation.crbench.task import ReviewTask
+from evaluation.crbench.task import Kind, Known, Level, PaperSeverity, ReviewTask
 from evaluation.statistics import USUAL, Array, Counts, Estimate, Resampling, bootstrap, ratio, wilson
 
 
@@ -42,7 +43,7 @@ class Tally:
     hits: int = 0
     valid: int = 0
     noise: int = 0
-    found: frozenset[int] = frozenset()
+    bugs_hit: frozenset[int] = frozenset()
 
     @property
     def unjudged(self) -> int:
@@ -89,7 +90,7 @@ def tallies(
 def score(tallies: Sequence[Tally], how: Resampling = USUAL) -> Metrics:
     """The figures of a whole data set."""
     totals = {name: int(values.sum()) for name, values in _columns(tallies).items()}
-    sums = Counted(tasks=len(tallies), bugs_found=totals.pop("found"), **totals)
+    sums = Counted(tasks=len(tallies), **totals)
     return Metrics(sums, bootstrap(figures(tallies), len(tallies), how))
 
 
@@ -109,7 +110,29 @@ def _columns(tallies: Sequence[Tally]) -> dict[str, Counts]:
         name: np.array([getattr(tally, name) for tally in tallies], dtype=np.int64)
         for name in ("bugs", "comments", "hits", "valid", "noise", "unjudged")
     }
-    return {**columns, "found": np.array([len(tally.found) for tally in tallies], dtype=np.int64)}
+    return {**columns, "bugs_found": np.array([len(tally.bugs_hit) for tally in tallies], dtype=np.int64)}
+
+
+#: Kinds that have an order of their own; those of other dimensions are sorted by how often they occur.
+ORDER: dict[str, Sequence[str]] = {
+    "severity": [severity.value for severity in reversed(Severity)],
+    "paper_severity": [severity.value for severity in reversed(PaperSeverity)],
+    "level": get_args(Level),
+    "kind": get_args(Kind),
+}
+
+
+def kinds_of(tasks: Iterable[ReviewTask], dimension: str) -> dict[str, int]:
+    """How many bugs there are of each kind in a dimension, in the order in which they are shown."""
+    counts = Counter(kind for task in tasks for bug in task.bugs if (kind := kind_of(task, bug, dimension)))
+    order = ORDER.get(dimension, ())
+    ranks = {kind: order.index(kind) if kind in order else -count for kind, count in counts.items()}
+    return {kind: counts[kind] for kind in sorted(counts, key=lambda kind: (ranks[kind], kind))}
+
+
+def kind_of(task: ReviewTask, bug: Known, dimension: str) -> str:
+    """The kind of a bug in a dimension; empty if it is not known."""
+    return str(getattr(task if dimension == "language" else bug, dimension) or "")
 
 
 @dataclass(frozen=True)
@@ -118,31 +141,15 @@ class Share:
 
     kind: str
     bugs: int
-    found: Estimate
-    hits: int
+    recall: Estimate
 
 
 def by_kind(tasks: Sequence[ReviewTask], tallies: Sequence[Tally], dimension: str) -> list[Share]:
-    """Bugs found by ``category``, ``impact`` or ``severity``, most frequent kind first, with Wilson intervals.
-
-    ``hits`` are the comments on tasks with a single bug of that kind: with the bugs they give equation 2.
-    """
-    total: dict[str, int] = {}
-    found_by_kind: dict[str, int] = {}
-    hits: dict[str, int] = {}
+    """Bugs found by ``category``, ``impact``, ``severity``, ... with Wilson intervals."""
+    hits: Counter[str] = Counter()
     for task, of_task in zip(tasks, tallies, strict=True):
-        for index, bug in enumerate(task.bugs):
-            kind = getattr(bug, dimension)
-            if kind is None:
-                continue
-            total[kind.value] = total.get(kind.value, 0) + 1
-            found_by_kind[kind.value] = found_by_kind.get(kind.value, 0) + (index in of_task.found)
-            if len(task.bugs) == 1:
-                hits[kind.value] = hits.get(kind.value, 0) + of_task.hits
-    kinds = sorted(total, key=lambda kind: (-total[kind], kind))
-    return [
-        Share(kind, total[kind], wilson(found_by_kind[kind], total[kind]), hits.get(kind, 0)) for kind in kinds
-    ]
+        hits.update(kind_of(task, task.bugs[index], dimension) for index in of_task.bugs_hit)
+    return [Share(kind, count, wilson(hits[kind], count)) for kind, count in kinds_of(tasks, dimension).items()]
 
 
 def _tally(task: ReviewTask, comments: Sequence[ReviewComment], judgements: Mapping[str, Judgement]) -> Tally:
@@ -155,13 +162,13 @@ def _tally(task: ReviewTask, comments: Sequence[ReviewComment], judgements: Mapp
         hits=labels.count("BUG_HIT"),
         valid=labels.count("VALID_SUGGESTION"),
         noise=labels.count("NOISE"),
-        found=frozenset(verdict.bug for verdict in verdicts if verdict is not None and verdict.bug is not None),
+        bugs_hit=frozenset(verdict.bug for verdict in verdicts if verdict is not None and verdict.bug is not None),
     )
 
 
 def _figures(sums: dict[str, Array], tasks: int) -> dict[str, Array]:
     useful = sums["hits"] + sums["valid"]
-    recall, per_bug = ratio(sums["hits"], sums["bugs"]), ratio(sums["found"], sums["bugs"])
+    recall, per_bug = ratio(sums["hits"], sums["bugs"]), ratio(sums["bugs_found"], sums["bugs"])
     precision = ratio(sums["hits"], sums["comments"])
     return {
         "recall": recall,
@@ -213,18 +220,17 @@ PAPER = {
 
 
 def statistics(tasks: Iterable[ReviewTask]) -> Statistics:
-    """The averages of the kept tasks, and why the others were discarded."""
-    every = list(tasks)
+    """The averages of the kept tasks with a bug, and why the others were discarded."""
+    every = [task for task in tasks if not task.clean]
     remaining = [task for task in every if task.kept]
     reasons = tally(every)
     del reasons["kept"]
-    bugs = [bug for task in remaining for bug in task.bugs]
     return Statistics(
         averages=averages(remaining),
         discarded=dict(reasons.most_common()),
-        categories=_shares(bug.category for bug in bugs),
-        impacts=_shares(bug.impact for bug in bugs),
-        severities=_shares(bug.severity for bug in bugs),
+        categories=kinds_of(remaining, "category"),
+        impacts=kinds_of(remaining, "impact"),
+        severities=kinds_of(remaining, "severity"),
     )
 
 
@@ -243,7 +249,3 @@ def averages(tasks: Sequence[ReviewTask]) -> Averages:
 
 def _mean(values: Sequence[int]) -> float | None:
     return sum(values) / len(values) if values else None
-
-
-def _shares(values: Iterable[StrEnum | None]) -> dict[str, int]:
-    return dict(Counter(value.value for value in values if value is not None).most_common())

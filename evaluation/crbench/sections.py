@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from bot.models.protocol import caveat
 from evaluation.benchmark import Scoring
 from evaluation.crbench import paper
+from evaluation.crbench.filters import bugs_hit, filters_section
 from evaluation.crbench.judge import Judgement, ReviewComment
 from evaluation.crbench.judged import BENCHMARK, Scored, is_papers
-from evaluation.crbench.metrics import PAPER, Averages, Share, Statistics, averages, by_kind
-from evaluation.crbench.task import PaperSeverity, ReviewTask
+from evaluation.crbench.martian import Martian
+from evaluation.crbench.metrics import ORDER, PAPER, Averages, Share, Statistics, averages, by_kind, kinds_of
+from evaluation.crbench.task import CLEAN_DAYS, PaperSeverity, ReviewTask
 from evaluation.report.figures import Series, bars, radar
 from evaluation.report.page import Cell, Figure, Section, Table
 from evaluation.report.runs import cost_row
@@ -21,7 +24,7 @@ from evaluation.run.folder import RunFacts
 from evaluation.statistics import Estimate, wilson
 
 #: What a bug can be told apart by.
-DIMENSIONS = ("category", "impact", "severity", "paper_severity")
+DIMENSIONS = ("category", "impact", "severity", "paper_severity", "language", "level", "kind")
 #: The dimensions of figure 3: severity as the paper tags it.
 _FIGURE_3 = ("category", "paper_severity", "impact")
 #: Comments that are listed with their judgement, per run.
@@ -42,15 +45,41 @@ FIGURES: dict[str, tuple[str, bool]] = {
 
 def on_scores(runs: Sequence[Scored], scoring: Scoring) -> list[Section]:
     """Figures and the sums behind them, then the bugs by kind."""
-    parts = [_fates(runs), *(_kinds(dimension, runs) for dimension in DIMENSIONS)]
+    tools = Martian(Path(scoring.martian)).tools() if scoring.martian else []
+    parts = [
+        filters_section(runs, tools, scoring.most_comments),
+        _clean(runs),
+        _fates(runs),
+        *(_kinds(dimension, runs) for dimension in DIMENSIONS),
+    ]
     return [_scores(runs, scoring), *(section for section in parts if section is not None)]
+
+
+def _clean(runs: Sequence[Scored]) -> Section | None:
+    """What is said about pull requests that nobody had to repair; None if there are none among the tasks."""
+    rows = tuple(
+        (
+            run.name,
+            run.clean.tasks,
+            wilson(run.clean.silent, run.clean.tasks).percent(),
+            f"{run.clean.comments / run.clean.tasks:.2f}",
+        )
+        for run in runs
+        if run.clean.tasks
+    )
+    if not rows:
+        return None
+    header = ("reviewer", "clean pull requests", "without a comment % [95 %]", "comments per clean PR")
+    note = f"Merged, and no line of it was repaired within {CLEAN_DAYS} days. Posted comments count."
+    data = {"clean": {run.name: run.clean.as_json() for run in runs}}
+    return Section("Clean pull requests", tables=(Table(header, rows, note=note),), data=data)
 
 
 def on_report(runs: Sequence[Scored], scoring: Scoring) -> list[Section]:
     """Everything there is to say about these runs."""
-    first, *kinds = on_scores(runs, scoring)
+    first, *rest = on_scores(runs, scoring)
     data = data_section({run.name: averages(run.tasks) for run in runs})
-    return [first, data, distribution_section(runs[0].tasks), *kinds, *(_comments(run) for run in runs)]
+    return [first, data, distribution_section(runs[0].tasks), *rest, *(_comments(run) for run in runs)]
 
 
 def data_section(rows: Mapping[str, Averages]) -> Section:
@@ -66,20 +95,17 @@ def data_section(rows: Mapping[str, Averages]) -> Section:
 
 def distribution_section(tasks: Sequence[ReviewTask]) -> Section:
     """Figure 3: the bugs by category, severity and impact."""
-    counts = {
-        dimension: Counter(kind.value for task in tasks for bug in task.bugs if (kind := getattr(bug, dimension)))
-        for dimension in _FIGURE_3
-    }
+    counts = {dimension: kinds_of(tasks, dimension) for dimension in _FIGURE_3}
     rows = tuple(
-        (_title(dimension), kind, count, f"{100 * count / of_dimension.total():.1f}")
+        (_title(dimension), kind, count, f"{100 * count / sum(of_dimension.values()):.1f}")
         for dimension, of_dimension in counts.items()
-        for kind, count in of_dimension.most_common()
+        for kind, count in of_dimension.items()
     )
     figures = tuple(
         Figure(
             partial(_shares, of_dimension),
             f"Bugs by {_title(dimension)}, as in the paper's figure 3: "
-            + ", ".join(f"{kind} {count}" for kind, count in of_dimension.most_common()),
+            + ", ".join(f"{kind} {count}" for kind, count in of_dimension.items()),
         )
         for dimension, of_dimension in counts.items()
         if of_dimension
@@ -92,14 +118,18 @@ def distribution_section(tasks: Sequence[ReviewTask]) -> Section:
     return Section("Kinds of bugs", tables=(table,), figures=figures)
 
 
-def _shares(counts: Counter[str]) -> str:
-    kinds = counts.most_common()
-    shares = Series("share", [count / counts.total() for _, count in kinds])
-    return bars([kind.replace("_", " ") for kind, _ in kinds], [shares], ylabel="share of bugs", top=1)
+def _shares(counts: Mapping[str, int]) -> str:
+    shares = Series("share", [count / sum(counts.values()) for count in counts.values()])
+    return bars([kind.replace("_", " ") for kind in counts], [shares], ylabel="share of bugs", top=1)
 
 
 def _title(dimension: str) -> str:
-    return "severity, critical apart" if dimension == "paper_severity" else dimension
+    titles = {
+        "paper_severity": "severity, critical apart",
+        "level": "context that a comment needs",
+        "kind": "kind of comment",
+    }
+    return titles.get(dimension, dimension)
 
 
 def reasons_section(statistics: Statistics) -> Section:
@@ -136,6 +166,7 @@ def as_json(result: Scored, facts: RunFacts | None) -> dict[str, Any]:
         "not_shown": result.not_shown,
         "judge_style": result.facts.style,
         "comments_counted": result.facts.scope,
+        "clean": result.clean.as_json(),
         **{name: estimate.value for name, estimate in metrics.estimates.items()},
         "intervals": {name: [estimate.low, estimate.high] for name, estimate in metrics.estimates.items()},
         "groups": {
@@ -143,7 +174,7 @@ def as_json(result: Scored, facts: RunFacts | None) -> dict[str, Any]:
                 **Counter(judgement.label or "None" for judgement in group),
                 "comments": len(group),
                 "precision": _hits(group) / len(group),
-                "bugs_found": _found_by(group),
+                "bugs_found": bugs_hit(group),
             }
             for name, group in groups(result.comments).items()
         },
@@ -151,8 +182,8 @@ def as_json(result: Scored, facts: RunFacts | None) -> dict[str, Any]:
             dimension: {
                 share.kind: {
                     "bugs": share.bugs,
-                    "recall_per_bug": share.found.value,
-                    "interval": [share.found.low, share.found.high],
+                    "recall_per_bug": share.recall.value,
+                    "interval": [share.recall.low, share.recall.high],
                 }
                 for share in by_kind(result.tasks, result.counted, dimension)
             }
@@ -282,11 +313,6 @@ def _hits(judgements: Sequence[Judgement]) -> int:
     return sum(judgement.label == "BUG_HIT" for judgement in judgements)
 
 
-def _found_by(judgements: Sequence[Judgement]) -> int:
-    """Known bugs that some comment of these hits."""
-    return len({(judgement.task_id, judgement.bug) for judgement in judgements if judgement.bug is not None})
-
-
 def _fates(runs: Sequence[Scored]) -> Section | None:
     """Precision of proven and unproven findings, by agreement of looks, and of what was dropped."""
     rows: list[tuple[Cell, ...]] = []
@@ -295,7 +321,7 @@ def _fates(runs: Sequence[Scored]) -> Section | None:
         for name, judgements in {"all": [comment for _, comment in run.comments], **groups(run.comments)}.items():
             hits, valid = _hits(judgements), sum(judgement.label == "VALID_SUGGESTION" for judgement in judgements)
             precision = wilson(hits, len(judgements)).percent()
-            recall = wilson(_found_by(judgements), bugs).percent()
+            recall = wilson(bugs_hit(judgements), bugs).percent()
             rows.append((run.name, name, len(judgements), hits, valid, precision, recall))
     if len(rows) == len(runs):
         return None
@@ -314,14 +340,15 @@ def _kinds(dimension: str, runs: Sequence[Scored]) -> Section | None:
     kinds = list(dict.fromkeys(kind for of_run in shares.values() for kind in of_run))
     if not kinds or (dimension == "paper_severity" and PaperSeverity.CRITICAL not in kinds):
         return None
+    kinds = [kind for kind in ORDER.get(dimension, kinds) if kind in kinds]
     rows = tuple((kind, *_found(kind, shares)) for kind in kinds)
     header = (_title(dimension), *(cell for run in runs for cell in (f"{run.name}: bugs", "found % [95 %]")))
     series = [
-        Series(name, [of_run[kind].found.value if kind in of_run else None for kind in kinds])
+        Series(name, [of_run[kind].recall.value if kind in of_run else None for kind in kinds])
         for name, of_run in shares.items()
     ]
     caption = f"Share of bugs found, by {_title(dimension)}; " + "; ".join(
-        f"{name}: " + ", ".join(f"{kind} {share.found.percent()} %" for kind, share in of_run.items())
+        f"{name}: " + ", ".join(f"{kind} {share.recall.percent()} %" for kind, share in of_run.items())
         for name, of_run in shares.items()
     )
     names = [kind.replace("_", " ") for kind in kinds]
@@ -340,7 +367,7 @@ def _found(kind: str, shares: Mapping[str, Mapping[str, Share]]) -> Iterator[Cel
     for of_run in shares.values():
         share = of_run.get(kind)
         yield None if share is None else share.bugs
-        yield None if share is None else share.found.percent()
+        yield None if share is None else share.recall.percent()
 
 
 def _comments(run: Scored) -> Section:
@@ -350,7 +377,7 @@ def _comments(run: Scored) -> Section:
             comment.task_id,
             f"{comment.path}:{comment.line}" if comment.line is not None else comment.path,
             comment.text,
-            judgement.label or "unjudgement",
+            judgement.label or "unjudged",
             next((vote.reason for vote in judgement.votes if vote.label == judgement.label), ""),
         )
         for comment, judgement in run.comments[:LISTED]

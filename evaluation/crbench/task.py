@@ -77,14 +77,32 @@ class Tags(Frozen):
     severity: PaperSeverity
 
 
-class Known(Frozen):
-    """A bug as a judge and a reader need it."""
+#: Days without a repair after which a merged pull request counts as clean.
+CLEAN_DAYS = 180
+#: What has to be read to make a comment: the change, its files, or the repository (AACR-Bench).
+Level = Literal["diff", "file", "repository"]
+#: What a comment asks for, as a judge decided once.
+Kind = Literal["defect", "hardening", "style"]
+
+
+class Remark(Frozen):
+    """A review comment that people rejected."""
+
+    description: str
+    path: str = ""
+    line: int | None = None
+
+
+class Known(Remark):
+    """A bug as a judge and a reader need it, or a review comment that people confirmed."""
 
     description: str = Field(description="what a reviewer should have said")
     category: Category | None = Field(None, description="None if its data set does not say, as below")
     impact: Impact | None = None
     severity: Severity | None = Field(None, description="as reviewers tell it; the paper's critical is high")
     paper_severity: PaperSeverity | None = Field(None, description="as the paper tags it, critical kept")
+    level: Level | None = None
+    kind: Kind | None = None
 
 
 class Judged(Frozen):
@@ -130,6 +148,9 @@ class ReviewTask(MappedInstance):
     preventable: Preventability | None = None
     bugs: tuple[Known, ...] = Field((), description="what is wrong with the pull request: one in CR-Bench")
     pull: PullContext | None = Field(None, description="what a reviewer is shown; None if discarded")
+    rejected: tuple[Remark, ...] = Field((), description="comments on it that people rejected")
+    clean: bool = Field(False, description="no line of it was repaired within 180 days after it was merged")
+    language: str = Field("", description="the project's main language, if the data set says so")
     command: tuple[str, ...] = Field((), description="runs its tests, {tests} in it; empty = as the replay says")
     env: dict[str, str] = Field(default_factory=dict, description="variables of its tests")
     usage: Usage = Field(Usage(), description="of the construction")
@@ -180,4 +201,4 @@ def finish(task: ReviewTask, pull: PullContext, verdict: Judged) -> ReviewTask:
 def read_tasks(source: str) -> Iterator[ReviewTask]:
     """The kept tasks of a build. Raises OperatorError with file and line."""
     rows = ((str(row.data.get("instance_id")), row.where, shaped(row, ReviewTask)) for row in read_rows(source))
-    return (task for task in unique(rows) if task.kept and task.pull is not None and task.bugs)
+    return (task for task in unique(rows) if task.kept and task.pull is not None and (task.bugs or task.clean))

@@ -38,12 +38,12 @@ class GitRepository:
     Safe to share between threads.
     """
 
-    def __init__(self, folder: Path) -> None:
-        """Raises OperatorError if ``folder`` is not a git repository, or is a shallow clone."""
+    def __init__(self, folder: Path, *, shallow: bool = False) -> None:
+        """Raises OperatorError if ``folder`` is not a git repository, or is shallow and must not be."""
         self.folder = folder
         self._git_dir = git_dir(folder)
         self._common = _common_dir(self._git_dir)
-        if _size(self._common / "shallow"):
+        if not shallow and _size(self._common / "shallow"):
             raise OperatorError(
                 f"{folder} is a shallow clone: blame would name the wrong commits; "
                 "fetch its whole history (git fetch --unshallow)"

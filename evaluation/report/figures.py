@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 #: Colours that differ in lightness too, so that they can be told apart in print and by colour-blind readers.
 COLOURS = ("#0b5fa5", "#d9822b", "#2e8b57", "#a23b72", "#7a7f87", "#5b4bb7", "#b8860b", "#3aa6b9")
+#: The colours of points, which have to tell more names apart than curves and bars, and their shapes.
+_MARK_COLOURS = (*COLOURS, "#000000", "#8c564b", "#e377c2", "#17a768")
+_SHAPES = ("o", "^", "D")
 #: matplotlib types its settings by name; the names here are checked when the first figure is drawn.
 _STYLE: Any = {
     "font.size": 10,
@@ -53,6 +56,16 @@ class Curve:
     x: Sequence[float]
     y: Sequence[float]
     marked: bool = True
+
+
+@dataclass(frozen=True)
+class Marks:
+    """One point; its colour stands for ``name``, its shape for a place in a list of names."""
+
+    name: str
+    x: float
+    y: float
+    shape: int = 0
 
 
 @dataclass(frozen=True)
@@ -109,18 +122,35 @@ def _draw_bars(axes: Any, series: Series, index: int, shift: float, width: float
             draw_ends(place + shift, *ends, color="#1c2024", linewidth=1)
 
 
-def curves(lines: Sequence[Curve], *, xlabel: str, ylabel: str) -> str:
-    """Curves over shares of 0 to 1 on the x axis."""
+def curves(
+    lines: Sequence[Curve],
+    *,
+    xlabel: str,
+    ylabel: str,
+    right: float | None = 1.02,
+    marks: Sequence[Marks] = (),
+    shapes: Sequence[str] = (),
+) -> str:
+    """Curves from 0 to ``right`` on the x axis, and points beside them."""
     with _styled():
-        canvas, axes = _axes(7.6, 3.8)
+        canvas, axes = _axes(7.6, 4.8 if marks else 3.8)
         for index, line in enumerate(lines):
             marker = "o" if line.marked else None
             axes.plot(
                 line.x, line.y, marker=marker, markersize=4, color=COLOURS[index % len(COLOURS)], label=line.name
             )
-        axes.set(xlabel=xlabel, ylabel=ylabel, xlim=(0, 1.02))
+        names = list(dict.fromkeys(mark.name for mark in marks))
+        for mark in marks:
+            colour = _MARK_COLOURS[names.index(mark.name) % len(_MARK_COLOURS)]
+            axes.plot(mark.x, mark.y, linestyle="none", marker=_SHAPES[mark.shape % 3], markersize=6, color=colour)
+        for name, colour in zip(names, _MARK_COLOURS, strict=False):
+            axes.plot([], [], linestyle="none", marker="s", color=colour, label=name)
+        for shape, name in zip(_SHAPES, shapes, strict=False):
+            axes.plot([], [], linestyle="none", marker=shape, color=COLOURS[4], label=name)
+        axes.set(xlabel=xlabel, ylabel=ylabel)
+        axes.set_xlim(0, right)
         axes.set_ylim(bottom=0)
-        return _svg(canvas, axes, len(lines) > 1)
+        return _svg(canvas, axes, len(lines) + len(marks) > 1)
 
 
 def radar(spokes: Sequence[str], series: Sequence[Series]) -> str:
@@ -144,7 +174,7 @@ def radar(spokes: Sequence[str], series: Sequence[Series]) -> str:
             side = math.sin(angle)
             label.set_horizontalalignment("center" if abs(side) < 0.1 else "left" if side > 0 else "right")
         axes.set(ylim=(0, 1), theta_offset=math.pi / 2, theta_direction=-1)
-        return _svg(canvas, axes, len(series) > 1)
+        return _svg(canvas, axes, len(series) > 1, below=True)
 
 
 def sankey(columns: Sequence[Sequence[str]], flows: Sequence[Flow], colours: dict[str, str]) -> str:
@@ -238,8 +268,11 @@ def _first(values: Sequence[float | None]) -> int:
     return next((place for place, value in enumerate(values) if value is not None), -1)
 
 
-def _svg(canvas: Canvas, axes: Any, legend: bool) -> str:
-    if legend:
+def _svg(canvas: Canvas, axes: Any, legend: bool, *, below: bool = False) -> str:
+    """The picture as text; a legend stands beside the axes, or below all that is written around them."""
+    if legend and below:
+        canvas.legend(loc="outside lower center", ncols=1)
+    elif legend:
         axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
     out = io.StringIO()
     # A legend beside the axes may be longer than there was room for.

@@ -198,7 +198,7 @@ def test_a_long_name_widens_the_picture_instead_of_being_cut() -> None:
         assert found is not None
         return float(found[1])
 
-    assert width("single-shot, openai:some-model-with-a-long-name (in a folder)") > width("s") + 100
+    assert width("single-shot, openai:some-model-with-a-long-name (in a folder)") > width("s") + 50
 
 
 def test_the_page_names_a_command_for_every_table_and_figure(command: Command, runs: list[Path]) -> None:

@@ -48,6 +48,10 @@ def test_a_merged_pull_request_becomes_a_task_as_its_reviewer_saw_it(project: Pa
             "impact": "reliability",
             "severity": "high",
             "paper_severity": "high",
+            "path": "",
+            "line": None,
+            "level": None,
+            "kind": None,
         }
     ]
     assert task["preventable"]["confidence"] == 0.9

@@ -16,10 +16,10 @@ from evaluation.statistics import NO_INTERVALS, Resampling
 
 def test_the_equations_on_counts_that_fit_on_one_hand() -> None:
     tallies = [
-        Tally("a", bugs=1, comments=4, hits=2, valid=1, noise=1, found=frozenset({0})),
+        Tally("a", bugs=1, comments=4, hits=2, valid=1, noise=1, bugs_hit=frozenset({0})),
         Tally("b", bugs=1, comments=1, hits=0, valid=0, noise=1),
         Tally("c", bugs=1),
-        Tally("d", bugs=1, comments=3, hits=1, valid=0, noise=1, found=frozenset({0})),
+        Tally("d", bugs=1, comments=3, hits=1, valid=0, noise=1, bugs_hit=frozenset({0})),
     ]
 
     found = score(tallies)
@@ -35,14 +35,14 @@ def test_the_equations_on_counts_that_fit_on_one_hand() -> None:
 
 
 def test_two_hits_of_a_bug_lift_only_the_papers_recall_above_one() -> None:
-    found = score([Tally("a", bugs=1, comments=2, hits=2, found=frozenset({0}))])
+    found = score([Tally("a", bugs=1, comments=2, hits=2, bugs_hit=frozenset({0}))])
 
     assert found.value("recall") == 2.0
     assert found.value("recall_per_bug") == 1.0
 
 
 def test_figures_without_noise_or_comments_are_undefined() -> None:
-    quiet = score([Tally("a", bugs=1, comments=1, hits=1, found=frozenset({0}))])
+    quiet = score([Tally("a", bugs=1, comments=1, hits=1, bugs_hit=frozenset({0}))])
     silent = score([Tally("a", bugs=1)])
 
     assert quiet.value("snr") is None
@@ -95,7 +95,7 @@ def test_the_papers_rows_agree_with_our_equations(row: paper.Row) -> None:
 )
 def test_figures_keep_their_order_and_intervals_hold_their_value(counts: list[tuple[int, int, int, int]]) -> None:
     tallies = [
-        Tally(str(place), 1, sum(count), *count[:3], found=frozenset({0} if count[0] else ()))
+        Tally(str(place), 1, sum(count), *count[:3], bugs_hit=frozenset({0} if count[0] else ()))
         for place, count in enumerate(counts)
     ]
 

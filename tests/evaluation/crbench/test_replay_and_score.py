@@ -375,7 +375,7 @@ def test_a_report_shows_runs_beside_the_papers_rows_and_radar_plots(
         "reflexion, GPT-5-mini (paper)",
         "judged by",
         "functional_suitability",
-        "as in the paper&#39;s figure 3: structural 1, data 1",
+        "as in the paper&#39;s figure 3: data 1, structural 1",
         "<svg",
     ):
         assert words in page

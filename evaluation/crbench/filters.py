@@ -1,0 +1,193 @@
+"""What a reviewer finds at how many comments, as the thresholds of severity and confidence move.
+
+The judgements of everything that was reported are enough: a filter only leaves comments out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from bot.features.review.filtering import AGREEMENT
+from bot.features.shared.taxonomy import Severity
+from evaluation.crbench.judge import Judgement, ReviewComment
+from evaluation.crbench.judged import Scored
+from evaluation.crbench.martian import ToolScore
+from evaluation.report.figures import Curve, Marks, curves
+from evaluation.report.page import Cell, Figure, Section, Table, percentage
+
+#: Least confidences that the table lists, percent; the curve has every one that occurs.
+CONFIDENCES = (0, 25, 50, 75, 90)
+_SETS_DIFFER = (
+    "The tools of Martian's benchmark reviewed other pull requests, against other golden comments: their points "
+    "show an order of magnitude, not a ranking against this reviewer."
+)
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Comments of at least this severity and confidence are posted."""
+
+    min_severity: Severity
+    min_confidence: int
+
+    def passes(self, comment: ReviewComment) -> bool:
+        """Return True if the live reviewer would post the comment; what it did not say holds nothing back."""
+        if comment.severity is not None and comment.severity.rank < self.min_severity.rank:
+            return False
+        if comment.confidence is None or comment.proof == "proven":
+            return True
+        return comment.confidence + AGREEMENT * (comment.looks - 1) >= self.min_confidence
+
+    @property
+    def settings(self) -> str:
+        """The lines of bouncer.yml."""
+        return f"review: {{min_severity: {self.min_severity}, min_confidence: {self.min_confidence}}}"
+
+
+@dataclass(frozen=True)
+class Point:
+    """What a filter lets through, and the bugs that this finds."""
+
+    filter: Filter
+    comments: int
+    bugs: int
+    comments_per_pull: float
+    recall: float
+
+
+def points(run: Scored, filters: Iterable[Filter]) -> Iterator[Point]:
+    """The point of each filter. None without tasks or bugs."""
+    sums = run.metrics.counted
+    if not sums.tasks or not sums.bugs:
+        return
+    for candidate in filters:
+        passing = [judgement for comment, judgement in run.comments if candidate.passes(comment)]
+        bugs = bugs_hit(passing)
+        yield Point(candidate, len(passing), bugs, len(passing) / sums.tasks, bugs / sums.bugs)
+
+
+def bugs_hit(judgements: Sequence[Judgement]) -> int:
+    """Known bugs that some comment of these hits."""
+    return len({(judgement.task_id, judgement.bug) for judgement in judgements if judgement.bug is not None})
+
+
+def every_filter(run: Scored) -> list[Filter]:
+    """All filters that tell the comments of a run apart."""
+    confidences = {comment.confidence or 0 for comment, _ in run.comments} | set(CONFIDENCES)
+    return [Filter(severity, confidence) for severity in Severity for confidence in sorted(confidences)]
+
+
+def best(run: Scored, most_comments: float) -> Point | None:
+    """The filter that finds most bugs with at most so many comments per pull request; of equals the quietest."""
+    allowed = [point for point in points(run, every_filter(run)) if point.comments_per_pull <= most_comments]
+    return max(allowed, key=lambda point: (point.bugs, -point.comments), default=None)
+
+
+def thrown_away(run: Scored) -> str:
+    """A sentence about what the run's own thresholds cost; empty if they are not known."""
+    config = {} if run.run is None else run.run.config.get("review", {})
+    if "min_severity" not in config:
+        return ""
+    own = Filter(Severity(config["min_severity"]), config["min_confidence"])
+    everything = Filter(Severity.LOW, 0)
+    both = list(points(run, (own, everything)))
+    if not both:
+        return ""
+    kept, total = both
+    return (
+        f"{run.name}: severity {own.min_severity} and {own.min_confidence} % confidence keep {kept.bugs} of the "
+        f"{total.bugs} bugs found ({percentage(kept.recall)} of {percentage(total.recall)} % of all) and "
+        f"{kept.comments} of {total.comments} comments."
+    )
+
+
+def filters_section(
+    runs: Sequence[Scored], tools: Sequence[ToolScore] = (), most_comments: float | None = None
+) -> Section:
+    """Recall over comments per pull request: the curves of the runs, and the points of known tools."""
+    rows: list[tuple[Cell, ...]] = []
+    lines: list[Curve] = []
+    sentences = [sentence for run in runs if (sentence := thrown_away(run))]
+    chosen = {run.name: best(run, most_comments) for run in runs} if most_comments is not None else {}
+    for run in runs:
+        for severity in Severity:
+            table_filters = (Filter(severity, confidence) for confidence in CONFIDENCES)
+            rows += [(run.name, *_cells(point)) for point in points(run, table_filters)]
+            of_severity = [item for item in every_filter(run) if item.min_severity == severity]
+            path = sorted({(point.comments_per_pull, point.recall) for point in points(run, of_severity)})
+            x, y = [at for at, _ in path], [recall for _, recall in path]
+            lines.append(Curve(f"{run.name}: {severity} and up", x, y))
+        if run.facts.scope == "posted":
+            sentences.append(f"{run.name}: only posted comments were judged; --comments reported shows the rest.")
+    for name, point in chosen.items():
+        sentences.append(_advice(name, point, most_comments or 0.0))
+    header = (
+        "reviewer",
+        "least severity",
+        "least confidence",
+        "comments per PR",
+        "bugs found",
+        "recall per bug %",
+    )
+    tables = [Table(header, tuple(rows), title="Thresholds", folded=True)]
+    if tools:
+        tables.append(tools_table(tools, folded=True))
+        sentences.append(_SETS_DIFFER)
+    judges = list(dict.fromkeys(tool.judge for tool in tools))
+    marks = [
+        Marks(tool.tool, tool.comments_per_pull, tool.recall, shape=judges.index(tool.judge)) for tool in tools
+    ]
+    draw = partial(
+        curves,
+        [line for line in lines if line.x],
+        marks=marks,
+        shapes=judges,
+        right=None,
+        xlabel="comments per pull request",
+        ylabel="recall per bug",
+    )
+    caption = "Recall over comments per pull request, as the least severity and confidence of a comment rise."
+    if tools:
+        caption += f" Marks: the {len({tool.tool for tool in tools})} tools of Martian's benchmark, per judge."
+    data = {
+        "filters": {run.name: [_as_json(point) for point in points(run, every_filter(run))] for run in runs},
+        **({"chosen": {name: point and _as_json(point) for name, point in chosen.items()}} if chosen else {}),
+        **({"tools": [tool.as_json() for tool in tools]} if tools else {}),
+    }
+    return Section("Comments and recall", tuple(sentences), tuple(tables), (Figure(draw, caption),), data)
+
+
+def _cells(point: Point) -> tuple[Cell, ...]:
+    shares = (f"{point.comments_per_pull:.2f}", point.bugs, percentage(point.recall))
+    return (point.filter.min_severity.value, f"{point.filter.min_confidence} %", *shares)
+
+
+def _as_json(point: Point) -> dict[str, object]:
+    return {
+        "min_severity": point.filter.min_severity.value,
+        "min_confidence": point.filter.min_confidence,
+        "comments_per_pull": point.comments_per_pull,
+        "recall_per_bug": point.recall,
+    }
+
+
+def _advice(name: str, point: Point | None, most_comments: float) -> str:
+    if point is None:
+        return f"{name}: no filter leaves at most {most_comments:g} comments per pull request."
+    return (
+        f"{name}: most bugs with at most {most_comments:g} comments per pull request: {point.filter.settings} "
+        f"finds {percentage(point.recall)} % with {point.comments_per_pull:.2f} comments."
+    )
+
+
+def tools_table(tools: Sequence[ToolScore], *, folded: bool = False) -> Table:
+    """Recall, precision and comments of every tool by every judge."""
+    rows = tuple(
+        (tool.tool, tool.judge, tool.pulls, f"{tool.comments_per_pull:.2f}", percentage(tool.recall),
+         percentage(tool.precision))
+        for tool in sorted(tools, key=lambda tool: (tool.judge, -tool.recall))
+    )  # fmt: skip
+    header = ("tool", "judge", "pull requests", "comments per PR", "recall %", "precision %")
+    return Table(header, rows, title="Tools of Martian's benchmark", quoted_from=0, folded=folded)

@@ -1,0 +1,293 @@
+"""One picture of recall over comments: thresholds, the tools of Martian's benchmark, and clean pull requests."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.features.shared.taxonomy import Severity
+from evaluation.benchmark import Scoring
+from evaluation.crbench.filters import Filter, best, every_filter, points
+from evaluation.crbench.golden_score import remarks
+from evaluation.crbench.judge import ReviewComment, comments_in
+from evaluation.crbench.judged import reviewed_run, scored
+from evaluation.crbench.task import read_tasks
+from evaluation.run.folder import RunFolder
+from tests.evaluation.crbench.conftest import recording
+from tests.evaluation.crbench.repositories import Scratch
+from tests.evaluation.crbench.test_golden import aacr, scratch
+from tests.evaluation.crbench.test_golden import build as build_golden
+from tests.evaluation.crbench.test_replay_and_score import MERGED, SQUASHED, command, finding, replay, score, tasks
+
+__all__ = ["scratch", "tasks"]
+
+
+@pytest.fixture
+def run(project: Path, tasks: Path) -> Path:
+    """Two bugs found: one of high severity at 40 %, one of low severity at 90 %; and noise of high severity."""
+    first = [
+        {**finding("engine.py", "return items[0]", "It is empty."), "confidence": 40},
+        {**finding("engine.py", "def first(items):", "Noise.", "high"), "confidence": 80, "category": "data"},
+    ]
+    second = [{**finding("total.py", "return sum(items[1:])", "It skips.", "low"), "confidence": 90}]
+    replies = [
+        (name, {"reasoning": "r", "findings": found}) for name, found in ((MERGED, first), (SQUASHED, second))
+    ]
+    folder = replay(project, tasks, recording(project / "r.jsonl", "reviewer", replies))
+    words = [
+        (f"{comment.task_id}/{comment.key}",
+         {"reason": "r", "classification": "NOISE" if comment.text == "Noise." else "BUG_HIT", "bug": None})
+        for comment in comments_in(RunFolder.read(folder).records(), "reported")
+    ]  # fmt: skip
+    judges = ("--judge", recording(project / "j.jsonl", "j", words), "--comments", "reported", "--json")
+    assert command("score", "crbench", "--tasks", str(tasks), "--run", str(folder), *judges) == 0
+    return folder
+
+
+def test_thresholds_trade_bugs_for_silence(tasks: Path, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = score(tasks, run, capsys, "--filter", "1")
+    curve = {
+        (point["min_severity"], point["min_confidence"]): (point["comments_per_pull"], point["recall_per_bug"])
+        for point in result["filters"]["single-shot, reviewer"]
+    }
+    assert curve["low", 0] == (1.5, 1.0)
+    assert curve["medium", 0] == (1.0, 0.5)
+    assert curve["low", 50] == (1.0, 0.5)
+    assert curve["low", 90] == (0.5, 0.5)
+    assert curve["high", 90] == (0.0, 0.0)
+    chosen = result["chosen"]["single-shot, reviewer"]
+    assert (chosen["min_severity"], chosen["min_confidence"], chosen["recall_per_bug"]) == ("low", 90, 0.5)
+    capsys.readouterr()
+    command("score", "crbench", "--tasks", str(tasks), "--run", str(run), "--filter", "1")
+    shown = capsys.readouterr().out
+    assert (
+        "severity medium and 50 % confidence keep 0 of the 2 bugs found (0.0 of 100.0 % of all) "
+        "and 1 of 3 comments" in shown
+    )
+    assert "review: {min_severity: low, min_confidence: 90} finds 50.0 % with 0.50 comments" in shown
+    command("score", "crbench", "--tasks", str(tasks), "--run", str(run), "--filter", "0.1")
+    assert "most bugs with at most 0.1" in capsys.readouterr().out, "silence is a filter, too"
+
+
+def test_a_filter_is_the_live_reviewers_rule() -> None:
+    def comment(**values: Any) -> ReviewComment:
+        return ReviewComment(task_id="t", path="p", line=1, text="x", **values)
+
+    strict = Filter(Severity.MEDIUM, 50)
+    assert strict.passes(comment())
+    assert not strict.passes(comment(severity="low", confidence=99))
+    assert not strict.passes(comment(severity="high", confidence=49))
+    assert strict.passes(comment(severity="high", confidence=35, looks=2)), "agreement of looks counts 15 percent"
+    assert strict.passes(comment(severity="high", confidence=1, proof="proven"))
+
+
+def test_the_best_filter_finds_most_and_of_equals_says_least(tasks: Path, run: Path) -> None:
+    result = scored(reviewed_run(RunFolder.read(run)), str(tasks), Scoring(replicates=0))
+    assert best(result, 0.4) is not None
+    assert [point.bugs for point in points(result, (Filter(Severity.LOW, 0),))] == [2]
+    quiet = best(result, 1.0)
+    assert quiet is not None
+    assert (quiet.bugs, quiet.comments) == (1, 1)
+    assert max(point.bugs for point in points(result, every_filter(result)) if point.comments_per_pull <= 1) == 1
+
+
+GOLDEN = [
+    {"golden_comment": "It is empty.", "severity": "High"},
+    {"golden_comment": "It skips.", "severity": "Low"},
+]
+URL = "https://github.com/ada/engine/pull/5"
+
+
+@pytest.fixture
+def martian(tmp_path: Path) -> Path:
+    """A clone with one pull request, two tools and two judges; the tool ``loud`` has three comments."""
+
+    def evaluation(matched: list[str], others: list[str]) -> dict[str, Any]:
+        return {
+            "skipped": False,
+            "true_positives": GOLDEN[: len(matched)],
+            "false_positives": [{"candidate": text} for text in others],
+            "false_negatives": GOLDEN[len(matched) :],
+            "total_candidates": len(matched) + len(others),
+        }
+
+    clone = Scratch(tmp_path / "martian")
+    texts = {"quiet": ["empty list"], "loud": ["empty again", "a nit", "another nit"]}
+    for judge, hits in (("opus", 1), ("gpt", 0)):
+        folder = f"offline/results/{judge}"
+        results = {
+            "quiet": evaluation(texts["quiet"], []),
+            "loud": evaluation(texts["loud"][:hits], texts["loud"][hits:]),
+        }
+        candidates = {tool: [{"text": text} for text in said] for tool, said in texts.items()}
+        clone.write(f"{folder}/evaluations.json", json.dumps({URL: results}))
+        clone.commit("Add results", f"{folder}/candidates.json", json.dumps({URL: candidates}))
+    return clone.folder
+
+
+def test_the_tools_of_martians_benchmark_are_counted_per_judge(
+    martian: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command("score", "golden", "--martian", str(martian), "--json") == 0
+    tools = {(tool["tool"], tool["judge"]): tool for tool in json.loads(capsys.readouterr().out)["tools"]}
+    assert tools["loud", "opus"].items() >= {"recall": 0.5, "precision": 1 / 3, "comments_per_pull": 3.0}.items()
+    assert tools["loud", "gpt"].items() >= {"recall": 0.0, "precision": 0.0, "golden": 2}.items()
+    assert tools["quiet", "opus"].items() >= {"recall": 0.5, "precision": 1.0}.items()
+    assert command("score", "golden", "--martian", str(martian.parent / "repos")) == 2
+    assert command("score", "golden", "--json") == 2
+    assert "give --tasks, --martian, or both" in capsys.readouterr().err
+
+
+def test_our_judge_is_compared_with_each_published_one(
+    martian: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels = {"empty list": "BUG_HIT", "empty again": "BUG_HIT", "a nit": "NOISE", "another nit": "BUG_HIT"}
+    replies = [
+        (f"ada__engine-5/{ReviewComment(task_id='ada__engine-5', path='', line=None, text=text).key}",
+         {"reason": "r", "classification": label, "bug": 1})
+        for text, label in labels.items()
+    ]  # fmt: skip
+    judge = recording(tmp_path / "judge.jsonl", "judge", replies)
+    options = ("--martian", str(martian), "--judge", judge, "--cache", f"{tmp_path}/cache")
+    assert command("score", "golden", *options, "--json") == 0
+    agreement = json.loads(capsys.readouterr().out)["agreement"]
+    # Cohen (1960) by hand. opus: matched 1 1 0 0, ours 1 1 0 1: p_o = 3/4, p_e = 1/2 * 3/4 + 1/2 * 1/4.
+    assert agreement["opus"] == {"candidates": 4, "agreement": 0.75, "kappa": pytest.approx(0.5)}
+    # gpt: matched 1 0 0 0, ours 1 1 0 1: p_o = 1/2, p_e = 1/4 * 3/4 + 3/4 * 1/4.
+    assert agreement["gpt"]["kappa"] == pytest.approx((0.5 - 0.375) / (1 - 0.375))
+    assert command("score", "golden", *options) == 0
+    assert "0.500" in capsys.readouterr().out
+
+
+def test_a_report_shows_curve_and_tools_with_a_note_that_the_sets_differ(
+    project: Path, run: Path, martian: Path
+) -> None:
+    assert command("report", str(run), "--martian", str(martian), "--out", f"{project}/r.html") == 0
+    page = (project / "r.html").read_text()
+    for text in ("Comments and recall", "not a ranking against this reviewer", "the 2 tools of Martian"):
+        assert text in page
+
+
+@pytest.fixture
+def golden(tmp_path: Path, scratch: Scratch) -> Path:
+    """Two confirmed comments and a rejected one on pull request 5, with the kinds that a judge gave them."""
+    base, head = scratch.git("rev-parse", "main~3"), scratch.git("rev-parse", "five")
+    confirmed = aacr(5, base, head, ("Starts at two.", "Code Defect"), ("Slow.", "Performance"))
+    confirmed["project_main_language"] = "Python"
+    for comment, level in zip(confirmed["comments"], ("Diff Level", "Repo Level"), strict=True):
+        comment.update(context=level, path="a.py", to_line=1)
+    rejected = aacr(5, base, head, ("Nonsense.", "Code Defect"), kind="negative")
+    kinds = [
+        (f"ada__engine-5/{number}", {"reason": "r", "kind": kind})
+        for number, kind in enumerate(("defect", "style"))
+    ]
+    judge = recording(tmp_path / "kinds.jsonl", "kinds", kinds)
+    build_golden(tmp_path, "aacr", [confirmed, rejected], "--judge", judge)
+    return tmp_path / "tasks.jsonl"
+
+
+def test_golden_comments_are_scored_by_language_level_and_kind(
+    golden: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = {"instance_id": "ada__engine-5", "path": "a.py", "line": 1, "comment": "x is two"}
+    (tmp_path / "said.jsonl").write_text(json.dumps(said) + "\n")
+    key = ReviewComment(task_id="ada__engine-5", path="a.py", line=1, text="x is two").key
+    hit = {"reason": "r", "classification": "BUG_HIT", "bug": 1}
+    judge = recording(tmp_path / "j.jsonl", "j", [(f"ada__engine-5/{key}", hit)])
+    capsys.readouterr()
+    paths = ("--tasks", str(golden), "--predictions", f"{tmp_path}/said.jsonl", "--judge", judge)
+    assert command("score", "crbench", *paths, "--json") == 0
+    by = json.loads(capsys.readouterr().out)["by"]
+    shares = {name: {kind: share["recall_per_bug"] for kind, share in kinds.items()} for name, kinds in by.items()}
+    assert shares["language"] == {"Python": 0.5}
+    assert shares["level"] == {"diff": 1.0, "repository": 0.0}
+    assert shares["kind"] == {"defect": 1.0, "style": 0.0}
+    assert list(shares["kind"]) == ["defect", "style"]
+
+
+def test_judge_and_second_question_are_scored_on_rejected_comments(
+    golden: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    items = remarks(list(read_tasks(str(golden))), None, 0)
+    assert [(item.remark.description, item.confirmed) for item in items] == [
+        ("Starts at two.", True), ("Slow.", True), ("Nonsense.", False),
+    ]  # fmt: skip
+    classes = {"Starts at two.": "BUG_HIT", "Slow.": "VALID_SUGGESTION", "Nonsense.": "NOISE"}
+    chances = {"Starts at two.": 90, "Slow.": 30, "Nonsense.": 10}
+    stands = {"trace": "t", "breaks_when": "always", "quote": "x = 2", "instead": "two"}
+    lines = []
+    for item in items:
+        text, subject = item.remark.description, f"ada__engine-5/{item.comment.key}"
+        judged = {"reason": "r", "classification": classes[text], "bug": 1}
+        doubted = {**stands, "p_holds": chances[text], "holds": chances[text] >= 50}
+        lines += [
+            {"model": "m", "subject": subject, "purpose": "crbench.judge", **judged},
+            {"model": "m", "subject": subject, "purpose": "review.doubt", **doubted},
+        ]
+    (tmp_path / "m.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    model = f"recorded:{tmp_path}/m.jsonl#m"
+    options = ("--tasks", str(golden), "--judge", model, "--doubt", model, "--cache", f"{tmp_path}/cache")
+    capsys.readouterr()
+    assert command("score", "golden", *options, "--json") == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["judge"]["confirmed"] == {"BUG_HIT": 1, "VALID_SUGGESTION": 1, "NOISE": 0, "unjudged": 0}
+    assert result["judge"]["rejected"]["NOISE"] == 1
+    assert result["doubt"]["confirmed"] == {"asked": 2, "dropped": 1, "unanswered": 0}
+    assert result["doubt"]["rejected"] == {"asked": 1, "dropped": 1, "unanswered": 0}
+    assert result["doubt"]["auc"] == 1.0
+    assert command("score", "golden", *options, "--limit", "1") == 0
+    assert "AUC of its chance, confirmed against rejected: not defined over 1" in capsys.readouterr().out
+
+
+DAYS = 86_400
+
+
+def test_clean_pull_requests_are_those_that_needed_no_repair_in_180_days(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clone = Scratch(tmp_path / "repos" / "ada+engine")
+    clone.commit("Begin", "base.py", "x = 0")
+    for number, name in ((1, "soon"), (2, "late"), (3, "never")):
+        clone.commit(f"Add {name} (#{number})", f"{name}.py", "x = 1", "y = 2")
+    clone.commit("Describe it (#4)", "docs/a.md", "Words.")
+    clone._clock += 180 * DAYS - 300  # 180 days after #1, and a few minutes more after nothing else
+    clone.commit("Fix soon (#11)", "soon.py", "x = 2", "y = 2")
+    clone._clock += DAYS
+    clone.commit("Fix late (#12)", "late.py", "x = 2", "y = 2")
+    clone.commit("Add recent (#5)", "recent.py", "z = 1")
+    yes = {"reasoning": "r", "category": "UNPREVENTABLE", "confidence": 1}
+    model = recording(tmp_path / "m.jsonl", "m", [(f"ada__engine-{n}/preventable", yes) for n in (11, 12)])
+    paths = ("--repo", str(clone.folder), "--since", "2020-01-01", "--out", f"{tmp_path}/own.jsonl")
+    assert command("build", "own", *paths, "--offline", "--model", model) == 0
+    assert "and 2 clean pull requests" in capsys.readouterr().err
+    clean = {task.instance_id: task for task in read_tasks(f"{tmp_path}/own.jsonl")}
+    assert set(clean) == {"ada__engine-2.clean", "ada__engine-3.clean"}
+    assert command("build", "own", *paths, "--offline", "--model", model, "--clean", "0", "--overwrite") == 0
+    assert list(read_tasks(f"{tmp_path}/own.jsonl")) == []
+
+
+def test_comments_on_clean_pull_requests_are_counted_apart(
+    project: Path, tasks: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [json.loads(line) for line in tasks.read_text().splitlines()]
+    [merged, squashed] = [row for row in rows if row["kept"]]
+    clean = [{**squashed, "instance_id": f"c-{number}", "bugs": [], "clean": True} for number in (1, 2)]
+    tasks.write_text("".join(f"{json.dumps(row)}\n" for row in (merged, *clean)))
+    remark = finding("total.py", "return sum(items[1:])", "Wrong.")
+    replies = [
+        (MERGED, {"reasoning": "r", "findings": []}),
+        ("c-1", {"reasoning": "r", "findings": [remark]}),
+        ("c-2", {"reasoning": "r", "findings": []}),
+    ]
+    run = replay(project, tasks, recording(project / "r.jsonl", "reviewer", replies))
+    judge = recording(project / "j.jsonl", "j", [("x", {})])
+    result = score(tasks, run, capsys, "--judge", judge)
+    assert (result["tasks"], result["bugs"], result["comments"]) == (1, 1, 0)
+    assert result["clean"] == {
+        "tasks": 2, "silent": 1, "comments": 1, "silent_share": 0.5, "comments_per_clean_pull": 0.5,
+    }  # fmt: skip
+    command("score", "crbench", "--tasks", str(tasks), "--run", str(run))
+    assert "without a comment % [95 %]" in capsys.readouterr().out
