@@ -175,7 +175,7 @@ def _doubted(item: Remarked, model: Model, prompts: Any) -> tuple[bool | None, i
     doubting = Doubting(model, prompts, change, lambda finding: around(finding, diff, None))
     doubting.ask([finding])
     doubt = doubting.doubts[finding.fingerprint]
-    return (None if doubt.outcome == "not asked" else doubting.dropped(finding)), doubt.p_holds
+    return (None if doubt.outcome == "not asked" else doubting.drops(finding)), doubt.p_holds
 
 
 def _auc(chances: Sequence[tuple[int, bool]]) -> float | None:
