@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ from evaluation.report.page import Section, Table
 
 @dataclass(frozen=True)
 class Item:
-    """One table or figure; ``of`` are the benchmarks whose runs are enough, empty if files are needed."""
+    """One table or figure; a page with runs of all benchmarks in ``of`` shows it. Empty: none does."""
 
     name: str
     about: str
@@ -19,88 +20,120 @@ class Item:
     of: tuple[str, ...] = ()
 
 
-_INPUT, _OUTPUT, _REVIEW, _BRT = "bouncerbench-input", "bouncerbench-output", "crbench", "brt"
+_INPUT, _OUTPUT, _REVIEW = "bouncerbench-input", "bouncerbench-output", "crbench"
 _PUBLISHED = "published by the authors: hf:uw-swag/input-bouncer and hf:uw-swag/output-bouncer"
 _REBUILT = "the authors' tasks are not published; built anew from SWE-bench and clones (build crbench)"
 _CASES = "own cases, or Defects4J and GHRB checked out by their own tools; LIBRO's records are published"
 _NOTHING = "nothing to compute"
-_RANKS = "score bloom --reports F --rankings CSV|--run R --out F"
-_BOOKS = "score bloom --altered R --open R --out F"
+_SCORE_INPUT = f"score {_INPUT} --tasks INPUT --run RUN_I"
+_SCORE_OUTPUT = f"score {_OUTPUT} --tasks OUTPUT --run RUN_O"
+_SCORE_REVIEW = "score crbench --tasks REVIEW --run RUN_R --judge J --judge-style paper"
+_DRAFT = "replay brt --cases CASES --model M --out RUN"
+_RANKS = "score bloom --reports REPORTS --annotations F --rankings CSV --out F"
+_BOOKS = "score bloom --altered CLOSED --open OPEN --out F"
 
+#: Words in capitals stand for files, runs and models of the reader's own.
 PAPERS: dict[str, tuple[Item, ...]] = {
     "BouncerBench": (
-        Item("Table I", "annotation labels", f"score {_INPUT}; report", _PUBLISHED, (_INPUT,)),
-        Item("Table II", "input bouncing", f"replay {_INPUT}; score {_INPUT}", _PUBLISHED, (_INPUT,)),
-        Item("Table III", "output bouncing", f"replay {_OUTPUT}; score {_OUTPUT}", _PUBLISHED, (_OUTPUT,)),
+        Item("Table I", "annotation labels", _SCORE_INPUT, _PUBLISHED, (_INPUT,)),
+        Item(
+            "Table II",
+            "input bouncing",
+            f"replay {_INPUT} --tasks INPUT --model MODEL_I --out RUN_I; {_SCORE_INPUT}",
+            _PUBLISHED,
+            (_INPUT,),
+        ),
+        Item(
+            "Table III",
+            "output bouncing",
+            f"replay {_OUTPUT} --tasks OUTPUT --model MODEL_O --out RUN_O; {_SCORE_OUTPUT}",
+            _PUBLISHED,
+            (_OUTPUT,),
+        ),
         Item(
             "Table IV",
             "submissions before and after both bouncers",
-            "build bouncerbench --submission NAME; replay both; score bouncerbench-chain",
+            "build bouncerbench --annotations ANNOTATIONS --instances INSTANCES --patches PATCHES "
+            "--submission NAME --out BUILT; score bouncerbench-chain --tasks OUTPUT --input RUN_I --output RUN_O",
             "patches of the submissions: SWE-bench's experiments repository",
             (_INPUT, _OUTPUT),
         ),
         Item("Figure 1", "overview", "–", _NOTHING),
-        Item("Figure 2", "rates by length of the issue", "report", f"{_PUBLISHED}, with issue texts", (_INPUT,)),
-        Item("Figure 3", "rates by length of the patch", "report", f"{_PUBLISHED}, with patches", (_OUTPUT,)),
-        Item("Figure 4", "flow through both bouncers", "report with both runs", _PUBLISHED, (_INPUT, _OUTPUT)),
+        Item("Figure 2", "rates by length of the issue", "report RUN_I", f"{_PUBLISHED}, with texts", (_INPUT,)),
         Item(
-            "II.A.2", "incorrect patches by failing tests", f"score {_OUTPUT}; report", "tests_status", (_OUTPUT,)
+            "Figure 3", "rates by length of the patch", "report RUN_O", f"{_PUBLISHED}, with patches", (_OUTPUT,)
         ),
-        Item("IV.C", "agreement with annotators", f"score {_INPUT}", _PUBLISHED, (_INPUT,)),
-        Item("IV.E", "flips of the agentic bouncer", f"score {_OUTPUT} --against", "two runs", (_OUTPUT,)),
-        Item("IV.G", "cost", "report", "the run's own usage", (_INPUT, _OUTPUT)),
+        Item("Figure 4", "flow through both bouncers", "report RUN_I RUN_O", _PUBLISHED, (_INPUT, _OUTPUT)),
+        Item("II.A.2", "incorrect patches by failing tests", _SCORE_OUTPUT, "tests_status", (_OUTPUT,)),
+        Item("IV.C", "agreement with annotators", _SCORE_INPUT, _PUBLISHED, (_INPUT,)),
+        Item(
+            "IV.E",
+            "flips of the agentic bouncer",
+            f"{_SCORE_OUTPUT} --against RUN_O2",
+            "two runs, one of them with --investigate",
+            (_OUTPUT, _OUTPUT),
+        ),
+        Item("IV.G", "cost", "report RUN_I RUN_O", "the run's own usage", (_INPUT, _OUTPUT)),
     ),
     "CR-Bench": (
         Item("Table 1", "other benchmarks", "–", _NOTHING),
-        Item("Table 2", "taxonomy", "build crbench (tags)", "a definition; it is in the prompts"),
-        Item("Table 3", "averages of the data set", "build crbench; report", _REBUILT, (_REVIEW,)),
+        Item("Table 2", "taxonomy", "–", "a definition; it is in the prompts"),
+        Item(
+            "Table 3",
+            "averages of the data set",
+            "build crbench --instances FIXES --repos CLONES --offline --model BUILDER --out REVIEW",
+            _REBUILT,
+            (_REVIEW,),
+        ),
         Item(
             "Table 4",
             "reviewers",
-            "replay crbench --preset paper --strategy S; score crbench --judge M",
+            f"replay crbench --tasks REVIEW --preset paper --strategy reflexion --model MODEL_R --out RUN_R; "
+            f"{_SCORE_REVIEW}",
             _REBUILT,
             (_REVIEW,),
         ),
         Item("Figure 1", "an example", "–", _NOTHING),
         Item("Figure 2", "construction", "–", _NOTHING),
-        Item("Figure 3", "bugs by category, severity, impact", "report", _REBUILT, (_REVIEW,)),
-        Item("Figure 4", "recall by category, impact, severity", "score crbench; report", _REBUILT, (_REVIEW,)),
+        Item("Figure 3", "bugs by category, severity, impact", "report RUN_R", _REBUILT, (_REVIEW,)),
+        Item("Figure 4", "recall by category, impact, severity", _SCORE_REVIEW, _REBUILT, (_REVIEW,)),
     ),
     "Test generation from bug reports": (
-        Item("Table 1", "components of reports", _RANKS, _CASES),
-        Item("Table 2", "Remember: %BRT", "replay brt; score brt", _CASES, (_BRT,)),
+        Item("Table 1", "components of reports", "score bloom --reports REPORTS --rankings CSV", _CASES),
+        Item("Table 2", "Remember: %BRT", f"{_DRAFT} --preset libro; score brt --run RUN", _CASES, ("brt",)),
         Item(
             "Table 3",
             "Understand: rephrased, translated",
-            "build bloom --change rephrased|translated; replay brt; score bloom --baseline R --altered R",
+            "build bloom --cases CASES --change rephrased --model M --out DIR; "
+            "replay brt --cases CHANGED --model M --out ALTERED; score bloom --baseline RUN --altered ALTERED",
             _CASES,
-            (_BRT,),
         ),
         Item(
             "Table 4",
             "Apply: renamed methods",
-            "build bloom --change hash|meaningful; replay brt; score bloom --baseline R --altered R",
+            "build bloom --cases CASES --change hash --out DIR; "
+            "replay brt --cases CHANGED --model M --out ALTERED; "
+            "score bloom --baseline RUN --altered ALTERED",
             _CASES,
-            (_BRT,),
         ),
-        Item(
-            "Table 5",
-            "Analyze: closed and open book",
-            "replay brt --book F; score bloom --altered R --open R",
-            _CASES,
-            (_BRT,),
-        ),
+        Item("Table 5", "Analyze: closed and open book", f"{_DRAFT} --book BOOK; {_BOOKS}", _CASES),
         Item("Figure 1", "open and closed book, Defects4J", _BOOKS, _CASES),
         Item("Figure 2", "open and closed book, GHRB", _BOOKS, _CASES),
         Item("Figure 3", "ranks of components", _RANKS, _CASES),
         Item("Figure 4", "the same: StarCoder, as reported", _RANKS, _CASES),
         Item("Figure 5", "the same: StarCoder, changed", _RANKS, _CASES),
         Item("Figure 6", "the same: GPT-4o, as reported", _RANKS, _CASES),
-        Item("3.5", "Evaluate: the model picks", "replay brt --pick; score bloom --picked R", _CASES, (_BRT,)),
+        Item(
+            "3.5",
+            "Evaluate: the model picks",
+            f"{_DRAFT} --pick; score bloom --baseline BASELINE --picked RUN",
+            _CASES,
+        ),
         Item(
             "3.6",
             "Create: two rates",
-            "build bloom --change clarified; score bloom --clarified R --asked F",
+            "build bloom --cases CASES --change clarified --model M --out DIR; "
+            "replay brt --cases CHANGED --model M --out RUN; score bloom --clarified RUN --asked DIR",
             _CASES,
         ),
         Item("Figure 7", "the same: GPT-4o, changed", _RANKS, _CASES),
@@ -109,7 +142,7 @@ PAPERS: dict[str, tuple[Item, ...]] = {
 
 
 def papers_section(benchmarks: Collection[str]) -> Section:
-    """For each item what regenerates it, and whether the runs of this page are what it needs."""
+    """For each item what regenerates it, and if the runs of this page, by benchmark, show it."""
     tables = tuple(
         Table(
             ("item", "about", "bouncer-eval ...", "data"),
@@ -125,6 +158,6 @@ def papers_section(benchmarks: Collection[str]) -> Section:
 
 
 def _data(item: Item, benchmarks: Collection[str]) -> str:
-    if item.of and set(item.of) <= set(benchmarks):
+    if item.of and Counter(item.of) <= Counter(benchmarks):
         return "on this page"
     return item.data if item.data == _NOTHING else f"not on this page; {item.data}"

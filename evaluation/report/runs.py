@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -171,13 +173,23 @@ def write(runs: Runs, tasks: dict[str, str], scoring: Scoring) -> Report:
             of_source = [score for score, own in zip(scores, sources, strict=True) if own == source]
             sections += bench.contamination(of_source, source, scoring)
         sections.append(cost_section(group, bench.costs(scores)))
+    sections = list(_by_other_titles(sections))
     if benches:
-        sections.append(papers_section(benches))
+        sections.append(papers_section([run.facts.benchmark for _, run in runs]))
     version = f"bouncer {__version__}"
     if not all(is_timeless(run.facts) for _, run in runs):
         version += f", {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
     subject = ", ".join(dict.fromkeys(run.facts.benchmark for _, run in runs))
     return Report(f"{subject}: {', '.join(dict.fromkeys(name for name, _ in runs))}", tuple(sections), version)
+
+
+def _by_other_titles(sections: Sequence[Section]) -> Iterator[Section]:
+    """The sections, those numbered whose title stands in the list of contents before."""
+    titles: Counter[str] = Counter()
+    for section in sections:
+        titles[section.title] += 1
+        number = titles[section.title]
+        yield section if number == 1 else replace(section, title=f"{section.title} ({number})")
 
 
 def _task_files(arguments: Sequence[str], runs: Runs) -> dict[str, str]:

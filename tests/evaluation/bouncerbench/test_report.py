@@ -13,6 +13,7 @@ import pytest
 
 from evaluation.report.figures import Curve, Flow, Series, bars, curves, radar, sankey
 from evaluation.report.page import Report, Section, Table, as_html, as_json, as_markdown
+from evaluation.report.papers import PAPERS
 from tests.evaluation.bouncerbench.conftest import Command, Write
 
 DIFF = "diff --git a/m.py b/m.py\n--- a/m.py\n+++ b/m.py\n@@ -1 +1 @@\n-a\n+b\n"
@@ -161,6 +162,9 @@ def test_a_run_of_a_benchmark_without_words_of_its_own_shows_its_facts(command: 
     (runs[0] / "run.json").write_text(json.dumps({**facts, "benchmark": "juggling"}))
     found = command("report", runs[0], "--json").json
     assert [section["title"] for section in found["sections"]] == ["Runs", "Cost"]
+    titles = [section["title"] for section in command("report", runs[0], runs[2], "--json").json["sections"]]
+    assert len(titles) == len(set(titles)), "no title stands twice in the list of contents"
+    assert "Runs (2)" in titles
 
 
 def report(*rows: tuple[Any, ...]) -> Report:
@@ -217,9 +221,43 @@ def test_the_page_names_a_command_for_every_table_and_figure(command: Command, r
     for rows in papers.values():
         for _, _, commands, _ in rows:
             for part in commands.split("; "):
-                verb, *names = part.split()[:2]
-                if verb not in ("–", "report") and "both" not in names:
-                    assert command(verb, *names, "--help").code == 0, part
+                words = part.split()
+                if words[0] != "–":
+                    help_text = command(*words[: 1 if words[0] == "report" else 2], "--help").out
+                    assert [word for word in words if word.startswith("--") and word not in help_text] == [], part
+
+
+def test_every_command_of_the_bouncers_tables_runs_and_at_hand_is_computed(
+    command: Command, runs: list[Path], write: Write, tmp_path: Path
+) -> None:
+    annotations = [
+        {"instance_id": f"o__n-{n}", "underspecified": n % 4, "false_negative": 0, "other_major_issues": 0.0}
+        for n in range(40)
+    ]
+    patches = [
+        {"instance_id": f"o__n-{n}", "model_patch": DIFF + "#" * n, "resolved": False, "submission": "agent"}
+        for n in range(40)
+    ]
+    shutil.copytree(runs[2], tmp_path / "again")
+    values = {
+        "INPUT": tmp_path / "i.jsonl", "OUTPUT": tmp_path / "o.jsonl", "RUN_I": runs[0], "RUN_O": runs[2],
+        "RUN_O2": tmp_path / "again", "MODEL_I": f"recorded:{tmp_path}/r.jsonl#first<b>",
+        "MODEL_O": f"recorded:{tmp_path}/v.jsonl#third", "ANNOTATIONS": write("a.jsonl", annotations),
+        "INSTANCES": tmp_path / "i.jsonl", "PATCHES": write("p.jsonl", patches), "NAME": "agent",
+        "BUILT": tmp_path / "built",
+    }  # fmt: skip
+    parts = {part for item in PAPERS["BouncerBench"] for part in item.command.split("; ") if part != "–"}
+    for part in sorted(parts):
+        ran = command(*(values.get(word, word) for word in part.split()))
+        assert ran.code == 0, (part, ran.err)
+
+    def at_hand(*folders: Path) -> set[str]:
+        tables = command("report", *folders, "--json").json["sections"][-1]["tables"]
+        return {row[0] for row in tables[0]["rows"] if row[-1] == "on this page"}
+
+    assert at_hand(runs[0]) == {"Table I", "Table II", "Figure 2", "IV.C"}
+    assert "IV.E" not in at_hand(runs[2])
+    assert "IV.E" in at_hand(runs[2], tmp_path / "again")
 
 
 def test_more_than_two_runs_get_a_picture_for_each_rate(

@@ -12,6 +12,7 @@ from evaluation.benchmark import Session
 from evaluation.crbench.judge import Panel, ReviewComment, comments_in, judge_all
 from evaluation.crbench.paper_review import paper_session
 from evaluation.crbench.task import ReviewTask, read_tasks
+from evaluation.report.papers import PAPERS
 from evaluation.run.folder import RunFolder
 from evaluation.run.model import benchmark_prompts
 from tests.evaluation.crbench.conftest import recording
@@ -170,3 +171,21 @@ def test_a_file_that_our_reviewer_was_not_shown_is_counted(
     assert (result["not_shown"], result["preset"]) == (1, "ours")
     command("score", "crbench", "--tasks", str(tasks), "--run", str(run))
     assert "in 1 tasks the reviewer was not shown a file of the fix" in capsys.readouterr().out
+
+
+def test_every_command_of_the_papers_tables_runs(
+    project: Path, builder: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    remarks = {"comments": [remark("engine.py", 2, "It fails.")]}
+    model = recording(project / "m.jsonl", "m", [(MERGED, remarks), (SQUASHED, {"comments": []})])
+    key = ReviewComment(task_id=MERGED, path="engine.py", line=2, text="It fails.").key
+    verdict = {"classification": "BUG_HIT", "reason": "r"}
+    values = {
+        "FIXES": project / "fixes.jsonl", "CLONES": project / "repos", "BUILDER": builder,
+        "REVIEW": project / "t.jsonl", "MODEL_R": model, "RUN_R": project / "run",
+        "J": recording(project / "j.jsonl", "j", [(f"{MERGED}/{key}", verdict)]),
+    }  # fmt: skip
+    parts = dict.fromkeys(part for item in PAPERS["CR-Bench"] for part in item.command.split("; ") if part != "–")
+    for part in parts:
+        assert command(*(str(values.get(word, word)) for word in part.split())) == 0, part
+    assert "asked as in the paper" in capsys.readouterr().out
