@@ -89,7 +89,7 @@ class QuestionLoop:
             flagged=record.bounced,
             label=record.label,
             p_bounce=record.p_bounce,
-            questions=record.questions if record.bounced else (),
+            questions=record.questions,
             report=report,
         )
         if not clarified.questions:

@@ -239,3 +239,11 @@ def test_patched_java_methods_are_told_by_their_tokens() -> None:
     old = JAVA["src/main/java/A.java"]
     assert patched_java(JAVA, {"src/main/java/A.java": old.replace("d.parse(1)", "d.parse(2)")}) == ("ref",)
     assert patched_java(JAVA, {"src/main/java/A.java": old.replace("// parse", "// other")}) == ()
+
+
+def test_of_nested_functions_the_innermost_changed_one_is_patched() -> None:
+    before = "def outer():\n    def inner():\n        return 1\n    return inner()\n"
+
+    assert patched_methods({"a.py": before}, {"a.py": before.replace("1", "2")}) == {
+        "inner": frozenset({"function"})
+    }
