@@ -29,7 +29,7 @@ from bot.core.config import RepoConfig
 from bot.features.review.meaning import reformatted
 from evaluation.crbench.task import read_tasks
 from evaluation.git.clones import CommitTree
-from evaluation.git.repository import GitRepository, find_clone
+from evaluation.git.repository import GitError, GitRepository, find_clone
 from tests.bench.needs import Case, places_in_diff, places_in_text, read_cases
 
 REVIEW = RepoConfig().review
@@ -122,7 +122,10 @@ def print_large(repos: Path) -> None:
         if clone is None:
             continue
         with GitRepository(clone) as repository:
-            commit = next(large_commits(repository), None)
+            try:
+                commit = next(large_commits(repository), None)
+            except GitError:  # a clone without some old files
+                continue
             if commit is None:
                 continue
             diff, tree = read_change(repository, commit)
