@@ -214,6 +214,7 @@ def pages(settings: Settings) -> tuple[Pages, ...]:
         public_url=settings.bouncer_public_url,
         host=settings.host,
         web_url=settings.github_web_url,
+        about_url=settings.about_url,
         model=settings.bouncer_model,
         paused=settings.bouncer_paused,
         may_open_pulls=partial(_may_open_pulls, settings),

@@ -66,6 +66,8 @@ def data_folder(settings: Settings, *names: str) -> Path:
     """Return a private folder below BOUNCER_DATA_DIR, created if needed. Raises OperatorError."""
     folder = settings.bouncer_data_dir.joinpath(*names)
     try:
+        # The mode applies to the last folder of a path only.
+        settings.bouncer_data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise OperatorError(f"BOUNCER_DATA_DIR: {folder}: {error.strerror}") from None

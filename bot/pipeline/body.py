@@ -121,16 +121,18 @@ UNSIGNED = Seal()
 
 
 class Rules(Frozen):
-    """The host that texts may link to, and the secrets that they must not hold."""
+    """The links that texts may have, and the secrets that they must not hold."""
 
     host: str = ""
     secrets: tuple[str, ...] = Field((), repr=False)
+    about_url: str = Field("", description="the operator's page about the bot, the only link elsewhere")
 
     def text(self, body: str, limit: int) -> str:
         """Return a body without a marker, as its template wrote it; as untrusted text if it is not harmless."""
         with protecting(self.secrets):
             body = _cut(redact(_revealed(redact(body))), limit)
-            if not harmless(body, self.host):
+            own_link, allowed_link = f"]({self.about_url})", f"](https://{self.host}/)"
+            if not harmless(body.replace(own_link, allowed_link) if self.about_url else body, self.host):
                 body = redact(clean(body, host=self.host, limit=limit))
         # Checked again as GitHub shows it: that is what people read.
         return WITHHELD if self.tells(body) or self.tells(_shown(body)) else body

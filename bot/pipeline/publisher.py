@@ -97,7 +97,8 @@ class Publisher:
         """
         if not decision.actions:
             return Published(PublishOutcome.WITHHELD if decision.withheld else PublishOutcome.NOTHING)
-        rules = Rules(host=services.repository.host, secrets=tuple(self.secrets))
+        host, about_url = services.repository.host, services.about_url
+        rules = Rules(host=host, secrets=tuple(self.secrets), about_url=about_url)
         executor = Executor(
             decision,
             job,

@@ -23,3 +23,12 @@ def test_each_goes_out_as_it_was_written_and_says_that_a_model_wrote_it(name: st
     shown = re.sub(r"<details>.*?</details>", "", body, flags=re.DOTALL)
     if BY_A_MODEL in body:
         assert any(word in shown for word in comments.DISCLOSURES), "visible, not folded away"
+
+
+def test_the_operators_page_is_the_only_link_elsewhere() -> None:
+    page = "https://bouncer.example.org/about"
+    body = f"Why?\n\n<details><summary>Why I'm asking</summary>\n\n[what this bot does]({page})\n</details>"
+    assert Rules(host=comments.HOST, about_url=page).text(body, 65_000) == body
+    assert page not in Rules(host=comments.HOST).text(body, 65_000)
+    other = body.replace(page, "https://elsewhere.example/about")
+    assert "elsewhere" not in Rules(host=comments.HOST, about_url=page).text(other, 65_000)

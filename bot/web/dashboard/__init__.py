@@ -41,6 +41,7 @@ class DashboardSettings(Frozen):
     public_url: str | None = None
     host: str = "127.0.0.1"
     web_url: str = "https://github.com"
+    about_url: str = ""
     model: str = ""
     may_open_pulls: Callable[[str], bool] = Field(
         lambda repository: False, description="True if the App may open pull requests in a repository"

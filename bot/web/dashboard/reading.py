@@ -147,7 +147,7 @@ def decision(settings: DashboardSettings, backend: Backend, number: int) -> str:
         line=line,
         decision=whole,
         calls=overview.calls(line.job),
-        cards=posted.cards(whole, overview.posted(line.job), settings.web_url),
+        cards=posted.cards(whole, overview.posted(line.job), settings.web_url, settings.about_url),
         unposted=posted.unposted(whole),
         paused=acting.is_paused(backend, whole.subject),
         subject=_subject(backend.jobs(), line.job),
@@ -158,7 +158,7 @@ def shadow(settings: DashboardSettings, backend: Backend) -> str:
     """Show what shadow mode did not post."""
     overview = Overview(backend.ledger().database)
     rows = [
-        (line, posted.cards(decision, (), settings.web_url))
+        (line, posted.cards(decision, (), settings.web_url, settings.about_url))
         for line, decision in overview.whole(
             Filter(outcome="withheld"), _number(request.args.get("before")), PREVIEWS
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+import stat
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,7 @@ def test_table_is_sorted_and_nothing_is_written_or_paid_twice(desk: Desk) -> Non
         ("1", "bounce", "80"),
         ("2", "pass", "5"),
     ]
+    assert stat.S_IMODE((desk.folder / "bouncer-data").stat().st_mode) == 0o700
     again = json.loads(desk.run("backlog", "acme/rocket", "--yes", "--json").out)
     assert [issue["result"] for issue in again["issues"]] == ["bounce", "pass"]
     assert len(desk.questions) == 2
