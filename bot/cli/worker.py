@@ -39,8 +39,8 @@ apart_option = click.option("--apart", type=click.FloatRange(0, 60), default=1.0
 FROZEN_SECONDS = 60.0
 #: How the names of everything begin that Bouncer, or the volume itself, puts into a data folder.
 _OURS = (
-    "archives", "backlog", "bouncer.db", "calibration", "credentials.json", ".credentials.json", "environments", "lost+found",
-    "models",
+    "archives", "backlog", "bouncer.db", "calibration", "credentials.json", ".credentials.json", "environments",
+    "lost+found", "models",
 )  # fmt: skip
 
 
