@@ -135,8 +135,10 @@ CUT = """
     const svg = text.ownerSVGElement;
     const size = parseFloat(getComputedStyle(text).fontSize) * svg.getScreenCTM().a;
     const box = text.getBoundingClientRect();
-    if (size < 9) names.push('text of ' + size.toFixed(1) + ' px: ' + text.textContent);
-    if (box.right > innerWidth + 0.5 || box.left < 0) names.push('label ' + text.textContent);
+    if (box.width && size < 9) names.push('text of ' + size.toFixed(1) + ' px: ' + text.textContent);
+    const frame = svg.getBoundingClientRect();
+    const cut = box.width && (box.right > frame.right + 0.5 || box.left < frame.left - 0.5);
+    if (cut) names.push('label ' + text.textContent);
   }
   return names;
 }
