@@ -136,7 +136,7 @@ def _text(decision: Decision) -> str:
     lines += [f"{show(file.path)}: not reviewed: {file.reason}" for file in record.skipped]
     if not lines:
         lines.append("No defects found.")
-    if dropped := [doubt for doubt in record.doubts if doubt.outcome in ("refuted", "not named")]:
+    if dropped := [doubt for doubt in record.doubts if doubt.outcome in ("unsure", "refuted", "not named")]:
         lines.append(f"Dropped after a second look: {len(dropped)}.")
     model = f"{decision.model}, {decision.usage.seconds:.1f} s" if decision.model else "No model was called."
     return "\n".join([*lines, "", model])

@@ -69,7 +69,7 @@ class TriageConfig(Frozen):
     prompt: PromptSet = Field(
         "careful",
         description="`paper`: the paper's question and its two fields, explanation and label, for replay; the "
-        "harshest of three reviewers; or with a base rate and strictness",
+        "harshest of three reviewers; or with anchors for the chance",
     )
     investigate: bool = Field(
         False,
@@ -168,8 +168,9 @@ class ReviewConfig(Frozen):
     looks: int = Field(4, ge=2, le=12, description="panel: independent reviews of each part of the change")
     doubt: bool | None = Field(
         None,
-        description="ask about each finding again before it is posted, one model call per finding; unset: "
-        "only with `panel`",
+        description="ask about each finding again before it is posted, one model call per finding; a finding that "
+        "stays unsure is posted only if its severity is high; unset: with `panel` about each, else only about "
+        "those that depend on code that was not shown, which is looked up",
     )
     prove: bool = Field(
         False,

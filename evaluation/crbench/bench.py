@@ -171,8 +171,7 @@ def _harness(request: ReplayRequest, config: ReproduceConfig, test_command: str 
 
 def _asked(config: ReviewConfig) -> tuple[str, ...]:
     """The prompts that a reviewer of this config may ask."""
-    names = [f"review.{config.strategy}"]
-    names += ["review.doubt"] if config.doubts else []
+    names = [f"review.{config.strategy}", "review.doubt"]
     names += ["investigate", "investigated"] if config.investigate else []
     return (*names, *(("reproduce.draft", "reproduce.repair") if config.prove else ()))
 

@@ -14,6 +14,9 @@ from bot.code.quotes import Index, Quoted, bare, without_margin
 from bot.core.text import show, squeeze, squeeze_lines
 from bot.features.shared.findings import Dropped, DropReason, Finding, FurtherPlace, Reported, fingerprint
 
+#: Names of code, that is not shown, that one finding may depend on.
+MAX_PHRASES = 5
+
 
 def anchor(reported: Iterable[Reported], diff: Diff) -> tuple[tuple[Finding, ...], tuple[Dropped, ...]]:
     """Return findings on lines of the diff (``line`` is None if no line can carry one), and what was dropped."""
@@ -118,6 +121,7 @@ def _finding(
         severity=reported.severity,
         suggestion=fit_suggestion(reported, lines) if place and place.side == "RIGHT" and place.whole else None,
         confidence=reported.confidence,
+        depends_on=tuple(filter(None, map(str.strip, reported.depends_on)))[:MAX_PHRASES],
         places=tuple(name for name in other_places if name not in own),
     )
 

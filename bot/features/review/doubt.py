@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from pydantic import Field
 
 from bot.core.actions import Usage
 from bot.core.errors import ModelError
 from bot.core.frozen import Lenient
+from bot.features.review.filtering import SECOND_QUESTION
 from bot.features.review.record import Doubt
 from bot.features.review.strategies import MAX_DESCRIPTION, MAX_TITLE, Change
 from bot.features.shared.finding_code import Code
 from bot.features.shared.findings import Finding
 from bot.features.shared.labels import Chance
+from bot.features.shared.taxonomy import Severity
 from bot.models.prompts import Prompts
 from bot.models.protocol import Model, Prompt, ask_all
 
 #: Questions at a time.
 PARALLEL = 4
+#: With a threshold above this, percent, the maintainers want certainty: no finding is kept that is unsure.
+MAX_UNSURE = 50
 #: Characters of a recorded reason.
 MAX_REASON = 600
 
@@ -32,7 +37,9 @@ class DoubtReply(Lenient):
     quote: str = Field(description="the line where it goes wrong, copied without line number; or empty")
     instead: str = Field(description="what the code does then instead of what it should; empty if nothing")
     p_holds: Chance = Field(None, description="chance in percent that a maintainer who checks it agrees")
-    holds: bool = Field(description="whether the finding holds: from 50 percent on")
+    verdict: Literal["refuted", "unsure", "upheld"] = Field(
+        description="refuted: below 25 percent; unsure: 25 to 49; upheld: 50 and more"
+    )
 
 
 @dataclass
@@ -44,7 +51,7 @@ class Doubting:
     change: Change
     code: Callable[[Finding], Code]
     threshold: int = 50
-    """A finding holds at or above this chance, percent."""
+    """A finding is upheld at or above this chance, percent."""
     usage: Usage = field(default_factory=Usage)
     doubts: dict[str, Doubt] = field(default_factory=dict)
 
@@ -73,9 +80,9 @@ class Doubting:
         return finding.model_copy(update={"confidence": doubt.p_holds})
 
     def drops(self, finding: Finding) -> bool:
-        """Return True if the finding was refuted. A question without an answer drops nothing."""
+        """Return True if the finding did not stand. A question without an answer drops nothing."""
         doubt = self.doubts.get(finding.fingerprint)
-        return doubt is not None and doubt.outcome in ("refuted", "not named")
+        return doubt is not None and doubt.outcome in ("unsure", "refuted", "not named")
 
     def _prompt(self, finding: Finding, code: Code) -> Prompt:
         system, user = self.prompts.render(
@@ -87,12 +94,16 @@ class Doubting:
             context=code.context,
             path=finding.path if finding.line is None else f"{finding.path}, line {finding.line}",
             finding=f"{finding.comment}\n\nSeverity: {finding.severity}. The code:\n" + "\n".join(finding.code),
+            depends_on=finding.depends_on,
         )
         return Prompt(purpose="review.doubt", system=system, user=user, subject=self.change.subject)
 
 
 def judge(finding: Finding, reply: DoubtReply, code: Code, threshold: int, prompt_hash: str) -> Doubt:
-    """Return the outcome: a finding stands if the reply names all three parts and quotes a line that was shown."""
+    """Return the outcome: a finding stands if the reply names all three parts and quotes a line that was shown.
+
+    A finding between refuted and upheld stands only if its severity is high.
+    """
     doubt = Doubt(
         fingerprint=finding.fingerprint,
         outcome="stands",
@@ -102,8 +113,9 @@ def judge(finding: Finding, reply: DoubtReply, code: Code, threshold: int, promp
         p_holds=reply.p_holds,
         prompt_hash=prompt_hash,
     )
-    if not (reply.holds if reply.p_holds is None else reply.p_holds >= threshold):
-        return doubt.model_copy(update={"outcome": "refuted", "why": reply.trace.strip()[:MAX_REASON]})
+    band = _band(reply, threshold)
+    if band == "refuted" or (band == "unsure" and (finding.severity != Severity.HIGH or threshold > MAX_UNSURE)):
+        return doubt.model_copy(update={"outcome": band, "why": reply.trace.strip()[:MAX_REASON]})
     gap = ""
     if not doubt.breaks_when:
         gap = "no input or state was named with which it breaks"
@@ -112,3 +124,12 @@ def judge(finding: Finding, reply: DoubtReply, code: Code, threshold: int, promp
     elif not code.holds(reply.quote):
         gap = "the line where it goes wrong is not in the code"
     return doubt.model_copy(update={"outcome": "not named", "why": gap}) if gap else doubt
+
+
+def _band(reply: DoubtReply, threshold: int) -> Literal["refuted", "unsure", "upheld"]:
+    """Return the band of the chance; without one, the model's word."""
+    if reply.p_holds is None:
+        return reply.verdict
+    if reply.p_holds >= threshold:
+        return "upheld"
+    return "refuted" if reply.p_holds < SECOND_QUESTION else "unsure"

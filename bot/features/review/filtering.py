@@ -28,6 +28,7 @@ class Policy(Frozen):
     min_severity: Severity = Severity.MEDIUM
     max_findings: int = Field(5, ge=0, description="new findings per push at most")
     min_confidence: int = Field(50, description="percent; findings without a confidence always pass")
+    doubts: bool = Field(False, description="every finding gets a second question, whose answer counts")
     muted: frozenset[str] = Field(frozenset(), description="categories that its people dismissed too often")
 
 
@@ -87,6 +88,8 @@ def _suppression(
         return "below_severity"
     if finding.fingerprint in doubted:
         return "doubted"
-    if finding.confidence is not None and not finding.proven and _weight(finding) < policy.min_confidence:
+    is_asked = policy.doubts or bool(finding.depends_on)
+    minimum = min(SECOND_QUESTION, policy.min_confidence) if is_asked else policy.min_confidence
+    if finding.confidence is not None and not finding.proven and _weight(finding) < minimum:
         return "unlikely"
     return "over_limit" if len(selected) >= policy.max_findings else None

@@ -26,7 +26,7 @@ from bot.features.review import strategies, texts
 from bot.features.review.background import Background, background
 from bot.features.review.dismissal import dismiss
 from bot.features.review.doubt import Doubting
-from bot.features.review.filtering import SECOND_QUESTION, Policy, select
+from bot.features.review.filtering import Policy, select
 from bot.features.review.meaning import reformatted
 from bot.features.review.proof import Proving
 from bot.features.review.record import Suppressed
@@ -166,14 +166,12 @@ class _Review:
             if proving:
                 findings = [proving.with_proof(finding) for finding in findings]
             selected, suppressed = select(findings, self._policy(), memory.posted, memory.dismissed, doubted)
-            if self.config.doubts and doubting.ask(selected):
+            if doubting.ask([finding for finding in selected if self.config.doubts or finding.depends_on]):
                 continue
             if proving is None or not proving.prove(selected, doubting.doubts, folder):
                 return selected, suppressed
 
-    def _code(
-        self, packed: Packed, surrounded: Surroundings, finding: Finding, depends_on: Sequence[str] = ()
-    ) -> Code:
+    def _code(self, packed: Packed, surrounded: Surroundings, finding: Finding) -> Code:
         """Return the code around a finding, with what it depends on looked up. No line comes twice."""
         tokens = sum(piece.tokens for piece in packed.pieces)
         is_short = tokens <= self.config.context_tokens
@@ -183,7 +181,7 @@ class _Review:
         code = around(finding, packed.diff, source)
         paths = {finding.path, *(place.rpartition(":")[0] for place in finding.places)}
         visible = None if is_short else code.visible
-        context = surrounded.within(self.config.context_tokens, paths, depends_on, visible)
+        context = surrounded.within(self.config.context_tokens, paths, finding.depends_on, visible)
         whole = "\n\n".join(piece.text for piece in packed.pieces) if is_short else ""
         return replace(code, whole=whole, context=context.text)
 
@@ -192,7 +190,8 @@ class _Review:
         return Policy(
             min_severity=Severity(config.min_severity),
             max_findings=config.max_findings,
-            min_confidence=min(SECOND_QUESTION, config.min_confidence) if config.doubts else config.min_confidence,
+            min_confidence=config.min_confidence,
+            doubts=config.doubts,
             muted=self.services.history.muted(self.subject.repository),
         )
 

@@ -31,7 +31,7 @@ class Doubt(Frozen):
     """The outcome of the second question about a finding."""
 
     fingerprint: str
-    outcome: Literal["stands", "refuted", "not named", "not asked"]
+    outcome: Literal["stands", "unsure", "refuted", "not named", "not asked"]
     why: str = Field("", description="why it was dropped, or why there was no answer")
     breaks_when: str = ""
     quote: str = ""

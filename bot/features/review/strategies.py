@@ -282,7 +282,8 @@ def _with_places(group: Sequence[Finding]) -> Finding:
 def _as_one(group: Sequence[Finding]) -> Finding:
     severity = max((finding.severity for finding in group), key=lambda severity: severity.rank)
     places = dict.fromkeys(place for finding in group for place in finding.places)
-    more = {"severity": severity, "places": tuple(places)}
+    depends_on = tuple(dict.fromkeys(phrase for finding in group for phrase in finding.depends_on))
+    more = {"severity": severity, "places": tuple(places), "depends_on": depends_on}
     confidences = [finding.confidence for finding in group if finding.confidence is not None]
     confidence = max(confidences, default=None)
     return group[0].model_copy(update={"looks": len(group), "confidence": confidence, **more})

@@ -44,6 +44,9 @@ class Reported(Lenient):
     confidence: Chance = Field(
         None, description="chance in percent that a maintainer who checks it agrees that the change breaks this"
     )
+    depends_on: tuple[str, ...] = Field(
+        (), description="code that is not shown and that decides whether it holds: `name` or `name in path`"
+    )
     suggestion: str | None = Field(
         None, description="code that replaces exactly the quoted lines, one or several; null unless surely right"
     )
@@ -90,6 +93,9 @@ class Finding(Frozen):
     proof: Proof | None = Field(None, description="None if it was not tried")
     looks: int = Field(1, ge=1, description="independent looks that reported it")
     places: tuple[str, ...] = Field((), description="further places of the same cause: ``path:line``")
+    depends_on: tuple[str, ...] = Field(
+        (), description="code that was not shown and that decides whether it holds"
+    )
 
     @property
     def own_places(self) -> tuple[str, ...]:
@@ -133,18 +139,16 @@ def same_defect(left: Finding, right: Finding) -> bool:
 def same_cause(left: Finding, right: Finding) -> bool:
     """Return True if two findings report one cause at two places.
 
-    Either both name the other's line among their places; or only one does, or the code is the same, and the class
-    of defect is the same too. Two findings on the same lines are duplicates, see ``same_defect``.
+    One names the other's line among its places; or they name the same further place, or have the same code, and
+    the class of defect is the same. Two findings on the same lines are duplicates, see ``same_defect``.
     """
     if set(left.own_places) & set(right.own_places):
         return False
-    names = set(left.places) & set(right.own_places), set(right.places) & set(left.own_places)
-    if all(names):
+    if set(left.places) & set(right.own_places) or set(right.places) & set(left.own_places):
         return True
-    if any(names):
-        return left.category == right.category or left.impact == right.impact
     same_code = left.code == right.code and bool(_distinctive(left.code))
-    return same_code and left.category == right.category
+    shared_place = bool(set(left.places) & set(right.places))
+    return (same_code or shared_place) and left.category == right.category
 
 
 #: Letters and digits of a distinctive line; shorter ones are often repeated in a file.

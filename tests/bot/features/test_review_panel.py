@@ -23,7 +23,7 @@ NAMED = {
     "breaks_when": "an empty file",
     "quote": "return data.value",
     "instead": "raises AttributeError",
-    "holds": True,
+    "verdict": "upheld",
 }
 
 EMPTY = finding()
@@ -92,7 +92,7 @@ def doubted(*answers: Any) -> ScriptedModel:
 
 
 def test_a_finding_that_is_refuted_gives_its_place_to_the_next_one(services: Build) -> None:
-    refuted = {**NAMED, "trace": "`parse` never returns None.", "holds": False}
+    refuted = {**NAMED, "trace": "`parse` never returns None.", "verdict": "refuted"}
     stands = {**NAMED, "quote": "   11 +         data = parse(file)"}
     model = doubted(refuted, stands)
     decision = review(services(model, snapshot(), DOUBT))
@@ -135,7 +135,7 @@ def test_the_function_at_the_head_is_shown_and_may_be_quoted(services: Build) ->
 
 
 def test_a_panel_doubts_unless_it_is_told_not_to(services: Build) -> None:
-    refuted = {**NAMED, "trace": "It cannot be None.", "holds": False}
+    refuted = {**NAMED, "trace": "It cannot be None.", "verdict": "refuted"}
     model = ScriptedModel(lambda prompt: reply(EMPTY) if prompt.purpose == "review" else refuted)
     decision = review(services(model, snapshot(), "review: {strategy: panel}"))
     assert [prompt.purpose for prompt in model.asked] == ["review"] * 4 + ["review.doubt"]
@@ -152,7 +152,7 @@ def test_confidence_decides_which_findings_are_asked_about_and_posted(services: 
     def answer(prompt: Prompt) -> Any:
         if prompt.purpose == "review":
             return reply(unsure, guess)
-        return {**NAMED, "p_holds": 80 if EMPTY["comment"] in prompt.user else 40, "holds": True}
+        return {**NAMED, "p_holds": 80 if EMPTY["comment"] in prompt.user else 40, "verdict": "upheld"}
 
     model = ScriptedModel(answer)
     decision = review(services(model, snapshot(), "review: {doubt: true}"))
@@ -190,3 +190,30 @@ def test_a_doubt_that_cannot_be_asked_drops_nothing(services: Build) -> None:
     assert len(comments(decision)) == 1
     assert decision.record.as_json()["doubts"][0]["outcome"] == "not asked"
     assert json.dumps(decision.record.as_json())
+
+
+def test_an_unsure_finding_stands_only_if_its_severity_is_high(services: Build) -> None:
+    unsure = {**NAMED, "p_holds": 40, "verdict": "unsure"}
+    high = review(services(ScriptedModel([reply(EMPTY), unsure]), snapshot(), DOUBT))
+    assert (len(comments(high)), high.record.as_json()["doubts"][0]["outcome"]) == (1, "stands")
+    medium = review(services(ScriptedModel([reply({**EMPTY, "severity": "medium"}), unsure]), snapshot(), DOUBT))
+    assert (comments(medium), medium.record.as_json()["doubts"][0]["outcome"]) == ([], "unsure")
+    strict = "review: {doubt: true, min_confidence: 60}"
+    assert comments(review(services(ScriptedModel([reply(EMPTY), unsure]), snapshot(), strict))) == []
+
+
+def test_code_that_a_finding_depends_on_is_looked_up_and_shown(services: Build) -> None:
+    head = b"from lib import parse\n" + b"\n" * 7
+    head += (
+        b"def load(path):\n    with open(path) as file:\n        data = parse(file)\n        return data.value\n"
+        b"    raise Missing(path)\n"
+    )
+    files = {"src/app.py": head, "other.py": b"class Holder:\n    def reset_value(self):\n        return None\n"}
+    recorded = snapshot().model_copy(update={"checkouts": {"a" * 40: files}})
+    dependent = {**EMPTY, "confidence": 30, "depends_on": ["Holder.reset_value in other.py"]}
+    model = ScriptedModel([reply(dependent, OTHER), {**NAMED, "p_holds": 70}])
+    decision = review(services(model, recorded))
+    assert [prompt.purpose for prompt in model.asked] == ["review", "review.doubt"], "no other finding is doubted"
+    assert "def reset_value(self):" in model.asked[1].user
+    assert "def reset_value(self):" not in model.asked[0].user
+    assert len(comments(decision)) == 2

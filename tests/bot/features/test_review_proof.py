@@ -168,7 +168,11 @@ def spoken(*looks: tuple[str, ...]) -> ScriptedModel:
                 "quote": fault(about)["quote"],
                 "instead": "as it says",
             }
-            return {"trace": "Python's integers do not overflow.", **answers, "holds": about != "double"}
+            return {
+                "trace": "Python's integers do not overflow.",
+                **answers,
+                "verdict": "refuted" if about == "double" else "upheld",
+            }
         assert prompt.purpose == "reproduce", prompt.purpose
         test = f"class CalcTest(unittest.TestCase):\n    def test_{about}(self):\n        {ALL[about][3]}\n"
         code = f"import unittest\n\nfrom calc import {about}\n\n\n{test}"
