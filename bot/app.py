@@ -332,6 +332,7 @@ class Live:
             config=config,
             clock=now,
             history=self._ledger.decisions,
+            issue_index=self._ledger.issues,
             repository=repository,
             commands=self._slash_commands.addressed_to(lambda: forge.identity().login),
             prompts=self._prompts,

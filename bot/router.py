@@ -19,6 +19,7 @@ from bot.core.redaction import protecting
 from bot.features.closing.feature import FEATURE as CLOSING
 from bot.features.commands.feature import FEATURE as COMMANDS
 from bot.features.config.feature import FEATURE as CONFIG
+from bot.features.duplicates.feature import FEATURE as DUPLICATES
 from bot.features.feature import Feature
 from bot.features.feedback.feature import FEATURE as FEEDBACK
 from bot.features.reproduce.feature import FEATURE as REPRODUCE
@@ -34,6 +35,7 @@ FEATURES: tuple[Feature, ...] = (
     COMMANDS,
     CLOSING,
     TRIAGE,
+    DUPLICATES,
     REPRODUCE,
     VERIFY,
     REVIEW,

@@ -20,12 +20,14 @@ from bot.core.subjects import Actor, Comment, Issue, PullRequest, Repository
 from bot.features.closing import handler as closing
 from bot.features.commands import handler as commands
 from bot.features.config import handler as config
+from bot.features.duplicates import handler as duplicates
 from bot.features.reproduce import texts as reproduce
 from bot.features.reproduce.texts import Place
 from bot.features.review import dismissal
 from bot.features.review import texts as review
 from bot.features.review.texts import Page
 from bot.features.shared.findings import Finding, Proof
+from bot.features.shared.issues import with_suggestion
 from bot.features.shared.labels import InputLabel, OutputLabel
 from bot.features.shared.rights import no_run_reason
 from bot.features.shared.taxonomy import Category, Impact, Severity
@@ -72,6 +74,9 @@ def on_issues() -> Iterator[Text]:
     yield "The same comment once the issue is clear", triage.CLEARED
     yield "... once a maintainer has accepted it", commands.accepted("mia", "")
     yield "... with a reason", commands.accepted("mia", "this is known.")
+    same = duplicates.suggestion(12, "fail when `load` is given an empty file", HOST)
+    yield "A clear issue that may repeat another", same + duplicates.ALONE
+    yield "A bounced issue that may repeat another", with_suggestion(_bounced(questions), same)
     yield "Before an unanswered issue is closed", closing.WARNING.format(days=23)
     yield "The same comment once it is closed", closing.CLOSED.format(days=30)
     yield "... after an answer", closing.ANSWERED

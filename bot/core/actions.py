@@ -13,7 +13,9 @@ from bot.core.frozen import Frozen, Lenient
 from bot.core.subjects import Side, Subject
 
 #: The handlers' names: the task a job runs, the kind of its decision, the word in its hidden marker.
-Task = Literal["triage", "verify", "review", "reproduce", "commands", "feedback", "config", "closing", "why"]
+Task = Literal[
+    "triage", "verify", "review", "reproduce", "commands", "feedback", "config", "closing", "why", "duplicates"
+]
 
 Conclusion = Literal["success", "neutral", "failure", "skipped"]
 

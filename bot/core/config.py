@@ -256,6 +256,21 @@ class ReproduceConfig(Frozen):
     seconds: int = Field(120, ge=1, le=1800, description="most seconds for one test run")
 
 
+class DuplicatesConfig(Frozen):
+    """Naming an earlier issue that a new one may repeat. It needs the index of `bouncer index`."""
+
+    mode: Literal["comment", "shadow", "off"] = Field(
+        "shadow", description="a line in the triage comment, or a comment; record only; off"
+    )
+    suggest_above: int | None = Field(
+        None,
+        ge=0,
+        le=100,
+        description="an earlier issue is named at this probability (percent) of the same cause, or above; unset: "
+        "nothing is posted",
+    )
+
+
 class RepoConfig(Frozen):
     """The whole file."""
 
@@ -264,6 +279,7 @@ class RepoConfig(Frozen):
     verify: VerifyConfig = VerifyConfig()
     review: ReviewConfig = ReviewConfig()
     reproduce: ReproduceConfig = ReproduceConfig()
+    duplicates: DuplicatesConfig = DuplicatesConfig()
 
     @property
     def hash(self) -> str:

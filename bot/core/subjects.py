@@ -66,6 +66,7 @@ class Issue(Frozen):
     author_association: str = Field("", description="OWNER, MEMBER, COLLABORATOR, NONE...; empty if unknown")
     html_url: str = ""
     created_at: datetime | None = None
+    closed_at: datetime | None = None
     is_pull_request: bool = False
     comments: int | None = Field(None, description="how many there are; None if unknown")
     claimed: bool = Field(False, description="it is assigned, or planned for a milestone")
@@ -119,6 +120,7 @@ class Comment(Frozen):
     html_url: str = ""
     created_at: datetime | None = None
     by_app: int | None = Field(None, description="id of the GitHub App that wrote it")
+    author_association: str = Field("", description="as ``Issue.author_association``")
 
 
 class ReviewComment(Frozen):

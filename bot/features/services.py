@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
+from pydantic import Field
+
 from bot.core.actions import Decision, Task
 from bot.core.commands import CommandSet
 from bot.core.config import Problem, RepoConfig
-from bot.core.subjects import Repository
+from bot.core.frozen import Frozen
+from bot.core.subjects import Issue, Repository
 from bot.github.protocol import Forge
 from bot.models.prompts import Prompts
 from bot.models.protocol import Model
@@ -57,6 +60,31 @@ class NoHistory:
         return frozenset()
 
 
+class IndexedIssue(Frozen):
+    """An earlier issue; title and text may be cut."""
+
+    number: int
+    title: str
+    body: str = ""
+    state: str = "open"
+    root: int = Field(description="its own number, or that of the issue that maintainers say it repeats")
+
+
+class IssueIndex(Protocol):
+    """Titles and texts of open issues, and of those closed within a year."""
+
+    def similar(self, repository: str, issue: Issue, most: int) -> tuple[IndexedIssue, ...] | None:
+        """Return the issues that share the most telling words with one, best first; None without an index."""
+        ...
+
+
+class NoIndex:
+    """No issues are indexed."""
+
+    def similar(self, repository: str, issue: Issue, most: int) -> tuple[IndexedIssue, ...] | None:
+        return None
+
+
 @dataclass(frozen=True)
 class Services:
     """Everything that a handler may use. It cannot write."""
@@ -69,6 +97,7 @@ class Services:
     history: History
     repository: Repository
     commands: CommandSet
+    issue_index: IssueIndex = field(default_factory=NoIndex)
     prompts: Prompts = field(default_factory=Prompts)
     config_problems: tuple[Problem, ...] = ()
     environments: Environments | None = None

@@ -5,10 +5,11 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 from urllib.parse import quote
 
 from bot.core.errors import ForgeError, NotFound
@@ -24,7 +25,7 @@ from bot.core.subjects import (
     ReviewComment,
 )
 from bot.github import archive, payloads
-from bot.github.http import Client, Query, below, segment
+from bot.github.http import PER_PAGE, Client, Query, below, segment
 from bot.github.payloads import read
 from bot.github.protocol import IssueLink, PostedReview, PullDiff, Reactions, SourceTree
 
@@ -105,6 +106,20 @@ class GitHubForge:
         )
         issues = islice((value for value in values if "pull_request" not in value), limit)
         return tuple(read(payloads.issue, value) for value in issues)
+
+    def issue_page(
+        self, state: Literal["open", "closed"], page: int, since: datetime | None = None
+    ) -> tuple[tuple[Issue, ...], bool]:
+        """Return a page of issues and pull requests, oldest first, and True if more follow.
+
+        ``since`` leaves out those that did not change later.
+        """
+        query: Query = {"state": state, "sort": "created", "direction": "asc", "per_page": PER_PAGE, "page": page}
+        if since is not None:
+            query = {**query, "since": f"{since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"}
+        values = self._client.value(f"{self._path}/issues", query)
+        issues = read(lambda items: tuple(map(payloads.issue, items)), values)
+        return issues, len(issues) == PER_PAGE
 
     def open_issue_count(self) -> int | None:
         """Return the number of open issues; None without a token, which GraphQL needs."""

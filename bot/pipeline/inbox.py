@@ -15,6 +15,7 @@ from bot.core.events import Event
 from bot.pipeline.job import Job, stored_event
 from bot.pipeline.store.database import Database
 from bot.pipeline.store.installations import Installations
+from bot.pipeline.store.issues import Issues
 from bot.pipeline.store.tables import CLOSED, DELIVERIES
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class Inbox:
 
         self._database = database
         self._installations = Installations(database)
+        self._issues = Issues(database)
         self._queue = queue
         self._tasks = tasks or router.tasks
         self._debounced = router.debounced
@@ -135,6 +137,7 @@ class Inbox:
         elif isinstance(event, _REOPENS):
             subject = CLOSED.c.repository == row.repository, CLOSED.c.number == row.number
             connection.execute(delete(CLOSED).where(*subject))
+        self._issues.update(connection, event, row.received_at)
         if ":" not in row.id:
             # Ids of our own events have a colon.
             self._installations.note(connection, row.id, event, row.received_at)

@@ -17,7 +17,19 @@ from sqlalchemy import ColumnElement, CursorResult, Table, and_, delete, exists,
 from bot.pipeline.job import DEAD, ENDED, OPEN
 from bot.pipeline.queue import Queue
 from bot.pipeline.store.database import Database
-from bot.pipeline.store.tables import BUDGETS, CLOSED, DECISIONS, DELIVERIES, FATES, MODEL_CALLS, POSTINGS, SIGNALS
+from bot.pipeline.store.issues import KEEP_SECONDS as KEEP_ISSUE_SECONDS
+from bot.pipeline.store.tables import (
+    BUDGETS,
+    CLOSED,
+    DECISIONS,
+    DELIVERIES,
+    FATES,
+    ISSUE_INDEXES,
+    ISSUE_TEXTS,
+    MODEL_CALLS,
+    POSTINGS,
+    SIGNALS,
+)
 
 DAY = 24 * 3600.0
 #: GitHub redelivers for about three days; a week leaves time to look at a job.
@@ -55,6 +67,7 @@ class Retention:
         dead = self._queue.ended_before(now - KEEP_DEAD_SECONDS, DEAD, BATCH)
         self._queue.forget((*ended, *dead))
         count = len(ended) + len(dead) + self._deliveries(now - KEEP_SECONDS) + self._budgets(now)
+        count += self._delete(ISSUE_TEXTS, ISSUE_TEXTS.c.closed_at < now - KEEP_ISSUE_SECONDS)
         if self._keep_days:
             count += self._memory(now - self._keep_days * DAY)
         return count
@@ -152,4 +165,14 @@ def _same_subject(table: Table) -> ColumnElement[bool]:
     return and_(CLOSED.c.repository == table.c.repository, CLOSED.c.number == table.c.number)
 
 
-_ABOUT_REPOSITORIES: tuple[Table, ...] = (DELIVERIES, DECISIONS, MODEL_CALLS, POSTINGS, SIGNALS, FATES, CLOSED)
+_ABOUT_REPOSITORIES: tuple[Table, ...] = (
+    DELIVERIES,
+    DECISIONS,
+    MODEL_CALLS,
+    POSTINGS,
+    SIGNALS,
+    FATES,
+    CLOSED,
+    ISSUE_TEXTS,
+    ISSUE_INDEXES,
+)

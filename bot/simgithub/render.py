@@ -121,7 +121,7 @@ class Renderer:
             "user": self.user(comment.author),
             "created_at": self.time(comment.created_at),
             "updated_at": self.time(self.world.now()),
-            "author_association": "NONE",
+            "author_association": self.association(repository, comment.author),
             "body": comment.body,
             "performed_via_github_app": self.app(comment.app) if comment.app else None,
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -122,7 +123,25 @@ def word(text: str) -> dict[str, Any]:
     return {"word": "ok"}
 
 
+def compare(text: str) -> dict[str, Any]:
+    """Issues that name the same code between backticks have the same cause."""
+    new, *earlier = re.split(r"^Issue (\d+):$", text.rpartition("The new issue:")[2], flags=re.MULTILINE)
+    codes = set(re.findall(r"`.+?`", new))
+    return {
+        "comparisons": [
+            {
+                "number": int(number),
+                "both": "fail in the same call of @octocat",
+                "relation": "same cause" if codes & set(re.findall(r"`.+?`", issue)) else "different",
+                "p_same_cause": 95 if codes & set(re.findall(r"`.+?`", issue)) else 2,
+            }
+            for number, issue in zip(earlier[::2], earlier[1::2], strict=True)
+        ]
+    }
+
+
 OPINIONS = {
+    "ComparisonReply": compare,
     "InputReply": triage,
     "OutputReply": verify,
     "ReviewReply": review,
@@ -134,6 +153,7 @@ OPINIONS = {
 }
 #: A field that only the answer of that name has.
 FIELDS = {
+    "ComparisonReply": "comparisons",
     "TranslatedReply": "language",
     "InputReply": "missing",
     "OutputReply": "covered",

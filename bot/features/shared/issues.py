@@ -43,3 +43,9 @@ def _first_match(names: Sequence[str], ignored: Sequence[str]) -> str:
     """Return the first of the names that is ignored, ``*`` meaning all; empty if none is."""
     lower = {name.lower() for name in ignored}
     return next((name for name in names if name and ("*" in lower or name.lower() in lower)), "")
+
+
+def with_suggestion(body: str, suggestion: str) -> str:
+    """Return the comment of a triage verdict with a line that names an earlier issue."""
+    request, fold, explanation = body.partition("\n\n<details>")
+    return f"{request}\n\n{suggestion}{fold}{explanation}" if suggestion else body

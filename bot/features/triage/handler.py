@@ -16,10 +16,11 @@ from bot.core.actions import Action, Decision, React, SetLabels, UpsertComment
 from bot.core.commands import Command, parse
 from bot.core.events import Event
 from bot.core.subjects import Comment, Issue, Repository, at_least
+from bot.features.duplicates.record import DuplicatesRecord
 from bot.features.services import Services
 from bot.features.shared import history, investigation
 from bot.features.shared.investigation import Notes, model_reply
-from bot.features.shared.issues import skip_reason
+from bot.features.shared.issues import skip_reason, with_suggestion
 from bot.features.shared.rights import asked_for
 from bot.features.triage import judgement, texts
 from bot.features.triage.judgement import InputVerdict
@@ -207,15 +208,27 @@ def _actions(
         day = services.clock().date()
         paused = history.paused(past)
         body = texts.bounce(verdict, model, day, services.repository, about, again=again, paused=paused)
+        body = with_suggestion(body, _suggestion(issue, services))
         return (UpsertComment(task="triage", number=number, body=body), labels)
     was_bounced = history.label_stands(past)
     actions: list[Action] = []
     if was_bounced and config.mode != "label":
-        actions.append(UpsertComment(task="triage", number=number, body=texts.CLEARED, only_edit=True))
+        body = with_suggestion(texts.CLEARED, _suggestion(issue, services))
+        actions.append(UpsertComment(task="triage", number=number, body=body, only_edit=True))
     if was_bounced or accepted:
         remove = (config.label,) if was_bounced else ()
         actions.append(SetLabels(number=number, add=accepted, remove=remove))
     return tuple(actions)
+
+
+def _suggestion(issue: Issue, services: Services) -> str:
+    """Return the line of the comment that names an earlier issue; empty if it has none."""
+    key = f"{services.repository.full_name}#{issue.number}"
+    for decision in services.history.decisions(key, "duplicates"):
+        in_comment = any(isinstance(act, UpsertComment) and act.task == "triage" for act in decision.actions)
+        if in_comment and isinstance(decision.record, DuplicatesRecord):
+            return decision.record.suggestion
+    return ""
 
 
 def app_page(repository: Repository, login: str) -> str:

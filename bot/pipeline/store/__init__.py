@@ -7,6 +7,7 @@ from bot.pipeline.store.counters import Counters
 from bot.pipeline.store.database import Database, database_at, open_database, withhold
 from bot.pipeline.store.decisions import Decisions, Fates, Posting, Postings, Signals
 from bot.pipeline.store.installations import Installations
+from bot.pipeline.store.issues import Issues
 from bot.pipeline.store.logins import Logins
 from bot.pipeline.store.tables import await_database, migrate, migrated
 
@@ -38,3 +39,4 @@ class Ledger:
         self.counters = Counters(database)
         self.logins = Logins(database)
         self.installations = Installations(database)
+        self.issues = Issues(database)

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 import structlog
 from sqlalchemy import (
+    DDL,
     BigInteger,
     Boolean,
     Column,
@@ -22,6 +23,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    event,
     inspect,
     select,
     text,
@@ -291,8 +293,57 @@ COUNTERS = Table(
     Column("updated_at", Float, nullable=False),
 )
 
+#: Issues that a new one may repeat. ``root`` is the issue that maintainers say it repeats.
+ISSUE_TEXTS = Table(
+    "issue_texts",
+    METADATA,
+    Column("id", _Serial, primary_key=True, autoincrement=True),
+    Column("repository", Text, nullable=False),
+    Column("number", BigInteger, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("root", BigInteger),
+    Column("closed_at", Float),
+    UniqueConstraint("repository", "number", name="issue_texts_once"),
+)
+
+#: Repositories whose issues are indexed. The first pass goes on at ``page`` of the list
+#: ``listing`` of open or closed issues.
+ISSUE_INDEXES = Table(
+    "issue_indexes",
+    METADATA,
+    Column("repository", Text, primary_key=True),
+    Column("listing", Text, nullable=False),
+    Column("page", Integer, nullable=False),
+    Column("complete", Boolean, nullable=False),
+)
+
+#: How the words of ``issue_texts`` are searched: a part of each database that SQLAlchemy cannot declare.
+_WORDS = {
+    "sqlite": (
+        "CREATE VIRTUAL TABLE issue_words USING"
+        " fts5(title, body, content='issue_texts', content_rowid='id', tokenize='porter unicode61')",
+        "CREATE TRIGGER issue_words_insert AFTER INSERT ON issue_texts BEGIN"
+        " INSERT INTO issue_words (rowid, title, body) VALUES (new.id, new.title, new.body); END",
+        "CREATE TRIGGER issue_words_delete AFTER DELETE ON issue_texts BEGIN INSERT INTO issue_words"
+        " (issue_words, rowid, title, body) VALUES ('delete', old.id, old.title, old.body); END",
+        "CREATE TRIGGER issue_words_update AFTER UPDATE OF title, body ON issue_texts BEGIN"
+        " INSERT INTO issue_words (issue_words, rowid, title, body)"
+        " VALUES ('delete', old.id, old.title, old.body);"
+        " INSERT INTO issue_words (rowid, title, body) VALUES (new.id, new.title, new.body); END",
+    ),
+    "postgresql": (
+        "CREATE INDEX issue_words ON issue_texts USING gin (to_tsvector('english', title || ' ' || body))",
+    ),
+}
+for _dialect, _statements in _WORDS.items():
+    for _statement in _statements:
+        ddl = DDL(_statement).execute_if(dialect=_dialect)  # type: ignore[no-untyped-call]
+        event.listen(ISSUE_TEXTS, "after_create", ddl)
+
 #: The version of the tables, and the older ones that can be upgraded: 0001 is release 0.1, 0007 release 0.2.
-HEAD = "0009"
+HEAD = "0010"
 UPGRADABLE = frozenset(f"{number:04}" for number in range(1, int(HEAD)))
 VERSION = Table("bouncer_version", MetaData(), Column("version_num", String(32), primary_key=True))
 

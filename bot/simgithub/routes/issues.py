@@ -31,11 +31,12 @@ def edit_issue(call: ApiCall) -> ApiAnswer:
 
 
 def list_issues(call: ApiCall) -> ApiAnswer:
-    """List issues and pull requests, newest first."""
+    """List issues and pull requests by number, newest first unless ``direction`` says otherwise."""
     state = call.query.get("state", "open")
     issues = [issue for issue in call.repository.issues.values() if state in ("all", issue.state)]
-    newest = sorted(issues, key=lambda issue: issue.number, reverse=True)
-    return call.page([call.render.issue(call.repository, issue) for issue in newest])
+    descending = call.query.get("direction", "desc") == "desc"
+    ordered = sorted(issues, key=lambda issue: issue.number, reverse=descending)
+    return call.page([call.render.issue(call.repository, issue) for issue in ordered])
 
 
 def list_comments(call: ApiCall) -> ApiAnswer:

@@ -1,0 +1,118 @@
+"""Name an earlier issue that a new one may repeat, if it is likely enough. Nothing is closed or labelled.
+
+Candidates come from the index of issues. One model call compares the new issue with all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from bot.core.actions import Decision, UpsertComment
+from bot.core.events import IssueOpened
+from bot.core.frozen import Lenient
+from bot.core.markdown import clean_line
+from bot.core.text import folded
+from bot.features.duplicates.record import Comparison, DuplicatesRecord
+from bot.features.services import IndexedIssue, Services
+from bot.features.shared.issues import skip_reason, with_suggestion
+from bot.models.prompts import Prompts
+from bot.models.protocol import Prompt
+
+#: Earlier issues in one question, and characters of each text.
+MAX_CANDIDATES, MAX_TEXT = 5, 6_000
+MAX_BOTH = 200
+
+SENTENCE = "This may be the same as #{root}: both {both}."
+ALONE = (
+    "\n\nNothing was closed or changed: that is for you and the maintainers to decide. "
+    "*I'm a bot using an AI model and may be wrong.*"
+)
+
+
+class ComparisonReply(Lenient):
+    """The model's reply."""
+
+    comparisons: tuple[Comparison, ...] = Field(description="one for each earlier issue")
+
+
+def handle(event: IssueOpened, services: Services) -> Decision | None:
+    """Compare a new issue with earlier ones; None if the repository has no index."""
+    config, issue = services.config.duplicates, event.issue
+    if config.mode == "off":
+        return None
+    candidates = services.issue_index.similar(event.repository.full_name, issue, MAX_CANDIDATES)
+    if candidates is None:
+        return None
+    past = services.history.decisions(event.subject.key, "triage", "commands")
+    skip = skip_reason(issue, services.config.triage, past)
+    # An issue never repeats itself, and not one that repeats it.
+    candidates = tuple(
+        candidate for candidate in candidates if issue.number not in (candidate.number, candidate.root)
+    )
+    if not candidates:
+        skip = skip or ("skipped:unique", "no earlier issue shares its words")
+    if skip:
+        word, reason = skip
+        return Decision(kind="duplicates", subject=event.subject, abstained=word, reason=reason)
+    prompt = question(services.prompts, issue.title, issue.body, candidates)
+    reply = services.model.complete(prompt.model_copy(update={"subject": event.subject.key}), ComparisonReply)
+    numbers = tuple(candidate.number for candidate in candidates)
+    comparisons = tuple(row for row in reply.value.comparisons if row.number in numbers)
+    match = best(comparisons, config.suggest_above or 0)
+    actions: tuple[UpsertComment, ...] = ()
+    reason, root, sentence = "no earlier issue has the same cause", None, ""
+    if match:
+        root = next(candidate.root for candidate in candidates if candidate.number == match.number)
+        sentence = suggestion(root, match.both, event.repository.host)
+        actions = (_comment(issue.number, sentence, past),)
+        reason = f"may be the same as #{root} ({match.p_same_cause}% likely)"
+    posts = config.mode == "comment" and config.suggest_above is not None
+    if match and config.mode == "comment" and not posts:
+        reason = f"shadow mode until duplicates.suggest_above is set, nothing written: {reason}"
+    return Decision(
+        kind="duplicates",
+        subject=event.subject,
+        verdict="duplicate" if match else "new",
+        actions=actions if posts or config.mode == "shadow" else (),
+        withheld=() if posts or config.mode == "shadow" else actions,
+        reason=reason,
+        record=DuplicatesRecord(
+            candidates=numbers,
+            comparisons=comparisons,
+            root=root,
+            suggestion=sentence if posts else "",
+            prompt_hash=prompt.hash,
+        ),
+        usage=reply.usage,
+        model=reply.model,
+    )
+
+
+def question(prompts: Prompts, title: str, body: str, candidates: Sequence[IndexedIssue]) -> Prompt:
+    """Return the prompt that compares a new issue with earlier ones."""
+    shown = [candidate.model_copy(update={"body": folded(candidate.body, MAX_TEXT)}) for candidate in candidates]
+    system, user = prompts.render("duplicates.compare", title=title, body=folded(body, MAX_TEXT), candidates=shown)
+    return Prompt(purpose="duplicates", system=system, user=user)
+
+
+def best(comparisons: Sequence[Comparison], above: int) -> Comparison | None:
+    """Return the most likely duplicate at a threshold in percent."""
+    same = [row for row in comparisons if row.relation == "same cause" and row.p_same_cause >= above]
+    return max(same, key=lambda row: (row.p_same_cause, -row.number), default=None)
+
+
+def suggestion(root: int, both: str, host: str) -> str:
+    """Return the sentence that names an earlier issue."""
+    end = clean_line(both, host=host, limit=MAX_BOTH).removeprefix("both ").rstrip(".")
+    return SENTENCE.format(root=root, both=end)
+
+
+def _comment(number: int, sentence: str, past: Sequence[Decision]) -> UpsertComment:
+    """Return the bounce comment with one more line, or a comment of its own on a clear issue."""
+    for decision in reversed(past):
+        for action in decision.actions:
+            if isinstance(action, UpsertComment) and action.task == "triage" and not action.only_edit:
+                return action.model_copy(update={"body": with_suggestion(action.body, sentence)})
+    return UpsertComment(task="duplicates", number=number, body=sentence + ALONE)

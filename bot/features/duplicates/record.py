@@ -1,0 +1,32 @@
+"""The record of the comparison of a new issue with earlier ones."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from bot.core.actions import Record
+from bot.core.frozen import Lenient
+from bot.features.shared.labels import Percent
+
+Relation = Literal["same cause", "same symptom", "different"]
+
+
+class Comparison(Lenient):
+    """A new issue beside an earlier one."""
+
+    number: int = Field(description="the earlier issue's number")
+    both: str = Field(description="completes the sentence 'both ...': what the two have in common, in a few words")
+    relation: Relation
+    p_same_cause: Percent = Field(description="chance in percent that one fix or one answer settles both")
+
+
+class DuplicatesRecord(Record):
+    """The comparisons, and the suggestion that they led to."""
+
+    candidates: tuple[int, ...] = Field((), description="the issues that the model was shown")
+    comparisons: tuple[Comparison, ...] = ()
+    root: int | None = Field(None, description="the issue that was named, or would have been")
+    suggestion: str = Field("", description="the posted sentence; empty if nothing was posted")
+    prompt_hash: str = ""

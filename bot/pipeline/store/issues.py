@@ -1,0 +1,179 @@
+"""The index of issues that a new one may repeat: SQLite's FTS5, or PostgreSQL's text search.
+
+``bouncer index`` begins it; from then on the deliveries of its repository keep it up to date.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from sqlalchemy import ColumnElement, Connection, and_, delete, select, text, update
+
+from bot.core import events
+from bot.core.events import Event
+from bot.core.frozen import Frozen
+from bot.core.subjects import Comment, Issue
+from bot.features.services import IndexedIssue
+from bot.pipeline.store.database import Database
+from bot.pipeline.store.tables import ISSUE_INDEXES, ISSUE_TEXTS
+
+#: Closed issues are forgotten after a year, seconds.
+KEEP_SECONDS = 365 * 86_400.0
+#: Characters of a text that are stored, and words of a new issue that are looked up.
+MAX_BODY, MAX_WORDS = 6_000, 100
+#: Longest chain of duplicates that is followed.
+MAX_CHAIN = 20
+
+_INSIDERS = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})
+_DUPLICATE = re.compile(
+    r"\bduplicate of (?:#|https?://[^\s/]+/(?P<repository>[^\s/]+/[^\s/]+)/issues/)(?P<number>\d{1,9})\b", re.I
+)
+_WORD = re.compile(r"\w{2,40}")
+
+#: The rarer a word in the repository, the more it counts; long texts have more words by chance.
+_IN_SQLITE = text(
+    "SELECT t.number FROM issue_words JOIN issue_texts t ON t.id = issue_words.rowid"
+    " WHERE issue_words MATCH :query AND t.repository = :repository AND t.number != :number"
+    " ORDER BY bm25(issue_words, 3.0, 1.0), t.number LIMIT :most"
+)
+_IN_POSTGRESQL = text("""
+    WITH words AS (
+      SELECT DISTINCT plainto_tsquery('english', word) AS query FROM unnest(CAST(:words AS text[])) AS word
+    ), hits AS (
+      SELECT words.query, t.number, length(t.title) + length(t.body) AS size,
+        CASE WHEN to_tsvector('english', t.title) @@ words.query THEN 3 ELSE 1 END AS place
+      FROM words JOIN issue_texts t ON to_tsvector('english', t.title || ' ' || t.body) @@ words.query
+      WHERE t.repository = :repository AND t.number <> :number
+    ), weights AS (
+      SELECT query, ln(1 + (SELECT count(*) FROM issue_texts WHERE repository = :repository)::float / count(*))
+        AS weight FROM hits GROUP BY query
+    )
+    SELECT number FROM hits JOIN weights USING (query)
+    GROUP BY number, size ORDER BY sum(weight * place) / ln(10 + size) DESC, number LIMIT :most
+""")
+
+
+class FirstPass(Frozen):
+    """Progress of reading a repository's issues."""
+
+    listing: Literal["open", "closed"] = "open"
+    page: int = 1
+    complete: bool = False
+
+
+class Issues:
+    """An ``IssueIndex`` in the database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def similar(self, repository: str, issue: Issue, most: int) -> tuple[IndexedIssue, ...] | None:
+        """Return the issues that share the most telling words with one, best first; None without an index."""
+        words = list(dict.fromkeys(_WORD.findall(f"{issue.title} {issue.body[:MAX_BODY]}".lower())))[:MAX_WORDS]
+        values: dict[str, Any] = {"repository": repository, "number": issue.number, "most": most}
+        with self._database.read() as connection:
+            complete = select(ISSUE_INDEXES.c.complete).where(ISSUE_INDEXES.c.repository == repository)
+            if not connection.scalar(complete):
+                return None
+            if not words:
+                return ()
+            if self._database.is_sqlite:
+                query = " OR ".join(f'"{word}"' for word in words)
+                numbers = connection.scalars(_IN_SQLITE, {**values, "query": query}).all()
+            else:
+                numbers = connection.scalars(_IN_POSTGRESQL, {**values, "words": words}).all()
+            return tuple(self._read(connection, repository, number) for number in numbers)
+
+    def progress(self, repository: str) -> FirstPass | None:
+        """Return how far the first pass came; None if none was begun."""
+        columns = [ISSUE_INDEXES.c[name] for name in FirstPass.model_fields]
+        with self._database.read() as connection:
+            row = connection.execute(
+                select(*columns).where(ISSUE_INDEXES.c.repository == repository)
+            ).one_or_none()
+        return None if row is None else FirstPass(**row._asdict())
+
+    def begin(self, repository: str) -> FirstPass:
+        """Delete the index of a repository, and start anew."""
+        start = FirstPass()
+        with self._database.write() as connection:
+            for table in (ISSUE_TEXTS, ISSUE_INDEXES):
+                connection.execute(delete(table).where(table.c.repository == repository))
+            connection.execute(self._database.insert(ISSUE_INDEXES).values(repository=repository, **dict(start)))
+        return start
+
+    def add(self, repository: str, issues: Iterable[Issue], roots: dict[int, int], progress: FirstPass) -> None:
+        """Store a page of the first pass. What a delivery brought meanwhile is newer, and stays."""
+        with self._database.write() as connection:
+            for issue in issues:
+                row = _row(repository, issue, 0.0) | {"root": roots.get(issue.number)}
+                connection.execute(self._database.insert(ISSUE_TEXTS).values(**row).on_conflict_do_nothing())
+            here = ISSUE_INDEXES.c.repository == repository
+            connection.execute(update(ISSUE_INDEXES).where(here).values(**dict(progress)))
+
+    def count(self, repository: str) -> int:
+        """Return the number of issues in the index."""
+        with self._database.read() as connection:
+            query = select(ISSUE_TEXTS.c.number).where(ISSUE_TEXTS.c.repository == repository)
+            return len(connection.scalars(query).all())
+
+    def update(self, connection: Connection, event: Event, now: float) -> None:
+        """Keep the index of an event's repository up to date, if it has one."""
+        shown = events.IssueShown | events.IssueClosed | events.CommentCreated
+        if not isinstance(event, shown) or event.issue.is_pull_request:
+            return
+        repository = event.repository.full_name
+        begun = select(ISSUE_INDEXES.c.page).where(ISSUE_INDEXES.c.repository == repository)
+        if connection.scalar(begun) is None:
+            return
+        row = _row(repository, event.issue, now)
+        changed = {name: row[name] for name in ("title", "body", "state", "closed_at")}
+        insert = self._database.insert(ISSUE_TEXTS).values(**row)
+        connection.execute(insert.on_conflict_do_update(index_elements=["repository", "number"], set_=changed))
+        root: int | None = None
+        if isinstance(event, events.CommentCreated):
+            root = duplicate_of(repository, event.comment)
+            if root in (None, event.number):
+                return
+        elif not isinstance(event, events.IssueReopened):
+            return
+        # A reopened issue is no duplicate any more.
+        connection.execute(update(ISSUE_TEXTS).where(_at(repository, event.number)).values(root=root))
+
+    def _read(self, connection: Connection, repository: str, number: int) -> IndexedIssue:
+        row = connection.execute(select(ISSUE_TEXTS).where(_at(repository, number))).one()
+        root, chain = row.number, [row.number]
+        following = row.root
+        while following is not None and following not in chain and len(chain) < MAX_CHAIN:
+            root = following
+            chain.append(root)
+            following = connection.scalar(select(ISSUE_TEXTS.c.root).where(_at(repository, root)))
+        return IndexedIssue(number=row.number, title=row.title, body=row.body, state=row.state, root=root)
+
+
+def duplicate_of(repository: str, comment: Comment) -> int | None:
+    """Return the issue of which a member of the project says, in a comment, that another one repeats it."""
+    if comment.author_association not in _INSIDERS:
+        return None
+    match = _DUPLICATE.search(comment.body)
+    if match is None or (match["repository"] or repository).lower() != repository.lower():
+        return None
+    return int(match["number"])
+
+
+def _at(repository: str, number: int) -> ColumnElement[bool]:
+    return and_(ISSUE_TEXTS.c.repository == repository, ISSUE_TEXTS.c.number == number)
+
+
+def _row(repository: str, issue: Issue, now: float) -> dict[str, Any]:
+    closed_at = issue.closed_at.timestamp() if issue.closed_at else now
+    return {
+        "repository": repository,
+        "number": issue.number,
+        "title": issue.title,
+        "body": issue.body[:MAX_BODY],
+        "state": issue.state,
+        "closed_at": closed_at if issue.state == "closed" else None,
+    }

@@ -1,0 +1,127 @@
+"""The index of issues, in both databases."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.core import events
+from bot.core.subjects import Actor, Comment, Issue
+from bot.pipeline.store import Database
+from bot.pipeline.store.issues import FirstPass, Issues, duplicate_of
+from tests.builders import REPOSITORY
+
+ANN = Actor(id=11, login="ann")
+NAME = REPOSITORY.full_name
+#: An earlier issue and a later one about the same thing, in other words.
+PAIRS = (
+    (
+        "Mean of an empty list raises",
+        "`mean([])` crashes with ZeroDivisionError.",
+        "Averaging nothing: mean([]) crash",
+    ),
+    ("CSV with BOM", "The first column is called \\ufeffname.", "First column of a CSV has \\ufeff in its name"),
+    ("Colours ignored", "The palette option of plot has no effect.", "plot does not use the palette I pass"),
+    ("Slow import", "Importing the package takes four seconds.", "import takes seconds since 4.2"),
+    ("Windows paths", "Backslashes in paths are not escaped in the report.", "report shows wrong path on Windows"),
+    ("Timezone lost", "parse_date drops the timezone offset.", "offset missing after parse_date"),
+    ("Cache grows", "Memory of the cache is never freed.", "memory leak in cache"),
+    ("Config not found", "bouncer.toml in the home folder is not read.", "home folder bouncer.toml has no effect"),
+    ("Retry loops", "HTTP 429 is retried without waiting.", "retries at once after 429"),
+    ("Unicode names", "Usernames with umlauts cannot log in.", "cannot log in: umlauts in my username"),
+)
+
+
+def issue(number: int, title: str, body: str = "", **values: object) -> Issue:
+    return Issue.model_validate({"number": number, "title": title, "body": body, "author": ANN, **values})
+
+
+def indexed(database: Database, *issues: Issue) -> Issues:
+    index = Issues(database)
+    index.begin(NAME)
+    index.add(NAME, issues, {}, FirstPass(listing="closed", complete=True))
+    return index
+
+
+def happen(database: Database, event: events.Event) -> None:
+    with database.write() as connection:
+        Issues(database).update(connection, event, 1_000.0)
+
+
+def test_the_earlier_issue_of_each_planted_pair_is_among_five(database: Database) -> None:
+    index = indexed(database, *(issue(number, *pair[:2]) for number, pair in enumerate(PAIRS, 1)))
+    for number, (_, _, later) in enumerate(PAIRS, 1):
+        candidates = index.similar(NAME, issue(99, later), 5)
+        assert candidates is not None
+        assert number in [candidate.number for candidate in candidates], later
+
+
+def test_without_a_complete_index_nothing_is_stored_or_found(database: Database) -> None:
+    index = Issues(database)
+    opened = events.IssueOpened(sender=ANN, repository=REPOSITORY, issue=issue(1, "Slow import"))
+    happen(database, opened)
+    assert (index.similar(NAME, issue(2, "Slow import"), 5), index.count(NAME)) == (None, 0)
+    index.begin(NAME)
+    happen(database, opened)
+    assert (index.similar(NAME, issue(2, "Slow import"), 5), index.count(NAME)) == (None, 1)
+    # The first pass read the issue before its delivery.
+    index.add(NAME, [issue(1, "Slow")], {}, FirstPass(complete=True))
+    assert [found.title for found in index.similar(NAME, issue(2, "Slow import"), 5) or ()] == ["Slow import"]
+
+
+def test_an_edit_is_searched_and_a_closed_issue_stays(database: Database) -> None:
+    index = indexed(database, issue(1, "Slow import"), issue(2, "Colours"))
+    edited = issue(1, "Umlauts in names", state="closed")
+    happen(database, events.IssueEdited(sender=ANN, repository=REPOSITORY, issue=edited))
+    assert index.similar(NAME, issue(9, "Slow import"), 5) == ()
+    assert [(row.number, row.state) for row in index.similar(NAME, issue(9, "umlauts"), 5) or ()] == [
+        (1, "closed")
+    ]
+    assert index.similar(NAME, edited, 5) == (), "an issue is not similar to itself"
+
+
+def test_chains_end_at_the_root_and_circles_end(database: Database) -> None:
+    index = indexed(database, *(issue(number, "Slow import") for number in (1, 2, 3)))
+    for number, target in ((2, 1), (3, 2)):
+        comment = Comment(id=number, body=f"Duplicate of #{target}", author=ANN, author_association="MEMBER")
+        happen(
+            database,
+            events.CommentCreated(
+                sender=ANN, repository=REPOSITORY, issue=issue(number, "Slow import"), comment=comment
+            ),
+        )
+    rows = index.similar(NAME, issue(9, "Slow import"), 5) or ()
+    assert {row.number: row.root for row in rows} == {1: 1, 2: 1, 3: 1}
+    comment = Comment(id=9, body="Duplicate of #3", author=ANN, author_association="OWNER")
+    circle = events.CommentCreated(
+        sender=ANN, repository=REPOSITORY, issue=issue(1, "Slow import"), comment=comment
+    )
+    happen(database, circle)
+    assert len(index.similar(NAME, issue(9, "Slow import"), 5) or ()) == 3
+    happen(database, events.IssueReopened(sender=ANN, repository=REPOSITORY, issue=issue(2, "Slow import")))
+    rows = index.similar(NAME, issue(9, "Slow import"), 5) or ()
+    assert {row.number: row.root for row in rows} == {1: 2, 2: 2, 3: 2}
+
+
+@pytest.mark.parametrize(
+    "title", ['"', "' OR 1=1 --", "NEAR(a, b) AND NOT *", "a:b | c & !d <-> (", "\N{SNOWMAN}", "", "x" * 70_000]
+)
+def test_hostile_titles_are_searched_as_words(database: Database, title: str) -> None:
+    index = indexed(database, issue(1, "Slow import"), issue(2, title, title))
+    assert 1 not in [row.number for row in index.similar(NAME, issue(9, title, title), 5) or ()]
+    happen(database, events.IssueEdited(sender=ANN, repository=REPOSITORY, issue=issue(2, "plain")))
+    assert [row.number for row in index.similar(NAME, issue(9, "import"), 5) or ()] == [1]
+
+
+@pytest.mark.parametrize(
+    ("body", "association", "number"),
+    [
+        ("Duplicate of #12", "MEMBER", 12),
+        (f"This is a duplicate of https://github.com/{NAME}/issues/12.", "OWNER", 12),
+        ("Duplicate of #12", "CONTRIBUTOR", None),
+        ("Duplicate of https://github.com/other/repo/issues/12", "MEMBER", None),
+        ("Not the same as #12", "MEMBER", None),
+    ],
+)
+def test_only_members_say_which_issue_is_repeated(body: str, association: str, number: int | None) -> None:
+    comment = Comment(id=1, body=body, author=ANN, author_association=association)
+    assert duplicate_of(NAME, comment) == number
