@@ -10,6 +10,7 @@ from bot.code.packing import Skipped
 from bot.core.actions import Action, Decision, InlineComment, SubmitReview, UpsertComment, Usage
 from bot.core.config import RepoConfig, VerifyConfig
 from bot.core.subjects import Actor, PullRequest, Repository, Subject
+from bot.features.duplicates import handler as duplicates
 from bot.features.review import texts
 from bot.features.services import NoHistory, Services
 from bot.features.shared.findings import Finding
@@ -161,6 +162,12 @@ class Press:
             or _told(posted)
         )
 
+    def suggestion(self, text: str) -> str:
+        """The comment that names an earlier issue."""
+        body = duplicates.suggestion(12, text, HOST) + duplicates.ALONE
+        (posted,) = self.post(UpsertComment(task="duplicates", number=20, body=body))
+        return fault(posted, HOST, ours="#12") or _told(posted)
+
     def raw(self, text: str) -> str:
         """The text as a whole body: what a handler that forgot to clean would post."""
         (posted,) = self.post(UpsertComment(task="triage", number=20, body=text))
@@ -171,7 +178,7 @@ class Press:
         return next((f"{place.__name__}: {problem}" for place in self.places() if (problem := place(text))), "")
 
     def places(self) -> tuple[Any, ...]:
-        return self.comment, self.check, self.review, self.summary, self.raw
+        return self.comment, self.check, self.review, self.summary, self.suggestion, self.raw
 
 
 def _finding(text: str) -> Finding:
