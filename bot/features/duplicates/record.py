@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from bot.core.actions import Record
 from bot.core.frozen import Lenient
+from bot.features.shared.issues import SuggestionRecord
 from bot.features.shared.labels import Percent
 
 Relation = Literal["same cause", "same symptom", "different"]
@@ -22,11 +22,10 @@ class Comparison(Lenient):
     p_same_cause: Percent = Field(description="chance in percent that one fix or one answer settles both")
 
 
-class DuplicatesRecord(Record):
+class DuplicatesRecord(SuggestionRecord):
     """The comparisons, and the suggestion that they led to."""
 
     candidates: tuple[int, ...] = Field((), description="the issues that the model was shown")
     comparisons: tuple[Comparison, ...] = ()
     root: int | None = Field(None, description="the issue that was named, or would have been")
-    suggestion: str = Field("", description="the posted sentence; empty if nothing was posted")
     prompt_hash: str = ""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.core.actions import Decision
+from pydantic import Field
+
+from bot.core.actions import Decision, Record
 from bot.core.config import TriageConfig
 from bot.core.subjects import Issue
 from bot.features.shared import history
@@ -12,6 +14,12 @@ from bot.features.shared import history
 READ_AGAIN = "Edit the issue or reply below and I'll read it again."
 PAUSED = "A maintainer paused me here, so I won't read this again for now."
 DISCLOSURE = "I'm a bot using an AI model and may be wrong. Maintainers: `/bouncer accept` to override."
+
+
+class SuggestionRecord(Record):
+    """A record of a decision that may name an earlier issue."""
+
+    suggestion: str = Field("", description="the posted sentence; empty if nothing was posted")
 
 
 def skip_reason(

@@ -16,11 +16,10 @@ from bot.core.actions import Action, Decision, React, SetLabels, UpsertComment
 from bot.core.commands import Command, parse
 from bot.core.events import Event
 from bot.core.subjects import Comment, Issue, Repository, at_least
-from bot.features.duplicates.record import DuplicatesRecord
 from bot.features.services import Services
 from bot.features.shared import history, investigation
 from bot.features.shared.investigation import Notes, model_reply
-from bot.features.shared.issues import skip_reason, with_suggestion
+from bot.features.shared.issues import SuggestionRecord, skip_reason, with_suggestion
 from bot.features.shared.rights import asked_for
 from bot.features.triage import judgement, texts
 from bot.features.triage.judgement import InputVerdict
@@ -226,7 +225,7 @@ def _suggestion(issue: Issue, services: Services) -> str:
     key = f"{services.repository.full_name}#{issue.number}"
     for decision in services.history.decisions(key, "duplicates"):
         in_comment = any(isinstance(act, UpsertComment) and act.task == "triage" for act in decision.actions)
-        if in_comment and isinstance(decision.record, DuplicatesRecord):
+        if in_comment and isinstance(decision.record, SuggestionRecord):
             return decision.record.suggestion
     return ""
 
