@@ -92,8 +92,12 @@ def handle(event: IssueOpened, services: Services) -> Decision | None:
 
 def question(prompts: Prompts, title: str, body: str, candidates: Sequence[IndexedIssue]) -> Prompt:
     """Return the prompt that compares a new issue with earlier ones."""
-    shown = [candidate.model_copy(update={"body": folded(candidate.body, MAX_TEXT)}) for candidate in candidates]
-    system, user = prompts.render("duplicates.compare", title=title, body=folded(body, MAX_TEXT), candidates=shown)
+    excerpts = [
+        candidate.model_copy(update={"body": folded(candidate.body, MAX_TEXT)}) for candidate in candidates
+    ]
+    system, user = prompts.render(
+        "duplicates.compare", title=title, body=folded(body, MAX_TEXT), candidates=excerpts
+    )
     return Prompt(purpose="duplicates", system=system, user=user)
 
 

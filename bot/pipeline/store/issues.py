@@ -121,8 +121,8 @@ class Issues:
 
     def update(self, connection: Connection, event: Event, now: float) -> None:
         """Keep the index of an event's repository up to date, if it has one."""
-        shown = events.IssueShown | events.IssueClosed | events.CommentCreated
-        if not isinstance(event, shown) or event.issue.is_pull_request:
+        event_types = events.IssueShown | events.IssueClosed | events.CommentCreated
+        if not isinstance(event, event_types) or event.issue.is_pull_request:
             return
         repository = event.repository.full_name
         begun = select(ISSUE_INDEXES.c.page).where(ISSUE_INDEXES.c.repository == repository)

@@ -57,15 +57,15 @@ def test_the_earlier_issue_of_each_planted_pair_is_among_five(database: Database
 
 def test_without_a_complete_index_nothing_is_stored_or_found(database: Database) -> None:
     index = Issues(database)
-    opened = events.IssueOpened(sender=ANN, repository=REPOSITORY, issue=issue(1, "Slow import"))
-    happen(database, opened)
+    event = events.IssueOpened(sender=ANN, repository=REPOSITORY, issue=issue(1, "Slow import"))
+    happen(database, event)
     assert (index.similar(NAME, issue(2, "Slow import"), 5), index.count(NAME)) == (None, 0)
     index.begin(NAME)
-    happen(database, opened)
+    happen(database, event)
     assert (index.similar(NAME, issue(2, "Slow import"), 5), index.count(NAME)) == (None, 1)
     # The first pass read the issue before its delivery.
     index.add(NAME, [issue(1, "Slow")], {}, FirstPass(complete=True))
-    assert [found.title for found in index.similar(NAME, issue(2, "Slow import"), 5) or ()] == ["Slow import"]
+    assert [row.title for row in index.similar(NAME, issue(2, "Slow import"), 5) or ()] == ["Slow import"]
 
 
 def test_an_edit_is_searched_and_a_closed_issue_stays(database: Database) -> None:
