@@ -116,7 +116,7 @@ class Press:
         verdict = InputVerdict(
             label="VAGUE", bounced=True, p_bounce=90, explanation=text, questions=(text, "THE NEXT"), missing=()
         )
-        body = triage.bounce(verdict, "scripted:test", date(2026, 11, 1), REPOSITORY, "bouncer[bot]")
+        body = triage.bounce(verdict, "scripted:test", date(2026, 11, 1), REPOSITORY, "")
         (posted,) = self.post(UpsertComment(task="triage", number=20, body=body))
         return (
             fault(posted, HOST, folds=None if _late(text) else 1)
