@@ -39,7 +39,9 @@ def test_what_is_wrong_is_named_and_the_rest_counts() -> None:
         ("review.max_findings", 6),
     ]
     assert "'comment', 'label', 'shadow' or 'off', not 'loud'" in str(problems[0])
-    assert "did you mean review?; known here: pulls, reproduce, review, triage, verify" in str(problems[1])
+    assert "did you mean review?; known here: duplicates, pulls, reproduce, review, triage, verify" in str(
+        problems[1]
+    )
     assert "less than or equal to 25" in str(problems[2])
 
 
@@ -72,11 +74,11 @@ def test_a_file_that_cannot_be_read_is_reported(text: str | bytes, line: str) ->
         ("triage: shadow\n", {"triage"}),
         ("verify:\n  moed: shadow\n", {"verify"}),
         ("reviews:\n  mode: shadow\n", {"review"}),
-        ("mode: shadow\n", {"triage", "verify", "review"}),
-        ("triage:\n  mode: shadow\n bad indent", {"triage", "verify", "review"}),
-        (b"\xff", {"triage", "verify", "review"}),
-        ("a" * 70_000, {"triage", "verify", "review"}),
-        ("triage:\n  mode: shadow\ntriage:\n  mode: comment\n", {"triage", "verify", "review"}),
+        ("mode: shadow\n", {"triage", "verify", "review", "duplicates"}),
+        ("triage:\n  mode: shadow\n bad indent", {"triage", "verify", "review", "duplicates"}),
+        (b"\xff", {"triage", "verify", "review", "duplicates"}),
+        ("a" * 70_000, {"triage", "verify", "review", "duplicates"}),
+        ("triage:\n  mode: shadow\ntriage:\n  mode: comment\n", {"triage", "verify", "review", "duplicates"}),
         ("review:\n  max_findings: 900\n", set()),
         ("pulls: 3\n", set()),
         ("triage:\n  mode: 'off'\n  lable: x\n", set()),
