@@ -74,11 +74,11 @@ def test_a_file_that_cannot_be_read_is_reported(text: str | bytes, line: str) ->
         ("triage: shadow\n", {"triage"}),
         ("verify:\n  moed: shadow\n", {"verify"}),
         ("reviews:\n  mode: shadow\n", {"review"}),
-        ("mode: shadow\n", {"triage", "verify", "review", "duplicates"}),
-        ("triage:\n  mode: shadow\n bad indent", {"triage", "verify", "review", "duplicates"}),
-        (b"\xff", {"triage", "verify", "review", "duplicates"}),
-        ("a" * 70_000, {"triage", "verify", "review", "duplicates"}),
-        ("triage:\n  mode: shadow\ntriage:\n  mode: comment\n", {"triage", "verify", "review", "duplicates"}),
+        ("mode: shadow\n", {"triage", "verify", "review"}),
+        ("triage:\n  mode: shadow\n bad indent", {"triage", "verify", "review"}),
+        (b"\xff", {"triage", "verify", "review"}),
+        ("a" * 70_000, {"triage", "verify", "review"}),
+        ("triage:\n  mode: shadow\ntriage:\n  mode: comment\n", {"triage", "verify", "review"}),
         ("review:\n  max_findings: 900\n", set()),
         ("pulls: 3\n", set()),
         ("triage:\n  mode: 'off'\n  lable: x\n", set()),
@@ -88,7 +88,7 @@ def test_what_may_have_meant_silence_is_silent(text: str | bytes, shadowed: set[
     config, problems = load(text)
     sections = {"triage": config.triage, "verify": config.verify, "review": config.review}
     assert {name for name, section in sections.items() if section.mode == "shadow"} == shadowed
-    assert {name for problem in problems for name in problem.shadowed} - {"reproduce"} == shadowed
+    assert {name for problem in problems for name in problem.shadowed} - {"reproduce", "duplicates"} == shadowed
     assert all(("shadow mode for" in str(problem)) == bool(problem.shadowed) for problem in problems)
     everywhere = load("triage: {mode: comment}\nverify: {mode: check}\nreview: {mode: comment}\n")[0]
     laid_over = config.over(everywhere)
