@@ -33,6 +33,8 @@ DISGUISED: dict[str, dict[str, tuple[str, str, str]]] = {
         "a C brace in a line comment": ("a.c", "if (a) // b\n{\nc;\n}", "if (a) // b {\n\nc;\n}"),
         "a PHP semicolon in a line comment": ("a.php", "f() // b\n;", "f() // b ;\n"),
         "a Kotlin call in a line comment": ("a.kt", "// b\nf()", "// b f()\n"),
+        "a blank in a Swift regular expression": ("a.swift", "let r = /a  b/\n", "let r = /a b/\n"),
+        "a blank that belongs to a name in CSS": ("a.css", "a\u00a0b {}\n", "a b {}\n"),
         "a C line that is continued": ("a.c", "// a\nf();", "// a \\\nf();"),
         "a Go build constraint": ("a.go", "//go:build linux\n\npackage a\n", "//go:build !linux\n\npackage a\n"),
         "a linter that is switched off": ("a.py", "f()\n", "f()  # noqa\n"),

@@ -18,6 +18,8 @@ from bot.code.syntax import MAX_BYTES, compares, fingerprint
 
 #: Suffixes of languages without a grammar here in which indentation has no meaning.
 _FREE_FORM = frozenset({".c", ".h", ".cc", ".cpp", ".hpp", ".cs", ".css", ".scss", ".less", ".swift", ".kt"})
+#: White space in every one of these languages: other kinds are part of a name in some.
+_BLANKS = re2.compile(r"[ \t\r]+")
 #: Characters that are compared over a whole change, hunk by hunk, and the time that this may take, seconds.
 MAX_COMPARED, MAX_SECONDS = 8_000_000, 30.0
 
@@ -32,7 +34,9 @@ def same(before: str, after: str, path: str) -> bool:
         meaning = fingerprint(before, path)
         return meaning is not None and meaning == fingerprint(after, path)
     if PurePosixPath(path).suffix.lower() in _FREE_FORM:
-        lines, others = ([line.split() for line in text.split("\n")] for text in (before, after))
+        lines, others = (
+            [_BLANKS.sub(" ", line).strip(" ") for line in text.split("\n")] for text in (before, after)
+        )
         return lines == others and _is_plain(before) and _is_plain(after)
     return False
 
@@ -47,9 +51,9 @@ def _weighty(lines: Iterable[str]) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    """Return True if white space cannot be part of a string, a comment, or a directive."""
+    """Return True if white space cannot be part of a string, a comment, a regular expression or a directive."""
     lines = text.split("\n")
-    marks = ('"', "'", "`", "//", "/*", "<<<")
+    marks = ('"', "'", "`", "/", "<<<")
     return not any(mark in text for mark in marks) and not any(
         line.rstrip().endswith("\\") or line.lstrip().startswith("#") for line in lines
     )
