@@ -86,7 +86,7 @@ def _with_hunks(file: PatchedFile, path: str, lines: list[str]) -> str:
         old, new = _sides(hunk)
         # The new side's numbers hold in a file that has all earlier hunks; an empty side names the line before.
         expected = hunk.target_start - (1 if hunk.target_length else 0) + drift
-        place = _nearest(lines, old, expected, position)
+        place = _nearest(lines, old, _fixed_place(hunk, len(lines) - len(old)), expected, position)
         if place is None:
             raise PatchRejected(f"{path}: hunk {number} (line {hunk.source_start}) does not fit")
         lines[place : place + len(old)] = new
@@ -110,13 +110,21 @@ def _sides(hunk: Hunk) -> tuple[list[str], list[str]]:
     return old, new
 
 
-def _nearest(lines: Sequence[str], old: list[str], expected: int, first: int) -> int | None:
-    """The line of ``lines``, from ``first`` on and nearest to ``expected``, at which ``old`` begins, or None."""
+def _fixed_place(hunk: Hunk, last: int) -> int | None:
+    """Return the place on which ``git apply`` insists: the end if no context follows, the start for line 1."""
+    kinds = [line.line_type for line in hunk if line.line_type != "\\"]
+    if kinds[-1] != " ":
+        return last
+    return 0 if hunk.source_start <= 1 else None
+
+
+def _nearest(lines: Sequence[str], old: list[str], fixed: int | None, expected: int, first: int) -> int | None:
+    """Return the line at which ``old`` begins, from ``first`` on: ``fixed``, else the nearest to ``expected``."""
     if not old:
         # Nothing to recognise the place by: only an empty file leaves no doubt.
         return None if lines else 0
     last = len(lines) - len(old)
-    places = sorted(range(first, last + 1), key=lambda place: abs(place - expected))
+    places = sorted(range(first, last + 1), key=lambda place: (place != fixed, abs(place - expected)))
     return next((place for place in places if lines[place : place + len(old)] == old), None)
 
 

@@ -84,6 +84,12 @@ def test_odd_characters_end_no_line() -> None:
     assert applied(patch, text)["t.py"] == "a\x0cb\n\u2028c\r\nnew\nd\n"
 
 
+def test_hunk_without_context_after_it_goes_to_the_end_as_with_git() -> None:
+    text = "zero\nzero\nb\na\na\nb\nb\na\nb\nb\n"
+    patch = "--- a/t.py\n+++ b/t.py\n@@ -6,3 +6,4 @@\n a\n b\n b\n+a\n"
+    assert applied(patch, text)["t.py"] == f"{text}a\n"
+
+
 lines = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "\n", "d\n"]), min_size=1, max_size=25)
 
 
