@@ -182,7 +182,7 @@ def test_the_operator_is_told_and_the_job_goes_on_after_the_repair(
     assert "provider refuses requests" in json.loads(browser.get("/readyz"))["notice"]
     overview = browser.get("/")
     assert "openai:gpt-5-mini: openai" in overview
-    assert "go on by themselves after the repair" in overview
+    assert "resume by themselves after the repair" in overview
 
     repaired.append(True)
     if status == 401:  # the worker checks the key when it starts
