@@ -222,7 +222,8 @@ def test_judge_and_second_question_are_scored_on_rejected_comments(
     for item in items:
         text, subject = item.remark.description, f"ada__engine-5/{item.comment.key}"
         judged = {"reason": "r", "classification": classes[text], "bug": 1}
-        doubted = {**stands, "p_holds": chances[text], "holds": chances[text] >= 50}
+        verdict = {90: "upheld", 30: "unsure", 10: "refuted"}[chances[text]]
+        doubted = {**stands, "p_holds": chances[text], "verdict": verdict}
         lines += [
             {"model": "m", "subject": subject, "purpose": "crbench.judge", **judged},
             {"model": "m", "subject": subject, "purpose": "review.doubt", **doubted},
