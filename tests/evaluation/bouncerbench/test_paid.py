@@ -99,7 +99,7 @@ def test_another_run_may_share_the_replies(command: Command, provider: Provider,
     replay(command, tasks, "--cache", "kept")
     moved = command(
         "replay", "bouncerbench-input", "--tasks", tasks, "--model", "openai:gpt-4.1", "--cache", "kept",
-        "--out", "other", "--bounce-above", 10, "--json",
+        "--out", "other", "--bounce-at", "REASONABLY_SPECIFIED", "--json",
     )  # fmt: skip
     assert (moved.json["records"], provider.calls) == (12, 12)
 
