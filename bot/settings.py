@@ -450,11 +450,11 @@ def load(*, env_file: Path | None = None, **overrides: Any) -> Settings:
 
 
 def _message(error: Mapping[str, Any]) -> str:
-    """Return pydantic's message in plain words. Only numbers and booleans, which are no secrets, are shown."""
+    """Return pydantic's message in plain words, without the value: it may be a secret under a wrong name."""
     if error["type"] in ("int_parsing", "float_parsing"):
-        return f"not a number: {error['input']!r}"
+        return "must be a number"
     if error["type"] == "bool_parsing":
-        return f"must be true or false, not {error['input']!r}"
+        return "must be true or false"
     return str(error["msg"]).removeprefix("Value error, ").replace("Input should be", "must be")
 
 
