@@ -132,7 +132,8 @@ class Runner:
             raise self._gave_up(job, f"its worker died {deaths} times while it ran")
         if first := self._awaited(job):
             # Both become due at the same time, and the lane of their subject keeps the order.
-            return self._again(job, job.tries, first.due, f"waits for {first.task}")
+            error = f"waits for {first.task}"
+            return self._again(job, job.tries, first.due, error, awaits_operator=first.awaits_operator)
         try:
             outcome = self._work(job, executor)
         except TransientError as error:

@@ -11,7 +11,7 @@ from sqlalchemy import update
 
 from bot.core import events
 from bot.core.config_file import load
-from bot.core.errors import BudgetExceeded, ForgeError, NotFound, TransientError
+from bot.core.errors import BudgetExceeded, ForgeError, NotFound, OperatorNeeded, TransientError
 from bot.features.services import Services
 from bot.github.writer import GitHubWriter
 from bot.pipeline.inbox import Inbox
@@ -316,6 +316,21 @@ def test_reproduction_waits_for_triage_that_is_tried_again(bench, database):
     away.append(False)
     assert bench.run(triage).state == "done"
     assert bench.run(reproduce).outcome == "nothing to do"
+
+
+def test_what_waits_for_triage_is_brought_forward_with_it(bench, database):
+    bench.inbox = make_inbox(database, bench.line, "triage", "reproduce", clock=lambda: bench.now[0])
+    triage = bench.open()
+    reproduce = triage.replace("triage", "reproduce")
+
+    def think() -> None:
+        raise OperatorNeeded("the provider answered 401")
+
+    bench.think = think
+    assert bench.run(triage).state == "waiting"
+    assert bench.line.run(reproduce, bench.runner.run).error == "waits for triage"
+    bench.line.bring_forward()
+    assert {bench.line.get(job).state for job in (triage, reproduce)} == {"queued"}
 
 
 def test_a_job_superseded_while_it_decides_writes_and_asks_nothing(bench):
