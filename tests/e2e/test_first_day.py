@@ -71,7 +71,7 @@ def registered(shop: Site, visitor: Visitor, **typed: str) -> str:
 
 def test_from_nothing_to_the_first_answer_without_editing_a_file(fresh: Site) -> None:
     visitor = Visitor(f"http://127.0.0.1:{fresh.port}")
-    done = registered(fresh, visitor, owner="organization", organization="acme")
+    done = registered(fresh, visitor, owner="organization", organization="acme", mode="live")
     assert "acme-bouncer" in done
     install = re.search(r'href="([^"]+/installations/new)"', done)
     assert install

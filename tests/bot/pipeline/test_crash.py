@@ -12,15 +12,17 @@ from pathlib import Path
 
 import pytest
 
+from bot import router
 from bot.pipeline.job import OPEN
 from bot.simgithub import SimulatedGitHub
+from tests.bot.pipeline.builders import opened
 from tests.bot.pipeline.rig import Rig, wait
 
 #: Enough for kills to hit every stage; `python -m tests.bench kills` makes 1,000 on each database.
 DELIVERED = 64
 KILLS = 16
-#: Of an opened issue: triage and reproduce.
-JOBS = 2
+#: Of an opened issue.
+JOBS = len(router.tasks(opened()))
 REPOSITORIES = tuple(f"acme/rocket{number}" for number in range(8))
 
 

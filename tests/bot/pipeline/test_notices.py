@@ -84,7 +84,7 @@ def test_notices_of_verdicts_and_failures_are_signed_and_retried(rig: Rig, recei
     wait(lambda: bool(receiver.bodies("failure")), 60, "told of a failure")
     queue.close()
     (failure,) = receiver.bodies("failure")
-    assert failure["error"] == "its delivery was deleted after its time"
+    assert failure["error"] == "its delivery has expired"
     assert failure["job"] == "lost:triage"
     wait(lambda: not rig.jobs.list(("queued", "running", "waiting")), 30, "everything ended")
     assert [job.id for job in rig.jobs.list(("dead",))] == ["lost:triage"]
