@@ -82,7 +82,7 @@ def test_every_dependency_has_an_upper_bound() -> None:
 
 def locked(file: str) -> set[str]:
     text = (ROOT / ".ci" / file).read_text()
-    return {plain(each) for each in re.findall(r"^([A-Za-z0-9][\w.-]*)==", text, re.MULTILINE)}
+    return {plain(each) for each in re.findall(r"^([A-Za-z0-9][\w.-]*)(?:\[[\w,-]+\])?==", text, re.MULTILINE)}
 
 
 def test_the_locks_hold_what_is_declared() -> None:
@@ -94,7 +94,7 @@ def test_the_locks_hold_what_is_declared() -> None:
 def test_a_lock_has_a_hash_for_everything_and_names_no_place(file: str) -> None:
     text = (ROOT / ".ci" / file).read_text()
     for entry in re.split(r"\n(?=\S)", text.strip()):
-        assert re.match(r"[A-Za-z0-9][\w.-]*==\S+", entry), entry
+        assert re.match(r"[A-Za-z0-9][\w.-]*(\[[\w,-]+\])?==\S+", entry), entry
         assert re.search(r"--hash=sha256:[0-9a-f]{64}", entry), entry
     assert "/" not in text
 
