@@ -151,7 +151,7 @@ def steady(text: str, folder: str = "") -> str:
 
 def help_texts() -> Iterator[tuple[str, str]]:
     """Yield the help of every command."""
-    group = cli.LazyGroup("bouncer", "A GitHub App that knows when not to act.", cli.COMMANDS)
+    group = cli.BouncerGroup("bouncer", "A GitHub App that knows when not to act.", cli.COMMANDS)
     yield "bouncer", _help(group, click.Context(group, info_name="bouncer", terminal_width=WIDTH))
     for name in cli.COMMANDS:
         command = group.get_command(click.Context(group), name)

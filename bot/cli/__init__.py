@@ -53,8 +53,8 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, line) for name, (_, line) in self._lazy.items()])
 
 
-class _Bouncer(LazyGroup):
-    """The group of all commands. Each accepts ``--env-file``."""
+class BouncerGroup(LazyGroup):
+    """All commands; each accepts ``--env-file``."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         command = super().get_command(ctx, cmd_name)
@@ -126,5 +126,5 @@ def _line(error: click.ClickException, program: str) -> str:
 
 def main(arguments: list[str] | None = None) -> None:
     """Entry point of ``bouncer`` and ``python -m bot``."""
-    group = _Bouncer("bouncer", "A GitHub App that knows when not to act.", COMMANDS)
+    group = BouncerGroup("bouncer", "A GitHub App that knows when not to act.", COMMANDS)
     run(click.version_option(__version__, prog_name="bouncer")(group), arguments, "bouncer")
