@@ -21,6 +21,7 @@ from bot.models.budget import Price
 from bot.models.conversation import Conversation, cost
 from tests.bot.models.conftest import KEY, Provider, failure
 from tests.bot.models.replies import CLEAR, PROMPT, Verdict
+from tests.bot.pipeline.rig import wait
 
 # --- requests -------------------------------------------------------------------------------------------
 
@@ -262,6 +263,8 @@ def test_a_slow_provider_is_transient(provider: Provider) -> None:
     provider.script.append(slow)
     with pytest.raises(TransientError, match="ReadTimeout"):
         provider.model(timeout=0.3).complete(PROMPT, Verdict)
+    # A busy machine may read the request only now; it must not reach the next test.
+    wait(lambda: provider.requests, 30, "the request arrived")
 
 
 def test_a_huge_answer_is_abandoned(provider: Provider) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gc
 import io
 import json
 import subprocess
@@ -56,6 +57,7 @@ def test_memory_does_not_grow_with_the_ledger(tmp_path: Path) -> None:
     overview = recorded(tmp_path, 500, "x" * 5_000)
 
     def peak(most: int) -> int:
+        gc.collect()
         tracemalloc.start()
         for number, _ in enumerate(as_csv(overview, Filter(), ""), start=1):
             if number == most:
@@ -65,7 +67,8 @@ def test_memory_does_not_grow_with_the_ledger(tmp_path: Path) -> None:
         return peak
 
     peak(10)
-    assert peak(501) < 1.5 * peak(250)
+    # Other threads allocate too: the smallest of three peaks is the export's.
+    assert min(peak(501) for _ in range(3)) < 1.5 * min(peak(250) for _ in range(3))
 
 
 def test_the_command_prints_the_same(tmp_path: Path) -> None:
