@@ -255,10 +255,10 @@ def clean_pulls(
                 and not any(timedelta(0) <= at - change.at <= term for at in repaired.get(number, ()))
                 and code_change(repository, change)
             }
-            chosen = choose(names, limit, 0) or frozenset()
+            sample = choose(names, limit, 0) or frozenset()
             clone = clones.of(full_name)
             assert clone is not None, "the repository is the clone"
-            for name in sorted(chosen):
+            for name in sorted(sample):
                 change = names[name]
                 number = change.number(full_name)
                 assert number is not None, "only changes with a number are named"

@@ -1,4 +1,4 @@
-"""What a reviewer finds at how many comments, as the thresholds of severity and confidence move.
+"""Recall over comments per pull request, as the thresholds of severity and confidence move.
 
 The judgements of everything that was reported are enough: a filter only leaves comments out.
 """
@@ -48,7 +48,7 @@ class Filter:
 
 @dataclass(frozen=True)
 class Point:
-    """What a filter lets through, and the bugs that this finds."""
+    """The comments that pass a filter, and the bugs that they find."""
 
     filter: Filter
     comments: int
@@ -95,11 +95,11 @@ def thrown_away(run: Scored) -> str:
     both = list(points(run, (own, everything)))
     if not both:
         return ""
-    kept, total = both
+    remaining, total = both
     return (
-        f"{run.name}: severity {own.min_severity} and {own.min_confidence} % confidence keep {kept.bugs} of the "
-        f"{total.bugs} bugs found ({percentage(kept.recall)} of {percentage(total.recall)} % of all) and "
-        f"{kept.comments} of {total.comments} comments."
+        f"{run.name}: severity {own.min_severity} and {own.min_confidence} % confidence keep {remaining.bugs} of "
+        f"the {total.bugs} bugs found ({percentage(remaining.recall)} of {percentage(total.recall)} % of all) and "
+        f"{remaining.comments} of {total.comments} comments."
     )
 
 
@@ -110,7 +110,7 @@ def filters_section(
     rows: list[tuple[Cell, ...]] = []
     lines: list[Curve] = []
     sentences = [sentence for run in runs if (sentence := thrown_away(run))]
-    chosen = {run.name: best(run, most_comments) for run in runs} if most_comments is not None else {}
+    best_by_run = {run.name: best(run, most_comments) for run in runs} if most_comments is not None else {}
     for run in runs:
         for severity in Severity:
             table_filters = (Filter(severity, confidence) for confidence in CONFIDENCES)
@@ -121,7 +121,7 @@ def filters_section(
             lines.append(Curve(f"{run.name}: {severity} and up", x, y))
         if run.facts.scope == "posted":
             sentences.append(f"{run.name}: only posted comments were judged; --comments reported shows the rest.")
-    for name, point in chosen.items():
+    for name, point in best_by_run.items():
         sentences.append(_advice(name, point, most_comments or 0.0))
     header = (
         "reviewer",
@@ -151,9 +151,10 @@ def filters_section(
     caption = "Recall over comments per pull request, as the least severity and confidence of a comment rise."
     if tools:
         caption += f" Marks: the {len({tool.tool for tool in tools})} tools of Martian's benchmark, per judge."
+    chosen_filters = {name: point and _as_json(point) for name, point in best_by_run.items()}
     data = {
         "filters": {run.name: [_as_json(point) for point in points(run, every_filter(run))] for run in runs},
-        **({"chosen": {name: point and _as_json(point) for name, point in chosen.items()}} if chosen else {}),
+        **({"chosen": chosen_filters} if best_by_run else {}),
         **({"tools": [tool.as_json() for tool in tools]} if tools else {}),
     }
     return Section("Comments and recall", tuple(sentences), tuple(tables), (Figure(draw, caption),), data)

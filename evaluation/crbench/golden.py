@@ -46,7 +46,7 @@ KIND = "crbench.kind"
 
 
 class KindReply(Frozen):
-    """What a confirmed comment asks for."""
+    """The kind of a confirmed comment."""
 
     reason: str = Field(description="briefly: what follows if nothing is changed")
     kind: Kind

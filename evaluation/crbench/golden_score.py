@@ -57,8 +57,8 @@ def remarks(tasks: Sequence[ReviewTask], limit: int | None, seed: int) -> list[R
         for task in tasks
         for remark in (*task.bugs, *task.rejected)
     ]
-    chosen = choose((item.comment.key for item in every), limit, seed)
-    return [item for item in every if chosen is None or item.comment.key in chosen]
+    sample = choose((item.comment.key for item in every), limit, seed)
+    return [item for item in every if sample is None or item.comment.key in sample]
 
 
 def score_golden(
@@ -132,7 +132,7 @@ def judge_section(items: Sequence[Remarked], panel: Panel) -> Section:
 
 
 def doubt_section(items: Sequence[Remarked], model: Model, prompts: Any) -> Section:
-    """What the second question drops of confirmed and of rejected comments, and how well its chance ranks them."""
+    """The share of confirmed and rejected comments that the second question drops, and the AUC of its chance."""
     answers = [(item, *_doubted(item, model, prompts)) for item in items]
     rows: list[tuple[Cell, ...]] = []
     counts: dict[str, Any] = {}
@@ -190,8 +190,8 @@ def agreement_section(
 ) -> Section:
     """Our judge beside each published judge on the candidates that this one judged: matched or not."""
     pairs = [(candidate, *_asked(candidate)) for candidate in candidates]
-    chosen = choose(dict.fromkeys(comment.key for _, _, comment in pairs), limit, seed)
-    pairs = [pair for pair in pairs if chosen is None or pair[2].key in chosen]
+    sample = choose(dict.fromkeys(comment.key for _, _, comment in pairs), limit, seed)
+    pairs = [pair for pair in pairs if sample is None or pair[2].key in sample]
     tasks = {task.instance_id: task for _, task, _ in pairs}
     verdicts = judge_all(panel, tasks, [comment for _, _, comment in pairs])
     labels = {judgement.key: judgement for judgement in verdicts.judgements}
@@ -209,8 +209,8 @@ def agreement_section(
         raw, kappa = statistics.raw_agreement(table), statistics.cohen_kappa(table)
         data[judge] = {"candidates": len(both), "agreement": statistics.defined(float(raw)),
                        "kappa": statistics.defined(float(kappa))}  # fmt: skip
-        shown = "–" if data[judge]["kappa"] is None else f"{float(kappa):.3f}"
-        rows.append((judge, len(both), percentage(data[judge]["agreement"]), shown))
+        kappa_text = "–" if data[judge]["kappa"] is None else f"{float(kappa):.3f}"
+        rows.append((judge, len(both), percentage(data[judge]["agreement"]), kappa_text))
     note = "On the candidates that the published judge extracted: each matches a golden comment, or none."
     header = ("published judge", "candidates", "agreement %", "Cohen's kappa")
     table_of_judges = Table(header, tuple(rows), title="Our judge and the published ones", note=note)

@@ -144,9 +144,9 @@ class Martian:
                         entry.text for entry in self._candidates[judge].get(url, {}).get(tool, ()) if entry.text
                     )
                     # Golden comments in one order, whatever was matched: questions about them are cached.
-                    known = tuple(sorted(entry.golden_comment for entry in golden))
+                    golden_texts = tuple(sorted(entry.golden_comment for entry in golden))
                     for text in texts:
-                        yield JudgedCandidate(judge, url, known, text, text not in unmatched)
+                        yield JudgedCandidate(judge, url, golden_texts, text, text not in unmatched)
 
 
 def _object(raw: bytes | None, path: str) -> dict[str, dict[str, list[object]]]:

@@ -65,7 +65,7 @@ def _review(task: ReviewTask, model: Model, prompts: Prompts, names: tuple[str, 
     """Ask once, and ``rounds`` times more with the last comments at hand; the last usable answer counts."""
     assert task.pull is not None, "read_tasks gives complete tasks only"
     heard = Heard(model, task.instance_id)
-    shown = {
+    change = {
         "repository": task.repo,
         "number": task.pull.number,
         "title": task.pull.title,
@@ -79,7 +79,7 @@ def _review(task: ReviewTask, model: Model, prompts: Prompts, names: tuple[str, 
             if review is not None:
                 plain = [comment.model_dump(mode="json") for comment in review.comments]
                 earlier = {"iteration": iteration, "previous": plain, "previous_json": json.dumps(plain, indent=1)}
-            system, user = prompts.render(names[min(iteration, 1)], **shown, **earlier)
+            system, user = prompts.render(names[min(iteration, 1)], **change, **earlier)
             prompt = Prompt(purpose="review", system=system, user=user, subject=task.instance_id)
             review = heard.complete(prompt, PaperReview).value
     except ModelError as error:

@@ -56,7 +56,7 @@ def on_scores(runs: Sequence[Scored], scoring: Scoring) -> list[Section]:
 
 
 def _clean(runs: Sequence[Scored]) -> Section | None:
-    """What is said about pull requests that nobody had to repair; None if there are none among the tasks."""
+    """The comments on pull requests that needed no repair; None if there are none among the tasks."""
     rows = tuple(
         (
             run.name,
