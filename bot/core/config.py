@@ -41,6 +41,7 @@ def _gitignore(patterns: tuple[str, ...]) -> tuple[str, ...]:
 
 Patterns = Annotated[Globs, AfterValidator(_gitignore)]
 PromptSet = Literal["paper", "panel", "careful"]
+VerifyPrompt = Literal["paper", "panel", "careful", "rubric"]
 
 
 class TriageConfig(Frozen):
@@ -121,9 +122,10 @@ class VerifyConfig(Frozen):
     )
     bounce_above: int | None = Field(None, ge=0, le=100, description="as triage.bounce_above")
     harm: int | None = Field(None, ge=1, le=50, description="as triage.harm, for good patches held back")
-    prompt: PromptSet = Field(
+    prompt: VerifyPrompt = Field(
         "careful",
-        description="as triage.prompt; the paper's question is asked without the code around the change",
+        description="as triage.prompt; `rubric`: two questions, demands from the issue, then a grade for each; "
+        "the paper's question is asked without the code around the change",
     )
     investigate: bool = Field(
         False,

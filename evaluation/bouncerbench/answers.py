@@ -94,6 +94,10 @@ def run_answers(run: RunFolder, line: Line | None = None) -> dict[str, Answer]:
     benchmark = run.facts.benchmark
     if benchmark not in LABELS:
         raise OperatorError(f"{run.path} is a run of {benchmark}, not of BouncerBench")
+    config = run.facts.config.get("verify") or {}
+    if line is None and config.get("prompt") == "rubric":
+        # Live the chance of wrong behaviour decides; hidden tests check the form too.
+        line = Line(above=50 if config.get("bounce_above") is None else config["bounce_above"])
     answers = {record.task_id: record_answer(record, benchmark, line) for record in run.records()}
     return answers | {identity: Answer(instance_id=identity) for identity in run.missing()}
 
@@ -103,7 +107,7 @@ def record_answer(record: Record, benchmark: Kind, line: Line | None = None) -> 
     decision = record.decision or {}
     fields = record.decision_record
     level = _level(decision.get("verdict"), benchmark, f"record of {record.task_id}")
-    p_bounce = fields.get("p_bounce")
+    p_bounce = _joined(fields)
     if level is None:
         bounce = None
     elif line is not None:
@@ -123,6 +127,19 @@ def record_answer(record: Record, benchmark: Kind, line: Line | None = None) -> 
         seconds=record.seconds,
         voices=_voices(fields),
     )
+
+
+def _joined(fields: dict[str, Any]) -> float | None:
+    """Return the chance that tests fail: of wrong behaviour or, with `prompt: rubric`, of a missed form.
+
+    The two are chances of different failures: a patch passes if neither happens.
+    """
+    behaviour: float | None = fields.get("p_bounce")
+    forms = [verdict["p_form"] for verdict in fields.get("verdicts", ()) if verdict.get("p_form") is not None]
+    if behaviour is None or not forms:
+        return behaviour
+    joined: float = round(100 - (100 - behaviour) * (100 - max(forms)) / 100, 1)
+    return joined
 
 
 def _voices(fields: dict[str, Any]) -> tuple[Voice, ...]:

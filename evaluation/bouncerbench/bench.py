@@ -132,14 +132,15 @@ def _has_text(task: InputTask | OutputTask) -> bool:
 def _asked(handler: str, config: TriageConfig | VerifyConfig, code: Clones | None) -> tuple[str, ...]:
     """The prompts that are asked. Raises OperatorError if code is wanted and not at hand, or the reverse."""
     question = f"{handler}.{config.prompt}"
+    questions = ("verify.demands", question) if config.prompt == "rubric" else (question,)
     if not config.investigate:
         around = isinstance(config, VerifyConfig) and config.prompt != "paper" and config.context_tokens > 0
         if code is not None and not around:
             raise OperatorError("--repos: this question is asked without the code; --investigate looks at it")
-        return (question,)
+        return questions
     if code is None:
         raise OperatorError(f"--repos DIR is needed: {handler}.investigate is on, and there is no code to look at")
-    return (question, "investigate", "investigated")
+    return (*questions, "investigate", "investigated")
 
 
 def scored(kind: Kind, name: str, tasks: Tasks, answers: Mapping[str, Answer], scoring: Scoring) -> Scored:

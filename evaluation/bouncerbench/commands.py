@@ -37,7 +37,7 @@ _replay = with_options(
     tasks_option,
     click.option(
         "--prompt",
-        type=click.Choice(["paper", "panel", "careful"]),
+        type=click.Choice(["paper", "panel", "careful", "rubric"]),
         help="The question that is asked.  [default: paper, unless --config says otherwise]",
     ),
     _line,

@@ -47,7 +47,7 @@ def _section(samples: Sequence[Sample], runs: Sequence[RunFolder], scoring: Scor
 
     def difference(draws: Counts) -> dict[str, Array]:
         before, after = on(0, draws), on(1, draws)
-        return {name: after[name] - value for name, value in before.items()}
+        return {name: after[name] - value for name, value in before.items() if name in after}
 
     how = scoring.resampling
     before, after = (bootstrap(partial(on, which), len(common), how) for which in (0, 1))

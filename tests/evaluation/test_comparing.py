@@ -62,6 +62,29 @@ def test_the_difference_is_paired_and_the_prompts_are_named(
     assert "Prompts that differ: recognised: not asked to " in shown
 
 
+def test_a_rubric_joins_the_chances_of_wrong_behaviour_and_of_a_missed_form(
+    runs: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [f"o__n-{number}" for number in range(COUNT)]
+    demands = {"demands": [{"text": "It works", "basis": "stated"}]}
+    grades = {"grades": [{"demand": 1, "grade": "met"}], "p_behaviour": 20}
+    said = [{"model": "m", "instance_id": name, "purpose": "verify.demands", **demands} for name in names]
+    said += [
+        {"model": "m", "instance_id": name, "purpose": "verify", **grades, "p_form": 50 * (n % 2)}
+        for n, name in enumerate(names)
+    ]
+    write("rubric.jsonl", list(said))
+    run(
+        capsys, "replay", "bouncerbench-output", "--tasks", "tasks.jsonl", "--prompt", "rubric",
+        "--model", "recorded:rubric.jsonl#m", "--out", "rubric",
+    )  # fmt: skip
+    records = [json.loads(line) for line in Path("rubric/records.jsonl").read_text().splitlines()]
+    assert not any(record["decision"]["record"]["bounced"] for record in records), "20 % is below the threshold"
+    result = json.loads(run(capsys, "compare", "careful", "rubric", "--replicates", "300", "--json"))
+    assert {"verify.careful", "verify.demands", "verify.rubric"} <= result["prompts"].keys()
+    assert result["figures"]["r_b"]["new"][0] == 1.0, "20 % and 50 % are 60 % together: every wrong patch bounces"
+
+
 def test_runs_of_different_benchmarks_are_not_compared(runs: None, capsys: pytest.CaptureFixture[str]) -> None:
     write("issues.jsonl", [{"instance_id": "o__n-1", "problem_statement": "T\nB", "underspecified": 0}])
     write("r.jsonl", [{"model": "m", "instance_id": "o__n-1", "explanation": "e", "label": "VAGUE"}])

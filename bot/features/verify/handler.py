@@ -6,9 +6,12 @@ The answer is one check run. Without a linked issue the check shows an abstentio
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
-from bot.code.context import surroundings
-from bot.code.diff import parse
+from pydantic import BaseModel
+
+from bot.code.context import Surroundings, surroundings
+from bot.code.diff import Diff, parse
 from bot.code.file_classes import exempts_itself, reviewable_part
 from bot.code.page import CodeContext
 from bot.core import events
@@ -26,6 +29,8 @@ from bot.features.verify import judgement, texts
 from bot.features.verify.record import ExecutedTest, OutputVerdict, Unjudged, VerifyRecord
 from bot.features.verify.stored_tests import run_stored
 from bot.models.protocol import Prompt
+
+T = TypeVar("T", bound=BaseModel)
 
 #: Why an empty patch is not judged.
 EMPTY = "the patch is empty"
@@ -113,6 +118,7 @@ class _Judgement:
         self.spent = False
         self.failure: ModelError | None = None
         self.context = CodeContext()
+        self.around = Surroundings(Diff(), None)
         self.omitted: tuple[str, ...] = ()
         self.exempt: tuple[str, ...] = ()
 
@@ -168,6 +174,7 @@ class _Judgement:
             return patch  # The paper asks about the whole patch, without context.
         diff = parse(patch)
         around = surroundings(diff, self.pull, self.services.forge if self.config.context_tokens else None)
+        self.around = around
         self.context = around.within(self.config.context_tokens)
         patch, self.omitted = reviewable_part(patch, diff)
         if self.omitted:
@@ -176,40 +183,74 @@ class _Judgement:
 
     def _judge(self, issue: Issue, patch: str) -> None:
         """Ask about one issue, and add its verdict or the reason why there is none."""
-        services, name = self.services, f"#{issue.number}"
-        prompt = judgement.question(
-            services.prompts, self.config.prompt, issue, patch, context=self.context.text, omitted=self.omitted
-        )
-        prompt = prompt.model_copy(update={"subject": self.subject.key})
+        name = f"#{issue.number}"
         try:
-            notes = self._notes(prompt)
-            self.usage += notes.usage
-            self.looks += len(notes.looks)
-            prompt = investigation.informed(services.prompts, prompt, notes)
-            reply = services.model.complete(prompt, judgement.reply_schema(self.config))
+            verdict = self._graded(issue, patch) if self.config.prompt == "rubric" else self._verdict(issue, patch)
         except BudgetExceeded:
             self.spent = True
             self.unjudged.append(Unjudged(issue=name, why="skipped, today's model budget is spent", due=True))
-            return
         except ModelError as error:
             self.usage += error.usage or Usage()
-            why = error.sentence
             self.failure = error
-            self.unjudged.append(Unjudged(issue=name, why=why, due=True))
-            return
+            self.unjudged.append(Unjudged(issue=name, why=error.sentence, due=True))
+        else:
+            self.verdicts.append(verdict)
+
+    def _verdict(self, issue: Issue, patch: str) -> OutputVerdict:
+        """Ask about one issue in one question."""
+        services = self.services
+        prompt = judgement.question(
+            services.prompts, self.config.prompt, issue, patch, context=self.context.text, omitted=self.omitted
+        )
+        notes = self._notes(prompt)
+        prompt = investigation.informed(services.prompts, prompt, notes)
+        reply = self._ask(prompt, judgement.reply_schema(self.config), notes, issue)
+        return judgement.verdict(reply, issue.number, self.config)
+
+    def _graded(self, issue: Issue, patch: str) -> OutputVerdict:
+        """Ask for demands without the patch, then for grades; once more with the code that grades lack."""
+        services, budget = self.services, self.config.context_tokens
+        code = judgement.code_before(self.around.diff, self.around.sides, budget)
+        demands = self._ask(
+            judgement.demands_question(services.prompts, issue, code), judgement.DemandsReply, Notes(), issue
+        ).demands
+        prompt = judgement.rubric_question(
+            services.prompts, issue, patch, demands, self.context.text, self.omitted
+        )
+        notes = self._notes(prompt)
+        prompt = investigation.informed(services.prompts, prompt, notes)
+        reply = self._ask(prompt, judgement.RubricReply, notes, issue)
+        if phrases := judgement.missing_code(reply):
+            context = self.around.within(budget, None, phrases)
+            if context.looked_up:
+                prompt = judgement.rubric_question(
+                    services.prompts, issue, patch, demands, context.text, self.omitted
+                )
+                prompt = investigation.informed(services.prompts, prompt, notes)
+                reply = self._ask(prompt, judgement.RubricReply, Notes(), issue)
+        return judgement.rubric_verdict(demands, reply, issue.number, self.config)
+
+    def _ask(self, prompt: Prompt, schema: type[T], notes: Notes, issue: Issue) -> T:
+        """Ask one question, and record the reply."""
+        prompt = prompt.model_copy(update={"subject": self.subject.key})
+        reply = self.services.model.complete(prompt, schema)
         self.usage += reply.usage
         self.model = reply.model
-        self.replies.append(model_reply(reply, prompt.hash, notes, name))
-        self.verdicts.append(judgement.verdict(reply.value, issue.number, self.config))
+        self.replies.append(model_reply(reply, prompt.hash, notes, f"#{issue.number}"))
+        return reply.value
 
     def _notes(self, prompt: Prompt) -> Notes:
         """Return the model's notes about the base commit; empty unless ``verify.investigate`` is set."""
         services = self.services
         if not self.config.investigate:
             return Notes()
-        return investigation.investigate(
+        prompt = prompt.model_copy(update={"subject": self.subject.key})
+        notes = investigation.investigate(
             services.model, services.prompts, prompt, services.forge, self.pull.base_sha
         )
+        self.usage += notes.usage
+        self.looks += len(notes.looks)
+        return notes
 
     def _run(self) -> None:
         """Run the issues' stored reproducing tests on base and head, if that is wanted and allowed.

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
+from bot.code.context import Sides
+from bot.code.diff import Diff
+from bot.code.packing import estimate
+from bot.code.syntax import definitions, enclosing
 from bot.core.config import VerifyConfig
 from bot.core.frozen import Lenient
 from bot.core.subjects import Issue
-from bot.core.text import folded, without_middle
+from bot.core.text import folded, show, without_middle
 from bot.features.shared.labels import MAX_BODY, Chance, OutputLabel, agreeing, bounces, tidy_label
-from bot.features.verify.record import OutputVerdict
+from bot.features.verify.record import Basis, Grade, GradedDemand, OutputVerdict
 from bot.models.prompts import Prompts
 from bot.models.protocol import Prompt
 
@@ -109,3 +113,143 @@ def _phrase(gap: Gap) -> str:
 def _distinct(points: Iterable[str]) -> tuple[str, ...]:
     """Return the first six different points."""
     return tuple(dict.fromkeys(" ".join(point.split()) for point in points if point.strip()))[:6]
+
+
+#: Demands that are graded, and lines of a function that is shown whole in the code before the change.
+MAX_DEMANDS, MAX_FUNCTION = 8, 120
+
+
+class Demand(Lenient):
+    """Something that must be true with a correct patch."""
+
+    text: str = Field(description="one behaviour that can be checked, with values if the issue gives them")
+    basis: Basis = Field(
+        description="stated: the issue says it; implied: any maintainer tests it; guess: one reading"
+    )
+
+
+class DemandsReply(Lenient):
+    """The reply to the first question."""
+
+    demands: tuple[Demand, ...] = Field(description="3 to 8 demands")
+
+    @field_validator("demands")
+    @classmethod
+    def _some(cls, demands: tuple[Demand, ...]) -> tuple[Demand, ...]:
+        if not demands:
+            raise ValueError("at least one demand is needed")
+        return demands[:MAX_DEMANDS]
+
+
+class DemandGrade(Lenient):
+    """The grade of one demand."""
+
+    demand: int = Field(description="number of the demand")
+    why: str = Field("", description="what the patched code does for it, step by step, in one or two sentences")
+    quote: str = Field("", description="the line of the patch or the code that decides")
+    grade: Grade
+    missing: str = Field("", description="only with cannot_tell: the code that decides, `name` or `name in path`")
+
+
+class RubricReply(Lenient):
+    """The reply to the second question."""
+
+    grades: tuple[DemandGrade, ...] = Field(description="one grade for each demand")
+    regressions: tuple[str, ...] = Field((), description="what worked before and does not with the patch")
+    p_behaviour: Chance = Field(
+        None, description="chance in percent that something stated or implied is not met, or something else breaks"
+    )
+    p_form: Chance = Field(None, description="chance in percent that tests fail only because of a guess")
+
+
+def demands_question(prompts: Prompts, issue: Issue, code: str) -> Prompt:
+    """Return the question for demands. It shows the issue and the code before the change, never the patch."""
+    body = folded(issue.body, MAX_BODY)
+    system, user = prompts.render("verify.demands", title=issue.title, body=body, code=code)
+    return Prompt(purpose="verify.demands", system=system, user=user)
+
+
+def rubric_question(
+    prompts: Prompts, issue: Issue, patch: str, demands: Sequence[Demand], context: str, omitted: Sequence[str]
+) -> Prompt:
+    """Return the question that has the patch graded."""
+    system, user = prompts.render(
+        "verify.rubric",
+        title=issue.title,
+        body=folded(issue.body, MAX_BODY),
+        patch=patch,
+        context=context,
+        omitted=tuple(omitted),
+        demands=[f"{number}. ({demand.basis}) {demand.text}" for number, demand in enumerate(demands, start=1)],
+    )
+    return Prompt(purpose="verify", system=system, user=user)
+
+
+def missing_code(reply: RubricReply) -> tuple[str, ...]:
+    """Return the phrases that name the code without which a demand cannot be graded."""
+    phrases = (grade.missing.strip() for grade in reply.grades if grade.grade == "cannot_tell")
+    return tuple(dict.fromkeys(filter(None, phrases)))
+
+
+def rubric_verdict(
+    demands: Sequence[Demand], reply: RubricReply, issue: int, config: VerifyConfig
+) -> OutputVerdict:
+    """Return the verdict. The chance that the behaviour is wrong decides; a guess that is missed does not."""
+    grades = {grade.demand: grade for grade in reversed(reply.grades)}
+    ungraded = DemandGrade(demand=0, grade="cannot_tell", why="it was not graded")
+    graded: list[GradedDemand] = []
+    for number, demand in enumerate(demands, start=1):
+        grade = grades.get(number, ungraded).model_dump(exclude={"demand"})
+        graded.append(GradedDemand(text=demand.text, basis=demand.basis, **grade))
+    label = _label(graded, reply)
+    return OutputVerdict(
+        issue=issue,
+        label=label,
+        bounced=bounces(label, OutputLabel(config.bounce_at), reply.p_behaviour, config.bounce_above),
+        p_bounce=reply.p_behaviour,
+        p_form=reply.p_form,
+        line="label" if reply.p_behaviour is None else "p_bounce",
+        explanation="\n\n".join(f"{demand.text}: {demand.word}. {demand.why}".strip() for demand in graded),
+        covered=tuple(demand.text for demand in graded if demand.grade == "met"),
+        missing=tuple(demand.text for demand in graded if demand.grade == "not_met" and demand.basis != "guess"),
+        regressions=reply.regressions[:6],
+        demands=tuple(graded),
+    )
+
+
+def _label(graded: Sequence[GradedDemand], reply: RubricReply) -> OutputLabel:
+    """Return the label on the side of the threshold that the chance, else the grades, give."""
+    firm_grades = [demand.grade for demand in graded if demand.basis != "guess"]
+    fails = "not_met" in firm_grades if reply.p_behaviour is None else reply.p_behaviour >= 50
+    if fails:
+        return OutputLabel.BROAD_MISSING_KEY_ASPECTS if "met" in firm_grades else OutputLabel.INCORRECT
+    precise = not reply.regressions and all(grade == "met" for grade in firm_grades)
+    return OutputLabel.CORRECT_AND_PRECISE if precise else OutputLabel.CORRECT_BUT_INCOMPLETE
+
+
+def code_before(diff: Diff, sides: Sides | None, budget: int) -> str:
+    """Return the code that a patch changes, as it was: the functions around its hunks, else the old lines."""
+    parts: list[str] = []
+    for file in diff.files:
+        old = {line.old: line.text for hunk in file.hunks for line in hunk.lines if line.old is not None}
+        text = sides.before(file) if sides is not None and old else None
+        if text is not None:
+            source, path = text.split("\n"), file.old_path or file.path
+            functions = definitions(text, path)
+            around = {enclosing(functions, number, number) for number in old}
+            short = [place for place in around if place is not None and place.last - place.first < MAX_FUNCTION]
+            for place in short:
+                old |= {
+                    number: source[number - 1] for number in range(place.first, min(place.last, len(source)) + 1)
+                }
+        rows = [f"=== {show(file.old_path or file.path)}"]
+        previous = 0
+        for number in sorted(old):
+            rows += ["..."] if previous and number > previous + 1 else []
+            rows.append(f"{number}  {show(old[number])[:400]}")
+            previous = number
+        part = "\n".join(rows)
+        budget -= estimate(part)
+        if old and budget >= 0:
+            parts.append(part)
+    return "\n\n".join(parts)

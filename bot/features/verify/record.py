@@ -11,6 +11,29 @@ from bot.core.frozen import Frozen
 from bot.features.shared.investigation import ModelReply
 from bot.features.shared.labels import BouncerRecord, OutputLabel
 
+#: From this chance on, percent, the form counts as open.
+OPEN_FORM = 40
+
+#: What a demand rests on, and its grade.
+Basis = Literal["stated", "implied", "guess"]
+Grade = Literal["met", "not_met", "cannot_tell"]
+
+
+class GradedDemand(Frozen):
+    """Something that a correct patch has to do, and the grade of the patch."""
+
+    text: str
+    basis: Basis
+    grade: Grade
+    why: str = ""
+    quote: str = ""
+    missing: str = Field("", description="code that was not shown and that decides")
+
+    @property
+    def word(self) -> str:
+        """The grade in words."""
+        return {"met": "met", "not_met": "not met", "cannot_tell": "cannot tell"}[self.grade]
+
 
 class OutputVerdict(Frozen):
     """The verdict on a patch for one linked issue, at the maintainers' threshold."""
@@ -26,6 +49,13 @@ class OutputVerdict(Frozen):
     missing: tuple[str, ...]
     regressions: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    demands: tuple[GradedDemand, ...] = Field((), description="only with `prompt: rubric`")
+    p_form: int | None = Field(None, description="chance in percent that only an exact form is missed")
+
+    @property
+    def open_wording(self) -> bool:
+        """True if the patch is right as far as stated, and the issue does not give an exact form."""
+        return not self.bounced and self.p_form is not None and self.p_form >= OPEN_FORM
 
 
 class Unjudged(Frozen):

@@ -124,11 +124,12 @@ pass it."
 
 
 def _section(verdict: OutputVerdict, run: ExecutedTest | None, host: str) -> str:
-    lines = [f"### #{verdict.issue}: {_appears(verdict, run)} it", ""]
+    words = "Right as far as stated; wording open" if verdict.open_wording else f"{_appears(verdict, run)} it"
+    lines = [f"### #{verdict.issue}: {words}", "", *_table(verdict, host)]
     for title, points in (
-        ("Missing", verdict.missing),
+        ("Missing", () if verdict.demands else verdict.missing),
         ("May have broken", verdict.regressions),
-        ("Covered", verdict.covered),
+        ("Covered", () if verdict.demands else verdict.covered),
         ("Remarks (not counted)", verdict.remarks),
     ):
         if points:
@@ -145,10 +146,25 @@ def _section(verdict: OutputVerdict, run: ExecutedTest | None, host: str) -> str
     return "\n".join(lines).rstrip()
 
 
+def _table(verdict: OutputVerdict, host: str) -> list[str]:
+    """Return the demands and their grades as a table."""
+    if not verdict.demands:
+        return []
+    rows = ["| Demand | Basis | Grade | Line |", "|---|---|---|---|"]
+    for demand in verdict.demands:
+        text = clean_line(demand.text, host=host, limit=POINT)
+        line = code_span(demand.quote, limit=100) if demand.quote.strip() else ""
+        cells = (text, demand.basis, demand.word, line)
+        rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return [*rows, ""]
+
+
 def _chances(verdict: OutputVerdict) -> str:
     if verdict.p_bounce is None:
         return ""
     chance = f"{verdict.p_bounce}% likely to fall short"
+    if verdict.p_form is not None:
+        return f" ({chance} (decides); {verdict.p_form}% likely to miss only an exact form)"
     if verdict.p_objects is None:
         return f" ({chance})"
     chance += " (decides)" if verdict.line == "p_bounce" else ""
