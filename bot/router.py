@@ -27,6 +27,7 @@ from bot.features.review.feature import FEATURE as REVIEW
 from bot.features.services import Services
 from bot.features.triage.feature import FEATURE as TRIAGE
 from bot.features.verify.feature import FEATURE as VERIFY
+from bot.features.watch.feature import FEATURE as WATCH
 from bot.features.why.feature import FEATURE as WHY
 
 #: All features, in the order in which they decide about one event. Every other table about them is derived.
@@ -37,6 +38,7 @@ FEATURES: tuple[Feature, ...] = (
     TRIAGE,
     DUPLICATES,
     REPRODUCE,
+    WATCH,
     VERIFY,
     REVIEW,
     WHY,

@@ -35,6 +35,8 @@ from bot.features.triage import texts as triage
 from bot.features.triage.judgement import InputVerdict
 from bot.features.verify import texts as verify
 from bot.features.verify.record import ExecutedTest, OutputVerdict, Unjudged
+from bot.features.watch import texts as watch
+from bot.features.watch.texts import NamedCommit
 from bot.features.why import handler as why
 from bot.pipeline.body import Rules
 from bot.reproduction.attempt import Attempt, Candidate, OfferedTest, Reproduction
@@ -80,6 +82,9 @@ def on_issues() -> Iterator[Text]:
     yield "Before an unanswered issue is closed", closing.WARNING.format(days=23)
     yield "The same comment once it is closed", closing.CLOSED.format(days=30)
     yield "... after an answer", closing.ANSWERED
+    test, change = "tests/test_shapes.py::test_issue_5", [NamedCommit(sha=SHA, pull=15)]
+    yield "When a watched test no longer fails", watch.fixed(test, SHA, change)
+    yield "The same comment when it fails again", watch.regressed(test, SHA, change[:0])
 
 
 def _bounced(
@@ -119,6 +124,14 @@ def to_commands() -> Iterator[Text]:
     yield "... with none", dismissal.NO_FINDING
     yield "... in a thread that is about none", dismissal.NOT_A_FINDING
     yield "A dismissed finding", dismissal.note("mia", "the caller checks it.")
+    test, bad = "tests/test_shapes.py::test_issue_5", NamedCommit(sha=SHA, pull=4)
+    yield "/bouncer bisect", f"mia: {watch.bisected(test, 'v1.1', [bad], 7, 1)}"
+    two = [bad, NamedCommit(sha="7ab" + SHA[3:])]
+    yield "... if a commit that cannot be run leaves two", f"mia: {watch.bisected(test, 'v1.1', two, 7, 1)}"
+    yield "... if the test is flaky", f"mia: {watch.not_failing(test, 'flaky', SHA)}"
+    yield "... if it does not fail any more", f"mia: {watch.not_failing(test, 'passes', SHA)}"
+    yield "... if it fails on every tag", f"mia: {watch.no_passing_tag(test, ['v1.2', 'v1.1'])}"
+    yield "... without a test", f"mia: {watch.NO_TEST}"
     yield "/bouncer why", why.answer("`load` is called with a file that the text does not name.", MODEL)
     yield "/bouncer why, where there is nothing to explain", why.NOTHING
     yield "/bouncer why, once too often", why.ENOUGH

@@ -12,10 +12,8 @@ from pydantic import Field, field_serializer
 from bot.core.frozen import Frozen, Lenient
 from bot.core.subjects import Side, Subject
 
-#: The handlers' names: the task a job runs, the kind of its decision, the word in its hidden marker.
-Task = Literal[
-    "triage", "verify", "review", "reproduce", "commands", "feedback", "config", "closing", "why", "duplicates"
-]
+#: The name of a feature: the task a job runs, the kind of its decision, the word in its hidden marker.
+Task = str
 
 Conclusion = Literal["success", "neutral", "failure", "skipped"]
 
@@ -149,6 +147,8 @@ class Usage(Frozen):
 
 class Record(Lenient):
     """The data that a decision leaves for later ones; each feature has its own type."""
+
+    at: float | None = Field(None, description="seconds since 1970; None if no later decision needs it")
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields that were set, as JSON values."""

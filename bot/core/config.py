@@ -256,6 +256,15 @@ class ReproduceConfig(Frozen):
     threshold: int = Field(1, ge=1, le=50, description="how many drafts must fail the same way")
     pick: bool = Field(False, description="let the model choose among the best drafts")
     seconds: int = Field(120, ge=1, le=1800, description="most seconds for one test run")
+    watch: Literal["off", "daily"] = Field(
+        "off",
+        description="run the stored test of each open issue on the default branch once a day, and comment when it "
+        "no longer fails; asks no model",
+    )
+    maybe_fixed_label: LabelName = Field("maybe-fixed", description="set while a watched test no longer fails")
+    bisect_steps: int = Field(
+        12, ge=2, le=50, description="most commits that `/bouncer bisect` builds, and the watch to name a fix"
+    )
 
 
 class DuplicatesConfig(Frozen):
@@ -310,7 +319,13 @@ class RepoConfig(Frozen):
     @property
     def labels(self) -> frozenset[str]:
         """Every label that Bouncer may set or remove here."""
-        names = (self.triage.label, self.triage.accepted_label, self.reproduce.reproduced_label)
+        triage, reproduce = self.triage, self.reproduce
+        names = (
+            triage.label,
+            triage.accepted_label,
+            reproduce.reproduced_label,
+            reproduce.maybe_fixed_label,
+        )
         return frozenset(label for label in names if label)
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
 
+from bot.core.actions import Task
 from bot.core.frozen import Frozen
 from bot.core.subjects import Actor, Comment, Issue, PullRequest, Repository, ReviewComment, Subject
 
@@ -107,6 +108,7 @@ class IssueUnanswered(_OnIssue):
     kind: Literal["issue_unanswered"] = "issue_unanswered"
     since: float = Field(description="``at`` of that decision; ``issue`` is as it stood then")
     days: float = Field(description="how many days later it happens")
+    task: Task = Field("triage", description="the feature that made that decision")
 
 
 class CommentCreated(_OnIssue):

@@ -55,6 +55,8 @@ class Snapshot(Frozen):
         default_factory=dict, description="by ``issue:<comment id>`` or ``review:<comment id>``"
     )
     heads: Mapping[str, str] = Field(default_factory=dict, description="SHA by branch")
+    commits: Mapping[str, tuple[str, ...]] = Field(default_factory=dict, description="first parents by SHA")
+    tags: Mapping[str, str] | None = None
     files: Mapping[str, bytes] = Field(default_factory=dict, description="by ``ref:path``")
     checkouts: Mapping[str, Mapping[str, bytes]] = Field(default_factory=dict, description="files by path, by ref")
     missing: tuple[str, ...] = Field((), description="calls that raised NotFound, as ``field key``")
@@ -114,6 +116,12 @@ class ReplayForge:
 
     def head(self, ref: str) -> str:
         return self._find("heads", self._snapshot.heads, ref)
+
+    def commits(self, sha: str, limit: int) -> tuple[str, ...]:
+        return self._find("commits", self._snapshot.commits, sha)[:limit]
+
+    def tags(self) -> Mapping[str, str]:
+        return self._single("tags", self._snapshot.tags)
 
     def file(self, path: str, ref: str) -> bytes:
         return self._find("files", self._snapshot.files, f"{ref}:{path}")

@@ -6,7 +6,7 @@ Handlers get a read-only ``Forge``; only the publisher gets the writer.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
@@ -182,6 +182,14 @@ class Forge(Protocol):
 
     def head(self, ref: str) -> str:
         """The commit SHA of a branch."""
+        ...
+
+    def commits(self, sha: str, limit: int) -> tuple[str, ...]:
+        """A commit and its first parents, newest first, as far as its ``limit`` newest ancestors go."""
+        ...
+
+    def tags(self) -> Mapping[str, str]:
+        """The commit SHA of each tag, by the tag's name; of a few hundred tags at most."""
         ...
 
     def file(self, path: str, ref: str) -> bytes:

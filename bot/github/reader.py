@@ -66,6 +66,10 @@ query ($owner: String!, $name: String!) {
 QUERIES = (_CLOSING, _THREADS, _OPEN_ISSUES)
 
 
+#: Tags that are read.
+MAX_TAGS = 300
+
+
 class GitHubForge:
     """A ``Forge``; see the protocol for what each method promises."""
 
@@ -190,6 +194,19 @@ class GitHubForge:
         value = self._client.get(f"{self._path}/git/ref/heads/{below(ref)}")
         return read(lambda reference: str(reference["object"]["sha"]), value)
 
+    def commits(self, sha: str, limit: int) -> tuple[str, ...]:
+        values = islice(self._client.pages(f"{self._path}/commits", {"sha": sha}), limit)
+        first_parents = dict(read(_first_parent, value) for value in values)
+        chain = []
+        while sha in first_parents:
+            chain.append(sha)
+            sha = first_parents[sha]
+        return tuple(chain)
+
+    def tags(self) -> Mapping[str, str]:
+        values = islice(self._client.pages(f"{self._path}/tags"), MAX_TAGS)
+        return dict(read(_tag, value) for value in values)
+
     def file(self, path: str, ref: str) -> bytes:
         return self._file(self._path, path, {"ref": ref})
 
@@ -245,6 +262,15 @@ def _reactions(values: list[Any]) -> Reactions:
         return tuple(payloads.actor(value.get("user")) for value in values if value["content"] == content)
 
     return Reactions(up=by("+1"), down=by("-1"))
+
+
+def _first_parent(commit: Any) -> tuple[str, str]:
+    parents = commit["parents"]
+    return str(commit["sha"]), str(parents[0]["sha"]) if parents else ""
+
+
+def _tag(value: Any) -> tuple[str, str]:
+    return str(value["name"]), str(value["commit"]["sha"])
 
 
 def _link(node: Any) -> IssueLink:

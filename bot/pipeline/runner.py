@@ -21,9 +21,7 @@ from bot.core import events, tracing
 from bot.core.actions import Decision
 from bot.core.errors import ForgeError, NotFound, OperatorNeeded, TransientError
 from bot.core.events import Event
-from bot.features.closing.record import ClosingRecord
 from bot.features.services import Services
-from bot.features.triage.record import TriageRecord
 from bot.github.writer import GitHubWriter
 from bot.pipeline.inbox import Inbox, Received
 from bot.pipeline.job import GaveUp, Job, Notice, Stage, stored_event, successor, superseded_by
@@ -69,6 +67,8 @@ MAX_DAYS = 3
 #: Jobs that waited for a new day start within this time, seconds.
 SPREAD_SECONDS = 600.0
 _DAY = 86_400.0
+#: Outcomes after which the issue of a decision with ``again_days`` is looked at again.
+_REMINDS = frozenset({PublishOutcome.POSTED, PublishOutcome.NOTHING})
 
 _log = structlog.get_logger(__name__)
 
@@ -210,7 +210,7 @@ class Runner:
                 return self._again(job, job.tries, self._clock(), None)
             outcome = self._ledger.decisions.settle(job.id, position, published.outcome)
             _log.info("published", outcome=outcome, notes=published.notes)
-            if outcome == PublishOutcome.POSTED and decision.again_days is not None:
+            if outcome in _REMINDS and decision.again_days is not None:
                 self._remind(job, decision, event)
             results.append(replace(published, outcome=outcome))
         if any(result.outcome == PublishOutcome.MOVED for result in results) and job.tries + 1 < MAX_TRIES_BUG:
@@ -282,7 +282,7 @@ class Runner:
 
     def _remind(self, job: Job, decision: Decision, event: Event) -> None:
         """Store an event of our own by which the issue is looked at again. Idempotent for a job."""
-        at = decision.record.at if isinstance(decision.record, TriageRecord | ClosingRecord) else None
+        at = None if decision.record is None else decision.record.at
         if at is not None and isinstance(event, events.IssueEvent | events.CommentEvent):
             again = events.IssueUnanswered(
                 installation=event.installation,
@@ -291,6 +291,7 @@ class Runner:
                 issue=event.issue,
                 since=at,
                 days=decision.again_days or 0,
+                task=decision.kind,
             )
             self._inbox.accept(f"{job.id}:again", again)
 

@@ -203,6 +203,7 @@ class RepositoryState:
     private: bool = False
     default_branch: str = "main"
     branches: dict[str, str] = field(default_factory=dict)
+    tags: dict[str, str] = field(default_factory=dict)
     issues: dict[int, IssueState] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
     checks: list[CheckRunState] = field(default_factory=list)

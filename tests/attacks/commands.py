@@ -55,9 +55,9 @@ _OTHER = {
 #: Comments on an issue of ``ann``'s: (who, what).
 TABLE = {
     "somebody without rights is obeyed": {
-        **_by(STRANGER, "accept", "pause", "resume", "recheck", "reproduce"),
+        **_by(STRANGER, "accept", "pause", "resume", "recheck", "reproduce", "bisect"),
         **_by(READER, "accept", "pause"),
-        **_by(AUTHOR, "accept", "pause", "reproduce"),
+        **_by(AUTHOR, "accept", "pause", "reproduce", "bisect"),
     },
     "a program is obeyed": _by(MACHINE, "accept", "pause", "help"),
     "a command that GitHub shows nobody is obeyed": {name: (MAINTAINER, text) for name, text in _UNSEEN.items()},

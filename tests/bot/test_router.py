@@ -38,6 +38,8 @@ def on_line(kind: type[Event], by: Actor, author: Actor, body: str = "hm") -> Ev
         (commented("/bouncer recheck", BOB), ("commands", "triage", "reproduce")),
         (commented("/bouncer help", BOB), ("commands", "reproduce")),
         (commented("/bouncer reproduce", BOUNCER), ()),
+        (commented("/bouncer bisect", BOB), ("commands", "reproduce", "watch")),
+        (commented("/bouncer bisect", BOB, on_pull=True), ("commands",)),
         (commented("Looks good.", BOB, on_pull=True), ()),
         (commented("It is version 4.2.", ANN, on_pull=True), ()),
         (commented("/bouncer review", BOB, on_pull=True), ("commands", "review")),

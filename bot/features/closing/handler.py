@@ -36,7 +36,7 @@ ANSWERED = "Thanks for coming back to this. The issue stays open."
 def concerns(event: Event, commands: Sequence[Command]) -> bool:
     """Return True if the time is up, the author edits or comments, or a person's comment is deleted."""
     if isinstance(event, events.IssueUnanswered):
-        return True
+        return event.task in ("triage", "closing")
     if isinstance(event, events.CommentDeleted):
         return not (event.issue.is_pull_request or event.comment.author.is_bot)
     if not isinstance(event, Answer) or event.issue.is_pull_request or not event.by_author:

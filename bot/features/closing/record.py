@@ -12,4 +12,3 @@ class ClosingRecord(Record):
 
     about: str = Field("", description="tells the comments of several warnings apart")
     taken_up_by: str = Field("", description="login of a person whose comment was deleted before the time was up")
-    at: float | None = Field(None, description="seconds since 1970")

@@ -148,7 +148,9 @@ class _Attempt:
             verdict=result.state,
             actions=self._offer(result, place) if result.best else self._failed(result, place),
             reason=result.reason or f"{result.tests[0].agreeing} of {result.drafts} drafts agree",
+            again_days=1 if result.best and config.watch == "daily" else None,
             record=ReproduceRecord(
+                at=services.clock().timestamp(),
                 state=result.state,
                 test=_stored_test(result, command, place),
                 agreeing=result.best.agreeing if result.best else 0,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pydantic import AliasChoices, Field
 
-from bot.core.actions import Record
+from bot.core.actions import Decision, Record
 from bot.core.frozen import Frozen, Lenient
 from bot.reproduction.command import TestCommand
 
@@ -58,3 +60,11 @@ class ReproduceRecord(Record):
     attempts: tuple[DraftRecord, ...] = ()
     prompt: str = Field("", description="hash of the prompt's file")
     config: str = Field("", description="hash of the configuration")
+
+
+def stored_test(past: Sequence[Decision]) -> StoredTest | None:
+    """Return the test of the newest decision that reproduced the report."""
+    for decision in reversed(past):
+        if isinstance(decision.record, ReproduceRecord) and decision.verdict == "reproduced":
+            return decision.record.test
+    return None

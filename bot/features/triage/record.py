@@ -18,5 +18,4 @@ class TriageRecord(BouncerRecord, ModelReply):
     language: str = Field("", description="what the author is answered in")
     marked_by: str = Field("", description="the maintainer who asked for details by setting the label")
     answers: tuple[int, ...] = Field((), description="ids of the comments that were read")
-    at: float | None = Field(None, description="seconds since 1970; None if nothing is ever closed here")
     reopened: bool = False

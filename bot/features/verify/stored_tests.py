@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bot.core.actions import Decision
 from bot.core.errors import ForgeError, SandboxError
 from bot.core.subjects import PullRequest
-from bot.features.reproduce.record import ReproduceRecord, StoredTest
+from bot.features.reproduce.record import StoredTest, stored_test
 from bot.features.services import Services
 from bot.features.shared.harness import prepared
 from bot.features.verify.record import ExecutedTest
@@ -22,14 +21,6 @@ from bot.reproduction.setup import SetupFailed
 MAX_OUTPUT = 4_000
 
 
-def recall(past: Sequence[Decision]) -> StoredTest | None:
-    """Return the test of the newest decision that reproduced the report. Pure."""
-    for decision in reversed(past):
-        if isinstance(decision.record, ReproduceRecord) and decision.verdict == "reproduced":
-            return decision.record.test
-    return None
-
-
 def run_stored(issues: Sequence[int], pull: PullRequest, services: Services) -> tuple[ExecutedTest, ...]:
     """Run each issue's stored test on a pull request's base, where it should fail, and on its head.
 
@@ -37,7 +28,7 @@ def run_stored(issues: Sequence[int], pull: PullRequest, services: Services) -> 
     """
     tests: dict[int, StoredTest] = {}
     for issue in issues:
-        test = recall(services.history.decisions(f"{services.forge.repository}#{issue}", "reproduce"))
+        test = stored_test(services.history.decisions(f"{services.forge.repository}#{issue}", "reproduce"))
         if test is not None:
             tests[issue] = test
     if not tests or services.sandbox is None:

@@ -58,6 +58,18 @@ def create_ref(call: ApiCall) -> ApiAnswer:
     return ApiAnswer(201, _ref(call, branch, sha))
 
 
+def list_commits(call: ApiCall) -> ApiAnswer:
+    start = commit_at(call.world, call.repository, call.query.get("sha", call.repository.default_branch))
+    commits = [call.world.commits[sha] for sha in call.world.ancestors(start.sha)]
+    return call.page(
+        [{"sha": commit.sha, "parents": [{"sha": sha} for sha in commit.parents]} for commit in commits]
+    )
+
+
+def list_tags(call: ApiCall) -> ApiAnswer:
+    return call.page([{"name": name, "commit": {"sha": sha}} for name, sha in call.repository.tags.items()])
+
+
 def get_content(call: ApiCall) -> ApiAnswer:
     repository, path = call.repository, call.args["path"]
     commit = commit_at(call.world, repository, call.query.get("ref", repository.default_branch))
@@ -150,6 +162,8 @@ def tar(files: Mapping[str, bytes]) -> bytes:
 _REPO = "/repos/<owner>/<repo>"
 ROUTES = (
     Route("GET", f"{_REPO}/git/ref/heads/<path:branch>", get_ref, "contents:read"),
+    Route("GET", f"{_REPO}/commits", list_commits, "contents:read"),
+    Route("GET", f"{_REPO}/tags", list_tags, "contents:read"),
     Route("POST", f"{_REPO}/git/refs", create_ref, "contents:write"),
     Route("GET", f"{_REPO}/contents/<path:path>", get_content, "contents:read"),
     Route("PUT", f"{_REPO}/contents/<path:path>", put_content, "contents:write"),

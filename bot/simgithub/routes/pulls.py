@@ -191,6 +191,9 @@ def pulls_for_commit(call: ApiCall) -> ApiAnswer:
     for issue in repository.issues.values():
         if issue.pull is None:
             continue
+        if sha == issue.pull.merge_sha:
+            pulls.append(call.render.pull(repository, issue))
+            continue
         before = call.world.ancestors(call.world.merge_base(issue.pull.base_sha, issue.pull.head_sha))
         if sha in call.world.ancestors(issue.pull.head_sha) and sha not in before:
             pulls.append(call.render.pull(repository, issue))

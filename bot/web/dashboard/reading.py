@@ -15,7 +15,6 @@ from bot.calibration import plots, reliability, risk
 from bot.calibration.fates import KnownFate
 from bot.calibration.risk import Judged, OperatingPoint, PromiseRecord
 from bot.core import events
-from bot.core.actions import Task
 from bot.core.errors import OperatorError
 from bot.core.frozen import Frozen
 from bot.core.markdown import clean
@@ -24,6 +23,7 @@ from bot.pipeline.body import MAX_BODY, as_html
 from bot.pipeline.store.decisions import watch
 from bot.pipeline.store.installations import EVERYTHING
 from bot.pipeline.store.overview import PAGE, Came, Filter, Overview, as_csv, as_json
+from bot.router import FEATURES
 from bot.web.app import Backend
 from bot.web.dashboard import DashboardSettings, acting, posted
 
@@ -106,7 +106,7 @@ def decisions(settings: DashboardSettings, backend: Backend) -> str:
         query=query,
         parameters=_parameters(query),
         older=older,
-        kinds=get_args(Task),
+        kinds=[feature.name for feature in FEATURES],
         repositories=overview.repositories(),
     )
 
@@ -201,7 +201,7 @@ def line(settings: DashboardSettings, backend: Backend) -> str:
 def _filter() -> Filter:
     return Filter(
         repository=request.args.get("repository", ""),
-        kind=next((kind for kind in get_args(Task) if kind == request.args.get("kind")), ""),
+        kind=next((feature.name for feature in FEATURES if feature.name == request.args.get("kind")), ""),
         came=next((came for came in get_args(Came) if came == request.args.get("came")), None),
         text=request.args.get("text", "")[:200].strip(),
     )

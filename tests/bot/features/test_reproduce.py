@@ -15,9 +15,9 @@ from bot.core import events
 from bot.core.actions import Decision, OpenDraftPull, SetLabels, UpsertComment
 from bot.core.errors import ModelError
 from bot.core.subjects import Actor, Comment
+from bot.features.reproduce.record import stored_test
 from bot.features.services import Services
 from bot.features.triage.record import TriageRecord
-from bot.features.verify.stored_tests import recall
 from bot.github.offline import Snapshot
 from bot.reproduction.setup import Environments
 from bot.router import decide
@@ -121,7 +121,7 @@ def test_decision_records_the_test_for_later_patches(services: Build, tmp_path: 
     decision = reproduce(commented("/bouncer reproduce"), here)
     assert decision is not None
 
-    test = recall([router.read_decision(json.loads(decision.model_dump_json()))])
+    test = stored_test([router.read_decision(json.loads(decision.model_dump_json()))])
 
     assert test is not None
     assert (test.path, test.name, test.sha) == ("tests/test_lists.py", "test_issue_12", SHA)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -73,6 +73,12 @@ class RecordingForge:
 
     def head(self, ref: str) -> str:
         return self._keep("heads", ref, lambda: self._forge.head(ref))
+
+    def commits(self, sha: str, limit: int) -> tuple[str, ...]:
+        return self._keep("commits", sha, lambda: self._forge.commits(sha, limit))
+
+    def tags(self) -> Mapping[str, str]:
+        return self._single("tags", self._forge.tags)
 
     def file(self, path: str, ref: str) -> bytes:
         return self._keep("files", f"{ref}:{path}", lambda: self._forge.file(path, ref))

@@ -64,6 +64,7 @@ QUESTIONS: dict[str, Callable[[GitHubForge], object]] = {
     "permission": lambda forge: forge.permission("alice"),
     "reactions": lambda forge: forge.reactions(1),
     "head": lambda forge: forge.head("main"),
+    "commits": lambda forge: forge.commits("a", 9),
     "file": lambda forge: forge.file("a", "main"),
 }
 

@@ -32,6 +32,8 @@ QUESTIONS: dict[str, Callable[[Path], object]] = {
     "permission": lambda folder: EMPTY.permission("alice"),
     "reactions": lambda folder: EMPTY.reactions(1),
     "head": lambda folder: EMPTY.head("main"),
+    "commits": lambda folder: EMPTY.commits("a", 9),
+    "tags": lambda folder: EMPTY.tags(),
     "file": lambda folder: EMPTY.file("README.md", "main"),
     "checkout": lambda folder: EMPTY.checkout("main", folder),
     "sources": lambda folder: EMPTY.sources("main"),

@@ -9,8 +9,8 @@ import pytest
 
 from bot.core.actions import Decision
 from bot.core.subjects import Subject
-from bot.features.reproduce.record import ReproduceRecord, StoredTest
-from bot.features.verify.stored_tests import check_patch, recall
+from bot.features.reproduce.record import ReproduceRecord, StoredTest, stored_test
+from bot.features.verify.stored_tests import check_patch
 from bot.reproduction.execution import Harness
 
 STORED = StoredTest(
@@ -83,5 +83,5 @@ def test_newest_stored_test_is_recalled() -> None:
     first = decided("reproduced", test=STORED)
     second = decided("reproduced", test=newer)
 
-    assert recall([first, second, decided("not reproduced"), decided(None)]) == newer
-    assert recall([decided("not reproduced")]) is None
+    assert stored_test([first, second, decided("not reproduced"), decided(None)]) == newer
+    assert stored_test([decided("not reproduced")]) is None

@@ -1,0 +1,239 @@
+"""Run an issue's stored test on the default branch, and say when its outcome changes and since which commit.
+
+With ``reproduce.watch: daily`` each decision asks to be repeated a day later, until the issue is closed.
+Everything runs in the sandbox; no model is asked, and nothing is ever closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import takewhile
+
+from bot.core import events
+from bot.core.actions import Action, Decision, SetLabels, UpsertComment
+from bot.core.commands import Command
+from bot.core.errors import ForgeError, SandboxError
+from bot.core.events import Event
+from bot.features.reproduce.record import StoredTest, stored_test
+from bot.features.services import Services
+from bot.features.shared import history
+from bot.features.shared.rights import answer, asked_for
+from bot.features.watch import texts
+from bot.features.watch.record import State, WatchRecord
+from bot.features.watch.runs import Builds, FirstCommits, find_change
+from bot.features.watch.texts import NamedCommit
+
+#: Commits of the default branch that are looked through.
+MAX_COMMITS = 1_000
+
+
+def concerns(event: Event, commands: Sequence[Command]) -> bool:
+    """Return True if the day is over, the issue is open again, or a person asks for a bisection."""
+    if isinstance(event, events.CommentCreated):
+        is_request = any(command.word == "bisect" for command in commands)
+        return is_request and not (event.issue.is_pull_request or event.sender.is_bot)
+    if isinstance(event, events.IssueUnanswered):
+        return event.task in ("reproduce", "watch")
+    return isinstance(event, events.IssueReopened)
+
+
+def handle(event: Event, services: Services) -> Decision | None:
+    """Watch or bisect; None if the event asks for neither."""
+    if isinstance(event, events.CommentCreated):
+        return _bisect(event, services) if asked_for("bisect", event, services) else None
+    config = services.config.reproduce
+    if not isinstance(event, events.IssueUnanswered | events.IssueReopened):
+        return None
+    if config.watch == "off" or config.mode == "off" or services.sandbox is None:
+        return None
+    past = services.history.decisions(event.subject.key, "reproduce", "watch", "commands")
+    test = stored_test(past)
+    if test is None or (isinstance(event, events.IssueUnanswered) and event.since != _newest(past)):
+        return None  # A later decision has a day of its own.
+    return _Watch(event, services, test).decide(past)
+
+
+def _newest(past: Sequence[Decision]) -> float | None:
+    """Return the time of the newest decision that asked to be repeated."""
+    times = (decision.record.at for decision in reversed(past) if decision.record and decision.again_days)
+    return next(times, None)
+
+
+class _Watch:
+    """One day of one issue's test."""
+
+    def __init__(
+        self, event: events.IssueUnanswered | events.IssueReopened, services: Services, test: StoredTest
+    ) -> None:
+        self.event, self.services, self.test = event, services, test
+        self.builds = Builds(test, services)
+
+    def decide(self, past: Sequence[Decision]) -> Decision:
+        """Run the test if the branch moved, and tell of a change."""
+        if self.services.forge.issue(self.event.number).state == "closed":
+            return self._rest("skipped:closed", "it is closed", again=False)
+        if history.paused(past):
+            return self._rest("skipped:paused", "paused by a maintainer")
+        state, sha = _last_state(past, self.test)
+        head = self.services.forge.head(self.services.repository.default_branch)
+        if head == sha:
+            return self._rest(
+                "skipped:unchanged", "the default branch has not moved", WatchRecord(state=state, sha=sha)
+            )
+        try:
+            now = self.builds.state(head, expected=state)
+            change = FirstCommits() if now in (state, "flaky", "not run") else self._find(sha, head, now)
+        except (SandboxError, ForgeError) as error:
+            return self._rest("sandbox", f"nothing could be run: {error}", WatchRecord(state=state, sha=sha))
+        if now == "flaky" or change.flaky:
+            # Another day would only be another throw of the dice.
+            return self._rest(
+                "skipped:flaky", "the test is flaky", WatchRecord(state="flaky", sha=head), again=False
+            )
+        if now == "not run":
+            reason = "the test cannot be run, or fails in another way"
+            return self._rest("skipped:unbuildable", reason, WatchRecord(state=state, sha=sha))
+        if now == state:
+            return self._rest("skipped:unchanged", f"the test still {now[:4]}s", WatchRecord(state=now, sha=head))
+        return self._changed(now, head, change)
+
+    def _find(self, since: str, head: str, now: State) -> FirstCommits:
+        """Return the commits that may have changed the outcome; none if the last commit is not on the branch."""
+        commits = self.services.forge.commits(head, MAX_COMMITS)
+        if since not in commits:
+            return FirstCommits()
+        steps = self.services.config.reproduce.bisect_steps
+        between = list(takewhile(lambda sha: sha != since, commits))
+        return find_change(
+            between[::-1], self.builds.state, after=now, builds=lambda: len(self.builds.states) < steps
+        )
+
+    def _changed(self, now: State, head: str, change: FirstCommits) -> Decision:
+        number, name = self.event.number, f"{self.test.path}::{self.test.name}"
+        label = self.services.config.reproduce.maybe_fixed_label
+        since = _named(change.commits, self.services)
+        if now == "passes":
+            body, labels = texts.fixed(name, head, since), SetLabels(number=number, add=(label,))
+        else:
+            body, labels = texts.regressed(name, head, since), SetLabels(number=number, remove=(label,))
+        comment = UpsertComment(task="watch", number=number, body=body, only_edit=now == "fails")
+        record = WatchRecord(state=now, sha=head, change=change.commits, builds=len(self.builds.states))
+        return self._decision(
+            record=record, verdict=now, reason=f"the test {now} now", actions=(comment, labels), again_days=1
+        )
+
+    def _rest(self, word: str, reason: str, record: WatchRecord | None = None, *, again: bool = True) -> Decision:
+        return self._decision(
+            record=record or WatchRecord(), abstained=word, reason=reason, again_days=1 if again else None
+        )
+
+    def _decision(
+        self,
+        *,
+        record: WatchRecord,
+        reason: str,
+        again_days: int | None,
+        verdict: str | None = None,
+        abstained: str | None = None,
+        actions: tuple[Action, ...] = (),
+    ) -> Decision:
+        return Decision(
+            kind="watch",
+            subject=self.event.subject,
+            verdict=verdict,
+            abstained=abstained,
+            reason=reason,
+            actions=actions,
+            again_days=again_days,
+            record=record.model_copy(update={"at": self.services.clock().timestamp()}),
+        )
+
+
+def _last_state(past: Sequence[Decision], test: StoredTest) -> tuple[State, str]:
+    """Return the last outcome since the test was drafted, and its commit."""
+    for decision in reversed(past):
+        if decision.kind == "reproduce" and decision.verdict == "reproduced":
+            break
+        if isinstance(decision.record, WatchRecord) and decision.record.state in ("passes", "fails"):
+            return decision.record.state, decision.record.sha
+    return "fails", test.sha
+
+
+def _named(commits: Sequence[str], services: Services) -> list[NamedCommit]:
+    """Return commits with the merged pull requests that brought them; of many commits, without."""
+    few = len(commits) <= texts.MAX_COMMITS
+    return [NamedCommit(sha=sha, pull=_pull_of(sha, services) if few else None) for sha in commits]
+
+
+def _pull_of(sha: str, services: Services) -> int | None:
+    try:
+        pulls = services.forge.pulls_for_commit(sha)
+    except ForgeError:
+        return None
+    branch = services.repository.default_branch
+    return next((pull.number for pull in pulls if pull.merged and pull.base_ref == branch), None)
+
+
+def _bisect(event: events.CommentCreated, services: Services) -> Decision:
+    """Find the first bad commit after the last tag on which the stored test passes, and answer the comment."""
+    config = services.config.reproduce
+    test = stored_test(services.history.decisions(event.subject.key, "reproduce"))
+    obstacle = (
+        texts.OFF
+        if config.mode == "off"
+        else texts.NO_SANDBOX
+        if services.sandbox is None
+        else texts.NO_TEST
+        if test is None
+        else ""
+    )
+    builds, change = None, FirstCommits()
+    if obstacle or test is None:
+        text = obstacle
+    else:
+        builds = Builds(test, services)
+        try:
+            text, change = _bisection(test, builds, services)
+        except SandboxError:
+            text = texts.SANDBOX_FAILED
+    return Decision(
+        kind="watch",
+        subject=event.subject,
+        verdict="bisected" if change.commits else None,
+        abstained=None if change.commits else "not bisected",
+        reason=text,
+        actions=(answer(event, text, "bisect"),),
+        record=WatchRecord(change=change.commits, builds=len(builds.states) if builds else 0),
+    )
+
+
+def _bisection(test: StoredTest, builds: Builds, services: Services) -> tuple[str, FirstCommits]:
+    """Return the answer, and the commits one of which is the first bad one."""
+    name, steps = f"{test.path}::{test.name}", services.config.reproduce.bisect_steps
+    head = services.forge.head(services.repository.default_branch)
+    if (state := builds.state(head)) != "fails":
+        return texts.not_failing(name, state, head), FirstCommits()
+    commits = services.forge.commits(head, MAX_COMMITS)
+    tags = {sha: tag for tag, sha in services.forge.tags().items()}
+    places = [place for place, sha in enumerate(commits) if sha in tags]
+    if not places:
+        return texts.NO_TAG, FirstCommits()
+    bad = 0
+    # The other half of the builds is for the search itself.
+    for number, place in enumerate(places):
+        if number >= steps // 2:
+            break
+        outcome = builds.state(commits[place])
+        if outcome == "flaky":
+            return texts.flaky_on(name, commits[place]), FirstCommits()
+        if outcome == "passes":
+            between = commits[bad:place][::-1]
+            change = find_change(between, builds.state, after="fails", builds=lambda: len(builds.states) < steps)
+            if change.flaky:
+                return texts.flaky_on(name, change.flaky), FirstCommits()
+            skipped = sum(state == "not run" for state in builds.states.values())
+            since = _named(change.commits, services)
+            return texts.bisected(name, tags[commits[place]], since, len(builds.states), skipped), change
+        if outcome == "fails":
+            bad = place
+    return texts.no_passing_tag(name, [tags[commits[place]] for place in places[: steps // 2]]), FirstCommits()

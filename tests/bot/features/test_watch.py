@@ -1,0 +1,183 @@
+"""Stored tests on the default branch: the search for a commit, and flaky tests, really executed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from bot.core import events
+from bot.core.actions import Decision, UpsertComment
+from bot.core.subjects import Subject
+from bot.features.reproduce.record import ReproduceRecord, StoredTest
+from bot.features.services import Services
+from bot.features.watch.record import State
+from bot.features.watch.runs import find_change
+from bot.github.offline import Snapshot
+from bot.router import decide
+from bot.sandbox.bubblewrap import Bubblewrap
+from bot.sandbox.protocol import ProgramResult, ProgramRun
+from tests import builders
+from tests.bot.features.conftest import Remembered
+from tests.builders import MIA, NO_PLUGINS, REPOSITORY, comment_created, issue
+from tests.scripted import ScriptedModel
+
+Build = Callable[..., Services]
+NAMES = {"p": "passes", "f": "fails", "x": "not run", "?": "flaky"}
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "steps", "commits"),
+    [
+        ("f", 12, "0"),
+        ("pppfffff", 12, "3"),
+        ("pppxffff", 12, "34"),  # either of the two
+        ("xxxxxxxf", 12, "01234567"),
+        ("ppfxffff", 12, "2"),
+        ("pppppppf", 1, "4567"),  # the builds are used up
+        ("pppfffff", 0, "01234567"),
+    ],
+)
+def test_the_first_bad_commit_is_among_the_answer(outcomes: str, steps: int, commits: str) -> None:
+    built: list[str] = []
+
+    def state(commit: str) -> State:
+        built.append(commit)
+        return NAMES[outcomes[int(commit)]]  # type: ignore[return-value]
+
+    names = [str(number) for number in range(len(outcomes))]
+    change = find_change(names, state, after="fails", builds=lambda: len(built) < steps)
+    assert "".join(change.commits) == commits
+    assert len(built) == len(set(built)) <= steps
+
+
+def test_a_search_ends_where_the_test_is_flaky() -> None:
+    states: dict[str, State] = {"a": "passes", "b": "flaky", "c": "fails"}
+    change = find_change(["a", "b", "c"], states.__getitem__, after="fails", builds=lambda: True)
+    assert (change.commits, change.flaky) == ((), "b")
+
+
+TEST = "from pathlib import Path\n\n\ndef test_issue_5():\n    assert int(Path('turn').read_text()) % 2 == 0\n"
+OLD, NEW = "a" * 40, "b" * 40
+
+
+@dataclass
+class Turning:
+    """A real sandbox in which the code under test can read how many runs there were before."""
+
+    sandbox: Bubblewrap = field(default_factory=Bubblewrap)
+    turns: int = 0
+    host_programs = True
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.sandbox, name)
+
+    def run(self, program: ProgramRun) -> ProgramResult:
+        program = replace(program, files={**program.files, "turn": str(self.turns)})
+        self.turns += 1
+        return self.sandbox.run(program)
+
+
+def snapshot(**values: Any) -> Snapshot:
+    return builders.snapshot(
+        **{
+            "issues": {5: issue()},
+            "heads": {"main": NEW},
+            "commits": {NEW: (NEW, OLD)},
+            "tags": {"v1": OLD},
+            "checkouts": {OLD: NO_PLUGINS, NEW: NO_PLUGINS},
+            **values,
+        }
+    )
+
+
+@pytest.fixture
+def reproduced(history: Remembered) -> Remembered:
+    """The issue has a test that failed a day ago."""
+    test = StoredTest(
+        path="test_issue.py",
+        name="test_issue_5",
+        content=TEST,
+        code=TEST,
+        new_file=True,
+        command=(sys.executable, "-m", "pytest", "{tests}"),
+        branch="main",
+        sha=OLD,
+    )
+    history.past.append(
+        Decision(
+            kind="reproduce",
+            subject=Subject(repository="acme/rocket", number=5, revision="text:1"),
+            verdict="reproduced",
+            again_days=1,
+            record=ReproduceRecord(at=1.0, test=test),
+        )
+    )
+    return history
+
+
+DAILY = "reproduce: {mode: comment, watch: daily}"
+
+
+def next_day(services: Services, since: float = 1.0) -> tuple[Decision, ...]:
+    event = events.IssueUnanswered(
+        sender=MIA, repository=REPOSITORY, issue=issue(), since=since, days=1, task="reproduce"
+    )
+    return decide(event, services)
+
+
+@pytest.mark.debian("bubblewrap")
+@pytest.mark.usefixtures("reproduced")
+def test_a_flaky_test_is_recognised_and_left_alone(services: Build) -> None:
+    (decision,) = next_day(services(ScriptedModel(), snapshot(), DAILY, sandbox=Turning()))
+    assert (decision.abstained, decision.actions, decision.again_days) == ("skipped:flaky", (), None)
+
+
+@pytest.mark.debian("bubblewrap")
+@pytest.mark.usefixtures("reproduced")
+def test_a_flaky_test_is_not_bisected(services: Build) -> None:
+    event = comment_created("/bouncer bisect", MIA)
+    (decision,) = decide(event, services(ScriptedModel(), snapshot(), DAILY, sandbox=Turning()), only="watch")
+    (comment,) = decision.actions
+    assert isinstance(comment, UpsertComment)
+    assert comment.body == (
+        "mia: `test_issue.py::test_issue_5` is flaky: its runs on bbbbbbb differ, so a bisection would name a "
+        "wrong commit."
+    )
+
+
+@pytest.mark.usefixtures("reproduced")
+@pytest.mark.parametrize(
+    ("config", "values", "since", "abstained"),
+    [
+        ("reproduce: {mode: comment}", {}, 1.0, None),
+        ("reproduce: {watch: daily}", {}, 1.0, None),
+        (DAILY, {}, 2.0, None),
+        (DAILY, {"issues": {5: issue(state="closed")}}, 1.0, "skipped:closed"),
+        (DAILY, {"heads": {"main": OLD}}, 1.0, "skipped:unchanged"),
+    ],
+)
+def test_nothing_is_run_unless_it_is_wanted_and_the_branch_moved(
+    services: Build, config: str, values: dict[str, Any], since: float, abstained: str | None
+) -> None:
+    sandbox = Turning()
+    decisions = next_day(services(ScriptedModel(), snapshot(**values), config, sandbox=sandbox), since)
+    assert [decision.abstained for decision in decisions] == ([abstained] if abstained else [])
+    assert sandbox.turns == 0
+
+
+@pytest.mark.parametrize(
+    ("config", "sandbox", "answer"),
+    [
+        ("", Turning(), "running tests is switched off here (`reproduce.mode`)."),
+        (DAILY, None, "the operator of this bot has switched the sandbox off."),
+        (DAILY, Turning(), "there is no drafted test for this issue. `/bouncer reproduce` drafts one."),
+    ],
+)
+def test_a_bisection_that_cannot_be_made_says_why(services: Build, config: str, sandbox: Any, answer: str) -> None:
+    event = comment_created("/bouncer bisect", MIA)
+    (decision,) = decide(event, services(ScriptedModel(), snapshot(), config, sandbox=sandbox), only="watch")
+    assert [action.body for action in decision.actions if isinstance(action, UpsertComment)] == [f"mia: {answer}"]
