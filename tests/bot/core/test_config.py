@@ -103,7 +103,7 @@ def test_any_text_gives_a_configuration(text: str) -> None:
 
 def test_labels_that_may_be_set_are_those_that_the_file_names() -> None:
     config, _ = load("triage: {label: unclear, accepted_label: ready}")
-    assert config.labels == {"unclear", "ready", "reproduced"}
+    assert config.labels == {"unclear", "ready", "reproduced", "maybe-fixed"}
 
 
 def test_one_wrong_entry_drops_a_list_of_mappings_and_is_named() -> None:
