@@ -14,7 +14,7 @@ import structlog
 
 from bot.core import config_file
 from bot.core.config import Problem, RepoConfig
-from bot.core.errors import ForgeError, OperatorError, ProviderRefused, SettingsError, TransientError
+from bot.core.errors import ForgeError, NotFound, OperatorError, ProviderRefused, SettingsError, TransientError
 from bot.core.io_limits import read_file
 from bot.features.services import NoHistory, Services
 from bot.features.shared.rights import by_maintainer
@@ -341,10 +341,18 @@ class Live:
             secrets=self._secrets,
             about_url=self._settings.about_url,
             shadow=self._settings.in_shadow,
+            elsewhere=self._elsewhere,
         )
         if by_maintainer(event, services):
             services = replace(services, model=self._model_for(repository.full_name))
         return services, writer
+
+    def _elsewhere(self, repository: str) -> Forge | None:
+        try:
+            installation = self._app.installation_for(*repository.split("/"))
+        except NotFound:
+            return None
+        return None if installation.suspended else self._app.forge(installation.id, repository)[0]
 
     @property
     def app(self) -> GitHubApp:

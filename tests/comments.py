@@ -21,6 +21,8 @@ from bot.features.closing import handler as closing
 from bot.features.commands import handler as commands
 from bot.features.config import handler as config
 from bot.features.duplicates import handler as duplicates
+from bot.features.gate import texts as gate
+from bot.features.gate.judgement import Readiness
 from bot.features.reproduce import texts as reproduce
 from bot.features.reproduce.texts import Place
 from bot.features.review import dismissal
@@ -157,6 +159,24 @@ def on_settings() -> Iterator[Text]:
     ):
         check = config.report(problems, SHA, proposed=proposed)
         yield name, f"{Rules(host=HOST).title(check.title)}\n\n{check.summary}"
+
+
+def from_the_gate() -> Iterator[Text]:
+    """The check and the comment of ``gate``, which asks no model."""
+    config, _ = load("gate:\n  ready_labels: [ready]\n")
+    none = Readiness(missing=("no issue is linked",))
+    closed = Readiness(missing=("#12 is closed", "#15 was opened earlier for #13"))
+    ready = Readiness(issue="#12")
+    for name, readiness in (
+        ("A pull request without an issue", none),
+        ("A pull request whose issues are not ready", closed),
+        ("A pull request whose issue is ready", ready),
+        ("An exempt pull request", Readiness(exempt="its author belongs to the project")),
+    ):
+        check = gate.check(SHA, readiness, config)
+        yield name, f"{Rules(host=HOST).title(check.title)}\n\n{check.summary}"
+    yield "A pull request that became a draft", gate.converted(closed, config)
+    yield "The same comment once it is ready for review again", gate.returned(ready)
 
 
 def in_checks() -> Iterator[Text]:
@@ -313,6 +333,7 @@ SECTIONS = {
     "Answers to commands": to_commands,
     "On settings": on_settings,
     "Checks: the title, then the summary": in_checks,
+    "The gate": from_the_gate,
     "Reviews": in_reviews,
     "Drafted tests": about_reproducing,
 }

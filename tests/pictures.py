@@ -17,9 +17,11 @@ from pathlib import Path
 from playwright.sync_api import Browser, sync_playwright
 
 from bot.cli import demo
+from bot.core.config import PATH
 from bot.simgithub import SimulatedGitHub
 from bot.web.app import Backend
 from tests.bot.web.dashboard.conftest import PASSWORD, dashboard
+from tests.e2e.site import site
 from tests.serving import served
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "pictures"
@@ -38,6 +40,7 @@ def main() -> None:
             with _site(database) as address:
                 _dashboard(browser, address)
         _backlog(browser, where)
+        _gate(browser, where)
         page = where / "day.html"
         page.write_text(demo._page(scenes, demo._who(demo.RECORDED)), "utf-8")
         _comments(browser, page)
@@ -49,6 +52,27 @@ def _comments(browser: Browser, day: Path) -> None:
     page.goto(day.as_uri())
     for name, place in MOMENTS.items():
         page.locator("section").nth(place - 1).screenshot(path=FOLDER / f"{name}.png")
+
+
+def _gate(browser: Browser, folder: Path) -> None:
+    """The comment and the check of the gate, as web and worker post them."""
+    (folder / "gate").mkdir()
+    with site(folder / "gate") as shop:
+        home = shop.repository("acme/gate", {PATH: "gate: {mode: draft}\nverify: {mode: 'off'}\n"})
+        issue = shop.github.open_issue(home, "Empty files", "With version 4.2 `load` fails on an empty file.")
+        files = {"src/table.py": "".join(f"FIELD_{number} = {number}\n" for number in range(40))}
+        number = shop.github.open_pull(home, "Read values", f"Fixes #{issue}", "carl", files=files, closes=[issue])
+        shop.quiet()
+        (check,) = shop.checks(home, shop.head(home, number))
+        (comment,) = shop.said(home, number)
+    kind = f"the pull request is a draft; check {check.name}: {check.conclusion}; comment"
+    posted = f"**{check.output['title']}**\n\n---\n\n{comment}"
+    seen = demo.Scene(f"#{number} Read values", f"carl: Fixes #{issue}", kind, posted)
+    page = folder / "gate.html"
+    page.write_text(demo._page([seen], "No model was asked."), "utf-8")
+    tab = browser.new_page(viewport={"width": 860, "height": 600}, device_scale_factor=1.5)
+    tab.goto(page.as_uri())
+    tab.locator("section").first.screenshot(path=FOLDER / "gate.png")
 
 
 def _dashboard(browser: Browser, address: str) -> None:

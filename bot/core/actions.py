@@ -50,6 +50,15 @@ class SetIssueState(Frozen):
     )
 
 
+class SetDraft(Frozen):
+    """Convert a pull request to a draft, or mark it as ready for review."""
+
+    type: Literal["set_draft"] = "set_draft"
+    number: int
+    node_id: str = Field(description="GitHub's global id of the pull request: only GraphQL can change this")
+    draft: bool
+
+
 class InlineComment(Frozen):
     """One comment of a review, anchored to lines that the diff shows."""
 
@@ -110,7 +119,7 @@ class React(Frozen):
 
 
 Action = Annotated[
-    UpsertComment | SetLabels | SetIssueState | SubmitReview | SetCheck | OpenDraftPull | React,
+    UpsertComment | SetLabels | SetIssueState | SetDraft | SubmitReview | SetCheck | OpenDraftPull | React,
     Field(discriminator="type"),
 ]
 
@@ -175,6 +184,7 @@ class Decision(Frozen):
     again_days: int | None = Field(
         None, description="the issue is looked at again after so many days, unless another decision came since"
     )
+    affects: tuple[int, ...] = Field((), description="pull requests that are evaluated again because of it")
     usage: Usage = Usage()
     model: str = Field("", description="``provider:name`` of the model that answered; empty if none was asked")
 

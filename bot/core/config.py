@@ -149,6 +149,35 @@ class VerifyConfig(Frozen):
     )
 
 
+class GateConfig(Frozen):
+    """The gate: a pull request needs an issue that is ready for work."""
+
+    mode: Literal["off", "shadow", "check", "draft"] = Field(
+        "off",
+        description="off; record only; a check run that fails; the check, and the pull request becomes a draft "
+        "until its issue is ready (needs `contents: write`)",
+    )
+    ready_labels: tuple[LabelName, ...] = Field(
+        ("ready", "help wanted", "good first issue"),
+        description="an issue with one of these labels is ready; so is one with an assignee or a milestone, and "
+        "one that a maintainer accepted with `/bouncer accept`",
+    )
+    trust_triage: bool = Field(False, description="an issue that triage found clear is ready without a maintainer")
+    exempt_paths: Patterns = Field(
+        ("*.md", "*.rst", "docs/"),
+        description="a pull request that changes only these files needs no issue, as in .gitignore",
+    )
+    exempt_lines: int = Field(
+        20,
+        ge=0,
+        le=10_000,
+        description="a pull request of at most so many changed lines needs no issue; 0 = none",
+    )
+    known_authors: bool = Field(
+        False, description="people with a merged pull request need no issue; members never need one"
+    )
+
+
 class Instruction(Frozen):
     """An instruction of the maintainers for the review of some files."""
 
@@ -288,6 +317,7 @@ class RepoConfig(Frozen):
     triage: TriageConfig = TriageConfig()
     pulls: PullConfig = PullConfig()
     verify: VerifyConfig = VerifyConfig()
+    gate: GateConfig = GateConfig()
     review: ReviewConfig = ReviewConfig()
     reproduce: ReproduceConfig = ReproduceConfig()
     duplicates: DuplicatesConfig = DuplicatesConfig()

@@ -98,6 +98,12 @@ class IssueUnlabeled(_OnIssue):
     label: str
 
 
+class IssuePlanned(_OnIssue):
+    """Its assignees or its milestone changed."""
+
+    kind: Literal["issue_planned"] = "issue_planned"
+
+
 class IssueClosed(_OnIssue):
     kind: Literal["issue_closed"] = "issue_closed"
 
@@ -156,6 +162,17 @@ class PullRequestEdited(_OnPullRequest):
 
 class PullRequestClosed(_OnPullRequest):
     kind: Literal["pull_request_closed"] = "pull_request_closed"
+
+
+class LinkedIssueChanged(_InRepository):
+    """An issue that a pull request links has changed. It comes from a decision, not from a delivery."""
+
+    kind: Literal["linked_issue_changed"] = "linked_issue_changed"
+    pull: int
+
+    @property
+    def number(self) -> int:
+        return self.pull
 
 
 class ReviewCommentCreated(_OnPullRequest):
@@ -261,7 +278,7 @@ IssueShown = IssueOpened | IssueEdited | IssueReopened
 HeadShown = PullRequestOpened | PullRequestSynchronized | PullRequestReopened | PullRequestReadied
 PullShown = HeadShown | PullRequestEdited
 
-IssueEvent = IssueShown | IssueLabeled | IssueUnlabeled | IssueClosed | IssueUnanswered
+IssueEvent = IssueShown | IssueLabeled | IssueUnlabeled | IssuePlanned | IssueClosed | IssueUnanswered
 CommentEvent = CommentCreated | CommentEdited | CommentDeleted
 PullRequestEvent = PullShown | PullRequestClosed
 RepositoryEvent = (
@@ -272,6 +289,7 @@ RepositoryEvent = (
     | ReviewCommentEdited
     | ReviewCommentDeleted
     | ReviewThreadResolved
+    | LinkedIssueChanged
     | CheckRerequested
     | RecheckRequested
     | MergeGroupRequested

@@ -101,6 +101,8 @@ class Services:
     prompts: Prompts = field(default_factory=Prompts)
     config_problems: tuple[Problem, ...] = ()
     environments: Environments | None = None
+    elsewhere: Callable[[str], Forge | None] = lambda repository: None
+    """Return the forge of another repository, ``owner/name``; None if the App is not installed there."""
     secrets: tuple[str, ...] = field(default=(), repr=False)
     about_url: str = ""
     """The page that explains the bot; empty: the App's page on GitHub."""

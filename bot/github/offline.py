@@ -18,7 +18,16 @@ from bot.core.errors import NotFound, NotRecorded
 from bot.core.events import IssueOpened, PullRequestOpened
 from bot.core.frozen import Frozen
 from bot.core.subjects import Actor, CheckRun, Comment, Issue, Permission, PullRequest, Repository, ReviewComment
-from bot.github.protocol import FolderTree, IssueLink, PostedReview, PullDiff, Reactions, SourceTree, as_source
+from bot.github.protocol import (
+    FolderTree,
+    IssueLink,
+    PostedReview,
+    PullDiff,
+    PullFacts,
+    Reactions,
+    SourceTree,
+    as_source,
+)
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
@@ -45,6 +54,8 @@ class Snapshot(Frozen):
     pull_requests: Mapping[int, PullRequest] = Field(default_factory=dict)
     diffs: Mapping[int, PullDiff] = Field(default_factory=dict)
     linked_issues: Mapping[int, tuple[IssueLink, ...]] = Field(default_factory=dict)
+    pull_facts: Mapping[int, PullFacts] = Field(default_factory=dict)
+    pulls_for_issue: Mapping[int, tuple[int, ...]] = Field(default_factory=dict)
     review_comments: Mapping[int, tuple[ReviewComment, ...]] = Field(default_factory=dict)
     reviews: Mapping[int, tuple[PostedReview, ...]] = Field(default_factory=dict)
     resolved_threads: Mapping[int, tuple[int, ...]] = Field(default_factory=dict)
@@ -92,6 +103,12 @@ class ReplayForge:
 
     def linked_issues(self, number: int) -> tuple[IssueLink, ...]:
         return self._find("linked_issues", self._snapshot.linked_issues, number)
+
+    def pull_facts(self, number: int) -> PullFacts:
+        return self._find("pull_facts", self._snapshot.pull_facts, number)
+
+    def pulls_for_issue(self, number: int) -> tuple[int, ...]:
+        return self._find("pulls_for_issue", self._snapshot.pulls_for_issue, number)
 
     def review_comments(self, number: int) -> tuple[ReviewComment, ...]:
         return self._find("review_comments", self._snapshot.review_comments, number)

@@ -35,6 +35,26 @@ class IssueLink(Frozen):
     number: int
 
 
+class ClaimedIssue(Frozen):
+    """An issue of the same repository that a pull request closes, and all open pull requests that close it."""
+
+    issue: Issue
+    pulls: tuple[int, ...] = ()
+
+
+class PullFacts(Frozen):
+    """A pull request with its size, its author's standing and the issues that it closes: one request."""
+
+    pull: PullRequest
+    node_id: str
+    association: str = Field("", description="the author's, as in ``Issue.author_association``")
+    lines: int = Field(0, ge=0, description="added and deleted lines")
+    changed_files: int = Field(0, ge=0)
+    paths: tuple[str, ...] = Field((), description="changed files, the first 100")
+    renames: bool = Field(False, description="one of these files had another path before")
+    claims: tuple[ClaimedIssue, ...] = ()
+
+
 class Reactions(Frozen):
     """Accounts with a thumbs-up or thumbs-down on a comment."""
 
@@ -154,6 +174,14 @@ class Forge(Protocol):
 
     def linked_issues(self, number: int) -> tuple[IssueLink, ...]:
         """Issues the forge itself links as closed by this pull request; NotFound if it cannot say."""
+        ...
+
+    def pull_facts(self, number: int) -> PullFacts:
+        """A pull request, its size and the issues that it closes; NotFound if the forge cannot say."""
+        ...
+
+    def pulls_for_issue(self, number: int) -> tuple[int, ...]:
+        """Open pull requests of this repository that say they close an issue of it."""
         ...
 
     def review_comments(self, number: int) -> tuple[ReviewComment, ...]:

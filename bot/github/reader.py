@@ -27,7 +27,15 @@ from bot.core.subjects import (
 from bot.github import archive, payloads
 from bot.github.http import PER_PAGE, Client, Query, below, segment
 from bot.github.payloads import read
-from bot.github.protocol import IssueLink, PostedReview, PullDiff, Reactions, SourceTree
+from bot.github.protocol import (
+    ClaimedIssue,
+    IssueLink,
+    PostedReview,
+    PullDiff,
+    PullFacts,
+    Reactions,
+    SourceTree,
+)
 
 T = TypeVar("T")
 
@@ -62,8 +70,38 @@ query ($owner: String!, $name: String!) {
 }
 """
 
+_CLOSED_BY = "closedByPullRequestsReferences(first: 50) { nodes { number state repository { nameWithOwner } } }"
+_ISSUE = f"""
+query ($owner: String!, $name: String!, $number: Int!) {{
+  repository(owner: $owner, name: $name) {{ issue(number: $number) {{ {_CLOSED_BY} }} }}
+}}
+"""
+_FACTS = f"""
+query ($owner: String!, $name: String!, $number: Int!) {{
+  repository(owner: $owner, name: $name) {{
+    pullRequest(number: $number) {{
+      id number title body state isDraft merged headRefOid baseRefName authorAssociation
+      author {{ __typename login }}
+      additions deletions changedFiles
+      files(first: 100) {{ nodes {{ path changeType }} }}
+      closingIssuesReferences(first: 10) {{
+        nodes {{
+          number title state
+          repository {{ nameWithOwner }}
+          author {{ __typename login }}
+          labels(first: 50) {{ nodes {{ name }} }}
+          assignees(first: 1) {{ totalCount }}
+          milestone {{ number }}
+          {_CLOSED_BY}
+        }}
+      }}
+    }}
+  }}
+}}
+"""
+
 #: The GraphQL queries of this module.
-QUERIES = (_CLOSING, _THREADS, _OPEN_ISSUES)
+QUERIES = (_CLOSING, _THREADS, _OPEN_ISSUES, _ISSUE, _FACTS)
 
 
 #: Tags that are read.
@@ -155,6 +193,18 @@ class GitHubForge:
 
     def linked_issues(self, number: int) -> tuple[IssueLink, ...]:
         return self._connection(_CLOSING, "closingIssuesReferences", number, _link)
+
+    def pull_facts(self, number: int) -> PullFacts:
+        convert = partial(_facts, repository=self._repository)
+        return read(lambda data: convert(data["repository"]["pullRequest"]), self._about(_FACTS, number))
+
+    def pulls_for_issue(self, number: int) -> tuple[int, ...]:
+        convert = partial(_open_pulls, repository=self._repository)
+        return read(lambda data: convert(data["repository"]["issue"]), self._about(_ISSUE, number))
+
+    def _about(self, query: str, number: int) -> Any:
+        owner, _, name = self._repository.partition("/")
+        return self.graphql(query, {"owner": owner, "name": name, "number": number})
 
     def review_comments(self, number: int) -> tuple[ReviewComment, ...]:
         return self._list(f"/pulls/{number}/comments", payloads.review_comment)
@@ -271,6 +321,55 @@ def _first_parent(commit: Any) -> tuple[str, str]:
 
 def _tag(value: Any) -> tuple[str, str]:
     return str(value["name"]), str(value["commit"]["sha"])
+
+
+def _facts(value: Any, *, repository: str) -> PullFacts:
+    files = [file for file in (value.get("files") or {}).get("nodes") or () if file]
+    linked = [node for node in value["closingIssuesReferences"]["nodes"] if node]
+    pull = payloads.build(
+        PullRequest,
+        value,
+        author=payloads.actor(value.get("author")),
+        state="open" if value["state"] == "OPEN" else "closed",
+        draft=value["isDraft"],
+        head_sha=value["headRefOid"],
+        base_ref=value["baseRefName"],
+        base_repository=repository,
+    )
+    return PullFacts(
+        pull=pull,
+        node_id=value["id"],
+        association=value["authorAssociation"],
+        lines=value["additions"] + value["deletions"],
+        changed_files=value["changedFiles"],
+        paths=tuple(file["path"] for file in files),
+        renames=any(file["changeType"] in ("RENAMED", "COPIED") for file in files),
+        claims=tuple(
+            _claim(node, repository)
+            for node in linked
+            if node["repository"]["nameWithOwner"].lower() == repository.lower()
+        ),
+    )
+
+
+def _claim(node: Any, repository: str) -> ClaimedIssue:
+    issue = payloads.build(
+        Issue,
+        node,
+        author=payloads.actor(node.get("author")),
+        state="open" if node["state"] == "OPEN" else "closed",
+        labels=tuple(label["name"] for label in node["labels"]["nodes"]),
+        claimed=bool(node["assignees"]["totalCount"] or node.get("milestone")),
+    )
+    return ClaimedIssue(issue=issue, pulls=_open_pulls(node, repository=repository))
+
+
+def _open_pulls(issue: Any, *, repository: str) -> tuple[int, ...]:
+    return tuple(
+        node["number"]
+        for node in issue["closedByPullRequestsReferences"]["nodes"]
+        if node and node["state"] == "OPEN" and node["repository"]["nameWithOwner"].lower() == repository.lower()
+    )
 
 
 def _link(node: Any) -> IssueLink:

@@ -15,6 +15,16 @@ from bot.core.errors import ForgeError, NotFound
 from bot.github.http import Client, below, segment
 from bot.github.payloads import read
 
+TO_DRAFT = """
+mutation ($id: ID!) {
+  convertPullRequestToDraft(input: {pullRequestId: $id}) { pullRequest { isDraft } }
+}
+"""
+TO_READY = TO_DRAFT.replace("convertPullRequestToDraft", "markPullRequestReadyForReview")
+
+#: The GraphQL queries of this module.
+QUERIES = (TO_DRAFT, TO_READY)
+
 
 class GitHubWriter:
     """The writer of one repository."""
@@ -51,6 +61,10 @@ class GitHubWriter:
         """Close as not planned, or reopen; no error if it is in that state already."""
         reason = "not_planned" if state == "closed" else "reopened"
         self._send("PATCH", f"/issues/{number}", {"state": state, "state_reason": reason})
+
+    def set_draft(self, node_id: str, draft: bool) -> None:
+        """Convert a pull request to a draft or back. GitHub demands ``contents: write`` for it."""
+        self._contents.graphql(TO_DRAFT if draft else TO_READY, {"id": node_id})
 
     def create_review(self, number: int, commit_id: str, body: str, comments: tuple[InlineComment, ...]) -> int:
         """Post one review with event COMMENT; the comments' ``body`` is posted unchanged."""

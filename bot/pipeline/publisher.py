@@ -87,6 +87,8 @@ class Publisher:
     before_write: Callable[[], None] = unpaced
     marker_key: bytes = field(default=b"", repr=False)
     shares_account: bool = False
+    first_try: bool = False
+    """No earlier attempt of the job can have written: what the register does not hold does not stand on GitHub."""
 
     def publish(self, decision: actions.Decision, job: str, services: Services, writer: GitHubWriter) -> Published:
         """Carry out a decision's actions.
@@ -109,6 +111,7 @@ class Publisher:
             rules,
             self.marker_key,
             edits=bool(self.marker_key) or not self.shares_account,
+            first_try=self.first_try,
         )
         notes: list[str] = []
         refused: ForgeError | None = None
@@ -118,6 +121,8 @@ class Publisher:
                     notes += executor.carry_out(action)
                 except ForgeError as error:
                     refused = refused or error
+                    if isinstance(action, actions.SetDraft):
+                        break  # The comment after it would say that it was done.
                     # A refused write does not count as this attempt's: the next one would stop here again.
                     executor.before_write = unpaced
         except Moved:
@@ -163,6 +168,7 @@ class Executor:
     rules: Rules
     marker_key: bytes = field(default=b"", repr=False)
     edits: bool = True
+    first_try: bool = False
     done: int = 0
     _present: Issue | PullRequest | None = field(default=None, init=False)
 
@@ -174,6 +180,8 @@ class Executor:
                 return self._labels(action)
             case actions.SetIssueState():
                 return self._state(action)
+            case actions.SetDraft():
+                return self._set_draft(action)
             case actions.SubmitReview():
                 return self._review(action)
             case actions.SetCheck():
@@ -278,6 +286,16 @@ class Executor:
         self.done += 1
         return ()
 
+    def _set_draft(self, action: actions.SetDraft) -> tuple[str, ...]:
+        if action.draft and self.services.config.gate.mode != "draft":
+            return ("gate.mode is not draft",)
+        pull = self.services.forge.pull_request(action.number)
+        if pull.state == "open" and pull.draft != action.draft:
+            self.before_write()
+            self.writer.set_draft(action.node_id, action.draft)
+        self.done += 1
+        return ()
+
     def _issue(self, number: int) -> Issue:
         """Return an issue as it is now."""
         here = self._present
@@ -343,6 +361,8 @@ class Executor:
         return ()
 
     def _own_check(self, action: actions.SetCheck) -> int | None:
+        if self.first_try:
+            return None
         runs = self.services.forge.check_runs(action.head_sha, action.name)
         return runs[0].id if runs else None
 

@@ -116,18 +116,19 @@ class Runner:
             "repository": job.repository,
             "number": job.number,
         }
-        wait = 0.5
+        wait, again = 0.5, 0
         with bound_contextvars(**about), tracing.span("job", **about):
             while True:
                 try:
-                    return self._attempt(job, executor)
+                    return self._attempt(job, executor, again)
                 except (OperationalError, InterfaceError) as error:
                     # No failure of the job, and it could not be recorded anyway.
                     _log.warning("database_away", error=type(error.orig).__name__, again_in=wait)
                     time.sleep(wait)
-                    wait = min(AWAY_SECONDS, 2 * wait)
+                    wait, again = min(AWAY_SECONDS, 2 * wait), again + 1
 
-    def _attempt(self, job: Job, executor: str) -> str:
+    def _attempt(self, job: Job, executor: str, again: int) -> str:
+        """Run one attempt; ``again``: how often it was begun before and lost the database."""
         if (deaths := self._queue.deaths(job)) > MAX_DEATHS:
             raise self._gave_up(job, f"its worker died {deaths} times while it ran")
         if first := self._awaited(job):
@@ -135,7 +136,7 @@ class Runner:
             error = f"waits for {first.task}"
             return self._again(job, job.tries, first.due, error, awaits_operator=first.awaits_operator)
         try:
-            outcome = self._work(job, executor)
+            outcome = self._work(job, executor, first_try=again == deaths == job.tries == 0)
         except TransientError as error:
             if _needs_operator(job, error):
                 return self._await_operator(job, str(error), error.wait)
@@ -162,7 +163,7 @@ class Runner:
         waiting = [other for other in started if other.stage == "decide"]
         return max(waiting, key=lambda other: other.due, default=None)
 
-    def _work(self, job: Job, executor: str) -> str:
+    def _work(self, job: Job, executor: str, *, first_try: bool) -> str:
         if job.notice:
             return self._notices.send(job) if self._notices else "no receiver is named any more"
         if self._paused or self._ledger.installations.paused(job.repository):
@@ -180,7 +181,7 @@ class Runner:
                 self._ledger.decisions.stop(job.id)
                 return "stopped"
             return self._again(job, job.tries, self._clock(), None, "publish")
-        return self._publish(job, event, decisions, services, writer, executor)
+        return self._publish(job, event, decisions, services, writer, executor, first_try)
 
     def _publish(
         self,
@@ -190,9 +191,11 @@ class Runner:
         services: Services,
         writer: GitHubWriter,
         executor: str,
+        first_try: bool,
     ) -> str:
         """Publish the decisions, or as much of them as one attempt may write."""
-        publisher = replace(self._publisher, before_write=OneWrite()) if self._paced else self._publisher
+        publisher = replace(self._publisher, first_try=first_try)
+        publisher = replace(publisher, before_write=OneWrite()) if self._paced else publisher
         results: list[Published] = []
         for position, decision in enumerate(decisions):
             # The last check before a write: the job may have been cancelled or superseded since the decision.
@@ -208,6 +211,7 @@ class Runner:
                 raise
             if published.outcome == PublishOutcome.PACED:
                 return self._again(job, job.tries, self._clock(), None)
+            self._affect(job, decision, event)
             outcome = self._ledger.decisions.settle(job.id, position, published.outcome)
             _log.info("published", outcome=outcome, notes=published.notes)
             if outcome in _REMINDS and decision.again_days is not None:
@@ -294,6 +298,15 @@ class Runner:
                 task=decision.kind,
             )
             self._inbox.accept(f"{job.id}:again", again)
+
+    def _affect(self, job: Job, decision: Decision, event: Event) -> None:
+        """Have pull requests evaluated again; a job that runs again asks for the same once."""
+        if isinstance(event, events.RepositoryEvent):
+            for number in decision.affects:
+                again = events.LinkedIssueChanged(
+                    installation=event.installation, sender=event.sender, repository=event.repository, pull=number
+                )
+                self._inbox.accept(f"{job.id}:{number}", again)
 
     def _tomorrow(self, job: Job) -> str:
         """Try again when there is a new budget, at a random moment."""

@@ -88,6 +88,23 @@ class Operations:
         issue.labels.remove(name)
         self.announce(repository, issue, "unlabeled", by, label=self.render.label(repository, name))
 
+    def plan(
+        self,
+        repository: RepositoryState,
+        issue: IssueState,
+        by: User,
+        *,
+        assignees: Sequence[User] | None = None,
+        milestone: str | None = None,
+    ) -> None:
+        """Replace the assignees, or set or remove (empty) the milestone."""
+        if assignees is not None:
+            issue.assignees = list(assignees)
+            self.announce(repository, issue, "assigned" if assignees else "unassigned", by)
+        if milestone is not None:
+            issue.milestone = milestone
+            self.announce(repository, issue, "milestoned" if milestone else "demilestoned", by)
+
     def announce(self, repository: RepositoryState, issue: IssueState, action: str, by: User, **more: Any) -> None:
         if issue.pull:
             payload = {"number": issue.number, "pull_request": self.render.pull(repository, issue), **more}

@@ -90,6 +90,17 @@ class People:
         self._operations.add_label(*self.find(repository, number), name, self.world.user(by))
 
     @_action
+    def assign(self, repository: str, number: int, *logins: str, by: str) -> None:
+        """Replace the assignees of an issue."""
+        assignees = [self.world.user(login) for login in logins]
+        self._operations.plan(*self.find(repository, number), self.world.user(by), assignees=assignees)
+
+    @_action
+    def milestone(self, repository: str, number: int, title: str, *, by: str) -> None:
+        """Plan an issue for a milestone; for none if the title is empty."""
+        self._operations.plan(*self.find(repository, number), self.world.user(by), milestone=title)
+
+    @_action
     def comment(self, repository: str, number: int, body: str, author: str = "alice") -> int:
         """Post a comment and return its id."""
         place, issue = self.find(repository, number)
@@ -130,6 +141,7 @@ class People:
         draft: bool = False,
         fork: bool = False,
         closes: Sequence[int] = (),
+        closes_elsewhere: Sequence[tuple[str, int]] = (),
     ) -> int:
         """Change ``files`` on a branch (of the author's fork), open a pull request, and return its number."""
         place, user = self.world.repositories[repository], self.world.user(author)
@@ -138,7 +150,7 @@ class People:
         head.branches[branch] = place.branches[base]
         sha = self._operations.push(head, branch, as_bytes(files), user)
         pull = Pull(branch, head.full_name, sha, base, place.branches[base], draft)
-        pull.closes = [(repository, number) for number in closes]
+        pull.closes = [*((repository, number) for number in closes), *closes_elsewhere]
         return self._operations.open_pull(place, title, body, user, pull).number
 
     def _fork(self, upstream: RepositoryState, user: User) -> RepositoryState:

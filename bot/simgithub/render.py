@@ -89,8 +89,8 @@ class Renderer:
             "state": issue.state,
             "state_reason": issue.state_reason,
             "locked": False,
-            "assignees": [],
-            "milestone": None,
+            "assignees": [self.user(user) for user in issue.assignees],
+            "milestone": self.milestone(repository, issue),
             "comments": len(issue.comments),
             "created_at": self.time(issue.created_at),
             "updated_at": self.time(self.world.now()),
@@ -102,6 +102,30 @@ class Renderer:
             url = f"{self.api}/repos/{repository.full_name}/pulls/{issue.number}"
             value["pull_request"] = {"url": url, "html_url": value["html_url"]}
         return value
+
+    def milestone(self, repository: RepositoryState, issue: IssueState) -> Json | None:
+        if not issue.milestone:
+            return None
+        time = self.time(issue.created_at)
+        url = f"{self.api}/repos/{repository.full_name}/milestones/1"
+        return {
+            "url": url,
+            "html_url": f"{self.web}/{repository.full_name}/milestone/1",
+            "labels_url": f"{url}/labels",
+            "id": 1,
+            "node_id": "MI_1",
+            "number": 1,
+            "state": "open",
+            "title": issue.milestone,
+            "description": None,
+            "creator": None,
+            "open_issues": 1,
+            "closed_issues": 0,
+            "created_at": time,
+            "updated_at": time,
+            "closed_at": None,
+            "due_on": None,
+        }
 
     @staticmethod
     def association(repository: RepositoryState, user: User) -> str:

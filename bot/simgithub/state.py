@@ -184,6 +184,8 @@ class IssueState:
     state: Literal["open", "closed"] = "open"
     state_reason: str | None = None
     labels: list[str] = field(default_factory=list)
+    assignees: list[User] = field(default_factory=list)
+    milestone: str = ""
     comments: list[CommentState] = field(default_factory=list)
     pull: Pull | None = None
     closed_at: datetime | None = None

@@ -25,6 +25,7 @@ CLASSES = {
     "configuration": "configuration",
     "diffs": "diffs",
     "changes and what is written for them": "changes",
+    "the gate": "gate",
     "sandbox": "sandbox",
     "dashboard": "dashboard",
     "set-up": "setup",

@@ -16,7 +16,7 @@ from sqlalchemy import func, select
 
 from bot.core.config import PATH
 from bot.pipeline.store.tables import DELIVERIES
-from tests.attacks import commands, configuration, dashboard, model_text, webhook
+from tests.attacks import commands, configuration, dashboard, gate, model_text, webhook
 from tests.attacks.commands import AUTHOR, MACHINE, MAINTAINER, READER, STRANGER
 from tests.attacks.corpus import each, named, params
 from tests.attacks.dashboard import HOSTILE, Visit
@@ -93,6 +93,42 @@ def test_commands(shop: Site, comments: dict[str, int], never: str, name: str) -
 def test_a_maintainer_is_obeyed(shop: Site, comments: dict[str, int]) -> None:
     assert obeys(shop, comments["control"])
     assert STRANGER != MAINTAINER
+
+
+@pytest.fixture(scope="module")
+def gated(shop: Site) -> dict[str, int]:
+    """Open a pull request of a stranger for every text. Return its number by the name of the attack."""
+    off = "triage: {mode: 'off'}\nverify: {mode: 'off'}\nreview: {mode: 'off'}\n"
+    home = shop.repository(gate.HOME, {PATH: f"{off}gate: {{mode: draft}}"})
+    secret = shop.repository(gate.SECRET, {})
+    shop.github.world.repositories[secret].private = True
+    shop.github.open_issue(secret, "It breaks", labels=["ready"])
+    assert [shop.github.open_issue(home, "It breaks", author="bob") for _ in range(2)] == [gate.PLAIN, gate.READY]
+    shop.github.label(home, gate.READY, "ready", by=MAINTAINER)
+    pulls = {}
+    for _, name, (title, body, comment) in each(gate.TABLE):
+        files = {"src/app.py": "x = 1\n" * 100}
+        pulls[name] = shop.github.open_pull(home, title, body, STRANGER, files=files, fork=True)
+        shop.github.comment(home, pulls[name], comment, STRANGER)
+    shop.github.comment(home, gate.PLAIN, "/bouncer accept", STRANGER)
+    shop.quiet()
+    return pulls
+
+
+@pytest.mark.parametrize(("never", "name"), named(gate.TABLE))
+def test_gate(shop: Site, gated: dict[str, int], never: str, name: str) -> None:
+    (check,) = shop.checks(gate.HOME, shop.head(gate.HOME, gated[name]))
+    assert (check.name, check.conclusion) == ("bouncer / ready", "failure"), never
+    issue = shop.github.find(gate.HOME, gated[name])[1]
+    assert issue.pull is not None
+    assert issue.pull.draft, never
+    assert (issue.state, issue.labels) == ("open", []), never
+    # The issues that GitHub links itself are named so that they can be followed.
+    comments = [
+        comment.replace("- #1 is", "- is").replace("- #3 is", "- is")
+        for comment in shop.said(gate.HOME, gated[name])
+    ]
+    assert [text for comment in comments if (text := alive(shop, comment))] == [], never
 
 
 def alive(shop: Site, posted: str) -> str:
@@ -214,7 +250,7 @@ def test_dashboard_leads_back(client: Client, never: str, attack: str) -> None:
     assert (answer.status, leads_away(client, answer)) == (302, False), never
 
 
-@pytest.mark.usefixtures("comments", "configured", "replied")
+@pytest.mark.usefixtures("comments", "configured", "gated", "replied")
 def test_nothing_of_it_broke_the_app(shop: Site) -> None:
     assert shop.troubles() == {}
     assert "Traceback" not in shop.log.read_text()

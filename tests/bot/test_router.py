@@ -44,7 +44,7 @@ def on_line(kind: type[Event], by: Actor, author: Actor, body: str = "hm") -> Ev
         (commented("It is version 4.2.", ANN, on_pull=True), ()),
         (commented("/bouncer review", BOB, on_pull=True), ("commands", "review")),
         (commented("/bouncer verify", BOB, on_pull=True), ("commands", "verify")),
-        (commented("/bouncer recheck", BOB, on_pull=True), ("commands", "verify", "review")),
+        (commented("/bouncer recheck", BOB, on_pull=True), ("commands", "gate", "verify", "review")),
         (changed(events.CommentEdited, ANN, ANN), ("closing", "triage")),
         (changed(events.CommentEdited, BOB, BOB), ()),
         (changed(events.CommentEdited, BOB, BOUNCER), ("feedback",)),
@@ -55,13 +55,16 @@ def on_line(kind: type[Event], by: Actor, author: Actor, body: str = "hm") -> Ev
         (on_line(events.ReviewCommentCreated, BOB, BOB, "/bouncer dismiss"), ("commands", "review")),
         (on_line(events.ReviewCommentDeleted, BOB, BOB), ()),
         (on_line(events.ReviewCommentDeleted, BOB, BOUNCER), ("feedback",)),
-        (event(events.IssueLabeled, issue(), BOUNCER, label="needs-info"), ()),
+        (event(events.IssueLabeled, issue(), BOUNCER, label="needs-info"), ("gate",)),
         (
             event(events.IssueLabeled, issue(), BOB, label="bug"),
-            ("triage", "reproduce"),
+            ("triage", "reproduce", "gate"),
         ),
         (events.CheckRerequested(sender=BOB, repository=REPOSITORY, name="another's", head_sha="a" * 40), ()),
-        (events.CheckRerequested(sender=BOB, repository=REPOSITORY, head_sha="a" * 40), ("verify", "review")),
+        (
+            events.CheckRerequested(sender=BOB, repository=REPOSITORY, head_sha="a" * 40),
+            ("gate", "verify", "review"),
+        ),
         (events.BranchPushed(sender=BOB, repository=REPOSITORY, head_sha="a" * 40), ()),
         (
             events.BranchPushed(sender=BOB, repository=REPOSITORY, head_sha="a" * 40, may_change_config=True),

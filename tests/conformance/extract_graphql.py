@@ -34,10 +34,10 @@ from graphql import (
     visit,
 )
 
-from bot.github import app, reader
+from bot.github import app, reader, writer
 from bot.github import history as past
 
-QUERIES = (*reader.QUERIES, *past.QUERIES, *app.QUERIES)
+QUERIES = (*reader.QUERIES, *past.QUERIES, *app.QUERIES, *writer.QUERIES)
 TARGET = Path(__file__).with_name("schema.graphql")
 HEAD = "# From npm @octokit/graphql-schema (MIT License, see LICENSE): the fields that our queries touch.\n"
 BUILT_IN = ("String", "Int", "Boolean", "ID")

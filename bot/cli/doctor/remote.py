@@ -107,7 +107,8 @@ def _rights(info: AppInfo) -> Iterator[Diagnosis]:
     if spare := [name for name in info.permissions if name not in most]:
         yield note("permissions", f"more than is used: {', '.join(spare)}", "take them away")
     if info.permissions.get("contents") != "write":
-        yield note("permissions", "contents: write is missing, so reproduce.mode: pull cannot open pull requests")
+        modes = "reproduce.mode: pull and gate.mode: draft"
+        yield note("permissions", f"contents: write is missing, so {modes} do not work")
 
 
 def _installations(installations: tuple[Installation, ...], info: AppInfo) -> Iterator[Diagnosis]:

@@ -10,6 +10,8 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from bot.core.actions import Record
 
+#: GitHub's author associations of people who work on the repository.
+INSIDERS = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})
 #: Characters of an issue in one prompt.
 MAX_BODY = 60_000
 

@@ -20,6 +20,7 @@ from bot.features.services import Services
 from bot.features.shared import history, investigation
 from bot.features.shared.investigation import Notes, model_reply
 from bot.features.shared.issues import SuggestionRecord, skip_reason, with_suggestion
+from bot.features.shared.labels import INSIDERS
 from bot.features.shared.rights import asked_for
 from bot.features.triage import judgement, texts
 from bot.features.triage.judgement import InputVerdict
@@ -28,9 +29,6 @@ from bot.models.protocol import Prompt
 
 IssueEvent = events.IssueShown | events.IssueLabeled | events.RecheckRequested
 CommentEvent = events.CommentCreated | events.CommentEdited
-
-#: GitHub's author associations of people who work on the repository.
-_INSIDERS = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})
 
 
 def concerns(event: Event, commands: Sequence[Command]) -> bool:
@@ -106,7 +104,7 @@ def _is_due(event: IssueEvent | CommentEvent, services: Services, past: Sequence
 def _filter_reason(issue: Issue, services: Services) -> tuple[str, str] | None:
     """Return why this issue is skipped unless a recheck was requested."""
     config = services.config.triage
-    if config.authors == "external" and issue.author_association in _INSIDERS:
+    if config.authors == "external" and issue.author_association in INSIDERS:
         return "skipped:insider", f"{issue.author.login} belongs to the project (triage.authors: external)"
     kind = judgement.kind(issue)
     if kind in config.ignore_kinds:

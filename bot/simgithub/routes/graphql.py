@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from bot.simgithub import diffs
 from bot.simgithub.routes import apps
 from bot.simgithub.state import IssueState, Json, Pull, RepositoryState, User, World
 from bot.simgithub.wire import ApiAnswer, ApiCall, ApiRefusal, Route
@@ -19,11 +20,18 @@ def query(call: ApiCall) -> ApiAnswer:
     if call.token and not apps.allows(call.token, "pull_requests:read"):
         raise ApiRefusal(403, "Resource not accessible by integration")
     variables: Json = call.field("variables", dict, {})
+    if "mutation" in text:
+        return _set_draft(call, text, str(variables.get("id")))
     repository = call.world.repositories.get(f"{variables.get('owner')}/{variables.get('name')}")
     if repository is None or (call.token and repository.full_name not in call.token.repositories):
         return _error("NOT_FOUND", "Could not resolve to a Repository")
+    if "issue(number:" in text:
+        issue = repository.issues.get(variables["number"])
+        if issue is None or issue.pull is not None:
+            return _error("NOT_FOUND", "Could not resolve to an Issue")
+        return _answer({"issue": _closed_by(repository, issue)})
     if "number" in variables:
-        return _of_pull(text, variables, repository)
+        return _of_pull(call, text, variables, repository)
     past = _Past(call, repository)
     if "pullRequests(" in text:
         return _answer({"pullRequests": _page(variables, past.pulls())})
@@ -38,10 +46,12 @@ def query(call: ApiCall) -> ApiAnswer:
     return _error("undefinedField", "this field is not simulated")
 
 
-def _of_pull(text: str, variables: Json, repository: RepositoryState) -> ApiAnswer:
+def _of_pull(call: ApiCall, text: str, variables: Json, repository: RepositoryState) -> ApiAnswer:
     issue = repository.issues.get(variables["number"])
     if issue is None or issue.pull is None:
         return _error("NOT_FOUND", "Could not resolve to a PullRequest")
+    if "changedFiles" in text:
+        return _answer({"pullRequest": _facts(call, repository, issue, issue.pull)})
     if "closingIssuesReferences" in text:
         field, nodes = "closingIssuesReferences", _links(issue.pull)
     elif "reviewThreads" in text:
@@ -61,6 +71,77 @@ def _page(variables: Json, nodes: list[Json]) -> Json:
     return {
         "nodes": nodes[start : start + size],
         "pageInfo": {"hasNextPage": start + size < len(nodes), "endCursor": str(start + size)},
+    }
+
+
+def _set_draft(call: ApiCall, text: str, node_id: str) -> ApiAnswer:
+    """Convert a pull request to a draft or back. GitHub asks for ``contents: write`` as well."""
+    needed = ("contents:write", "pull_requests:write")
+    if call.token and not all(apps.allows(call.token, permission) for permission in needed):
+        return _error("FORBIDDEN", "Resource not accessible by integration")
+    for repository in call.world.repositories.values():
+        for issue in repository.issues.values():
+            if issue.pull is not None and call.render.issue(repository, issue)["node_id"] == node_id:
+                draft = "convertPullRequestToDraft" in text
+                if issue.pull.draft != draft:
+                    call.operations.set_draft(repository, issue, draft, call.bot)
+                name = "convertPullRequestToDraft" if draft else "markPullRequestReadyForReview"
+                return ApiAnswer(body={"data": {name: {"pullRequest": {"isDraft": draft}}}})
+    return _error("NOT_FOUND", "Could not resolve to a node")
+
+
+def _closed_by(repository: RepositoryState, issue: IssueState) -> Json:
+    """Return the pull requests that close an issue: those that are open or merged."""
+    pulls = [
+        {
+            "number": other.number,
+            "state": "MERGED" if other.pull.merged else other.state.upper(),
+            "repository": {"nameWithOwner": repository.full_name},
+        }
+        for other in repository.issues.values()
+        if other.pull is not None and (repository.full_name, issue.number) in other.pull.closes
+    ]
+    return {"closedByPullRequestsReferences": {"nodes": [pull for pull in pulls if pull["state"] != "CLOSED"]}}
+
+
+def _facts(call: ApiCall, repository: RepositoryState, issue: IssueState, pull: Pull) -> Json:
+    changed = diffs.changes(*call.world.pull_files(pull))
+    return {
+        "id": call.render.issue(repository, issue)["node_id"],
+        "number": issue.number,
+        "title": issue.title,
+        "body": issue.body,
+        "state": "MERGED" if pull.merged else issue.state.upper(),
+        "isDraft": pull.draft,
+        "merged": pull.merged,
+        "headRefOid": pull.head_sha,
+        "baseRefName": pull.base_ref,
+        "authorAssociation": call.render.association(repository, issue.author),
+        "author": _user(issue.author),
+        "additions": sum(file.additions for file in changed),
+        "deletions": sum(file.deletions for file in changed),
+        "changedFiles": len(changed),
+        "files": {"nodes": [{"path": file.path, "changeType": file.status.upper()} for file in changed[:100]]},
+        "closingIssuesReferences": {"nodes": [_linked(call, name, number) for name, number in pull.closes]},
+    }
+
+
+def _linked(call: ApiCall, name: str, number: int) -> Json | None:
+    """Return a linked issue; None, as GitHub answers, if the token may not read it."""
+    if call.token and name not in call.token.repositories:
+        return None
+    repository = call.world.repositories[name]
+    issue = repository.issues[number]
+    return {
+        "number": number,
+        "title": issue.title,
+        "state": issue.state.upper(),
+        "repository": {"nameWithOwner": name},
+        "author": _user(issue.author),
+        "labels": {"nodes": [{"name": label} for label in issue.labels]},
+        "assignees": {"totalCount": len(issue.assignees)},
+        "milestone": {"number": 1} if issue.milestone else None,
+        **_closed_by(repository, issue),
     }
 
 

@@ -15,6 +15,7 @@ from bot.core.actions import (
     OpenDraftPull,
     React,
     SetCheck,
+    SetDraft,
     SetIssueState,
     SetLabels,
     SubmitReview,
@@ -92,6 +93,9 @@ class _Renderer:
             case SetIssueState():
                 done = "closed as not planned" if action.state == "closed" else "opened again"
                 return (Card("Issue", Markup("<p>{}</p>").format(done)),)
+            case SetDraft():
+                done = "converted to a draft" if action.draft else "marked as ready for review"
+                return (Card("Pull request", Markup("<p>{}</p>").format(done)),)
             case SubmitReview():
                 head = (Card(f"Review of {action.commit_id[:7]}", self._html(action.body), url),)
                 return (*head, *(self._finding(comment, action) for comment in action.comments))

@@ -405,7 +405,7 @@ def test_what_is_wrong_is_named_with_line_key_and_allowed_values(
         f"{file}:2: triage.mode: must be 'comment', 'label', 'shadow' or 'off', not 'loud'",
         f"{file}:4: review.max_findings: must be less than or equal to 25, not '99'",
         f"{file}:5: tirage: unknown key; did you mean triage?; "
-        "known here: duplicates, pulls, reproduce, review, triage, verify",
+        "known here: duplicates, gate, pulls, reproduce, review, triage, verify",
     ]
 
 

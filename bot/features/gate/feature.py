@@ -1,0 +1,33 @@
+"""Gate: a pull request needs an issue that is ready for work, if maintainers opt in. No model is asked."""
+
+from typing import get_args
+
+from bot.core import events
+from bot.features.feature import Feature
+from bot.features.gate.handler import concerns, handle, supersedes
+from bot.features.gate.record import GateRecord
+
+FEATURE = Feature(
+    name="gate",
+    handle=handle,
+    record=GateRecord,
+    concerns=concerns,
+    events=(
+        *get_args(events.PullRequestEvent),
+        events.LinkedIssueChanged,
+        events.IssueLabeled,
+        events.IssueUnlabeled,
+        events.IssuePlanned,
+        events.IssueClosed,
+        events.IssueReopened,
+        events.CommentCreated,
+        events.CheckRerequested,
+        events.RecheckRequested,
+        events.MergeGroupRequested,
+    ),
+    after=("commands",),
+    supersedes=supersedes,
+    # Each evaluation reads everything that it rests on, and a newer event has an evaluation of its own.
+    checks_staleness=False,
+    permissions={"checks": "write", "pull_requests": "write"},
+)

@@ -1,0 +1,209 @@
+"""The gate: does a pull request link an issue that is ready for work? Nothing here asks a model.
+
+The answer is a check run; with ``gate.mode: draft`` the pull request is also a draft until the answer is yes. It
+is converted once: a person who marks it as ready for review decides. An event of an issue only names the pull
+requests that link it, and each of them is evaluated again in the order of its own events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from bot.core import events
+from bot.core.actions import Action, Decision, SetDraft, UpsertComment
+from bot.core.commands import Command
+from bot.core.errors import NotFound
+from bot.core.events import Event
+from bot.core.subjects import Issue, Subject
+from bot.features.gate import texts
+from bot.features.gate.judgement import LinkedIssue, evaluate
+from bot.features.gate.record import GateRecord
+from bot.features.services import Services
+from bot.features.shared import history
+from bot.features.shared.pull_requests import MAX_ISSUES, closing_links, read_request
+from bot.features.shared.rights import asked_for
+from bot.github.protocol import IssueLink, PullFacts
+
+IssueEvent = (
+    events.IssueLabeled | events.IssueUnlabeled | events.IssuePlanned | events.IssueClosed | events.IssueReopened
+)
+#: Pull requests that are evaluated again after one event at most.
+MAX_AFFECTED = 50
+
+
+def concerns(event: Event, commands: Sequence[Command]) -> bool:
+    """Return True if the event can change the answer for a pull request."""
+    if isinstance(event, events.CheckRerequested):
+        return event.name in ("", texts.CHECK)
+    if isinstance(event, events.CommentCreated):
+        word = "recheck" if event.issue.is_pull_request else "accept"
+        return not event.sender.is_bot and any(command.word == word for command in commands)
+    return not isinstance(event, events.RecheckRequested) or event.issue.is_pull_request
+
+
+def supersedes(newer: Event, older: Event) -> bool:
+    """Return True if the evaluation for the newer event covers the older one: each reads everything anew."""
+    evaluated = events.PullShown | events.LinkedIssueChanged
+    return isinstance(newer, evaluated) and isinstance(older, evaluated)
+
+
+def handle(event: Event, services: Services) -> Decision | None:
+    """Evaluate a pull request, or name those that an event of an issue concerns; None if there is none."""
+    if services.config.gate.mode == "off" or not isinstance(event, events.RepositoryEvent):
+        return None
+    if isinstance(event, events.MergeGroupRequested):
+        why = "this is a merge queue's commit; each pull request in it was checked before"
+        check = texts.skipped(event.head_sha, f"Not checked: {why}")
+        return Decision(
+            kind="gate", subject=event.subject, actions=(check,), abstained="skipped:queue", reason=why
+        )
+    if isinstance(event, IssueEvent):
+        return _of_issues((event.number,), event, services) if _may_matter(event, services) else None
+    if isinstance(event, events.CommentCreated) and not event.issue.is_pull_request:
+        return _of_issues((event.number,), event, services) if asked_for("accept", event, services) else None
+    if isinstance(event, events.PullRequestClosed):
+        record = _last_record(event.subject, services)
+        return _of_issues(record.issues, event, services) if record else None
+    if isinstance(event, events.PullShown) and event.sender.id == services.forge.identity().id:
+        return None  # We marked it as ready for review ourselves.
+    if isinstance(event, events.LinkedIssueChanged | events.PullShown):
+        return _of_pull(event.number, event, services)
+    request = read_request(event, services, "recheck")
+    return _of_pull(request.pull_request.number, event, services) if request else None
+
+
+def _may_matter(event: IssueEvent, services: Services) -> bool:
+    """Return True unless the event is about a label that says nothing about readiness."""
+    if not isinstance(event, events.IssueLabeled | events.IssueUnlabeled):
+        return True
+    labels = (*services.config.gate.ready_labels, services.config.triage.label)
+    return event.label.lower() in map(str.lower, labels)
+
+
+def _of_issues(numbers: Sequence[int], event: events.RepositoryEvent, services: Services) -> Decision | None:
+    """Return a decision that has all other pull requests of these issues evaluated again."""
+    affected = _linking(numbers, services) - {event.number}
+    if not affected:
+        return None
+    return Decision(
+        kind="gate",
+        subject=event.subject,
+        affects=tuple(sorted(affected))[:MAX_AFFECTED],
+        reason=f"{len(affected)} pull requests link an issue that changed",
+    )
+
+
+def _linking(numbers: Sequence[int], services: Services) -> set[int]:
+    pulls: set[int] = set()
+    for number in numbers[:MAX_ISSUES]:
+        try:
+            pulls.update(services.forge.pulls_for_issue(number))
+        except NotFound:
+            continue
+    return pulls
+
+
+def _last_record(subject: Subject, services: Services) -> GateRecord | None:
+    """Return the record of the last evaluation of a pull request; of one in shadow mode nothing was done."""
+    past = services.history.decisions(subject.key, "gate")
+    records = (decision.record for decision in reversed(past) if not decision.withheld)
+    return next((record for record in records if isinstance(record, GateRecord)), None)
+
+
+def _of_pull(number: int, event: events.RepositoryEvent, services: Services) -> Decision | None:
+    facts = services.forge.pull_facts(number)
+    pull = facts.pull
+    if pull.state == "closed":
+        return None
+    subject = Subject(repository=services.forge.repository, number=number, revision=pull.revision)
+    before = _last_record(subject, services)
+    readiness = evaluate(facts, tuple(_linked(facts, services)), services.config)
+    draft = before.draft if before else ""
+    if draft == "converted" and not pull.draft:
+        draft = "returned"  # A person marked it as ready for review.
+    actions: list[Action] = [texts.check(pull.head_sha, readiness, services.config)]
+    if readiness.passes and draft:
+        body = texts.returned(readiness)
+        actions += [SetDraft(number=number, node_id=facts.node_id, draft=False)] * (draft == "converted")
+        actions.append(UpsertComment(task="gate", number=number, body=body, only_edit=True))
+        draft = "returned"
+    elif not readiness.passes and services.config.gate.mode == "draft" and draft != "returned":
+        if not draft and not pull.draft:
+            actions.append(SetDraft(number=number, node_id=facts.node_id, draft=True))
+            draft = "converted"
+        if draft:
+            body = texts.converted(readiness, services.config)
+            actions.append(UpsertComment(task="gate", number=number, body=body))
+    issues = tuple(claim.issue.number for claim in facts.claims)
+    return Decision(
+        kind="gate",
+        subject=subject,
+        verdict="ready" if readiness.passes else "not ready",
+        actions=tuple(actions),
+        reason=readiness.sentence,
+        record=GateRecord(issues=issues, ready=readiness.passes, draft=draft),
+        affects=_later_claims(number, event, before, issues, services),
+    )
+
+
+def _later_claims(
+    number: int,
+    event: events.RepositoryEvent,
+    before: GateRecord | None,
+    issues: Sequence[int],
+    services: Services,
+) -> tuple[int, ...]:
+    """Return the newer pull requests whose issue this one claims now, or does not claim any more."""
+    known = set(before.issues if before and not isinstance(event, events.PullRequestReopened) else ())
+    is_new = before is None and isinstance(event, events.PullRequestOpened)
+    changed = () if is_new else tuple(sorted(known ^ set(issues)))
+    return tuple(sorted(other for other in _linking(changed, services) if other > number))[:MAX_AFFECTED]
+
+
+def _linked(facts: PullFacts, services: Services) -> Iterator[LinkedIssue]:
+    """Yield the linked issues: those that the forge links, and those that only the text names."""
+    forge, repository = services.forge, services.repository
+    numbers = set()
+    for claim in facts.claims[:MAX_ISSUES]:
+        numbers.add(claim.issue.number)
+        earlier = [number for number in claim.pulls if number < facts.pull.number]
+        yield _with_history(
+            f"#{claim.issue.number}", claim.issue, forge.repository, services, min(earlier, default=None)
+        )
+    web_url = repository.html_url.removesuffix(f"/{repository.full_name}")
+    links = closing_links(f"{facts.pull.title}\n\n{facts.pull.body}", forge.repository, web_url)
+    for link in links[: MAX_ISSUES - len(numbers)]:
+        here = link.repository.lower() == forge.repository.lower()
+        if here and link.number in numbers:
+            continue
+        name = f"#{link.number}" if here else f"{link.repository}#{link.number}"
+        yield _with_history(name, _read(link, services, here=here), link.repository, services, None)
+
+
+def _read(link: IssueLink, services: Services, *, here: bool) -> Issue | None:
+    """Return a linked issue; None if it is not there, or if people who see this repository may not see it."""
+    forge = services.forge if here else services.elsewhere(link.repository)
+    if forge is None:
+        return None
+    try:
+        if not here and forge.about().private and not services.repository.private:
+            return None
+        return forge.issue(link.number)
+    except NotFound:
+        return None
+
+
+def _with_history(
+    name: str, issue: Issue | None, repository: str, services: Services, earlier: int | None
+) -> LinkedIssue:
+    past = services.history.decisions(f"{repository}#{issue.number}", "triage", "commands") if issue else ()
+    past = tuple(decision for decision in past if not decision.withheld)
+    last, accepted = history.last_verdict(past), history.accepted(past)
+    return LinkedIssue(
+        name=name,
+        issue=issue,
+        accepted=accepted,
+        bounced=history.bounced(last) and not accepted,
+        cleared=last is not None and not history.bounced(last),
+        earlier=earlier,
+    )

@@ -1,0 +1,19 @@
+"""The record of an evaluation by the gate."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from bot.core.actions import Record
+
+
+class GateRecord(Record):
+    """The issues that a pull request links, and what became of its draft state."""
+
+    issues: tuple[int, ...] = Field((), description="linked issues of the same repository")
+    ready: bool = False
+    draft: Literal["", "converted", "returned"] = Field(
+        "", description="converted: it is a draft because of the gate; returned: it was one, and is not any more"
+    )

@@ -1,0 +1,224 @@
+"""``gate``: a pull request needs an issue that is ready, in real processes on the simulated GitHub."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from bot.simgithub.state import CheckRunState
+from tests.e2e.site import APP, BASE, Site
+
+GATE = ".github/bouncer.yml"
+LARGE = BASE + "".join(f"\n\ndef f{number}():\n    return {number}\n" for number in range(10))
+QUIET = "triage: {mode: 'off'}\nverify: {mode: 'off'}\nreview: {mode: 'off'}\n"
+
+Make = Callable[..., str]
+
+
+@pytest.fixture
+def home(repository: Make) -> Callable[[str], str]:
+    def make(gate: str, rest: str = QUIET) -> str:
+        return repository(**{GATE: f"{rest}gate: {gate}\n", APP: BASE})
+
+    return make
+
+
+def opened(shop: Site, home: str, *issues: int, author: str = "alice", text: str = LARGE, body: str = "") -> int:
+    return shop.github.open_pull(home, "Read values", body, author, files={APP: text}, closes=issues, fork=True)
+
+
+def check(shop: Site, home: str, number: int) -> CheckRunState:
+    shop.quiet()
+    runs = [run for run in shop.checks(home, shop.head(home, number)) if run.name == "bouncer / ready"]
+    assert len(runs) == 1
+    return runs[0]
+
+
+def answer(shop: Site, home: str, number: int) -> tuple[str | None, str]:
+    run = check(shop, home, number)
+    return run.conclusion, run.output["title"]
+
+
+def is_draft(shop: Site, home: str, number: int) -> bool:
+    pull = shop.github.find(home, number)[1].pull
+    assert pull is not None
+    return pull.draft
+
+
+def test_a_label_a_milestone_an_assignee_or_accept_makes_ready(shop: Site, home: Callable[[str], str]) -> None:
+    place = home("{mode: check}")
+    issues = [shop.github.open_issue(place, f"Issue {number}", author="carol") for number in range(5)]
+    pulls = [opened(shop, place, issue, author=f"author{issue}") for issue in issues]
+    for issue, pull in zip(issues, pulls, strict=True):
+        assert answer(shop, place, pull) == ("failure", f"Not ready: #{issue} is not marked as ready for work")
+    shop.github.label(place, issues[0], "ready", by="mia")
+    shop.github.milestone(place, issues[1], "1.0", by="mia")
+    shop.github.assign(place, issues[2], "carol", by="mia")
+    shop.github.comment(place, issues[3], "/bouncer accept", "mia")
+    shop.github.label(place, issues[4], "bug", by="mia")
+    shop.github.comment(place, issues[4], "/bouncer accept", "carol")
+    for issue, pull in list(zip(issues, pulls, strict=True))[:4]:
+        assert answer(shop, place, pull) == ("success", f"#{issue} is ready for work")
+    assert answer(shop, place, pulls[4])[0] == "failure"
+    shop.github.unlabel(place, issues[0], "ready", by="mia")
+    assert answer(shop, place, pulls[0])[0] == "failure"
+    shop.github.close(place, issues[1], by="mia")
+    assert answer(shop, place, pulls[1]) == ("failure", f"Not ready: #{issues[1]} is closed")
+    assert [shop.said(place, pull) for pull in pulls] == [[]] * 5
+    assert not any(is_draft(shop, place, pull) for pull in pulls)
+
+
+def test_the_earlier_pull_request_for_an_issue_is_named(shop: Site, home: Callable[[str], str]) -> None:
+    place = home("{mode: check}")
+    issue = shop.github.open_issue(place, "It breaks", labels=["ready"])
+    first, second = opened(shop, place, issue), opened(shop, place, issue, author="bob")
+    assert answer(shop, place, first) == ("success", f"#{issue} is ready for work")
+    assert answer(shop, place, second) == ("failure", f"Not ready: #{first} was opened earlier for #{issue}")
+    shop.github.close(place, first)
+    assert answer(shop, place, second) == ("success", f"#{issue} is ready for work")
+    shop.github.reopen(place, first)
+    assert answer(shop, place, second)[0] == "failure"
+
+
+def test_a_pull_request_is_a_draft_until_its_issue_is_ready(shop: Site, home: Callable[[str], str]) -> None:
+    place = home("{mode: draft}")
+    issue = shop.github.open_issue(place, "It breaks")
+    number, other = opened(shop, place, issue), opened(shop, place)
+    assert answer(shop, place, number)[0] == "failure"
+    assert is_draft(shop, place, number)
+    (comment,) = shop.said(place, number)
+    assert comment.startswith(
+        "Thanks for the pull request. Here it needs an issue that is ready for work, so I made"
+    )
+    assert f"- #{issue} is not marked as ready for work." in comment
+    shop.github.push(place, number, {APP: LARGE + "\n\nX = 1\n"})
+    shop.quiet()
+    assert shop.said(place, number) == [comment]
+    shop.github.label(place, issue, "ready", by="mia")
+    assert answer(shop, place, number) == ("success", f"#{issue} is ready for work")
+    assert not is_draft(shop, place, number)
+    (comment,) = shop.said(place, number)
+    assert comment.startswith(f"#{issue} is ready for work, so this pull request is ready for review again.")
+
+    assert answer(shop, place, other) == ("failure", "Not ready: no issue is linked")
+    assert is_draft(shop, place, other)
+    shop.github.ready(place, other, by="alice")
+    shop.github.push(place, other, {APP: LARGE + "\n\nY = 1\n"})
+    assert answer(shop, place, other)[0] == "failure"
+    assert not is_draft(shop, place, other), "a person decided"
+    assert shop.github.find(place, other)[1].state == "open"
+    assert len(shop.said(place, other)) == 1
+
+
+def test_a_draft_of_the_author_stays_a_draft(shop: Site, home: Callable[[str], str]) -> None:
+    place = home("{mode: draft}")
+    issue = shop.github.open_issue(place, "It breaks")
+    number = shop.github.open_pull(place, "Read", files={APP: LARGE}, closes=[issue], draft=True)
+    assert answer(shop, place, number)[0] == "failure"
+    shop.github.label(place, issue, "ready", by="mia")
+    assert answer(shop, place, number)[0] == "success"
+    assert (is_draft(shop, place, number), shop.said(place, number)) == (True, [])
+
+
+@pytest.mark.parametrize(
+    ("gate", "author", "files", "title"),
+    [
+        ("{mode: draft}", "mia", {APP: LARGE}, "its author belongs to the project"),
+        ("{mode: draft}", "helper[bot]", {APP: LARGE}, "its author is a bot"),
+        ("{mode: draft}", "bob", {APP: BASE + "\nX = 1\n"}, "it changes 2 lines"),
+        (
+            "{mode: draft}",
+            "bob",
+            {"docs/a.txt": LARGE, "NEWS.rst": LARGE},
+            "it changes only files in gate.exempt_p",
+        ),
+        ("{mode: draft, exempt_paths: [src/]}", "bob", {APP: LARGE}, "it changes only files in gate.exempt_paths"),
+    ],
+)
+def test_exempt_pull_requests_need_no_issue(
+    shop: Site, home: Callable[[str], str], gate: str, author: str, files: dict[str, str], title: str
+) -> None:
+    place = home(gate)
+    number = shop.github.open_pull(place, "Change", "", author, files=files)
+    conclusion, sentence = answer(shop, place, number)
+    assert conclusion == "skipped"
+    assert sentence.startswith(f"No issue needed: {title}")
+    assert not is_draft(shop, place, number)
+
+
+def test_a_bounced_issue_is_not_ready_until_it_is_clear(shop: Site, home: Callable[..., str]) -> None:
+    place = home("{mode: check, trust_triage: true}", "verify: {mode: 'off'}\nreview: {mode: 'off'}\n")
+    bounced = shop.github.open_issue(place, "It breaks", "It does not work any more.", labels=["ready"])
+    clear = shop.github.open_issue(place, "Empty files", "With version 4.2 `load` fails on an empty file.")
+    shop.quiet()
+    first, second = opened(shop, place, bounced), opened(shop, place, clear)
+    missing = f"Not ready: #{bounced} still lacks details that its author was asked for"
+    assert answer(shop, place, first) == ("failure", missing)
+    assert answer(shop, place, second) == ("success", f"#{clear} is ready for work")
+    shop.github.comment(place, bounced, "It is version 4.2, on an empty file.")
+    assert answer(shop, place, first) == ("success", f"#{bounced} is ready for work")
+
+
+def test_an_issue_of_another_repository_counts_where_the_app_is(shop: Site, home: Callable[[str], str]) -> None:
+    place, tracker = home("{mode: check}"), home("{mode: 'off'}")
+    secret = home("{mode: 'off'}")
+    shop.github.world.repositories[secret].private = True
+    issues = {name: shop.github.open_issue(name, "It breaks", labels=["ready"]) for name in (tracker, secret)}
+    number = opened(shop, place, body=f"Fixes {tracker}#{issues[tracker]}")
+    hidden = opened(shop, place, body=f"Fixes {secret}#{issues[secret]}")
+    missing = opened(shop, place, body="Fixes other/place#1")
+    assert answer(shop, place, number) == ("success", f"{tracker}#{issues[tracker]} is ready for work")
+    assert answer(shop, place, hidden) == ("failure", f"Not ready: `{secret}#{issues[secret]}` cannot be found")
+    assert answer(shop, place, missing) == ("failure", "Not ready: `other/place#1` cannot be found")
+
+
+def test_a_link_that_is_edited_in_counts(shop: Site, home: Callable[[str], str]) -> None:
+    place = home("{mode: check}")
+    issue = shop.github.open_issue(place, "It breaks", labels=["ready"])
+    number = opened(shop, place)
+    assert answer(shop, place, number) == ("failure", "Not ready: no issue is linked")
+    shop.github.edit(place, number, body=f"Fixes #{issue}")
+    assert answer(shop, place, number) == ("success", f"#{issue} is ready for work")
+
+
+def test_only_pull_requests_that_link_the_issue_are_evaluated(shop: Site, home: Callable[[str], str]) -> None:
+    place = home("{mode: check}")
+    issue, other = (shop.github.open_issue(place, "It breaks") for _ in range(2))
+    opened(shop, place, issue), opened(shop, place, other)
+    shop.quiet()
+    before = len(shop.github.requests)
+    shop.github.label(place, issue, "ready", by="mia")
+    shop.quiet()
+    asked = [request for request in list(shop.github.requests)[before:] if "access_tokens" not in request.path]
+    assert [(request.method, request.path.partition(place)[2] or request.path) for request in asked] == [
+        ("POST", "/graphql"),
+        ("POST", "/graphql"),
+        ("PATCH", asked[-1].path.partition(place)[2]),
+    ]
+    before = len(shop.github.requests)
+    shop.github.open_issue(place, "Nobody links it", labels=["ready"])
+    shop.github.label(place, other, "bug", by="mia")
+    shop.quiet()
+    assert not any(request.path == "/graphql" for request in list(shop.github.requests)[before:])
+
+
+def test_it_is_off_by_default_and_silent_in_shadow_mode(shop: Site, repository: Make) -> None:
+    place, shadow = repository(**{APP: BASE}), repository(**{GATE: "gate: {mode: shadow}\n", APP: BASE})
+    for name in (place, shadow):
+        opened(shop, name)
+    shop.quiet()
+    names = [run.name for name in (place, shadow) for run in shop.github.checks(name)]
+    assert "bouncer / ready" not in names
+    assert shop.decided(place, 1, "gate") == ()
+    (decision,) = shop.decided(shadow, 1, "gate")
+    assert (decision.verdict, len(decision.withheld)) == ("not ready", 1)
+
+
+def test_without_the_permission_it_stays_a_check(shop: Site, home: Callable[[str], str]) -> None:
+    place = home("{mode: draft}")
+    (installation,) = shop.github.world.installed(shop.github.world.repositories[place])
+    installation.permissions = {**installation.permissions, "contents": "read"}
+    number = opened(shop, place)
+    assert answer(shop, place, number)[0] == "failure"
+    assert (is_draft(shop, place, number), shop.said(place, number)) == (False, [])
