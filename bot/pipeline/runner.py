@@ -267,7 +267,8 @@ class Runner:
 
     def _decide(self, job: Job, event: Event, services: Services) -> tuple[Decision, ...]:
         services = replace(services, model=AskOnce(services.model, self._ledger.calls, job.id))
-        event = at_present(event, job.task, services.forge, moved=job.attempt > 0)
+        if getattr(getattr(services.config, job.task, None), "mode", "") != "off":
+            event = at_present(event, job.task, services.forge, moved=job.attempt > 0)
         try:
             decisions = router.decide(event, services, only=job.task)
         except TransientError as error:

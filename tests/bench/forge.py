@@ -83,6 +83,34 @@ def everything(shop: Site, home: str) -> dict[str, Cost]:
     return {name: _cost(shop, act) for name, act in happens.items()}
 
 
+#: The gate alone.
+GATED = (
+    "triage: {mode: 'off'}\nverify: {mode: 'off'}\nreview: {mode: 'off'}\ngate: {mode: check, exempt_lines: 0}\n"
+)
+
+
+def measure_gate(shop: Site, home: str) -> dict[str, Cost]:
+    """The cost of the gate, in a repository where nothing else is switched on."""
+    warm = shop.github.open_issue(home, *CLEAR)
+    shop.github.open_pull(home, "Warm up", files={APP: BROKEN}, closes=[warm])
+    shop.quiet()
+    issue = shop.github.open_issue(home, *CLEAR)
+    shop.quiet()
+    numbers: list[int] = []
+    happens: dict[str, Callable[[], object]] = {
+        "gate: pull request": lambda: numbers.append(
+            shop.github.open_pull(home, "Read values", files={APP: BROKEN}, closes=[issue])
+        ),
+        "gate: push to it": lambda: shop.github.push(home, numbers[0], {APP: WORSE}),
+        "gate: issue is labelled ready": lambda: shop.github.label(home, issue, "ready", by="mia"),
+        "gate: issue gets another label": lambda: shop.github.label(home, issue, "bug", by="mia"),
+        "gate: issue that no change links": lambda: shop.github.assign(
+            home, shop.github.open_issue(home, *CLEAR), "mia", by="mia"
+        ),
+    }
+    return {name: _cost(shop, act) for name, act in happens.items()}
+
+
 def _cost(shop: Site, act: Callable[[], object]) -> Cost:
     before = len(shop.github.requests)
     act()
@@ -95,6 +123,7 @@ def main() -> None:
     """Measure and print."""
     with tempfile.TemporaryDirectory() as folder, site(Path(folder)) as shop:
         costs = measure(shop, shop.repository("acme/measured", {".github/bouncer.yml": CONFIG, APP: BASE}))
+        costs |= measure_gate(shop, shop.repository("acme/gated", {".github/bouncer.yml": GATED, APP: BASE}))
     print(f"{'what happens':34}{'reads':>7}{'writes':>8}{'counted':>9}{'unchanged':>11}{'requests':>10}")
     for name, cost in costs.items():
         figures = f"{cost.reads:7}{cost.writes:8}{cost.counted:9}{cost.unchanged:11}{len(cost.requests):10}"

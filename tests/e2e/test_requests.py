@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.bench.forge import CONFIG, VAGUE, measure
+from tests.bench.forge import CONFIG, GATED, VAGUE, measure, measure_gate
 from tests.e2e.site import APP, BASE, Site
 
 
@@ -27,6 +27,18 @@ def test_each_thing_that_happens_costs_few_requests(shop: Site, repository: Call
     }
     assert over == {}
     assert costs.keys() == most.keys()
+
+
+def test_the_gate_costs_two_requests_for_each_pull_request(shop: Site, repository: Callable[..., str]) -> None:
+    costs = measure_gate(shop, repository(**{".github/bouncer.yml": GATED, APP: BASE}))
+    assert {name.removeprefix("gate: "): cost.counted for name, cost in costs.items()} == {
+        "pull request": 2,
+        "push to it": 2,
+        # One to find the pull requests that link it, two for the only one.
+        "issue is labelled ready": 3,
+        "issue gets another label": 0,
+        "issue that no change links": 1,
+    }
 
 
 def test_a_changed_configuration_counts_for_what_happens_after_it(
