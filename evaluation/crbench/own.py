@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 
 from bot.core.errors import NotFound
 from bot.core.subjects import Issue
-from bot.features.shared.pull_requests import closing_links
+from bot.features.shared.links import closing_links
 from bot.github.protocol import Forge
 from evaluation.crbench.mapping import Instance, is_documentation, is_test
 from evaluation.git.pull_numbers import merge_number, squash_number

@@ -24,7 +24,7 @@ from pydantic import BeforeValidator, Field, ValidationError
 from bot.core.errors import OperatorError
 from bot.core.frozen import Frozen
 from bot.core.subjects import Issue
-from bot.features.shared.pull_requests import closing_links
+from bot.features.shared.links import closing_links
 from bot.github.offline import AUTHOR
 from bot.github.protocol import Past
 from evaluation.brt.judge import added_tests

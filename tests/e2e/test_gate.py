@@ -153,7 +153,7 @@ def test_a_bounced_issue_is_not_ready_until_it_is_clear(shop: Site, home: Callab
     clear = shop.github.open_issue(place, "Empty files", "With version 4.2 `load` fails on an empty file.")
     shop.quiet()
     first, second = opened(shop, place, bounced), opened(shop, place, clear)
-    missing = f"Not ready: #{bounced} still lacks details that its author was asked for"
+    missing = f"Not ready: #{bounced} still lacks details that its author was requests for"
     assert answer(shop, place, first) == ("failure", missing)
     assert answer(shop, place, second) == ("success", f"#{clear} is ready for work")
     shop.github.comment(place, bounced, "It is version 4.2, on an empty file.")
@@ -190,11 +190,11 @@ def test_only_pull_requests_that_link_the_issue_are_evaluated(shop: Site, home: 
     before = len(shop.github.requests)
     shop.github.label(place, issue, "ready", by="mia")
     shop.quiet()
-    asked = [request for request in list(shop.github.requests)[before:] if "access_tokens" not in request.path]
-    assert [(request.method, request.path.partition(place)[2] or request.path) for request in asked] == [
+    requests = [request for request in list(shop.github.requests)[before:] if "access_tokens" not in request.path]
+    assert [(request.method, request.path.partition(place)[2] or request.path) for request in requests] == [
         ("POST", "/graphql"),
         ("POST", "/graphql"),
-        ("PATCH", asked[-1].path.partition(place)[2]),
+        ("PATCH", requests[-1].path.partition(place)[2]),
     ]
     before = len(shop.github.requests)
     shop.github.open_issue(place, "Nobody links it", labels=["ready"])

@@ -11,7 +11,7 @@ from tests.conftest import ROOT
 
 GOAL = 25
 #: Handlers above the goal, with the size that they must not exceed.
-LIMITS = {"feedback": 41, "reproduce": 57, "review": 88, "verify": 57, "watch": 36, "why": 43}
+LIMITS = {"feedback": 42, "gate": 26, "reproduce": 57, "review": 89, "verify": 58, "watch": 36, "why": 43}
 
 
 @pytest.fixture(scope="module")

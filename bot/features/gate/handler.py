@@ -20,7 +20,7 @@ from bot.features.gate.judgement import LinkedIssue, evaluate
 from bot.features.gate.record import GateRecord
 from bot.features.services import Services
 from bot.features.shared import history
-from bot.features.shared.pull_requests import MAX_ISSUES, closing_links, read_request
+from bot.features.shared.links import MAX_ISSUES, closing_links
 from bot.features.shared.rights import asked_for
 from bot.github.protocol import IssueLink, PullFacts
 
@@ -68,8 +68,12 @@ def handle(event: Event, services: Services) -> Decision | None:
         return None  # We marked it as ready for review ourselves.
     if isinstance(event, events.LinkedIssueChanged | events.PullShown):
         return _of_pull(event.number, event, services)
-    request = read_request(event, services, "recheck")
-    return _of_pull(request.pull_request.number, event, services) if request else None
+    if isinstance(event, events.CheckRerequested):
+        # Events about a fork's commit name no pull request.
+        numbers = event.numbers or tuple(pull.number for pull in services.forge.pulls_for_commit(event.head_sha))
+        return _of_pull(numbers[0], event, services) if numbers else None
+    on_request = isinstance(event, events.RecheckRequested) or asked_for("recheck", event, services)
+    return _of_pull(event.number, event, services) if on_request else None
 
 
 def _may_matter(event: IssueEvent, services: Services) -> bool:
@@ -154,9 +158,9 @@ def _later_claims(
     services: Services,
 ) -> tuple[int, ...]:
     """Return the newer pull requests whose issue this one claims now, or does not claim any more."""
-    known = set(before.issues if before and not isinstance(event, events.PullRequestReopened) else ())
+    earlier_issues = set(before.issues if before and not isinstance(event, events.PullRequestReopened) else ())
     is_new = before is None and isinstance(event, events.PullRequestOpened)
-    changed = () if is_new else tuple(sorted(known ^ set(issues)))
+    changed = () if is_new else tuple(sorted(earlier_issues ^ set(issues)))
     return tuple(sorted(other for other in _linking(changed, services) if other > number))[:MAX_AFFECTED]
 
 

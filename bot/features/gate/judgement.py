@@ -90,7 +90,7 @@ def _problem(linked: LinkedIssue, config: RepoConfig) -> str:
     if linked.bounced:
         return f"{name} still lacks details that its author was asked for"
     ready_labels = {label.lower() for label in config.gate.ready_labels}
-    marked = issue.claimed or linked.accepted or any(label.lower() in ready_labels for label in issue.labels)
-    if not marked and not (config.gate.trust_triage and linked.cleared):
+    is_marked = issue.claimed or linked.accepted or any(label.lower() in ready_labels for label in issue.labels)
+    if not is_marked and not (config.gate.trust_triage and linked.cleared):
         return f"{name} is not marked as ready for work"
     return f"#{linked.earlier} was opened earlier for {name}" if linked.earlier else ""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from bot.code.diff import parse
@@ -18,25 +17,13 @@ from bot.core.markdown import code_span
 from bot.core.subjects import Issue, PullRequest
 from bot.features.services import Services
 from bot.features.shared.history import paused
+from bot.features.shared.links import MAX_ISSUES, closing_links
 from bot.features.shared.rights import CommandEvent, granted
 from bot.features.verify.record import Unjudged
 from bot.github.protocol import Forge, IssueLink
 
 #: The name of the check run.
 CHECK = "bouncer / verify"
-#: Linked issues that are judged.
-MAX_ISSUES = 5
-_NAME = r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+"
-_CLOSING = re.compile(
-    rf"""(?<![\w-])(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)(?::[ \t]*|[ \t]+)
-    (?:(?P<repository>{_NAME})?\#(?P<number>\d{{1,9}})
-      |(?P<site>https?://[^\s/]+)/(?P<place>{_NAME})/issues/(?P<id>\d{{1,9}}))(?!\w)""",
-    re.IGNORECASE | re.VERBOSE,
-)
-#: Text that GitHub does not read for keywords: comments, fenced and inline code.
-_NOT_READ = re.compile(
-    r"<!--.*?(?:-->|\Z)|^ {0,3}(```+|~~~+).*?(?:^ {0,3}\1|\Z)|(`+)[^`].*?\2", re.DOTALL | re.MULTILINE
-)
 
 
 class JudgementRequest(Frozen):
@@ -176,22 +163,6 @@ def linked_issues(links: Sequence[IssueLink], services: Services) -> tuple[list[
             else:
                 issues.append(issue)
     return issues, unjudged
-
-
-def closing_links(text: str, repository: str, web_url: str) -> tuple[IssueLink, ...]:
-    """Return the issues that ``text`` closes, in order, without repetitions; ``#n`` is one of ``repository``.
-
-    A ``#n`` without a closing word is a mention, not a link. URLs count on the host of ``web_url`` only.
-    """
-    return tuple(dict.fromkeys(_links(_NOT_READ.sub(" ", text), repository, web_url.rstrip("/").lower())))
-
-
-def _links(text: str, repository: str, web_url: str) -> Iterator[IssueLink]:
-    for match in _CLOSING.finditer(text):
-        if match["number"]:
-            yield IssueLink(repository=match["repository"] or repository, number=int(match["number"]))
-        elif match["site"].lower() == web_url:
-            yield IssueLink(repository=match["place"], number=int(match["id"]))
 
 
 #: Paths that are named, and characters of a path.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.features.shared.pull_requests import closing_links
+from bot.features.shared.links import closing_links
 
 HOST = "https://ghe.example"
 

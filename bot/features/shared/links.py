@@ -1,0 +1,38 @@
+"""Issues that a text says it closes. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from bot.github.protocol import IssueLink
+
+#: Linked issues that are looked at.
+MAX_ISSUES = 5
+_NAME = r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+"
+_CLOSING = re.compile(
+    rf"""(?<![\w-])(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)(?::[ \t]*|[ \t]+)
+    (?:(?P<repository>{_NAME})?\#(?P<number>\d{{1,9}})
+      |(?P<site>https?://[^\s/]+)/(?P<place>{_NAME})/issues/(?P<id>\d{{1,9}}))(?!\w)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+#: Text that GitHub does not read for keywords: comments, fenced and inline code.
+_NOT_READ = re.compile(
+    r"<!--.*?(?:-->|\Z)|^ {0,3}(```+|~~~+).*?(?:^ {0,3}\1|\Z)|(`+)[^`].*?\2", re.DOTALL | re.MULTILINE
+)
+
+
+def closing_links(text: str, repository: str, web_url: str) -> tuple[IssueLink, ...]:
+    """Return the issues that ``text`` closes, in order, without repetitions; ``#n`` is one of ``repository``.
+
+    A ``#n`` without a closing word is a mention, not a link. URLs count on the host of ``web_url`` only.
+    """
+    return tuple(dict.fromkeys(_links(_NOT_READ.sub(" ", text), repository, web_url.rstrip("/").lower())))
+
+
+def _links(text: str, repository: str, web_url: str) -> Iterator[IssueLink]:
+    for match in _CLOSING.finditer(text):
+        if match["number"]:
+            yield IssueLink(repository=match["repository"] or repository, number=int(match["number"]))
+        elif match["site"].lower() == web_url:
+            yield IssueLink(repository=match["place"], number=int(match["id"]))
