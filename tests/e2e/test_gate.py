@@ -153,7 +153,7 @@ def test_a_bounced_issue_is_not_ready_until_it_is_clear(shop: Site, home: Callab
     clear = shop.github.open_issue(place, "Empty files", "With version 4.2 `load` fails on an empty file.")
     shop.quiet()
     first, second = opened(shop, place, bounced), opened(shop, place, clear)
-    missing = f"Not ready: #{bounced} still lacks details that its author was requests for"
+    missing = f"Not ready: #{bounced} still lacks details that its author was asked for"
     assert answer(shop, place, first) == ("failure", missing)
     assert answer(shop, place, second) == ("success", f"#{clear} is ready for work")
     shop.github.comment(place, bounced, "It is version 4.2, on an empty file.")
