@@ -67,9 +67,9 @@ def _gate(browser: Browser, folder: Path) -> None:
         (comment,) = shop.said(home, number)
     kind = f"the pull request is a draft; check {check.name}: {check.conclusion}; comment"
     posted = f"**{check.output['title']}**\n\n---\n\n{comment}"
-    seen = demo.Scene(f"#{number} Read values", f"carl: Fixes #{issue}", kind, posted)
+    scene = demo.Scene(f"#{number} Read values", f"carl: Fixes #{issue}", kind, posted)
     page = folder / "gate.html"
-    page.write_text(demo._page([seen], "No model was asked."), "utf-8")
+    page.write_text(demo._page([scene], "No model was asked."), "utf-8")
     tab = browser.new_page(viewport={"width": 860, "height": 600}, device_scale_factor=1.5)
     tab.goto(page.as_uri())
     tab.locator("section").first.screenshot(path=FOLDER / "gate.png")
