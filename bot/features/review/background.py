@@ -32,7 +32,7 @@ class HouseRule(NamedTuple):
     text: str
 
 
-class LinkedIssue(NamedTuple):
+class IssueText(NamedTuple):
     """An issue that a change says it is about."""
 
     title: str
@@ -43,7 +43,7 @@ class LinkedIssue(NamedTuple):
 class Background:
     """The background that every question about a change contains; ``partly``: not all files are shown."""
 
-    issues: tuple[LinkedIssue, ...] = ()
+    issues: tuple[IssueText, ...] = ()
     runtimes: tuple[str, ...] = ()
     rules: tuple[HouseRule, ...] = ()
     files: tuple[str, ...] = ()
@@ -64,12 +64,12 @@ def background(pull: PullRequest, packed: Packed, around: Surroundings, services
     )
 
 
-def _issues(pull: PullRequest, services: Services) -> tuple[LinkedIssue, ...]:
+def _issues(pull: PullRequest, services: Services) -> tuple[IssueText, ...]:
     try:
         issues, _ = pull_requests.linked_issues(pull_requests.links(pull, services), services)
     except (ForgeError, NotRecorded):
         return ()
-    return tuple(LinkedIssue(issue.title, folded(issue.body, MAX_ISSUE)) for issue in issues)
+    return tuple(IssueText(issue.title, folded(issue.body, MAX_ISSUE)) for issue in issues)
 
 
 def _instructions(instructions: Iterable[Instruction], paths: Sequence[str]) -> Iterable[HouseRule]:

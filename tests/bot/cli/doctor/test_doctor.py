@@ -19,7 +19,6 @@ from pytest_httpserver import HTTPServer
 from bot import cli
 from bot.cli.doctor import AREAS
 from bot.cli.doctor.remote import _clock
-from bot.core.config import RepoConfig
 from bot.pipeline.store.database import open_database
 from bot.pipeline.store.tables import migrate
 from bot.settings import Settings
