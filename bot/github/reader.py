@@ -90,8 +90,8 @@ query ($owner: String!, $name: String!, $number: Int!) {{
           repository {{ nameWithOwner }}
           author {{ __typename login }}
           labels(first: 50) {{ nodes {{ name }} }}
-          assignees(first: 1) {{ totalCount }}
-          milestone {{ number }}
+          assignees(first: 10) {{ nodes {{ login }} }}
+          milestone {{ title }}
           {_CLOSED_BY}
         }}
       }}
@@ -353,13 +353,17 @@ def _facts(value: Any, *, repository: str) -> PullFacts:
 
 
 def _claim(node: Any, repository: str) -> ClaimedIssue:
+    assignees = tuple(user["login"] for user in node["assignees"]["nodes"] if user)
+    milestone = (node.get("milestone") or {}).get("title") or ""
     issue = payloads.build(
         Issue,
         node,
         author=payloads.actor(node.get("author")),
         state="open" if node["state"] == "OPEN" else "closed",
         labels=tuple(label["name"] for label in node["labels"]["nodes"]),
-        claimed=bool(node["assignees"]["totalCount"] or node.get("milestone")),
+        claimed=bool(assignees or milestone),
+        assignees=assignees,
+        milestone=milestone,
     )
     return ClaimedIssue(issue=issue, pulls=_open_pulls(node, repository=repository))
 

@@ -139,8 +139,8 @@ def _linked(call: ApiCall, name: str, number: int) -> Json | None:
         "repository": {"nameWithOwner": name},
         "author": _user(issue.author),
         "labels": {"nodes": [{"name": label} for label in issue.labels]},
-        "assignees": {"totalCount": len(issue.assignees)},
-        "milestone": {"number": 1} if issue.milestone else None,
+        "assignees": {"nodes": [{"login": user.login} for user in issue.assignees]},
+        "milestone": {"title": issue.milestone} if issue.milestone else None,
         **_closed_by(repository, issue),
     }
 
