@@ -43,6 +43,9 @@ MEANING = {
     "check_run/rerequested": "check_rerequested",
     "check_suite/rerequested": "check_rerequested",
     "ping/ping": "pinged",
+    **dict.fromkeys(
+        ("issues/assigned", "issues/unassigned", "issues/milestoned", "issues/demilestoned"), "issue_planned"
+    ),
 }
 
 

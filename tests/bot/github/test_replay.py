@@ -24,6 +24,8 @@ QUESTIONS: dict[str, Callable[[Path], object]] = {
     "pull_request": lambda folder: EMPTY.pull_request(1),
     "diff": lambda folder: EMPTY.diff(1),
     "linked_issues": lambda folder: EMPTY.linked_issues(1),
+    "pull_facts": lambda folder: EMPTY.pull_facts(1),
+    "pulls_for_issue": lambda folder: EMPTY.pulls_for_issue(1),
     "review_comments": lambda folder: EMPTY.review_comments(1),
     "reviews": lambda folder: EMPTY.reviews(1),
     "resolved_threads": lambda folder: EMPTY.resolved_threads(1),
