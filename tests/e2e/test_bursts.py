@@ -87,7 +87,9 @@ def test_a_redelivery_is_ignored_while_it_is_worked_on_and_after(served: Site) -
     assert send(served, home, number, "opened", delivery) == 202
     served.quiet()
     assert len(served.github.requests) == requests
-    assert len([job for job in served.jobs.list((), home, 100) if job.delivery == delivery]) == 3
+    tasks = Counter(job.task for job in served.jobs.list((), home, 100) if job.delivery == delivery)
+    assert {"verify", "review"} <= tasks.keys()
+    assert set(tasks.values()) == {1}
 
 
 def test_the_same_head_announced_by_several_events_is_reviewed_once(served: Site) -> None:
