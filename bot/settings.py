@@ -25,6 +25,8 @@ from bot.sandbox.protocol import IMAGE
 _ENCODING = "utf-8-sig"
 #: Of an env file or a key, bytes.
 _LARGEST = 1 << 20
+#: Longest value of a number or boolean that an error shows, characters; a key is longer.
+_LONGEST_SHOWN = 12
 _ACCOUNT = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_]|-(?=[A-Za-z0-9])){0,38}")
 
 
@@ -450,11 +452,12 @@ def load(*, env_file: Path | None = None, **overrides: Any) -> Settings:
 
 
 def _message(error: Mapping[str, Any]) -> str:
-    """Return pydantic's message in plain words, without the value: it may be a secret under a wrong name."""
+    """Return pydantic's message in plain words, without a long value: it may be a secret under a wrong name."""
+    shown = repr(error["input"]) if len(str(error["input"])) <= _LONGEST_SHOWN else ""
     if error["type"] in ("int_parsing", "float_parsing"):
-        return "must be a number"
+        return f"not a number: {shown}" if shown else "not a number"
     if error["type"] == "bool_parsing":
-        return "must be true or false"
+        return f"must be true or false, not {shown}" if shown else "must be true or false"
     return str(error["msg"]).removeprefix("Value error, ").replace("Input should be", "must be")
 
 
