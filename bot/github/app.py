@@ -16,7 +16,6 @@ from urllib.parse import quote, urlsplit
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
-from github.Auth import AppAuth
 from pydantic import Field
 
 from bot.core.errors import ForgeError, SettingsError
@@ -100,15 +99,17 @@ class AppIdentity(Identity):
 
     def __init__(self, app_id: str, key: str) -> None:
         super().__init__(cache_key="app")
-        # Issued a minute ago and short-lived (PyGithub's defaults): a clock that is a little off does no harm.
-        self._auth = AppAuth(app_id, key)
+        self._app_id, self._key = app_id, key
         self._signed = ("", float("-inf"))
 
     @property
     def token(self) -> str:
         token, since = self._signed
         if not 0 <= time.time() - since < SIGNED_SECONDS:
-            token = self._auth.token
+            from github.Auth import AppAuth  # 20 MB that no process needs before it signs
+
+            # Issued a minute ago and short-lived (PyGithub's defaults): a clock that is a little off does no harm.
+            token = AppAuth(self._app_id, self._key).token
             self._signed = (token, time.time())
         return token
 

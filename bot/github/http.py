@@ -23,7 +23,6 @@ from typing import Any
 from urllib.parse import quote, urljoin, urlsplit
 
 import httpx2
-from github.Requester import Requester
 
 from bot import __version__
 from bot.core.errors import ForgeError, NotFound, TransientError
@@ -384,6 +383,8 @@ def check(status: int, headers: Headers, text: str, operation: str) -> None:
 
 
 def _limited(headers: Headers, message: str) -> bool:
+    from github.Requester import Requester  # 20 MB that an idle process does without
+
     exhausted = headers.get("x-ratelimit-remaining") == "0"
     return exhausted or "retry-after" in headers or Requester.isRateLimitError(message)
 
