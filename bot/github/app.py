@@ -45,8 +45,16 @@ SIGNED_SECONDS = 60.0
 
 _VIEWER = "query { viewer { login databaseId } }"
 
+_SCHEMA = """
+query {
+  PullRequest: __type(name: "PullRequest") { fields { name } }
+  Issue: __type(name: "Issue") { fields { name } }
+  Mutation: __type(name: "Mutation") { fields { name } }
+}
+"""
+
 #: The GraphQL queries of this module.
-QUERIES = (_VIEWER,)
+QUERIES = (_VIEWER, _SCHEMA)
 
 #: Our account without a token: it cannot write, so no comment is ours.
 STRANGER = Actor(id=-1, login="bouncer[bot]", is_bot=True)
@@ -196,6 +204,15 @@ class GitHubApp:
         """Find the installation of a repository. Raises NotFound if the app is not installed there."""
         return read(_installation, self._client.get(f"/repos/{quote(owner)}/{quote(name)}/installation"))
 
+    def graphql_fields(self, installation: int) -> frozenset[str]:
+        """Return ``TYPE.field`` for the fields of pull requests, issues and mutations of this server's GraphQL.
+
+        Raises NotFound if it has no GraphQL.
+        """
+        identity = InstallationIdentity(installation, (installation,), lambda: self._mint(installation, "", READ))
+        data = Client(identity, self._api_url, self._transport).graphql(_SCHEMA, {})
+        return read(_fields, data)
+
     def webhook_url(self) -> str:
         """Return the address that GitHub delivers to; empty if none is set."""
         return str(self._client.get("/app/hook/config").get("url") or "")
@@ -261,7 +278,9 @@ class GitHubApp:
 
     def _mint(self, installation: int, repository: str, permissions: Mapping[str, str]) -> tuple[str, datetime]:
         path = f"/app/installations/{installation}/access_tokens"
-        request = {"repositories": [repository.partition("/")[2]], "permissions": dict(permissions)}
+        request: dict[str, Any] = {"permissions": dict(permissions)}
+        if repository:
+            request["repositories"] = [repository.partition("/")[2]]
         try:
             value = self._client.send("POST", path, request)
         except ForgeError as error:
@@ -306,6 +325,10 @@ def forge_as(
                 return STRANGER
 
         yield GitHubForge(client, repository, viewer, archives), GitHubWriter(client, client, repository)
+
+
+def _fields(types: Any) -> frozenset[str]:
+    return frozenset(f"{name}.{field['name']}" for name, type in types.items() if type for field in type["fields"])
 
 
 def _viewer(value: Any) -> Actor:

@@ -244,6 +244,8 @@ class World:
         self.commits: dict[str, Commit] = {}
         self.outbox: queue.Queue[tuple[App, DeliveryState] | None] = queue.Queue()
         self.ahead = timedelta()
+        #: ``TYPE.field`` of GraphQL that this server does not have, as an older Enterprise Server.
+        self.without_fields: frozenset[str] = frozenset()
         self._id = 1000
 
     def now(self) -> datetime:

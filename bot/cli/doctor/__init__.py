@@ -58,16 +58,26 @@ def fail(subject: str, message: str, remedy: str = "") -> Diagnosis:
     type=click.Choice(AREAS),
     help="Skip an area (repeatable).",
 )
+@click.option("--github", "only_github", is_flag=True, help="Check GitHub alone.")
 @click.option("--verbose", is_flag=True, help="List the checks that are fine too.")
 @json_option
 @settings_options
-def command(config: str | None, skip: tuple[str, ...], verbose: bool, as_json: bool, **settings: Any) -> int:
+def command(
+    config: str | None,
+    skip: tuple[str, ...],
+    only_github: bool,
+    verbose: bool,
+    as_json: bool,
+    **settings: Any,
+) -> int:
     """Check settings, database, GitHub, the public address, model and sandbox; failures first, with a remedy.
 
     Exit code 1: a check failed. 2: a setting or the checked file is wrong.
     """
     if config is not None:
         return _check_file(config, as_json)
+    if only_github:
+        skip = tuple(area for area in AREAS if area != "github")
     findings = sorted(_check(skip, settings), key=lambda finding: ("fail", "note", "ok").index(finding.state))
     counts = Counter(finding.state for finding in findings)
     if as_json:

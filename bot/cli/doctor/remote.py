@@ -91,7 +91,10 @@ def _app(app: GitHubApp, settings: Settings) -> Iterator[Diagnosis]:
     info = app.app()
     yield ok("github app", f"{info.slug} (id {info.id}), {info.html_url}")
     yield from _rights(info)
-    yield from _installations(app.installations(), info)
+    installations = app.installations()
+    yield from _installations(installations, info)
+    if active := [installation for installation in installations if not installation.suspended]:
+        yield from _graphql(app, active[0].id)
     yield _webhook(app.webhook_url(), settings)
     yield _deliveries(app)
 
@@ -126,6 +129,30 @@ def _installations(installations: tuple[Installation, ...], info: AppInfo) -> It
         elif gaps := needs.gaps(installation.permissions, installation.events):
             message = f"{installation.account} has not granted {', '.join(gaps)}"
             yield fail("installations", message, "accept the request there")
+
+
+_NO_LINKS = "verify knows linked issues from the pull request's text alone, and the gate is off"
+#: A GraphQL field -> what does not work on a server without it, such as an older GitHub Enterprise Server.
+_NEEDED_FIELDS = {
+    "PullRequest.closingIssuesReferences": _NO_LINKS,
+    "PullRequest.reviewThreads": "a resolved thread does not count as an answer to its finding",
+    "Issue.closedByPullRequestsReferences": "the gate is off",
+    "Mutation.convertPullRequestToDraft": "gate.mode: draft is off",
+    "Mutation.markPullRequestReadyForReview": "gate.mode: draft is off",
+}
+
+
+def _graphql(app: GitHubApp, installation: int) -> Iterator[Diagnosis]:
+    try:
+        known = app.graphql_fields(installation)
+    except ForgeError:
+        yield note("graphql", f"not there: {_NO_LINKS}", "update the server")
+        return
+    missing = [name for name in _NEEDED_FIELDS if name not in known]
+    for name in missing:
+        yield note("graphql", f"{name} is missing: {_NEEDED_FIELDS[name]}", "update the server")
+    if not missing:
+        yield ok("graphql", "every field that is used")
 
 
 def _webhook(url: str, settings: Settings) -> Diagnosis:

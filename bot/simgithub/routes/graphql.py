@@ -19,6 +19,11 @@ def query(call: ApiCall) -> ApiAnswer:
         return ApiAnswer(body={"data": {"viewer": {"login": call.bot.login, "databaseId": call.bot.id}}})
     if call.token and not apps.allows(call.token, "pull_requests:read"):
         raise ApiRefusal(403, "Resource not accessible by integration")
+    if "__type(" in text:
+        return ApiAnswer(body={"data": _schema(call.world)})
+    if lacking := [name for name in sorted(call.world.without_fields) if name.partition(".")[2] in text]:
+        kind, _, field = lacking[0].partition(".")
+        return _error("undefinedField", f"Field '{field}' doesn't exist on type '{kind}'")
     variables: Json = call.field("variables", dict, {})
     if "mutation" in text:
         return _set_draft(call, text, str(variables.get("id")))
@@ -44,6 +49,21 @@ def query(call: ApiCall) -> ApiAnswer:
         commits = past.commits(datetime.fromisoformat(str(variables.get("since"))))
         return _answer({"defaultBranchRef": {"target": {"history": _page(variables, commits)}}})
     return _error("undefinedField", "this field is not simulated")
+
+
+#: The fields of each type that can be missing on an older server.
+_FIELDS = {
+    "PullRequest": ("closingIssuesReferences", "reviewThreads"),
+    "Issue": ("closedByPullRequestsReferences",),
+    "Mutation": ("convertPullRequestToDraft", "markPullRequestReadyForReview"),
+}
+
+
+def _schema(world: World) -> Json:
+    return {
+        kind: {"fields": [{"name": name} for name in names if f"{kind}.{name}" not in world.without_fields]}
+        for kind, names in _FIELDS.items()
+    }
 
 
 def _of_pull(call: ApiCall, text: str, variables: Json, repository: RepositoryState) -> ApiAnswer:

@@ -97,6 +97,7 @@ def test_a_working_set_up_passes_with_one_line_for_every_setting(run: Run) -> No
         "ok    github app: bouncer (id ",
         "ok    permissions and events: all that app.yml names",
         "ok    installations: 1 (octo)",
+        "ok    graphql: every field that is used",
         f"ok    webhook: {PUBLIC}/webhook",
         "ok    budget: openai:gpt-5-mini: USD a day: all 5.00",
         "ok    model openai:gpt-5-mini: answers in the schema",
@@ -278,6 +279,26 @@ def test_a_github_that_is_down_is_told(run: Run, office: Office) -> None:
     assert code == 1
     assert "answers 502; try again later" in output
     assert "github app" not in output
+
+
+def test_what_an_older_enterprise_server_cannot_do_is_named(run: Run, office: Office) -> None:
+    office.github.world.without_fields = frozenset(
+        {"Issue.closedByPullRequestsReferences", "Mutation.convertPullRequestToDraft"}
+    )
+    code, output = run("--github")
+    assert code == 0, output
+    assert "ok    github: " in output
+    assert "model" not in output
+    assert "note  graphql: Issue.closedByPullRequestsReferences is missing: the gate is off; update" in output
+    assert "note  graphql: Mutation.convertPullRequestToDraft is missing: gate.mode: draft is off" in output
+    assert "reviewThreads" not in output
+
+
+def test_a_server_without_graphql_is_told(run: Run, office: Office) -> None:
+    office.github.fail("forbidden", path="/graphql", times=99)
+    code, output = run()
+    assert code == 0, output
+    assert "note  graphql: not there: verify knows linked issues from the pull request's text alone" in output
 
 
 def test_failed_deliveries_are_counted(run: Run, office: Office) -> None:
