@@ -118,8 +118,24 @@ class React(Frozen):
     content: Literal["+1", "-1", "eyes", "confused"] = "eyes"
 
 
+class Minimize(Frozen):
+    """Hide a comment of ours on a line behind a reason, as people can. Nothing depends on it."""
+
+    type: Literal["minimize"] = "minimize"
+    node_id: str = Field(description="GitHub's global id of the comment: only GraphQL can change this")
+    why: Literal["RESOLVED", "OUTDATED"] = Field(description="dismissed by a person, or its code is gone")
+
+
 Action = Annotated[
-    UpsertComment | SetLabels | SetIssueState | SetDraft | SubmitReview | SetCheck | OpenDraftPull | React,
+    UpsertComment
+    | SetLabels
+    | SetIssueState
+    | SetDraft
+    | SubmitReview
+    | SetCheck
+    | OpenDraftPull
+    | React
+    | Minimize,
     Field(discriminator="type"),
 ]
 

@@ -130,6 +130,7 @@ class ReviewComment(Frozen):
     body: str = ""
     author: Actor
     path: str
+    node_id: str = Field("", description="GitHub's global id")
     line: int | None = Field(None, description="None when the line is outdated")
     side: Side = "RIGHT"
     commit_id: str = ""

@@ -22,8 +22,14 @@ mutation ($id: ID!) {
 """
 TO_READY = TO_DRAFT.replace("convertPullRequestToDraft", "markPullRequestReadyForReview")
 
+MINIMIZE = """
+mutation ($id: ID!, $why: ReportedContentClassifiers!) {
+  minimizeComment(input: {subjectId: $id, classifier: $why}) { minimizedComment { isMinimized } }
+}
+"""
+
 #: The GraphQL queries of this module.
-QUERIES = (TO_DRAFT, TO_READY)
+QUERIES = (TO_DRAFT, TO_READY, MINIMIZE)
 
 
 class GitHubWriter:
@@ -65,6 +71,10 @@ class GitHubWriter:
     def set_draft(self, node_id: str, draft: bool) -> None:
         """Convert a pull request to a draft or back. GitHub demands ``contents: write`` for it."""
         self._contents.graphql(TO_DRAFT if draft else TO_READY, {"id": node_id})
+
+    def minimize(self, node_id: str, why: Literal["RESOLVED", "OUTDATED"]) -> None:
+        """Hide a comment on a line behind a reason. Nothing changes if it is hidden already."""
+        self._client.graphql(MINIMIZE, {"id": node_id, "why": why})
 
     def create_review(self, number: int, commit_id: str, body: str, comments: tuple[InlineComment, ...]) -> int:
         """Post one review with event COMMENT; the comments' ``body`` is posted unchanged."""

@@ -193,6 +193,8 @@ class Executor:
                 self.writer.react(action.comment_id, action.content, review=action.on == "review")
                 self.done += 1
                 return ()
+            case actions.Minimize():
+                return self._minimize(action)
 
     def _comment(self, action: actions.UpsertComment) -> tuple[str, ...]:
         about = f":{action.about}" if action.about else ""
@@ -293,6 +295,16 @@ class Executor:
         if pull.state == "open" and pull.draft != action.draft:
             self.before_write()
             self.writer.set_draft(action.node_id, action.draft)
+        self.done += 1
+        return ()
+
+    def _minimize(self, action: actions.Minimize) -> tuple[str, ...]:
+        # Not paced: it creates no content and can be repeated.
+        try:
+            self.writer.minimize(action.node_id, action.why)
+        except ForgeError as error:
+            # Deleted meanwhile, or an older server: the finding's fate does not depend on it.
+            return (f"a comment was not minimized: {error}",)
         self.done += 1
         return ()
 

@@ -124,6 +124,7 @@ class ReviewCommentState(CommentState):
     review: int = 0
     in_reply_to: int | None = None
     resolved: bool = False
+    minimized: str = ""
 
 
 @dataclass

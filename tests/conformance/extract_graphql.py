@@ -58,10 +58,10 @@ class _Fields(Visitor):
     def enter_field(self, node: FieldNode, *_: object) -> None:
         parent, field = self._info.get_parent_type(), self._info.get_field_def()
         assert parent is not None
+        if parent.name.startswith("__") or node.name.value.startswith("__"):
+            return
         assert field is not None
         self._named |= {parent.name, get_named_type(field.type).name}
-        if node.name.value.startswith("__"):
-            return
         _, arguments = self._used[parent.name].setdefault(node.name.value, (str(field.type), {}))
         for name in (argument.name.value for argument in node.arguments or ()):
             arguments[name] = str(field.args[name].type)

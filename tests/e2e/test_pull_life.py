@@ -117,6 +117,7 @@ def test_a_push_gets_a_check_of_its_own_and_only_what_is_new(shop: Site, home: s
     (summary,) = shop.said(home, number)
     assert "No longer in the change:\n- `src/app.py`: Fails for an empty file\n" in summary
     assert "- `src/app.py`: Grows without end" in summary
+    assert [comment.minimized for comment in shop.inline(home, number)] == ["OUTDATED", "OUTDATED"]
     assert len(shop.github.checks(home, CHECK)) == 3
 
 
@@ -131,6 +132,7 @@ def test_a_dismissed_finding_stays_away(shop: Site, home: str, place: str) -> No
     shop.quiet()
     _, note = shop.inline(home, number)
     assert note.in_reply_to == finding.id
+    assert shop.inline(home, number)[0].minimized == "RESOLVED"
     assert note.body.startswith("Dismissed by mia: the caller checks. I won't post it here again.")
     assert shop.said(home, number) == []
     shop.github.push(home, number, {APP: f"# More.\n{BROKEN}"})

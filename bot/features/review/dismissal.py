@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bot.core import events
-from bot.core.actions import Decision, UpsertComment
+from bot.core.actions import Decision, Minimize, UpsertComment
 from bot.core.markdown import clean_line
-from bot.core.subjects import Subject
+from bot.core.subjects import ReviewComment, Subject
 from bot.features.review.record import ReviewRecord
 from bot.features.services import Services
 from bot.features.shared.findings import Finding
@@ -47,28 +47,32 @@ def dismiss(event: CommandEvent, services: Services) -> Decision | None:
             reason=f"{event.sender.login} asked to dismiss one of {len(candidates)} findings",
         )
     (finding,) = candidates
+    comment = _comment(event.number, finding, services)
+    minimized = () if comment is None else (Minimize(node_id=comment.node_id, why="RESOLVED"),)
     return Decision(
         kind="review",
         subject=subject,
         verdict="dismissed",
-        actions=(react(event, "+1"), _note(event, finding, command.reason, services)),
+        actions=(react(event, "+1"), _note(event, comment, command.reason), *minimized),
         reason=f"{event.sender.login} dismissed 1 of {len(memory.posted)} findings",
         record=ReviewRecord(dismissed=(finding.fingerprint,), by=event.sender.login, why=command.reason),
     )
 
 
-def _note(event: CommandEvent, finding: Finding, reason: str, services: Services) -> UpsertComment:
+def _comment(number: int, finding: Finding, services: Services) -> ReviewComment | None:
+    """Return the comment of ours that a finding stands in."""
+    comments = our_comments(number, services.forge)
+    return next((comment for comment in comments if finding_of(comment, (finding,))), None)
+
+
+def _note(event: CommandEvent, comment: ReviewComment | None, reason: str) -> UpsertComment:
     """Return the note below the finding that says who dismissed it, and why."""
-    thread = thread_of(event)
-    if thread is None:
-        comments = our_comments(event.number, services.forge)
-        thread = next((comment.id for comment in comments if finding_of(comment, (finding,))), None)
     return UpsertComment(
         task="commands",
         number=event.number,
         body=note(event.sender.login, reason),
         about=f"{event.comment.id}-review",
-        thread=thread,
+        thread=thread_of(event) or (comment and comment.id),
     )
 
 

@@ -17,7 +17,7 @@ from bot.code.context import Surroundings, surroundings
 from bot.code.diff import Diff, parse
 from bot.code.packing import Packed, Skipped, pack
 from bot.code.page import CodeContext
-from bot.core.actions import Decision
+from bot.core.actions import Decision, Minimize
 from bot.core.commands import Command
 from bot.core.errors import ForgeError
 from bot.core.events import Event
@@ -38,7 +38,16 @@ from bot.features.shared.finding_code import Code, around
 from bot.features.shared.findings import Finding
 from bot.features.shared.investigation import Notes
 from bot.features.shared.pull_requests import JudgementRequest
-from bot.features.shared.review_history import PastFindings, last_on, live, outdated, recall, submitted
+from bot.features.shared.review_history import (
+    PastFindings,
+    finding_of,
+    last_on,
+    live,
+    our_comments,
+    outdated,
+    recall,
+    submitted,
+)
 from bot.features.shared.rights import CommandEvent, answer, no_run_reason
 from bot.features.shared.taxonomy import Severity
 from bot.github.protocol import text_at
@@ -132,6 +141,15 @@ class _Review:
         )
         return packed, outdated(memory.posted, diff, change.omitted), surrounded
 
+    def _minimized(self, gone: Sequence[Finding]) -> tuple[Minimize, ...]:
+        """Return what hides the comments whose code is no longer in the change."""
+        if not any(finding.line is not None for finding in gone):
+            return ()
+        comments = our_comments(self.pull.number, self.services.forge)
+        return tuple(
+            Minimize(node_id=comment.node_id, why="OUTDATED") for comment in comments if finding_of(comment, gone)
+        )
+
     def _look_around(self, question: Question) -> Notes:
         services = self.services
         prompt = question.prompt(services.prompts, "review.single-shot")
@@ -201,7 +219,7 @@ class _Review:
             kind="review",
             subject=self.subject,
             verdict=result.verdict,
-            actions=texts.actions(result, page, is_explicit=self.is_explicit),
+            actions=(*texts.actions(result, page, is_explicit=self.is_explicit), *self._minimized(result.gone)),
             reason=result.reason,
             record=texts.record(result).model_copy(
                 update={

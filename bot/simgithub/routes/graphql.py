@@ -25,6 +25,8 @@ def query(call: ApiCall) -> ApiAnswer:
         kind, _, field = lacking[0].partition(".")
         return _error("undefinedField", f"Field '{field}' doesn't exist on type '{kind}'")
     variables: Json = call.field("variables", dict, {})
+    if "minimizeComment" in text:
+        return _minimize(call, str(variables.get("id")), str(variables.get("why")))
     if "mutation" in text:
         return _set_draft(call, text, str(variables.get("id")))
     repository = call.world.repositories.get(f"{variables.get('owner')}/{variables.get('name')}")
@@ -107,6 +109,20 @@ def _set_draft(call: ApiCall, text: str, node_id: str) -> ApiAnswer:
                     call.operations.set_draft(repository, issue, draft, call.bot)
                 name = "convertPullRequestToDraft" if draft else "markPullRequestReadyForReview"
                 return ApiAnswer(body={"data": {name: {"pullRequest": {"isDraft": draft}}}})
+    return _error("NOT_FOUND", "Could not resolve to a node")
+
+
+def _minimize(call: ApiCall, node_id: str, why: str) -> ApiAnswer:
+    if call.token and not apps.allows(call.token, "pull_requests:write"):
+        return _error("FORBIDDEN", "Resource not accessible by integration")
+    for repository in call.world.repositories.values():
+        for issue in repository.issues.values():
+            for comment in issue.pull.comments if issue.pull is not None else ():
+                if call.render.review_comment(repository, issue, comment)["node_id"] == node_id:
+                    comment.minimized = why
+                    return ApiAnswer(
+                        body={"data": {"minimizeComment": {"minimizedComment": {"isMinimized": True}}}}
+                    )
     return _error("NOT_FOUND", "Could not resolve to a node")
 
 

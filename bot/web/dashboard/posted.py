@@ -12,6 +12,7 @@ from bot.core.actions import (
     Action,
     Decision,
     InlineComment,
+    Minimize,
     OpenDraftPull,
     React,
     SetCheck,
@@ -107,6 +108,8 @@ class _Renderer:
                 return (Card(f"Draft pull request: {action.title}", self._html(action.body), url, action.content),)
             case React():
                 return (Card("Reaction", Markup("<p>{}</p>").format(action.content)),)
+            case Minimize():
+                return (Card("Comment", Markup("<p>minimized as {}</p>").format(action.why.lower())),)
 
     def _finding(self, comment: InlineComment, review: SubmitReview) -> Card:
         """An inline comment; its link leads to the line in the change as it was reviewed."""

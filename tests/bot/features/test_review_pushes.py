@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bot.core import events
-from bot.core.actions import Decision, React, SubmitReview, UpsertComment
+from bot.core.actions import Decision, Minimize, React, SubmitReview, UpsertComment
 from bot.core.subjects import Actor, Comment, Issue, ReviewComment
 from bot.features.feedback.record import FeedbackRecord
 from bot.features.services import Services
@@ -66,7 +66,14 @@ def on_github(*decisions: Decision, author: Actor = BOUNCER) -> tuple[ReviewComm
         for comment in action.comments
     ]
     return tuple(
-        ReviewComment(id=100 + n, body=comment.body, author=author, path=comment.path, line=comment.line)
+        ReviewComment(
+            id=100 + n,
+            node_id=f"PRRC_{100 + n}",
+            body=comment.body,
+            author=author,
+            path=comment.path,
+            line=comment.line,
+        )
         for n, comment in enumerate(comments)
     )
 
@@ -164,7 +171,8 @@ def test_a_finding_dismissed_in_its_thread_never_comes_back(services: Build, his
     shot = snapshot(recorded={"review_comments": {20: comments}})
     decision = review(dismissal(comments), services(ScriptedModel(), shot))
     assert decision.verdict == "dismissed"
-    thumb, note = decision.actions
+    thumb, note, minimized = decision.actions
+    assert minimized == Minimize(node_id="PRRC_100", why="RESOLVED")
     assert thumb == React(comment_id=900, on="review", content="+1")
     assert isinstance(note, UpsertComment)
     assert (note.thread, note.body) == (comments[0].id, "Dismissed by mia. I won't post it here again.")
@@ -188,7 +196,7 @@ def test_dismiss_below_the_pull_request_means_the_only_open_finding(services: Bu
     shot = snapshot(recorded={"review_comments": {20: comments}})
     decision = review(below("/bouncer dismiss, checked by the caller"), services(ScriptedModel(), shot))
     assert len(decision.record.as_json()["dismissed"]) == 1
-    thumb, note = decision.actions
+    thumb, note, _ = decision.actions
     assert thumb == React(comment_id=5, content="+1")
     assert isinstance(note, UpsertComment)
     assert note.body == "Dismissed by mia: checked by the caller. I won't post it here again."

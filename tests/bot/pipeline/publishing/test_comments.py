@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.core.actions import React, SetLabels, UpsertComment
+from bot.core.actions import Minimize, React, SetLabels, UpsertComment
 from bot.core.errors import ForgeError, TransientError
 from bot.pipeline.publisher import OneWrite
 
@@ -189,3 +189,9 @@ def test_a_body_beyond_githubs_limit_is_cut_and_still_found_again(desk, issue, t
     assert posted.endswith("…\n```\n\n<!-- bouncer:triage:v1 -->")
     desk.forgetful(tmp_path).publish(says("shorter"), number=issue)
     assert len(desk.github.comments("octo/demo", 1)) == 1
+
+
+def test_a_comment_that_cannot_be_minimized_is_a_note(desk, issue):
+    published = desk.publish(says("Thanks."), Minimize(node_id="PRRC_404", why="OUTDATED"), number=issue)
+    assert published.outcome == "posted"
+    assert [note.partition(":")[0] for note in published.notes] == ["a comment was not minimized"]
