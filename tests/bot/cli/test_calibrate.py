@@ -219,6 +219,19 @@ def test_what_was_judged_is_not_asked_again_and_failures_are(run: Run, past: tup
     assert len(Path("data/calibration/acme+rocket/judged.jsonl").read_text().splitlines()) == lines + 1
 
 
+def test_an_export_of_the_last_24_hours_is_used_unless_a_fresh_one_is_asked_for(
+    run: Run, past: tuple[SimulatedGitHub, App]
+) -> None:
+    github, _ = past
+    replies(github, lambda number: 10)
+    run("--limit", "30")
+    asked = len(github.requests)
+    assert "using the export of" in run("--limit", "30")[2]
+    assert len(github.requests) == asked
+    assert "using the export of" not in run("--limit", "30", "--fresh")[2]
+    assert len(github.requests) > asked
+
+
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [

@@ -96,6 +96,7 @@ def test_set_up_in_the_browser_then_the_first_delivery_is_accepted(
 ) -> None:
     link = serving.said(r"/setup\?link=(\S+)")
     serving.up()
+    assert serving.log.read_text().count(f"/setup?link={link}") == 2, "it is printed again below the first lines"
     assert requests.post(f"{serving.url}/webhook", data="{}", timeout=5).status_code == 503
     browser = requests.Session()
     page = browser.post(f"{serving.url}/setup/begin", data={"link": link}, timeout=10).text

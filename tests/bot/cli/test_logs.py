@@ -6,6 +6,7 @@ import http.client
 import io
 import json
 import logging
+import re
 import subprocess
 import sys
 import time
@@ -21,10 +22,15 @@ from tests.bot.pipeline.rig import REPOSITORY, ROOT, Rig, wait
 CANARY = "canary-1f3870be274f6c49b3e31a0c6728957f"
 
 
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
 @pytest.fixture
-def log_output():
+def log_output(request):
     """Return a function that reads the log; logging is restored afterwards."""
-    stream = io.StringIO()
+    stream = getattr(request, "param", io.StringIO)()
     root = logging.getLogger()
     before = root.handlers[:], root.level
     logs.configure("DEBUG", [CANARY], stream)
@@ -50,6 +56,13 @@ def test_a_line_is_one_json_object_with_what_is_bound(log_output):
         "delivery": "d-1",
         "level": "info",
     }
+
+
+@pytest.mark.parametrize("log_output", [Terminal], indirect=True)
+def test_on_a_terminal_a_line_is_text(log_output):
+    structlog.get_logger("bot").info("decided", verdict="VAGUE", key=CANARY)
+    assert re.search(r"\[info +\] decided +key=\S+ verdict=VAGUE\n", log_output())
+    assert CANARY not in log_output()
 
 
 def test_secrets_are_taken_out_of_every_value_however_deep(log_output):

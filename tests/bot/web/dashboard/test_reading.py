@@ -162,6 +162,18 @@ def test_all_failed_jobs_can_be_retried_at_once(client: FlaskClient, filled: Bac
     assert filled.jobs().get("dead:triage").state == "queued"
 
 
+def test_what_an_outage_left_is_judged_again_at_once(client: FlaskClient, filled: Backend) -> None:
+    decisions = filled.ledger().decisions
+    kept = decision(4, verdict=None).model_copy(update={"abstained": "model:unavailable"})
+    decisions.record("dead:triage", (kept,), "c0ffee")
+    decisions.settle("dead:triage", 0, "nothing")
+    page = client.get("/rejudge?since=2026-01-01&limit=10")
+    assert "Judge 2 jobs again" in page.text
+    form = {"token": token(page), "since": "2026-01-01", "limit": "10"}
+    assert client.post("/rejudge", data=form).status_code == 303
+    assert filled.jobs().get("dead:triage").state == "queued"
+
+
 def test_a_recheck_of_a_repository_that_nothing_was_heard_of_says_so(client: FlaskClient) -> None:
     page = client.get("/decisions/5")
     refused = client.post("/decisions/5/recheck", data={"token": token(page)})
