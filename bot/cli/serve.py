@@ -104,7 +104,8 @@ def _import_all() -> None:
 
 def _web(settings: Settings, link: str | None) -> None:
     observe(settings)
-    web.serve(settings, processes=1, link=link)
+    worker.end_if_frozen(worker.FROZEN_SECONDS)
+    web.server(settings, link=link).run_here()
 
 
 def _worker(settings: Settings, concurrency: int, apart: float) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from bot.github.registration import Credentials
     from bot.settings import Settings
     from bot.web.app import Pages
+    from bot.web.server import Server
     from bot.web.setup.flow import Choice
 
 
@@ -30,7 +31,7 @@ def command(processes: int | None, **values: Any) -> None:
     settings = load_settings(**values)
     check(settings)
     check_address(settings)
-    serve(settings, processes)
+    server(settings, processes or PROCESSES).run()
 
 
 def check(settings: Settings) -> None:
@@ -53,8 +54,8 @@ def check_address(settings: Settings) -> None:
             ) from None
 
 
-def serve(settings: Settings, processes: int | None, link: str | None = None) -> None:
-    """Serve until SIGTERM or SIGINT. Requests that are under way then are answered.
+def server(settings: Settings, processes: int = 1, link: str | None = None) -> Server:
+    """Return the server, which answers requests that are under way when it is ended.
 
     ``link`` opens set-up, whose state lives in one process.
     """
@@ -75,8 +76,8 @@ def serve(settings: Settings, processes: int | None, link: str | None = None) ->
         next_step = "To set it up, open the link that is shown in the terminal."
     more = (lambda backend: blueprint("" if dashboard else next_step), *dashboard)
     if link is not None:
-        processes, more = 1, (*more, *setup_pages(settings, link))
-    Server(
+        more = (*more, *setup_pages(settings, link))
+    return Server(
         lambda: create_app(
             Backend(settings.database_url, present.withheld).warm_up(),
             present.webhook_secrets,
@@ -86,9 +87,9 @@ def serve(settings: Settings, processes: int | None, link: str | None = None) ->
         ),
         settings.host,
         settings.port,
-        processes=processes or PROCESSES,
+        processes=processes,
         ready=partial(show_link, settings, link) if link else None,
-    ).run()
+    )
 
 
 def show_link(settings: Settings, link: str) -> None:

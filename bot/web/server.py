@@ -8,6 +8,7 @@ no early 401, and of 200 senders of one byte every half second it had closed non
 from __future__ import annotations
 
 import contextlib
+import os
 import resource
 import socket
 import time
@@ -19,6 +20,7 @@ from typing import Any
 from flask import Flask
 from gunicorn.app.base import BaseApplication
 from gunicorn.glogging import Logger
+from gunicorn.sock import create_sockets
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
 #: Threads of a process at most. One serves a connection from its first byte to the answer, so this many slow
@@ -168,3 +170,19 @@ class Server(BaseApplication):  # type: ignore[misc]
 
     def load(self) -> Flask:
         return self._make_app()
+
+    def run_here(self) -> None:
+        """Serve in this process until SIGTERM or SIGINT.
+
+        gunicorn's arbiter would be one process more, of 35 MB, for what `bouncer serve` does: start it again.
+        """
+        log = self.cfg.logger_class(self.cfg)
+        listeners = create_sockets(self.cfg, log)
+        log.info("Listening at: %s (%s)", ",".join(map(str, listeners)), os.getpid())
+        worker = GuardedWorker(1, os.getppid(), listeners, self, self.cfg.timeout, self.cfg, log)
+        worker.pid = os.getpid()
+        self.cfg.when_ready(worker)
+        try:
+            worker.init_process()
+        finally:
+            self.cfg.worker_exit(worker, worker)
