@@ -69,15 +69,9 @@ class Jobs:
         return self._received.untaken()
 
     def oldest_age(self) -> float:
-        """Return the seconds since the oldest job became due or delivery arrived that waits for a worker, or 0.
-
-        A job that waits for the pace of writes is not overdue.
-        """
-        queued = [job for job in self._queue.list(OPEN, limit=10_000) if job.state == "queued"]
-        since = [job.due for job in queued if job.stage == "decide"]
-        oldest = self._received.oldest()
-        since += [] if oldest is None else [oldest]
-        return max(0.0, self._clock() - min(since)) if since else 0.0
+        """Return the seconds since the oldest job became due or delivery arrived that waits for a worker, or 0."""
+        moments = [moment for moment in (self._queue.oldest_due(), self._received.oldest()) if moment is not None]
+        return max(0.0, self._clock() - min(moments)) if moments else 0.0
 
     def worker_age(self) -> float | None:
         """Return the seconds since a worker reported last; None if none ever did."""

@@ -26,7 +26,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from dbos import DBOS, DBOSClient, DBOSConfig, WorkflowSerializationFormat, WorkflowStatus
-from sqlalchemy import Connection
+from sqlalchemy import JSON, BigInteger, Connection, Float, Row, Select, Text, column, func, select, table
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.sql.expression import ColumnElement
 
 from bot.pipeline.job import JOBS, NOTICES, OPEN, WRITES, GaveUp, Job, State, workflow_id
 from bot.pipeline.store.database import Database
@@ -137,14 +139,27 @@ class Queue:
 
     def counts(self, states: Collection[State], since: float | None = None) -> dict[State, int]:
         """Count the jobs in each of these states, only those created after ``since`` if it is given."""
+        created_at, status = column("created_at", BigInteger), column("status", Text)
+        superseded = _fact("superseded_by").is_not(None)
+        query = select(status, superseded, func.count()).where(
+            status.in_(_statuses(states)), _fact("next").is_(None), created_at >= int(1000 * (since or 0))
+        )
         counts: dict[State, int] = {}
-        start = None if since is None else _iso(since)
-        page = self._workflows(name=WORKFLOW, status=_statuses(states), start_time=start)
-        for status in filter(_is_newest, page):
-            state = _state(status)
-            if state in states:
-                counts[state] = counts.get(state, 0) + 1
+        for row in self._rows(query.group_by(status, superseded)):
+            if (state := _state(row[0], row[1])) in states:
+                counts[state] = counts.get(state, 0) + row[2]
         return counts
+
+    def oldest_due(self) -> float | None:
+        """Return when the job became due that has waited for a worker the longest; None if none waits.
+
+        A job that waits for the pace of writes is not overdue.
+        """
+        query = select(func.min(_fact("due").cast(Float))).where(
+            column("status").in_(_STATUSES["queued"]), _fact("stage") == "decide"
+        )
+        due: float | None = self._rows(query)[0][0]
+        return due
 
     def open_among(self, jobs: Iterable[str]) -> tuple[Job, ...]:
         """Return those of these jobs that have not ended."""
@@ -214,11 +229,8 @@ class Queue:
 
     def forget_repository(self, repository: str) -> None:
         """Cancel and delete all attempts of a repository."""
-        workflows = self._workflows(name=WORKFLOW)
-        ids = [
-            status.workflow_id for status in workflows if (status.attributes or {}).get("repository") == repository
-        ]
-        if ids:
+        rows = self._rows(select(column("workflow_uuid")).where(_fact("repository") == repository))
+        if ids := [workflow for (workflow,) in rows]:
             self._connected().cancel_workflows(ids)
             self.forget(ids)
 
@@ -228,6 +240,14 @@ class Queue:
             if self._client is not None:
                 self._client.destroy()
                 self._client = None
+
+    def _rows(self, query: Select[*tuple[Any, ...]]) -> Sequence[Row[*tuple[Any, ...]]]:
+        """Ask the engine's table itself: its client reads every row in order to count them."""
+        self._connected()
+        with self._database.read() as connection:
+            schema = None if connection.dialect.name == "sqlite" else "dbos"
+            workflows = table("workflow_status", schema=schema)
+            return connection.execute(query.select_from(workflows).where(column("name") == WORKFLOW)).all()
 
     def _workflows(self, **filters: Any) -> Sequence[WorkflowStatus]:
         """Return the workflows that pass the filters, without arguments and results."""
@@ -311,6 +331,7 @@ def _config(database: Database, name: str, concurrency: int) -> DBOSConfig:
         "executor_id": name,
         "application_version": VERSION,
         "use_listen_notify": False,
+        "notification_listener_polling_interval_sec": 60.0,
         "sys_db_pool_size": concurrency + WRITE_CONCURRENCY + NOTICE_CONCURRENCY + 4,
         "log_level": "WARNING",
         "enable_otlp": False,
@@ -343,16 +364,22 @@ def _is_newest(status: WorkflowStatus) -> bool:
     return "next" not in (status.attributes or {})
 
 
-def _state(status: WorkflowStatus) -> State:
-    state = _STATES[status.status]
-    ended = state in ("done", "cancelled")
-    return "superseded" if ended and "superseded_by" in (status.attributes or {}) else state
+def _state(status: str, is_superseded: bool) -> State:
+    state = _STATES[status]
+    return "superseded" if is_superseded and state in ("done", "cancelled") else state
+
+
+def _fact(name: str) -> ColumnElement[str]:
+    """Return the text of a job's fact in the engine's table; NULL if it is not there."""
+    attributes: Any = column("attributes", JSON().with_variant(JSONB(), "postgresql"))
+    fact: ColumnElement[str] = attributes[name].as_string()
+    return fact
 
 
 def _job(status: WorkflowStatus) -> Job:
     attributes = status.attributes or {}
     facts = {name: value for name, value in attributes.items() if name in (*Job.model_fields, "told")}
-    state = _state(status)
+    state = _state(status.status, "superseded_by" in attributes)
     if state == "dead":
         facts["error"] = str(status.error) if status.error else facts.get("error")
     elif state == "done":
