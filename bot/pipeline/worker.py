@@ -39,7 +39,7 @@ class Pace:
 
     concurrency: int = 8
     apart: float = APART_SECONDS
-    polling_seconds: float = 0.5
+    polling_seconds: float = 1.0
 
 
 class Worker:

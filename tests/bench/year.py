@@ -403,10 +403,11 @@ class Meter:
             file.write(json.dumps(asdict(sample)) + "\n")
 
     def _trim(self) -> None:
-        """Forget most accepted deliveries of the simulated GitHub, as GitHub does after some days."""
+        """Forget most deliveries that were accepted in the end, as GitHub does after some days."""
         with self._site.github.world.lock:
             deliveries = self._site.app.deliveries
-            deliveries[:-200] = [delivery for delivery in deliveries[:-200] if delivery.status != "OK"]
+            accepted = {delivery.guid for delivery in deliveries if delivery.status == "OK"}
+            deliveries[:-200] = [delivery for delivery in deliveries[:-200] if delivery.guid not in accepted]
 
     def sizes(self) -> dict[str, int]:
         """Return the bytes of each table with its indexes, the larger ones."""
