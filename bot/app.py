@@ -65,7 +65,6 @@ def offline_services(settings: Settings, forge: Forge, config: RepoConfig, model
     return Services(
         forge=forge,
         model=model or build_model(settings),
-        sandbox=None,
         config=config,
         clock=now,
         history=NoHistory(),
@@ -299,7 +298,7 @@ class Live:
 
     def __init__(self, settings: Settings, ledger: Ledger, observe: Observe | None = None) -> None:
         from bot.pipeline.readings import Configurations
-        from bot.reproduction.setup import Environments
+        from bot.reproduction.setup import Environments, SandboxHarnesses
         from bot.router import SLASH_COMMANDS
 
         settings.check_model()
@@ -309,9 +308,9 @@ class Live:
         self._models = build_models(settings, ledger.faults)
         self._secrets = settings.secrets
         self._prompts = prompts(settings)
-        self._sandbox = build_sandbox(settings)
         self._slash_commands = SLASH_COMMANDS
-        self._environments = Environments(settings.bouncer_data_dir / "environments")
+        sandbox, folder = build_sandbox(settings), settings.bouncer_data_dir / "environments"
+        self._harnesses = SandboxHarnesses(sandbox, Environments(folder)) if sandbox else None
         self._configurations = Configurations(ledger.database)
         # Raises now, and not at the first issue, if a key or a price is missing.
         self._model_for("owner/name")
@@ -328,7 +327,6 @@ class Live:
         services = Services(
             forge=forge,
             model=self._model_for(repository.full_name, reserve=True),
-            sandbox=self._sandbox,
             config=config,
             clock=now,
             history=self._ledger.decisions,
@@ -337,7 +335,7 @@ class Live:
             commands=self._slash_commands.addressed_to(lambda: forge.identity().login),
             prompts=self._prompts,
             config_problems=problems,
-            environments=self._environments,
+            harnesses=self._harnesses,
             secrets=self._secrets,
             about_url=self._settings.about_url,
             shadow=self._settings.in_shadow,

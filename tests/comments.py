@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 
-from bot.code.packing import Skipped
+from bot.code.page import Skipped
 from bot.core.actions import Usage
 from bot.core.commands import Command
 from bot.core.config import VerifyConfig
@@ -42,7 +42,7 @@ from bot.features.watch.texts import NamedCommit
 from bot.features.why import handler as why
 from bot.pipeline.body import Rules
 from bot.reproduction.attempt import Attempt, Candidate, OfferedTest, Reproduction
-from bot.reproduction.outcome import TestOutcome
+from bot.reproduction.protocol import TestOutcome
 from bot.router import SLASH_COMMANDS
 
 FILE = Path(__file__).with_name("comments.md")

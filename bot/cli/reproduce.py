@@ -12,7 +12,7 @@ from bot.core.errors import ModelError, OperatorError, SandboxError, TransientEr
 
 if TYPE_CHECKING:
     from bot.reproduction.attempt import OfferedTest, Reproduction
-    from bot.reproduction.execution import Harness
+    from bot.reproduction.execution import SandboxHarness
 
 
 @click.command()
@@ -86,9 +86,9 @@ def command(
     return 1 if result.state.replace(" ", "-") in fail_on else 0
 
 
-def _harness(sandbox: Any, test_command: str, seconds: int) -> Harness:
-    from bot.reproduction.command import TestCommand
-    from bot.reproduction.execution import Harness
+def _harness(sandbox: Any, test_command: str, seconds: int) -> SandboxHarness:
+    from bot.reproduction.execution import SandboxHarness
+    from bot.reproduction.protocol import TestCommand
     from bot.sandbox.protocol import Limits
 
     if sandbox is None:
@@ -98,7 +98,7 @@ def _harness(sandbox: Any, test_command: str, seconds: int) -> Harness:
     except ValueError as error:
         raise OperatorError(f"--test-command: {error}") from error
     limits = Limits(seconds=seconds, cpu_seconds=seconds)
-    return Harness(sandbox=sandbox, command=parsed, limits=limits, by_operator=True)
+    return SandboxHarness(sandbox=sandbox, command=parsed, limits=limits, by_operator=True)
 
 
 def _as_object(result: Reproduction) -> dict[str, Any]:

@@ -5,34 +5,25 @@ Pure. No piece costs more tokens than the budget, whatever the change contains (
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from bot.code.diff import Diff, DiffLine, FileDiff, Hunk
+from bot.code.diff import Diff, FileDiff, Hunk
 from bot.code.file_classes import claim, language, risk, skip_reason, topic
 from bot.code.moves import Notes, Texts, find_moves
+from bot.code.page import Skipped
+from bot.code.rendering import WIDEST, render, render_line
 from bot.code.syntax import compares
 from bot.core.config import gitignore
-from bot.core.frozen import Frozen
-from bot.core.text import show
+from bot.core.text import estimate, show
 
-# Characters that are shown of one line: longer ones are data or minified.
-_WIDEST = 400
 # Most files in the list, and characters of a name in it.
 _LISTED, _NAME = 150, 200
 
 #: Reasons to skip a file with changed layout: compared by its grammar, or line by line without one.
 REFORMATTED = "layout only, the code means the same"
 SPACED = "layout only, white space inside lines"
-
-
-class Skipped(Frozen):
-    """A file, or a part of one, that no model sees."""
-
-    path: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,21 +128,6 @@ def _listed(diff: Diff, pieces: Sequence[Piece], skipped: Sequence[Skipped]) -> 
     return tuple([*lines[:_LISTED], f"and {more} more files"] if more > 0 else lines)
 
 
-def render(file: FileDiff, lines: Iterable[str]) -> str:
-    """Render a file's header and its lines for the model."""
-    name = f"renamed from {show(file.old_path or '')}, " if file.change in ("renamed", "copied") else ""
-    facts = ", ".join(fact for fact in (f"{name}{file.change}", language(file.path)) if fact)
-    mode = f", mode {file.mode}" if file.mode else ""
-    return "\n".join((f"=== {show(file.path)} ({facts}{mode})", *lines))
-
-
-def render_line(line: DiffLine) -> str:
-    """Render a line with its number in the new file (none for a removed line) and its mark."""
-    text = show(line.text)
-    text = text if len(text) <= _WIDEST else f"{text[:_WIDEST]}…"
-    return f"{'' if line.new is None else line.new:>5} {line.mark} {text}"
-
-
 def _sort_out(diff: Diff, ignore: Sequence[str], only: Sequence[str]) -> tuple[list[FileDiff], list[Skipped]]:
     ignored, included = gitignore(ignore), gitignore(only)
     files: list[FileDiff] = []
@@ -213,8 +189,8 @@ class _Filling:
             if not all(placed):
                 part = "the rest of it is " if any(placed) else ""
                 self.skipped.append(Skipped(path=file.path, reason=f"{part}beyond the limit of one review"))
-            if any(len(line.text) > _WIDEST for hunk in file.hunks for line in hunk.lines):
-                self.skipped.append(Skipped(path=file.path, reason=f"lines are shown up to {_WIDEST} characters"))
+            if any(len(line.text) > WIDEST for hunk in file.hunks for line in hunk.lines):
+                self.skipped.append(Skipped(path=file.path, reason=f"lines are shown up to {WIDEST} characters"))
 
     def _room(self, tokens: int) -> _Box | None:
         """Return the first box with that much room, or a new one; None if there can be none."""
@@ -270,28 +246,3 @@ def _rows(hunk: Hunk, path: str, number: int, notes: Notes) -> Iterator[str]:
             yield render_line(line)
         elif note:
             yield f"      {note}"
-
-
-# Weights are in twentieths of a token. A byte beyond ASCII costs at most one token in byte-level encodings.
-_UNIT = 20
-
-
-def _weight(byte: int) -> int:
-    char = chr(byte)
-    if byte >= 0x80 or char == "\n":
-        return 20
-    if char == " ":
-        return 10
-    if char.islower():
-        return 12
-    if char.isdigit():
-        return 22
-    return 40 if char.isspace() else 20
-
-
-_WEIGHTS = bytes(_weight(byte) for byte in range(256))
-
-
-def estimate(text: str) -> int:
-    """Return an upper limit of the tokens of ``text``. Estimates of parts add up to at least that of the whole."""
-    return math.ceil(sum(text.encode("utf-8", "replace").translate(_WEIGHTS)) / _UNIT)

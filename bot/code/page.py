@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.code.packing import estimate
 from bot.core.frozen import Frozen
-from bot.core.text import show
+from bot.core.text import estimate, show
 
 #: Characters that are shown of one line.
 WIDEST = 160
@@ -20,6 +19,13 @@ class CodeExcerpt:
     path: str
     lines: tuple[int, ...]
     title: str
+
+
+class Skipped(Frozen):
+    """A file, or a part of one, that no model sees."""
+
+    path: str
+    reason: str
 
 
 class CodeContext(Frozen):

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
+from pathlib import Path
+from typing import Protocol
 
 from pydantic import Field
 
 from bot.core.actions import Decision, Task
 from bot.core.commands import CommandSet
 from bot.core.config import Problem, RepoConfig
+from bot.core.errors import SandboxError
 from bot.core.frozen import Frozen
 from bot.core.subjects import Issue, Repository
 from bot.github.protocol import Forge
 from bot.models.prompts import Prompts
 from bot.models.protocol import Model
-from bot.sandbox.protocol import Sandbox
-
-if TYPE_CHECKING:
-    from bot.reproduction.execution import Harness
-    from bot.reproduction.setup import Environments
+from bot.reproduction.protocol import Harness, Harnesses, TestCommand
 
 
 class History(Protocol):
@@ -91,7 +90,6 @@ class Services:
 
     forge: Forge
     model: Model
-    sandbox: Sandbox | None
     config: RepoConfig
     clock: Callable[[], datetime]
     history: History
@@ -100,7 +98,8 @@ class Services:
     issue_index: IssueIndex = field(default_factory=NoIndex)
     prompts: Prompts = field(default_factory=Prompts)
     config_problems: tuple[Problem, ...] = ()
-    environments: Environments | None = None
+    harnesses: Harnesses | None = None
+    """Make what runs a repository's tests; None if the sandbox is switched off."""
     elsewhere: Callable[[str], Forge | None] = lambda repository: None
     """Return the forge of another repository, ``owner/name``; None if the App is not installed there."""
     secrets: tuple[str, ...] = field(default=(), repr=False)
@@ -108,5 +107,12 @@ class Services:
     """The page that explains the bot; empty: the App's page on GitHub."""
     shadow: bool = False
     """True if nothing is posted, whatever the configuration says."""
-    harness: Harness | None = None
-    """Runs tests as the operator says; None: as the repository's configuration says, after its set-up."""
+
+    def prepared(self, checkout: Path, command: TestCommand) -> AbstractContextManager[Harness]:
+        """Return a harness for a checkout of the default branch, or of a base on it, after its set-up.
+
+        Raises SandboxError if there is no sandbox or it fails, SetupFailed if a set-up command fails.
+        """
+        if self.harnesses is None:
+            raise SandboxError("the sandbox is switched off")
+        return self.harnesses.prepared(checkout, command, self.repository, self.config.reproduce)

@@ -13,12 +13,10 @@ from pydantic import Field
 
 from bot.core.actions import Usage
 from bot.core.frozen import Frozen
-from bot.reproduction.command import Target
 from bot.reproduction.context import Checkout
-from bot.reproduction.execution import Execution, Harness
 from bot.reproduction.language import DraftRejected, Language, Names
 from bot.reproduction.match import Grade
-from bot.reproduction.outcome import TestOutcome
+from bot.reproduction.protocol import Execution, Harness, Target, TestOutcome
 
 #: Sandboxes at a time: tests share the machine with the worker.
 PARALLEL = 2

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from itertools import takewhile
 
-from bot.reproduction.outcome import MAX_OUTPUT, Frame, Phase, TestOutcome
+from bot.reproduction.protocol import MAX_OUTPUT, Frame, Phase, TestOutcome
 from bot.sandbox.protocol import WORKDIR
 
 #: javac's own lines, and Maven's: ``[ERROR] /repo/A.java:[3,5] cannot find symbol``.

@@ -17,9 +17,9 @@ from bot.code.names import called_names
 from bot.code.syntax import Definition, definitions, enclosing
 from bot.core.errors import OperatorError
 from bot.core.frozen import Frozen
-from bot.reproduction.execution import Harness
 from bot.reproduction.language import Excerpt, Language
 from bot.reproduction.lexical import most_alike
+from bot.reproduction.protocol import Harness
 from bot.reproduction.report import Facts
 
 #: Limits of a checkout: files of the language, bytes of one file, and of all.
@@ -275,7 +275,7 @@ def machine(harness: Harness, folder: Path) -> str:
         return ""
     program = PurePosixPath(harness.command.argv[0])
     python = program if program.name.startswith("python") else program.with_name("python3")
-    reply = harness.execute((str(python), "-c", _SCRIPT), folder).output.strip().rpartition("\n")[2]
+    reply = harness.output((str(python), "-c", _SCRIPT), folder).strip().rpartition("\n")[2]
     try:
         facts = _Facts.model_validate_json(reply)
     except ValueError:

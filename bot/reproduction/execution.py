@@ -16,10 +16,8 @@ from dataclasses import dataclass, field
 from os.path import lexists
 from pathlib import Path
 
-from bot.core.frozen import Frozen
 from bot.reproduction import console, junit
-from bot.reproduction.command import Target, TestCommand
-from bot.reproduction.outcome import MAX_OUTPUT, TestOutcome, TestReport, combine
+from bot.reproduction.protocol import MAX_OUTPUT, Execution, Target, TestCommand, TestOutcome, TestReport, combine
 from bot.sandbox.mounts import python_parts
 from bot.sandbox.protocol import WORKDIR, Limits, ProgramResult, ProgramRun, Sandbox
 
@@ -39,34 +37,9 @@ _REPORT_LINE = re.compile(
 )
 
 
-class Execution(Frozen):
-    """Two runs of a test on the same files."""
-
-    first: TestReport
-    second: TestReport
-
-    @property
-    def outcome(self) -> TestOutcome:
-        """The outcome of the first run."""
-        return self.first.outcome
-
-    @property
-    def flaky(self) -> bool:
-        """True if the two runs differ."""
-        return essence(self.first) != essence(self.second)
-
-
-def essence(report: TestReport) -> tuple[object, ...]:
-    """Return a key that is equal for two runs of the same tests on the same files unless they are flaky."""
-    return tuple(sorted((test.name, test.status, test.exception_type or "") for test in report.tests)) or (
-        report.outcome.status,
-        report.outcome.exception_type,
-    )
-
-
 @dataclass(frozen=True)
-class Harness:
-    """The way to run a repository's tests: sandbox, command, environment, limits."""
+class SandboxHarness:
+    """Implements ``bot.reproduction.protocol.Harness`` with a sandbox, a command, an environment and limits."""
 
     sandbox: Sandbox
     command: TestCommand
@@ -76,11 +49,11 @@ class Harness:
     by_operator: bool = False
     """The command was typed by the operator, who may name an interpreter anywhere on the host."""
 
-    def run(self, workdir: Path, targets: Sequence[Target], files: Mapping[str, str]) -> TestReport:
-        """Run ``targets`` on a copy of ``workdir`` with ``files`` (path -> text) on top.
+    @property
+    def sandbox_name(self) -> str:
+        return self.sandbox.name
 
-        Raises SandboxError only if the sandbox itself fails; every result of the tests is a report.
-        """
+    def run(self, workdir: Path, targets: Sequence[Target], files: Mapping[str, str]) -> TestReport:
         report_paths = self.command.reports(targets)
         # A report of an earlier run must not count for this one.
         stale = {
@@ -89,7 +62,7 @@ class Harness:
             if not (workdir / path).is_dir() and lexists(workdir / path)
         }
         options = f"{self.env.get('PYTEST_ADDOPTS', '')} {shlex.join(_PYTEST_OPTIONS)}".strip()
-        outcome = self.execute(
+        outcome = self._execute(
             self.command.fill(targets),
             workdir,
             {**stale, **files},
@@ -99,7 +72,7 @@ class Harness:
         paths = {target.path for target in targets}
         return report(outcome, paths.pop() if len(paths) == 1 else "", java=self.command.runs_java)
 
-    def execute(
+    def _execute(
         self,
         argv: Sequence[str],
         workdir: Path,
@@ -107,7 +80,6 @@ class Harness:
         env: Mapping[str, str] | None = None,
         collect: Sequence[str] = (),
     ) -> ProgramResult:
-        """Run a program in the environment of the tests, on a copy of ``workdir``."""
         readable = self.readable
         if self.by_operator and self.sandbox.host_programs:
             program = operator_program(argv, workdir, self.env)
@@ -124,8 +96,10 @@ class Harness:
             )
         )
 
+    def output(self, argv: Sequence[str], workdir: Path) -> str:
+        return self._execute(argv, workdir).output
+
     def run_twice(self, workdir: Path, targets: Sequence[Target], files: Mapping[str, str]) -> Execution:
-        """Run the targets twice, to detect flaky tests."""
         return Execution(first=self.run(workdir, targets, files), second=self.run(workdir, targets, files))
 
 

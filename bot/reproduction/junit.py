@@ -14,7 +14,7 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import ParseError, iterparse
 
 from bot.reproduction.console import clean_path, last_frame, shown_exception, split_exception
-from bot.reproduction.outcome import MAX_OUTPUT, Frame, Phase, Status, TestOutcome
+from bot.reproduction.protocol import MAX_OUTPUT, Frame, Phase, Status, TestOutcome
 
 #: Characters of one report; a run of ten thousand failing tests stays below.
 MAX_LENGTH = 16 << 20

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from bot.core.frozen import Frozen
-from bot.reproduction.outcome import TestOutcome
+from bot.reproduction.protocol import TestOutcome
 from bot.reproduction.report import GENERIC, Facts
 
 #: ``reported``: the failure is the reported one. ``plausible``: a wrong result or a missing exception that does

@@ -20,12 +20,11 @@ from bot.core.errors import BudgetExceeded
 from bot.core.frozen import Frozen
 from bot.reproduction import examples
 from bot.reproduction.attempt import Attempt, OfferedTest, Reproduction, Trial
-from bot.reproduction.command import TestCommand
 from bot.reproduction.context import context, machine, read_checkout
 from bot.reproduction.drafting import Author, Drafting, Fault, Option
 from bot.reproduction.examples import Example, Fetch
-from bot.reproduction.execution import Harness
 from bot.reproduction.language import DraftRejected, Language
+from bot.reproduction.protocol import Harness, TestCommand
 from bot.reproduction.report import Facts, Report, facts, normalise_code
 from bot.reproduction.select import FailingTest, Selection, select
 
@@ -105,7 +104,7 @@ def language_of(folder: Path, command: TestCommand) -> Language:
 
 
 def _reproduce(trial: Trial, facts: Facts, drafting: Drafting, options: Options) -> Reproduction:
-    sandbox = trial.harness.sandbox.name
+    sandbox = trial.harness.sandbox_name
     broken = trial.broken() if options.probe else ""
     if broken:
         # Do not pay for drafts that cannot be run.

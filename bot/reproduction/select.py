@@ -12,7 +12,7 @@ from pydantic import Field
 from bot.core.frozen import Frozen
 from bot.reproduction.attempt import Candidate
 from bot.reproduction.match import Match, body_matches, match
-from bot.reproduction.outcome import TestOutcome
+from bot.reproduction.protocol import TestOutcome
 from bot.reproduction.report import Facts
 
 

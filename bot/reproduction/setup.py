@@ -25,8 +25,11 @@ from pathlib import Path
 
 from pydantic import Field
 
-from bot.core.errors import UserError
+from bot.core.config import ReproduceConfig
 from bot.core.frozen import Frozen
+from bot.core.subjects import Repository
+from bot.reproduction.execution import SandboxHarness
+from bot.reproduction.protocol import Harness, SetupFailed, TestCommand
 from bot.sandbox.monitor import measure
 from bot.sandbox.protocol import Limits, ProgramResult, ProgramRun, Sandbox
 
@@ -50,10 +53,6 @@ _MAX_LINE = 300
 _MAX_FILE = 4 << 20
 
 _log = logging.getLogger(__name__)
-
-
-class SetupFailed(UserError):
-    """A set-up command of the repository failed; the message has the command and the installers' errors."""
 
 
 class Recipe(Frozen):
@@ -162,6 +161,41 @@ class Environments:
         with place.with_name(f"{place.name}.lock").open("ab") as stream:
             fcntl.flock(stream, operation)
             yield
+
+
+@dataclass(frozen=True)
+class SandboxHarnesses:
+    """Implements ``bot.reproduction.protocol.Harnesses``; without environments no set-up is run."""
+
+    sandbox: Sandbox
+    environments: Environments | None = None
+
+    @contextmanager
+    def prepared(
+        self, checkout: Path, command: TestCommand, repository: Repository, config: ReproduceConfig
+    ) -> Iterator[Harness]:
+        limits = Limits(seconds=config.seconds, cpu_seconds=config.seconds)
+        if self.environments is None or not config.setup:
+            yield SandboxHarness(self.sandbox, command, limits=limits)
+            return
+        recipe = Recipe(repository=repository.id, python=config.python, commands=config.setup)
+        with self.environments.prepared(self.sandbox, checkout, recipe) as environment:
+            yield SandboxHarness(
+                self.sandbox, command, env=environment.env, readable=environment.readable, limits=limits
+            )
+
+
+@dataclass(frozen=True)
+class OperatorHarnesses:
+    """Implements ``bot.reproduction.protocol.Harnesses``: the operator's harness for every checkout."""
+
+    harness: Harness
+
+    @contextmanager
+    def prepared(
+        self, checkout: Path, command: TestCommand, repository: Repository, config: ReproduceConfig
+    ) -> Iterator[Harness]:
+        yield self.harness
 
 
 def _script(recipe: Recipe, home: Path) -> str:

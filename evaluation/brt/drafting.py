@@ -23,12 +23,12 @@ from bot.core.frozen import Frozen
 from bot.models.prompts import Prompts
 from bot.models.protocol import Model
 from bot.reproduction.attempt import Attempt, Reproduction
-from bot.reproduction.command import TestCommand
 from bot.reproduction.drafting import Author
 from bot.reproduction.examples import Example, fixed_examples, nearest
-from bot.reproduction.execution import Harness
+from bot.reproduction.execution import SandboxHarness
 from bot.reproduction.match import ASSERTIONS, body_matches, match
 from bot.reproduction.pipeline import Options, language_of, reproduce_in
+from bot.reproduction.protocol import TestCommand
 from bot.reproduction.report import Facts, Report, facts, parse_report
 from bot.reproduction.select import signature
 from bot.sandbox.protocol import Limits, ProgramRun, Sandbox
@@ -101,7 +101,7 @@ class Drafter:
             case.base,
             report,
             Author(recognition or self.model, self.prompts, case.instance_id),
-            Harness(self.sandbox, command, env=case.env, limits=self.limits, by_operator=True),
+            SandboxHarness(self.sandbox, command, env=case.env, limits=self.limits, by_operator=True),
             self.options,
             prompt_examples=examples_for(
                 case.instance_id, report, self.book, language_of(case.base, command).name

@@ -16,10 +16,9 @@ from pathlib import PurePosixPath
 from pydantic import Field
 
 from bot.core.frozen import Frozen
-from bot.reproduction.command import Target, TestCommand
-from bot.reproduction.execution import Harness
+from bot.reproduction.execution import SandboxHarness
 from bot.reproduction.java.language import tests_by_text
-from bot.reproduction.outcome import TestOutcome, TestReport
+from bot.reproduction.protocol import Harness, Target, TestCommand, TestOutcome, TestReport
 from bot.sandbox.protocol import Limits, Sandbox
 from evaluation.brt.cases import Candidate, Case
 from evaluation.brt.patching import PatchRejected, apply, python_tree, read_text
@@ -61,7 +60,7 @@ class Judge:
         except PatchRejected as error:
             return _not_applied(case, candidate_id, error)
         command = TestCommand(argv=case.command)
-        harness = Harness(self.sandbox, command, env=case.env, limits=self.limits, by_operator=True)
+        harness = SandboxHarness(self.sandbox, command, env=case.env, limits=self.limits, by_operator=True)
         # The same files on both versions: the one difference between the runs is the code under test.
         base = harness.run(case.base, added.targets, files)
         fixed = harness.run(case.fixed, added.targets, files)

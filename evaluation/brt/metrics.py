@@ -17,7 +17,7 @@ from pydantic import Field
 
 from bot.core.frozen import Frozen, Lenient
 from bot.reproduction.attempt import Candidate
-from bot.reproduction.outcome import TestOutcome
+from bot.reproduction.protocol import TestOutcome
 from bot.reproduction.select import FailingTest, rank
 from evaluation.run.folder import Record
 from evaluation.statistics import USUAL, Array, Counts, Estimate, Resampling, bootstrap, ratio

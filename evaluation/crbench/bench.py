@@ -16,8 +16,8 @@ from bot.core.events import PullRequestOpened
 from bot.core.subjects import PullRequest, Repository
 from bot.github.offline import AUTHOR, BOUNCER, ReplayForge, Snapshot
 from bot.github.protocol import PullDiff
-from bot.reproduction.command import TestCommand
-from bot.reproduction.execution import Harness
+from bot.reproduction.execution import SandboxHarness
+from bot.reproduction.protocol import TestCommand
 from bot.sandbox.protocol import Limits
 from evaluation.benchmark import Benchmark, Scoring, Session
 from evaluation.brt.drafting import working_sandbox
@@ -150,7 +150,7 @@ def opened(
         yield replace(session, config={**session.config, **more})
 
 
-def _staged(clones: Clones | None, harness: Harness | None, task: ReviewTask) -> Staged:
+def _staged(clones: Clones | None, harness: SandboxHarness | None, task: ReviewTask) -> Staged:
     assert task.pull is not None, "read_tasks gives complete tasks only"
     staged = stage(task.instance_id, task.repo, task.pull, clones.of(task.repo) if clones else None)
     if harness is None:
@@ -159,14 +159,14 @@ def _staged(clones: Clones | None, harness: Harness | None, task: ReviewTask) ->
     return replace(staged, harness=replace(own, env=task.env))
 
 
-def _harness(request: ReplayRequest, config: ReproduceConfig, test_command: str | None) -> Harness:
+def _harness(request: ReplayRequest, config: ReproduceConfig, test_command: str | None) -> SandboxHarness:
     """How the operator has tests run where a task does not say it itself. Raises OperatorError."""
     try:
         command = TestCommand.parse(test_command or config.command)
     except ValueError as error:
         raise OperatorError(f"--test-command: {error}") from None
     limits = Limits(seconds=config.seconds, cpu_seconds=config.seconds)
-    return Harness(working_sandbox(request.environment), command, limits=limits, by_operator=True)
+    return SandboxHarness(working_sandbox(request.environment), command, limits=limits, by_operator=True)
 
 
 def _asked(config: ReviewConfig) -> tuple[str, ...]:

@@ -15,9 +15,9 @@ from pydantic import Field
 
 from bot.core.errors import NotRecorded, OperatorError, SandboxError
 from bot.core.frozen import Frozen
-from bot.reproduction.command import TestCommand
-from bot.reproduction.execution import Harness, operator_program
-from bot.reproduction.setup import Environment, Environments, Recipe, SetupFailed
+from bot.reproduction.execution import SandboxHarness, operator_program
+from bot.reproduction.protocol import SetupFailed, TestCommand
+from bot.reproduction.setup import Environment, Environments, Recipe
 from bot.sandbox.protocol import Limits, Sandbox
 from evaluation.bouncerbench.tasks import OutputTask
 from evaluation.brt.cases import Candidate, Case
@@ -108,7 +108,7 @@ class Bench:
                 env={**environment.env, **self.env},
                 test_patch="".join(difference(path, read_text(base, path), text) for path, text in files.items()),
             )
-            harness = Harness(
+            harness = SandboxHarness(
                 self.sandbox,
                 TestCommand(argv=case.command),
                 case.env,

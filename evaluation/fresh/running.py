@@ -11,9 +11,7 @@ from pathlib import PurePosixPath
 
 from bot.core.errors import BouncerError
 from bot.core.frozen import Frozen
-from bot.reproduction.command import Target
-from bot.reproduction.execution import Harness, essence
-from bot.reproduction.outcome import TestOutcome, TestReport
+from bot.reproduction.protocol import Harness, Target, TestOutcome, TestReport, essence
 from evaluation.bouncerbench.tasks import Failing
 from evaluation.brt.cases import Case
 from evaluation.brt.judge import Added, added_in, verdict
@@ -89,7 +87,12 @@ class Proof:
 
 
 def prove(
-    case: Case, harness: Harness, files: Mapping[str, str], test_files: Sequence[str], *, narrow: bool = False
+    case: Case,
+    harness: Harness,
+    files: Mapping[str, str],
+    test_files: Sequence[str],
+    *,
+    narrow: bool = False,
 ) -> Proof:
     """That tests fail on the base of ``case`` and pass on the fixed version, three times each.
 

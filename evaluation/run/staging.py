@@ -23,7 +23,8 @@ from bot.github.offline import ReplayForge, Snapshot
 from bot.github.protocol import Forge
 from bot.models.prompts import Prompts
 from bot.models.protocol import Model, Prompt, Reply
-from bot.reproduction.execution import Harness
+from bot.reproduction.execution import SandboxHarness
+from bot.reproduction.setup import OperatorHarnesses
 from evaluation.benchmark import Session
 from evaluation.run.recognition import Recognition, prompt_hash
 from evaluation.run.runner import Outcome, Postponed
@@ -46,7 +47,7 @@ class Staged:
     event: RepositoryEvent
     snapshot: Snapshot
     forge: Callable[[Snapshot], Forge] = ReplayForge
-    harness: Harness | None = None
+    harness: SandboxHarness | None = None
     """How its tests are run, where a handler may run any."""
     history: NoHistory = field(default_factory=NoHistory)
 
@@ -103,14 +104,13 @@ def judge(staged: Staged, setup: Setup) -> Outcome:
     services = Services(
         forge=staged.forge(staged.snapshot),
         model=heard,
-        sandbox=staged.harness.sandbox if staged.harness else None,
         config=setup.config,
         clock=lambda: MOMENT,
         history=staged.history,
         repository=staged.event.repository,
         commands=router.SLASH_COMMANDS,
         prompts=setup.prompts,
-        harness=staged.harness,
+        harnesses=OperatorHarnesses(staged.harness) if staged.harness else None,
     )
     decisions = router.decide(staged.event, services, only=setup.only)
     if heard.unasked is not None:

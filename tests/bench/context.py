@@ -23,9 +23,10 @@ from bot.code.context import Sides, Surroundings
 from bot.code.diff import Diff, parse
 from bot.code.file_classes import Risk, risk, skip_reason
 from bot.code.index import family
-from bot.code.packing import Packed, estimate, pack
+from bot.code.packing import Packed, pack
 from bot.code.parser_process import close_children
 from bot.core.config import RepoConfig
+from bot.core.text import estimate
 from bot.features.review.meaning import reformatted
 from evaluation.crbench.task import read_tasks
 from evaluation.git.clones import CommitTree

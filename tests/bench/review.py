@@ -22,8 +22,9 @@ from typing import Any, NamedTuple
 
 from bot.app import now
 from bot.code.diff import parse
-from bot.code.packing import estimate, pack
+from bot.code.packing import pack
 from bot.core.config import RepoConfig
+from bot.core.text import estimate
 from bot.features.review.anchoring import anchor
 from bot.features.review.strategies import Change, Question
 from bot.features.services import NoHistory, Services
@@ -134,7 +135,6 @@ def whole() -> Times:
         commands=SLASH_COMMANDS,
         forge=ReplayForge(snapshot),
         model=model,
-        sandbox=None,
         config=RepoConfig(),
         clock=now,
         history=NoHistory(),

@@ -17,8 +17,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from bot.reproduction.command import Target, TestCommand
-from bot.reproduction.execution import Harness
+from bot.reproduction.execution import SandboxHarness
+from bot.reproduction.protocol import Target, TestCommand
 from bot.sandbox.bubblewrap import Bubblewrap
 from bot.sandbox.protocol import Limits, ProgramRun
 
@@ -66,7 +66,7 @@ def _report_starts(project: Path, count: int) -> bool:
 
 
 def _report_candidates(project: Path) -> bool:
-    harness = Harness(
+    harness = SandboxHarness(
         Bubblewrap(),
         TestCommand(argv=(sys.executable, "-m", "pytest", "{tests}")),
         env={"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},

@@ -1,4 +1,7 @@
-"""The files of ``bot`` that a reader of a feature's handler may have to open: its import closure."""
+"""The files of ``bot`` that a reader of a feature's handler may have to open: its import closure.
+
+Imports for type checking count as well.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,12 @@ from tests.conftest import ROOT
 
 GOAL = 25
 #: Handlers above the goal, with the size that they must not exceed.
-LIMITS = {"feedback": 42, "gate": 26, "reproduce": 57, "review": 89, "verify": 58, "watch": 36, "why": 43}
+LIMITS = {"feedback": 26, "reproduce": 46, "review": 80, "verify": 46, "why": 41}
 
 
 @pytest.fixture(scope="module")
 def graph() -> grimp.ImportGraph:
-    return grimp.build_graph("bot", exclude_type_checking_imports=True)
+    return grimp.build_graph("bot", cache_dir=None)
 
 
 HANDLERS = sorted(ROOT.glob("bot/features/*/handler.py"))

@@ -17,9 +17,10 @@ from bot.core.events import Event
 from bot.core.subjects import ReviewComment
 from bot.features.feedback.record import FeedbackRecord, Outcome, Signal
 from bot.features.services import Services
-from bot.features.shared import history, pull_requests
+from bot.features.shared import history
 from bot.features.shared.findings import Finding
 from bot.features.shared.labels import BouncerRecord
+from bot.features.shared.links import issue_links
 from bot.features.shared.review_history import MAX_REACTIONS, finding_of, is_rejected, our_comments, recall
 
 #: Marks an answer to a command; a change of it says nothing about the bounce.
@@ -72,7 +73,7 @@ def _fates(event: OnFinding | OnBounce, services: Services) -> Iterator[KnownFat
         return
     pull = event.pull_request
     here = f"#{pull.number}"
-    for link in pull_requests.links(pull, services):
+    for link in issue_links(pull, services):
         if link.repository.lower() == name.lower():
             key = f"{name}#{link.number}"
             yield from _fate("triage", key, True, f"closed by the merged pull request {here}", services)

@@ -23,15 +23,13 @@ from bot.features.reproduce.record import DraftRecord, ReproduceRecord, StoredTe
 from bot.features.reproduce.texts import Place
 from bot.features.services import Services
 from bot.features.shared import history
-from bot.features.shared.harness import prepared
 from bot.features.shared.rights import asked_for
 from bot.models.protocol import caveat
 from bot.reproduction.attempt import Attempt, Reproduction
-from bot.reproduction.command import TestCommand
 from bot.reproduction.drafting import Author
 from bot.reproduction.pipeline import Options, reproduce_in
+from bot.reproduction.protocol import SetupFailed, TestCommand
 from bot.reproduction.report import Report, read_report
-from bot.reproduction.setup import SetupFailed
 
 Trigger = events.IssueShown | events.IssueLabeled | events.CommentCreated
 
@@ -60,7 +58,7 @@ def handle(event: Event, services: Services) -> Decision | None:
     attempt = _Attempt(event.subject, event.issue, services, on_request)
     if services.config.reproduce.mode == "off":
         return attempt.not_run("skipped:off", "drafting tests is switched off here (`reproduce.mode`)")
-    if services.sandbox is None:
+    if services.harnesses is None:
         return attempt.not_run("sandbox", "the operator of this bot has switched the sandbox off")
     try:
         return attempt.decide()
@@ -137,7 +135,7 @@ class _Attempt:
         report = _report(self.issue, services)
         with TemporaryDirectory(prefix="bouncer-") as folder:
             services.forge.checkout(place.sha, Path(folder))
-            with prepared(services, Path(folder), command) as harness:
+            with services.prepared(Path(folder), command) as harness:
                 result = reproduce_in(Path(folder), report, author, harness, options, fetch=fetch)
         if result.state == "not run":
             decision = self.not_run(result.abstained or "sandbox", result.reason, result.usage)

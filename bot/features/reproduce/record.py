@@ -8,7 +8,7 @@ from pydantic import AliasChoices, Field
 
 from bot.core.actions import Decision, Record
 from bot.core.frozen import Frozen, Lenient
-from bot.reproduction.command import TestCommand
+from bot.reproduction.protocol import TestCommand
 
 
 class StoredTest(Frozen):

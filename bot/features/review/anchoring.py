@@ -7,7 +7,7 @@ A range must stay in one hunk and on one side.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from bot.code.diff import Diff, FileDiff
 from bot.code.quotes import Index, Quoted, bare, without_margin
@@ -172,3 +172,16 @@ def _first(lines: Sequence[str]) -> str:
 
 def _indent(line: str) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def outdated(findings: Iterable[Finding], diff: Diff, omitted: Collection[str] = ()) -> tuple[Finding, ...]:
+    """Return findings whose code is no longer in the diff, except those in omitted files."""
+    return tuple(finding for finding in findings if finding.path not in omitted and not _is_in(finding, diff))
+
+
+def _is_in(finding: Finding, diff: Diff) -> bool:
+    files = diff.named(finding.path)
+    if finding.line is None:
+        return bool(files)
+    code = "\n".join(finding.code)
+    return any(match.whole and match.side == finding.side for file in files for match in Index(file).find(code))

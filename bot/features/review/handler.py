@@ -15,14 +15,15 @@ from tempfile import TemporaryDirectory
 
 from bot.code.context import Surroundings, surroundings
 from bot.code.diff import Diff, parse
-from bot.code.packing import Packed, Skipped, pack
-from bot.code.page import CodeContext
+from bot.code.packing import Packed, pack
+from bot.code.page import CodeContext, Skipped
 from bot.core.actions import Decision, Minimize
 from bot.core.commands import Command
 from bot.core.errors import ForgeError
 from bot.core.events import Event
 from bot.core.subjects import Subject
 from bot.features.review import strategies, texts
+from bot.features.review.anchoring import outdated
 from bot.features.review.background import Background, background
 from bot.features.review.dismissal import dismiss
 from bot.features.review.doubt import Doubting
@@ -44,7 +45,6 @@ from bot.features.shared.review_history import (
     last_on,
     live,
     our_comments,
-    outdated,
     recall,
     submitted,
 )
@@ -94,7 +94,7 @@ class _Review:
         self.subject, self.past, self.services = subject, past, services
         self.config = services.config.review
         may_run = no_run_reason(self.pull, request.command, "review") is None
-        self.proves = self.config.prove and may_run and services.sandbox is not None
+        self.proves = self.config.prove and may_run and services.harnesses is not None
 
     def decide(self) -> Decision:
         """Read the change, ask the model, and choose the findings to post."""

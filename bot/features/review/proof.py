@@ -18,15 +18,12 @@ from bot.core.subjects import PullRequest
 from bot.features.review.record import Doubt
 from bot.features.services import Services
 from bot.features.shared.findings import Finding, Proof, ProofOutcome
-from bot.features.shared.harness import prepared
 from bot.features.shared.taxonomy import Severity
 from bot.reproduction.attempt import Candidate, Reproduction
-from bot.reproduction.command import TestCommand
 from bot.reproduction.drafting import Author
-from bot.reproduction.execution import Harness
 from bot.reproduction.pipeline import Options, reproduce_in
+from bot.reproduction.protocol import Harness, SetupFailed, TestCommand
 from bot.reproduction.report import read_report
-from bot.reproduction.setup import SetupFailed
 
 #: Drafts for one finding.
 DRAFTS = 3
@@ -61,7 +58,7 @@ class Proving:
         try:
             head, before = self._checkouts(folder)
             command = TestCommand.of_repository(self.services.config.reproduce.command)
-            with prepared(self.services, folder / "base", command) as harness:
+            with self.services.prepared(folder / "base", command) as harness:
                 for finding in new:
                     doubt = doubts.get(finding.fingerprint)
                     self.proofs[finding.fingerprint] = self._prove(finding, doubt, head, before, harness)

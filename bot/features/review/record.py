@@ -6,12 +6,11 @@ from typing import Literal
 
 from pydantic import Field
 
-from bot.code.packing import Skipped
-from bot.code.page import CodeContext
+from bot.code.page import CodeContext, Skipped
 from bot.core.actions import Record
 from bot.core.frozen import Frozen
 from bot.features.shared.findings import Dropped, Finding
-from bot.features.shared.investigation import ModelReply
+from bot.features.shared.labels import ModelReply
 
 #: Reasons not to post a finding, in the order in which they are checked.
 Reason = Literal[

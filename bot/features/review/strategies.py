@@ -9,7 +9,8 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from bot.code.packing import Packed, Piece, Skipped
+from bot.code.packing import Packed, Piece
+from bot.code.page import Skipped
 from bot.code.quotes import bare
 from bot.core.actions import Usage
 from bot.core.config import ReviewConfig

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from bot.code.packing import REFORMATTED, SPACED, Packed, Skipped
+from bot.code.packing import REFORMATTED, SPACED, Packed
+from bot.code.page import Skipped
 from bot.core.actions import Action, InlineComment, SubmitReview, UpsertComment, Usage
 from bot.core.markdown import clean, clean_line, code_span, fence
 from bot.core.redaction import redact
@@ -17,7 +18,7 @@ from bot.features.review.proof import Proving
 from bot.features.review.record import ReviewRecord, Suppressed
 from bot.features.review.strategies import Result
 from bot.features.shared.findings import Finding
-from bot.features.shared.investigation import ModelReply
+from bot.features.shared.labels import ModelReply
 from bot.features.shared.pull_requests import not_analysed
 from bot.features.shared.review_history import PastFindings
 from bot.models.protocol import caveat

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from bot.code.diff import Diff, DiffLine, FileDiff, Hunk
 from bot.code.names import names_in
-from bot.code.packing import render, render_line
 from bot.code.quotes import bare, without_margin
+from bot.code.rendering import render, render_line
 from bot.code.syntax import definitions, enclosing
 from bot.core.text import show, squeeze
 from bot.features.shared.findings import Finding

@@ -15,9 +15,10 @@ from pydantic import Field
 
 from bot.core.actions import Usage
 from bot.core.frozen import Frozen, Lenient
+from bot.features.shared.labels import ModelReply, PlaceLookedAt
 from bot.github.protocol import FolderTree, Forge, SourceTree
 from bot.models.prompts import Prompts
-from bot.models.protocol import Model, Prompt, Reply, Voice
+from bot.models.protocol import Model, Prompt, Reply
 
 #: Looks at the code at most; one more step is for the notes.
 MAX_STEPS = 6
@@ -50,27 +51,6 @@ class Notes(Frozen):
     text: str = ""
     looks: tuple[Look, ...] = ()
     usage: Usage = Usage()
-
-
-class PlaceLookedAt(Lenient):
-    """A look at the repository's code before a verdict, without its text."""
-
-    action: str
-    target: str
-    line: int = 1
-
-
-class ModelReply(Lenient):
-    """A model's answer, and its looks at the code before."""
-
-    issue: str = Field("", description="``#12``: the issue that a question about a patch was about")
-    prompt_hash: str = ""
-    reply: str = Field("", description="as it came, cut to 20,000 characters")
-    voices: tuple[Voice, ...] = Field((), description="answers of the single models behind a mean or cascade")
-    disagreement: int | None = Field(None, description="largest difference between their chances, percent points")
-    tool_calls: int = Field(0, description="looks at the code")
-    looks: tuple[PlaceLookedAt, ...] = ()
-    notes: str = ""
 
 
 def model_reply(reply: Reply[Any], prompt_hash: str, notes: Notes, issue: str = "") -> ModelReply:

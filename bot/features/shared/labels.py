@@ -1,4 +1,4 @@
-"""Labels, threshold and record of the two bouncers (BouncerBench, III.A)."""
+"""Labels, threshold and record of the two bouncers (BouncerBench, III.A), and what a record has of a reply."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from bot.core.actions import Record
+from bot.core.frozen import Lenient
+from bot.models.protocol import Voice
 
 #: GitHub's author associations of people who work on the repository.
 INSIDERS = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})
@@ -88,3 +90,24 @@ class BouncerRecord(Record):
     prompt: str = Field("", description="hash of the prompt's file")
     config: str = Field("", description="hash of the configuration")
     harm: int | None = Field(None, description="``harm`` in the configuration, percent")
+
+
+class PlaceLookedAt(Lenient):
+    """A look at the repository's code before a verdict, without its text."""
+
+    action: str
+    target: str
+    line: int = 1
+
+
+class ModelReply(Lenient):
+    """A model's answer, and its looks at the code before."""
+
+    issue: str = Field("", description="``#12``: the issue that a question about a patch was about")
+    prompt_hash: str = ""
+    reply: str = Field("", description="as it came, cut to 20,000 characters")
+    voices: tuple[Voice, ...] = Field((), description="answers of the single models behind a mean or cascade")
+    disagreement: int | None = Field(None, description="largest difference between their chances, percent points")
+    tool_calls: int = Field(0, description="looks at the code")
+    looks: tuple[PlaceLookedAt, ...] = ()
+    notes: str = ""

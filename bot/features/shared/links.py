@@ -1,10 +1,13 @@
-"""Issues that a text says it closes. Pure."""
+"""The issues that a pull request closes, as the forge links them or as its text says."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
+from bot.core.errors import ForgeError
+from bot.core.subjects import PullRequest
+from bot.features.services import Services
 from bot.github.protocol import IssueLink
 
 #: Linked issues that are looked at.
@@ -20,6 +23,20 @@ _CLOSING = re.compile(
 _NOT_READ = re.compile(
     r"<!--.*?(?:-->|\Z)|^ {0,3}(```+|~~~+).*?(?:^ {0,3}\1|\Z)|(`+)[^`].*?\2", re.DOTALL | re.MULTILINE
 )
+
+
+def issue_links(pull: PullRequest, services: Services) -> tuple[IssueLink, ...]:
+    """Return the issues that the forge links, else those that closing words in the text name."""
+    try:
+        linked = services.forge.linked_issues(pull.number)
+    except ForgeError:
+        # No GraphQL, or no permission to use it.
+        linked = ()
+    if linked:
+        return linked
+    # GitHub links nothing for other base branches, and old servers cannot be asked.
+    web_url = services.repository.html_url.removesuffix(f"/{services.repository.full_name}")
+    return closing_links(f"{pull.title}\n\n{pull.body}", services.forge.repository, web_url)
 
 
 def closing_links(text: str, repository: str, web_url: str) -> tuple[IssueLink, ...]:

@@ -1,4 +1,4 @@
-"""Pull requests for verify and review: which one an event requests, why one is skipped, which issues it closes."""
+"""Pull requests for verify and review: which one an event requests, why one is skipped, its issues."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bot.core.markdown import code_span
 from bot.core.subjects import Issue, PullRequest
 from bot.features.services import Services
 from bot.features.shared.history import paused
-from bot.features.shared.links import MAX_ISSUES, closing_links
+from bot.features.shared.links import MAX_ISSUES
 from bot.features.shared.rights import CommandEvent, granted
 from bot.features.verify.record import Unjudged
 from bot.github.protocol import Forge, IssueLink
@@ -126,20 +126,6 @@ def _filtered(pull: PullRequest, config: PullConfig) -> tuple[str, str] | None:
     if any(pull.title.lower().startswith(start.lower()) for start in config.ignore_titles):
         return "skipped:title", "pulls.ignore_titles names how its title starts"
     return None
-
-
-def links(pull: PullRequest, services: Services) -> tuple[IssueLink, ...]:
-    """Return the issues that the forge links, else those that closing words in the text name."""
-    try:
-        linked = services.forge.linked_issues(pull.number)
-    except ForgeError:
-        # No GraphQL, or no permission to use it.
-        linked = ()
-    if linked:
-        return linked
-    # GitHub links nothing for other base branches, and old servers cannot be asked.
-    web_url = services.repository.html_url.removesuffix(f"/{services.repository.full_name}")
-    return closing_links(f"{pull.title}\n\n{pull.body}", services.forge.repository, web_url)
 
 
 def linked_issues(links: Sequence[IssueLink], services: Services) -> tuple[list[Issue], list[Unjudged]]:

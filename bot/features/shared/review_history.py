@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from bot.code.diff import Diff
-from bot.code.quotes import Index
 from bot.core import events
 from bot.core.actions import Decision, SubmitReview, UpsertComment
 from bot.core.subjects import PullRequest, ReviewComment, at_least
@@ -101,25 +99,12 @@ def submitted(decision: Decision | None) -> bool:
     return decision is not None and any(isinstance(action, SubmitReview) for action in decision.actions)
 
 
-def outdated(findings: Iterable[Finding], diff: Diff, omitted: Collection[str] = ()) -> tuple[Finding, ...]:
-    """Return findings whose code is no longer in the diff, except those in omitted files."""
-    return tuple(finding for finding in findings if finding.path not in omitted and not _is_in(finding, diff))
-
-
 def finding_of(comment: ReviewComment, findings: Iterable[Finding]) -> Finding | None:
     """Return the finding of an inline comment of ours, by its fingerprint, else by its first words."""
     here = [finding for finding in findings if finding.path == comment.path]
     by_fingerprint = next((finding for finding in here if finding.fingerprint in comment.body), None)
     text = _letters(comment.body)
     return by_fingerprint or next((finding for finding in here if _letters(finding.comment)[:40] in text), None)
-
-
-def _is_in(finding: Finding, diff: Diff) -> bool:
-    files = diff.named(finding.path)
-    if finding.line is None:
-        return bool(files)
-    code = "\n".join(finding.code)
-    return any(match.whole and match.side == finding.side for file in files for match in Index(file).find(code))
 
 
 def _letters(text: str) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from bot.features.shared.investigation import ModelReply
-from bot.features.shared.labels import BouncerRecord
+from bot.features.shared.labels import BouncerRecord, ModelReply
 
 
 class TriageRecord(BouncerRecord, ModelReply):

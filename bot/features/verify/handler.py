@@ -22,8 +22,9 @@ from bot.core.events import Event
 from bot.core.subjects import Issue, PullRequest, Subject
 from bot.features.services import Services
 from bot.features.shared import history, investigation, pull_requests
-from bot.features.shared.investigation import ModelReply, Notes, model_reply
-from bot.features.shared.labels import severity
+from bot.features.shared.investigation import Notes, model_reply
+from bot.features.shared.labels import ModelReply, severity
+from bot.features.shared.links import issue_links
 from bot.features.shared.rights import no_run_reason
 from bot.features.verify import judgement, texts
 from bot.features.verify.record import ExecutedTest, OutputVerdict, Unjudged, VerifyRecord
@@ -58,7 +59,7 @@ def handle(event: Event, services: Services) -> Decision | None:
     skip = None if request.is_explicit else pull_requests.skip_reason(pull, services, past)
     if skip is not None:
         return _abstain(subject, pull, *skip)
-    links = pull_requests.links(pull, services)
+    links = issue_links(pull, services)
     if not links:
         return _abstain(subject, pull, "no-issue", "no linked issue")
     issues, unjudged = pull_requests.linked_issues(links, services)

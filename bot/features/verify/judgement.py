@@ -9,12 +9,11 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from bot.code.context import Sides
 from bot.code.diff import Diff
-from bot.code.packing import estimate
 from bot.code.syntax import definitions, enclosing
 from bot.core.config import VerifyConfig
 from bot.core.frozen import Lenient
 from bot.core.subjects import Issue
-from bot.core.text import folded, show, without_middle
+from bot.core.text import estimate, folded, show, without_middle
 from bot.features.shared.labels import MAX_BODY, Chance, OutputLabel, agreeing, bounces, tidy_label
 from bot.features.verify.record import Basis, Grade, GradedDemand, OutputVerdict
 from bot.models.prompts import Prompts

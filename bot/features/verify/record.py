@@ -8,8 +8,7 @@ from pydantic import AliasChoices, Field
 
 from bot.code.page import CodeContext
 from bot.core.frozen import Frozen
-from bot.features.shared.investigation import ModelReply
-from bot.features.shared.labels import BouncerRecord, OutputLabel
+from bot.features.shared.labels import BouncerRecord, ModelReply, OutputLabel
 
 #: From this chance on, percent, the form counts as open.
 OPEN_FORM = 40

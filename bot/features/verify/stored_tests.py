@@ -10,12 +10,8 @@ from bot.core.errors import ForgeError, SandboxError
 from bot.core.subjects import PullRequest
 from bot.features.reproduce.record import StoredTest, stored_test
 from bot.features.services import Services
-from bot.features.shared.harness import prepared
 from bot.features.verify.record import ExecutedTest
-from bot.reproduction.command import Target
-from bot.reproduction.execution import Harness
-from bot.reproduction.outcome import TestOutcome
-from bot.reproduction.setup import SetupFailed
+from bot.reproduction.protocol import Harness, SetupFailed, Target, TestOutcome
 
 #: Characters of an output that are recorded.
 MAX_OUTPUT = 4_000
@@ -31,7 +27,7 @@ def run_stored(issues: Sequence[int], pull: PullRequest, services: Services) -> 
         test = stored_test(services.history.decisions(f"{services.forge.repository}#{issue}", "reproduce"))
         if test is not None:
             tests[issue] = test
-    if not tests or services.sandbox is None:
+    if not tests or services.harnesses is None:
         return ()
     with TemporaryDirectory(prefix="bouncer-") as folder:
         base, head = Path(folder, "base"), Path(folder, "head")
@@ -41,7 +37,7 @@ def run_stored(issues: Sequence[int], pull: PullRequest, services: Services) -> 
                 services.forge.checkout(sha, place)
             runs: list[ExecutedTest] = []
             for issue, test in tests.items():
-                with prepared(services, base, test.test_command) as harness:
+                with services.prepared(base, test.test_command) as harness:
                     runs.append(check_patch(issue, test, base, head, harness))
             return tuple(runs)
         except (ForgeError, SandboxError, SetupFailed):

@@ -44,7 +44,7 @@ def handle(event: Event, services: Services) -> Decision | None:
     config = services.config.reproduce
     if not isinstance(event, events.IssueUnanswered | events.IssueReopened):
         return None
-    if config.watch == "off" or config.mode == "off" or services.sandbox is None:
+    if config.watch == "off" or config.mode == "off" or services.harnesses is None:
         return None
     past = services.history.decisions(event.subject.key, "reproduce", "watch", "commands")
     test = stored_test(past)
@@ -182,7 +182,7 @@ def _bisect(event: events.CommentCreated, services: Services) -> Decision:
         texts.OFF
         if config.mode == "off"
         else texts.NO_SANDBOX
-        if services.sandbox is None
+        if services.harnesses is None
         else texts.NO_TEST
         if test is None
         else ""

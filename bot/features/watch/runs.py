@@ -10,11 +10,8 @@ from tempfile import TemporaryDirectory
 from bot.core.frozen import Frozen
 from bot.features.reproduce.record import StoredTest
 from bot.features.services import Services
-from bot.features.shared.harness import prepared
 from bot.features.watch.record import State
-from bot.reproduction.command import Target
-from bot.reproduction.outcome import TestOutcome
-from bot.reproduction.setup import SetupFailed
+from bot.reproduction.protocol import SetupFailed, Target, TestOutcome
 
 #: Runs on a commit. A test whose runs differ is flaky.
 RUNS = 3
@@ -43,7 +40,7 @@ class Builds:
         with TemporaryDirectory(prefix="bouncer-") as folder:
             self.services.forge.checkout(sha, Path(folder))
             try:
-                with prepared(self.services, Path(folder), test.test_command) as harness:
+                with self.services.prepared(Path(folder), test.test_command) as harness:
                     while len(states) < RUNS:
                         states.append(state_of(harness.run(Path(folder), [target], files).outcome, test))
                         if states[-1] != states[0]:

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.code.diff import parse
-from bot.code.packing import Packed, estimate, pack
-from bot.core.text import show
+from bot.code.packing import Packed, pack
+from bot.core.text import estimate, show
 from tests.bot.code.diffs import Generated, diffs
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from bot.code.diff import Diff, parse
-from bot.code.packing import estimate, pack
+from bot.code.packing import pack
+from bot.core.text import estimate
 from bot.features.review.anchoring import anchor
 from bot.features.shared.findings import Reported
 from tests.bot.code.github_rules import parse_shown

@@ -13,7 +13,9 @@ from bot.core.config_file import load
 from bot.features.services import Services
 from bot.github.offline import ReplayForge, Snapshot
 from bot.models.protocol import Model
+from bot.reproduction.setup import Environments, SandboxHarnesses
 from bot.router import SLASH_COMMANDS
+from bot.sandbox.protocol import Sandbox
 from tests.builders import REPOSITORY
 
 NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
@@ -48,7 +50,14 @@ def history() -> Remembered:
 
 @pytest.fixture
 def services(history: Remembered) -> Callable[..., Services]:
-    def build(model: Model, snapshot: Snapshot, config: str = "", **values: Any) -> Services:
+    def build(
+        model: Model,
+        snapshot: Snapshot,
+        config: str = "",
+        sandbox: Sandbox | None = None,
+        environments: Environments | None = None,
+        **values: Any,
+    ) -> Services:
         settings, problems = load(config)
         return Services(
             commands=SLASH_COMMANDS,
@@ -58,7 +67,8 @@ def services(history: Remembered) -> Callable[..., Services]:
             history=history,
             repository=REPOSITORY,
             config_problems=problems,
-            **{"sandbox": None, "clock": lambda: NOON, **values},
+            harnesses=SandboxHarnesses(sandbox, environments) if sandbox else None,
+            **{"clock": lambda: NOON, **values},
         )
 
     return build

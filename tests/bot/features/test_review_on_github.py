@@ -59,7 +59,6 @@ class Site:
             commands=SLASH_COMMANDS,
             forge=self.forge,
             model=self.model,
-            sandbox=None,
             config=RepoConfig(),
             clock=lambda: NOON,
             history=self.ledger.decisions,

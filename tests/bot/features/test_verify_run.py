@@ -16,6 +16,7 @@ from bot.features.reproduce.record import ReproduceRecord, StoredTest
 from bot.features.services import Services
 from bot.github.offline import Snapshot
 from bot.github.protocol import IssueLink, PullDiff
+from bot.reproduction.setup import SandboxHarnesses
 from bot.router import decide
 from bot.sandbox.bubblewrap import Bubblewrap
 from tests import builders
@@ -71,7 +72,9 @@ def reproduced(history: Remembered) -> Remembered:
 
 def verify(services: Services, event: events.Event | None = None) -> Decision:
     (decision,) = decide(
-        event or pull_opened(base_sha=BASE), replace(services, sandbox=Bubblewrap()), only="verify"
+        event or pull_opened(base_sha=BASE),
+        replace(services, harnesses=SandboxHarnesses(Bubblewrap())),
+        only="verify",
     )
     return decision
 

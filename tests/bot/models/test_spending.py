@@ -51,7 +51,6 @@ def test_a_spent_budget_skips_issues_until_the_next_day(store: BudgetStore) -> N
         commands=SLASH_COMMANDS,
         forge=ReplayForge(triage.snapshot()),
         model=Budgeted(model, Price(input=1.0, output=5.0), budget),
-        sandbox=None,
         config=RepoConfig(),
         clock=lambda: time[0],
         history=NoHistory(),

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.reproduction.command import TestCommand
-from bot.reproduction.execution import Harness
+from bot.reproduction.execution import SandboxHarness
+from bot.reproduction.protocol import TestCommand
 from bot.sandbox.bubblewrap import Bubblewrap
 from bot.sandbox.protocol import Limits
 
@@ -59,9 +59,11 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def harness() -> Harness:
+def harness() -> SandboxHarness:
     """Return a harness: pytest of this interpreter, in bubblewrap."""
     command = TestCommand(argv=(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "{tests}"))
     # Without this interpreter's many plugins pytest starts ten times as fast.
     env = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    return Harness(sandbox=Bubblewrap(), command=command, env=env, limits=Limits(seconds=20, cpu_seconds=20))
+    return SandboxHarness(
+        sandbox=Bubblewrap(), command=command, env=env, limits=Limits(seconds=20, cpu_seconds=20)
+    )

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.reproduction.command import Target, TestCommand
-from bot.reproduction.execution import Harness
-from bot.reproduction.outcome import TestOutcome
+from bot.reproduction.execution import SandboxHarness
+from bot.reproduction.protocol import Target, TestCommand, TestOutcome
 from bot.sandbox.bubblewrap import Bubblewrap
 from bot.sandbox.protocol import Limits
 
@@ -91,8 +90,8 @@ def checkout(tmp_path: Path) -> Path:
     return folder
 
 
-def harness(command: str, env: Mapping[str, str] = ENV, **limits: float) -> Harness:
-    return Harness(
+def harness(command: str, env: Mapping[str, str] = ENV, **limits: float) -> SandboxHarness:
+    return SandboxHarness(
         Bubblewrap(),
         TestCommand.parse(command),
         env=env,

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.reproduction import console, junit
-from bot.reproduction.command import Target, TestCommand
 from bot.reproduction.console import last_frame, raised, split_exception
 from bot.reproduction.execution import REPORT, operator_program, report
+from bot.reproduction.protocol import Target, TestCommand
 from bot.sandbox.protocol import ProgramResult
 
 BOMB = (

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from unidiff import PatchSet
 
-from bot.reproduction.command import TestCommand
 from bot.reproduction.examples import fixed_examples
 from bot.reproduction.java.language import Java
 from bot.reproduction.language import DraftRejected
 from bot.reproduction.pipeline import language_of
+from bot.reproduction.protocol import TestCommand
 
 JAVA = Java()
 #: The names of a repository of which nothing is known.

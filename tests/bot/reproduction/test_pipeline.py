@@ -14,10 +14,10 @@ from bot.core.errors import BudgetExceeded, ModelError
 from bot.models.prompts import Prompts
 from bot.models.protocol import Prompt
 from bot.reproduction.attempt import Reproduction
-from bot.reproduction.command import TestCommand
 from bot.reproduction.drafting import Author
-from bot.reproduction.execution import Harness
+from bot.reproduction.execution import SandboxHarness
 from bot.reproduction.pipeline import Options, reproduce_in
+from bot.reproduction.protocol import TestCommand
 from bot.reproduction.report import parse_report
 from bot.sandbox.protocol import ProgramResult, ProgramRun, Sandbox
 from tests.scripted import Line, ScriptedModel
@@ -80,13 +80,13 @@ def scripted(drafts: Sequence[Line], repairs: Sequence[Line] = (), pick: int | N
     return ScriptedModel(line)
 
 
-def run(project: Path, harness: Harness, model: ScriptedModel, **options: object) -> Reproduction:
+def run(project: Path, harness: SandboxHarness, model: ScriptedModel, **options: object) -> Reproduction:
     report = parse_report(REPORT).model_copy(update={"number": 12})
     all_options = Options.model_validate({"samples": 1, **options})
     return reproduce_in(project, report, Author(model, Prompts(), "acme/shapes#12"), harness, all_options)
 
 
-def test_drafts_that_fail_as_reported_are_shown_others_have_a_reason(project: Path, harness: Harness) -> None:
+def test_drafts_that_fail_as_reported_are_shown(project: Path, harness: SandboxHarness) -> None:
     drafts = [RIGHT, WRONG_CALL, RIGHT.replace("test_rest", "test_x"), PASSING, SHORTER]
 
     result = run(project, harness, scripted(drafts), samples=5)
@@ -110,7 +110,7 @@ def test_drafts_that_fail_as_reported_are_shown_others_have_a_reason(project: Pa
     assert result.sandbox == "bubblewrap"
 
 
-def test_an_unusable_draft_is_repaired_once(project: Path, harness: Harness) -> None:
+def test_an_unusable_draft_is_repaired_once(project: Path, harness: SandboxHarness) -> None:
     model = scripted([BROKEN, NO_SUCH_MODULE], repairs=[RIGHT, NO_SUCH_MODULE])
 
     result = run(project, harness, model, samples=2)
@@ -125,7 +125,7 @@ def test_an_unusable_draft_is_repaired_once(project: Path, harness: Harness) -> 
     assert result.state == "reproduced"
 
 
-def test_the_prompt_has_place_command_tests_and_fixtures(project: Path, harness: Harness) -> None:
+def test_the_prompt_has_place_command_tests_and_fixtures(project: Path, harness: SandboxHarness) -> None:
     conftest = "import pytest\n\n\n@pytest.fixture\ndef pair():\n    return [1, 2]\n"
     (project / "tests/conftest.py").write_text(conftest)
     model = scripted([BROKEN], repairs=[RIGHT])
@@ -155,7 +155,7 @@ def test_the_prompt_has_place_command_tests_and_fixtures(project: Path, harness:
     ],
 )
 def test_a_model_can_report_that_no_test_can_be_written(
-    project: Path, harness: Harness, at_fault: str, word: str, message: str
+    project: Path, harness: SandboxHarness, at_fault: str, word: str, message: str
 ) -> None:
     given_up: Line = {"plan": "No db.", "at_fault": at_fault, "code": ""}
     result = run(project, harness, scripted([NO_SUCH_MODULE, BROKEN], repairs=[given_up, given_up]), samples=2)
@@ -166,7 +166,7 @@ def test_a_model_can_report_that_no_test_can_be_written(
     assert (result.state, result.abstained) == ("reproduced", "")
 
 
-def test_a_passing_draft_that_shows_the_bug_is_inverted(project: Path, harness: Harness) -> None:
+def test_a_passing_draft_that_shows_the_bug_is_inverted(project: Path, harness: SandboxHarness) -> None:
     result = run(project, harness, scripted([SHOWS_THE_BUG]))
 
     assert result.best is not None
@@ -174,14 +174,14 @@ def test_a_passing_draft_that_shows_the_bug_is_inverted(project: Path, harness: 
     assert "assert split([1, 2, 3], 2) != [[1, 2]]" in result.best.candidate.code
 
 
-def test_a_passing_draft_with_other_calls_is_not_inverted(project: Path, harness: Harness) -> None:
+def test_a_passing_draft_with_other_calls_is_not_inverted(project: Path, harness: SandboxHarness) -> None:
     result = run(project, harness, scripted([PASSING]))
 
     assert result.state == "not reproduced"
     assert result.attempts[0].why == "passes on the present code"
 
 
-def test_garbage_leads_to_an_abstention(project: Path, harness: Harness) -> None:
+def test_garbage_leads_to_an_abstention(project: Path, harness: SandboxHarness) -> None:
     garbage = ["I am sorry.", "", "def test_x():", "\x00", "class Test:\n    pass\n"]
 
     result = run(project, harness, scripted(garbage, repairs=garbage), samples=5)
@@ -191,7 +191,7 @@ def test_garbage_leads_to_an_abstention(project: Path, harness: Harness) -> None
     assert {attempt.fate for attempt in result.attempts} == {"unusable"}
 
 
-def test_the_state_says_that_no_test_can_be_run(project: Path, harness: Harness) -> None:
+def test_the_state_says_that_no_test_can_be_run(project: Path, harness: SandboxHarness) -> None:
     broken = replace(harness, command=TestCommand.parse("no-such-runner {tests}"))
 
     result = run(project, broken, scripted([RIGHT], repairs=[RIGHT]))
@@ -200,7 +200,7 @@ def test_the_state_says_that_no_test_can_be_run(project: Path, harness: Harness)
     assert result.reason.startswith("tests cannot be run here")
 
 
-def test_a_flaky_test_is_not_shown(project: Path, harness: Harness) -> None:
+def test_a_flaky_test_is_not_shown(project: Path, harness: SandboxHarness) -> None:
     watched = replace(harness, sandbox=MeasuringSandbox(harness.sandbox))
 
     result = run(project, watched, scripted([EVERY_OTHER_TIME]))
@@ -210,7 +210,7 @@ def test_a_flaky_test_is_not_shown(project: Path, harness: Harness) -> None:
     assert result.state == "not reproduced"
 
 
-def test_the_model_chooses_among_the_tests_if_configured(project: Path, harness: Harness) -> None:
+def test_the_model_chooses_among_the_tests_if_configured(project: Path, harness: SandboxHarness) -> None:
     result = run(project, harness, scripted([RIGHT, SHORTER], pick=2), samples=2, pick=True)
     refused = run(project, harness, scripted([RIGHT, SHORTER], pick=0), samples=2, pick=True)
 
@@ -219,7 +219,7 @@ def test_the_model_chooses_among_the_tests_if_configured(project: Path, harness:
     assert "found every one wrong" in refused.reason
 
 
-def test_a_model_error_costs_a_draft_not_the_result(project: Path, harness: Harness) -> None:
+def test_a_model_error_costs_a_draft_not_the_result(project: Path, harness: SandboxHarness) -> None:
     failing = ModelError("refused", reason="refused")
 
     result = run(project, harness, scripted([failing, RIGHT, failing]), samples=3)
@@ -228,7 +228,7 @@ def test_a_model_error_costs_a_draft_not_the_result(project: Path, harness: Harn
     assert [attempt.number for attempt in result.attempts] == [1]
 
 
-def test_a_spent_budget_without_a_test_raises_an_error(project: Path, harness: Harness) -> None:
+def test_a_spent_budget_without_a_test_raises_an_error(project: Path, harness: SandboxHarness) -> None:
     with pytest.raises(BudgetExceeded) as raised:
         run(project, harness, scripted([PASSING, BudgetExceeded("spent")]), samples=2)
     result = run(project, harness, scripted([RIGHT, BudgetExceeded("spent")]), samples=2)
@@ -239,7 +239,7 @@ def test_a_spent_budget_without_a_test_raises_an_error(project: Path, harness: H
     assert (result.drafts, result.failures) == (1, ("budget",))
 
 
-def test_the_prompt_shows_the_code_that_the_report_names(project: Path, harness: Harness) -> None:
+def test_the_prompt_shows_the_code_that_the_report_names(project: Path, harness: SandboxHarness) -> None:
     model = scripted([RIGHT])
 
     run(project, harness, model)
@@ -254,7 +254,7 @@ def test_the_prompt_shows_the_code_that_the_report_names(project: Path, harness:
     assert prompt.user.count("The test that reproduced it") == 2
 
 
-def test_the_project_is_not_changed(project: Path, harness: Harness) -> None:
+def test_the_project_is_not_changed(project: Path, harness: SandboxHarness) -> None:
     before = {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
 
     run(project, harness, scripted([RIGHT, BROKEN], repairs=[RIGHT]), samples=2)
@@ -262,7 +262,7 @@ def test_the_project_is_not_changed(project: Path, harness: Harness) -> None:
     assert {path: path.read_bytes() for path in project.rglob("*") if path.is_file()} == before
 
 
-def test_ten_drafts_cost_at_most_three_seconds_beside_the_tests_own_time(project: Path, harness: Harness) -> None:
+def test_ten_drafts_cost_at_most_three_seconds_more(project: Path, harness: SandboxHarness) -> None:
     timed = MeasuringSandbox(harness.sandbox)
     drafts = [f"{RIGHT}    assert {number} == {number}\n" for number in range(10)]
 

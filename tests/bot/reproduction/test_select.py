@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bot.reproduction.attempt import Candidate
 from bot.reproduction.match import Grade, match
-from bot.reproduction.outcome import Frame, TestOutcome
+from bot.reproduction.protocol import Frame, TestOutcome
 from bot.reproduction.report import facts, parse_report
 from bot.reproduction.select import (
     Cluster,

@@ -15,9 +15,9 @@ import pytest
 
 from bot import app
 from bot.core.errors import SandboxError
-from bot.reproduction.command import Target, TestCommand
-from bot.reproduction.execution import Harness
-from bot.reproduction.setup import Environments, Recipe, SetupFailed
+from bot.reproduction.execution import SandboxHarness
+from bot.reproduction.protocol import SetupFailed, Target, TestCommand
+from bot.reproduction.setup import Environments, Recipe
 from bot.sandbox import network
 from bot.sandbox.bubblewrap import Bubblewrap
 from bot.sandbox.docker import Docker
@@ -64,7 +64,7 @@ def prepared_environment(
 def test_tests_run_in_the_environment_that_the_set_up_made(tmp_path: Path, checkout: Path) -> None:
     environments = Environments(tmp_path / "environments")
     with environments.prepared(SANDBOX, checkout, RECIPE) as environment:
-        harness = Harness(
+        harness = SandboxHarness(
             SANDBOX,
             TestCommand.parse("python -m unittest {tests}"),
             env=environment.env,

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.reproduction.command import Target, TestCommand
-from bot.reproduction.execution import Harness
-from bot.reproduction.outcome import TestReport
-from bot.reproduction.setup import Environments, Recipe, SetupFailed
+from bot.reproduction.execution import SandboxHarness
+from bot.reproduction.protocol import SetupFailed, Target, TestCommand, TestReport
+from bot.reproduction.setup import Environments, Recipe
 from bot.sandbox.bubblewrap import Bubblewrap
 from bot.sandbox.protocol import Limits
 
@@ -48,7 +47,7 @@ def run(tmp_path: Path, checkout: Path, script: str, *commands: str, repository:
     """Set up an environment by ``commands``, then run ``script`` in it as the test command."""
     recipe = Recipe(repository=repository, python=NOTHING, commands=commands)
     with Environments(tmp_path / "environments", limits=LIMITS).prepared(SANDBOX, checkout, recipe) as environment:
-        harness = Harness(
+        harness = SandboxHarness(
             SANDBOX,
             TestCommand(argv=("sh", "-c", script)),
             env=environment.env,
@@ -121,7 +120,7 @@ def test_a_failed_run_shows_the_runner_s_report(checkout: Path) -> None:
     command = TestCommand(
         argv=("sh", "-c", "echo private detail; python3 -m unittest test_none; env | sort; exit 1")
     )
-    report = Harness(SANDBOX, command, limits=LIMITS).run(checkout, [Target(path="test_it.py")], {})
+    report = SandboxHarness(SANDBOX, command, limits=LIMITS).run(checkout, [Target(path="test_it.py")], {})
     assert "No module named 'test_none'" in report.outcome.output
     assert "private detail" not in report.outcome.output
     assert "TMPDIR" not in report.outcome.output

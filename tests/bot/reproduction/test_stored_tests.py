@@ -11,7 +11,7 @@ from bot.core.actions import Decision
 from bot.core.subjects import Subject
 from bot.features.reproduce.record import ReproduceRecord, StoredTest, stored_test
 from bot.features.verify.stored_tests import check_patch
-from bot.reproduction.execution import Harness
+from bot.reproduction.execution import SandboxHarness
 
 STORED = StoredTest(
     path="tests/test_lists.py",
@@ -46,7 +46,7 @@ def patched(project: Path, old: str, new: str) -> Path:
     ],
 )
 def test_a_patch_is_solved_unsolved_or_gets_no_verdict(
-    project: Path, harness: Harness, old: str, new: str, verdict: bool | None, statuses: tuple[str, str]
+    project: Path, harness: SandboxHarness, old: str, new: str, verdict: bool | None, statuses: tuple[str, str]
 ) -> None:
     head = patched(project, old, new)
 
@@ -59,7 +59,7 @@ def test_a_patch_is_solved_unsolved_or_gets_no_verdict(
 
 
 @pytest.mark.debian("bubblewrap")
-def test_a_patch_cannot_replace_the_stored_test(project: Path, harness: Harness) -> None:
+def test_a_patch_cannot_replace_the_stored_test(project: Path, harness: SandboxHarness) -> None:
     head = patched(project, "Pieces", "Pieces")
     (head / "tests/test_lists.py").write_text("def test_issue_12():\n    pass\n")
 
@@ -67,7 +67,7 @@ def test_a_patch_cannot_replace_the_stored_test(project: Path, harness: Harness)
 
 
 @pytest.mark.debian("bubblewrap")
-def test_a_bug_already_fixed_on_base_gives_no_verdict(project: Path, harness: Harness) -> None:
+def test_a_bug_already_fixed_on_base_gives_no_verdict(project: Path, harness: SandboxHarness) -> None:
     head = patched(project, "len(items) // size", "-(-len(items) // size)")
 
     assert check_patch(12, STORED, head, head, harness).solved is None

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from bot.reproduction.command import Target, TestCommand
-from bot.reproduction.execution import Harness
+from bot.reproduction.execution import SandboxHarness
+from bot.reproduction.protocol import Target, TestCommand
 from bot.sandbox.bubblewrap import Bubblewrap
 from bot.sandbox.protocol import Limits
 from evaluation.cli import main
@@ -97,8 +97,8 @@ def lines(path: Path, rows: list[dict[str, Any]]) -> str:
     return str(path)
 
 
-def harness(*argv: str) -> Harness:
-    return Harness(
+def harness(*argv: str) -> SandboxHarness:
+    return SandboxHarness(
         Bubblewrap(), TestCommand(argv=argv), limits=Limits(seconds=120, cpu_seconds=120), by_operator=True
     )
 

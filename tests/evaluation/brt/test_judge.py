@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from bot.core.errors import OperatorError, SandboxError
-from bot.reproduction.outcome import TestOutcome, TestReport
+from bot.reproduction.protocol import TestOutcome, TestReport
 from bot.sandbox.bubblewrap import Bubblewrap
 from bot.sandbox.protocol import Limits, ProgramResult, ProgramRun
 from evaluation.brt.cases import Candidate, Case, read_candidates, read_cases

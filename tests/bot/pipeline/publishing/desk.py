@@ -79,7 +79,6 @@ def make_desk(database: Database) -> Iterator[Desk]:
                 commands=SLASH_COMMANDS,
                 forge=forge,
                 model=ScriptedModel(),
-                sandbox=None,
                 config=RepoConfig(),
                 clock=lambda: datetime(2026, 11, 1, tzinfo=UTC),
                 history=NoHistory(),

@@ -6,7 +6,7 @@ import re
 from datetime import UTC, date, datetime
 from typing import Any
 
-from bot.code.packing import Skipped
+from bot.code.page import Skipped
 from bot.core.actions import Action, Decision, InlineComment, SubmitReview, UpsertComment, Usage
 from bot.core.config import RepoConfig, VerifyConfig
 from bot.core.subjects import Actor, PullRequest, Repository, Subject
@@ -96,7 +96,6 @@ class Press:
             commands=SLASH_COMMANDS,
             forge=Forge(),  # type: ignore[arg-type]
             model=ScriptedModel(),
-            sandbox=None,
             config=RepoConfig(),
             clock=lambda: datetime(2026, 11, 1, tzinfo=UTC),
             history=NoHistory(),

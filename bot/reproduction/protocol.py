@@ -1,16 +1,23 @@
-"""Test commands: insert the tests to run in the notation of the test runner. Pure."""
+"""The interface of running a repository's tests: the command, the tests to run in it, and their outcomes.
+
+A command has its tests in the notation of its runner. Outcomes do not depend on the runner.
+"""
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
-from pathlib import PurePosixPath
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path, PurePosixPath
+from typing import ClassVar, Literal, Protocol
 
 from pydantic import Field
 
+from bot.core.config import ReproduceConfig
+from bot.core.errors import UserError
 from bot.core.frozen import Frozen
+from bot.core.subjects import Repository
 
 #: The placeholder for the tests in a command.
 PLACE = "{tests}"
@@ -162,3 +169,156 @@ def _full(target: Target, between: str) -> str:
     path = _SOURCES.sub("", target.path)
     path = re.sub(r"^(?:tests?|src)/", "", path) if path == target.path else path
     return ".".join(PurePosixPath(path).with_suffix("").parts)
+
+
+#: Characters of a run's output that are kept.
+MAX_OUTPUT = 20_000
+
+Status = Literal["passed", "failed", "error", "skipped", "timeout"]
+
+#: The phase in which a test that did not pass ended. ``load``: it could not be compiled, imported or found.
+#: ``setup`` and ``teardown``: in a fixture. ``call``: in the test itself. ``limit``: a limit of the sandbox other
+#: than time. ``crash``: the interpreter died.
+Phase = Literal["load", "setup", "call", "teardown", "limit", "crash"]
+
+
+class Frame(Frozen):
+    """A place in the code that a traceback names."""
+
+    path: str = Field(description="relative to the work folder if it lies inside")
+    line: int = Field(ge=0, description="from 1; 0 if unknown")
+    function: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}" + (f" in {self.function}" if self.function else "")
+
+
+class TestOutcome(Frozen):
+    """The outcome of one test, or of several together."""
+
+    __test__: ClassVar[bool] = False  # not a test itself, for pytest
+
+    status: Status
+    phase: Phase | None = Field(None, description="None if it passed or was skipped, and for a timeout")
+    exception_type: str | None = Field(None, description="as printed, with or without its module")
+    message: str = Field("", description="the exception's text, or why there is no result")
+    frame: Frame | None = Field(None, description="where the exception was raised")
+    output: str = Field("", description="traceback, or the output if there is none; cut")
+    name: str = Field("", description="the test as its runner names it; empty for several tests as one")
+    path: str = Field("", description="its file relative to the work folder; empty if unknown")
+    seconds: float = Field(0.0, ge=0)
+
+    @property
+    def fails(self) -> bool:
+        """True if it ran and did not pass. False if it was skipped, could not be loaded, or broke in teardown."""
+        if self.status == "error":
+            return self.phase in ("setup", "call", "limit", "crash")
+        return self.status in ("failed", "timeout")
+
+    @property
+    def kind(self) -> str:
+        """The exception's name without package, as in a report; without an exception, the way it ended."""
+        if self.exception_type:
+            return re.split(r"[.$]", self.exception_type)[-1]
+        if self.status == "timeout":
+            return "timeout"
+        return self.phase if self.phase in ("crash", "limit") else ""
+
+    @property
+    def in_test(self) -> bool:
+        """True if the test's own lines raised the exception, not code that they called."""
+        return self.frame is not None and bool(self.path) and self.frame.path == self.path
+
+
+class TestReport(Frozen):
+    """One run of a test command: its tests, and their combined outcome.
+
+    A pass is reported by the process of the code under test, which could have forged it.
+    """
+
+    __test__: ClassVar[bool] = False
+
+    outcome: TestOutcome
+    tests: tuple[TestOutcome, ...] = ()
+    seconds: float = Field(0.0, ge=0, description="wall time of the command")
+
+
+_ORDER: tuple[Status, ...] = ("failed", "timeout", "error", "passed", "skipped")
+
+
+def combine(tests: tuple[TestOutcome, ...]) -> TestOutcome:
+    """Combine outcomes: the first of the worst status. No test at all is an error."""
+    if not tests:
+        return TestOutcome(status="error", phase="load", message="no test was run")
+    return min(tests, key=lambda test: _ORDER.index(test.status))
+
+
+class Execution(Frozen):
+    """Two runs of a test on the same files."""
+
+    first: TestReport
+    second: TestReport
+
+    @property
+    def outcome(self) -> TestOutcome:
+        """The outcome of the first run."""
+        return self.first.outcome
+
+    @property
+    def flaky(self) -> bool:
+        """True if the two runs differ."""
+        return essence(self.first) != essence(self.second)
+
+
+def essence(report: TestReport) -> tuple[object, ...]:
+    """Return a key that is equal for two runs of the same tests on the same files unless they are flaky."""
+    return tuple(sorted((test.name, test.status, test.exception_type or "") for test in report.tests)) or (
+        report.outcome.status,
+        report.outcome.exception_type,
+    )
+
+
+class SetupFailed(UserError):
+    """A set-up command of the repository failed; the message has the command and the installers' errors."""
+
+
+class Harness(Protocol):
+    """The way to run a repository's tests on a checkout, which is never changed."""
+
+    @property
+    def command(self) -> TestCommand:
+        """The repository's test command."""
+        ...
+
+    @property
+    def sandbox_name(self) -> str:
+        """The runner, as recorded in evidence."""
+        ...
+
+    def run(self, workdir: Path, targets: Sequence[Target], files: Mapping[str, str]) -> TestReport:
+        """Run ``targets`` on a copy of ``workdir`` with ``files`` (path -> text) on top.
+
+        Raises SandboxError only if the sandbox itself fails; every result of the tests is a report.
+        """
+        ...
+
+    def run_twice(self, workdir: Path, targets: Sequence[Target], files: Mapping[str, str]) -> Execution:
+        """Run the targets twice, to detect flaky tests."""
+        ...
+
+    def output(self, argv: Sequence[str], workdir: Path) -> str:
+        """Return what a program prints in the environment of the tests, on a copy of ``workdir``."""
+        ...
+
+
+class Harnesses(Protocol):
+    """Makes harnesses for checkouts."""
+
+    def prepared(
+        self, checkout: Path, command: TestCommand, repository: Repository, config: ReproduceConfig
+    ) -> AbstractContextManager[Harness]:
+        """Return a harness for a checkout of the default branch, or of a base on it, after its set-up.
+
+        Raises SandboxError if the sandbox fails, SetupFailed if a set-up command fails.
+        """
+        ...
