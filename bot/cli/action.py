@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from bot import router
 from bot.cli.bouncers import gate
 from bot.cli.files import as_object, json_option, print_json, set_option
 from bot.cli.remote import reached
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from bot.settings import Settings, Workflow
 
 #: What a workflow can ask for; code is never executed here.
-TASKS = ("triage", "verify", "review")
+TASKS = tuple(feature.name for feature in router.FEATURES if feature.judges_every_event)
 #: A key that is shorter could be guessed from a marker, characters.
 SHORTEST_KEY = 20
 NO_KEY = "no key signs comments, so nothing that was posted before is remembered"
@@ -147,7 +148,7 @@ def _deal(
     max_cost: float | None,
 ) -> Iterator[TaskResult]:
     """Publish each task's decisions. A task that fails does not stop the others."""
-    from bot import app, router
+    from bot import app
     from bot.pipeline.readings import at_present
     from bot.pipeline.standing import StandingHistory
 
@@ -156,7 +157,7 @@ def _deal(
     later: TransientError | None = None
     with _publisher(settings) as publisher:
         for task in router.tasks(event):
-            if task not in ("commands", "why", *tasks):
+            if task not in tasks and not router.feature_named(task).only_answers:
                 continue
             reading = replace(services, history=StandingHistory(event, services, settings.marker_key))
             try:
@@ -220,8 +221,6 @@ def _publish(publisher: Publisher, decision: Decision, services: Services, acces
 
 def _permissions(task: Task) -> str:
     """Return what a workflow's ``permissions:`` needs for the actions of a feature, as a workflow writes it."""
-    from bot import router
-
     needed = router.feature_named(task).permissions
     return "` and `".join(f"{name.replace('_', '-')}: {level}" for name, level in needed.items())
 

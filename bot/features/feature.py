@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +10,7 @@ from bot.core.actions import Decision, Record, Task
 from bot.core.commands import Command, SlashCommand
 from bot.core.events import Event
 from bot.features.services import Services
+from bot.features.shared.posts import Posts
 
 
 def always(event: Event, commands: Sequence[Command]) -> bool:
@@ -31,6 +32,8 @@ class Feature:
     """Return True if an event of those types may need a decision, from it and its commands alone."""
     commands: tuple[SlashCommand, ...] = ()
     """Commands that the feature answers, in the order of ``/bouncer help``."""
+    standing: Callable[[Posts], Iterable[Decision]] | None = None
+    """Yield earlier decisions as our posts show them, for a run without a database."""
     after: tuple[Task, ...] = ()
     """Features that decide about the same event first."""
     supersedes: Callable[[Event, Event], bool] = lambda newer, older: False
@@ -50,6 +53,11 @@ class Feature:
     def judges_every_event(self) -> bool:
         """Return True if it judges the subject of each event, and not only where its code is to be run."""
         return self.judges and not self.executes
+
+    @property
+    def only_answers(self) -> bool:
+        """Return True if all that it does is to answer commands, without judging or running anything."""
+        return bool(self.commands) and not self.judges and not self.executes
 
 
 def same_text(*types: type[Event]) -> Callable[[Event, Event], bool]:

@@ -144,11 +144,11 @@ _NEEDED_FIELDS = {
 
 def _graphql(app: GitHubApp, installation: int) -> Iterator[Diagnosis]:
     try:
-        known = app.graphql_fields(installation)
+        fields = app.graphql_fields(installation)
     except ForgeError:
         yield note("graphql", f"not there: {_NO_LINKS}", "update the server")
         return
-    missing = [name for name in _NEEDED_FIELDS if name not in known]
+    missing = [name for name in _NEEDED_FIELDS if name not in fields]
     for name in missing:
         yield note("graphql", f"{name} is missing: {_NEEDED_FIELDS[name]}", "update the server")
     if not missing:

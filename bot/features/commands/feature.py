@@ -6,12 +6,14 @@ from bot.core import events
 from bot.core.commands import AuthorLimit, SlashCommand
 from bot.features.commands.handler import concerns, handle
 from bot.features.commands.record import CommandsRecord
+from bot.features.commands.standing import standing
 from bot.features.feature import Feature
 
 FEATURE = Feature(
     name="commands",
     handle=handle,
     record=CommandsRecord,
+    standing=standing,
     concerns=concerns,
     events=(events.CommentCreated, events.ReviewCommentCreated, events.IssueUnlabeled),
     commands=(

@@ -7,11 +7,13 @@ from bot.core.commands import SlashCommand
 from bot.features.feature import Feature, same_text
 from bot.features.review.handler import concerns, handle
 from bot.features.review.record import ReviewRecord
+from bot.features.review.standing import standing
 
 FEATURE = Feature(
     name="review",
     handle=handle,
     record=ReviewRecord,
+    standing=standing,
     concerns=concerns,
     events=(
         *get_args(events.PullShown),

@@ -4,11 +4,13 @@ from bot.core import events
 from bot.features.feature import Feature
 from bot.features.triage.handler import concerns, handle, supersedes
 from bot.features.triage.record import TriageRecord
+from bot.features.triage.standing import standing
 
 FEATURE = Feature(
     name="triage",
     handle=handle,
     record=TriageRecord,
+    standing=standing,
     concerns=concerns,
     events=(
         events.IssueOpened,

@@ -7,11 +7,13 @@ from bot.core.commands import AuthorLimit, SlashCommand
 from bot.features.feature import Feature
 from bot.features.why.handler import concerns, handle
 from bot.features.why.record import WhyRecord
+from bot.features.why.standing import standing
 
 FEATURE = Feature(
     name="why",
     handle=handle,
     record=WhyRecord,
+    standing=standing,
     concerns=concerns,
     events=(events.CommentCreated, events.ReviewCommentCreated),
     commands=(
