@@ -453,11 +453,11 @@ def load(*, env_file: Path | None = None, **overrides: Any) -> Settings:
 
 def _message(error: Mapping[str, Any]) -> str:
     """Return pydantic's message in plain words, without a long value: it may be a secret under a wrong name."""
-    shown = repr(error["input"]) if len(str(error["input"])) <= _LONGEST_SHOWN else ""
+    value = repr(error["input"]) if len(str(error["input"])) <= _LONGEST_SHOWN else ""
     if error["type"] in ("int_parsing", "float_parsing"):
-        return f"not a number: {shown}" if shown else "not a number"
+        return f"not a number: {value}" if value else "not a number"
     if error["type"] == "bool_parsing":
-        return f"must be true or false, not {shown}" if shown else "must be true or false"
+        return f"must be true or false, not {value}" if value else "must be true or false"
     return str(error["msg"]).removeprefix("Value error, ").replace("Input should be", "must be")
 
 
@@ -468,3 +468,25 @@ def unknown_variables(env_file: Path | None = None) -> dict[str, str]:
     if env_file is not None and env_file.is_file():
         variables |= {name for name in dotenv_values(env_file) if name.startswith("BOUNCER_")}
     return {name: next(iter(get_close_matches(name, names, n=1)), "") for name in sorted(variables - names)}
+
+
+class LiveSettings:
+    """The current settings: set-up in the browser completes them while the server runs."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings, self._withheld = settings, settings.withheld
+
+    def webhook_secrets(self) -> tuple[str, ...]:
+        """Return the secrets that sign deliveries. Called for every delivery."""
+        return self._completed().webhook_secrets
+
+    def withheld(self) -> tuple[str, ...]:
+        """Return what must not be stored in the database. Called for every statement."""
+        self._completed()
+        return self._withheld
+
+    def _completed(self) -> Settings:
+        if self._settings.needs_setup:
+            self._settings = self._settings.completed()
+            self._withheld = self._settings.withheld
+        return self._settings

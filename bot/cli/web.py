@@ -61,6 +61,7 @@ def server(settings: Settings, processes: int = 1, link: str | None = None) -> S
     """
     from bot.app import metrics_readers, pages
     from bot.pipeline.store import migrate
+    from bot.settings import LiveSettings
     from bot.web.app import Backend, create_app
     from bot.web.public import blueprint
     from bot.web.server import Server
@@ -69,7 +70,7 @@ def server(settings: Settings, processes: int = 1, link: str | None = None) -> S
     migrate(database)
     # Connections must not be carried through a fork.
     database.close()
-    present, readers = Present(settings), metrics_readers(settings)
+    present, readers = LiveSettings(settings), metrics_readers(settings)
     dashboard = pages(settings)
     next_step = "To open the dashboard, set BOUNCER_ADMIN_PASSWORD or BOUNCER_ADMINS and start again."
     if link is not None:
@@ -131,25 +132,3 @@ def keep(settings: Settings, credentials: Credentials, choice: Choice) -> None:
     store(settings.bouncer_data_dir, credentials)
     # Logs must not show the new secrets either.
     logs.configure(settings.log_level, settings.completed().secrets)
-
-
-class Present:
-    """The current settings: set-up in the browser completes them while the server runs."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings, self._withheld = settings, settings.withheld
-
-    def webhook_secrets(self) -> tuple[str, ...]:
-        """Return the secrets that sign deliveries. Called for every delivery."""
-        return self._completed().webhook_secrets
-
-    def withheld(self) -> tuple[str, ...]:
-        """Return what must not be stored in the database. Called for every statement."""
-        self._completed()
-        return self._withheld
-
-    def _completed(self) -> Settings:
-        if self._settings.needs_setup:
-            self._settings = self._settings.completed()
-            self._withheld = self._settings.withheld
-        return self._settings

@@ -1,34 +1,19 @@
-"""Metrics: counts of processes and of recorded rows, summed in the database as they happen.
-
-So any web process can serve ``/metrics``, without counting the rows of tables that grow.
-"""
+"""``/metrics``: the counts in the database, and the state of the jobs, in Prometheus' text format."""
 
 from __future__ import annotations
 
-import threading
-from collections import defaultdict
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from prometheus_client import generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
-from sqlalchemy.exc import SQLAlchemyError
 
 from bot.pipeline.admin import Jobs
 from bot.pipeline.store import Ledger
-from bot.pipeline.store.counters import Counted, counted
+from bot.pipeline.store.counters import DELIVERIES, GITHUB_CALLS, GITHUB_REMAINING, GITHUB_SECONDS
 from bot.pipeline.store.decisions import watch
 from bot.pipeline.store.overview import Overview
 
-if TYPE_CHECKING:
-    from bot.github.http import Exchange
-
-#: Names of the metrics that processes count.
-DELIVERIES = "bouncer_deliveries"
-GITHUB_CALLS = "bouncer_github_calls"
-GITHUB_SECONDS = "bouncer_github_seconds"
-GITHUB_REMAINING = "bouncer_github_quota_remaining"
 _HELP = {
     DELIVERIES: "Webhook deliveries by answer",
     GITHUB_CALLS: "Calls to GitHub by method and status",
@@ -42,51 +27,6 @@ _HELP = {
     "bouncer_model_cost_usd": "Known cost of model calls",
 }
 _GAUGES = frozenset({GITHUB_REMAINING})
-
-
-class Counts:
-    """Counts of this process, added to the database in intervals; a killed process loses the last few."""
-
-    def __init__(self) -> None:
-        self._counts: dict[Counted, float] = defaultdict(float)
-        self._gauges: dict[Counted, float] = {}
-        self._lock = threading.Lock()
-        self._flushing = threading.Lock()
-
-    def add(self, name: str, amount: float = 1, **labels: str) -> None:
-        """Add to a counter."""
-        with self._lock:
-            self._counts[counted(name, **labels)] += amount
-
-    def set(self, name: str, value: float, **labels: str) -> None:
-        """Set a gauge."""
-        with self._lock:
-            self._gauges[counted(name, **labels)] = value
-
-    def observe(self, call: Exchange) -> None:
-        """Count a call to GitHub, and set the rest of the installation's quota."""
-        self.add(GITHUB_CALLS, method=call.method, status=str(call.status))
-        self.add(GITHUB_SECONDS, call.seconds)
-        if call.installation is not None and call.remaining is not None:
-            self.set(GITHUB_REMAINING, call.remaining, installation=str(call.installation))
-
-    def flush(self, ledger: Ledger) -> None:
-        """Add the counts since the last time to the database, after those of a thread that is doing so.
-
-        Raises SQLAlchemyError; the counts are kept for the next time.
-        """
-        with self._flushing:
-            with self._lock:
-                counts, self._counts = self._counts, defaultdict(float)
-                gauges, self._gauges = self._gauges, {}
-            try:
-                ledger.counters.add(counts)
-            except SQLAlchemyError:
-                with self._lock:
-                    for counter, amount in counts.items():
-                        self._counts[counter] += amount
-                raise
-            ledger.counters.set(gauges)
 
 
 def exposition(ledger: Ledger, jobs: Jobs) -> bytes:

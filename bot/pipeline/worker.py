@@ -13,13 +13,13 @@ import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
 from bot.pipeline.inbox import Inbox
-from bot.pipeline.metrics import Counts
 from bot.pipeline.publisher import APART_SECONDS
 from bot.pipeline.queue import Consumer, Queue
 from bot.pipeline.recovery import Lease, Recovery, take_lease
 from bot.pipeline.retention import Retention
 from bot.pipeline.runner import Runner
 from bot.pipeline.store import Ledger
+from bot.pipeline.store.counters import Counts
 from bot.pipeline.store.locks import Leadership
 
 #: Seconds between two rounds of periodic work, and between two deletions of old rows.
@@ -87,7 +87,7 @@ class Worker:
             executor.close(0 if lost else DRAIN_SECONDS)
             if not lost:
                 _guarded(recovery.gone)
-            _guarded(lambda: self._counts.flush(self._ledger))
+            _guarded(lambda: self._counts.flush(self._ledger.counters))
             lease.lock.release()
         return not lost
 
@@ -101,7 +101,7 @@ class Worker:
                 if not lease.lock.alive():
                     return
                 _guarded(recovery.seen)
-                _guarded(lambda: self._counts.flush(self._ledger))
+                _guarded(lambda: self._counts.flush(self._ledger.counters))
                 if not _guarded(leadership.ours):
                     continue
                 _guarded(lambda: self._inbox.take_up(retention.uninstalled))

@@ -14,8 +14,8 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 
 from bot.core.errors import TransientError
 from bot.pipeline.admin import Jobs
-from bot.pipeline.metrics import Counts
 from bot.pipeline.store import Database, Ledger, database_at, withhold
+from bot.pipeline.store.counters import Counts
 from bot.web import health, webhook
 from bot.web.health import Readers
 from bot.web.webhook import Secrets
@@ -131,7 +131,7 @@ class Backend:
 
     def _flush(self, ledger: Ledger) -> None:
         try:
-            self.counts.flush(ledger)
+            self.counts.flush(ledger.counters)
         except SQLAlchemyError as error:
             _log.warning("counts_not_recorded", error=type(error).__name__)
 

@@ -18,7 +18,7 @@ from bot.core.errors import InvalidSignature, MalformedDelivery, TransientError
 from bot.core.events import Event
 from bot.github import webhook
 from bot.github.webhook import MAX_BYTES
-from bot.pipeline.metrics import DELIVERIES, Counts
+from bot.pipeline.store.counters import DELIVERIES, Counts
 
 #: Bytes of a too large body that are read before the answer, so that the sender gets to see it.
 _DRAIN_BYTES = 2 * MAX_BYTES

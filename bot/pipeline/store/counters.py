@@ -1,16 +1,31 @@
-"""Counts of things that no other table holds, summed over all processes, for ``/metrics``."""
+"""Counts of processes and of recorded rows for ``/metrics``, summed in the database as they happen.
+
+So any web process can serve them, without counting the rows of tables that grow.
+"""
 
 from __future__ import annotations
 
 import json
+import threading
 import time
+from collections import defaultdict
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, select
+from sqlalchemy.exc import SQLAlchemyError
 
 from bot.pipeline.store.database import Database
 from bot.pipeline.store.tables import COUNTERS
+
+if TYPE_CHECKING:
+    from bot.github.http import Exchange
+
+#: Names of the metrics that processes count.
+DELIVERIES = "bouncer_deliveries"
+GITHUB_CALLS = "bouncer_github_calls"
+GITHUB_SECONDS = "bouncer_github_seconds"
+GITHUB_REMAINING = "bouncer_github_quota_remaining"
 
 #: A count's name and its labels.
 Counted = tuple[str, tuple[tuple[str, str], ...]]
@@ -60,3 +75,48 @@ class Counters:
 def counted(name: str, **labels: str) -> Counted:
     """A count's name and labels, in their one order."""
     return name, tuple(sorted(labels.items()))
+
+
+class Counts:
+    """Counts of this process, added to the database in intervals; a killed process loses the last few."""
+
+    def __init__(self) -> None:
+        self._counts: dict[Counted, float] = defaultdict(float)
+        self._gauges: dict[Counted, float] = {}
+        self._lock = threading.Lock()
+        self._flushing = threading.Lock()
+
+    def add(self, name: str, amount: float = 1, **labels: str) -> None:
+        """Add to a counter."""
+        with self._lock:
+            self._counts[counted(name, **labels)] += amount
+
+    def set(self, name: str, value: float, **labels: str) -> None:
+        """Set a gauge."""
+        with self._lock:
+            self._gauges[counted(name, **labels)] = value
+
+    def observe(self, call: Exchange) -> None:
+        """Count a call to GitHub, and set the rest of the installation's quota."""
+        self.add(GITHUB_CALLS, method=call.method, status=str(call.status))
+        self.add(GITHUB_SECONDS, call.seconds)
+        if call.installation is not None and call.remaining is not None:
+            self.set(GITHUB_REMAINING, call.remaining, installation=str(call.installation))
+
+    def flush(self, counters: Counters) -> None:
+        """Add the counts since the last time to the database, after those of a thread that is doing so.
+
+        Raises SQLAlchemyError; the counts are kept for the next time.
+        """
+        with self._flushing:
+            with self._lock:
+                counts, self._counts = self._counts, defaultdict(float)
+                gauges, self._gauges = self._gauges, {}
+            try:
+                counters.add(counts)
+            except SQLAlchemyError:
+                with self._lock:
+                    for counter, amount in counts.items():
+                        self._counts[counter] += amount
+                raise
+            counters.set(gauges)

@@ -11,12 +11,12 @@ from sqlalchemy import text
 from bot import router
 from bot.pipeline.admin import Jobs
 from bot.pipeline.inbox import Inbox
-from bot.pipeline.metrics import Counts
 from bot.pipeline.publisher import Publisher
 from bot.pipeline.queue import Queue
 from bot.pipeline.retention import KEEP_DAYS
 from bot.pipeline.runner import Runner
 from bot.pipeline.store import Database, Ledger
+from bot.pipeline.store.counters import Counts
 from bot.pipeline.store.locks import CLASS
 from bot.pipeline.worker import Pace, Worker
 from tests.bot.pipeline.builders import opened

@@ -13,8 +13,8 @@ from flask.testing import FlaskClient
 from sqlalchemy.exc import OperationalError
 
 from bot.app import metrics_readers, pages
-from bot.pipeline.metrics import Counts
 from bot.pipeline.store import Ledger, migrate, open_database
+from bot.pipeline.store.counters import Counts
 from bot.settings import Settings
 from bot.web.app import Backend, create_app
 
@@ -80,7 +80,7 @@ def test_no_count_is_lost_between_two_that_write_or_to_a_busy_database(tmp_path:
 
     def flush() -> None:
         try:
-            counts.flush(ledger)
+            counts.flush(ledger.counters)
         except OperationalError as error:
             failures.append(error)
 
