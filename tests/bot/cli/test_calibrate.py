@@ -219,17 +219,15 @@ def test_what_was_judged_is_not_asked_again_and_failures_are(run: Run, past: tup
     assert len(Path("data/calibration/acme+rocket/judged.jsonl").read_text().splitlines()) == lines + 1
 
 
-def test_an_export_of_the_last_24_hours_is_used_unless_a_fresh_one_is_asked_for(
-    run: Run, past: tuple[SimulatedGitHub, App]
-) -> None:
+def test_a_recent_export_is_used_unless_a_fresh_one_is_wanted(run: Run, past: tuple[SimulatedGitHub, App]) -> None:
     github, _ = past
     replies(github, lambda number: 10)
     run("--limit", "30")
-    asked = len(github.requests)
+    requests = len(github.requests)
     assert "using the export of" in run("--limit", "30")[2]
-    assert len(github.requests) == asked
+    assert len(github.requests) == requests
     assert "using the export of" not in run("--limit", "30", "--fresh")[2]
-    assert len(github.requests) > asked
+    assert len(github.requests) > requests
 
 
 @pytest.mark.parametrize(
@@ -254,7 +252,7 @@ def test_equal_errors_stop_it(run: Run, httpserver: HTTPServer, monkeypatch: pyt
     code, out, err = run("--limit", "30", model="openai:gpt-5-mini")
     assert (code, out) == (2, "")
     assert "stopped after 3 equal errors: openai refused the key (401): check OPENAI_API_KEY" in err
-    assert len(httpserver.log) < 12, "what waits is not asked"
+    assert len(httpserver.log) < 12, "what waits is not requests"
 
 
 def test_a_rate_limit_is_waited_for_and_said(run: Run, past: tuple[SimulatedGitHub, App]) -> None:

@@ -164,8 +164,8 @@ def test_all_failed_jobs_can_be_retried_at_once(client: FlaskClient, filled: Bac
 
 def test_what_an_outage_left_is_judged_again_at_once(client: FlaskClient, filled: Backend) -> None:
     decisions = filled.ledger().decisions
-    kept = decision(4, verdict=None).model_copy(update={"abstained": "model:unavailable"})
-    decisions.record("dead:triage", (kept,), "c0ffee")
+    abstention = decision(4, verdict=None).model_copy(update={"abstained": "model:unavailable"})
+    decisions.record("dead:triage", (abstention,), "c0ffee")
     decisions.settle("dead:triage", 0, "nothing")
     page = client.get("/rejudge?since=2026-01-01&limit=10")
     assert "Judge 2 jobs again" in page.text
