@@ -364,12 +364,9 @@ class Settings(BaseSettings):
     @property
     def withheld(self) -> tuple[str, ...]:
         """The secrets that are kept out of the database. Not passwords: a person's could be a plain word."""
-        keys = (
-            self.bouncer_metrics_token,
-            self.github_app_client_secret,
-            self.openai_api_key,
-            self.anthropic_api_key,
-        )
+        names = ("bouncer_metrics_token", "github_app_client_secret")
+        providers = (name for name in type(self).model_fields if name.endswith("_api_key"))
+        keys = [getattr(self, name) for name in (*names, *providers)]
         values = (key.get_secret_value() for key in keys if key)
         return tuple(filter(None, (*self.webhook_secrets, *values, self.private_key())))
 

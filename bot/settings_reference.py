@@ -1,6 +1,6 @@
-"""References made from the typed settings themselves: bouncer.yml's keys, its JSON Schema, the environment.
+"""References made from the declarations: bouncer.yml's keys, its JSON Schema, the environment, the commands.
 
-``python -m bot.settings_reference`` updates docs/configure.md and ``bot/bouncer.schema.json`` of a checkout.
+``python -m bot.settings_reference`` updates the pages in docs and ``bot/bouncer.schema.json`` of a checkout.
 """
 
 from __future__ import annotations
@@ -11,9 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from bot.core.config import RepoConfig
+from bot.router import SLASH_COMMANDS
 from bot.settings import Settings
 
 SCHEMA = Path(__file__).parent / "bouncer.schema.json"
+_DOCS = Path(__file__).parents[1] / "docs"
+#: Pages with generated parts.
+PAGES = (_DOCS / "configure.md", _DOCS / "got-a-comment.md")
 
 
 def json_schema() -> dict[str, Any]:
@@ -74,9 +78,26 @@ def environment() -> str:
     return "\n".join(["| variable | default | meaning |", "|---|---|---|", *rows])
 
 
+def commands() -> str:
+    """One table: command, where it works, meaning."""
+    rows = []
+    for command in SLASH_COMMANDS:
+        limit = command.author_limit
+        authors = "" if limit is None else f"; its author may use this too, {limit.text}"
+        place = (
+            "both"
+            if command.on_issues == command.on_pull_requests
+            else "issues"
+            if command.on_issues
+            else "pull requests"
+        )
+        rows.append(f"| `/bouncer {command.word}` | {place} | {command.help}{authors} |")
+    return "\n".join(["| command | on | what it does |", "|---|---|---|", *rows])
+
+
 def filled(text: str) -> str:
     """A page with the generated parts between their marks brought up to date."""
-    for name, part in (("environment", environment()), ("configuration", markdown())):
+    for name, part in (("environment", environment()), ("configuration", markdown()), ("commands", commands())):
         between = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
         text = between.sub(lambda match, part=part: f"{match[1]}{part}\n{match[2]}", text)  # type: ignore[misc]
     return text
@@ -92,6 +113,6 @@ def _plain(value: object) -> str:
 
 
 if __name__ == "__main__":
-    page = Path(__file__).parents[1] / "docs/configure.md"
-    page.write_text(filled(page.read_text("utf-8")), "utf-8")
+    for page in PAGES:
+        page.write_text(filled(page.read_text("utf-8")), "utf-8")
     SCHEMA.write_text(schema_text(), "utf-8")

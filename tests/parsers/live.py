@@ -13,13 +13,13 @@ from bot.core import config_file
 from bot.core.config import ReviewConfig
 from bot.core.markdown import clean, clean_line, code_span, fence
 from bot.core.redaction import redact
+from bot.core.text import untrusted
 from bot.features.shared import pull_requests as pull_request
 from bot.features.triage.judgement import InputReply
 from bot.github import webhook
 from bot.github.payloads import load_json
 from bot.models import conversation as replies
 from bot.models.conversation import Unusable
-from bot.models.prompts import untrusted
 from bot.router import SLASH_COMMANDS
 from tests.parsers.parser import Parser
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.core.errors import SettingsError
-from bot.core.text import without_hidden_text
-from bot.models.prompts import Messages, Prompts, untrusted
+from bot.core.text import untrusted, without_hidden_text
+from bot.models.prompts import Messages, Prompts
 
 NAME = "_example"  # a piece may be rendered too, and a test needs no packaged prompt of its own
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+
 import pytest
 from sqlalchemy import select, update
 
@@ -12,12 +15,12 @@ from bot.pipeline.queue import Queue
 from bot.pipeline.store import Database
 from bot.pipeline.store.tables import DELIVERIES
 from tests.bot.pipeline.builders import make_inbox, opened, pushed
-from tests.bot.pipeline.line import Line
+from tests.bot.pipeline.driven import DrivenQueue
 
 
 class Clock:
     def __init__(self) -> None:
-        self.now = 1_000_000.0
+        self.now = float(int(time.time()))
 
     def __call__(self) -> float:
         return self.now
@@ -29,23 +32,25 @@ def clock():
 
 
 @pytest.fixture
-def line(database: Database):
-    return Line(database)
+def queue(database: Database) -> Iterator[DrivenQueue]:
+    queue = DrivenQueue(database)
+    yield queue
+    queue.close()
 
 
 @pytest.fixture
-def inbox(database: Database, line, clock):
-    return make_inbox(database, line, clock=clock)
+def inbox(database: Database, queue, clock):
+    return make_inbox(database, queue, clock=clock)
 
 
 def uninstalled(account, repositories):
     """Delete nothing."""
 
 
-def test_each_task_of_a_delivery_is_a_job_in_the_order_of_the_table(inbox, line):
+def test_each_task_of_a_delivery_is_a_job_in_the_order_of_the_table(inbox, queue):
     assert inbox.accept("d-1", opened())
-    assert list(line.attempts) == [f"d-1:{task}" for task in router.tasks(opened())]
-    jobs = list(line.attempts.values())
+    jobs = sorted(queue.list(), key=lambda job: job.position)
+    assert [job.id for job in jobs] == [f"d-1:{task}" for task in router.tasks(opened())]
     assert len({job.partition for job in jobs}) == 1
     assert [job.order for job in jobs] == sorted({job.order for job in jobs})
 
@@ -68,37 +73,37 @@ def test_a_delivery_is_stored_with_its_jobs_or_not_at_all(database, clock):
     broken.close()
 
 
-def test_what_an_older_release_stored_without_jobs_gets_them_once(inbox, line, database):
+def test_what_an_older_release_stored_without_jobs_gets_them_once(inbox, queue, database):
     inbox.accept("d-1", opened())
-    before = dict(line.attempts)
+    before = queue.list()
     with database.write() as connection:
         connection.execute(update(DELIVERIES).values(dispatched_at=None))
     assert inbox.take_up(uninstalled) == 1
-    assert line.attempts == before
+    assert queue.list() == before
     assert inbox.take_up(uninstalled) == 0
 
 
-def test_an_event_for_nobody_is_taken_note_of_and_makes_no_job(inbox, line, database):
+def test_an_event_for_nobody_is_taken_note_of_and_makes_no_job(inbox, queue, database):
     inbox.accept("d-1", events.Pinged(sender=opened().sender))
-    assert line.attempts == {}
+    assert queue.list() == ()
     with database.read() as connection:
         assert connection.scalar(select(DELIVERIES.c.dispatched_at)) is not None
 
 
-def test_a_push_waits_for_the_next_one(database, line, clock):
-    make_inbox(database, line, debounce=True, clock=clock).accept("d-1", pushed("a" * 40))
-    assert set(line.states().values()) == {"waiting"}
-    assert {job.due for job in line.list()} == {clock.now + DEBOUNCE_SECONDS}
+def test_a_push_waits_for_the_next_one(database, queue, clock):
+    make_inbox(database, queue, debounce=True, clock=clock).accept("d-1", pushed("a" * 40))
+    assert set(queue.states().values()) == {"waiting"}
+    assert {job.due for job in queue.list()} == {clock.now + DEBOUNCE_SECONDS}
 
 
-def test_what_cannot_be_read_is_kept_and_does_not_stop_the_rest(inbox, line, database):
+def test_what_cannot_be_read_is_kept_and_does_not_stop_the_rest(inbox, queue, database):
     inbox.accept("d-1", opened())
-    line.attempts.clear()
+    queue.forget_repository("acme/rocket")
     with database.write() as connection:
         connection.execute(update(DELIVERIES).values(event='{"kind": "of another time"}', dispatched_at=None))
     inbox.accept("d-2", opened())
     inbox.take_up(uninstalled)
-    assert {job.delivery for job in line.list()} == {"d-2"}
+    assert {job.delivery for job in queue.list()} == {"d-2"}
     with database.read() as connection:
         problem = connection.scalar(select(DELIVERIES.c.problem).where(DELIVERIES.c.id == "d-1"))
     assert "cannot be read" in problem

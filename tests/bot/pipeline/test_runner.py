@@ -14,13 +14,14 @@ from bot.core.config_file import load
 from bot.core.errors import BudgetExceeded, ForgeError, NotFound, OperatorNeeded, TransientError
 from bot.features.services import Services
 from bot.github.writer import GitHubWriter
+from bot.pipeline.admin import Jobs
 from bot.pipeline.inbox import Inbox
 from bot.pipeline.runner import MAX_TRIES, MAX_TRIES_BUG, OPERATOR_SECONDS, Runner
 from bot.pipeline.store import Database
 from bot.pipeline.store.overview import Filter, Overview
 from bot.pipeline.store.tables import DECISIONS, DELIVERIES
 from tests.bot.pipeline.builders import make_inbox
-from tests.bot.pipeline.line import Line
+from tests.bot.pipeline.driven import DrivenQueue
 from tests.bot.pipeline.publishing.desk import Desk, make_desk
 from tests.bot.pipeline.rig import REPLY
 from tests.scripted import ScriptedModel
@@ -34,10 +35,11 @@ class Bench:
     """A runner whose clock the test moves."""
 
     desk: Desk
-    line: Line
+    queue: DrivenQueue
     model: ScriptedModel
     inbox: Inbox
     services: Services
+    jobs: Jobs
     now: list[float]
     think: Callable[[], object] = lambda: None
     number: int = 0
@@ -52,7 +54,7 @@ class Bench:
     def use_for(self, services_for: Callable[[events.Event], Any], *, paused: bool = False) -> None:
         desk, clock = self.desk, lambda: self.now[0]
         self.runner = Runner(
-            self.line,
+            self.queue,
             self.inbox,
             desk.ledger,
             services_for,
@@ -84,11 +86,11 @@ class Bench:
 
     def run(self, job: str) -> Any:
         """Run the present attempt, and the one that publishes; the job afterwards."""
-        self.now[0] = max(self.now[0], self.line.get(job).due)
-        before = self.line.get(job)
-        after = self.line.run(job, self.runner.run)
+        self.now[0] = max(self.now[0], self.queue.get(job).due)
+        before = self.queue.get(job)
+        after = self.queue.run(job, self.runner.run)
         if (before.stage, after.stage, after.state) == ("decide", "publish", "queued"):
-            return self.line.run(job, self.runner.run)
+            return self.queue.run(job, self.runner.run)
         return after
 
 
@@ -98,10 +100,13 @@ def bench(database: Database) -> Iterator[Bench]:
     with make_desk(database) as desk:
         model = ScriptedModel(lambda prompt: (bench.think(), VAGUE)[1])
         services = replace(desk.services, model=model, history=desk.ledger.decisions)
-        line = Line(database)
-        inbox = make_inbox(database, line, "triage", clock=lambda: now[0])
-        bench = Bench(desk, line, model, inbox, services, now)
+        queue = DrivenQueue(database)
+        inbox = make_inbox(database, queue, "triage", clock=lambda: now[0])
+        jobs = Jobs(database, lambda: now[0])
+        bench = Bench(desk, queue, model, inbox, services, jobs, now)
         yield bench
+        jobs.close()
+        queue.close()
 
 
 def test_a_vague_issue_gets_its_comment_and_everything_is_recorded(bench):
@@ -117,7 +122,7 @@ def test_running_a_job_again_asks_nobody_and_writes_nothing(bench):
     job = bench.open()
     bench.run(job)
     writes = bench.desk.written()
-    bench.line.run(job, bench.runner.run)
+    bench.queue.run(job, bench.runner.run)
     assert (len(bench.model.asked), bench.desk.written()) == (1, writes)
 
 
@@ -134,7 +139,7 @@ def test_a_job_that_died_after_it_paid_the_model_does_not_pay_again(bench):
     bench.use(bench.desk.writer, replace(bench.services, clock=die))
     with pytest.raises(Killed):
         bench.run(job)
-    assert bench.line.get(job).state == "running"
+    assert bench.queue.get(job).state == "running"
     bench.use(bench.desk.writer)
     assert bench.run(job).outcome == "posted"
     assert len(bench.model.asked) == 1
@@ -172,7 +177,7 @@ def test_a_job_is_dead_after_a_week_without_github_and_can_be_retried(bench):
     dead = away.run(job)
     assert dead.state == "dead"
     assert dead.error == "gave up after 7 days: api.github.com does not answer"
-    assert bench.line.retry(job) is None
+    bench.jobs.retry(job)
     assert bench.run(job).state == "done"
 
 
@@ -190,12 +195,12 @@ def test_a_week_without_a_model_is_an_abstention_and_a_retry_decides_anew(bench)
     assert bench.desk.ledger.decisions.decisions(f"{NAME}#1") == ()
     bench.now[0] += OPERATOR_SECONDS + 1
     bench.run(job)
-    assert bench.line.get(job).state == "dead"
+    assert bench.queue.get(job).state == "dead"
     (decision,) = bench.desk.ledger.decisions.decisions(f"{NAME}#1")
     assert (decision.abstained, decision.reason) == ("unreachable", "gave up: the provider answered 503")
     assert bench.desk.github.comments(NAME, 1) == []
     away[0] = False
-    bench.line.retry(job)
+    bench.jobs.retry(job)
     assert bench.run(job).outcome == "posted"
     assert [item.verdict for item in bench.desk.ledger.decisions.decisions(f"{NAME}#1")] == ["VAGUE"]
 
@@ -228,7 +233,7 @@ def test_the_kill_switch_asks_nobody_and_writes_nothing(bench):
 
 def test_a_job_that_is_cancelled_while_it_thinks_writes_nothing(bench):
     job = bench.open()
-    bench.think = lambda: bench.line.cancel(job)
+    bench.think = lambda: bench.jobs.cancel(job)
     assert bench.run(job).state == "cancelled"
     assert bench.desk.github.comments(NAME, 1) == []
 
@@ -236,7 +241,7 @@ def test_a_job_that_is_cancelled_while_it_thinks_writes_nothing(bench):
 def test_an_edit_takes_the_place_of_the_judgement_that_is_still_waiting(bench):
     first = bench.open()
     second = bench.edit(1, "It is broken in 4.2.")
-    assert (bench.run(first).state, bench.line.get(first).outcome) == ("superseded", f"superseded by {second}")
+    assert (bench.run(first).state, bench.queue.get(first).outcome) == ("superseded", f"superseded by {second}")
     assert bench.run(second).outcome == "posted"
     assert len(bench.model.asked) == 1
 
@@ -246,7 +251,7 @@ def test_one_look_ends_everything_that_the_newest_event_makes_pointless(bench):
     edits = [bench.edit(1, f"It is broken in 4.{count}.") for count in range(5)]
     assert bench.run(first).state == "superseded"
     *between, last = edits
-    assert [(bench.line.get(item).state, bench.line.get(item).superseded_by) for item in between] == [
+    assert [(bench.queue.get(item).state, bench.queue.get(item).superseded_by) for item in between] == [
         ("superseded", last)
     ] * 4
     assert bench.run(last).outcome == "posted"
@@ -257,10 +262,10 @@ def test_work_superseded_before_publishing_is_left_to_the_newer_job(bench):
     first = bench.open()
     bench.desk.github.edit(NAME, 1, body="It breaks.")
     # The first job judges the edited issue, of which no delivery told yet.
-    assert bench.line.run(first, bench.runner.run).stage == "publish"
+    assert bench.queue.run(first, bench.runner.run).stage == "publish"
     second = bench.edit(1, "It breaks.")
     assert bench.run(second).outcome == "posted"
-    assert bench.line.run(first, bench.runner.run).state == "superseded"
+    assert bench.queue.run(first, bench.runner.run).state == "superseded"
     assert len(bench.desk.github.comments(NAME, 1)) == 1
 
 
@@ -300,7 +305,7 @@ def test_what_moved_while_it_was_judged_is_judged_again_as_it_stands(bench):
 
 
 def test_reproduction_waits_for_triage_that_is_tried_again(bench, database):
-    bench.inbox = make_inbox(database, bench.line, "triage", "reproduce", clock=lambda: bench.now[0])
+    bench.inbox = make_inbox(database, bench.queue, "triage", "reproduce", clock=lambda: bench.now[0])
     triage = bench.open()
     reproduce = triage.replace("triage", "reproduce")
     away = [True]
@@ -311,15 +316,15 @@ def test_reproduction_waits_for_triage_that_is_tried_again(bench, database):
 
     bench.think = think
     assert bench.run(triage).state == "waiting"
-    waits = bench.line.run(reproduce, bench.runner.run)
-    assert (waits.state, waits.error, waits.due) == ("waiting", "waits for triage", bench.line.get(triage).due)
+    waits = bench.queue.run(reproduce, bench.runner.run)
+    assert (waits.state, waits.error, waits.due) == ("waiting", "waits for triage", bench.queue.get(triage).due)
     away.append(False)
     assert bench.run(triage).state == "done"
     assert bench.run(reproduce).outcome == "nothing to do"
 
 
 def test_what_waits_for_triage_is_brought_forward_with_it(bench, database):
-    bench.inbox = make_inbox(database, bench.line, "triage", "reproduce", clock=lambda: bench.now[0])
+    bench.inbox = make_inbox(database, bench.queue, "triage", "reproduce", clock=lambda: bench.now[0])
     triage = bench.open()
     reproduce = triage.replace("triage", "reproduce")
 
@@ -328,9 +333,8 @@ def test_what_waits_for_triage_is_brought_forward_with_it(bench, database):
 
     bench.think = think
     assert bench.run(triage).state == "waiting"
-    assert bench.line.run(reproduce, bench.runner.run).error == "waits for triage"
-    bench.line.bring_forward()
-    assert {bench.line.get(job).state for job in (triage, reproduce)} == {"queued"}
+    assert bench.queue.run(reproduce, bench.runner.run).error == "waits for triage"
+    assert bench.queue.bring_forward() == 2
 
 
 def test_a_job_superseded_while_it_decides_writes_and_asks_nothing(bench):
@@ -482,7 +486,7 @@ def test_an_unanswered_issue_is_warned_and_closed_once_after_any_crash(bench):
     config = load("triage: {close_after_days: 14}")[0]
     services, dying = replace(bench.services, config=config), DiesAfterEachWrite(bench.desk.writer)
     bench.use(dying, services)
-    bench.inbox = make_inbox(bench.desk.ledger.database, bench.line, clock=lambda: bench.now[0])
+    bench.inbox = make_inbox(bench.desk.ledger.database, bench.queue, clock=lambda: bench.now[0])
     bench.use(dying, services)
     job, began = bench.open(), bench.now[0]
     for _ in ("bounced", "warned", "closed"):
@@ -491,7 +495,7 @@ def test_an_unanswered_issue_is_warned_and_closed_once_after_any_crash(bench):
                 assert bench.run(job).outcome == "posted"
                 break
             except Killed:
-                assert bench.line.get(job).state == "running"
+                assert bench.queue.get(job).state == "running"
         job = f"{job}:again:closing"
     assert len(dying.deaths) >= 5
     posts = [path.rpartition("/")[2] for method, path in bench.desk.written() if method == "POST"]
@@ -500,4 +504,4 @@ def test_an_unanswered_issue_is_warned_and_closed_once_after_any_crash(bench):
     assert len(bench.desk.github.comments(NAME, 1)) == 2
     assert bench.now[0] - began == 14 * 86_400
     assert bench.desk.forge.issue(1).state_reason == "not_planned"
-    assert job not in bench.line.states(), "nothing is left to come"
+    assert job not in bench.queue.states(), "nothing is left to come"

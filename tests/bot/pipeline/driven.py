@@ -1,0 +1,40 @@
+"""The real queue with an executor that the test drives: a job runs when the test says so, due or not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dbos._serialization import DBOSPortableJSON, serialize_exception
+from sqlalchemy import update
+
+from bot.pipeline.job import GaveUp, Job, State
+from bot.pipeline.queue import Queue
+
+EXECUTOR = "worker-0-test"
+
+
+class DrivenQueue(Queue):
+    """Starts and ends attempts as the engine's executor would; all else is the queue itself."""
+
+    def states(self) -> dict[str, State]:
+        return {job.id: job.state for job in self.list()}
+
+    def run(self, job: str, run: Callable[[Job, str], str]) -> Job:
+        """Run the newest attempt of a job; the job afterwards."""
+        attempt = self.get(job)
+        assert attempt is not None
+        engine = self._connected()._sys_db
+        workflows = engine.tables.workflow_status
+        start = update(workflows).where(workflows.c.workflow_uuid == attempt.workflow)
+        with engine.engine.begin() as connection:
+            connection.execute(start.values(status="PENDING", executor_id=EXECUTOR))
+        try:
+            outcome = run(attempt, EXECUTOR)
+        except GaveUp as error:
+            message, _ = serialize_exception(error, DBOSPortableJSON.name(), DBOSPortableJSON)
+            engine.update_workflow_outcome(attempt.workflow, "ERROR", error=message)
+        else:
+            engine.update_workflow_outcome(attempt.workflow, "SUCCESS", output=DBOSPortableJSON.serialize(outcome))
+        after = self.get(job)
+        assert after is not None
+        return after
