@@ -271,3 +271,50 @@ def test_more_than_two_runs_get_a_picture_for_each_rate(
         "table, label and caption"
     )
     assert [page.count("Share bounced of the others by words of the issue") for page in pages] == [0, 2]
+
+
+def test_recorded_answers_stand_on_the_page_beside_runs(
+    command: Command, runs: list[Path], tmp_path: Path
+) -> None:
+    """The authors' JSON, and the labels that output tasks carry."""
+    authors = {
+        row["instance_id"]: {"label": row["label"], "explanation": "e", "trace": []}
+        for row in map(json.loads, (tmp_path / "r.jsonl").read_text().splitlines())
+        if row["model"] == "second"
+    }
+    (tmp_path / "codex.json").write_text(json.dumps(authors))
+    rows = [json.loads(line) for line in (tmp_path / "o.jsonl").read_text().splitlines()]
+    carried = [{**row, "bouncer_labels": {"m": "INCORRECT"}, "codex_label": "CORRECT_AND_PRECISE"} for row in rows]
+    (tmp_path / "carried.jsonl").write_text("".join(json.dumps(row) + "\n" for row in carried))
+    answers = ("bouncerbench-input=codex.json", "bouncerbench-output=carried.jsonl#codex")
+    tasks = ("--tasks", "bouncerbench-input=i.jsonl", "--tasks", "bouncerbench-output=carried.jsonl")
+
+    sections = {
+        part["title"]: part for part in command("report", runs[0], *answers, *tasks, "--json").json["sections"]
+    }
+
+    of_file, of_run = (
+        command("score", "bouncerbench-input", "--tasks", "i.jsonl", *source, "--json").json
+        for source in (("--predictions", "codex.json"), ("--run", runs[1]))
+    )
+    table_ii = sections["Input bouncer"]["scores"]
+    assert table_ii.keys() == {"first<b>", "codex.json"}
+    assert table_ii["codex.json"]["f_m"] == of_file["f_m"] == of_run["f_m"]
+    assert sections["Output bouncer"]["scores"]["codex"]["r_b"] == 0.0
+    assert "Input bouncer: codex.json against first<b>" in sections
+    assert [run["benchmark"] for run in sections["Runs"]["runs"]] == ["bouncerbench-input"]
+    assert "on this page" in {row[-1] for row in sections["Tables and figures of the papers"]["tables"][0]["rows"]}
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("bouncerbench-input=none.json", "--tasks bouncerbench-input=F is needed"),
+        ("brt=none.json", "brt is scored from runs alone"),
+        ("bouncerbench=none.json", "is not a run"),
+    ],
+)
+def test_answers_that_cannot_be_reported_on_say_why(command: Command, argument: str, message: str) -> None:
+    ran = command("report", argument)
+    assert (ran.code, ran.out) == (2, "")
+    assert message in ran.err
