@@ -15,6 +15,7 @@ from evaluation.report.figures import Curve, Flow, Series, bars, curves, radar, 
 from evaluation.report.page import Report, Section, Table, as_html, as_json, as_markdown
 from evaluation.report.papers import PAPERS
 from tests.evaluation.bouncerbench.conftest import Command, Write
+from tests.evaluation.browser import look
 
 DIFF = "diff --git a/m.py b/m.py\n--- a/m.py\n+++ b/m.py\n@@ -1 +1 @@\n-a\n+b\n"
 INPUT_LABELS = ("WELL_SPECIFIED", "REASONABLY_SPECIFIED", "VAGUE", "IMPOSSIBLE_TO_SOLVE")
@@ -318,3 +319,10 @@ def test_answers_that_cannot_be_reported_on_say_why(command: Command, argument: 
     ran = command("report", argument)
     assert (ran.code, ran.out) == (2, "")
     assert message in ran.err
+
+
+@pytest.mark.debian("chromium")
+def test_no_texts_of_the_page_overlap_wide_or_narrow(command: Command, runs: list[Path], tmp_path: Path) -> None:
+    """Scores, thresholds, lengths, calibration, both bouncers in a row, and the page of the papers' tables."""
+    assert command("report", *runs, "--out", "r.html").code == 0
+    look(tmp_path / "r.html", figures=5)
