@@ -42,8 +42,8 @@ def stage_input(task: InputTask, code: Clones | None = None) -> Staged:
     ``code`` lets a handler read the files of the base commit; raises OperatorError where it is not there.
     """
     title, body = split_title(_text(task))
-    opened = issue_opened(title, body, _repository(task), number_of(task.instance_id))
-    return _staged(task, Staged(task.instance_id, opened.event, opened.snapshot), code)
+    scene = issue_opened(title, body, _repository(task), number_of(task.instance_id))
+    return _staged(task, Staged(task.instance_id, scene.event, scene.snapshot), code)
 
 
 def stage_output(task: OutputTask, code: Clones | None = None) -> Staged:
@@ -56,7 +56,7 @@ def stage_output(task: OutputTask, code: Clones | None = None) -> Staged:
     number = number_of(task.instance_id)
     title, body = split_title(_text(task))
     issue = Issue(number=number, title=title, body=body, author=AUTHOR)
-    opened = pull_request_opened(
+    scene = pull_request_opened(
         task.patch,
         title=f"Resolve #{number}",
         body=f"Fixes #{number}.",
@@ -65,7 +65,7 @@ def stage_output(task: OutputTask, code: Clones | None = None) -> Staged:
         number=number + 1,
         base_sha=task.base_commit,
     )
-    return _staged(task, Staged(task.instance_id, opened.event, opened.snapshot), code)
+    return _staged(task, Staged(task.instance_id, scene.event, scene.snapshot), code)
 
 
 def _staged(task: InputTask | OutputTask, staged: Staged, code: Clones | None) -> Staged:

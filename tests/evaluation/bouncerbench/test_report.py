@@ -246,6 +246,7 @@ def test_every_command_of_the_bouncers_tables_runs_and_at_hand_is_computed(
         "MODEL_O": f"recorded:{tmp_path}/v.jsonl#third", "ANNOTATIONS": write("a.jsonl", annotations),
         "INSTANCES": tmp_path / "i.jsonl", "PATCHES": write("p.jsonl", patches), "NAME": "agent",
         "BUILT": tmp_path / "built",
+        "bouncerbench-output=ANSWERS": f"bouncerbench-output={tmp_path}/v.jsonl#third",
     }  # fmt: skip
     parts = {part for item in PAPERS["BouncerBench"] for part in item.command.split("; ") if part != "–"}
     for part in sorted(parts):
