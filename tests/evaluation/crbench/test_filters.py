@@ -314,7 +314,7 @@ def test_golden_comments_replay_from_a_recorded_model_to_a_page(golden: Path, tm
     folder = replay(tmp_path, golden, reviewer)
     [comment] = comments_in(RunFolder.read(folder).records(), "reported")
     hit = {"reason": "r", "classification": "BUG_HIT", "bug": 1}
-    judge = recording(tmp_path / "j.jsonl", "j", [(f"ada__engine-5/{comment.key}", hit)])
+    judge = recording(tmp_path / "j.jsonl", 20 * "judge", [(f"ada__engine-5/{comment.key}", hit)])
     assert command("score", "crbench", "--tasks", str(golden), "--run", str(folder), "--judge", judge) == 0
     assert command("report", str(folder), "--out", f"{tmp_path}/r.html") == 0
     look(tmp_path / "r.html", figures=6)
