@@ -81,7 +81,8 @@ class Benchmark(Generic[T, S]):
     ``sections`` tells several scores on one page, those of all benchmarks with the same function together;
     ``sample`` is what a score's figures can be made of again, on a part of its tasks; ``costs`` are rows about
     what is not in the runs' own cost, or quoted. ``absent`` makes a task of unknown truth from the id of a task of
-    the run that the task file lacks; without it such a file is refused.
+    the run that the task file lacks; without it such a file is refused. ``score_file`` takes a file of answers
+    and a task file; without it answers are scored from runs alone.
     """
 
     name: str
@@ -92,6 +93,7 @@ class Benchmark(Generic[T, S]):
     sample: Callable[[S], Sample]
     costs: Callable[[Sequence[S]], list[tuple[Cell, ...]]] = lambda scores: []
     absent: Callable[[str], T] | None = None
+    score_file: Callable[[str, str, Scoring], list[S]] | None = None
 
     def due(self, run: RunFolder, source: str) -> list[T]:
         """The tasks that the run was to do: the denominator of its figures. Raises OperatorError."""

@@ -168,7 +168,7 @@ def list_benchmarks(as_json: bool) -> None:
 
 
 @click.command("report")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN|BENCH=F[#MODEL]...")
 @click.option("--out", metavar="F", help="report.html, report.md or report.json.  [default: print Markdown]")
 @click.option("--tasks", multiple=True, metavar="[BENCH=]F", help="Score on this task file instead of the run's.")
 @click.option("--missing", type=click.Choice(["count", "accept", "exclude"]), default="count", show_default=True)
@@ -186,7 +186,10 @@ def report(
     martian: str | None,
     as_json: bool,
 ) -> None:
-    """Write one page about runs: tables beside the papers' rows, plots, and the settings of each run."""
+    """Write one page about runs: tables beside the papers' rows, plots, and the settings of each run.
+
+    BENCH=F stands for recorded answers, as in `score bouncerbench-input --predictions F`; it needs --tasks.
+    """
     from evaluation.report.runs import report_on
 
     report_on(runs, out, tasks, Scoring(missing, seed, cutoff=cutoff, martian=martian), as_json)

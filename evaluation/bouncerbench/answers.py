@@ -50,7 +50,7 @@ class Answer(Frozen):
 
 @dataclass(frozen=True)
 class Line:
-    """Where passing ends: at a label's severity, or above a probability (percent) where the reply has one."""
+    """The threshold of a bounce: a label's severity, or a probability (percent) if the reply has one."""
 
     level: int = PAPER_LINE
     above: float | None = None

@@ -14,7 +14,7 @@ from bot.core.subjects import Issue, Repository
 from bot.github.offline import AUTHOR, issue_opened, pull_request_opened, split_title
 from evaluation.benchmark import Benchmark, Scoring, Session
 from evaluation.bouncerbench import sections
-from evaluation.bouncerbench.answers import Answer, run_answers
+from evaluation.bouncerbench.answers import Answer, gather, run_answers
 from evaluation.bouncerbench.metrics import Figures, Scored, Tasks, score
 from evaluation.bouncerbench.tasks import (
     INPUT,
@@ -30,6 +30,7 @@ from evaluation.bouncerbench.tasks import (
 )
 from evaluation.git.clones import Clones
 from evaluation.report.cutoff import Sample
+from evaluation.report.terminal import short
 from evaluation.run.folder import RunFolder
 from evaluation.run.replay import ReplayRequest
 from evaluation.run.staging import Staged, through_handler
@@ -41,8 +42,8 @@ def stage_input(task: InputTask, code: Clones | None = None) -> Staged:
     ``code`` lets a handler read the files of the base commit; raises OperatorError where it is not there.
     """
     title, body = split_title(_text(task))
-    opened = issue_opened(title, body, _repository(task), number_of(task.instance_id))
-    return _staged(task, Staged(task.instance_id, opened.event, opened.snapshot), code)
+    scene = issue_opened(title, body, _repository(task), number_of(task.instance_id))
+    return _staged(task, Staged(task.instance_id, scene.event, scene.snapshot), code)
 
 
 def stage_output(task: OutputTask, code: Clones | None = None) -> Staged:
@@ -55,7 +56,7 @@ def stage_output(task: OutputTask, code: Clones | None = None) -> Staged:
     number = number_of(task.instance_id)
     title, body = split_title(_text(task))
     issue = Issue(number=number, title=title, body=body, author=AUTHOR)
-    opened = pull_request_opened(
+    scene = pull_request_opened(
         task.patch,
         title=f"Resolve #{number}",
         body=f"Fixes #{number}.",
@@ -64,7 +65,7 @@ def stage_output(task: OutputTask, code: Clones | None = None) -> Staged:
         number=number + 1,
         base_sha=task.base_commit,
     )
-    return _staged(task, Staged(task.instance_id, opened.event, opened.snapshot), code)
+    return _staged(task, Staged(task.instance_id, scene.event, scene.snapshot), code)
 
 
 def _staged(task: InputTask | OutputTask, staged: Staged, code: Clones | None) -> Staged:
@@ -159,10 +160,17 @@ def _benchmark(
     kind: Kind, read: Callable[[str], Iterator[Any]], tell: Callable[[Sequence[Scored], Scoring], Any]
 ) -> Benchmark[Any, Scored]:
     def score_run(run: RunFolder, name: str, source: str, scoring: Scoring) -> Scored:
-        tasks = bench.due(run, source)
+        return scored(kind, name, labelled(bench.due(run, source), source), run_answers(run), scoring)
+
+    def score_file(answers: str, source: str, scoring: Scoring) -> list[Scored]:
+        file, _, model = answers.partition("#")
+        tasks, models = labelled(list(read(source)), source), gather(kind, None, file, model or None)
+        return [scored(kind, short(name), tasks, of_model, scoring) for name, of_model in models.items()]
+
+    def labelled(tasks: list[Any], source: str) -> list[Any]:
         if all(task.bounce is None for task in tasks):
             raise OperatorError(f"{source} says of no task what is right: name a labelled file, --tasks {kind}=F")
-        return scored(kind, name, tasks, run_answers(run), scoring)
+        return tasks
 
     bench: Benchmark[Any, Scored] = Benchmark(
         kind,
@@ -173,6 +181,7 @@ def _benchmark(
         _sample,
         lambda scores: sections.quoted_costs(),
         absent_input if kind == INPUT else absent_output,
+        score_file,
     )
     return bench
 

@@ -58,15 +58,15 @@ class Tickets:
 class Chain:
     """Counts of tickets and their patches after each bouncer.
 
-    ``submitted`` are the patches without any bouncer, ``drafted`` those of tickets that the input bouncer lets
-    through, ``shown`` those that the output bouncer lets through as well.
+    ``submitted`` are the patches without any bouncer, ``let_through`` those of tickets that the input bouncer lets
+    through, ``visible`` those that the output bouncer lets through as well.
     """
 
     tickets: Tickets
     turned_away: Tickets
     submitted: Patches
-    drafted: Patches
-    shown: Patches
+    let_through: Patches
+    visible: Patches
     mean_characters: float | None
     unanswered_input: int
     unanswered_output: int
@@ -75,14 +75,14 @@ class Chain:
     @property
     def held_back(self) -> Patches:
         """The patches that the output bouncer stops."""
-        return self.drafted - self.shown
+        return self.let_through - self.visible
 
     @property
     def lost_share(self) -> float | None:
         """The share of correct patches that are not shown (Table IV, "Lost")."""
         if not self.submitted.correct:
             return None
-        return 1 - self.shown.correct / self.submitted.correct
+        return 1 - self.visible.correct / self.submitted.correct
 
     def as_json(self) -> dict[str, Any]:
         """Every count and share by name."""
@@ -91,13 +91,13 @@ class Chain:
             **vars(self.tickets),
             **{f"turned_away_{name}": count for name, count in vars(self.turned_away).items()},
             "submitted": self.submitted.as_json(),
-            "drafted": self.drafted.as_json(),
+            "drafted": self.let_through.as_json(),
             "held_back": self.held_back.as_json(),
-            "shown": self.shown.as_json(),
+            "shown": self.visible.as_json(),
             "correct_share_before": self.submitted.correct_share,
-            "correct_share_after": self.shown.correct_share,
+            "correct_share_after": self.visible.correct_share,
             "wrong_share_before": self.submitted.wrong_share,
-            "wrong_share_after": self.shown.wrong_share,
+            "wrong_share_after": self.visible.wrong_share,
             "lost_share": self.lost_share,
             "mean_characters": self.mean_characters,
             "unanswered_input": self.unanswered_input,
@@ -123,8 +123,8 @@ def chain(tasks: Sequence[OutputTask], inputs: Mapping[str, Answer], outputs: Ma
         tickets=_tickets(labelled),
         turned_away=_tickets(away),
         submitted=_patches(labelled),
-        drafted=_patches(through),
-        shown=_patches(visible),
+        let_through=_patches(through),
+        visible=_patches(visible),
         mean_characters=sum(lengths) / len(lengths) if lengths else None,
         unanswered_input=sum(_answer(inputs, task) is None for task in labelled),
         unanswered_output=sum(_answer(outputs, task) is None for task in through),
@@ -171,10 +171,10 @@ def chain_section(before: str, after: str, result: Chain) -> Section:
     figure = Figure(partial(_sankey, result), _flow_caption(result))
     before_share, after_share, lost = (
         "–" if share is None else f"{100 * share:.1f} %"
-        for share in (result.submitted.wrong_share, result.shown.wrong_share, result.lost_share)
+        for share in (result.submitted.wrong_share, result.visible.wrong_share, result.lost_share)
     )
     summary = (
-        f"shown: {result.shown.all} instead of {result.submitted.all}, wrong {after_share} instead of "
+        f"shown: {result.visible.all} instead of {result.submitted.all}, wrong {after_share} instead of "
         f"{before_share}; {lost} of the correct ones lost."
     )
     tables = (_load(result), _table_iv(result))
@@ -183,10 +183,14 @@ def chain_section(before: str, after: str, result: Chain) -> Section:
 
 def _load(result: Chain) -> Table:
     rows: list[tuple[Cell, ...]] = [
-        ("patches shown", result.submitted.all, result.shown.all),
-        ("of these wrong", result.submitted.wrong, result.shown.wrong),
-        ("wrong share %", percentage(result.submitted.wrong_share), percentage(result.shown.wrong_share)),
-        ("correct share %", percentage(result.submitted.correct_share), percentage(result.shown.correct_share)),
+        ("patches shown", result.submitted.all, result.visible.all),
+        ("of these wrong", result.submitted.wrong, result.visible.wrong),
+        ("wrong share %", percentage(result.submitted.wrong_share), percentage(result.visible.wrong_share)),
+        (
+            "correct share %",
+            percentage(result.submitted.correct_share),
+            percentage(result.visible.correct_share),
+        ),
     ]
     quoted: list[tuple[Cell, ...]] = [
         ("patches shown (paper, Lite)", *paper.LITE_SHOWN),
@@ -203,7 +207,7 @@ def _table_iv(result: Chain) -> Table:
     ours: tuple[Cell, ...] = (
         "these patches",
         percentage(result.submitted.correct_share),
-        percentage(result.shown.correct_share),
+        percentage(result.visible.correct_share),
         None if result.mean_characters is None else round(result.mean_characters),
         percentage(result.lost_share),
     )
@@ -216,7 +220,7 @@ def _table_iv(result: Chain) -> Table:
 
 
 def _sankey(result: Chain) -> str:
-    held, visible = result.held_back, result.shown
+    held_back, visible = result.held_back, result.visible
     kinds = {"vague": "tickets, vague", "clear": "tickets, clear", "unknown": "tickets, not annotated"}
     all_tickets, away = vars(result.tickets), vars(result.turned_away)
     columns = (
@@ -229,8 +233,8 @@ def _sankey(result: Chain) -> str:
         *(Flow(node, "turned away", away[kind]) for kind, node in kinds.items()),
         Flow("patches", "shown, correct", visible.correct),
         Flow("patches", "shown, wrong", visible.wrong),
-        Flow("patches", "held back, wrong", held.wrong),
-        Flow("patches", "held back, correct", held.correct),
+        Flow("patches", "held back, wrong", held_back.wrong),
+        Flow("patches", "held back, correct", held_back.correct),
     )
     good, bad, grey = "#2e8b57", "#c0392b", "#7a7f87"
     colours = {
@@ -254,10 +258,10 @@ def _in_words(tickets: Tickets) -> str:
 
 
 def _flow_caption(result: Chain) -> str:
-    held, visible = result.held_back, result.shown
+    held_back, visible = result.held_back, result.visible
     return (
         f"{_in_words(result.tickets)}. The input bouncer turns away {_in_words(result.turned_away)}. "
-        f"Of the {result.drafted.all} "
-        f"patches it lets be written, the output bouncer holds back {held.wrong} wrong and {held.correct} correct "
-        f"ones; {visible.correct} correct and {visible.wrong} wrong ones are shown."
+        f"Of the {result.let_through.all} patches it lets be written, the output bouncer holds back "
+        f"{held_back.wrong} wrong and {held_back.correct} correct ones; "
+        f"{visible.correct} correct and {visible.wrong} wrong ones are shown."
     )

@@ -166,11 +166,11 @@ def score(
 def pair(tasks: Tasks, answers: Mapping[str, Answer], missing: Missing) -> tuple[list[Pair], Tally]:
     """Tasks whose truth is known beside their answers; the others are counted."""
     pairs: list[Pair] = []
-    answered = errors = unlabelled = 0
+    answer_count = errors = unlabelled = 0
     for task in tasks:
         answer = answers.get(task.instance_id)
         has_answer = answer is not None and answer.bounce is not None
-        answered += has_answer
+        answer_count += has_answer
         errors += answer is not None and answer.error is not None
         if task.bounce is None:
             unlabelled += 1
@@ -178,7 +178,7 @@ def pair(tasks: Tasks, answers: Mapping[str, Answer], missing: Missing) -> tuple
             pairs.append(_pair(task, task.bounce, answer, missing))
     identities = {task.instance_id for task in tasks}
     unknown = sum(identity not in identities for identity in answers)
-    return pairs, Tally(len(tasks), unlabelled, answered, len(tasks) - answered, errors, unknown)
+    return pairs, Tally(len(tasks), unlabelled, answer_count, len(tasks) - answer_count, errors, unknown)
 
 
 def _pair(task: InputTask | OutputTask, truth: bool, answer: Answer | None, missing: Missing) -> Pair:
@@ -245,13 +245,13 @@ class Figures:
 
     def _calibration(self, draws: Counts) -> dict[str, Array]:
         """Brier score and expected calibration error, over the answers, where all of them carry a probability."""
-        answered = self.predicted != NOTHING
-        if not answered.any() or np.isnan(self.probability[answered]).any():
+        is_answered = self.predicted != NOTHING
+        if not is_answered.any() or np.isnan(self.probability[is_answered]).any():
             return {}
-        probability = np.where(answered, self.probability, 0.0) / 100
-        weights = answered.astype(float)
+        probability = np.where(is_answered, self.probability, 0.0) / 100
+        weights = is_answered.astype(float)
         brier = _mean(weights * (probability - self.truth) ** 2, draws) / _mean(weights, draws)
-        places = np.minimum(BINS - 1, np.where(answered, self.probability, 0.0) * BINS // 100)
+        places = np.minimum(BINS - 1, np.where(is_answered, self.probability, 0.0) * BINS // 100)
         gap = np.zeros(len(draws))
         for place in range(BINS):
             inside = weights * (places == place)
@@ -285,8 +285,8 @@ class Figures:
     def _ranks(self) -> tuple[str, Array]:
         """Return the name of the AUC and the value of every task; NaN for a task without one."""
         levels = np.where(self.level == NO_LABEL, np.nan, self.level.astype(float))
-        answered = ~np.isnan(levels) | ~np.isnan(self.probability)
-        if answered.any() and not np.isnan(self.probability[answered]).any():
+        is_answered = ~np.isnan(levels) | ~np.isnan(self.probability)
+        if is_answered.any() and not np.isnan(self.probability[is_answered]).any():
             return "auc", self.probability
         return "auc_of_label", levels
 

@@ -42,13 +42,13 @@ def operating_points(
     If a part of the answers had none, rows would be over different tasks.
     """
     points: list[Point] = []
-    answered = [answer for answer in answers.values() if answer.bounce is not None]
-    if answered and all(answer.level is not None for answer in answered):
+    usable = [answer for answer in answers.values() if answer.bounce is not None]
+    if usable and all(answer.level is not None for answer in usable):
         names = list(LABELS[benchmark])
         points += [
             _point(f"at {names[level]}", Line(level), benchmark, tasks, answers, missing) for level in (1, 2, 3)
         ]
-    if answered and all(answer.p_bounce is not None for answer in answered):
+    if usable and all(answer.p_bounce is not None for answer in usable):
         points += [
             _point(f"above {above} %", Line(PAPER_LINE, above), benchmark, tasks, answers, missing)
             for above in THRESHOLDS

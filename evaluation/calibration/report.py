@@ -137,7 +137,7 @@ def _maps(cases: Sequence[Cases]) -> Section:
     ]
     figures: tuple[Figure, ...] = ()
     if diagrams:
-        perfect = Curve("perfect", [0.0, 1.0], [0.0, 1.0], marked=False)
+        perfect = Curve("perfect", [0.0, 1.0], [0.0, 1.0], has_points=False)
         caption = "Reliability: what was said against what came true, in ten bins."
         figures = (
             Figure(lambda: curves([*diagrams, perfect], xlabel="probability said", ylabel="came true"), caption),

@@ -78,7 +78,7 @@ def stage(task_id: str, full_name: str, pull: PullContext, clone: GitRepository 
     """
     owner, _, name = full_name.partition("/")
     repository = Repository(id=1, owner=owner, name=name or owner)
-    opened = PullRequest(
+    pull_request = PullRequest(
         number=pull.number,
         title=pull.title,
         body=pull.body,
@@ -95,15 +95,15 @@ def stage(task_id: str, full_name: str, pull: PullContext, clone: GitRepository 
         about=repository,
         identity=BOUNCER,
         comments={pull.number: ()},
-        pull_requests={pull.number: opened},
+        pull_requests={pull.number: pull_request},
         diffs={pull.number: PullDiff(text=pull.diff)},
         linked_issues={pull.number: ()},
         review_comments={pull.number: ()},
         reviews={pull.number: ()},
         resolved_threads={pull.number: ()},
-        heads={opened.base_ref: pull.base_sha, opened.head_ref: pull.head_sha},
+        heads={pull_request.base_ref: pull.base_sha, pull_request.head_ref: pull.head_sha},
     )
-    event = PullRequestOpened(sender=AUTHOR, repository=repository, pull_request=opened)
+    event = PullRequestOpened(sender=AUTHOR, repository=repository, pull_request=pull_request)
     if clone is None:
         return Staged(task_id, event, snapshot, ReplayForge)
     return Staged(task_id, event, snapshot, lambda snapshot_now: PastForge(snapshot_now, clone, pull))
@@ -232,7 +232,7 @@ CRBENCH: Benchmark[ReviewTask, Scored] = Benchmark(
     _score,
     sections.on_report,
     lambda item: Sample(
-        item.name, [tally.task_id for tally in item.counted], figures(item.counted), item.recognised
+        item.name, [tally.task_id for tally in item.tallies], figures(item.tallies), item.recognised
     ),
     lambda scores: [sections.judge_cost(score) for score in scores],
 )

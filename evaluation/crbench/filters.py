@@ -59,7 +59,7 @@ class Point:
 
 def points(run: Scored, filters: Iterable[Filter]) -> Iterator[Point]:
     """The point of each filter. None without tasks or bugs."""
-    sums = run.metrics.counted
+    sums = run.metrics.sums
     if not sums.tasks or not sums.bugs:
         return
     for candidate in filters:

@@ -2,7 +2,7 @@
 
 The judge sees the known bugs, numbered, the files that the fix changed, the lines of the change around the bug
 and around the comment, and the comment: not who wrote it, not the
-strategy, not what others said. Comments of all tasks are put to it in a shuffled order, and the classes
+strategy, not what others paper_comment. Comments of all tasks are put to it in a shuffled order, and the classes
 stand in another order in each question, both drawn from a seed. Several judges or draws vote; a class needs
 more than half of the votes. A vote that failed is no vote, and a comment without a majority stays unjudged:
 it is counted as such, never as noise.
@@ -83,13 +83,13 @@ def comments_in(records: Iterable[Record], scope: Scope) -> Iterator[ReviewComme
     """Every comment of a run, in its order."""
     for record in records:
         for entry in record.details.get("comments", ()):
-            said = PaperComment.model_validate(entry)
+            paper_comment = PaperComment.model_validate(entry)
             yield ReviewComment(
                 task_id=record.task_id,
-                path=said.file,
-                line=said.line,
-                text=said.comment,
-                severity=said.severity,
+                path=paper_comment.file,
+                line=paper_comment.line,
+                text=paper_comment.comment,
+                severity=paper_comment.severity,
             )
         for finding, doubted in _findings(record, scope):
             yield ReviewComment(
@@ -287,7 +287,7 @@ def around(change: Diff, path: str, line: int | None) -> str:
 
 
 def brought_in(task: ReviewTask) -> str:
-    """Where the change added lines that the later fix takes away, else its first hunk in each file of the fix."""
+    """The places where the change added lines that the later fix takes away, else its first hunk in each file."""
     change = _change(task)
     excerpts: list[str] = []
     first: list[str] = []

@@ -63,7 +63,7 @@ class Reviewed:
     name: str
     folder: Path
     comments_in: Callable[[Scope], list[ReviewComment]]
-    answered: frozenset[str] | None
+    answered_tasks: frozenset[str] | None
     run: RunFolder | None = None
     recognised: Mapping[str, bool] = field(default_factory=dict)
     """By task, if the reviewer knew it from elsewhere, as far as it said so."""
@@ -102,7 +102,7 @@ class Scored:
     name: str
     facts: JudgeFacts
     tasks: Sequence[ReviewTask]
-    counted: Sequence[Tally]
+    tallies: Sequence[Tally]
     metrics: Metrics
     unanswered: int
     not_shown: int
@@ -122,7 +122,7 @@ def reviewed_run(run: RunFolder, name: str | None = None) -> Reviewed:
         ),
         folder=run.path,
         comments_in=lambda scope: list(comments_in(run.records(), scope)),
-        answered=frozenset(record.task_id for record in run.records() if not record.failed),
+        answered_tasks=frozenset(record.task_id for record in run.records() if not record.failed),
         run=run,
         recognised={
             record.task_id: record.recognised for record in run.records() if record.recognised is not None
@@ -185,11 +185,13 @@ def scored(reviewed: Reviewed, source: str, scoring: Scoring, scope: Scope | Non
     facts = facts.model_copy(update={"scope": scope or facts.scope})
     every = reviewed.tasks(source)
     tasks = [task for task in every if task.bugs]
-    answered = {task.instance_id for task in every} if reviewed.answered is None else reviewed.answered
-    unanswered = sum(task.instance_id not in answered for task in tasks)
+    answered_tasks = (
+        {task.instance_id for task in every} if reviewed.answered_tasks is None else reviewed.answered_tasks
+    )
+    unanswered = sum(task.instance_id not in answered_tasks for task in tasks)
     if scoring.missing == "exclude":
-        tasks = [task for task in tasks if task.instance_id in answered]
-    clean = [task.instance_id for task in every if task.clean and task.instance_id in answered]
+        tasks = [task for task in tasks if task.instance_id in answered_tasks]
+    clean = [task.instance_id for task in every if task.clean and task.instance_id in answered_tasks]
     posted = Counter(comment.task_id for comment in reviewed.comments_in("posted"))
     comments = reviewed.comments_in(facts.scope)
     tallies_of_tasks = tallies(tasks, comments, judgements)
@@ -199,7 +201,7 @@ def scored(reviewed: Reviewed, source: str, scoring: Scoring, scope: Scope | Non
         name=reviewed.name,
         facts=facts,
         tasks=tasks,
-        counted=tallies_of_tasks,
+        tallies=tallies_of_tasks,
         metrics=metrics,
         unanswered=unanswered,
         not_shown=sum(_hides_the_bug(task, reviewed.unread.get(task.instance_id, frozenset())) for task in tasks),

@@ -98,7 +98,7 @@ def ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:
 
 
 def _locate(hunk: Hunk, lines: list[str], expected: int, floor: int) -> int | None:
-    """Where the hunk's first old line is (0-based); its removed lines start at ``floor`` or later."""
+    """The place (0-based) of the hunk's first old line; its removed lines start at ``floor`` or later."""
     old = [line for line in hunk.lines if line.mark != "+"]
     texts = [line.text for line in old]
     removed = [index for index, line in enumerate(old) if line.mark == "-"]

@@ -69,7 +69,7 @@ class Counted:
 class Metrics:
     """Figures with their 95 % intervals, and the sums behind them."""
 
-    counted: Counted
+    sums: Counted
     estimates: dict[str, Estimate]
 
     def value(self, figure: str) -> float | None:

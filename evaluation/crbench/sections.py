@@ -161,7 +161,7 @@ def as_json(result: Scored, facts: RunFacts | None) -> dict[str, Any]:
         "agreement": result.facts.agreement,
         "judge_usage": result.facts.usage.model_dump(mode="json"),
         "usage": None if facts is None else facts.totals.usage.model_dump(mode="json"),
-        **vars(metrics.counted),
+        **vars(metrics.sums),
         "unanswered": result.unanswered,
         "not_shown": result.not_shown,
         "judge_style": result.facts.style,
@@ -185,7 +185,7 @@ def as_json(result: Scored, facts: RunFacts | None) -> dict[str, Any]:
                     "recall_per_bug": share.recall.value,
                     "interval": [share.recall.low, share.recall.high],
                 }
-                for share in by_kind(result.tasks, result.counted, dimension)
+                for share in by_kind(result.tasks, result.tallies, dimension)
             }
             for dimension in DIMENSIONS
         },
@@ -211,7 +211,7 @@ def _preset(run: Scored) -> str:
 
 def counted_line(run: Scored, missing: str) -> str:
     """The sums behind the figures, in words."""
-    sums = run.metrics.counted
+    sums = run.metrics.sums
     parts = [_preset(run)] if run.run is not None else []
     parts += [
         f"{sums.bugs} bugs in {sums.tasks} pull requests, {sums.bugs_found} of them found",
@@ -254,14 +254,14 @@ def _scores(runs: Sequence[Scored], scoring: Scoring) -> Section:
         "runs": [
             {
                 "name": run.name,
-                **vars(run.metrics.counted),
+                **vars(run.metrics.sums),
                 **{name: estimate.value for name, estimate in run.metrics.estimates.items()},
             }
             for run in runs
         ]
     }
     lines = [f"{run.name}: {counted_line(run, scoring.missing)}; {judges_line(run)}." for run in runs]
-    if any(run.metrics.value("snr") is None and run.metrics.counted.comments for run in runs):
+    if any(run.metrics.value("snr") is None and run.metrics.sums.comments for run in runs):
         lines.append("SNR is not defined: no comment was judged to be noise.")
     return Section("Reviewer", tuple(lines), (_beside_papers(runs), every), data=data)
 
@@ -317,7 +317,7 @@ def _fates(runs: Sequence[Scored]) -> Section | None:
     """Precision of proven and unproven findings, by agreement of looks, and of what was dropped."""
     rows: list[tuple[Cell, ...]] = []
     for run in runs:
-        bugs = run.metrics.counted.bugs
+        bugs = run.metrics.sums.bugs
         for name, judgements in {"all": [comment for _, comment in run.comments], **groups(run.comments)}.items():
             hits, valid = _hits(judgements), sum(judgement.label == "VALID_SUGGESTION" for judgement in judgements)
             precision = wilson(hits, len(judgements)).percent()
@@ -335,7 +335,7 @@ def _fates(runs: Sequence[Scored]) -> Section | None:
 def _kinds(dimension: str, runs: Sequence[Scored]) -> Section | None:
     """Figure 4: bugs found by one dimension of the taxonomy; None if no bug says what it is."""
     shares = {
-        run.name: {share.kind: share for share in by_kind(run.tasks, run.counted, dimension)} for run in runs
+        run.name: {share.kind: share for share in by_kind(run.tasks, run.tallies, dimension)} for run in runs
     }
     kinds = list(dict.fromkeys(kind for of_run in shares.values() for kind in of_run))
     if not kinds or (dimension == "paper_severity" and PaperSeverity.CRITICAL not in kinds):

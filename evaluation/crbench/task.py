@@ -69,7 +69,7 @@ class PaperSeverity(StrEnum):
 
 
 class Tags(Frozen):
-    """Where the bug stands in the taxonomy (CR-Bench, Table 2)."""
+    """The bug's place in the taxonomy (CR-Bench, Table 2)."""
 
     reasoning: str = Field(description="briefly: why this category, impact and severity")
     category: Category = Field(description="root cause")

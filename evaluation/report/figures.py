@@ -55,7 +55,7 @@ class Curve:
     name: str
     x: Sequence[float]
     y: Sequence[float]
-    marked: bool = True
+    has_points: bool = True
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def curves(
     with _styled():
         canvas, axes = _axes(7.6, 4.8 if marks else 3.8)
         for index, line in enumerate(lines):
-            marker = "o" if line.marked else None
+            marker = "o" if line.has_points else None
             axes.plot(
                 line.x, line.y, marker=marker, markersize=4, color=COLOURS[index % len(COLOURS)], label=line.name
             )

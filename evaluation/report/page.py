@@ -74,11 +74,11 @@ class Section:
 
 @dataclass(frozen=True)
 class Report:
-    """A whole report; ``made`` says by which version and when."""
+    """A whole report; ``origin`` says which version wrote it, and when."""
 
     title: str
     sections: tuple[Section, ...]
-    made: str
+    origin: str
 
 
 def as_html(report: Report) -> str:
@@ -88,7 +88,7 @@ def as_html(report: Report) -> str:
 
 def as_markdown(report: Report) -> str:
     """The same without the figures, whose captions stay."""
-    parts = [f"# {_plain(report.title)}", report.made]
+    parts = [f"# {_plain(report.title)}", report.origin]
     for section in report.sections:
         parts.append(f"## {_plain(section.title)}")
         parts += [_plain(paragraph) for paragraph in section.paragraphs]
@@ -109,7 +109,7 @@ def as_json(report: Report) -> str:
         }
         for section in report.sections
     ]
-    value = {"title": report.title, "made": report.made, "sections": sections}
+    value = {"title": report.title, "made": report.origin, "sections": sections}
     return json.dumps(value, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
 
 

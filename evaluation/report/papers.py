@@ -28,9 +28,11 @@ _NOTHING = "nothing to compute"
 _SCORE_INPUT = f"score {_INPUT} --tasks INPUT --run RUN_I"
 _SCORE_OUTPUT = f"score {_OUTPUT} --tasks OUTPUT --run RUN_O"
 _SCORE_REVIEW = "score crbench --tasks REVIEW --run RUN_R --judge J --judge-style paper"
-_DRAFT = "replay brt --cases CASES --model M --out RUN"
-_RANKS = "score bloom --reports REPORTS --annotations F --rankings CSV --out F"
-_BOOKS = "score bloom --altered CLOSED --open OPEN --out F"
+_DRAFT = "replay brt --cases CASES --model M"
+_RANKS = "score bloom --annotations COMPONENTS --rankings CSV --out PAGE"
+_BOOKS = "score bloom --baseline BASELINE --altered CLOSED --open OPEN --out PAGE"
+_ALTERED = "replay brt --cases CHANGED --model M --out ALTERED; score bloom --baseline BASELINE --altered ALTERED"
+_LIBRO = "published in LIBRO's package: github.com/coinse/libro"
 
 #: Words in capitals stand for files, runs and models of the reader's own.
 PAPERS: dict[str, tuple[Item, ...]] = {
@@ -64,12 +66,18 @@ PAPERS: dict[str, tuple[Item, ...]] = {
             "Figure 3", "rates by length of the patch", "report RUN_O", f"{_PUBLISHED}, with patches", (_OUTPUT,)
         ),
         Item("Figure 4", "flow through both bouncers", "report RUN_I RUN_O", _PUBLISHED, (_INPUT, _OUTPUT)),
+        Item(
+            "II.A",
+            "construction: counts of every step, Lite",
+            "build bouncerbench --annotations ANNOTATIONS --instances INSTANCES --patches PATCHES --out BUILT",
+            "annotations: OpenAI; patches: SWE-bench's experiments repository",
+        ),
         Item("II.A.2", "incorrect patches by failing tests", _SCORE_OUTPUT, "tests_status", (_OUTPUT,)),
         Item("IV.C", "agreement with annotators", _SCORE_INPUT, _PUBLISHED, (_INPUT,)),
         Item(
             "IV.E",
-            "flips of the agentic bouncer",
-            f"{_SCORE_OUTPUT} --against RUN_O2",
+            "the agentic bouncer: recorded labels, flips",
+            f"{_SCORE_OUTPUT} --against RUN_O2; report bouncerbench-output=ANSWERS --tasks OUTPUT",
             "two runs, one of them with --investigate",
             (_OUTPUT, _OUTPUT),
         ),
@@ -99,44 +107,58 @@ PAPERS: dict[str, tuple[Item, ...]] = {
         Item("Figure 4", "recall by category, impact, severity", _SCORE_REVIEW, _REBUILT, (_REVIEW,)),
     ),
     "Test generation from bug reports": (
-        Item("Table 1", "components of reports", "score bloom --reports REPORTS --rankings CSV", _CASES),
-        Item("Table 2", "Remember: %BRT", f"{_DRAFT} --preset libro; score brt --run RUN", _CASES, ("brt",)),
+        Item("LIBRO: %BRT", "of all bugs", "score brt --rankings CSV --bugs 750", _LIBRO),
+        Item("LIBRO: acc@n, wef@n", "after selection", "score brt --rankings CSV --before BEFORE", _LIBRO),
+        Item("LIBRO: ranking", "order, selection", "score brt --outcomes OUTCOMES --features FEATURES", _LIBRO),
+        Item("Table 1", "components of reports", "score bloom --reports REPORTS", _CASES),
+        Item(
+            "Table 2",
+            "Remember: %BRT",
+            f"{_DRAFT} --preset libro --out RUN; score brt --run RUN --plain",
+            _CASES,
+            ("brt",),
+        ),
+        Item("3.1", "Remember: repeated runs", "score bloom --baseline RUN --repeat AGAIN --plain", _CASES),
         Item(
             "Table 3",
             "Understand: rephrased, translated",
-            "build bloom --cases CASES --change rephrased --model M --out DIR; "
-            "replay brt --cases CHANGED --model M --out ALTERED; score bloom --baseline RUN --altered ALTERED",
+            f"build bloom --cases CASES --change rephrased --model M --judge J --out REPHRASED; {_ALTERED}; "
+            "build bloom --cases CASES --change translated --language German --model M --judge J --out TRANSLATED",
             _CASES,
         ),
         Item(
             "Table 4",
             "Apply: renamed methods",
-            "build bloom --cases CASES --change hash --out DIR; "
-            "replay brt --cases CHANGED --model M --out ALTERED; "
-            "score bloom --baseline RUN --altered ALTERED",
+            f"build bloom --cases CASES --change hash --out HASHED; {_ALTERED}; "
+            "build bloom --cases CASES --change meaningful --change rephrased --model M --judge J --out RENAMED",
             _CASES,
         ),
-        Item("Table 5", "Analyze: closed and open book", f"{_DRAFT} --book BOOK; {_BOOKS}", _CASES),
+        Item("Table 5", "Analyze: closed and open book", f"{_DRAFT} --book BOOK --out OPEN; {_BOOKS}", _CASES),
         Item("Figure 1", "open and closed book, Defects4J", _BOOKS, _CASES),
         Item("Figure 2", "open and closed book, GHRB", _BOOKS, _CASES),
         Item("Figure 3", "ranks of components", _RANKS, _CASES),
         Item("Figure 4", "the same: StarCoder, as reported", _RANKS, _CASES),
         Item("Figure 5", "the same: StarCoder, changed", _RANKS, _CASES),
         Item("Figure 6", "the same: GPT-4o, as reported", _RANKS, _CASES),
+        Item("Figure 7", "the same: GPT-4o, changed", _RANKS, _CASES),
+        Item(
+            "3.4", "components of a run of your own", "score bloom --annotations COMPONENTS --run DRAFTED", _CASES
+        ),
         Item(
             "3.5",
             "Evaluate: the model picks",
-            f"{_DRAFT} --pick; score bloom --baseline BASELINE --picked RUN",
+            f"{_DRAFT} --pick --out PICKED; score bloom --baseline BASELINE --picked PICKED",
             _CASES,
         ),
         Item(
             "3.6",
             "Create: two rates",
-            "build bloom --cases CASES --change clarified --model M --out DIR; "
-            "replay brt --cases CHANGED --model M --out RUN; score bloom --clarified RUN --asked DIR",
+            "build bloom --cases CASES --change clarified --known HINTS --model M --judge J --out CLARIFIED; "
+            "replay brt --cases ASKED --model M --out ANSWERED; "
+            "score bloom --baseline BASELINE --clarified ANSWERED --asked ASKED --unclear UNCLEAR",
             _CASES,
         ),
-        Item("Figure 7", "the same: GPT-4o, changed", _RANKS, _CASES),
+        Item("5.1", "bugs with one report", "score bloom --reports REPORTS", _LIBRO),
     ),
 }
 
@@ -153,7 +175,10 @@ def papers_section(benchmarks: Collection[str]) -> Section:
         )
         for paper, items in PAPERS.items()
     )
-    words = "The commands that reproduce the tables and figures of the papers, and the data that they need."
+    words = (
+        "The commands that reproduce the tables and figures of the papers, and the data that they need. Words in "
+        "capitals are files, runs and models of your own; CHANGED and ASKED are the cases.jsonl of a build."
+    )
     return Section("Tables and figures of the papers", (words,), tables)
 
 

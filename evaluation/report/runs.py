@@ -14,7 +14,7 @@ import click
 from bot import __version__
 from bot.core.actions import Usage
 from bot.core.errors import OperatorError
-from evaluation.benchmark import Scoring, benchmarks
+from evaluation.benchmark import Benchmark, Scoring, benchmarks
 from evaluation.report.page import Cell, Report, Section, Table, as_html, as_json, as_markdown
 from evaluation.report.papers import papers_section
 from evaluation.report.terminal import say
@@ -112,8 +112,13 @@ def report_on(
     paths: Sequence[str], out: str | None, tasks: Sequence[str], scoring: Scoring, to_json: bool
 ) -> None:
     """Write the report to ``out``, or print it. Raises OperatorError."""
-    folders = named([RunFolder.read(Path(path)) for path in paths])
-    page = write(folders, _task_files(tasks, folders), scoring)
+    scored_names = {name for name, entry in benchmarks().items() if entry.benchmark}
+    parts = [(path, *path.partition("=")) for path in paths]
+    files = [(name, file) for _, name, sign, file in parts if sign and name in scored_names]
+    answers = {f"{name}={file}" for name, file in files}
+    folders = named([RunFolder.read(Path(path)) for path in paths if path not in answers])
+    in_page = {name for name, _ in files} | {run.facts.benchmark for _, run in folders}
+    page = write(folders, _task_files(tasks, in_page), scoring, files)
     if out is not None:
         store(Path(out), page)
     if to_json:
@@ -143,14 +148,19 @@ def _alone(folder: RunFolder, folders: Sequence[RunFolder], short: Sequence[str]
     return len(same) == 1
 
 
-def write(runs: Runs, tasks: dict[str, str], scoring: Scoring) -> Report:
-    """The report on these runs; benchmarks that tell their scores together stand together."""
+def write(runs: Runs, tasks: dict[str, str], scoring: Scoring, files: Sequence[tuple[str, str]] = ()) -> Report:
+    """The report on these runs, and on ``files`` of answers by benchmark.
+
+    Benchmarks that tell their scores together stand together. Raises OperatorError.
+    """
     registry = benchmarks()
-    benches = {name: registry[name].load() for name in {run.facts.benchmark for _, run in runs} & registry.keys()}
-    groups: dict[Any, list[tuple[str, RunFolder]]] = {}
+    in_page = [run.facts.benchmark for _, run in runs] + [name for name, _ in files]
+    benches = {name: registry[name].load() for name in set(in_page) & registry.keys()}
+    groups: dict[Any, list[tuple[str, RunFolder]]] = {benches[name].sections: [] for name, _ in files}
     for name, run in runs:
         bench = benches.get(run.facts.benchmark)
         groups.setdefault(bench and bench.sections, []).append((name, run))
+    names = [name for name, _ in runs]
     sections: list[Section] = []
     for tell, group in groups.items():
         if tell is None:  # of a benchmark that is not known here
@@ -161,13 +171,20 @@ def write(runs: Runs, tasks: dict[str, str], scoring: Scoring) -> Report:
             benches[run.facts.benchmark].score(run, name, source, scoring)
             for (name, run), source in zip(group, sources, strict=True)
         ]
-        bench = benches[group[0][1].facts.benchmark]
+        bench = next(bench for bench in benches.values() if bench.sections == tell)
+        for name, file in files:
+            if benches[name].sections == tell:
+                of_file = _of_file(benches[name], file, tasks.get(name), scoring)
+                scores += of_file
+                sources += [tasks[name]] * len(of_file)
+                names += [score.name for score in of_file]
         notes = [
             f"{name} is scored on {tasks[run.facts.benchmark]}."
             for name, run in group
             if run.facts.benchmark in tasks
         ]
-        sections.append(facts_section(group, notes))
+        if group:
+            sections.append(facts_section(group, notes))
         sections += tell(scores, scoring)
         for source in dict.fromkeys(sources):
             of_source = [score for score, own in zip(scores, sources, strict=True) if own == source]
@@ -175,12 +192,21 @@ def write(runs: Runs, tasks: dict[str, str], scoring: Scoring) -> Report:
         sections.append(cost_section(group, bench.costs(scores)))
     sections = list(_by_other_titles(sections))
     if benches:
-        sections.append(papers_section([run.facts.benchmark for _, run in runs]))
+        sections.append(papers_section(in_page))
     version = f"bouncer {__version__}"
     if not all(is_timeless(run.facts) for _, run in runs):
         version += f", {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
-    subject = ", ".join(dict.fromkeys(run.facts.benchmark for _, run in runs))
-    return Report(f"{subject}: {', '.join(dict.fromkeys(name for name, _ in runs))}", tuple(sections), version)
+    subject = ", ".join(dict.fromkeys(in_page))
+    return Report(f"{subject}: {', '.join(dict.fromkeys(names))}", tuple(sections), version)
+
+
+def _of_file(bench: Benchmark[Any, Any], file: str, source: str | None, scoring: Scoring) -> list[Any]:
+    """The scores of a file of answers. Raises OperatorError."""
+    if bench.score_file is None:
+        raise OperatorError(f"{bench.name}={file}: {bench.name} is scored from runs alone")
+    if source is None:
+        raise OperatorError(f"{bench.name}={file}: --tasks {bench.name}=F is needed")
+    return bench.score_file(file, source, scoring)
 
 
 def _by_other_titles(sections: Sequence[Section]) -> Iterator[Section]:
@@ -192,16 +218,15 @@ def _by_other_titles(sections: Sequence[Section]) -> Iterator[Section]:
         yield section if number == 1 else replace(section, title=f"{section.title} ({number})")
 
 
-def _task_files(arguments: Sequence[str], runs: Runs) -> dict[str, str]:
+def _task_files(arguments: Sequence[str], in_page: set[str]) -> dict[str, str]:
     """Task file by benchmark; a file without a benchmark's name is for all runs."""
-    in_runs = {run.facts.benchmark for _, run in runs}
     files: dict[str, str] = {}
     for argument in arguments:
         name, separator, file = argument.partition("=")
         if separator and name in benchmarks():
             files[name] = file
-        elif len(in_runs) == 1:
-            files[next(iter(in_runs))] = argument
+        elif len(in_page) == 1:
+            files[next(iter(in_page))] = argument
         else:
             raise OperatorError(f"--tasks {argument}: the runs are of several benchmarks, write BENCH=F")
     return files

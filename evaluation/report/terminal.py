@@ -64,7 +64,7 @@ def short(model: str) -> str:
 
 
 def _show_table(console: Console, table: Table, width: int) -> None:
-    """Where it is too wide, the first column's words are folded, never a number; no name is taken for markup."""
+    """Fold the words of the first column, never a number, if a table is too wide; no name is taken for markup."""
     rows = [[cell(value) for value in row] for row in table.rows]
     rest = sum(3 + max(map(len, column)) for column in list(zip(table.header, *rows, strict=True))[1:])
     room = max(FOLDED, width - rest)

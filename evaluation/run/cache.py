@@ -81,9 +81,9 @@ class Cached:
 
     def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
         key = cache_key(self._model.id, prompt, schema)
-        if (stored := self._store.get(key)) is not None:
+        if (content := self._store.get(key)) is not None:
             try:
-                return Reply[schema].model_validate_json(stored)  # type: ignore[valid-type]
+                return Reply[schema].model_validate_json(content)  # type: ignore[valid-type]
             except ValidationError:
                 pass  # written for an older shape of the reply: ask again, and overwrite it
         reply = self._model.complete(prompt, schema)

@@ -109,25 +109,25 @@ def _export(tasks: Iterator[Item], session: Session[Item], request: ReplayReques
     """Let every task run until it asks what the cache does not hold, and write that question down."""
     if request.cache is None:
         raise OperatorError("--cache DIR is needed: the answers will be put there")
-    waiting = answered = failed = 0
+    waiting = complete = failed = 0
     with _writable(request.out) as out:
         pending = Pending(request.environment.bouncer_model, export.form, out)
         model = Cached(pending, FolderStore(Path(request.cache)))
         for item in tasks:
             try:
                 session.run(item, model)
-                answered += 1
+                complete += 1
             except Postponed:
                 waiting += 1
             except OperatorError as error:  # what a replay would record as this task's error
                 failed += 1
                 say(str(error))
     if request.as_json:
-        counts = {"requests": pending.written, "waiting": waiting, "answered": answered, "failed": failed}
+        counts = {"requests": pending.written, "waiting": waiting, "answered": complete, "failed": failed}
         print_json({"out": request.out, "model": pending.id, **counts})
     else:
         say(
-            f"{request.out}: {pending.written} requests; {waiting} tasks wait for them, {answered} need none"
+            f"{request.out}: {pending.written} requests; {waiting} tasks wait for them, {complete} need none"
             + (f", {failed} cannot be replayed" if failed else "")
         )
     return 0

@@ -36,19 +36,18 @@ CLEAN = (
     "bot/simgithub",
     "bot/web",
     "evaluation/ambiguity",
-    "evaluation/bloom",
-    "evaluation/brt",
     "evaluation/benchmark.py",
+    "evaluation/bloom",
+    "evaluation/bouncerbench",
+    "evaluation/brt",
+    "evaluation/calibration",
     "evaluation/cli.py",
-    "evaluation/crbench/filters.py",
-    "evaluation/crbench/golden.py",
-    "evaluation/crbench/golden_score.py",
-    "evaluation/crbench/martian.py",
-    "evaluation/crbench/paper_review.py",
+    "evaluation/crbench",
     "evaluation/dataset.py",
     "evaluation/git",
+    "evaluation/report",
+    "evaluation/run",
     "evaluation/statistics.py",
-    "evaluation/calibration",
     "tests/attacks",
     "tests/bench/context.py",
     "tests/bench/databases.py",
@@ -101,6 +100,8 @@ BAD_NAMES = frozenset(
         """,
     )
 )
+#: Fields whose names stand in files that the evaluation writes or prints as JSON: they keep them.
+FILE_FIELDS = frozenset({"answered", "kept"})
 BAD_WORDS = re.compile(r"\b(nobody|somebody|whoever)\b", re.IGNORECASE)
 BAD_OPENINGS = re.compile(r"(Whether|What|Who|Where)\b")
 TEST_NAME_LENGTH = 70
@@ -108,9 +109,11 @@ TEST_NAME_LENGTH = 70
 
 def hits(source: str) -> Iterator[str]:
     """Yield each breach in a Python source, with its line."""
-    for node in ast.walk(ast.parse(source)):
+    tree = ast.parse(source)
+    file_fields = set(_file_fields(tree))
+    for node in ast.walk(tree):
         name, line = _binding(node)
-        if name in BAD_NAMES:
+        if name in BAD_NAMES and node not in file_fields:
             yield f"{line}: variable {name!r}"
         if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module):
             docstring = ast.get_docstring(node) or ""
@@ -128,6 +131,14 @@ def hits(source: str) -> Iterator[str]:
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT and (word := BAD_WORDS.search(token.string)):
             yield f"{token.start[0]}: comment says {word[0]!r}"
+
+
+def _file_fields(tree: ast.Module) -> Iterator[ast.AST]:
+    for node in ast.walk(tree):
+        for part in node.body if isinstance(node, ast.ClassDef) else ():
+            match part:
+                case ast.AnnAssign(target=ast.Name(id=name)) if name in FILE_FIELDS:
+                    yield part.target
 
 
 def _binding(node: ast.AST) -> tuple[str, int]:
@@ -152,6 +163,7 @@ def test_clean_place_stays_clean(place: str) -> None:
         "found = 1\n",
         "for each in (): pass\n",
         "def f(known): pass\n",
+        "class C:\n    kept = True\n",
         "x = 1  # nobody knows\n",
         'def f():\n    """Whether it is so."""\n',
         'class C:\n    """What it is."""\n',
@@ -165,3 +177,4 @@ def test_breach_is_seen(source: str) -> None:
 
 def test_plain_code_has_no_hits() -> None:
     assert list(hits('"""Count matches."""\n\nmatches = 1  # found in the file\n')) == []
+    assert list(hits("class Row:\n    kept: bool\n")) == []

@@ -19,6 +19,7 @@ from evaluation.ambiguity.pairs import read_pairs
 from evaluation.benchmark import Scoring
 from evaluation.cli import main
 from evaluation.run.model import benchmark_prompts
+from tests.evaluation.browser import look
 from tests.scripted import ScriptedModel
 
 FULL = "split drops the rest\n\n`split([1, 2, 3], 2)` gives `[[1, 2]]` in version 2.1. I expect `[[1, 2], [3]]`."
@@ -205,3 +206,10 @@ def test_an_answer_that_leaves_the_issue_vague_does_not_clear_it() -> None:
     assert (clarified.flagged, clarified.cleared, clarified.answer) == (True, False, "I do not know.")
     assert FULL in author_model.asked[0].user
     assert "I expect" not in triage.asked[1].user  # triage sees the answer, never the full text
+
+
+@pytest.mark.debian("chromium")
+def test_no_texts_of_the_page_overlap_wide_or_narrow(bench: Path) -> None:
+    replayed()
+    assert run("report", "run", "--out", "report.html") == 0
+    look(bench / "report.html", figures=0)

@@ -165,15 +165,15 @@ def test_the_chain_gives_the_papers_lite_figures() -> None:
     add(191, vague=False, correct=True)
     found = chain(tasks, inputs, outputs)
     assert (found.tickets, found.turned_away) == (Tickets(103, 539, 0), Tickets(20, 22, 0))
-    assert (found.submitted.all, found.submitted.wrong, found.drafted.all) == (642, 405, 600)
+    assert (found.submitted.all, found.submitted.wrong, found.let_through.all) == (642, 405, 600)
     assert (found.held_back.wrong, found.held_back.correct) == (229, 38)
-    assert (found.shown.all, found.shown.wrong, found.shown.correct) == (333, 142, 191)
-    assert (found.submitted.wrong_share, found.shown.wrong_share) == (
+    assert (found.visible.all, found.visible.wrong, found.visible.correct) == (333, 142, 191)
+    assert (found.submitted.wrong_share, found.visible.wrong_share) == (
         pytest.approx(0.631, abs=5e-4),
         pytest.approx(0.426, abs=5e-4),
     )
     assert found.submitted.correct_share == pytest.approx(0.369, abs=5e-4)
-    assert found.shown.correct_share == pytest.approx(0.574, abs=5e-4)
+    assert found.visible.correct_share == pytest.approx(0.574, abs=5e-4)
     assert found.lost_share == pytest.approx(0.194, abs=5e-4)
     assert found.mean_characters == 10
 
@@ -195,7 +195,7 @@ def test_a_missing_answer_bounces_nothing_unknown_outcomes_are_left_out() -> Non
         OutputTask(instance_id="b", repo="o/n", bounce=None),
     ]
     found = chain(tasks, {}, {"a": Answer(instance_id="a", bounce=None)})
-    assert (found.shown.all, found.unanswered_input, found.unanswered_output, found.unlabelled) == (1, 1, 1, 1)
+    assert (found.visible.all, found.unanswered_input, found.unanswered_output, found.unlabelled) == (1, 1, 1, 1)
     assert found.lost_share is None
     with pytest.raises(OperatorError, match="no output task with a known outcome"):
         chain(tasks[1:], {}, {})

@@ -15,6 +15,7 @@ from evaluation.report.figures import Curve, Flow, Series, bars, curves, radar, 
 from evaluation.report.page import Report, Section, Table, as_html, as_json, as_markdown
 from evaluation.report.papers import PAPERS
 from tests.evaluation.bouncerbench.conftest import Command, Write
+from tests.evaluation.browser import look
 
 DIFF = "diff --git a/m.py b/m.py\n--- a/m.py\n+++ b/m.py\n@@ -1 +1 @@\n-a\n+b\n"
 INPUT_LABELS = ("WELL_SPECIFIED", "REASONABLY_SPECIFIED", "VAGUE", "IMPOSSIBLE_TO_SOLVE")
@@ -245,6 +246,7 @@ def test_every_command_of_the_bouncers_tables_runs_and_at_hand_is_computed(
         "MODEL_O": f"recorded:{tmp_path}/v.jsonl#third", "ANNOTATIONS": write("a.jsonl", annotations),
         "INSTANCES": tmp_path / "i.jsonl", "PATCHES": write("p.jsonl", patches), "NAME": "agent",
         "BUILT": tmp_path / "built",
+        "bouncerbench-output=ANSWERS": f"bouncerbench-output={tmp_path}/v.jsonl#third",
     }  # fmt: skip
     parts = {part for item in PAPERS["BouncerBench"] for part in item.command.split("; ") if part != "–"}
     for part in sorted(parts):
@@ -271,3 +273,57 @@ def test_more_than_two_runs_get_a_picture_for_each_rate(
         "table, label and caption"
     )
     assert [page.count("Share bounced of the others by words of the issue") for page in pages] == [0, 2]
+
+
+def test_recorded_answers_stand_on_the_page_beside_runs(
+    command: Command, runs: list[Path], tmp_path: Path
+) -> None:
+    """The authors' JSON, and the labels that output tasks carry."""
+    authors = {
+        row["instance_id"]: {"label": row["label"], "explanation": "e", "trace": []}
+        for row in map(json.loads, (tmp_path / "r.jsonl").read_text().splitlines())
+        if row["model"] == "second"
+    }
+    (tmp_path / "codex.json").write_text(json.dumps(authors))
+    rows = [json.loads(line) for line in (tmp_path / "o.jsonl").read_text().splitlines()]
+    carried = [{**row, "bouncer_labels": {"m": "INCORRECT"}, "codex_label": "CORRECT_AND_PRECISE"} for row in rows]
+    (tmp_path / "carried.jsonl").write_text("".join(json.dumps(row) + "\n" for row in carried))
+    answers = ("bouncerbench-input=codex.json", "bouncerbench-output=carried.jsonl#codex")
+    tasks = ("--tasks", "bouncerbench-input=i.jsonl", "--tasks", "bouncerbench-output=carried.jsonl")
+
+    sections = {
+        part["title"]: part for part in command("report", runs[0], *answers, *tasks, "--json").json["sections"]
+    }
+
+    of_file, of_run = (
+        command("score", "bouncerbench-input", "--tasks", "i.jsonl", *source, "--json").json
+        for source in (("--predictions", "codex.json"), ("--run", runs[1]))
+    )
+    table_ii = sections["Input bouncer"]["scores"]
+    assert table_ii.keys() == {"first<b>", "codex.json"}
+    assert table_ii["codex.json"]["f_m"] == of_file["f_m"] == of_run["f_m"]
+    assert sections["Output bouncer"]["scores"]["codex"]["r_b"] == 0.0
+    assert "Input bouncer: codex.json against first<b>" in sections
+    assert [run["benchmark"] for run in sections["Runs"]["runs"]] == ["bouncerbench-input"]
+    assert "on this page" in {row[-1] for row in sections["Tables and figures of the papers"]["tables"][0]["rows"]}
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("bouncerbench-input=none.json", "--tasks bouncerbench-input=F is needed"),
+        ("brt=none.json", "brt is scored from runs alone"),
+        ("bouncerbench=none.json", "is not a run"),
+    ],
+)
+def test_answers_that_cannot_be_reported_on_say_why(command: Command, argument: str, message: str) -> None:
+    ran = command("report", argument)
+    assert (ran.code, ran.out) == (2, "")
+    assert message in ran.err
+
+
+@pytest.mark.debian("chromium")
+def test_no_texts_of_the_page_overlap_wide_or_narrow(command: Command, runs: list[Path], tmp_path: Path) -> None:
+    """Scores, thresholds, lengths, calibration, both bouncers in a row, and the page of the papers' tables."""
+    assert command("report", *runs, "--out", "r.html").code == 0
+    look(tmp_path / "r.html", figures=5)

@@ -20,6 +20,7 @@ from evaluation.bouncerbench.tasks import input_tasks
 from evaluation.calibration import thresholds
 from evaluation.calibration.report import models_as_cases
 from evaluation.cli import main
+from tests.evaluation.browser import look
 
 LABELS = ("WELL_SPECIFIED", "REASONABLY_SPECIFIED", "VAGUE", "IMPOSSIBLE_TO_SOLVE")
 
@@ -405,3 +406,11 @@ def test_the_seed_draws_the_parts_of_a_random_split(tasks: Path) -> None:
 
     assert splits[0] != splits[1] == splits[2]
     assert len(splits[0]) == 5
+
+
+@pytest.mark.debian("chromium")
+def test_no_texts_of_the_page_overlap_wide_or_narrow(tasks: Path, tmp_path: Path) -> None:
+    predictions = replies(tmp_path, careful=lambda number: number % 90, hasty=lambda number: 5 * number % 100)
+    paths = ("--tasks", tasks, "--predictions", predictions, "--out", tmp_path / "c.html")
+    assert run("calibrate", "bouncerbench-input", *paths) == 0
+    look(tmp_path / "c.html", figures=1)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from evaluation.cli import main
-from tests.evaluation.crbench.conftest import recording
+from tests.evaluation.crbench.conftest import SAFE, TOTAL, TOTAL_WRONG, WRONG, recording
 from tests.evaluation.crbench.repositories import Scratch
 
 
@@ -198,3 +198,44 @@ def test_a_repository_without_a_commit_is_said_in_one_line(
 
 def sha(scratch: Scratch, back: int) -> str:
     return scratch.git("rev-parse", f"HEAD~{back}")[:10]
+
+
+def test_the_diff_of_a_pull_request_starts_where_its_branch_left_the_trunk(tmp_path: Path) -> None:
+    """Of a merged branch, and of one that was rebased, which only its pull ref still holds."""
+    clone = Scratch(tmp_path / "repos" / "ada+engine")
+    start = clone.commit("Begin", "engine.py", *SAFE)
+    clone.branch("merged")
+    merged = clone.commit("Simplify", "engine.py", *WRONG)
+    clone.go("main")
+    clone.commit("Meanwhile", "other.py", "x = 1")
+    left = clone.merge_pull(7, "merged")
+    clone.branch("rebased")
+    rebased = clone.commit("Sum", "total.py", *TOTAL_WRONG, author=("Bob", "bob@example.org"))
+    clone.git("update-ref", "refs/pull/90/head", "rebased")
+    clone.git("update-ref", "refs/pull/7/head", merged)
+    clone.go("main")
+    clone.commit("Later", "later.py", "y = 1")
+    clone.git("cherry-pick", "rebased")
+    clone.git("branch", "-D", "rebased")
+    names = ("ada__engine-1", "ada__engine-2")
+    patches = (clone.fix("engine.py", *SAFE), clone.fix("total.py", *TOTAL))
+    rows = [
+        {"instance_id": name, "repo": "ada/engine", "base_commit": clone.head(), "patch": patch}
+        for name, patch in zip(names, patches, strict=True)
+    ]
+    (tmp_path / "fixes.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    replies: dict[str, dict[str, Any]] = {
+        "preventable": {"reasoning": "r", "category": "PREVENTABLE", "confidence": 1},
+        "paraphrase": {"description": "It is wrong."},
+        "tags": {"reasoning": "r", "category": "data", "impact": "reliability", "severity": "low"},
+    }
+    answers = [(f"{name}/{question}", reply) for name in names for question, reply in replies.items()]
+
+    assert build(tmp_path, recording(tmp_path / "m.jsonl", "m", answers), "--pull-refs", "infer") == 0
+
+    pulls = [tasks(tmp_path)[name]["pull"] for name in names]
+    assert [(pull["number"], pull["base_sha"], pull["head_sha"]) for pull in pulls] == [
+        (7, start, merged), (90, left, rebased),
+    ]  # fmt: skip
+    files = [[line[6:] for line in pull["diff"].splitlines() if line.startswith("+++ ")] for pull in pulls]
+    assert files == [["engine.py"], ["total.py"]]

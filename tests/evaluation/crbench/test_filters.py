@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from evaluation.crbench.judge import ReviewComment, comments_in
 from evaluation.crbench.judged import reviewed_run, scored
 from evaluation.crbench.task import read_tasks
 from evaluation.run.folder import RunFolder
+from tests.evaluation.browser import look
 from tests.evaluation.crbench.conftest import recording
 from tests.evaluation.crbench.repositories import Scratch
 from tests.evaluation.crbench.test_golden import aacr, scratch
@@ -292,3 +294,27 @@ def test_comments_on_clean_pull_requests_are_counted_apart(
     }  # fmt: skip
     command("score", "crbench", "--tasks", str(tasks), "--run", str(run))
     assert "without a comment % [95 %]" in capsys.readouterr().out
+
+
+@pytest.mark.debian("chromium")
+def test_no_texts_of_a_page_about_reviews_overlap(project: Path, run: Path, martian: Path) -> None:
+    """All sections of two reviewers, and the one picture with the tools."""
+    shutil.copytree(run, project / "again")
+    paths = (str(run), f"{project}/again", "--martian", str(martian))
+    assert command("report", *paths, "--out", f"{project}/r.html") == 0
+    look(project / "r.html", figures=7)
+
+
+@pytest.mark.debian("chromium")
+def test_golden_comments_replay_from_a_recorded_model_to_a_page(golden: Path, tmp_path: Path) -> None:
+    noticed = finding("a.py", "x = 2", "x is two")
+    reviewer = recording(
+        tmp_path / "r.jsonl", "reviewer", [("ada__engine-5", {"reasoning": "r", "findings": [noticed]})]
+    )
+    folder = replay(tmp_path, golden, reviewer)
+    [comment] = comments_in(RunFolder.read(folder).records(), "reported")
+    hit = {"reason": "r", "classification": "BUG_HIT", "bug": 1}
+    judge = recording(tmp_path / "j.jsonl", 20 * "judge", [(f"ada__engine-5/{comment.key}", hit)])
+    assert command("score", "crbench", "--tasks", str(golden), "--run", str(folder), "--judge", judge) == 0
+    assert command("report", str(folder), "--out", f"{tmp_path}/r.html") == 0
+    look(tmp_path / "r.html", figures=6)

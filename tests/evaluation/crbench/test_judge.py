@@ -98,6 +98,60 @@ def test_the_judge_sees_the_change_but_not_the_fix() -> None:
     assert "     1 + y" in asked["Elsewhere."]
 
 
+def shown(line: int | None, diff: str, fix: str = "") -> list[list[str]]:
+    """The excerpts of the question about a comment on a line: of the bug's origin, and around the comment."""
+    context = PullContext(number=7, title="T", base_sha="1" * 40, head_sha="2" * 40, diff=diff)
+    known = task("b").model_copy(update={"pull": context, "fix": fix or FIX})
+    model = ScriptedModel(lambda prompt: answer("NOISE"))
+    comment = said("It breaks.").model_copy(update={"line": line})
+    judge_all(Panel((model,), benchmark_prompts(), workers=1), {"ada__engine-1": known}, [comment])
+    return [
+        [text.strip() for text in block.splitlines() if " + line_" in text]
+        for block in model.asked[0].user.split("src/engine.py\n")
+    ]
+
+
+def added(start: int, count: int) -> str:
+    lines = "".join(f"+line_{number}\n" for number in range(start, start + count))
+    return f"@@ -{start - 1},0 +{start},{count} @@\n{lines}"
+
+
+HEAD = "diff --git a/src/engine.py b/src/engine.py\n--- a/src/engine.py\n+++ b/src/engine.py\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "first", "last"),
+    [(60, 48, 71), (1, 1, 24), (100, 88, 100), (124, 88, 100), (125, None, None), (None, 1, 24)],
+)
+def test_the_judge_sees_24_lines_around_a_comment(line: int | None, first: int | None, last: int | None) -> None:
+    excerpts = [
+        block
+        for block in shown(line, HEAD + added(1, 100), "--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+b\n")
+        if block
+    ]
+    if first is None:
+        assert excerpts == []
+    else:
+        assert [(block[0], block[-1]) for block in excerpts] == [
+            (f"{first} + line_{first}", f"{last} + line_{last}")
+        ]
+
+
+def test_the_judge_sees_three_places_where_removed_lines_came_in() -> None:
+    starts = (1, 101, 201, 301, 401)
+    removed = "".join(f"-line_{start}\n" for start in starts[1:])
+    fix = f"--- a/src/engine.py\n+++ b/src/engine.py\n@@ -1,4 +1,0 @@\n{removed}"
+
+    blocks = [block for block in shown(9999, HEAD + "".join(added(start, 2) for start in starts), fix) if block]
+
+    assert [block[0] for block in blocks] == ["101 + line_101", "201 + line_201", "301 + line_301"]
+    elsewhere = fix.replace("-line", "-other")
+    blocks = [
+        block for block in shown(9999, HEAD + "".join(added(start, 2) for start in starts), elsewhere) if block
+    ]
+    assert [block[0] for block in blocks] == ["1 + line_1", "101 + line_101", "201 + line_201"], "its first hunks"
+
+
 def test_known_bugs_are_numbered_and_ties_are_explained() -> None:
     model = ScriptedModel(lambda prompt: answer("NOISE"))
 

@@ -354,14 +354,46 @@ def test_a_hunk_whose_position_is_off_is_found_by_its_text(repository: Scratch, 
 
 def test_of_two_equal_places_the_one_nearest_to_the_header_is_taken(repository: Scratch, map_fix: MapFix) -> None:
     block = ("def f():", "    a()", "    b()", "    c()", "")
-    repository.commit("First (#160)", "twice.py", *block, *BODY)
-    repository.commit("Second (#161)", "twice.py", *block, *BODY, *block)
-    fixed = (*block, *BODY, "def f():", "    a()", "    c()", "")
+    repository.commit("First (#160)", "twice.py", *BODY, *block, *BODY)
+    repository.commit("Second (#161)", "twice.py", *BODY, *block, *BODY, *block)
+    fixed = (*BODY, *block, *BODY, "def f():", "    a()", "    c()", "")
 
     patch = repository.fix("twice.py", *fixed)
 
     assert map_fix(patch=patch).prs == (161,)
     assert map_fix(patch=patch.rstrip()).prs == (161,), "also where its last, blank line of context was stripped"
+
+
+#: Longer than the context of a hunk on both sides, so that nothing but its position tells two copies apart.
+COPY = ("a = 0", "b = 0", "c = 0", "value = bad", "d = 0", "e = 0", "f = 0")
+
+
+def test_equal_places_are_told_apart_by_the_shift_of_the_hunk_before(repository: Scratch, map_fix: MapFix) -> None:
+    lines = ("top = bad", *(f"first_{number} = 0" for number in range(28)))
+    repository.commit("Top (#200)", "copies.py", *lines)
+    for copy in range(1, 5):
+        lines = (*lines, *COPY, *(f"after_{copy}_{number} = 0" for number in range(13)))
+        repository.commit(f"Copy {copy} (#20{copy})", "copies.py", *lines)
+    bad = [place for place, line in enumerate(lines) if line == "value = bad"]
+    fixed = ["value = good" if place in bad[1:3] else line for place, line in enumerate(lines)]
+    patch = repository.fix("copies.py", "top = good", *fixed[1:])
+    repository.commit("Grow (#205)", "copies.py", *(f"new_{number} = 0" for number in range(15)), *lines)
+
+    assert [f"@@ -{number},7" in patch for number in (50, 70)] == [True, True]
+    assert map_fix(patch=patch).prs == (200, 202, 203)
+
+
+def test_hunks_are_placed_in_their_order(repository: Scratch, map_fix: MapFix) -> None:
+    between = tuple(f"u_{number} = 0" for number in range(20))
+    lines: tuple[str, ...] = ()
+    for number, more in ((210, COPY), (211, ("x = bad",)), (212, (*between, *COPY))):
+        lines = (*lines, *more)
+        repository.commit(f"Add (#{number})", "order.py", *lines)
+    context = ("a = 0", "b = 0", "c = 0", "-value = bad", "+value = good", "d = 0")
+    hunk = "".join(f"{line if line[0] in '+-' else ' ' + line}\n" for line in context)
+    patch = f"--- a/order.py\n+++ b/order.py\n@@ -8 +8 @@\n-x = bad\n+x = good\n@@ -10,5 +10,5 @@\n{hunk}"
+
+    assert map_fix(patch=patch).prs == (211, 212), "the copy above the first hunk is nearer to line 10"
 
 
 def test_a_patch_with_changed_context_is_located_by_removed_lines(repository: Scratch, map_fix: MapFix) -> None:

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.crbench import paper
-from evaluation.crbench.metrics import Tally, score
+from evaluation.crbench.metrics import Tally, by_kind, score
 from evaluation.crbench.sections import FIGURES
+from evaluation.crbench.task import Known, ReviewTask
 from evaluation.statistics import NO_INTERVALS, Resampling
 
 
@@ -24,7 +25,7 @@ def test_the_equations_on_counts_that_fit_on_one_hand() -> None:
 
     found = score(tallies)
 
-    assert found.counted.unjudged == 1
+    assert found.sums.unjudged == 1
     assert found.value("recall") == 3 / 4
     assert found.value("recall_per_bug") == 2 / 4
     assert found.value("precision") == 3 / 8
@@ -109,8 +110,24 @@ def test_figures_keep_their_order_and_intervals_hold_their_value(counts: list[tu
     if precision is not None and useful is not None:
         assert precision <= useful <= 1
         ratio = found.value("snr")
-        if ratio is not None and not found.counted.unjudged:
+        if ratio is not None and not found.sums.unjudged:
             assert math.isclose(useful, ratio / (1 + ratio))
     for estimate in found.estimates.values():
         if estimate.low is not None and estimate.high is not None:
             assert estimate.low <= estimate.high
+
+
+def test_every_bug_counts_once_for_its_own_kind() -> None:
+    bugs = (
+        Known(description="first", category="structural", severity="high"),
+        Known(description="second", category="data", severity="low"),
+        Known(description="third", category="data", severity="low"),
+    )
+    task = ReviewTask(instance_id="a", repo="o/n", kept=True, base_commit="", bugs=bugs)
+    hit_twice = [Tally("a", bugs=3, comments=2, hits=2, bugs_hit=frozenset({1}))]
+
+    def shares(dimension: str) -> list[tuple[str, int, float | None]]:
+        return [(share.kind, share.bugs, share.recall.value) for share in by_kind([task], hit_twice, dimension)]
+
+    assert shares("category") == [("data", 2, 0.5), ("structural", 1, 0.0)], "the most frequent kind first"
+    assert shares("severity") == [("high", 1, 0.0), ("low", 2, 0.5)], "the most severe first"
