@@ -63,6 +63,7 @@ class Question:
             description=change.description[:MAX_DESCRIPTION],
             repository=change.repository,
             change=self.piece.text,
+            others=self.piece.others,
             part=self.part,
             parts=self.parts,
             known=change.known_findings,
