@@ -36,7 +36,7 @@ from bot.features.shared.taxonomy import Category, Impact, Severity
 from bot.features.triage import texts as triage
 from bot.features.triage.judgement import InputVerdict
 from bot.features.verify import texts as verify
-from bot.features.verify.record import ExecutedTest, OutputVerdict, Unjudged
+from bot.features.verify.record import ExecutedTest, GradedDemand, OutputVerdict, Unjudged
 from bot.features.watch import texts as watch
 from bot.features.watch.texts import NamedCommit
 from bot.features.why import handler as why
@@ -206,6 +206,21 @@ def in_checks() -> Iterator[Text]:
     yield from _check("A patch that leaves something out", [partly], others=[unjudged])
     yield from _check("A wrong patch", [wrong], runs=[still])
     yield from _check("A patch for two issues", [solved, wrong.model_copy(update={"issue": 4})])
+    demands = [
+        GradedDemand(
+            text="An empty file gives an empty table", basis="stated", grade="met", quote="return Table()"
+        ),
+        GradedDemand(
+            text="`load` of a missing file raises", basis="implied", grade="cannot_tell", missing="`open_at`"
+        ),
+        GradedDemand(text="The error says `no header`", basis="guess", grade="not_met", quote='"no head"'),
+    ]
+    graded = {"demands": tuple(demands), "p_form": 45}
+    yield from _check("A patch that was graded by demands", [solved.model_copy(update=graded)])
+    unmet = [demands[0].model_copy(update={"grade": "not_met"}), *demands[1:]]
+    yield from _check(
+        "... of which one is not met", [wrong.model_copy(update={"demands": tuple(unmet), "p_form": 5})]
+    )
     yield from _check("A fork's patch", [solved], note=fork_note)
     yield from _check("Nothing that can be judged", [], others=[unjudged])
     for reason in (

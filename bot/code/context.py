@@ -114,6 +114,14 @@ class Surroundings:
             return None
         return next((self.sides.after(file) for file in self.diff.named(path) if file.path == path), None)
 
+    def text_of(self, path: str) -> str | None:
+        """Return any file after the change, empty if there is none of that name; None if it is unknown."""
+        if self.sides is None:
+            return None
+        if self.diff.named(path):
+            return self.text_after(path)
+        return self._index.text(path) if path in self._index.files.paths else ""
+
     @cached_property
     def _index(self) -> CodeIndex:
         """The repository's files after the change."""

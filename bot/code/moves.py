@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple, Protocol
 
@@ -22,6 +22,8 @@ LEAST = 6
 _PLACES = 5
 #: Names of a moved block that are looked for in both files.
 MAX_USED = 100
+#: Names that a note lists.
+MAX_NAMED = 8
 
 #: Path, hunk and line (both from 0) to the note that replaces the line; empty to hide it.
 Notes = Mapping[tuple[str, int, int], str]
@@ -57,7 +59,8 @@ class Texts(Protocol):
 def find_moves(diff: Diff, texts: Texts | None = None) -> Notes:
     """Find lines that a change removes in one hunk and adds in another, equal but for their indentation.
 
-    With ``texts``, the note of a move to another file names what the moved lines use and the new file lacks.
+    With ``texts``, the note of a move to another file names what the moved lines use of their old file, and
+    what of that the new file lacks.
     """
     added = list(_runs(diff, "+"))
     places: dict[str, list[tuple[int, int]]] = {}
@@ -77,7 +80,7 @@ def find_moves(diff: Diff, texts: Texts | None = None) -> Notes:
             if sum(bool(line.text) for line in best[0]) < LEAST:
                 at += 1
                 continue
-            _note(notes, *best, _lacking(diff, texts, *best) if texts is not None else "")
+            _note(notes, *best, _uses(diff, texts, *best) if texts is not None else "")
             at += len(best[0])
     return notes
 
@@ -113,8 +116,8 @@ _KEYWORD = r"(?:def|class|function|func|fn|const|let|var|static|type|struct|enum
 _IMPORT = r"(?:import|from|require|use|#include)\b"
 
 
-def _lacking(diff: Diff, texts: Texts, old: list[_Line], new: list[_Line]) -> str:
-    """Describe what moved lines use, the old file defines or imports, and the new file does not mention."""
+def _uses(diff: Diff, texts: Texts, old: list[_Line], new: list[_Line]) -> str:
+    """Describe what moved lines use that the old file defines or imports, and what of it the new one lacks."""
     (source, *_), (target, *_) = diff.named(old[0].path), diff.named(new[0].path)
     before, after = texts.before(source), texts.after(target)
     if source is target or before is None or after is None:
@@ -122,11 +125,20 @@ def _lacking(diff: Diff, texts: Texts, old: list[_Line], new: list[_Line]) -> st
     block = [line.text for line in new]
     words = Counter(word for text in block for word in _WORD.findall(text))
     others = Counter(_WORD.findall(after)) - words
-    names = [name for name in words if not others[name] and len(name) > 1]
+    # A name that the new file does not hold elsewhere is the more telling one.
+    names = sorted((name for name in words if len(name) > 1), key=lambda name: others[name] > 0)
     moved = "\n".join(block)
-    lacking = [name for name in names[:MAX_USED] if _brings(name, before) and not _brings(name, moved)]
-    names_lacking = ", ".join(map(show, lacking[:8]))
-    return f"; {show(target.path)} neither defines nor imports {names_lacking}" if lacking else ""
+    used = [name for name in names[:MAX_USED] if _brings(name, before) and not _brings(name, moved)]
+    lacking = [name for name in used if not others[name]]
+    parts = [f"; it uses {_named(used)}"] if used else []
+    parts += [f"; {show(target.path)} neither defines nor imports {_named(lacking)}"] if lacking else []
+    return "".join(parts)
+
+
+def _named(names: Sequence[str]) -> str:
+    """Return the first of several names."""
+    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    return ", ".join(map(show, names[:MAX_NAMED])) + more
 
 
 def _brings(name: str, text: str) -> bool:
@@ -136,11 +148,11 @@ def _brings(name: str, text: str) -> bool:
     return re2.search(pattern, text) is not None
 
 
-def _note(notes: dict[tuple[str, int, int], str], old: list[_Line], new: list[_Line], lacking: str = "") -> None:
+def _note(notes: dict[tuple[str, int, int], str], old: list[_Line], new: list[_Line], uses: str = "") -> None:
     count = len(old)
     # The first line, usually the head of the moved code, stays visible in the new place.
     notes.update({line.key: "" for line in (*old, *new[1:])})
     notes[old[0].key] = f"[{count} lines moved to {show(new[0].path)} line {new[0].line.new}]"
     notes[new[1].key] = (
-        f"[{count - 1} more lines, moved unchanged from {show(old[0].path)} line {old[0].line.old}{lacking}]"
+        f"[{count - 1} more lines, moved unchanged from {show(old[0].path)} line {old[0].line.old}{uses}]"
     )

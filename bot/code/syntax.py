@@ -228,9 +228,10 @@ def outline(
 
 
 @lru_cache(maxsize=4)
-def fingerprint(text: str, path: str) -> str | None:
+def fingerprint(text: str, path: str, comments: bool = True) -> str | None:
     """Identify the code and comments of a file without its layout. The last four are cached.
 
+    Without ``comments``, only those count that tools read as directives.
     Return None for an unknown language or a syntax error, or if the parser exceeds its limits.
     """
     from bot.code import trees
@@ -238,7 +239,7 @@ def fingerprint(text: str, path: str) -> str | None:
     if not (_is_readable(text, path) and compares(path)):
         return None
     try:
-        return parse_apart(trees.fingerprint, text, path)
+        return parse_apart(trees.fingerprint, text, path, comments)
     except NotParsed:
         return None
 

@@ -135,11 +135,11 @@ _SCRIPTS = frozenset({"javascript", "typescript", "tsx"})
 _CGO = re.compile(rb'["`](?:C|\\[^"\n]*)["`]')
 
 
-def fingerprint(text: str, path: str) -> str | None:
+def fingerprint(text: str, path: str, comments: bool = True) -> str | None:
     """Identify the code and comments of a file without its layout. Return None if it has a syntax error.
 
     Return None also for code that a compiler reads differently from the grammar: cgo, escapes in Java, HTML
-    comments in JavaScript.
+    comments in JavaScript. Without ``comments``, only those count that tools read as directives.
     """
     grammar, tree = grammar_of(path), parse(text, path)
     if grammar is None or tree is None or tree.root_node.has_error:
@@ -151,7 +151,7 @@ def fingerprint(text: str, path: str) -> str | None:
         return None
     if grammar.name in _SCRIPTS and (b"<!--" in data or b"-->" in data):
         return None
-    tokens = _comments(tree, grammar, data) if grammar is PYTHON else _tokens(tree, grammar, data)
+    tokens = (_comments if grammar is PYTHON else _tokens)(tree, grammar, data, comments)
     if tokens is None:
         return None
     if grammar is PYTHON:
@@ -172,7 +172,13 @@ def _python(text: str) -> bytes | None:
         return None
 
 
-def _comments(tree: Tree, grammar: Grammar, data: bytes) -> list[bytes] | None:
+#: A comment that tools read: a directive, a pragma, an encoding.
+_DIRECTIVE = re.compile(
+    rb"[#/*!\s]*(?:[\w-]+:\S|[@!+#]\w|(?:type|mypy|pylint|ruff|fmt):|coding|noqa|nosec|pragma|eslint|-\*-|export )"
+)
+
+
+def _comments(tree: Tree, grammar: Grammar, data: bytes, every: bool) -> list[bytes] | None:
     """Return the comments, with the number of words before them and whether they have a line to themselves."""
     comments: list[bytes] = []
     words = line = 0
@@ -180,16 +186,17 @@ def _comments(tree: Tree, grammar: Grammar, data: bytes) -> list[bytes] | None:
         if count == MAX_NODES or len(ancestors) == MAX_DEPTH:
             return None
         if node.type in grammar.comments:
-            alone = node.start_point.row > line or not words
-            comments.append(b"%d %d %b" % (words, alone, _comment(data[node.start_byte : node.end_byte])))
+            alone, comment = node.start_point.row > line or not words, data[node.start_byte : node.end_byte]
+            if every or _DIRECTIVE.match(comment):
+                comments.append(b"%d %d %b" % (words, alone, _comment(comment)))
         elif not node.child_count and (word := data[node.start_byte : node.end_byte].strip()):
             words += bool(word.strip(b"()[]{},;"))
             line = node.end_point.row
     return comments
 
 
-def _tokens(tree: Tree, grammar: Grammar, data: bytes) -> list[bytes] | None:
-    """Return the tree's nodes and words, comments included. None if they are more than can be read.
+def _tokens(tree: Tree, grammar: Grammar, data: bytes, every: bool) -> list[bytes] | None:
+    """Return the tree's nodes and words, with every comment or the directives. None if there are too many.
 
     Inner nodes count too: in some of these languages a line break ends a statement.
     """
@@ -208,6 +215,9 @@ def _tokens(tree: Tree, grammar: Grammar, data: bytes) -> list[bytes] | None:
             tokens.append(f"{depth} {node.type}".encode())
             continue
         gap, word = data[end : node.start_byte], data[node.start_byte : node.end_byte]
+        if node.type in grammar.comments and not every and not _DIRECTIVE.match(word):
+            inside, end = depth, node.end_byte
+            continue
         tokens.append(gap.strip())  # what the grammar skips is white space, or it counts
         breaks = grammar.name in _SCRIPTS and (last in _BREAK_AFTER or word in _BREAK_BEFORE)
         if breaks and (b"\n" in gap or b"\r" in gap):

@@ -193,7 +193,8 @@ class ReviewConfig(Frozen):
     mode: Literal["comment", "shadow", "off"] = Field("comment", description="inline comments; record only; off")
     strategy: Literal["single-shot", "reflexion", "panel"] = Field(
         "single-shot",
-        description="read once; read, then revise its own review; several independent reviews, merged",
+        description="read once; read, then revise its own review; several independent reviews through one lens "
+        "each, merged, which costs about five times as much (see Models and cost)",
     )
     iterations: int = Field(2, ge=1, le=5, description="reflexion: rounds of revision")
     looks: int = Field(4, ge=2, le=12, description="panel: independent reviews of each part of the change")

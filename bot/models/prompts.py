@@ -67,16 +67,16 @@ class Prompts:
         """Return the names of all prompts, sorted, without pieces."""
         return tuple(sorted(name for name in _names(*self._packaged, self.folder) if not name.startswith("_")))
 
-    def hash(self, name: str) -> str:
-        """Identifies the text of a prompt's file and of its pieces, before it is filled in: 16 hex digits."""
-        texts = {name: self._text(name)}
-        names = [name]
-        for part in names:
+    def hash(self, *names: str) -> str:
+        """Identifies the texts of prompts' files and of their pieces, before they are filled in: 16 hex digits."""
+        texts = {name: self._text(name) for name in names}
+        parts = [*names]
+        for part in parts:
             for piece in _INCLUDED.findall(texts[part]):
                 if piece not in texts:
                     texts[piece] = self._text(piece)
-                    names.append(piece)
-        content = "".join(f"{part}\0{texts[part]}\0" for part in (name, *sorted(names[1:])))
+                    parts.append(piece)
+        content = "".join(f"{part}\0{texts[part]}\0" for part in (*names, *sorted(parts[len(names) :])))
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     def _half(self, name: str, half: str, values: dict[str, Any]) -> str:

@@ -32,11 +32,12 @@ class Prompt(Frozen):
     max_tokens: int = Field(4000, gt=0, description="completion limit, tokens (BouncerBench, IV.A)")
     effort: Effort = Field("medium", description="for reasoning models (BouncerBench, IV.A)")
     sample: int = Field(0, ge=0, description="which of several draws from the same question")
+    turn: int = Field(0, ge=0, description="whose turn it is where several models answer and no mean can be made")
 
     @property
     def hash(self) -> str:
         """Identifies the text sent to the model and the draw, not the caller: 32 hex digits."""
-        content = self.model_dump(exclude={"purpose", "subject"})
+        content = self.model_dump(exclude={"purpose", "subject", "turn"})
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()[
             :32
         ]

@@ -1,7 +1,7 @@
 """Models around models: retries, fallback, the mean of several, a cascade from cheap to expensive.
 
 A probability is every whole-number field of the reply's schema whose name starts with ``p_``. Schemas without one
-(a review, a drafted test) have no mean: the first answer counts, and a cascade asks its second model.
+(a review, a drafted test) have no mean: the models take turns, and a cascade asks its second model.
 """
 
 from __future__ import annotations
@@ -187,7 +187,8 @@ class Mean:
 
     def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
         if not probabilities(schema):
-            return Fallback(self._models).complete(prompt, schema)
+            start = prompt.turn % len(self._models)
+            return Fallback(self._models[start:] + self._models[:start]).complete(prompt, schema)
         draws = [(model, self._draw(prompt, number)) for model in self._models for number in range(self._samples)]
         with ThreadPoolExecutor(len(draws)) as pool:
             futures = [pool.submit(_answer, model, draw, schema) for model, draw in draws]

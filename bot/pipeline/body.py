@@ -76,9 +76,14 @@ _DEFINITION = re.compile(r"^[ \t]*\[(?:[^\[\]\\]|\\.)*\]:", re.MULTILINE | re.DO
 #: Tokens of the blocks that templates write.
 _BLOCKS = frozenset(
     f"{kind}_{end}"
-    for kind in ("paragraph", "heading", "bullet_list", "ordered_list", "list_item", "blockquote")
+    for kind in (
+        "paragraph", "heading", "bullet_list", "ordered_list", "list_item", "blockquote",
+        "table", "thead", "tbody", "tr", "th", "td",
+    )
     for end in ("open", "close")
-)
+)  # fmt: skip
+#: A bar that ends a cell for GitHub and not for our parser, or the reverse.
+_UNCLEAR_BAR = re.compile(r"\\\\\|")
 _SPANS = frozenset(
     {"em_open", "em_close", "strong_open", "strong_close", "softbreak", "hardbreak", "code_inline", "link_close"}
 )
@@ -218,7 +223,7 @@ def harmless(body: str, host: str) -> bool:
         return False
     for text in {body, _WIDE_BLANK.sub("\ufffd", body)}:
         lines = text.split("\n")
-        if not all(_allowed(token, host) and _closed(token, lines) for token in _parser().parse(text)):
+        if not all(_allowed(token, host) and _readable(token, lines) for token in _parser().parse(text)):
             return False
     return True
 
@@ -234,8 +239,10 @@ def _parser() -> MarkdownIt:
     return parser
 
 
-def _closed(token: Token, lines: list[str]) -> bool:
-    """Return True if a fence ends before the text does, so that our marker is not inside."""
+def _readable(token: Token, lines: list[str]) -> bool:
+    """Return True if GitHub ends a block where our parser does: our marker is in no fence, each cell is one."""
+    if token.type == "table_open" and token.map is not None:
+        return not any(_UNCLEAR_BAR.search(line) for line in lines[slice(*token.map)])
     if token.type != "fence" or token.map is None:
         return True
     first, end = token.map

@@ -18,11 +18,12 @@ from pydantic import BeforeValidator, Field
 from bot.core.actions import Usage
 from bot.core.errors import OperatorError
 from bot.core.frozen import Frozen
+from bot.features.shared.findings import Grade
 from bot.features.shared.labels import tidy_label
 from bot.models.protocol import Voice
 from evaluation.bouncerbench.tasks import INPUT, LABELS, Kind, Maybe
 from evaluation.dataset import Row, read_json, read_rows, shaped, task_id, unique
-from evaluation.run.folder import Record, RunFolder
+from evaluation.run.folder import Familiarity, Record, RunFolder
 
 #: Where every benchmark draws the line unless told otherwise (BouncerBench, III.A): the third label bounces.
 PAPER_LINE = 2
@@ -39,9 +40,7 @@ class Answer(Frozen):
     p_bounce: float | None = Field(None, ge=0, le=100, description="percent")
     explanation: str = ""
     tool_calls: int | None = Field(None, description="how often tools were called; None = not recorded")
-    recognised: bool | None = Field(
-        None, description="whether the model said that it knows the fix from elsewhere; None = it said nothing"
-    )
+    recognised: Familiarity | None = Field(None, description="as the model said; None = it said nothing")
     error: str | None = None
     usage: Usage = Usage()
     seconds: float = 0.0
@@ -71,7 +70,8 @@ class _Response(Frozen):
     explanation: str | None = None
     model: str | None = None
     tool_calls: int | None = Field(None, ge=0)
-    recognised: Annotated[bool | None, Maybe] = None
+    recognised: Annotated[Grade | None, Maybe] = None
+    published: Annotated[bool | None, Maybe] = None
     trace: Any = None
 
 
@@ -203,7 +203,7 @@ def _answer(row: Row, benchmark: Kind, line: Line | None) -> tuple[str, str, Ans
         p_bounce=response.p_bounce,
         explanation=response.explanation or (response.trace if isinstance(response.trace, str) else ""),
         tool_calls=_tool_calls(response),
-        recognised=response.recognised,
+        recognised=Familiarity.said_in(response.model_dump(include={"recognised", "published"})),
     )
     return response.model or "", row.where, answer
 

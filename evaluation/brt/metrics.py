@@ -19,7 +19,7 @@ from bot.core.frozen import Frozen, Lenient
 from bot.reproduction.attempt import Candidate
 from bot.reproduction.protocol import TestOutcome
 from bot.reproduction.select import FailingTest, rank
-from evaluation.run.folder import Record
+from evaluation.run.folder import Familiarity, Record
 from evaluation.statistics import USUAL, Array, Counts, Estimate, Resampling, bootstrap, ratio
 
 #: How many suggestions a person looks at (LIBRO, section V.C).
@@ -66,7 +66,7 @@ class Bug:
     suggested: tuple[Draft, ...] = ()
     is_drafted: bool = False
     error: str | None = None
-    recognised: bool | None = None
+    recognised: Familiarity | None = None
 
     @property
     def reproduced(self) -> bool:

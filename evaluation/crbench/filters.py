@@ -38,7 +38,7 @@ class Filter:
             return False
         if comment.confidence is None or comment.proof == "proven":
             return True
-        return comment.confidence + AGREEMENT * (comment.looks - 1) >= self.min_confidence
+        return comment.confidence + AGREEMENT * (comment.models - 1) >= self.min_confidence
 
     @property
     def settings(self) -> str:

@@ -135,11 +135,10 @@ def _context(pull: GoldenPull, clone: GitRepository, pulls: Pulls) -> PullContex
     diff = read_diff(clone, base, head, pull.number)
     if not diff:
         raise ContextError(f"pull request #{pull.number} changes nothing against {base[:10]}")
-    subject, body = _own_words(clone, base, head)
     return PullContext(
         number=pull.number,
-        title=pull.title or subject,
-        body=body,
+        title=pull.title,
+        body=_own_words(clone, base, head),
         base_sha=base,
         head_sha=head,
         diff=diff,
@@ -147,13 +146,12 @@ def _context(pull: GoldenPull, clone: GitRepository, pulls: Pulls) -> PullContex
     )
 
 
-def _own_words(clone: GitRepository, base: str, head: str) -> tuple[str, str]:
-    """First line and the rest of the newest message in the branch that is not a merge's."""
+def _own_words(clone: GitRepository, base: str, head: str) -> str:
+    """The newest message in the branch that is not a merge's, without its title: that names a single commit."""
     message = clone.run(
         "log", "--no-show-signature", "--no-merges", "--max-count=1", "--format=%B", f"{base}..{head}"
     )
-    subject, _, body = message.decode("utf-8", "replace").strip().partition("\n")
-    return subject, body.strip()
+    return message.decode("utf-8", "replace").strip().partition("\n")[2].strip()
 
 
 def _before_merge(clone: GitRepository, head: str) -> str:

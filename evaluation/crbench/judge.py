@@ -50,8 +50,9 @@ class ReviewComment(Frozen):
     line: int | None = Field(description="None if no line carries it")
     text: str
     looks: int = Field(1, description="looks of a panel that saw it")
+    models: int = Field(1, description="models of these looks")
     proof: str = Field("", description="what became of the attempt to prove it; empty if there was none")
-    doubted: bool = Field(False, description="it would have been posted, and did not stand the second question")
+    suppressed: str = Field("", description="why it was held back; empty if it was posted")
     severity: Severity | None = Field(None, description="as its reviewer told it; None if it did not")
     confidence: int | None = Field(None, description="percent, as its reviewer told it; None if it did not")
 
@@ -91,27 +92,28 @@ def comments_in(records: Iterable[Record], scope: Scope) -> Iterator[ReviewComme
                 text=paper_comment.comment,
                 severity=paper_comment.severity,
             )
-        for finding, doubted in _findings(record, scope):
+        for finding, reason in _findings(record, scope):
             yield ReviewComment(
                 task_id=record.task_id,
                 path=finding.path,
                 line=finding.line,
                 text=finding.comment,
                 looks=finding.looks,
+                models=max(len(finding.models), 1),
                 proof=finding.proof.outcome if finding.proof else "",
-                doubted=doubted,
+                suppressed=reason,
                 severity=finding.severity,
                 confidence=finding.confidence,
             )
 
 
-def _findings(record: Record, scope: Scope) -> Iterator[tuple[Finding, bool]]:
-    """Each finding, and whether it fell to the second question."""
+def _findings(record: Record, scope: Scope) -> Iterator[tuple[Finding, str]]:
+    """Each finding, and why it was held back; empty if it was posted."""
     fields = record.decision_record
-    yield from ((Finding.model_validate(entry), False) for entry in fields.get("posted", ()))
+    yield from ((Finding.model_validate(entry), "") for entry in fields.get("posted", ()))
     if scope == "reported":
         for entry in fields.get("suppressed", ()):
-            yield Finding.model_validate(entry["finding"]), entry["reason"] == "doubted"
+            yield Finding.model_validate(entry["finding"]), entry["reason"]
 
 
 Class = Literal["BUG_HIT", "VALID_SUGGESTION", "NOISE"]

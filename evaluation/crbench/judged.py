@@ -34,7 +34,7 @@ from evaluation.crbench.judge import (
 from evaluation.crbench.metrics import Metrics, Tally, score, tallies
 from evaluation.crbench.task import ReviewTask, read_tasks
 from evaluation.dataset import fingerprint
-from evaluation.run.folder import RunFacts, RunFolder
+from evaluation.run.folder import Familiarity, RunFacts, RunFolder
 from evaluation.run.lines import replace
 
 BENCHMARK = "crbench"
@@ -65,8 +65,8 @@ class Reviewed:
     comments_in: Callable[[Scope], list[ReviewComment]]
     answered_tasks: frozenset[str] | None
     run: RunFolder | None = None
-    recognised: Mapping[str, bool] = field(default_factory=dict)
-    """By task, if the reviewer knew it from elsewhere, as far as it said so."""
+    recognised: Mapping[str, Familiarity] = field(default_factory=dict)
+    """By task, how well the reviewer knew it from elsewhere, as far as it said so."""
     unread: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """By task, the paths that the reviewer was not shown."""
 
@@ -109,7 +109,7 @@ class Scored:
     comments: Sequence[tuple[ReviewComment, Judgement]]
     clean: Quiet
     run: RunFacts | None = None
-    recognised: Mapping[str, bool] = field(default_factory=dict)
+    recognised: Mapping[str, Familiarity] = field(default_factory=dict)
 
 
 def reviewed_run(run: RunFolder, name: str | None = None) -> Reviewed:

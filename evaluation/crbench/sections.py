@@ -290,6 +290,14 @@ def _beside_papers(runs: Sequence[Scored]) -> Table:
     )
 
 
+#: Why a finding fell that would have been posted.
+_DROPPED = {
+    "doubted": "dropped after the second question",
+    "repair_does_not_apply": "dropped: its repair does not apply",
+    "repair_changes_nothing": "dropped: its repair changes nothing",
+}
+
+
 def groups(comments: Sequence[tuple[ReviewComment, Judgement]]) -> dict[str, list[Judgement]]:
     """Comments by what is known of them beside their words: how each was judged.
 
@@ -298,12 +306,13 @@ def groups(comments: Sequence[tuple[ReviewComment, Judgement]]) -> dict[str, lis
     by_group: dict[str, list[Judgement]] = {}
     for comment, judgement in comments:
         names = [f"seen by {looks} looks or more" for looks in range(2, comment.looks + 1)]
+        names += [f"seen by {models} models or more" for models in range(2, comment.models + 1)]
         if comment.proof:
             names.append("proven by a test" if comment.proof == "proven" else "not proven")
         if comment.proof in ("not proven", "passes on both"):
             names.append("not proven, but tried")
-        if comment.doubted:
-            names.append("dropped after the second question")
+        if comment.suppressed in _DROPPED:
+            names.append(_DROPPED[comment.suppressed])
         for name in names:
             by_group.setdefault(name, []).append(judgement)
     return dict(sorted(by_group.items()))

@@ -17,6 +17,7 @@ import numpy as np
 from bot.core.errors import OperatorError
 from evaluation.dataset import read_rows
 from evaluation.report.page import Cell, Section, Table
+from evaluation.run.folder import Familiarity
 from evaluation.statistics import USUAL, Array, Counts, Estimate, Resampling, bootstrap, unpaired
 
 
@@ -24,13 +25,21 @@ from evaluation.statistics import USUAL, Array, Counts, Estimate, Resampling, bo
 class Sample:
     """One run's tasks and figures; ``figures`` takes draws of indices into ``tasks``.
 
-    ``recognised`` says by task whether the model knew it from elsewhere, for the answers that speak of it.
+    ``recognised`` says by task how well the model knew it from elsewhere, for the answers that speak of it.
     """
 
     name: str
     tasks: Sequence[str]
     figures: Callable[[Counts], dict[str, Array]]
-    recognised: Mapping[str, bool] = field(default_factory=dict)
+    recognised: Mapping[str, Familiarity] = field(default_factory=dict)
+
+    def knows_outcome(self, task: str) -> bool:
+        """Return True if the model knew what became of a task."""
+        return task in self.recognised and self.recognised[task].grade == "knows_outcome"
+
+    def is_new(self, task: str) -> bool:
+        """Return True if the model knew neither the task nor its text, or was not asked."""
+        return task not in self.recognised or self.recognised[task] == Familiarity()
 
 
 @dataclass(frozen=True)
@@ -74,7 +83,7 @@ def aged(sample: Sample, dates: Mapping[str, datetime], cutoff: datetime, how: R
         if task in dates:
             fresh = dates[task] >= cutoff
             groups["fresh" if fresh else "old"].append(index)
-            if fresh and not sample.recognised.get(task):
+            if fresh and not sample.knows_outcome(task):
                 groups["clean"].append(index)
     old, fresh_ones, clean = (np.array(group, dtype=np.int64) for group in groups.values())
     estimates: dict[str, dict[str, Estimate]] = {}
@@ -97,36 +106,52 @@ def _on(sample: Sample, indices: Counts) -> Callable[[Counts], dict[str, Array]]
 
 
 def recognised_section(samples: Sequence[Sample], how: Resampling = USUAL) -> Section | None:
-    """Every figure on all tasks, and without the recognised ones; None if no answer speaks of it."""
+    """Every figure on all tasks, without those whose outcome is known, and without all that were recognised.
+
+    None if no answer speaks of it.
+    """
     rows: list[tuple[Cell, ...]] = []
     data: dict[str, Any] = {}
     for sample in samples:
-        others = [index for index, task in enumerate(sample.tasks) if not sample.recognised.get(task)]
-        recognised, asked_count = (
-            len(sample.tasks) - len(others),
-            sum(task in sample.recognised for task in sample.tasks),
-        )
-        groups = (range(len(sample.tasks)), others)
-        whole, without = (
+        others = [index for index, task in enumerate(sample.tasks) if not sample.knows_outcome(task)]
+        new = [index for index, task in enumerate(sample.tasks) if sample.is_new(task)]
+        known = [sample.recognised[task] for task in sample.tasks if task in sample.recognised]
+        counts = {
+            "recognised": len(sample.tasks) - len(others),
+            "vaguely": sum(familiarity.grade == "vaguely" for familiarity in known),
+            "published": sum(familiarity.published for familiarity in known),
+            "asked": len(known),
+        }
+        groups = (range(len(sample.tasks)), others, new)
+        whole, without, strict = (
             bootstrap(_on(sample, np.array(group, dtype=np.int64)), len(group), how) if len(group) else {}
             for group in groups
         )
-        rows.append(
-            (sample.name, f"tasks ({recognised} of {asked_count} recognised)", len(sample.tasks), len(others))
-        )
+        more = "".join(f", {counts[name]} {name}" for name in ("vaguely", "published") if counts[name])
+        tasks = f"tasks ({counts['recognised']} of {counts['asked']} recognised{more})"
+        rows.append((sample.name, tasks, *map(len, groups)))
         rows += [
-            (sample.name, name, estimate.text(), without.get(name, Estimate(None)).text())
+            (
+                sample.name,
+                name,
+                estimate.text(),
+                *(part.get(name, Estimate(None)).text() for part in (without, strict)),
+            )
             for name, estimate in whole.items()
         ]
         data[sample.name] = {
-            "recognised": recognised,
-            "asked": asked_count,
+            **counts,
             "figures": {name: estimate.as_json() for name, estimate in without.items()},
+            "figures_of_new": {name: estimate.as_json() for name, estimate in strict.items()},
         }
     if not rows:
         return None
-    note = "Recognised: the model said that it knows the issue or change, or its outcome, from elsewhere."
-    table = Table(("run", "figure", "all", "without recognised"), tuple(rows), note=note)
+    note = (
+        "Recognised: the model said that it knows what became of the issue or change; vaguely: only that it seems "
+        "familiar; published: that it knows the text from a data set. The last column is without all three."
+    )
+    header = ("run", "figure", "all", "without recognised", "without any familiar")
+    table = Table(header, tuple(rows), note=note)
     return Section("Without recognised answers", tables=(table,), data={"without_recognised": data})
 
 

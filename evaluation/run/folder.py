@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import fcntl
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
@@ -21,6 +21,7 @@ from pydantic import Field, ValidationError
 from bot.core.actions import Usage
 from bot.core.errors import OperatorError
 from bot.core.frozen import Frozen
+from bot.features.shared.findings import Grade
 from evaluation.dataset import choose, fingerprint, read_rows
 from evaluation.run.lines import Lines, replace
 
@@ -60,16 +61,35 @@ class Record(Frozen):
         return decision.get("record") or decision.get("evidence") or {}
 
     @property
-    def recognised(self) -> bool | None:
-        """True if the model said that it knows the fix from elsewhere; None if it did not say."""
-        answer = self.details.get("recognised", self.decision_record.get("recognised"))
-        if answer is None and self.raw_reply:
-            try:
-                reply = json.loads(self.raw_reply)
-            except (ValueError, RecursionError):
-                return None
-            answer = reply.get("recognised") if isinstance(reply, dict) else None
-        return answer if isinstance(answer, bool) else None
+    def recognised(self) -> Familiarity | None:
+        """How well the model knows the task from elsewhere; None if it did not say."""
+        places = [self.details, self.decision_record]
+        try:
+            reply = json.loads(self.raw_reply or "null")
+        except (ValueError, RecursionError):
+            reply = None
+        for place in [*places, reply] if isinstance(reply, dict) else places:
+            if (familiarity := Familiarity.said_in(place)) is not None:
+                return familiarity
+        return None
+
+
+class Familiarity(Frozen):
+    """How well a model knows a task from elsewhere, as it says itself."""
+
+    grade: Grade = "no"
+    published: bool = Field(False, description="it knows the text from a published data set")
+
+    @classmethod
+    def said_in(cls, answer: Mapping[str, Any]) -> Familiarity | None:
+        """Read what an answer says; None if it says nothing. Answers of version 0.2 say True or False."""
+        grade, published = answer.get("recognised"), answer.get("published")
+        if grade is None and published is None:
+            return None
+        try:
+            return cls(grade="no" if grade is None else grade, published=bool(published))
+        except ValidationError:
+            return None
 
 
 class Tasks(Frozen):

@@ -28,6 +28,13 @@ DEFECTS = {
         "symbol": "cache",
         "suggestion": None,
     },
+    "total = sum(rows)": {
+        "comment": "Counts the header. The first row is one.",
+        "category": "coding",
+        "symbol": "total",
+        "suggestion": None,
+        "mended": "total = (sum(rows))",
+    },
     "lock.release()": {
         "comment": "Nobody else gets the lock any more. It was released here.",
         "category": "concurrency",
@@ -87,7 +94,8 @@ def review(text: str) -> dict[str, Any]:
         for code, finding in DEFECTS.items():
             if line.endswith((f" {code}", f"\t{code}")):
                 shared = {"path": path, "line": None, "impact": "reliability", "severity": "high"}
-                findings.append({**shared, "quote": code, **finding})
+                repair = [{"path": path, "old": code, "new": finding["mended"]}] if "mended" in finding else []
+                findings.append({**shared, "quote": code, "repair": repair, **finding})
     return {"reasoning": "It reads a file.", "findings": findings}
 
 

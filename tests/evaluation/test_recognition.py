@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 from bot.core.config import RepoConfig
+from bot.core.config_file import load
 from bot.models.prompts import Prompts
 from evaluation.bouncerbench.bench import stage_input, stage_output
 from evaluation.bouncerbench.tasks import InputTask, OutputTask
 from evaluation.cli import main
-from evaluation.run.recognition import SENTENCE
+from evaluation.run.recognition import OF_FINDINGS, SENTENCE
 from evaluation.run.staging import Setup, Staged, judge
+from tests.builders import finding
 from tests.scripted import ScriptedModel
 
 COUNT = 8
@@ -59,16 +61,49 @@ def test_it_is_recorded_and_the_score_is_printed_without_those_too(
 ) -> None:
     records = replay(capsys, "new.jsonl", "run", "--prompt", "careful")
     assert {record["task_id"]: record["recognised"] for record in records} == {
-        f"o__n-{n}": n % 2 == 0 for n in range(COUNT)
+        f"o__n-{n}": "no" if n % 2 else "knows_outcome" for n in range(COUNT)
     }
 
     score = ("score", "bouncerbench-output", "--tasks", "tasks.jsonl", "--run", "run")
     [found] = json.loads(run(capsys, *score, "--json"))["without_recognised"].values()
-    assert (found["recognised"], found["asked"]) == (COUNT / 2, COUNT)
+    assert (found["recognised"], found["vaguely"], found["published"], found["asked"]) == (COUNT / 2, 0, 0, COUNT)
     assert found["figures"]["fpr_a"][0] == 1.0, "every patch that is left is wrong, and was let pass"
     shown = run(capsys, *score)
     assert "tasks (4 of 8 recognised)" in shown
     assert "without recognised" in run(capsys, "report", "run")
+
+
+def test_a_grade_and_a_known_data_set_are_told_apart(tasks: None, capsys: pytest.CaptureFixture[str]) -> None:
+    said = {"model": "m", "label": "CORRECT_AND_PRECISE", "explanation": "e"}
+    grades = ["knows_outcome", "vaguely", "no", "no"] * 2
+    answers = [
+        {**said, "instance_id": f"o__n-{n}", "recognised": grade, "published": n == 2}
+        for n, grade in enumerate(grades)
+    ]
+    rows("graded.jsonl", answers)
+    replay(capsys, "graded.jsonl", "graded", "--prompt", "careful")
+    score = ("score", "bouncerbench-output", "--tasks", "tasks.jsonl", "--run", "graded")
+    [found] = json.loads(run(capsys, *score, "--json"))["without_recognised"].values()
+    assert [found[name] for name in ("recognised", "vaguely", "published", "asked")] == [2, 2, 1, COUNT]
+    assert found["figures"] != found["figures_of_new"]
+    assert "tasks (2 of 8 recognised, 2 vaguely, 1 published)" in run(capsys, *score)
+
+
+def test_a_review_says_it_of_each_finding_and_a_doubt_of_its_own() -> None:
+    staging, answer = staged("review")
+    knows = {"recognised": "vaguely", "published": False}
+    defect = finding(path="a.py", quote="b", line=1, symbol="", recognised="knows_outcome")
+    doubt = {"trace": "t", "breaks_when": "x", "quote": "b", "instead": "y", "verdict": "upheld"}
+    lines = [{**answer, "findings": [defect], **knows}, {**doubt, "recognised": "no", "published": True}]
+    model, (config, _) = ScriptedModel(lines), load("review: {doubt: true}")
+    outcome = judge(staging, Setup(model, config, Prompts(), "review", recognition=True))
+    assert outcome.details == {"recognised": "vaguely", "published": True}
+    record = outcome.decision.record.as_json()
+    [held_back] = record["suppressed"]
+    assert (held_back["finding"]["recognised"], record["doubts"][0]["recognised"]) == ("knows_outcome", "no")
+    assert OF_FINDINGS in model.asked[0].system
+    assert OF_FINDINGS not in model.asked[1].system
+    assert SENTENCE in model.asked[1].system
 
 
 def test_replies_that_were_recorded_before_it_was_asked_still_answer(
@@ -108,13 +143,15 @@ def test_it_stands_behind_the_live_question_and_last_in_the_answer(kind: Any) ->
     staging, answer = staged(kind)
     asked: list[tuple[str, list[str]]] = []
     for recognition in (False, True):
-        model = ScriptedModel(lambda _: {**answer, "recognised": True})
+        model = ScriptedModel(lambda _: {**answer, "recognised": "vaguely", "published": True})
         outcome = judge(staging, Setup(model, RepoConfig(), Prompts(), kind, recognition))
         assert outcome.error is None
-        assert outcome.details == ({"recognised": True} if recognition else {})
+        assert outcome.details == ({"recognised": "vaguely", "published": True} if recognition else {})
         [request] = model.requests
-        asked.append((request.prompt.system, list(request.schema.model_json_schema()["properties"])))
+        shape = request.schema.model_json_schema()
+        assert ("recognised" in json.dumps(shape)) == recognition
+        asked.append((request.prompt.system, list(shape["properties"])))
     (live, fields), (replayed, more) = asked
-    assert replayed == f"{live}\n\n{SENTENCE}"
-    assert more == [*fields, "recognised"]
+    assert replayed == f"{live}\n\n{SENTENCE}{f' {OF_FINDINGS}' if kind == 'review' else ''}"
+    assert more == [*fields, "recognised", "published"]
     assert "recognised" not in live

@@ -185,9 +185,10 @@ def _verdicts(environment: Settings, config: RepoConfig, file: Path) -> Verdicts
     from bot import app
     from bot.calibration.export import Journal
     from bot.cli.calibrate.judging import Verdicts
+    from bot.features.verify.judgement import prompt_names
 
     prompts = app.prompts(environment)
-    hashes = [prompts.hash(f"triage.{config.triage.prompt}"), prompts.hash(f"verify.{config.verify.prompt}")]
+    hashes = [prompts.hash(f"triage.{config.triage.prompt}"), prompts.hash(*prompt_names(config.verify))]
     investigates = f"{config.triage.investigate} {config.verify.investigate}"
     question = "\n".join([environment.bouncer_model, *hashes, investigates])
     return Verdicts(Journal(file), hashlib.sha256(question.encode()).hexdigest()[:16])

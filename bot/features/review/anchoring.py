@@ -16,6 +16,8 @@ from bot.features.shared.findings import Dropped, DropReason, Finding, FurtherPl
 
 #: Names of code, that is not shown, that one finding may depend on.
 MAX_PHRASES = 5
+#: Edits of one repair.
+MAX_EDITS = 8
 
 
 def anchor(reported: Iterable[Reported], diff: Diff) -> tuple[tuple[Finding, ...], tuple[Dropped, ...]]:
@@ -40,7 +42,7 @@ class _Anchoring:
         self._indexes: dict[int, Index] = {}
 
     def place(self, reported: Reported) -> Finding | DropReason:
-        files = _files(self._diff, reported.path)
+        files = files_named(self._diff, reported.path)
         if not files:
             return "path_not_in_diff"
         if not reported.comment.strip():
@@ -63,7 +65,7 @@ class _Anchoring:
     def _other_places(self, reported: Reported) -> tuple[str, ...]:
         """Return the other places of the defect that are in the diff."""
         places = [place for place in reported.places[:_MAX_PLACES] if squeeze_lines(place.quote)]
-        matches = [self._best(_files(self._diff, place.path), place) for place in places]
+        matches = [self._best(files_named(self._diff, place.path), place) for place in places]
         return tuple(dict.fromkeys(f"{match[0].path}:{match[1].numbers[0]}" for match in matches if match))
 
     def _index(self, file: FileDiff) -> Index:
@@ -79,7 +81,7 @@ class _Anchoring:
         return any(names[-1] in self._index(file).words for file in (*files, *self._diff.files))
 
 
-def _files(diff: Diff, path: str) -> tuple[FileDiff, ...]:
+def files_named(diff: Diff, path: str) -> tuple[FileDiff, ...]:
     """Return the files of a path; models often add ``a/``, ``b/`` or ``./`` to it."""
     clean = path.strip().strip("`")
     for name in (path, clean, re.sub(r"^(?:[ab]|\.)/", "", clean)):
@@ -122,6 +124,8 @@ def _finding(
         suggestion=fit_suggestion(reported, lines) if place and place.side == "RIGHT" and place.whole else None,
         confidence=reported.confidence,
         depends_on=tuple(filter(None, map(str.strip, reported.depends_on)))[:MAX_PHRASES],
+        repair=reported.repair[:MAX_EDITS],
+        recognised=reported.recognised,
         places=tuple(name for name in other_places if name not in own),
     )
 
@@ -149,11 +153,16 @@ def fit_suggestion(reported: Reported, lines: Sequence[str]) -> str | None:
     new = reported.suggestion.replace("\r\n", "\n").strip("\n").split("\n")
     if len(new) > _MAX_LINES or any(show(line) != line for line in new):
         return None
-    # A suggestion can be indented although the quote is not.
-    indented = _indent(_first(new)).startswith(_indent(_first(lines)))
-    shift = "" if indented else _shift(reported.quote, lines)
-    shifted = [f"{shift}{line}" if line.strip() else line for line in new]
+    shifted = in_indentation(new, reported.quote, lines)
     return None if [line.rstrip() for line in shifted] == [line.rstrip() for line in lines] else "\n".join(shifted)
+
+
+def in_indentation(new: Sequence[str], quote: str, lines: Sequence[str]) -> list[str]:
+    """Return the lines that replace a quote in the indentation of the quoted lines of the file."""
+    # A replacement can be indented although the quote is not.
+    indented = _indent(_first(new)).startswith(_indent(_first(lines)))
+    shift = "" if indented else _shift(quote, lines)
+    return [f"{shift}{line}" if line.strip() else line for line in new]
 
 
 def _shift(quote: str, lines: Sequence[str]) -> str:

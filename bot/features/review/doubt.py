@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 from bot.core.actions import Usage
 from bot.core.errors import ModelError
@@ -15,7 +16,7 @@ from bot.features.review.filtering import SECOND_QUESTION
 from bot.features.review.record import Doubt
 from bot.features.review.strategies import MAX_DESCRIPTION, MAX_TITLE, Change
 from bot.features.shared.finding_code import Code
-from bot.features.shared.findings import Finding
+from bot.features.shared.findings import Finding, Grade
 from bot.features.shared.labels import Chance
 from bot.features.shared.taxonomy import Severity
 from bot.models.prompts import Prompts
@@ -40,6 +41,7 @@ class DoubtReply(Lenient):
     verdict: Literal["refuted", "unsure", "upheld"] = Field(
         description="refuted: below 25 percent; unsure: 25 to 49; upheld: 50 and more"
     )
+    recognised: SkipJsonSchema[Grade | None] = Field(None, description="only asked in evaluation")
 
 
 @dataclass
@@ -89,6 +91,7 @@ class Doubting:
             "review.doubt",
             title=self.change.title[:MAX_TITLE],
             description=self.change.description[:MAX_DESCRIPTION],
+            background=self.change.background,
             whole=code.whole,
             code=code.function if code.whole else code.text,
             context=code.context,
@@ -111,6 +114,7 @@ def judge(finding: Finding, reply: DoubtReply, code: Code, threshold: int, promp
         quote=reply.quote.strip()[:MAX_REASON],
         instead=reply.instead.strip()[:MAX_REASON],
         p_holds=reply.p_holds,
+        recognised=reply.recognised,
         prompt_hash=prompt_hash,
     )
     band = _band(reply, threshold)

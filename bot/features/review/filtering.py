@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from pydantic import Field
 
 from bot.core.frozen import Frozen
-from bot.features.review.record import Reason, Suppressed
+from bot.features.review.record import Reason, RepairFlaw, Suppressed
 from bot.features.shared.findings import Finding, same_defect
 from bot.features.shared.taxonomy import Impact, Severity
 
-#: Percent of confidence for each further look that reports the same finding.
+#: Percent of confidence for each further model that reports the same finding; one model repeats itself.
 AGREEMENT = 15
 #: The confidence of a finding without one, percent.
 DEFAULT_CONFIDENCE = 50
@@ -38,11 +38,12 @@ def select(
     posted: Sequence[Finding] = (),
     dismissed: Sequence[Finding] = (),
     doubted: Collection[str] = (),
+    flaw_of_repair: Callable[[Finding], RepairFlaw | None] = lambda finding: None,
 ) -> tuple[tuple[Finding, ...], tuple[Suppressed, ...]]:
     """Split findings into those to post and those to suppress: proven first, then by confidence, then by severity.
 
     ``posted`` are findings on the pull request already, ``dismissed`` those that people rejected, ``doubted`` the
-    fingerprints of those that the second question refuted.
+    fingerprints of those that the second question refuted. ``flaw_of_repair`` is asked about what would be posted.
     """
     selected: list[Finding] = []
     suppressed: list[Suppressed] = []
@@ -51,7 +52,7 @@ def select(
         return not finding.proven, -_weight(finding), -finding.severity.rank, finding.line is None
 
     for finding in sorted(findings, key=order):
-        reason = _suppression(finding, policy, selected, posted, dismissed, doubted)
+        reason = _suppression(finding, policy, selected, posted, dismissed, doubted) or flaw_of_repair(finding)
         if reason is None:
             selected.append(finding)
         else:
@@ -60,9 +61,9 @@ def select(
 
 
 def _weight(finding: Finding) -> int:
-    """Return the confidence, increased by each further look that agrees."""
+    """Return the confidence, increased by each further model that agrees."""
     confidence = DEFAULT_CONFIDENCE if finding.confidence is None else finding.confidence
-    return confidence + AGREEMENT * (finding.looks - 1)
+    return confidence + AGREEMENT * max(len(finding.models) - 1, 0)
 
 
 def _suppression(

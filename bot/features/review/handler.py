@@ -31,6 +31,7 @@ from bot.features.review.filtering import Policy, select
 from bot.features.review.meaning import reformatted
 from bot.features.review.proof import Proving
 from bot.features.review.record import Suppressed
+from bot.features.review.repair import Repairs
 from bot.features.review.strategies import Change, Question, Result
 from bot.features.review.texts import Conclusion, Page
 from bot.features.services import Services
@@ -113,7 +114,8 @@ class _Review:
         doubting = Doubting(self.services.model, self.services.prompts, change, code, self.config.min_confidence)
         proving = Proving(self.services, self.pull, surrounded.diff, packed.omitted) if self.proves else None
         with TemporaryDirectory(prefix="bouncer-") as folder:
-            selected, suppressed = self._selected(result, memory, doubting, proving, Path(folder))
+            repairs = Repairs(packed.diff, surrounded.text_of)
+            selected, suppressed = self._selected(result, memory, doubting, repairs, proving, Path(folder))
         slow = tuple(dict.fromkeys(path for context in contexts for path in context.too_slow))
         outcome = Conclusion(packed, result, selected, suppressed, gone, memory, doubting, proving, slow)
         return self._decision(outcome, contexts)
@@ -175,15 +177,23 @@ class _Review:
         )
 
     def _selected(
-        self, result: Result, memory: PastFindings, doubting: Doubting, proving: Proving | None, folder: Path
+        self,
+        result: Result,
+        memory: PastFindings,
+        doubting: Doubting,
+        repairs: Repairs,
+        proving: Proving | None,
+        folder: Path,
     ) -> tuple[tuple[Finding, ...], tuple[Suppressed, ...]]:
-        """Return the findings to post and the others. The next one replaces a refuted one, and is checked too."""
+        """Return the findings to post and the others. The next one replaces one that falls, and is checked too."""
         while True:
             doubted = [finding.fingerprint for finding in result.findings if doubting.drops(finding)]
             findings = [doubting.with_chance(finding) for finding in result.findings]
             if proving:
                 findings = [proving.with_proof(finding) for finding in findings]
-            selected, suppressed = select(findings, self._policy(), memory.posted, memory.dismissed, doubted)
+            selected, suppressed = select(
+                findings, self._policy(), memory.posted, memory.dismissed, doubted, repairs.flaw
+            )
             if doubting.ask([finding for finding in selected if self.config.doubts or finding.depends_on]):
                 continue
             if proving is None or not proving.prove(selected, doubting.doubts, folder):

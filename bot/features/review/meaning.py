@@ -24,15 +24,15 @@ _BLANKS = re2.compile(r"[ \t\r]+")
 MAX_COMPARED, MAX_SECONDS = 8_000_000, 30.0
 
 
-def same(before: str, after: str, path: str) -> bool:
-    """Return True if both texts of a file certainly mean the same."""
+def same(before: str, after: str, path: str, *, comments: bool = True) -> bool:
+    """Return True if both texts of a file certainly mean the same. Without ``comments``, only directives count."""
     if before == after:
         return True
     if max(len(before), len(after)) > MAX_BYTES:
         return False
     if compares(path):
-        meaning = fingerprint(before, path)
-        return meaning is not None and meaning == fingerprint(after, path)
+        meaning = fingerprint(before, path, comments)
+        return meaning is not None and meaning == fingerprint(after, path, comments)
     if PurePosixPath(path).suffix.lower() in _FREE_FORM:
         lines, others = (
             [_BLANKS.sub(" ", line).strip(" ") for line in text.split("\n")] for text in (before, after)

@@ -9,14 +9,16 @@ from pydantic import Field
 from bot.code.page import CodeContext, Skipped
 from bot.core.actions import Record
 from bot.core.frozen import Frozen
-from bot.features.shared.findings import Dropped, Finding
+from bot.features.shared.findings import Dropped, Finding, Grade
 from bot.features.shared.labels import ModelReply
 
 #: Reasons not to post a finding, in the order in which they are checked.
 Reason = Literal[
     "duplicate", "out_of_scope", "dismissed", "already_posted", "muted", "below_severity", "unlikely", "doubted",
-    "over_limit",
+    "over_limit", "repair_does_not_apply", "repair_changes_nothing",
 ]  # fmt: skip
+#: What can be wrong with the repair that a finding proposes.
+RepairFlaw = Literal["repair_does_not_apply", "repair_changes_nothing"]
 
 
 class Suppressed(Frozen):
@@ -36,6 +38,7 @@ class Doubt(Frozen):
     quote: str = ""
     instead: str = ""
     p_holds: int | None = None
+    recognised: Grade | None = Field(None, description="if the model knew the defect; None: not asked")
     prompt_hash: str = ""
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 from bot.code.packing import Packed, Piece
 from bot.code.page import Skipped
@@ -17,7 +18,15 @@ from bot.core.config import ReviewConfig
 from bot.core.errors import BudgetExceeded, ModelError
 from bot.features.review.anchoring import anchor
 from bot.features.review.background import Background
-from bot.features.shared.findings import Dropped, Finding, Reported, ReviewReply, same_cause, same_defect
+from bot.features.shared.findings import (
+    Dropped,
+    Finding,
+    Reported,
+    ReviewReply,
+    most_familiar,
+    same_cause,
+    same_defect,
+)
 from bot.features.shared.investigation import Notes
 from bot.features.shared.taxonomy import CATEGORIES, IMPACTS
 from bot.models.prompts import Prompts
@@ -54,6 +63,11 @@ class Question:
     change: Change
     notes: str = ""
 
+    def bare(self) -> Question:
+        """Return the question with the diff and what it is meant to do, and nothing around it."""
+        background = Background(issues=self.change.background.issues)
+        return replace(self, notes="", change=replace(self.change, contexts=(), background=background))
+
     def prompt(self, prompts: Prompts, name: str, **more: object) -> Prompt:
         """Return the prompt ``name`` about this piece."""
         change = self.change
@@ -63,6 +77,7 @@ class Question:
             description=change.description[:MAX_DESCRIPTION],
             repository=change.repository,
             change=self.piece.text,
+            others=self.piece.others,
             part=self.part,
             parts=self.parts,
             known=change.known_findings,
@@ -84,12 +99,23 @@ class Round:
     reply: Reply[ReviewReply]
 
 
+class Opinion(NamedTuple):
+    """The defects that one look reports, and the model that looked."""
+
+    model: str = ""
+    findings: tuple[Reported, ...] = ()
+
+    @classmethod
+    def of(cls, reply: Reply[ReviewReply]) -> Opinion:
+        return cls(reply.model, reply.value.findings)
+
+
 @dataclass(frozen=True, slots=True)
 class PieceReview:
-    """All exchanges about one piece, and the findings of each look: one list, or one for each look of a panel."""
+    """All exchanges about one piece, and the opinion of each look: one, or one for each look of a panel."""
 
     rounds: tuple[Round, ...]
-    opinions: tuple[tuple[Reported, ...], ...]
+    opinions: tuple[Opinion, ...]
 
 
 def reflexion(model: Model, prompts: Prompts, question: Question, iterations: int) -> PieceReview:
@@ -112,14 +138,16 @@ def reflexion(model: Model, prompts: Prompts, question: Question, iterations: in
             break
         if _substance(rounds[-1].reply.value.findings) == _substance(previous):
             break
-    return PieceReview(tuple(rounds), (rounds[-1].reply.value.findings,))
+    return PieceReview(tuple(rounds), (Opinion.of(rounds[-1].reply),))
 
 
 def _ask(model: Model, prompt: Prompt) -> Round:
     return Round(prompt.hash, model.complete(prompt, ReviewReply))
 
 
-#: The aspect of each look. Further looks begin again with the first, as another sample.
+#: The aspect of each look. Further looks begin again with the first, as another sample. The first look sees the
+#: bare diff: the values of a line are followed without its callers, and in published measurements models detect
+#: less the more code is around the change.
 LENSES = (
     "boundaries and empty values. For each new condition, index, slice, loop and conversion, try the smallest, "
     "the largest, the empty, the absent and the repeated value.",
@@ -134,18 +162,19 @@ LENSES = (
 
 
 def panel(model: Model, prompts: Prompts, question: Question, looks: int) -> PieceReview:
-    """Look several times in parallel. A look without a usable answer is left out.
+    """Look several times in parallel, through one lens, in an order of its own. One look sees the bare diff.
 
+    If the model is several, the looks take turns between them. A look without a usable answer is left out.
     Raises ModelError if no look has one, TransientError if any look raises it.
     """
     prompts_of_looks: list[Prompt] = []
     for number in range(looks):
         draw, lens = divmod(number, len(LENSES))
-        prompt = question.prompt(prompts, "review.panel", lens=LENSES[lens])
+        look = replace(question, piece=_in_order(question.piece, number, looks))
+        prompt = (look if number else look.bare()).prompt(prompts, "review.panel", lens=LENSES[lens])
         # At temperature 0 the same lens would give the same answer again.
-        prompts_of_looks.append(
-            prompt.model_copy(update={"sample": draw, "temperature": None}) if draw else prompt
-        )
+        another = {"sample": draw, "temperature": None} if draw else {}
+        prompts_of_looks.append(prompt.model_copy(update={"turn": number, **another}))
     answers = ask_all(model, prompts_of_looks, ReviewReply, looks)
     rounds = tuple(
         Round(prompt.hash, answer)
@@ -154,8 +183,14 @@ def panel(model: Model, prompts: Prompts, question: Question, looks: int) -> Pie
     )
     if not rounds:
         raise next(answer for answer in answers if isinstance(answer, ModelError))
-    opinions = tuple(() if isinstance(answer, ModelError) else answer.value.findings for answer in answers)
-    return PieceReview(rounds, opinions)
+    opinions = (Opinion() if isinstance(answer, ModelError) else Opinion.of(answer) for answer in answers)
+    return PieceReview(rounds, tuple(opinions))
+
+
+def _in_order(piece: Piece, number: int, looks: int) -> Piece:
+    """Return the piece in the order of a look: they begin at files that are far apart."""
+    start = number * max(1, len(piece.blocks) // looks) % len(piece.blocks)
+    return replace(piece, blocks=piece.blocks[start:] + piece.blocks[:start])
 
 
 def _substance(findings: tuple[Reported, ...]) -> frozenset[tuple[str, str, str, str]]:
@@ -210,7 +245,7 @@ def review(packed: Packed, change: Change, look: Look, look_around: LookAround |
     TransientError if any call raises it.
     """
     result = Result()
-    reported: list[list[Reported]] = []
+    findings: list[list[Finding]] = []
     errors: list[ModelError] = []
     unread: list[Skipped] = []
     for number, piece in enumerate(packed.pieces, start=1):
@@ -228,15 +263,15 @@ def review(packed: Packed, change: Change, look: Look, look_around: LookAround |
             unread += [Skipped(path=path, reason=reason) for path in piece.paths]
             continue
         result.rounds += piece_review.rounds
-        reported += [[] for _ in range(len(piece_review.opinions) - len(reported))]
-        for findings, opinion in zip(reported, piece_review.opinions, strict=True):
-            findings += opinion[:MAX_REPORTED]
+        findings += [[] for _ in range(len(piece_review.opinions) - len(findings))]
+        for of_look, opinion in zip(findings, piece_review.opinions, strict=True):
+            anchored, dropped = anchor(opinion.findings[:MAX_REPORTED], packed.diff)
+            of_look += [finding.model_copy(update={"models": (opinion.model,)}) for finding in anchored]
+            result.dropped += dropped
     if errors and not result.rounds:
         raise errors[0]
-    anchored = [anchor(findings, packed.diff) for findings in reported]
-    result.looks = len(reported)
-    result.findings = merge_causes(merge_looks([findings for findings, _ in anchored]))
-    result.dropped = tuple(finding for _, dropped in anchored for finding in dropped)
+    result.looks = len(findings)
+    result.findings = merge_causes(merge_looks(findings))
     result.unread = tuple(unread)
     return result
 
@@ -284,7 +319,10 @@ def _as_one(group: Sequence[Finding]) -> Finding:
     severity = max((finding.severity for finding in group), key=lambda severity: severity.rank)
     places = dict.fromkeys(place for finding in group for place in finding.places)
     depends_on = tuple(dict.fromkeys(phrase for finding in group for phrase in finding.depends_on))
-    more = {"severity": severity, "places": tuple(places), "depends_on": depends_on}
+    models = tuple(dict.fromkeys(model for finding in group for model in finding.models))
+    recognised = most_familiar(finding.recognised for finding in group)
+    more: dict[str, Any] = {"severity": severity, "places": tuple(places), "depends_on": depends_on}
+    more |= {"models": models, "recognised": recognised}
     confidences = [finding.confidence for finding in group if finding.confidence is not None]
     confidence = max(confidences, default=None)
     return group[0].model_copy(update={"looks": len(group), "confidence": confidence, **more})

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
+from pydantic.json_schema import SkipJsonSchema
 
 from bot.core.frozen import Frozen, Lenient
 from bot.core.subjects import Side
@@ -19,12 +20,37 @@ DropReason = Literal[
 ]
 
 
+def _grade(value: Any) -> Any:
+    """Return a grade as it is spelled here; answers of version 0.2 say True or False."""
+    if isinstance(value, bool):
+        return "knows_outcome" if value else "no"
+    return value.strip().lower().replace(" ", "_").replace("_the_", "_") if isinstance(value, str) else value
+
+
+#: If a model knows this very issue, change or defect from elsewhere, or even what became of it.
+Grade = Annotated[Literal["no", "vaguely", "knows_outcome"], BeforeValidator(_grade)]
+
+
+def most_familiar(grades: Iterable[Grade | None]) -> Grade | None:
+    """Return the highest of several grades."""
+    order: tuple[Grade | None, ...] = (None, "no", "vaguely", "knows_outcome")
+    return max(grades, key=order.index, default=None)
+
+
 class FurtherPlace(Lenient):
     """Another place with the same cause, as the model reports it."""
 
     path: str = Field(description="path of the file, exactly as in its header")
     quote: str = Field(description="the line or lines of code, copied without line numbers")
     line: int | None = Field(None, description="line number shown beside the first quoted line, null if none")
+
+
+class Edit(Lenient):
+    """An edit of a file as it is after the change."""
+
+    path: str = Field(description="path of the file")
+    old: str = Field(description="the code that it replaces, copied exactly: lines, or a part of one line")
+    new: str = Field(description="the code that stands there instead; empty to delete")
 
 
 class Reported(Lenient):
@@ -50,6 +76,8 @@ class Reported(Lenient):
     suggestion: str | None = Field(
         None, description="code that replaces exactly the quoted lines, one or several; null unless surely right"
     )
+    repair: tuple[Edit, ...] = Field((), description="its smallest repair; empty if it is in code not shown")
+    recognised: SkipJsonSchema[Grade | None] = Field(None, description="only asked in evaluation")
 
 
 class ReviewReply(Lenient):
@@ -92,6 +120,9 @@ class Finding(Frozen):
     )
     proof: Proof | None = Field(None, description="None if it was not tried")
     looks: int = Field(1, ge=1, description="independent looks that reported it")
+    models: tuple[str, ...] = Field((), description="the models of these looks")
+    repair: tuple[Edit, ...] = Field((), description="its smallest repair; empty if none was given")
+    recognised: Grade | None = Field(None, description="if its model knew it from elsewhere; None: not asked")
     places: tuple[str, ...] = Field((), description="further places of the same cause: ``path:line``")
     depends_on: tuple[str, ...] = Field(
         (), description="code that was not shown and that decides whether it holds"

@@ -296,7 +296,7 @@ class _Judgement:
             omitted=self.omitted,
             failure=str(self.failure or ""),
             issue_revisions=_revisions(issues),
-            prompt=self.services.prompts.hash(f"verify.{self.config.prompt}"),
+            prompt=self.services.prompts.hash(*judgement.prompt_names(self.config)),
             config=self.services.config.hash,
             harm=self.config.harm,
         )

@@ -70,6 +70,11 @@ def reply_schema(config: VerifyConfig) -> type[PaperOutputReply] | type[OutputRe
     return PaperOutputReply if config.prompt == "paper" else OutputReply
 
 
+def prompt_names(config: VerifyConfig) -> tuple[str, ...]:
+    """Return the prompts that are asked about a patch, in order."""
+    return ("verify.demands", "verify.rubric") if config.prompt == "rubric" else (f"verify.{config.prompt}",)
+
+
 def question(
     prompts: Prompts, name: str, issue: Issue, patch: str, *, context: str = "", omitted: Sequence[str] = ()
 ) -> Prompt:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from bot.core.actions import Conclusion, SetCheck, Usage
@@ -155,7 +156,8 @@ def _table(verdict: OutputVerdict, host: str) -> list[str]:
         text = clean_line(demand.text, host=host, limit=POINT)
         line = code_span(demand.quote, limit=100) if demand.quote.strip() else ""
         cells = (text, demand.basis, demand.word, line)
-        rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        # GitHub ends a cell at a bar behind two backslashes.
+        rows.append("| " + " | ".join(re.sub(r"\\*\|", r"\\|", cell) for cell in cells) + " |")
     return [*rows, ""]
 
 

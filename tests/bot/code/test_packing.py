@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.code.context import Sides
 from bot.code.diff import parse
 from bot.code.packing import Packed, pack
 from bot.core.text import estimate, show
+from bot.github.offline import RecordedTree
 from tests.bot.code.diffs import Generated, diffs
 
 
@@ -127,7 +129,7 @@ def test_no_piece_costs_more_than_the_budget(generated: Generated, budget: int, 
     diff = parse(generated.text)
     result = pack(diff, budget, pieces)
     assert len(result.pieces) <= pieces
-    assert all(estimate(piece.text) <= piece.tokens <= budget for piece in result.pieces)
+    assert all(estimate(piece.text) + estimate(piece.others) <= piece.tokens <= budget for piece in result.pieces)
     all_paths = {skip.path for skip in result.skipped} | {path for piece in result.pieces for path in piece.paths}
     assert {file.path for file in diff.files} <= all_paths
 
@@ -158,3 +160,62 @@ def test_an_estimate_covers_its_parts(first: str, second: str) -> None:
 def test_an_estimate_is_never_below_one_token_for_a_byte_beyond_ascii() -> None:
     assert estimate("漢") == 3
     assert estimate("") == 0
+
+
+def functions(count: int, lines: int, value: str = "value") -> list[str]:
+    return [
+        row
+        for number in range(count)
+        for row in (
+            f"def function_{number}({value}):",
+            *(f"    line_{number}_{at} = {value}" for at in range(lines)),
+        )
+    ]
+
+
+def rewritten(path: str, old: Sequence[str], new: Sequence[str]) -> str:
+    """Return a diff as git makes it: everything that is removed, then everything that is added."""
+    head = f"diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -1,{len(old)} +1,{len(new)} @@\n"
+    return head + "".join([*(f"-{row}\n" for row in old), *(f"+{row}\n" for row in new)])
+
+
+def sides(**files: Sequence[str]) -> Sides:
+    tree = {f"{name}.py": "".join(f"{row}\n" for row in rows).encode() for name, rows in files.items()}
+    return Sides(RecordedTree(tree))
+
+
+def test_a_large_file_is_split_by_function_with_what_each_replaces() -> None:
+    old, new = functions(12, 12), functions(12, 12, "other")
+    text = rewritten("big.py", old, new)
+    result = pack(parse(text), 2_600, 9, texts=sides(big=new))
+    assert len(result.pieces) > 2
+    for number in range(12):
+        sides_of = [
+            {mark for mark in "+-" if f"{mark} def function_{number}(" in piece.text} for piece in result.pieces
+        ]
+        assert [marks for marks in sides_of if marks] == [{"+", "-"}], "both sides, in one part"
+        lines = [f"line_{number}_11 = other" in piece.text for piece in result.pieces]
+        assert [bool(marks) for marks in sides_of] == lines, "and the whole function"
+
+
+def test_a_function_that_moves_to_another_file_is_in_one_part() -> None:
+    moved_old = ["def moves(value):", *(f"    old_{at} = value" for at in range(9))]
+    moved_new = ["def moves(value, more):", *(f"    new_{at} = more" for at in range(9))]
+    rows = [f"value_{number} = {number}" for number in range(70)]
+    text = rewritten("a.py", moved_old, ["x = 1"]) + added("between.py", rows)
+    text += rewritten("z.py", ["y = 1"], moved_new)
+    result = pack(parse(text), 1_500, 9, texts=sides(a=["x = 1"], between=rows, z=moved_new))
+    assert [piece.paths for piece in result.pieces] == [("a.py", "z.py"), ("between.py",)]
+
+
+def test_a_part_tells_the_signatures_and_removed_lines_of_the_others() -> None:
+    old, new = functions(8, 18), functions(8, 18, "other")
+    result = pack(parse(rewritten("big.py", old, new)), 3_000, 9, texts=sides(big=new))
+    assert len(result.pieces) > 2
+    for piece in result.pieces:
+        numbers = [number for number in range(8) if f"+ def function_{number}(other)" in piece.others]
+        assert numbers == [number for number in range(8) if f"+ def function_{number}(" not in piece.text]
+        assert "      - def function_" in piece.others
+        assert "=== big.py (part " in piece.others
+        assert estimate(piece.text) + estimate(piece.others) <= piece.tokens <= 3_000
+    assert packed(added("small.py", ["x = 1"])).pieces[0].others == ""

@@ -250,6 +250,28 @@ def test_the_linked_issue_goes_to_the_reviewer_with_long_logs_cut(services: Buil
     assert "Please help." in question
 
 
+def test_issue_and_description_say_what_is_intended_and_the_title_does_not(services: Build) -> None:
+    issue = Issue(number=7, title="Loading fails", body="It raises for an empty file.", author=ANN)
+    pull = reviews.snapshot(DIFF, title="Fix it all", body="Returns None instead.", base_sha=BASE)
+    links = {20: (IssueLink(repository="acme/rocket", number=7),)}
+    linked = pull.model_copy(update={"linked_issues": links, "issues": {7: issue}})
+    doubt = {"trace": "", "breaks_when": "", "quote": "", "instead": "", "verdict": "refuted"}
+    defect = finding(quote="BOUND = 3", symbol="BOUND")
+    model = ScriptedModel([reviews.reply(defect), doubt])
+    event = pull_opened(title="Fix it all", body="Returns None instead.")
+    decide(event, services(model, linked, "review: {doubt: true}"), only="review")
+    for prompt in model.asked:
+        places = [
+            prompt.user.index(text) for text in ("raises for an empty", "Returns None instead.", "Fix it all")
+        ]
+        assert places == sorted(places)
+        assert "ignore it where it contradicts the diff:" in prompt.user
+    assert "An old defect that the change makes reachable counts" in model.asked[0].system
+    without = ScriptedModel([reviews.CLEAN])
+    decide(pull_opened(title="", body=" "), services(without, pull), only="review")
+    assert not any(words in without.asked[0].user for words in ("The description", "Its title"))
+
+
 def test_a_reviewer_looks_around_where_maintainers_want_it(services: Build) -> None:
     look = {"thought": "who calls it?", "action": "search", "target": "LIMIT"}
     done = {"thought": "clear", "action": "done", "notes": "src/user.py still imports LIMIT."}

@@ -10,8 +10,9 @@ from bot.core.actions import SubmitReview
 from bot.core.errors import ModelError
 from bot.features.services import Services
 from bot.models.protocol import Prompt
+from bot.models.wrappers import Mean
 from bot.router import decide
-from tests.bot.features.reviews import reply, snapshot
+from tests.bot.features.reviews import DIFF, reply, snapshot
 from tests.builders import finding, pull_opened
 from tests.scripted import ScriptedModel
 
@@ -217,3 +218,39 @@ def test_code_that_a_finding_depends_on_is_looked_up_and_shown(services: Build) 
     assert "def reset_value(self):" in model.asked[1].user
     assert "def reset_value(self):" not in model.asked[0].user
     assert len(comments(decision)) == 2
+
+
+TWO_FILES = DIFF + DIFF.replace("app.py", "lib.py")
+
+
+def test_looks_differ_in_order_lens_and_code_around(services: Build) -> None:
+    head = b"from lib import parse\n" + b"\n" * 7
+    head += (
+        b"def load(path):\n    with open(path) as file:\n        data = parse(file)\n        return data.value\n"
+        b"    raise Missing(path)\n"
+    )
+    files = {"src/app.py": head, "src/lib.py": head, "lib.py": b"def parse(file):\n    return file.read()\n"}
+    recorded = snapshot(TWO_FILES).model_copy(update={"checkouts": {"a" * 40: files}})
+    model = ScriptedModel(lambda prompt: reply())
+    review(services(model, recorded, PANEL))
+    prompts = sorted(model.asked, key=lambda prompt: prompt.turn)
+    assert ["Code around it" in prompt.user for prompt in prompts] == [False, True, True, True]
+    firsts = [prompt.user.index("=== src/app.py") < prompt.user.index("=== src/lib.py") for prompt in prompts]
+    assert firsts == [True, False, True, False]
+    assert all("Its title, only a name" in prompt.user for prompt in prompts), "what is meant is no code"
+    assert "report nothing else" in prompts[0].system
+
+
+def test_looks_take_turns_between_models_whose_agreement_alone_counts(services: Build) -> None:
+    sure, unsure = {**EMPTY, "confidence": 60}, {**EMPTY, "confidence": 40}
+
+    def looks(*answers: Any) -> Any:
+        models = [ScriptedModel([answer] * 4, str(number)) for number, answer in enumerate(answers)]
+        return review(services(Mean(models) if len(models) > 1 else models[0], snapshot(), PANEL))
+
+    (posted,) = looks(reply(sure), reply(unsure)).record.posted
+    assert (posted.looks, posted.models) == (4, ("scripted:0", "scripted:1"))
+    both, alone = looks(reply(unsure), reply(unsure)), looks(reply(unsure))
+    assert (len(comments(both)), len(comments(alone))) == (1, 0), "one model repeats itself"
+    failing = looks(ModelError("no", "refused"), reply(sure))
+    assert failing.record.posted[0].models == ("scripted:1",), "the next model takes the turn of one that fails"

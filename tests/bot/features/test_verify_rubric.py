@@ -7,6 +7,7 @@ from typing import Any
 
 from bot.core.actions import SetCheck
 from bot.features.services import Services
+from bot.models.prompts import Prompts
 from bot.router import decide
 from tests.bot.features.test_verify import snapshot
 from tests.builders import pull_opened
@@ -54,6 +55,9 @@ def test_demands_are_written_without_the_patch_and_shown_as_a_table(services: Bu
     (verdict,) = decision.record.verdicts
     assert (verdict.p_bounce, verdict.p_form, verdict.bounced) == (6, 50, False)
     assert [reply.prompt_hash for reply in decision.record.replies] == [prompt.hash for prompt in model.asked]
+    hashes = {Prompts().hash(*names) for names in (("verify.demands",), ("verify.rubric",))}
+    assert decision.record.prompt == Prompts().hash("verify.demands", "verify.rubric")
+    assert decision.record.prompt not in hashes, "both questions count"
 
 
 def test_a_stated_demand_that_is_not_met_bounces(services: Build) -> None:

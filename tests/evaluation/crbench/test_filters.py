@@ -82,7 +82,7 @@ def test_a_filter_is_the_live_reviewers_rule() -> None:
     assert strict.passes(comment())
     assert not strict.passes(comment(severity="low", confidence=99))
     assert not strict.passes(comment(severity="high", confidence=49))
-    assert strict.passes(comment(severity="high", confidence=35, looks=2)), "agreement of looks counts 15 percent"
+    assert strict.passes(comment(severity="high", confidence=35, models=2)), "a second model counts 15 percent"
     assert strict.passes(comment(severity="high", confidence=1, proof="proven"))
 
 

@@ -70,7 +70,7 @@ def test_the_commits_that_the_data_set_names_are_compared(tmp_path: Path, scratc
 
     task = build(tmp_path, "aacr", [row, rejected])["ada__engine-5"]
 
-    assert (task["pull"]["title"], task["pull"]["body"]) == ("Count from two", "Because.")
+    assert (task["pull"]["title"], task["pull"]["body"]) == ("", "Because."), "no title of a commit"
     assert task["pull"]["diff"].splitlines()[-3:] == ["@@ -1 +1 @@", "-x = 1", "+x = 2"]
     assert [bug["description"] for bug in task["bugs"]] == ["`x` starts at two.", "Rename `x`."]
 

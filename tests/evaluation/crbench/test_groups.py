@@ -19,24 +19,29 @@ def test_precision_is_told_apart_for_what_is_proven_agreed_on_and_dropped() -> N
     proven = {"outcome": "proven", "command": "pytest t.py::test_a"}
     evidence = {
         "posted": [
-            posted(comment="a", looks=3, proof=proven),
+            posted(comment="a", looks=3, models=["a:b", "c:d"], proof=proven),
             posted(comment="b", proof={"outcome": "not proven"}),
         ],
-        "suppressed": [{"finding": posted(comment="c"), "reason": "doubted"}],
+        "suppressed": [
+            {"finding": posted(comment="c"), "reason": "doubted"},
+            {"finding": posted(comment="d"), "reason": "repair_changes_nothing"},
+        ],
     }
     usage: dict[str, Any] = {}
     record = Record(task_id="t", decision={"evidence": evidence}, raw_reply=None, usage=usage, seconds=0.0)
     said = list(comments_in([record], "reported"))
-    labels = ("BUG_HIT", "NOISE", "BUG_HIT")
+    labels = ("BUG_HIT", "NOISE", "BUG_HIT", "NOISE")
     judged = [(comment, judgement(comment, label)) for comment, label in zip(said, labels, strict=True)]
     assert {
         name: [judgement_of.label for judgement_of in of_name] for name, of_name in groups(judged).items()
     } == {
         "dropped after the second question": ["BUG_HIT"],
+        "dropped: its repair changes nothing": ["NOISE"],
         "not proven": ["NOISE"],
         "not proven, but tried": ["NOISE"],
         "proven by a test": ["BUG_HIT"],
         "seen by 2 looks or more": ["BUG_HIT"],
+        "seen by 2 models or more": ["BUG_HIT"],
         "seen by 3 looks or more": ["BUG_HIT"],
     }
     assert [comment.text for comment in comments_in([record], "posted")] == ["a", "b"]

@@ -17,7 +17,7 @@ from bot.features.shared.findings import Finding
 from bot.features.triage import texts as triage
 from bot.features.triage.judgement import InputVerdict
 from bot.features.verify import texts as verify
-from bot.features.verify.record import OutputVerdict, Unjudged
+from bot.features.verify.record import GradedDemand, OutputVerdict, Unjudged
 from bot.github.protocol import PullDiff
 from bot.pipeline.publisher import Publisher
 from bot.pipeline.store.decisions import Posting
@@ -126,8 +126,9 @@ class Press:
     def check(self, text: str) -> str:
         """A check: the text as a point, as the explanation, and as why another issue was not judged."""
         verdict = OutputVerdict(
-            issue=12, label="INCORRECT", bounced=True, p_bounce=90, explanation=text, covered=(), missing=(text,)
-        )
+            issue=12, label="INCORRECT", bounced=True, p_bounce=90, explanation=text, covered=(), missing=(text,),
+            demands=(GradedDemand(text=text, basis="guess", grade="met", quote=text),),
+        )  # fmt: skip
         action = verify.check(
             SHA, (verdict,), (Unjudged(issue="x", why=text),), (),
             config=VerifyConfig(), repository=REPOSITORY, usage=Usage(calls=1), model="scripted:test",

@@ -1,0 +1,91 @@
+"""The repair that a finding proposes, tried on the code: it has to apply, and to change what the code does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from bot.code.diff import Diff
+from bot.code.quotes import bare, without_margin
+from bot.core.text import squeeze
+from bot.features.review.anchoring import files_named, in_indentation
+from bot.features.review.meaning import same
+from bot.features.review.record import RepairFlaw
+from bot.features.shared.findings import Edit, Finding
+
+#: Characters of the shortest part of a line that an edit may replace.
+MIN_PART = 4
+
+
+@dataclass
+class Repairs:
+    """Tries the repair of each finding once. ``text`` returns a file after the change, None if it is unknown."""
+
+    diff: Diff
+    text: Callable[[str], str | None]
+    _flaws: dict[str, RepairFlaw | None] = field(default_factory=dict)
+
+    def flaw(self, finding: Finding) -> RepairFlaw | None:
+        """Return what is wrong with the repair; None if nothing is, or if it cannot be tried."""
+        if finding.fingerprint not in self._flaws:
+            self._flaws[finding.fingerprint] = self._try(finding)
+        return self._flaws[finding.fingerprint]
+
+    def _try(self, finding: Finding) -> RepairFlaw | None:
+        before: dict[str, list[str]] = {}
+        after: dict[str, list[str]] = {}
+        for edit in finding.repair:
+            files = files_named(self.diff, edit.path)
+            path = files[0].path if files else edit.path.strip().strip("`")
+            whole = self.text(path)
+            if path not in before:
+                hunks = (hunk for file in files for hunk in file.hunks)
+                hunk_texts = ("\n".join(line.text for line in hunk.lines if line.mark != "-") for hunk in hunks)
+                before[path] = [*hunk_texts] if whole is None else [whole.replace("\r\n", "\n")]
+                after[path] = list(before[path])
+            near = finding.line if finding.line and path == finding.path and whole is not None else 1
+            results = [replaced(text, edit, near) for text in after[path]]
+            number = next((number for number, text in enumerate(results) if text is not None), None)
+            if number is None:
+                return None if whole is None else "repair_does_not_apply"
+            after[path][number] = results[number] or ""
+        if before and all(same(old, new, path, comments=False) for path, old, new in _pairs(before, after)):
+            return "repair_changes_nothing"
+        return None
+
+
+def _pairs(before: Mapping[str, Sequence[str]], after: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, ...]]:
+    """Yield path, old and new text of everything that was edited."""
+    for path, texts in before.items():
+        for old, new in zip(texts, after[path], strict=True):
+            yield path, old, new
+
+
+def replaced(text: str, edit: Edit, near: int) -> str | None:
+    """Return the text with the edit at its place nearest to a line (from 1); None if it has none."""
+    lines = text.split("\n")
+    code = [(number, words) for number, line in enumerate(lines) if (words := squeeze(line))]
+    for old, new in ((edit.old, edit.new), (without_margin(edit.old), without_margin(edit.new))):
+        pattern = [line for line in bare(old).split("\n") if line]
+        size = len(pattern)
+        starts = [at for at, (_, words) in enumerate(code) if pattern and words == pattern[0]]
+        starts = [at for at in starts if [words for _, words in code[at : at + size]] == pattern]
+        if starts:
+            at = min(starts, key=lambda at: abs(code[at][0] + 1 - near))
+            first, end = code[at][0], code[at + size - 1][0] + 1
+            return "\n".join(lines[:first] + in_indentation(_lines(new), old, lines[first:end]) + lines[end:])
+    part = edit.old.strip()
+    numbers = [number for number, line in enumerate(lines) if len(part) >= MIN_PART and part in line]
+    if not numbers:
+        return None
+    number = min(numbers, key=lambda number: abs(number + 1 - near))
+    lines[number] = lines[number].replace(part, edit.new.strip(), 1)
+    return "\n".join(lines)
+
+
+def _lines(new: str) -> list[str]:
+    """Return the lines of a replacement, without a fence around them."""
+    lines = new.replace("\r\n", "\n").strip("\n").split("\n")
+    if len(lines) > 1 and lines[0].strip().startswith("```"):
+        lines = lines[1:-1] if lines[-1].strip() == "```" else lines[1:]
+    return lines if any(line.strip() for line in lines) else []

@@ -1,0 +1,95 @@
+"""A finding proposes its repair, which is tried on the code before the finding is posted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bot.core.actions import SubmitReview
+from bot.features.services import Services
+from bot.router import decide
+from bot.web.dashboard.posted import unposted
+from tests.bot.features.reviews import reply, snapshot
+from tests.builders import finding, pull_opened
+from tests.scripted import ScriptedModel
+
+Build = Callable[..., Services]
+HEAD = "import lib\n\n" + "\n" * 6 + "def load(path):\n    with open(path) as file:\n        data = parse(file)\n"
+HEAD += "        return data.value\n    raise Missing(path)\n\n\n# a second\ndef other(data):\n"
+HEAD += "    return data.value\n"
+
+
+def edit(old: str, new: str, path: str = "src/app.py") -> dict[str, str]:
+    return {"path": path, "old": old, "new": new}
+
+
+def review(services: Build, *edits: dict[str, str], head: str | None = HEAD) -> Any:
+    files = {} if head is None else {"checkouts": {"a" * 40: {"src/app.py": head.encode()}}}
+    model = ScriptedModel([reply(finding(repair=list(edits)))])
+    (decision,) = decide(pull_opened(), services(model, snapshot().model_copy(update=files)), only="review")
+    return decision
+
+
+MENDS = {
+    "lines": [edit("        return data.value", "        return data.value if data else None")],
+    "without indentation": [edit("return data.value", "if data is None:\n    return None\nreturn data.value")],
+    "with number and mark": [edit("   12 +         return data.value", "   12 +         return None")],
+    "part of a line": [edit("data.value", "data and data.value")],
+    "fence": [edit("```python\n        return data.value\n```", "```python\n        return 1\n```")],
+    "two edits": [edit("data = parse(file)", "data = read(file)"), edit("import lib", "from lib import read")],
+    "deletes": [edit("        return data.value", "")],
+    "directive": [edit("# a second", "# type: ignore")],
+    "none": [],
+}
+
+
+@pytest.mark.parametrize("edits", MENDS.values(), ids=MENDS)
+def test_a_repair_that_applies_and_changes_the_code_lets_the_finding_stand(
+    services: Build, edits: list[dict[str, str]]
+) -> None:
+    for head in (HEAD, HEAD.replace("\n", "\r\n")):
+        decision = review(services, *edits, head=head)
+        assert [type(action) for action in decision.actions] == [SubmitReview]
+        assert len(decision.record.posted[0].repair) == len(edits)
+
+
+FALLS = {
+    "layout": ([edit("return data.value", "return (data.value)")], "repair changes nothing"),
+    "comment": ([edit("return data.value", "# may be None\nreturn data.value")], "repair changes nothing"),
+    "equal": ([edit("return data.value", "return data.value")], "repair changes nothing"),
+    "absent line": ([edit("return value.data", "return None")], "repair does not apply"),
+    "absent file": ([edit("return data.value", "return None", path="src/other.py")], "repair does not apply"),
+    "empty": ([edit("", "return None")], "repair does not apply"),
+    "one of two": (
+        [edit("return data.value", "return None"), edit("parse(data)", "read(data)")],
+        "repair does not apply",
+    ),
+}
+
+
+@pytest.mark.parametrize(("edits", "why"), FALLS.values(), ids=FALLS)
+def test_a_repair_that_fails_drops_the_finding_and_is_shown(
+    services: Build, edits: list[dict[str, str]], why: str
+) -> None:
+    decision = review(services, *edits)
+    assert (decision.verdict, decision.actions) == ("clean", ())
+    assert [row.why for row in unposted(decision)] == [why]
+    assert decision.record.counts == {"posted": 0, "reported": 1, f"suppressed:{why.replace(' ', '_')}": 1}
+    assert len(decision.record.suppressed[0].finding.repair) == len(edits)
+
+
+def test_only_what_is_known_of_a_file_can_drop_a_finding(services: Build) -> None:
+    assert review(services, edit("return value.data", "return None"), head=None).verdict == "defects"
+    assert review(services, edit("return data.value", "return None"), head=None).verdict == "defects"
+    assert review(services, edit("return data.value", "return data.value"), head=None).verdict == "clean"
+
+
+def test_the_place_nearest_to_the_finding_is_edited(services: Build) -> None:
+    from bot.features.review.repair import replaced
+    from bot.features.shared.findings import Edit
+
+    new = Edit(path="src/app.py", old="return data.value", new="return None")
+    assert (replaced(HEAD, new, 12) or "").split("\n")[11] == "        return None"
+    assert (replaced(HEAD, new, 18) or "").split("\n")[17] == "    return None"
