@@ -138,5 +138,7 @@ def _text(decision: Decision) -> str:
         lines.append("No defects found.")
     if dropped := [doubt for doubt in record.doubts if doubt.outcome in ("unsure", "refuted", "not named")]:
         lines.append(f"Dropped after a second look: {len(dropped)}.")
+    if fallen := sum(finding.reason.startswith("repair_") for finding in record.suppressed):
+        lines.append(f"Dropped because their repair does not apply or changes nothing: {fallen}.")
     model = f"{decision.model}, {decision.usage.seconds:.1f} s" if decision.model else "No model was called."
     return "\n".join([*lines, "", model])

@@ -127,7 +127,7 @@ def reflexion(model: Model, prompts: Prompts, question: Question, iterations: in
     rounds = [_ask(model, question.prompt(prompts, "review.single-shot"))]
     for number in range(1, iterations + 1):
         previous = rounds[-1].reply.value.findings
-        values = [finding.model_dump(mode="json") for finding in previous]
+        values = [finding.model_dump(mode="json", exclude={"recognised"}) for finding in previous]
         as_json = json.dumps(values, ensure_ascii=False, indent=1)
         prompt = question.prompt(
             prompts, "review.reflexion", round=number, previous=previous, previous_json=as_json

@@ -267,9 +267,6 @@ def test_issue_and_description_say_what_is_intended_and_the_title_does_not(servi
         assert places == sorted(places)
         assert "ignore it where it contradicts the diff:" in prompt.user
     assert "An old defect that the change makes reachable counts" in model.asked[0].system
-    without = ScriptedModel([reviews.CLEAN])
-    decide(pull_opened(title="", body=" "), services(without, pull), only="review")
-    assert not any(words in without.asked[0].user for words in ("The description", "Its title"))
 
 
 def test_a_reviewer_looks_around_where_maintainers_want_it(services: Build) -> None:
