@@ -115,12 +115,12 @@ def recognised_section(samples: Sequence[Sample], how: Resampling = USUAL) -> Se
     for sample in samples:
         others = [index for index, task in enumerate(sample.tasks) if not sample.knows_outcome(task)]
         new = [index for index, task in enumerate(sample.tasks) if sample.is_new(task)]
-        known = [sample.recognised[task] for task in sample.tasks if task in sample.recognised]
+        grades = [sample.recognised[task] for task in sample.tasks if task in sample.recognised]
         counts = {
             "recognised": len(sample.tasks) - len(others),
-            "vaguely": sum(familiarity.grade == "vaguely" for familiarity in known),
-            "published": sum(familiarity.published for familiarity in known),
-            "asked": len(known),
+            "vaguely": sum(familiarity.grade == "vaguely" for familiarity in grades),
+            "published": sum(familiarity.published for familiarity in grades),
+            "asked": len(grades),
         }
         groups = (range(len(sample.tasks)), others, new)
         whole, without, strict = (

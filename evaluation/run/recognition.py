@@ -83,7 +83,7 @@ def _asking(schema: type[BaseModel]) -> type[BaseModel]:
         "published": (bool | None, Field(None, description="if you know the text from a published data set")),
     }
     if schema is ReviewReply:
-        known = Field(None, description="if you know this very defect from elsewhere")
-        finding = create_model("Reported", __base__=Reported, recognised=(Grade | None, known))
+        grade_field = Field(None, description="if you know this very defect from elsewhere")
+        finding = create_model("Reported", __base__=Reported, recognised=(Grade | None, grade_field))
         more["findings"] = (tuple[finding, ...], ReviewReply.model_fields["findings"])
     return create_model(schema.__name__, __base__=schema, **more)
