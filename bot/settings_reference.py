@@ -42,7 +42,8 @@ def _section(name: str, model: object, definitions: dict[str, Any]) -> str:
     assert isinstance(model, type)
     schema = definitions[model.__name__]
     rows = [
-        f"| `{name}.{key}` | {_allowed(value)} | `{_default(value)}` | {value.get('description', '')} |"
+        f"| `{name}.{key}` | {_allowed(value)} | `{json.dumps(value.get('default'), ensure_ascii=False)}` | "
+        f"{value.get('description', '')} |"
         for key, value in schema["properties"].items()
     ]
     title = (model.__doc__ or "").strip().split("\n")[0]
@@ -63,10 +64,6 @@ def _allowed(value: dict[str, Any]) -> str:
     if low is not None and high is not None:
         return f"{low} to {high}"
     return {"string": "text", "boolean": "`true`, `false`", "null": "nothing"}.get(kind, kind)
-
-
-def _default(value: dict[str, Any]) -> str:
-    return json.dumps(value.get("default"), ensure_ascii=False)
 
 
 def environment() -> str:

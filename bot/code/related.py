@@ -102,7 +102,7 @@ def _definitions(changed: Changed, *, is_changed: bool) -> Iterator[CodeExcerpt]
         values: dict[str, list[tuple[FileDefinition, Reference]]] = {}
         for reference in first_uses.values():
             for place in changed.resolver.resolve(file.path, reference) if count < most else ():
-                if place.path == file.path and _holds(place.definition, reference.line):
+                if place.path == file.path and place.definition.first <= reference.line <= place.definition.last:
                     continue
                 if place.definition.kind == "class" and reference.kind == "read" and reference.name in receivers:
                     continue  # the member that is used is shown
@@ -113,10 +113,6 @@ def _definitions(changed: Changed, *, is_changed: bool) -> Iterator[CodeExcerpt]
                     yield _definition(changed, [place], file.path, reference)
         for pairs in values.values():
             yield _definition(changed, [place for place, _ in pairs], file.path, pairs[0][1])
-
-
-def _holds(definition: Definition, line: int) -> bool:
-    return definition.first <= line <= definition.last
 
 
 def _definition(

@@ -235,12 +235,9 @@ class Resolver:
             if place.definition.kind == "class":
                 return tuple(place for place in places if place.definition.kind == "class")
             if place.definition.type and (is_call or place.definition.kind == "value" or _is_property(place)):
-                within = self._enclosing_classes(place)
+                within = self.scope(place.path, place.definition.first)
                 return self._class_named(place.path, place.definition.type, within)
         return ()
-
-    def _enclosing_classes(self, place: FileDefinition) -> tuple[Definition, ...]:
-        return self.scope(place.path, place.definition.first)
 
     def _class_named(self, path: str, declared: str, scope: Sequence[Definition]) -> tuple[FileDefinition, ...]:
         """Return the class that a declared type names; none for a container."""

@@ -183,11 +183,6 @@ class Rules(Frozen):
         )
 
 
-def read_marker(body: str) -> tuple[str, str] | None:
-    """Return (task, extra) of the marker that a body ends with. Anyone can type it: check the account, too."""
-    return UNSIGNED.read(body)
-
-
 def without_marker(body: str) -> str:
     """Return a body as it was before its marker was added."""
     return _MARKER_LINE.sub("", body.rstrip()).rstrip()

@@ -23,6 +23,7 @@ from typing import NamedTuple
 from bot.simgithub import SimulatedGitHub
 from tests.bench.pipeline import github_seconds
 from tests.bot.pipeline.rig import REPOSITORY, Rig, wait
+from tests.builders import finding
 
 GOAL_MS, GOAL_HELP_MS = 300, 500
 BASE = "def load(path):\n    with open(path) as file:\n        return parse(file)\n"
@@ -34,19 +35,7 @@ REPLY = {
     "p_bounce": 88,
     "label": "INCORRECT",
     "reasoning": "It reads a file.",
-    "findings": [
-        {
-            "path": "src/app.py",
-            "quote": "return data.value",
-            "line": 4,
-            "symbol": "data",
-            "comment": "Fails for an empty file. `parse` returns None then.",
-            "category": "data",
-            "impact": "reliability",
-            "severity": "high",
-            "suggestion": None,
-        }
-    ],
+    "findings": [finding(line=4)],
 }
 
 

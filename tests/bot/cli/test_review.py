@@ -13,17 +13,9 @@ import pytest
 from pydantic_sarif.model import StaticAnalysisResultsFormatSarifVersion210JsonSchema as Sarif
 
 from bot.cli import main
+from tests.bot.features import reviews
 
-DIFF = """diff --git a/src/app.py b/src/app.py
---- a/src/app.py
-+++ b/src/app.py
-@@ -10,3 +10,4 @@ def load(path):
-     with open(path) as file:
--        return parse(file)
-+        data = parse(file)
-+        return data.value
-     raise Missing(path)
-diff --git a/uv.lock b/uv.lock
+DIFF = f"""{reviews.DIFF}diff --git a/uv.lock b/uv.lock
 --- a/uv.lock
 +++ b/uv.lock
 @@ -1 +1 @@

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -10,6 +11,8 @@ import pytest
 
 from bot.core.actions import Decision, Task
 from bot.core.config_file import load
+from bot.core.subjects import Subject
+from bot.features.reproduce.record import ReproduceRecord, StoredTest
 from bot.features.services import Services
 from bot.github.offline import ReplayForge, Snapshot
 from bot.models.protocol import Model
@@ -41,6 +44,27 @@ class Remembered:
 
     def muted(self, repository: str) -> frozenset[str]:
         return frozenset()
+
+
+def reproduced_by(number: int, content: str, sha: str, **values: Any) -> Decision:
+    """Build the decision on an issue that a test reproduced."""
+    test = StoredTest(
+        path="test_issue.py",
+        name=f"test_issue_{number}",
+        content=content,
+        code=content,
+        new_file=True,
+        command=(sys.executable, "-m", "pytest", "{tests}"),
+        branch="main",
+        sha=sha,
+    )
+    return Decision(
+        kind="reproduce",
+        subject=Subject(repository=REPOSITORY.full_name, number=number, revision="text:1"),
+        verdict="reproduced",
+        record=ReproduceRecord(at=1.0, test=test),
+        **values,
+    )
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from bot.features.services import Services
 from bot.github.app import GitHubApp
 from bot.github.reader import GitHubForge
 from bot.models.protocol import Prompt
-from bot.pipeline.body import read_marker
+from bot.pipeline.body import UNSIGNED
 from bot.pipeline.publisher import Publisher
 from bot.pipeline.store import Ledger, migrate, open_database
 from bot.router import SLASH_COMMANDS, decide
@@ -111,7 +111,7 @@ def test_one_review_stands_on_the_right_line_however_often_it_is_published(site:
     (comment,) = site.github.review_comments(NAME, number)
     assert "```suggestion\n        return data.get('value')\n```" in comment.body
     (review,) = site.forge.reviews(number)
-    assert read_marker(review.body) == ("review", site.forge.pull_request(number).head_sha)
+    assert UNSIGNED.read(review.body) == ("review", site.forge.pull_request(number).head_sha)
     assert site.github.comments(NAME, number) == []
 
 

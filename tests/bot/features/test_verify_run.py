@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -11,8 +10,6 @@ import pytest
 
 from bot.core import events
 from bot.core.actions import Decision, SetCheck, UpsertComment
-from bot.core.subjects import Subject
-from bot.features.reproduce.record import ReproduceRecord, StoredTest
 from bot.features.services import Services
 from bot.github.offline import Snapshot
 from bot.github.protocol import IssueLink, PullDiff
@@ -22,7 +19,7 @@ from bot.sandbox.bubblewrap import Bubblewrap
 from tests import builders
 from tests.attacks.changes import RUNS
 from tests.attacks.corpus import each
-from tests.bot.features.conftest import Remembered
+from tests.bot.features.conftest import Remembered, reproduced_by
 from tests.builders import BASE, HEAD, NO_PLUGINS, comment_on_pull, issue, pull, pull_opened
 from tests.scripted import ScriptedModel
 
@@ -49,24 +46,7 @@ def snapshot(head: bytes, **values: Any) -> Snapshot:
 @pytest.fixture
 def reproduced(history: Remembered) -> Remembered:
     """The issue has a test that reproduced it."""
-    test = StoredTest(
-        path="test_issue.py",
-        name="test_issue_12",
-        content=TEST,
-        code=TEST,
-        new_file=True,
-        command=(sys.executable, "-m", "pytest", "{tests}"),
-        branch="main",
-        sha=BASE,
-    )
-    history.past.append(
-        Decision(
-            kind="reproduce",
-            subject=Subject(repository="acme/rocket", number=12, revision="text:1"),
-            verdict="reproduced",
-            record=ReproduceRecord.model_validate({"test": test.model_dump(mode="json")}),
-        )
-    )
+    history.past.append(reproduced_by(12, TEST, BASE))
     return history
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,8 +10,6 @@ import pytest
 
 from bot.core import events
 from bot.core.actions import Decision, UpsertComment
-from bot.core.subjects import Subject
-from bot.features.reproduce.record import ReproduceRecord, StoredTest
 from bot.features.services import Services
 from bot.features.watch.record import State
 from bot.features.watch.runs import find_change
@@ -21,7 +18,7 @@ from bot.router import decide
 from bot.sandbox.bubblewrap import Bubblewrap
 from bot.sandbox.protocol import ProgramResult, ProgramRun
 from tests import builders
-from tests.bot.features.conftest import Remembered
+from tests.bot.features.conftest import Remembered, reproduced_by
 from tests.builders import MIA, NO_PLUGINS, REPOSITORY, comment_created, issue
 from tests.scripted import ScriptedModel
 
@@ -97,25 +94,7 @@ def snapshot(**values: Any) -> Snapshot:
 @pytest.fixture
 def reproduced(history: Remembered) -> Remembered:
     """The issue has a test that failed a day ago."""
-    test = StoredTest(
-        path="test_issue.py",
-        name="test_issue_5",
-        content=TEST,
-        code=TEST,
-        new_file=True,
-        command=(sys.executable, "-m", "pytest", "{tests}"),
-        branch="main",
-        sha=OLD,
-    )
-    history.past.append(
-        Decision(
-            kind="reproduce",
-            subject=Subject(repository="acme/rocket", number=5, revision="text:1"),
-            verdict="reproduced",
-            again_days=1,
-            record=ReproduceRecord(at=1.0, test=test),
-        )
-    )
+    history.past.append(reproduced_by(5, TEST, OLD, again_days=1))
     return history
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-
 import pytest
 from sqlalchemy import select, update
 
@@ -15,27 +12,6 @@ from bot.pipeline.queue import Queue
 from bot.pipeline.store import Database
 from bot.pipeline.store.tables import DELIVERIES
 from tests.bot.pipeline.builders import make_inbox, opened, pushed
-from tests.bot.pipeline.driven import DrivenQueue
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = float(int(time.time()))
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock():
-    return Clock()
-
-
-@pytest.fixture
-def queue(database: Database) -> Iterator[DrivenQueue]:
-    queue = DrivenQueue(database)
-    yield queue
-    queue.close()
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -22,20 +21,8 @@ from bot.pipeline.store.calls import Calls
 from bot.pipeline.store.decisions import Decisions
 from bot.pipeline.store.tables import DELIVERIES
 from tests.bot.pipeline.builders import closed, opened, reopened
+from tests.bot.pipeline.conftest import Clock
 from tests.bot.pipeline.driven import DrivenQueue
-from tests.bot.pipeline.test_dispatch import Clock
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def queue(database: Database) -> Iterator[DrivenQueue]:
-    queue = DrivenQueue(database)
-    yield queue
-    queue.close()
 
 
 @pytest.fixture

@@ -28,14 +28,6 @@ SETUP = 'echo "ANSWER = 42" >"$(echo "$VIRTUAL_ENV"/lib/python*/site-packages)"/
 VERSION = "from lists._version import NUMBER"
 CLEAN = ("import dep", VERSION, "def first(items):", "    return items[0] if items else None")
 BROKEN = ("import dep", VERSION, "def first(items):", "    return items[0]")
-MENDED = (
-    "import dep",
-    VERSION,
-    "def first(items):",
-    "    if not items:",
-    "        return None",
-    "    return items[0]",
-)
 TEST = (
     "import unittest",
     "from lists.core import first",
