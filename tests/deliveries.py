@@ -56,7 +56,7 @@ class Sent:
         return headers | ({"X-Hub-Signature-256": sign(self.body, secret)} if secret else {})
 
     def parsed(self) -> Event:
-        """What the receiver makes of it."""
+        """The event that the receiver parses."""
         event = parse(self.event, self.payload)
         assert event is not None, f"{self.event} is no event that counts"
         return event
@@ -162,24 +162,24 @@ def comment(
     scene = _Scene(where, sender or author)
     payload = (on or issue(where=where)).payload
     is_pull = "pull_request" in payload
-    given = payload["pull_request" if is_pull else "issue"]
+    subject = payload["pull_request" if is_pull else "issue"]
     record = IssueState(
-        given["number"],
-        given["title"],
-        given["body"] or "",
-        scene.world.user(given["user"]["login"]),
+        subject["number"],
+        subject["title"],
+        subject["body"] or "",
+        scene.world.user(subject["user"]["login"]),
         scene.world.now(),
-        labels=[each["name"] for each in given["labels"]],
+        labels=[label["name"] for label in subject["labels"]],
     )
     if is_pull:
         record.pull = Pull("patch", where.repository, HEAD, "main", BASE)
     scene.repository.issues[record.number] = record
-    written = scene.operations.add_comment(scene.repository, record, body, scene.world.user(author))
-    written.id = comment_id
+    comment_state = scene.operations.add_comment(scene.repository, record, body, scene.world.user(author))
+    comment_state.id = comment_id
     scene.operations.announce_comment(
         scene.repository,
         record,
-        written,
+        comment_state,
         action,
         scene.by,
         **({"changes": {"body": {"from": "before"}}} if action == "edited" else {}),
@@ -255,7 +255,7 @@ def review_comment(
     """A ``pull_request_review_comment`` delivery."""
     scene = _Scene(where, author)
     record = _pull(scene, number, "Close the file", "", "alice", HEAD, False)
-    written = ReviewCommentState(
+    comment_state = ReviewCommentState(
         comment_id,
         body,
         scene.by,
@@ -265,7 +265,7 @@ def review_comment(
         commit_id=HEAD,
         in_reply_to=in_reply_to,
     )
-    payload = scene.operations.about_review_comment(scene.repository, record, written)
+    payload = scene.operations.about_review_comment(scene.repository, record, comment_state)
     scene.operations.hooks.emit(scene.repository, "pull_request_review_comment", action, scene.by, payload)
     return scene.taken()
 
@@ -279,7 +279,7 @@ def check_rerequested(
     fork: bool = False,
     where: Where = _HERE,
 ) -> Sent:
-    """A ``check_run`` delivery: somebody pressed "Re-run". A fork's names no pull request."""
+    """A ``check_run`` delivery: a person pressed "Re-run". A fork's names no pull request."""
     scene = _Scene(where, sender)
     _pull(scene, number, "Close the file", "", "alice", head_sha, fork)
     check = CheckRunState(128620228, name, head_sha, scene.app, status="completed", conclusion="neutral")
@@ -290,7 +290,7 @@ def check_rerequested(
 def suite_rerequested(
     *, sender: str = "alice", head_sha: str = HEAD, number: int = 13, where: Where = _HERE
 ) -> Sent:
-    """A ``check_suite`` delivery: somebody pressed "Re-run all checks"."""
+    """A ``check_suite`` delivery: a person pressed "Re-run all checks"."""
     one = check_rerequested(sender=sender, head_sha=head_sha, number=number, where=where)
     suite = {**one.payload["check_run"], "id": 118578147, "name": None}
     payload = {**one.payload, "check_suite": suite}

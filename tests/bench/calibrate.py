@@ -19,7 +19,7 @@ from bot.simgithub import App, SimulatedGitHub
 
 NAME = "acme/rocket"
 EACH = 200
-#: Issues that nobody acted on, among those that were fixed.
+#: Issues without any action, among those that were fixed.
 IDLE = 80
 
 
@@ -51,8 +51,8 @@ def record(github: SimulatedGitHub, file: Path) -> None:
             good = issue.pull is not None or bool(issue.closed_by)
             chance = min(99, max(1, round(generator.gauss(30 if good else 70, 15))))
             labels = ("INCORRECT", "CORRECT_AND_PRECISE") if issue.pull else ("VAGUE", "WELL_SPECIFIED")
-            said = {"explanation": f"On {number}.", "label": labels[chance < 50], "p_bounce": chance}
-            out.write(json.dumps({"model": "m", "subject": f"{NAME}#{number}", **said}) + "\n")
+            reply = {"explanation": f"On {number}.", "label": labels[chance < 50], "p_bounce": chance}
+            out.write(json.dumps({"model": "m", "subject": f"{NAME}#{number}", **reply}) + "\n")
 
 
 def command(github: SimulatedGitHub, app: App, folder: Path, data: str) -> subprocess.Popen[str]:
@@ -81,27 +81,29 @@ def main() -> None:
         record(github, folder / "replies.jsonl")
         before, began = len(github.requests), time.monotonic()
         whole = command(github, app, folder, "whole")
-        said = json.loads(whole.communicate()[0])
+        report = json.loads(whole.communicate()[0])
         seconds = time.monotonic() - began
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        asked = len(github.requests) - before
+        requests = len(github.requests) - before
         print(
-            f"{said['triage']['cases']} issues and {said['verify']['cases']} pull requests: {seconds:.1f} s "
-            f"({used.ru_utime + used.ru_stime:.1f} s of our own processor time), {asked} requests to GitHub "
-            f"({said['requests']} by its own count)"
+            f"{report['triage']['cases']} issues and {report['verify']['cases']} pull requests: {seconds:.1f} s "
+            f"({used.ru_utime + used.ru_stime:.1f} s of our own processor time), {requests} requests to GitHub "
+            f"({report['requests']} by its own count)"
         )
-        print(f"line for issues: {said['triage']['line']['bounce_above']} %, {said['triage']['bounced']} bounced")
+        print(
+            f"line for issues: {report['triage']['line']['bounce_above']} %, {report['triage']['bounced']} bounced"
+        )
 
         before = len(github.requests)
         cut = command(github, app, folder, "cut")
-        while cut.poll() is None and len(github.requests) - before < asked // 2:
+        while cut.poll() is None and len(github.requests) - before < requests // 2:
             time.sleep(0.01)
         cut.kill()
         cut.communicate()
         first = len(github.requests) - before
         resumed = json.loads(command(github, app, folder, "cut").communicate()[0])
         again = len(github.requests) - before - first
-        same = resumed["triage"]["line"] == said["triage"]["line"]
+        same = resumed["triage"]["line"] == report["triage"]["line"]
         print(f"killed after {first} requests, {again} more to the end; {'the same' if same else 'another'} line")
 
 

@@ -26,11 +26,11 @@ def main() -> None:
     parser.add_argument("--instances")
     parser.add_argument("--limit", type=int, default=50)
     parser.add_argument("--workers", type=int, default=2)
-    given = parser.parse_args()
-    fixes = read_instances(given.instances) if given.instances else []
+    options = parser.parse_args()
+    fixes = read_instances(options.instances) if options.instances else []
     print(f"{'repository':28} {'commits':>8} {'fixes':>6} {'kept':>5} {'open s':>7} {'map s':>7}  source")
-    for full_name in _names(given.repos):
-        _measure(given.repos, full_name, fixes, given.limit, given.workers)
+    for full_name in _names(options.repos):
+        _measure(options.repos, full_name, fixes, options.limit, options.workers)
 
 
 def _names(folder: Path) -> Iterator[str]:
@@ -43,18 +43,18 @@ def _names(folder: Path) -> Iterator[str]:
 def _measure(folder: Path, full_name: str, fixes: list[Instance], limit: int, workers: int) -> None:
     clone = find_clone(folder, full_name)
     assert clone is not None
-    chosen = [fix for fix in fixes if fix.repo == full_name and fix.patch][:limit]
+    selection = [fix for fix in fixes if fix.repo == full_name and fix.patch][:limit]
     source = "given"
     with GitRepository(clone) as repository:
         commits = int(repository.run("rev-list", "--count", repository.head()))
-        if not chosen:
+        if not selection:
             source = "its own fixes"
             everything = own_fixes(repository, full_name, datetime.fromtimestamp(0, UTC), "https://github.com")
-            chosen = [fix for fix, _ in zip(everything, range(limit), strict=False)]
+            selection = [fix for fix, _ in zip(everything, range(limit), strict=False)]
     started = time.perf_counter()
-    with Histories(lambda name: clone, chosen) as clones:
-        opened = time.perf_counter()
-        mapped = list(map_instances(chosen, clones, MappingOptions(workers=workers)))
+    with Histories(lambda name: clone, selection) as clones:
+        opened_at = time.perf_counter()
+        mapped = list(map_instances(selection, clones, MappingOptions(workers=workers)))
         done = time.perf_counter()
     counts = f"{commits:8} {len(mapped):6} {tally(mapped)['kept']:5}"
-    print(f"{full_name:28} {counts} {opened - started:7.1f} {done - opened:7.1f}  {source}", flush=True)
+    print(f"{full_name:28} {counts} {opened_at - started:7.1f} {done - opened:7.1f}  {source}", flush=True)

@@ -49,12 +49,12 @@ def main(arguments: list[str] | None = None) -> None:
     options = argparse.ArgumentParser(prog="tests.bench dashboard")
     options.add_argument("--decisions", type=int, default=100_000)
     options.add_argument("--rounds", type=int, default=9)
-    given = options.parse_args(arguments)
+    parsed = options.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
         backend = Backend(f"sqlite:///{Path(folder) / 'bench.db'}")
         migrate(backend.ledger().database)
-        _fill(backend.ledger(), given.decisions)
-        _measure(backend, given.rounds)
+        _fill(backend.ledger(), parsed.decisions)
+        _measure(backend, parsed.rounds)
         backend.close()
 
 
@@ -128,7 +128,7 @@ def _measure(backend: Backend, rounds: int) -> None:
 
 def _resident_mb() -> float:
     """Memory that this process holds right now, MB."""
-    (line,) = (each for each in Path("/proc/self/status").read_text().splitlines() if each.startswith("VmRSS"))
+    (line,) = (row for row in Path("/proc/self/status").read_text().splitlines() if row.startswith("VmRSS"))
     return int(line.split()[1]) / 1024
 
 

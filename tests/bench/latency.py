@@ -59,8 +59,8 @@ def main() -> None:
             own = _pulls(rig, options.pulls)
         finally:
             rig.close()
-    shown = _help()
-    print(json.dumps({"own_ms": own, "goal_ms": GOAL_MS, "help_ms": shown, "goal_help_ms": GOAL_HELP_MS}))
+    help_ms = _help()
+    print(json.dumps({"own_ms": own, "goal_ms": GOAL_MS, "help_ms": help_ms, "goal_help_ms": GOAL_HELP_MS}))
 
 
 def _pulls(rig: Rig, count: int) -> int:
@@ -76,11 +76,11 @@ def _pulls(rig: Rig, count: int) -> int:
     rig.github.open_issue(REPOSITORY, "Empty files", "With version 4.2 it fails on an empty file.")
     _one(rig)
     before = github_seconds(rig)
-    taken = [_one(rig) for _ in range(count)]
+    waits = [_one(rig) for _ in range(count)]
     waited = (github_seconds(rig) - before) / count
-    own = [each.review - waited for each in taken]
-    _show("accepted to check", [each.check for each in taken])
-    _show("accepted to review", [each.review for each in taken])
+    own = [wait_times.review - waited for wait_times in waits]
+    _show("accepted to check", [wait_times.check for wait_times in waits])
+    _show("accepted to review", [wait_times.review for wait_times in waits])
     print(f"of which waiting for GitHub: mean {1000 * waited:.0f} ms; the model takes none")
     _show("own time to the review", own)
     return round(1000 * statistics.fmean(own))
@@ -113,20 +113,20 @@ def _done(rig: Rig, delivery: str, task: str) -> bool:
 
 
 def _show(name: str, seconds: list[float]) -> None:
-    ordered = [1000 * each for each in sorted(seconds)]
+    ordered = [1000 * value for value in sorted(seconds)]
     middle, last = ordered[len(ordered) // 2], ordered[-1]
     print(f"{name:24} p50 {middle:5.0f} ms   mean {statistics.fmean(ordered):5.0f} ms   max {last:5.0f} ms")
 
 
 def _help(rounds: int = 9) -> int:
     """The median time of ``bouncer --help``, milliseconds."""
-    taken = []
+    seconds = []
     for _ in range(rounds):
         start = time.perf_counter()
         subprocess.run([sys.executable, "-m", "bot", "--help"], capture_output=True, check=True)
-        taken.append(time.perf_counter() - start)
-    _show("bouncer --help", taken)
-    return round(1000 * statistics.median(taken))
+        seconds.append(time.perf_counter() - start)
+    _show("bouncer --help", seconds)
+    return round(1000 * statistics.median(seconds))
 
 
 if __name__ == "__main__":

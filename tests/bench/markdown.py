@@ -29,19 +29,19 @@ BATCH, REPORTED = 5_000, 100_000
 
 @dataclass(frozen=True)
 class Batch:
-    """What came of the texts of one seed."""
+    """The result for the texts of one seed."""
 
     faults: tuple[str, ...]
     slowest: tuple[float, str]  # processor time of posting and rendering, seconds; the text
     memory: int  # the process's largest so far, KiB
 
 
-def attack(given: tuple[int, int]) -> Batch:
+def attack(job: tuple[int, int]) -> Batch:
     """Post the texts of a seed, so many of them, each in one place."""
-    seed, count = given
+    seed, count = job
     press = Press()
     places = press.places()
-    found: list[str] = []
+    faults: list[str] = []
     slowest = (0.0, "")
     for number, text in enumerate(generated(count, seed)):
         place = places[number % len(places)]
@@ -49,20 +49,20 @@ def attack(given: tuple[int, int]) -> Batch:
         problem = place(text)
         slowest = max(slowest, (time.process_time() - start, text))
         if problem:
-            found.append(f"{place.__name__}: {problem}: {text!r}")
-    return Batch(tuple(found), slowest, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+            faults.append(f"{place.__name__}: {problem}: {text!r}")
+    return Batch(tuple(faults), slowest, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 
 def growth(piece: str) -> str:
     """Processor time for a text of one piece, doubled twice: written anew, and looked at once more."""
-    taken = []
+    times = []
     for size in (16_000, 32_000, 64_000):
         text = piece * (size // len(piece))
         start = time.process_time()
         clean(text, host=HOST, limit=size)
         harmless(text, HOST)
-        taken.append(time.process_time() - start)
-    return "  ".join(f"{1000 * each:6.0f} ms" for each in taken)
+        times.append(time.process_time() - start)
+    return "  ".join(f"{1000 * seconds:6.0f} ms" for seconds in times)
 
 
 def main() -> None:
@@ -76,10 +76,13 @@ def main() -> None:
     for piece in PIECES:
         print(f"  {piece!r:32} {growth(piece)}", flush=True)
     press = Press()
-    known = [fault for text in KNOWN if (fault := press.everywhere(text))]
-    print("\n".join([*known, f"{len(KNOWN)} known attacks in every place: {len(known)} alive"]), flush=True)
+    known_faults = [fault for text in KNOWN if (fault := press.everywhere(text))]
+    print(
+        "\n".join([*known_faults, f"{len(KNOWN)} known attacks in every place: {len(known_faults)} alive"]),
+        flush=True,
+    )
     alive = posted(options.texts, options.seed, options.processes)
-    sys.exit(1 if known or alive else 0)
+    sys.exit(1 if known_faults or alive else 0)
 
 
 def posted(count: int, first: int, processes: int) -> int:

@@ -34,10 +34,12 @@ def main() -> None:
     arguments.add_argument("names", nargs="*")
     arguments.add_argument("--fuzz", type=int, default=0, metavar="N")
     arguments.add_argument("--seed", type=int, default=0)
-    given = arguments.parse_args()
-    chosen = [each for each in PARSERS if not given.names or each.name in given.names]
+    options = arguments.parse_args()
+    selection = [parser for parser in PARSERS if not options.names or parser.name in options.names]
     signal.signal(signal.SIGALRM, _stop)
-    results = [fuzz(each, given.fuzz, given.seed) if given.fuzz else growth(each) for each in chosen]
+    results = [
+        fuzz(parser, options.fuzz, options.seed) if options.fuzz else growth(parser) for parser in selection
+    ]
     sys.exit(0 if all(results) else 1)
 
 

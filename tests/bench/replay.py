@@ -32,12 +32,12 @@ def texts() -> Iterator[str]:
 def prepare(folder: Path) -> tuple[Path, Path]:
     """A task file and a recording, both of the largest size."""
     tasks, replies = folder / "tasks.jsonl", folder / "replies.jsonl"
-    with tasks.open("w", encoding="utf-8") as out, replies.open("w", encoding="utf-8") as said:
+    with tasks.open("w", encoding="utf-8") as out, replies.open("w", encoding="utf-8") as replies_file:
         for number, text in enumerate(islice(cycle(list(texts())), max(SIZES))):
             name = f"o__n-{number}"
             out.write(json.dumps({"instance_id": name, "problem_statement": text}) + "\n")
             reply = {"explanation": "A recorded reply. " * 40, "label": LABELS[number % 4]}
-            said.write(json.dumps({"instance_id": name, "model": "m", **reply}) + "\n")
+            replies_file.write(json.dumps({"instance_id": name, "model": "m", **reply}) + "\n")
     return tasks, replies
 
 

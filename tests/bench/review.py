@@ -65,13 +65,13 @@ def reported(text: str, count: int) -> list[Reported]:
     source = random.Random(2)
     diff = parse(text)
     lines = [(file.path, line) for file in diff.files for hunk in file.hunks for line in hunk.lines]
-    found = []
+    findings = []
     for number in range(count):
         path, line = source.choice(lines)
         quote = (line.text, f"{line.new or ''} {line.mark} {line.text}", line.text[8:40], "not_in_the_diff()")[
             number % 4
         ]
-        found.append(
+        findings.append(
             Reported.model_validate(
                 {
                     "path": path,
@@ -85,7 +85,7 @@ def reported(text: str, count: int) -> list[Reported]:
                 }
             )
         )
-    return found
+    return findings
 
 
 class Times(NamedTuple):
@@ -117,8 +117,8 @@ def rules() -> Times:
     def work() -> None:
         nonlocal placed, dropped
         packed = pack(parse(text), BUDGET, 1_000)
-        found, lost = anchor(findings, packed.diff)
-        placed, dropped = len(found), len(lost)
+        anchored, lost = anchor(findings, packed.diff)
+        placed, dropped = len(anchored), len(lost)
 
     times = timed(work)
     print(f"diff of {text.count(chr(10)):,} lines, {FINDINGS} findings ({placed} placed, {dropped} dropped):")
@@ -128,7 +128,7 @@ def rules() -> Times:
 def whole() -> Times:
     """One review through router and handler of 2,000 lines, with 10 findings in each call."""
     text = synthetic(8, 250)
-    findings = [each.model_dump(mode="json") for each in reported(text, 10)]
+    findings = [finding.model_dump(mode="json") for finding in reported(text, 10)]
     event, snapshot = pull_request_opened(text, title="Change", body="It changes things.")
     model = ScriptedModel(lambda _: {"reasoning": "", "findings": findings})
     services = Services(
@@ -159,11 +159,11 @@ def tokens(folder: Path) -> None:
                 continue
             packed = pack(parse(record["patch"]), BUDGET, RepoConfig().review.max_calls)
             title, _, body = record["problem_statement"].partition("\n")
-            asked = [
+            questions = [
                 Question(piece, 1, len(packed.pieces), Change(title, body)).prompt(prompts, "review.single-shot")
                 for piece in packed.pieces
             ]
-            costs.append(sum(estimate(each.system) + estimate(each.user) for each in asked))
+            costs.append(sum(estimate(prompt.system) + estimate(prompt.user) for prompt in questions))
             pieces += [piece.tokens for piece in packed.pieces]
     print(
         f"tokens per single-shot review (upper estimate, {len(costs)} SWE-bench fixes): median "

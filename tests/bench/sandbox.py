@@ -1,4 +1,4 @@
-"""What the sandbox costs: one start of a small project, and ten candidates beside their tests' own time.
+"""Cost of the sandbox: one start of a small project, and ten candidates beside their tests' own time.
 
 Goals: a start in 50 ms, ten candidates in 3 s beside the tests' own time. The tests' own time is the wall time
 from the program's start to its end as the sandbox saw it; everything else of a run counts as overhead. Figures
@@ -90,7 +90,7 @@ def _report_candidates(project: Path) -> bool:
 def _processor_time() -> float:
     """Seconds of this process and its ended children."""
     used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(each.ru_utime + each.ru_stime for each in used)
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)
 
 
 def _timed(work: Callable[[], float]) -> tuple[float, float]:

@@ -72,7 +72,7 @@ class Place:
     name: str
     issues: list[int] = field(default_factory=list)
     vague: list[int] = field(default_factory=list)
-    answered: set[int] = field(default_factory=set)
+    answered_issues: set[int] = field(default_factory=set)
     pulls: list[int] = field(default_factory=list)
     pushes: Counter[int] = field(default_factory=Counter)
 
@@ -118,7 +118,7 @@ class Year:
         number = self.chance.choice(place.issues[-20:])
         if number in place.vague and self.chance.random() < 0.05:
             self.site.github.comment(place.name, number, "It is version 4.2.")
-            place.answered.add(number)
+            place.answered_issues.add(number)
         else:
             self.site.github.comment(place.name, number, "Me too.", "carol")
         self.events["comment"] += 1
@@ -159,7 +159,7 @@ class Year:
             for number in place.issues:
                 comments = len(self.site.said(place.name, number))
                 # An answer may come before the issue is judged: then there is nothing to ask.
-                least, most = number in place.vague and number not in place.answered, number in place.vague
+                least, most = number in place.vague and number not in place.answered_issues, number in place.vague
                 counts["issues"] += 1
                 counts["lost"] += comments < least
                 counts["doubled"] += comments > most
@@ -447,9 +447,9 @@ class Meter:
         return gone, left
 
 
-def report(year: Year, meter: Meter, taken: Sequence[Sample]) -> None:
+def report(year: Year, meter: Meter, samples: Sequence[Sample]) -> None:
     """Print what was measured, each goal beside its figure."""
-    last, outcome = taken[-1], year.outcome()
+    last, outcome = samples[-1], year.outcome()
     rate = year.deliveries / meter.sent_seconds
     print(f"{year.deliveries} deliveries in {meter.sent_seconds:.0f} s: {rate:.1f}/s")
     print("  " + ", ".join(f"{count} {name}" for name, count in year.events.most_common()))
@@ -457,10 +457,10 @@ def report(year: Year, meter: Meter, taken: Sequence[Sample]) -> None:
     print(f"{outcome['lost']} lost, {outcome['doubled']} doubled (goal: 0 and 0)")
     print(f"processes that ended and were started again: {dict(meter.revived) or 'none'}")
     print(f"GitHub: {year.site.github._server.used} requests that cost quota, {meter.faults} faults injected")
-    for name, slope in slopes(taken).items():
+    for name, slope in slopes(samples).items():
         size = last.memory.get(name, 0)
         print(f"memory of {name}: {size:.0f} MB, {slope:+.2f} MB per 10,000 deliveries (goal: 1)")
-    first = next(sample for sample in taken if sample.deliveries >= last.deliveries / 4)
+    first = next(sample for sample in samples if sample.deliveries >= last.deliveries / 4)
     for name in sorted(last.sizes, key=lambda table: -last.sizes[table])[:8]:
         megabytes, more = last.sizes[name] / 2**20, last.sizes[name] - first.sizes.get(name, 0)
         growth = more / 1.024 / max(1, last.deliveries - first.deliveries)
@@ -468,15 +468,15 @@ def report(year: Year, meter: Meter, taken: Sequence[Sample]) -> None:
     for name, largest in (("small installations", False), ("the largest installation", True)):
         waits = meter.waits(largest=largest)
         print(f"wait of {name}: p50 {quantile(waits, 0.5):.1f} s, p99 {quantile(waits, 0.99):.1f} s (goal: 10 s)")
-    times = sorted(milliseconds for sample in taken for milliseconds in sample.pages.values())
+    times = sorted(milliseconds for sample in samples for milliseconds in sample.pages.values())
     print(f"dashboard pages: p50 {quantile(times, 0.5):.0f} ms, p95 {quantile(times, 0.95):.0f} ms (goal: 500 ms)")
     gone, left = meter.after_retention()
     print(f"after half a year more: {gone} rows deleted; left: {', '.join(f'{n} {c}' for n, c in left.items())}")
 
 
-def slopes(taken: Sequence[Sample]) -> dict[str, float]:
+def slopes(samples: Sequence[Sample]) -> dict[str, float]:
     """Return MB per 10,000 deliveries of each process by least squares, without the first quarter."""
-    late = [sample for sample in taken if sample.deliveries >= taken[-1].deliveries / 4]
+    late = [sample for sample in samples if sample.deliveries >= samples[-1].deliveries / 4]
     result = {}
     for name in ("web", "worker 1", "worker 2"):
         points = [(sample.deliveries / 10_000, sample.memory[name]) for sample in late if name in sample.memory]
@@ -496,22 +496,22 @@ def samples(folder: Path) -> list[Sample]:
     return [Sample(**json.loads(line)) for line in file.read_text().splitlines()] if file.exists() else []
 
 
-def plot(taken: Sequence[Sample], file: Path) -> None:
+def plot(samples: Sequence[Sample], file: Path) -> None:
     """Draw memory, open jobs and database size over the deliveries."""
     import matplotlib
 
     matplotlib.use("svg")
     from matplotlib import pyplot
 
-    deliveries = [sample.deliveries for sample in taken]
+    deliveries = [sample.deliveries for sample in samples]
     figure, axes = pyplot.subplots(3, 1, figsize=(8, 9), sharex=True, layout="constrained")
     for name in ("web", "worker 1", "worker 2"):
-        axes[0].plot(deliveries, [sample.memory.get(name, float("nan")) for sample in taken], label=name)
+        axes[0].plot(deliveries, [sample.memory.get(name, float("nan")) for sample in samples], label=name)
     axes[0].set_ylabel("memory (PSS), MB")
-    axes[1].plot(deliveries, [sample.open_jobs for sample in taken], label="all installations")
+    axes[1].plot(deliveries, [sample.open_jobs for sample in samples], label="all installations")
     axes[1].set_ylabel("open jobs")
-    for name in sorted(taken[-1].sizes, key=lambda table: -taken[-1].sizes[table])[:5]:
-        axes[2].plot(deliveries, [sample.sizes.get(name, 0) / 2**20 for sample in taken], label=name)
+    for name in sorted(samples[-1].sizes, key=lambda table: -samples[-1].sizes[table])[:5]:
+        axes[2].plot(deliveries, [sample.sizes.get(name, 0) / 2**20 for sample in samples], label=name)
     axes[2].set_ylabel("database, MB by table")
     axes[2].set_xlabel("deliveries")
     for axis in axes:

@@ -20,9 +20,9 @@ def test_the_file_holds_what_is_posted_today() -> None:
 @pytest.mark.parametrize(("name", "body"), tuple(comments.texts()), ids=lambda value: str(value)[:50])
 def test_each_goes_out_as_it_was_written_and_says_that_a_model_wrote_it(name: str, body: str) -> None:
     assert Rules(host=comments.HOST).text(body, 65_000) == body
-    shown = re.sub(r"<details>.*?</details>", "", body, flags=re.DOTALL)
+    visible_body = re.sub(r"<details>.*?</details>", "", body, flags=re.DOTALL)
     if BY_A_MODEL in body:
-        assert any(word in shown for word in comments.DISCLOSURES), "visible, not folded away"
+        assert any(word in visible_body for word in comments.DISCLOSURES), "visible, not folded away"
 
 
 def test_the_operators_page_is_the_only_link_elsewhere() -> None:

@@ -46,7 +46,7 @@ def test_hard_texts_are_read_or_refused(parser: Parser) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "told"),
+    ("text", "line", "message"),
     [
         ("triage:\n  mode: !!bool x\n", 2, "tag:yaml.org,2002:bool: tags are not used here"),
         ("triage:\n  mode: !!python/object/apply:os.system [id]\n", 2, "tags are not used here"),
@@ -56,7 +56,7 @@ def test_hard_texts_are_read_or_refused(parser: Parser) -> None:
         ("review:\n  ignore: ['" + "*a" * 200 + "']\n", 2, "at most 300 characters"),
     ],
 )
-def test_a_trick_in_the_configuration_is_a_problem_with_its_line(text: str, line: int, told: str) -> None:
+def test_a_trick_in_the_configuration_is_a_problem_with_its_line(text: str, line: int, message: str) -> None:
     _, (problem, *_) = config_file.load(text)
     assert problem.line == line
-    assert told in problem.message
+    assert message in problem.message

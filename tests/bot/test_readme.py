@@ -46,15 +46,15 @@ def test_links_and_pictures_of_a_page_are_there(page: Path) -> None:
 
 
 def test_every_page_is_in_the_navigation() -> None:
-    listed = {next(iter(entry.values())) for entry in yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]}
-    assert listed == {page.name for page in (ROOT / "docs").glob("*.md")}
+    pages = {next(iter(entry.values())) for entry in yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]}
+    assert pages == {page.name for page in (ROOT / "docs").glob("*.md")}
 
 
 def test_commands_on_its_pages_exist() -> None:
-    known = {*COMMANDS, "--help", "--version"}
+    words = {*COMMANDS, "--help", "--version"}
     for page in PAGES:
         for word in re.findall(r"(?:^|`)bouncer ([a-z-]+)", page.read_text("utf-8"), re.MULTILINE):
-            assert word in known, f"{page.name}: bouncer {word}"
+            assert word in words, f"{page.name}: bouncer {word}"
 
 
 def test_its_set_up_commands_are_one_line_each() -> None:

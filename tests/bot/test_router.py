@@ -1,4 +1,4 @@
-"""Who deals with an event is told from the event alone: what concerns nobody makes no job and reads nothing."""
+"""The event alone decides which features it concerns: if there is none, no job is made and nothing is read."""
 
 from __future__ import annotations
 

@@ -49,13 +49,13 @@ def test_every_variable_of_the_example_is_known() -> None:
 
     names = re.findall(r"^([A-Z_]+)=", (ROOT / ".env.example").read_text("utf-8"), re.MULTILINE)
     assert set(names) - {"DB_PASSWORD"} <= {name.upper() for name in Settings.model_fields}
-    asked = re.findall(r"\$\{([A-Z_]+)", (ROOT / "compose.yml").read_text("utf-8"))
-    assert set(asked) <= set(names)
+    variables = re.findall(r"\$\{([A-Z_]+)", (ROOT / "compose.yml").read_text("utf-8"))
+    assert set(variables) <= set(names)
 
 
 def test_what_its_services_need_is_in_the_compose_file() -> None:
-    found = services()
-    assert found["bouncer"]["depends_on"] == {"database": {"condition": "service_healthy"}}
-    assert "data:/data" in found["worker"]["volumes"]
+    stack = services()
+    assert stack["bouncer"]["depends_on"] == {"database": {"condition": "service_healthy"}}
+    assert "data:/data" in stack["worker"]["volumes"]
     # A worker answers nothing over HTTP: the image's own health check would call it ill.
-    assert found["worker"]["healthcheck"]["test"][:3] == ["CMD", "bouncer", "doctor"]
+    assert stack["worker"]["healthcheck"]["test"][:3] == ["CMD", "bouncer", "doctor"]

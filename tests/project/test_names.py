@@ -15,4 +15,4 @@ def test_no_public_class_of_the_program_shares_its_name() -> None:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(f"{file.relative_to(ROOT)}:{node.lineno}")
     assert len(places) > 100
-    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+    assert {name: files for name, files in places.items() if len(files) > 1} == {}

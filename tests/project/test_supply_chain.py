@@ -1,4 +1,4 @@
-"""What is imported is declared, what is declared is bounded and locked, and a lock names no place."""
+"""All that is imported is declared, what is declared is bounded and locked, and a lock names no place."""
 
 from __future__ import annotations
 
@@ -28,26 +28,29 @@ def plain(name: str) -> str:
 
 
 def names(requirements: list[str]) -> set[str]:
-    return {plain(re.split(r"[\[<>=~!; ]", each)[0]) for each in requirements}
+    return {plain(re.split(r"[\[<>=~!; ]", requirement)[0]) for requirement in requirements}
 
 
 BASE = names(PROJECT["dependencies"])
-EXTRAS = {extra: names(each) - {"bouncer-bot"} for extra, each in PROJECT["optional-dependencies"].items()}
+EXTRAS = {
+    extra: names(requirements) - {"bouncer-bot"}
+    for extra, requirements in PROJECT["optional-dependencies"].items()
+}
 
 
 def imported(folder: str) -> dict[str, str]:
     """Foreign top-level modules that are imported anywhere in a folder, each with a file that does it."""
-    found: dict[str, str] = {}
+    modules_by_file: dict[str, str] = {}
     for file in (ROOT / folder).rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_bytes())):
-            modules = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+            modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and not node.level:
                 modules = [node.module or ""]
             for module in modules:
                 top = module.partition(".")[0]
                 if top not in sys.stdlib_module_names and top not in OWN:
-                    found[top] = str(file.relative_to(ROOT))
-    return found
+                    modules_by_file[top] = str(file.relative_to(ROOT))
+    return modules_by_file
 
 
 @pytest.mark.parametrize(
@@ -59,12 +62,12 @@ def imported(folder: str) -> dict[str, str]:
     ],
 )
 def test_what_is_imported_is_declared(folder: str, extras: set[str]) -> None:
-    declared = BASE.union(*(EXTRAS[each] for each in extras))
+    declared = BASE.union(*(EXTRAS[extra] for extra in extras))
     distributions = packages_distributions()
     undeclared = {
         f"{file}: {module}"
         for module, file in imported(folder).items()
-        if not declared & {plain(each) for each in distributions.get(module, [module])}
+        if not declared & {plain(name) for name in distributions.get(module, [module])}
     }
     assert not undeclared
 
@@ -72,17 +75,19 @@ def test_what_is_imported_is_declared(folder: str, extras: set[str]) -> None:
 def test_every_dependency_has_an_upper_bound() -> None:
     every = [
         *PROJECT["dependencies"],
-        *(each for extra in PROJECT["optional-dependencies"].values() for each in extra),
+        *(requirement for extra in PROJECT["optional-dependencies"].values() for requirement in extra),
     ]
     unbounded = [
-        each for each in every if not re.search(r"<\d|~=|==", each) and not each.startswith("bouncer-bot[")
+        requirement
+        for requirement in every
+        if not re.search(r"<\d|~=|==", requirement) and not requirement.startswith("bouncer-bot[")
     ]
     assert not unbounded
 
 
 def locked(file: str) -> set[str]:
     text = (ROOT / ".ci" / file).read_text()
-    return {plain(each) for each in re.findall(r"^([A-Za-z0-9][\w.-]*)(?:\[[\w,-]+\])?==", text, re.MULTILINE)}
+    return {plain(name) for name in re.findall(r"^([A-Za-z0-9][\w.-]*)(?:\[[\w,-]+\])?==", text, re.MULTILINE)}
 
 
 def test_the_locks_hold_what_is_declared() -> None:
@@ -142,15 +147,15 @@ def test_the_image_is_built_from_a_digest_or_not_at_all(tmp_path: Path, answer: 
         text=True,
         check=False,
     )
-    asked = (tmp_path / "asked").read_text()
+    requests = (tmp_path / "asked").read_text()
     if answer.startswith("sha256:"):
-        assert f"build --build-arg PYTHON_IMAGE=python:3.11-slim-bookworm@{answer} --tag bouncer:1 ." in asked
-        assert "-o sbom.json" in asked
+        assert f"build --build-arg PYTHON_IMAGE=python:3.11-slim-bookworm@{answer} --tag bouncer:1 ." in requests
+        assert "-o sbom.json" in requests
         assert answer in done.stdout
     else:
         assert done.returncode == 1
         assert "has no digest" in done.stderr
-        assert "build --build-arg" not in asked
+        assert "build --build-arg" not in requests
 
 
 def test_no_page_or_hint_installs_an_unreleased_package_by_name() -> None:

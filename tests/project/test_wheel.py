@@ -1,4 +1,4 @@
-"""What is installed: built, without tests, starts without any model's SDK, and answers --help in no time."""
+"""The installed package: built, without tests, starts without any model's SDK, and answers --help in no time."""
 
 from __future__ import annotations
 
