@@ -57,4 +57,4 @@ def _measure(folder: Path, full_name: str, fixes: list[Instance], limit: int, wo
         mapped = list(map_instances(selection, clones, MappingOptions(workers=workers)))
         done = time.perf_counter()
     counts = f"{commits:8} {len(mapped):6} {tally(mapped)['kept']:5}"
-    print(f"{full_name:28} {counts} {opened_at - started:7.1f} {done - opened:7.1f}  {source}", flush=True)
+    print(f"{full_name:28} {counts} {opened_at - started:7.1f} {done - opened_at:7.1f}  {source}", flush=True)
