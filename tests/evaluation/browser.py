@@ -48,11 +48,11 @@ def look(page: Path, figures: int) -> None:
         for width in WIDTHS:
             tab = browser.new_page(viewport={"width": width, "height": 900})
             tab.goto(page.as_uri())
-            seen = tab.evaluate(_LOOK)
+            matches = tab.evaluate(_LOOK)
             tab.close()
-            assert len(seen["texts"]) == figures, seen["texts"]
-            assert all(count > 4 for count in seen["texts"])
-            assert seen["words"] > 50
-            assert seen["overlaps"] == [], (width, json.dumps(seen["overlaps"][:5]))
-            assert seen["width"] <= width
+            assert len(matches["texts"]) == figures, matches["texts"]
+            assert all(count > 4 for count in matches["texts"])
+            assert matches["words"] > 50
+            assert matches["overlaps"] == [], (width, json.dumps(matches["overlaps"][:5]))
+            assert matches["width"] <= width
         browser.close()

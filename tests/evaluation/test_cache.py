@@ -46,10 +46,10 @@ def test_a_question_is_paid_for_once_across_processes(tmp_path: Path) -> None:
     first, second = Counting(), Counting()
     paid = Cached(first, FolderStore(tmp_path)).complete(ask("q"), Answer)
     store = FolderStore(tmp_path)
-    kept = Cached(second, store).complete(ask("q"), Answer)
+    reply = Cached(second, store).complete(ask("q"), Answer)
     assert (first.calls, second.calls, store.hits) == (1, 0, 1)
-    assert kept == paid
-    assert kept.usage.cost_usd == 0.25
+    assert reply == paid
+    assert reply.usage.cost_usd == 0.25
 
 
 def test_another_question_model_or_parameter_is_another_reply(tmp_path: Path) -> None:
@@ -96,9 +96,9 @@ def test_many_threads_leave_whole_files_only(tmp_path: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    found = store.get(key)
-    assert found is not None
-    assert len(set(found)) == 1
+    result = store.get(key)
+    assert result is not None
+    assert len(set(result)) == 1
     assert [file.suffix for file in tmp_path.glob("*/*")] == [".json"]
 
 

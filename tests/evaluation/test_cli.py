@@ -40,8 +40,8 @@ def test_a_package_of_the_extra_that_is_missing_is_named(
         [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, env={"PYTHONPATH": str(ROOT)}
     )
     remedy = "run pip install '.[evaluation]' in a checkout of Bouncer"
-    said = f"bouncer-eval: the package '{missing}' is missing: {remedy}\n"
-    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", said)
+    replies = f"bouncer-eval: the package '{missing}' is missing: {remedy}\n"
+    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", replies)
 
 
 #: What takes a while to import, and what no --help needs.

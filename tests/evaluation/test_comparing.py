@@ -17,8 +17,8 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> s
     with pytest.raises(SystemExit) as ended:
         main([*arguments])
     assert (ended.value.code or 0) == code
-    said = capsys.readouterr()
-    return said.out or said.err
+    output = capsys.readouterr()
+    return output.out or output.err
 
 
 def write(name: str, lines: list[dict[str, object]]) -> None:
@@ -37,11 +37,11 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     write("tasks.jsonl", list(tasks))
     for prompt in ("paper", "careful"):
         label = {0: "CORRECT_AND_PRECISE", 1: "CORRECT_AND_PRECISE" if prompt == "paper" else "INCORRECT"}
-        said = [
+        replies = [
             {"model": "m", "instance_id": name, "explanation": "e", "label": label[n % 2]}
             for n, name in enumerate(names)
         ]
-        write(f"{prompt}.jsonl", list(said))
+        write(f"{prompt}.jsonl", list(replies))
         model = f"recorded:{prompt}.jsonl#m"
         run(
             capsys, "replay", "bouncerbench-output", "--tasks", "tasks.jsonl", "--prompt", prompt,
@@ -52,28 +52,28 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 def test_the_difference_is_paired_and_the_prompts_are_named(
     runs: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = json.loads(run(capsys, "compare", "paper", "careful", "--replicates", "300", "--json"))
-    assert found["tasks"] == COUNT
-    assert {"verify.paper", "verify.careful"} <= found["prompts"].keys()
-    old, new, difference = (found["figures"]["r_b"][item] for item in ("old", "new", "difference"))
+    result = json.loads(run(capsys, "compare", "paper", "careful", "--replicates", "300", "--json"))
+    assert result["tasks"] == COUNT
+    assert {"verify.paper", "verify.careful"} <= result["prompts"].keys()
+    old, new, difference = (result["figures"]["r_b"][item] for item in ("old", "new", "difference"))
     assert (old[0], new[0], difference[0]) == (0.0, 1.0, 1.0)
-    shown = run(capsys, "compare", "paper", "careful", "--replicates", "300")
-    assert "new - old, paired" in shown
-    assert "Prompts that differ: recognised: not asked to " in shown
+    output = run(capsys, "compare", "paper", "careful", "--replicates", "300")
+    assert "new - old, paired" in output
+    assert "Prompts that differ: recognised: not asked to " in output
 
 
-def test_a_rubric_joins_the_chances_of_wrong_behaviour_and_of_a_missed_form(
+def test_a_rubric_joins_the_chances_of_wrong_behaviour_and_a_missed_form(
     runs: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     names = [f"o__n-{number}" for number in range(COUNT)]
     demands = {"demands": [{"text": "It works", "basis": "stated"}]}
     grades = {"grades": [{"demand": 1, "grade": "met"}], "p_behaviour": 20}
-    said = [{"model": "m", "instance_id": name, "purpose": "verify.demands", **demands} for name in names]
-    said += [
+    replies = [{"model": "m", "instance_id": name, "purpose": "verify.demands", **demands} for name in names]
+    replies += [
         {"model": "m", "instance_id": name, "purpose": "verify", **grades, "p_form": 50 * (n % 2)}
         for n, name in enumerate(names)
     ]
-    write("rubric.jsonl", list(said))
+    write("rubric.jsonl", list(replies))
     run(
         capsys, "replay", "bouncerbench-output", "--tasks", "tasks.jsonl", "--prompt", "rubric",
         "--model", "recorded:rubric.jsonl#m", "--out", "rubric",

@@ -44,10 +44,10 @@ def test_old_and_fresh_bugs_are_told_apart_with_the_difference(
 ) -> None:
     run(*COMMAND, "--cutoff", "2026-01-01", "--json")
 
-    [found] = json.loads(capsys.readouterr().out)["cutoff"].values()
+    [result] = json.loads(capsys.readouterr().out)["cutoff"].values()
     clean = sum(number % 4 >= 2 for number in range(OLD, OLD + FRESH))
-    assert found["tasks"] == {"old": OLD, "fresh": FRESH, "clean": clean, "undated": 1}
-    figure = found["figures"]["f_m"]
+    assert result["tasks"] == {"old": OLD, "fresh": FRESH, "clean": clean, "undated": 1}
+    figure = result["figures"]["f_m"]
     assert figure["old"] == [1.0, 1.0, 1.0]
     assert figure["clean"][0] == 0.0
     value, low, high = figure["difference"]
@@ -58,9 +58,9 @@ def test_old_and_fresh_bugs_are_told_apart_with_the_difference(
 def test_people_read_the_same_in_a_table(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(*COMMAND, "--cutoff", "2026-01-01")
 
-    shown = capsys.readouterr().out
-    assert "fresh - old" in shown
-    assert "1 tasks have no date and are in neither" in shown
+    output = capsys.readouterr().out
+    assert "fresh - old" in output
+    assert "1 tasks have no date and are in neither" in output
 
 
 def test_a_date_that_is_none_is_named(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:

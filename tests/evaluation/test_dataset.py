@@ -114,18 +114,18 @@ def test_a_hugging_face_id_without_the_package_says_what_to_install(monkeypatch:
 
 
 def test_a_hugging_face_id_is_streamed_from_the_named_split(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[str, str, bool]] = []
+    requests: list[tuple[str, str, bool]] = []
     package = types.ModuleType("datasets")
 
     def load_dataset(name: str, split: str, streaming: bool) -> list[dict[str, Any]]:
-        asked.append((name, split, streaming))
+        requests.append((name, split, streaming))
         return [{"instance_id": "a"}]
 
     package.load_dataset = load_dataset  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "datasets", package)
     assert rows("hf:uw-swag/input-bouncer") == [{"instance_id": "a"}]
     assert rows("hf:uw-swag/input-bouncer:dev") == [{"instance_id": "a"}]
-    assert asked == [("uw-swag/input-bouncer", "test", True), ("uw-swag/input-bouncer", "dev", True)]
+    assert requests == [("uw-swag/input-bouncer", "test", True), ("uw-swag/input-bouncer", "dev", True)]
 
 
 class Shape(Frozen):

@@ -1,4 +1,4 @@
-"""Whether the model knew a task from elsewhere: asked in evaluation, recorded, and scored without those too."""
+"""The model may know a task from elsewhere: asked in evaluation, recorded, and scored without those too."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             for n in range(COUNT)
         ],
     )
-    said = {"model": "m", "label": "CORRECT_AND_PRECISE", "explanation": "e"}
-    rows("new.jsonl", [{**said, "instance_id": f"o__n-{n}", "recognised": n % 2 == 0} for n in range(COUNT)])
-    rows("old.jsonl", [{**said, "instance_id": f"o__n-{n}"} for n in range(COUNT)])
+    replies = {"model": "m", "label": "CORRECT_AND_PRECISE", "explanation": "e"}
+    rows("new.jsonl", [{**replies, "instance_id": f"o__n-{n}", "recognised": n % 2 == 0} for n in range(COUNT)])
+    rows("old.jsonl", [{**replies, "instance_id": f"o__n-{n}"} for n in range(COUNT)])
 
 
 def replay(capsys: pytest.CaptureFixture[str], replies: str, out: str, *more: str) -> list[dict[str, Any]]:
@@ -65,27 +65,32 @@ def test_it_is_recorded_and_the_score_is_printed_without_those_too(
     }
 
     score = ("score", "bouncerbench-output", "--tasks", "tasks.jsonl", "--run", "run")
-    [found] = json.loads(run(capsys, *score, "--json"))["without_recognised"].values()
-    assert (found["recognised"], found["vaguely"], found["published"], found["asked"]) == (COUNT / 2, 0, 0, COUNT)
-    assert found["figures"]["fpr_a"][0] == 1.0, "every patch that is left is wrong, and was let pass"
-    shown = run(capsys, *score)
-    assert "tasks (4 of 8 recognised)" in shown
+    [result] = json.loads(run(capsys, *score, "--json"))["without_recognised"].values()
+    assert (result["recognised"], result["vaguely"], result["published"], result["asked"]) == (
+        COUNT / 2,
+        0,
+        0,
+        COUNT,
+    )
+    assert result["figures"]["fpr_a"][0] == 1.0, "every patch that is left is wrong, and was let pass"
+    output = run(capsys, *score)
+    assert "tasks (4 of 8 recognised)" in output
     assert "without recognised" in run(capsys, "report", "run")
 
 
 def test_a_grade_and_a_known_data_set_are_told_apart(tasks: None, capsys: pytest.CaptureFixture[str]) -> None:
-    said = {"model": "m", "label": "CORRECT_AND_PRECISE", "explanation": "e"}
+    replies = {"model": "m", "label": "CORRECT_AND_PRECISE", "explanation": "e"}
     grades = ["knows_outcome", "vaguely", "no", "no"] * 2
     answers = [
-        {**said, "instance_id": f"o__n-{n}", "recognised": grade, "published": n == 2}
+        {**replies, "instance_id": f"o__n-{n}", "recognised": grade, "published": n == 2}
         for n, grade in enumerate(grades)
     ]
     rows("graded.jsonl", answers)
     replay(capsys, "graded.jsonl", "graded", "--prompt", "careful")
     score = ("score", "bouncerbench-output", "--tasks", "tasks.jsonl", "--run", "graded")
-    [found] = json.loads(run(capsys, *score, "--json"))["without_recognised"].values()
-    assert [found[name] for name in ("recognised", "vaguely", "published", "asked")] == [2, 2, 1, COUNT]
-    assert found["figures"] != found["figures_of_new"]
+    [result] = json.loads(run(capsys, *score, "--json"))["without_recognised"].values()
+    assert [result[name] for name in ("recognised", "vaguely", "published", "asked")] == [2, 2, 1, COUNT]
+    assert result["figures"] != result["figures_of_new"]
     assert "tasks (2 of 8 recognised, 2 vaguely, 1 published)" in run(capsys, *score)
 
 
@@ -141,7 +146,7 @@ def staged(kind: str) -> tuple[Staged, dict[str, Any]]:
 @pytest.mark.parametrize("kind", ["triage", "verify", "review"])
 def test_it_stands_behind_the_live_question_and_last_in_the_answer(kind: Any) -> None:
     staging, answer = staged(kind)
-    asked: list[tuple[str, list[str]]] = []
+    requests: list[tuple[str, list[str]]] = []
     for recognition in (False, True):
         model = ScriptedModel(lambda _: {**answer, "recognised": "vaguely", "published": True})
         outcome = judge(staging, Setup(model, RepoConfig(), Prompts(), kind, recognition))
@@ -150,8 +155,8 @@ def test_it_stands_behind_the_live_question_and_last_in_the_answer(kind: Any) ->
         [request] = model.requests
         shape = request.schema.model_json_schema()
         assert ("recognised" in json.dumps(shape)) == recognition
-        asked.append((request.prompt.system, list(shape["properties"])))
-    (live, fields), (replayed, more) = asked
+        requests.append((request.prompt.system, list(shape["properties"])))
+    (live, fields), (replayed, more) = requests
     assert replayed == f"{live}\n\n{SENTENCE}{f' {OF_FINDINGS}' if kind == 'review' else ''}"
     assert more == [*fields, "recognised", "published"]
     assert "recognised" not in live

@@ -59,15 +59,15 @@ def test_every_task_is_recorded_once_and_the_totals_add_up(tmp_path: Path, worke
 
 
 def test_a_second_run_of_the_same_command_judges_only_what_is_missing(tmp_path: Path) -> None:
-    judged: list[int] = []
+    judgements: list[int] = []
 
     def judge(n: int) -> Outcome:
-        judged.append(n)
+        judgements.append(n)
         return double(n)
 
     run(numbers(3), judge, RunFolder.resume(tmp_path, facts(limit=3)), Options())
     result = run(numbers(5), judge, RunFolder.resume(tmp_path, facts(limit=5)), Options())
-    assert judged == [0, 1, 2, 3, 4]
+    assert judgements == [0, 1, 2, 3, 4]
     assert (result.skipped, result.finished) == (3, 2)
 
 
@@ -120,10 +120,10 @@ def test_a_failure_is_recorded_and_the_others_go_on(tmp_path: Path, caplog: pyte
 
 def test_only_failed_tasks_are_tried_again(tmp_path: Path) -> None:
     broken = {1, 2}
-    judged: list[int] = []
+    judgements: list[int] = []
 
     def judge(n: int) -> Outcome:
-        judged.append(n)
+        judgements.append(n)
         return Outcome(error="down") if n in broken else double(n)
 
     run(numbers(4), judge, RunFolder.resume(tmp_path, facts()), Options())
@@ -131,7 +131,7 @@ def test_only_failed_tasks_are_tried_again(tmp_path: Path) -> None:
     folder = RunFolder.resume(tmp_path, facts())
     assert folder.forget_failed() == 2
     run(numbers(4), judge, folder, Options())
-    assert judged == [0, 1, 2, 3, 1, 2]
+    assert judgements == [0, 1, 2, 3, 1, 2]
     assert sorted(ids(tmp_path)) == ["task-0", "task-1", "task-2", "task-3"]
     assert RunFolder.read(tmp_path).facts.totals.failed == 0
 

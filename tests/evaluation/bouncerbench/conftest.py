@@ -16,7 +16,7 @@ from evaluation.cli import main
 
 @dataclass(frozen=True)
 class Ran:
-    """What a command printed and how it ended."""
+    """The output of a command and its exit code."""
 
     code: int
     out: str
@@ -25,9 +25,9 @@ class Ran:
     @property
     def json(self) -> dict[str, Any]:
         """Standard output, which must be one JSON object and nothing else."""
-        found = json.loads(self.out)
-        assert isinstance(found, dict)
-        return found
+        result = json.loads(self.out)
+        assert isinstance(result, dict)
+        return result
 
 
 Command = Callable[..., Ran]
@@ -44,9 +44,9 @@ def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
     def run(*arguments: object) -> Ran:
         with pytest.raises(SystemExit) as ended:
             main([str(argument) for argument in arguments])
-        said = capsys.readouterr()
+        output = capsys.readouterr()
         code = ended.value.code
-        return Ran(code if isinstance(code, int) else 0, said.out, said.err)
+        return Ran(code if isinstance(code, int) else 0, output.out, output.err)
 
     return run
 

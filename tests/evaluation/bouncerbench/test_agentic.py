@@ -188,8 +188,8 @@ def test_the_report_splits_flips_by_use_of_tools_in_the_second_run(
     table = {row[0]: row[1:] for row in compared["tables"][0]["rows"]}
     assert (table["corrected"][::2], table["now wrong"][::2]) == ([2, 1], [1, 1])
     scored = ("score", "bouncerbench-output", "--tasks", tasks, "--run", tmp_path / "agentic")
-    found = command(*scored, "--against", f"{before}#m", "--json").json["against"]
-    assert calls(found) == calls(compared["comparison"])
+    result = command(*scored, "--against", f"{before}#m", "--json").json["against"]
+    assert calls(result) == calls(compared["comparison"])
     printed = command(*scored, "--against", f"{before}#m").out
     assert "3 flips on 4 tasks" in printed
     assert "corrected 2 66.7 1" in " ".join(printed.split())
@@ -198,7 +198,7 @@ def test_the_report_splits_flips_by_use_of_tools_in_the_second_run(
 
 
 def calls(comparison: Mapping[str, Any]) -> dict[str, tuple[bool, int]]:
-    """Whether each flip corrected, and how often the code was looked at."""
+    """The flips that corrected, and the number of looks at the code."""
     return {flip["instance_id"]: (flip["corrected"], flip["tool_calls"]) for flip in comparison["flips"]}
 
 
@@ -214,8 +214,8 @@ def test_code_is_given_where_it_is_looked_at_and_only_there(
     command: Command, plain: Project, write: Write, more: list[str], message: str
 ) -> None:
     tasks = write("t.jsonl", [plain.task()])
-    given = [option.format(repos=plain.repos) for option in more]
-    ran = command("replay", "bouncerbench-input", "--tasks", tasks, "--out", "run", *given)
+    values = [option.format(repos=plain.repos) for option in more]
+    ran = command("replay", "bouncerbench-input", "--tasks", tasks, "--out", "run", *values)
     assert (ran.code, ran.out) == (2, "")
     assert message in ran.err
 

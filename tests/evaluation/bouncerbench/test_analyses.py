@@ -116,23 +116,23 @@ def test_flips_are_split_as_in_the_papers_output_experiment() -> None:
             tasks.append(OutputTask(instance_id=name, repo="o/n", bounce=True, pass_fraction=0.5))
             first[name] = said(0 if kind == "fixed" else 3)
             second[name] = said(3 if kind in ("fixed", "same") else 0, calls=calls)
-    found = compare(tasks, first, second, how=Resampling(replicates=50))
-    assert (len(found.flips), len(found.corrections), len(found.mistakes)) == (137, 94, 43)
-    assert (used_tools(found.corrections), used_tools(found.mistakes), found.with_tools) == (64, 21, 85)
-    assert (found.only_second_right, found.only_first_right, found.both_wrong) == (94, 43, 0)
-    assert found.p_value == mcnemar(43, 94)
-    assert found.p_value < 1e-4
-    assert found.differences["r_b"].value == pytest.approx((94 - 43) / 642)
+    result = compare(tasks, first, second, how=Resampling(replicates=50))
+    assert (len(result.flips), len(result.corrections), len(result.mistakes)) == (137, 94, 43)
+    assert (used_tools(result.corrections), used_tools(result.mistakes), result.with_tools) == (64, 21, 85)
+    assert (result.only_second_right, result.only_first_right, result.both_wrong) == (94, 43, 0)
+    assert result.p_value == mcnemar(43, 94)
+    assert result.p_value < 1e-4
+    assert result.differences["r_b"].value == pytest.approx((94 - 43) / 642)
 
 
 def test_two_equal_runs_do_not_differ() -> None:
     tasks = [issue(str(n), n % 4) for n in range(40)]
     answers = {str(n): said(n % 3) for n in range(40)}
-    found = compare(tasks, answers, answers, how=Resampling(replicates=50))
-    assert found.flips == ()
-    assert found.p_value == 1.0
-    assert found.with_tools is None
-    assert all(difference.value in (0.0, None) for difference in found.differences.values())
+    result = compare(tasks, answers, answers, how=Resampling(replicates=50))
+    assert result.flips == ()
+    assert result.p_value == 1.0
+    assert result.with_tools is None
+    assert all(difference.value in (0.0, None) for difference in result.differences.values())
 
 
 def test_runs_without_a_common_task_cannot_be_compared() -> None:
@@ -146,36 +146,36 @@ def test_the_chain_gives_the_papers_lite_figures() -> None:
     inputs: dict[str, Answer] = {}
     outputs: dict[str, Answer] = {}
 
-    def add(count: int, vague: bool, correct: bool, away: bool = False, held: bool = False) -> None:
+    def add(count: int, vague: bool, correct: bool, away: bool = False, withheld: bool = False) -> None:
         for _ in range(count):
             name = str(len(tasks))
             tasks.append(
                 OutputTask(instance_id=name, repo="o/n", patch="x" * 10, bounce=not correct, quality=2 * vague)
             )
             inputs[name] = said(3 if away else 0)
-            outputs[name] = said(3 if held else 0)
+            outputs[name] = said(3 if withheld else 0)
 
     add(20, vague=True, correct=False, away=True)
     add(14, vague=False, correct=False, away=True)
     add(8, vague=False, correct=True, away=True)
-    add(83, vague=True, correct=False, held=True)
-    add(146, vague=False, correct=False, held=True)
-    add(38, vague=False, correct=True, held=True)
+    add(83, vague=True, correct=False, withheld=True)
+    add(146, vague=False, correct=False, withheld=True)
+    add(38, vague=False, correct=True, withheld=True)
     add(142, vague=False, correct=False)
     add(191, vague=False, correct=True)
-    found = chain(tasks, inputs, outputs)
-    assert (found.tickets, found.turned_away) == (Tickets(103, 539, 0), Tickets(20, 22, 0))
-    assert (found.submitted.all, found.submitted.wrong, found.let_through.all) == (642, 405, 600)
-    assert (found.held_back.wrong, found.held_back.correct) == (229, 38)
-    assert (found.visible.all, found.visible.wrong, found.visible.correct) == (333, 142, 191)
-    assert (found.submitted.wrong_share, found.visible.wrong_share) == (
+    result = chain(tasks, inputs, outputs)
+    assert (result.tickets, result.turned_away) == (Tickets(103, 539, 0), Tickets(20, 22, 0))
+    assert (result.submitted.all, result.submitted.wrong, result.let_through.all) == (642, 405, 600)
+    assert (result.held_back.wrong, result.held_back.correct) == (229, 38)
+    assert (result.visible.all, result.visible.wrong, result.visible.correct) == (333, 142, 191)
+    assert (result.submitted.wrong_share, result.visible.wrong_share) == (
         pytest.approx(0.631, abs=5e-4),
         pytest.approx(0.426, abs=5e-4),
     )
-    assert found.submitted.correct_share == pytest.approx(0.369, abs=5e-4)
-    assert found.visible.correct_share == pytest.approx(0.574, abs=5e-4)
-    assert found.lost_share == pytest.approx(0.194, abs=5e-4)
-    assert found.mean_characters == 10
+    assert result.submitted.correct_share == pytest.approx(0.369, abs=5e-4)
+    assert result.visible.correct_share == pytest.approx(0.574, abs=5e-4)
+    assert result.lost_share == pytest.approx(0.194, abs=5e-4)
+    assert result.mean_characters == 10
 
 
 def test_tickets_without_an_annotation_are_neither_vague_nor_clear() -> None:
@@ -194,8 +194,13 @@ def test_a_missing_answer_bounces_nothing_unknown_outcomes_are_left_out() -> Non
         OutputTask(instance_id="a", repo="o/n", bounce=True),
         OutputTask(instance_id="b", repo="o/n", bounce=None),
     ]
-    found = chain(tasks, {}, {"a": Answer(instance_id="a", bounce=None)})
-    assert (found.visible.all, found.unanswered_input, found.unanswered_output, found.unlabelled) == (1, 1, 1, 1)
-    assert found.lost_share is None
+    result = chain(tasks, {}, {"a": Answer(instance_id="a", bounce=None)})
+    assert (result.visible.all, result.unanswered_input, result.unanswered_output, result.unlabelled) == (
+        1,
+        1,
+        1,
+        1,
+    )
+    assert result.lost_share is None
     with pytest.raises(OperatorError, match="no output task with a known outcome"):
         chain(tasks[1:], {}, {})

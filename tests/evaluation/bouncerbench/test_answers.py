@@ -20,7 +20,7 @@ def lines(tmp_path: Path, *rows: dict[str, Any]) -> str:
 
 
 def test_labels_of_several_models_are_kept_apart(tmp_path: Path) -> None:
-    found = read_answers(
+    result = read_answers(
         lines(
             tmp_path,
             {"instance_id": "a", "model": "m", "label": "VAGUE", "explanation": "why", "p_bounce": 70},
@@ -28,7 +28,7 @@ def test_labels_of_several_models_are_kept_apart(tmp_path: Path) -> None:
         ),
         INPUT,
     )
-    first, second = found["m"]["a"], found["n"]["a"]
+    first, second = result["m"]["a"], result["n"]["a"]
     assert (first.level, first.bounce, first.p_bounce, first.explanation) == (2, True, 70, "why")
     assert (second.level, second.bounce) == (0, False)
 
@@ -39,8 +39,8 @@ def test_a_bounce_alone_is_an_answer_and_null_is_none(tmp_path: Path) -> None:
         {"instance_id": "b", "label": None},
         {"instance_id": "c", "bounce": 0},
     ]
-    found = read_answers(lines(tmp_path, *rows), INPUT)[""]
-    assert [answer.bounce for answer in found.values()] == [True, None, False]
+    result = read_answers(lines(tmp_path, *rows), INPUT)[""]
+    assert [answer.bounce for answer in result.values()] == [True, None, False]
 
 
 def test_the_line_can_be_moved_by_label_and_by_probability(tmp_path: Path) -> None:

@@ -110,11 +110,11 @@ def test_a_replay_before_all_answers_are_there_goes_on_later(
     export(command, tasks)
     requests = lines(tmp_path / "requests.jsonl")
     replay = ("replay", "bouncerbench-input", "--tasks", tasks, "--model", "openai:gpt-4.1", "--cache", "cache")
-    for known, code in ((1, 1), (4, 0)):
-        rows = [by_openai(request, json.dumps(SAID)) for request in requests[:known]]
+    for count, code in ((1, 1), (4, 0)):
+        rows = [by_openai(request, json.dumps(SAID)) for request in requests[:count]]
         command("batch", "import", results(write, rows), "--cache", "cache")
         ran = command(*replay, "--out", "run", "--json")
-        assert (ran.code, ran.json["records"], ran.json["failed"]) == (code, known, 0)
+        assert (ran.code, ran.json["records"], ran.json["failed"]) == (code, count, 0)
     names = [record["task_id"] for record in lines(tmp_path / "run/records.jsonl")]
     assert sorted(names) == [f"o__n-{n}" for n in range(4)]
 
@@ -186,5 +186,5 @@ def test_an_export_that_cannot_work_says_why(
 def test_an_empty_result_file_is_refused_and_export_lists_options(command: Command, write: Write) -> None:
     ran = command("batch", "import", write("empty.jsonl", []), "--cache", "cache")
     assert (ran.code, ran.err.endswith("empty.jsonl holds no result\n")) == (2, True)
-    told = command("batch", "export", "bouncerbench-input", "--help")
-    assert (told.code, "--tasks F" in told.out) == (0, True)
+    output = command("batch", "export", "bouncerbench-input", "--help")
+    assert (output.code, "--tasks F" in output.out) == (0, True)

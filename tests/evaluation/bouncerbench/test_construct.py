@@ -143,8 +143,8 @@ def test_the_draw_depends_on_the_seed_and_not_on_the_order_of_the_lines(write: W
 
 def test_of_several_annotators_the_most_severe_label_counts(write: Write) -> None:
     rows = [annotation("o__n-1", 0), annotation("o__n-1", 2, validity=1), annotation("o__n-1", 1, other=1.0)]
-    found = read_annotations(str(write("a.jsonl", rows)))["o__n-1"]
-    assert (found.quality, found.test_validity, found.other_issues) == (2, 1, True)
+    result = read_annotations(str(write("a.jsonl", rows)))["o__n-1"]
+    assert (result.quality, result.test_validity, result.other_issues) == (2, 1, True)
 
 
 def test_a_submission_gives_correct_patches_of_vague_issues_too(

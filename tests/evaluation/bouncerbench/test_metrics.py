@@ -48,9 +48,9 @@ def test_the_recorded_responses_give_the_expected_figures(shared_data: Path, mod
     expected = json.loads((folder / "expected_input_metrics.json").read_text())[model]
     answers = read_answers(str(folder / "recorded_input_responses.jsonl.gz"), INPUT)[model]
     tasks = list(input_tasks(str(folder / "annotations.jsonl.gz")))
-    found = score(INPUT, tasks, answers, how=NO_INTERVALS).as_json()
-    assert found["n"] == 1093
-    assert {name: pytest.approx(found[name], abs=1e-6) for name in expected} == expected
+    result = score(INPUT, tasks, answers, how=NO_INTERVALS).as_json()
+    assert result["n"] == 1093
+    assert {name: pytest.approx(result[name], abs=1e-6) for name in expected} == expected
 
 
 @settings(max_examples=1000)
@@ -109,15 +109,15 @@ def test_o_score_without_the_share_of_passing_tests_is_not_defined() -> None:
 def test_a_missing_answer_stays_in_the_denominator_and_is_never_right() -> None:
     tasks = [issue("a", 3), issue("b", 2), issue("c", 0), issue("d", 0)]
     answers = labelled({"a": 3, "c": 0, "d": None})
-    counted, accepted, left_out = (quick(tasks, answers, how) for how in ("count", "accept", "exclude"))
-    assert (counted.n, accepted.n, left_out.n) == (4, 4, 2)
-    assert (counted.value("r_b"), accepted.value("r_b"), left_out.value("r_b")) == (0.5, 0.5, 1.0)
-    assert (counted.value("recall_accept"), accepted.value("recall_accept")) == (0.5, 1.0)
-    assert (counted.value("fnr_a"), accepted.value("fpr_a")) == (0.0, 0.5)
-    assert counted.value("i_score") == pytest.approx(2 / 3 * (1.5 + 1.5) / 4)
+    scores, accepted, left_out = (quick(tasks, answers, how) for how in ("count", "accept", "exclude"))
+    assert (scores.n, accepted.n, left_out.n) == (4, 4, 2)
+    assert (scores.value("r_b"), accepted.value("r_b"), left_out.value("r_b")) == (0.5, 0.5, 1.0)
+    assert (scores.value("recall_accept"), accepted.value("recall_accept")) == (0.5, 1.0)
+    assert (scores.value("fnr_a"), accepted.value("fpr_a")) == (0.0, 0.5)
+    assert scores.value("i_score") == pytest.approx(2 / 3 * (1.5 + 1.5) / 4)
     assert accepted.value("i_score") == pytest.approx(2 / 3 * (1.5 + 1.5 - 0.5 + 1.5) / 4)
-    assert counted.value("raw_agreement") == 0.5
-    for metrics in (counted, accepted, left_out):
+    assert scores.value("raw_agreement") == 0.5
+    for metrics in (scores, accepted, left_out):
         assert (metrics.tally.tasks, metrics.tally.answered, metrics.tally.missing) == (4, 2, 2)
 
 
@@ -155,10 +155,10 @@ def test_a_missing_answer_leaves_the_auc_to_the_answered_tasks(missing: str) -> 
         name: Answer(instance_id=name, level=2, bounce=True, p_bounce=p)
         for name, p in (("a", 80), ("b", 20), ("c", 50), ("d", 50))
     }
-    found = quick(tasks, {**answers, "e": Answer(instance_id="e", error="no answer came")}, missing)
-    assert found.value("auc") == pytest.approx(3.5 / 4)
-    assert (found.auc_tasks, found.as_json()["auc_tasks"]) == (4, 4)
-    assert "auc_of_label" not in found.estimates
+    result = quick(tasks, {**answers, "e": Answer(instance_id="e", error="no answer came")}, missing)
+    assert result.value("auc") == pytest.approx(3.5 / 4)
+    assert (result.auc_tasks, result.as_json()["auc_tasks"]) == (4, 4)
+    assert "auc_of_label" not in result.estimates
 
 
 @pytest.mark.parametrize(

@@ -38,11 +38,11 @@ class Provider:
 
 @pytest.fixture
 def provider(httpserver: HTTPServer, command: Command, monkeypatch: pytest.MonkeyPatch) -> Provider:
-    found = Provider()
-    httpserver.expect_request("/v1/chat/completions").respond_with_handler(found.answer)
+    provider = Provider()
+    httpserver.expect_request("/v1/chat/completions").respond_with_handler(provider.answer)
     monkeypatch.setenv("OPENAI_BASE_URL", httpserver.url_for("/v1"))
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-    return found
+    return provider
 
 
 @pytest.fixture

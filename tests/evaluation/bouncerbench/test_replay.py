@@ -24,8 +24,8 @@ def records(run: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (run / "records.jsonl").read_text().splitlines()]
 
 
-def figures(found: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in found.items() if name not in _ABOUT_FILES}
+def figures(report: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in report.items() if name not in _ABOUT_FILES}
 
 
 def answers(shared_data: Path, side: str, model: str) -> dict[str, str]:
@@ -45,9 +45,9 @@ def test_the_triage_handler_reproduces_every_recorded_input_verdict(
     )  # fmt: skip
     assert (ran.code, ran.json["records"], ran.json["failed"]) == (0, 694, 0)
     recorded = answers(shared_data, "input", model)
-    found = {record["task_id"]: record["decision"]["verdict"] for record in records(run)}
-    assert found == {name: recorded[name] for name in found}
-    assert len(found) == 694
+    result = {record["task_id"]: record["decision"]["verdict"] for record in records(run)}
+    assert result == {name: recorded[name] for name in result}
+    assert len(result) == 694
     of_run = command("score", "bouncerbench-input", "--tasks", issues, "--run", run, "--json").json
     direct = command(
         "score", "bouncerbench-input", "--tasks", issues, "--predictions", responses, "--model-name", model,
@@ -215,20 +215,20 @@ def test_a_task_without_a_recorded_reply_is_a_failure_that_can_be_retried(
     command: Command, small: tuple[Path, Path], tmp_path: Path
 ) -> None:
     tasks, replies = small
-    kept = replies.read_text().splitlines(keepends=True)
-    replies.write_text("".join(kept[:-2]))
+    reply = replies.read_text().splitlines(keepends=True)
+    replies.write_text("".join(reply[:-2]))
     run = tmp_path / "run"
     assert replay(command, small, run, "--json").json["failed"] == 2
     failed = [record for record in records(run) if record["error"]]
     assert failed[0]["error"].startswith("model:unrecorded: replies.jsonl holds no reply of m for o__n-28")
     scored = command("score", "bouncerbench-input", "--tasks", tasks, "--run", run, "--json").json
     assert (scored["n"], scored["missing"], scored["errors"]) == (30, 2, 2)
-    told = replay(command, small, run).err.splitlines()
-    assert told[0].endswith("0 + 0 tokens, cost unknown")
-    assert told[1:] == [f"1 of them: {task_id['error']}" for task_id in failed] + [
+    output = replay(command, small, run).err.splitlines()
+    assert output[0].endswith("0 + 0 tokens, cost unknown")
+    assert output[1:] == [f"1 of them: {task_id['error']}" for task_id in failed] + [
         "--retry-failed tries these again"
     ]
-    replies.write_text("".join(kept))
+    replies.write_text("".join(reply))
     again = replay(command, small, run, "--retry-failed", "--json").json
     assert (again["finished"], again["failed"], again["records"]) == (2, 0, 30)
 
@@ -339,9 +339,9 @@ def test_ctrl_c_records_what_is_under_way_and_says_how_to_go_on(
     while _size(tmp_path / "run/records.jsonl") == 0 and process.poll() is None:
         time.sleep(0.02)
     os.kill(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, output = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "the same command goes on from here" in said
+    assert "the same command goes on from here" in output
     facts = json.loads((tmp_path / "run/run.json").read_text())
     assert facts["finished_at"] is None
     assert 0 < facts["totals"]["records"] == len(records(tmp_path / "run")) < 694

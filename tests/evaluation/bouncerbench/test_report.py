@@ -70,11 +70,11 @@ def runs(command: Command, write: Write, tmp_path: Path) -> list[Path]:
         for n, alias in enumerate(names)
     ]
     inputs, outputs = write("i.jsonl", issues), write("o.jsonl", patches)
-    said, judged = write("r.jsonl", replies), write("v.jsonl", verdicts)
+    output, judgements = write("r.jsonl", replies), write("v.jsonl", verdicts)
     for benchmark, tasks, model, name in (
-        ("bouncerbench-input", inputs, f"recorded:{said}#first<b>", "a"),
-        ("bouncerbench-input", inputs, f"recorded:{said}#second", "b"),
-        ("bouncerbench-output", outputs, f"recorded:{judged}#third", "c"),
+        ("bouncerbench-input", inputs, f"recorded:{output}#first<b>", "a"),
+        ("bouncerbench-input", inputs, f"recorded:{output}#second", "b"),
+        ("bouncerbench-output", outputs, f"recorded:{judgements}#third", "c"),
     ):
         ran = command("replay", benchmark, "--tasks", tasks, "--model", model, "--out", tmp_path / name)
         assert ran.code == 0, ran.err
@@ -98,8 +98,8 @@ def test_the_page_needs_nothing_else_and_escapes_what_it_was_given(
 
 
 def test_the_numbers_of_the_page_are_those_of_score(command: Command, runs: list[Path], tmp_path: Path) -> None:
-    found = command("report", *runs, "--json").json
-    sections = {section["title"]: section for section in found["sections"]}
+    result = command("report", *runs, "--json").json
+    sections = {section["title"]: section for section in result["sections"]}
     scored = command(
         "score", "bouncerbench-input", "--tasks", tmp_path / "i.jsonl", "--run", runs[0], "--json"
     ).json
@@ -123,10 +123,10 @@ def test_two_runs_are_compared_and_three_make_a_chain(command: Command, runs: li
 
 def test_the_json_names_every_flip_and_every_stage(command: Command, runs: list[Path]) -> None:
     sections = {entry["title"]: entry for entry in command("report", *runs, "--json").json["sections"]}
-    found = sections["Input bouncer: second against first<b>"]["comparison"]
-    assert found["tasks"] == 40
-    assert len(found["flips"]) == found["only_first_right"] + found["only_second_right"]
-    assert {"instance_id", "to_bounce", "corrected", "tool_calls"} == found["flips"][0].keys()
+    result = sections["Input bouncer: second against first<b>"]["comparison"]
+    assert result["tasks"] == 40
+    assert len(result["flips"]) == result["only_first_right"] + result["only_second_right"]
+    assert {"instance_id", "to_bounce", "corrected", "tool_calls"} == result["flips"][0].keys()
     assert sections["Both bouncers in a row"]["chain"]["submitted"]["all"] == 40
 
 
@@ -161,8 +161,8 @@ def test_a_report_that_cannot_be_written_says_why(
 def test_a_run_of_a_benchmark_without_words_of_its_own_shows_its_facts(command: Command, runs: list[Path]) -> None:
     facts = json.loads((runs[0] / "run.json").read_text())
     (runs[0] / "run.json").write_text(json.dumps({**facts, "benchmark": "juggling"}))
-    found = command("report", runs[0], "--json").json
-    assert [section["title"] for section in found["sections"]] == ["Runs", "Cost"]
+    result = command("report", runs[0], "--json").json
+    assert [section["title"] for section in result["sections"]] == ["Runs", "Cost"]
     titles = [section["title"] for section in command("report", runs[0], runs[2], "--json").json["sections"]]
     assert len(titles) == len(set(titles)), "no title stands twice in the list of contents"
     assert "Runs (2)" in titles
@@ -174,11 +174,11 @@ def report(*rows: tuple[Any, ...]) -> Report:
 
 
 def test_cells_that_are_not_defined_are_dashes_and_null() -> None:
-    made = report(("a|b", None), ("c", 1234))
-    assert "<td>–</td>" in as_html(made)
-    assert "| a\\|b | – |" in as_markdown(made)
-    assert "1,234" in as_html(made)
-    assert json.loads(as_json(made))["sections"][0]["tables"][0]["rows"] == [["a|b", None], ["c", 1234]]
+    page = report(("a|b", None), ("c", 1234))
+    assert "<td>–</td>" in as_html(page)
+    assert "| a\\|b | – |" in as_markdown(page)
+    assert "1,234" in as_html(page)
+    assert json.loads(as_json(page))["sections"][0]["tables"][0]["rows"] == [["a|b", None], ["c", 1234]]
 
 
 def test_the_same_numbers_give_the_same_picture() -> None:
@@ -199,16 +199,16 @@ def test_the_same_numbers_give_the_same_picture() -> None:
 def test_a_long_name_widens_the_picture_instead_of_being_cut() -> None:
     def width(name: str) -> float:
         picture = radar(["a", "b", "c"], [Series(name, [0.1, 0.2, 0.3]), Series("t", [0.3, 0.2, 0.1])])
-        found = re.search(r'width="([0-9.]+)pt"', picture)
-        assert found is not None
-        return float(found[1])
+        width_match = re.search(r'width="([0-9.]+)pt"', picture)
+        assert width_match is not None
+        return float(width_match[1])
 
     assert width("single-shot, openai:some-model-with-a-long-name (in a folder)") > width("s") + 50
 
 
 def test_the_page_names_a_command_for_every_table_and_figure(command: Command, runs: list[Path]) -> None:
-    found = command("report", runs[0], "--json").json["sections"]
-    papers = {table["title"]: table["rows"] for table in found[-1]["tables"]}
+    result = command("report", runs[0], "--json").json["sections"]
+    papers = {table["title"]: table["rows"] for table in result[-1]["tables"]}
     items = {paper: {row[0]: row[1:] for row in rows} for paper, rows in papers.items()}
     assert {"Table I", "Table II", "Table III", "Table IV", *(f"Figure {n}" for n in range(1, 5))} <= items[
         "BouncerBench"

@@ -22,47 +22,47 @@ def tasks(write: Write) -> Path:
 
 @pytest.fixture
 def answers(write: Write) -> Path:
-    said = {"m": ("VAGUE", "REASONABLY_SPECIFIED", "WELL_SPECIFIED", "WELL_SPECIFIED"), "n": ("VAGUE",) * 4}
+    replies = {"m": ("VAGUE", "REASONABLY_SPECIFIED", "WELL_SPECIFIED", "WELL_SPECIFIED"), "n": ("VAGUE",) * 4}
     rows = [
         {"instance_id": name, "model": model, "label": label}
-        for model, labels in said.items()
+        for model, labels in replies.items()
         for name, label in zip("abcd", labels, strict=True)
     ]
     return write("answers.jsonl", rows)
 
 
 def test_one_model_gives_one_flat_object(command: Command, tasks: Path, answers: Path) -> None:
-    found = command(
+    result = command(
         "score", "bouncerbench-input", "--tasks", tasks, "--predictions", answers, "--model-name", "m", "--json"
     )
-    assert found.code == 0
-    assert found.err == ""
-    assert {"n": 4, "tp_bounce": 1, "fn_bounce": 1, "tn_bounce": 2, "fp_bounce": 0}.items() <= found.json.items()
-    assert found.json["r_b"] == 0.5
-    assert found.json["f_m"] == pytest.approx((2 / 3 + 4 / 5) / 2)
-    low, high = found.json["intervals"]["f_m"]
-    assert low <= found.json["f_m"] <= high
-    lines = {point["line"]: point for point in found.json["operating_points"]}
+    assert result.code == 0
+    assert result.err == ""
+    assert {"n": 4, "tp_bounce": 1, "fn_bounce": 1, "tn_bounce": 2, "fp_bounce": 0}.items() <= result.json.items()
+    assert result.json["r_b"] == 0.5
+    assert result.json["f_m"] == pytest.approx((2 / 3 + 4 / 5) / 2)
+    low, high = result.json["intervals"]["f_m"]
+    assert low <= result.json["f_m"] <= high
+    lines = {point["line"]: point for point in result.json["operating_points"]}
     assert lines["at REASONABLY_SPECIFIED"]["f_m"] == 1.0
 
 
 def test_several_models_stand_side_by_side(command: Command, tasks: Path, answers: Path) -> None:
-    found = command("score", "bouncerbench-input", "--tasks", tasks, "--predictions", answers, "--json").json
-    assert found["models"].keys() == {"m", "n"}
-    shown = command("score", "bouncerbench-input", "--tasks", tasks, "--predictions", answers).out
-    assert "the paper, 1,699 tasks" in shown
-    assert "o4-mini" in shown
-    assert "m: 4 of 4 tasks scored, 4 answered, 0 missing" in shown
+    result = command("score", "bouncerbench-input", "--tasks", tasks, "--predictions", answers, "--json").json
+    assert result["models"].keys() == {"m", "n"}
+    output = command("score", "bouncerbench-input", "--tasks", tasks, "--predictions", answers).out
+    assert "the paper, 1,699 tasks" in output
+    assert "o4-mini" in output
+    assert "m: 4 of 4 tasks scored, 4 answered, 0 missing" in output
 
 
 def test_a_name_of_any_length_and_look_costs_no_number(command: Command, tasks: Path, write: Write) -> None:
     name = "[/bold] " + "a model with a long name " * 8
     answers = write("named.jsonl", [{"instance_id": "a", "model": name, "label": "VAGUE"}])
-    shown = command("score", "bouncerbench-input", "--tasks", tasks, "--predictions", answers).out
-    assert "[/bold]" in shown
-    assert "…" not in shown
+    output = command("score", "bouncerbench-input", "--tasks", tasks, "--predictions", answers).out
+    assert "[/bold]" in output
+    assert "…" not in output
     for figure in ("R_b %", "FNR_a %", "0.592"):
-        assert figure in shown
+        assert figure in output
 
 
 def test_the_line_can_be_moved_when_scoring(command: Command, tasks: Path, answers: Path) -> None:
@@ -75,14 +75,14 @@ def test_the_line_can_be_moved_when_scoring(command: Command, tasks: Path, answe
 
 def test_missing_answers_are_counted_and_shown(command: Command, tasks: Path, write: Write) -> None:
     few = write("few.jsonl", [{"instance_id": "a", "bounce": True}, {"instance_id": "z", "bounce": True}])
-    shown = command("score", "bouncerbench-input", "--tasks", tasks, "--predictions", few).out
-    assert "4 of 4 tasks scored, 1 answered, 3 missing (counted as never right)" in shown
-    assert "1 answers to other instances, ignored" in shown
+    output = command("score", "bouncerbench-input", "--tasks", tasks, "--predictions", few).out
+    assert "4 of 4 tasks scored, 1 answered, 3 missing (counted as never right)" in output
+    assert "1 answers to other instances, ignored" in output
     for how, n in (("count", 4), ("accept", 4), ("exclude", 1)):
-        found = command(
+        result = command(
             "score", "bouncerbench-input", "--tasks", tasks, "--predictions", few, "--missing", how, "--json"
         ).json
-        assert (found["n"], found["missing"], found["missing_counts_as"]) == (n, 3, how)
+        assert (result["n"], result["missing"], result["missing_counts_as"]) == (n, 3, how)
 
 
 @pytest.mark.parametrize(
@@ -139,11 +139,11 @@ def test_the_two_bouncers_in_a_row_are_scored_from_files(command: Command, write
         "--tasks", write("p.jsonl", patches), "--annotations", write("v.jsonl", vague),
         "--input", write("i.jsonl", inputs), "--output", f"{write('o.jsonl', outputs)}#m",
     )  # fmt: skip
-    found = command(*arguments, "--json").json
-    assert (found["tickets"], found["vague"], found["turned_away_vague"]) == (4, 1, 1)
-    assert found["drafted"] == {"all": 3, "correct": 2, "wrong": 1}
-    assert found["shown"] == {"all": 1, "correct": 1, "wrong": 0}
-    assert (found["lost_share"], found["mean_characters"], found["unanswered_output"]) == (0.5, 40.0, 1)
+    result = command(*arguments, "--json").json
+    assert (result["tickets"], result["vague"], result["turned_away_vague"]) == (4, 1, 1)
+    assert result["drafted"] == {"all": 3, "correct": 2, "wrong": 1}
+    assert result["shown"] == {"all": 1, "correct": 1, "wrong": 0}
+    assert (result["lost_share"], result["mean_characters"], result["unanswered_output"]) == (0.5, 40.0, 1)
     assert "shown: 1 instead of 4, wrong 0.0 % instead of 50.0 %" in command(*arguments).out
 
 
@@ -159,10 +159,10 @@ def test_incorrect_patches_are_told_apart_by_the_tests_that_fail(command: Comman
     ]
     answers = [{"instance_id": name, "bounce": name in "ab"} for name in outcomes]
     files = ("--tasks", write("p.jsonl", tasks), "--predictions", write("o.jsonl", answers), "--replicates", 0)
-    shown = [" ".join(line.split()) for line in command("score", "bouncerbench-output", *files).out.splitlines()]
-    assert "o.jsonl both 1 0.0 [0.0, 79.3] 107" in shown
-    assert "o.jsonl fail-to-pass 1 100.0 [20.7, 100.0] 270" in shown
-    assert "o.jsonl pass-to-pass 2 50.0 [9.5, 90.5] 28" in shown
+    output = [" ".join(line.split()) for line in command("score", "bouncerbench-output", *files).out.splitlines()]
+    assert "o.jsonl both 1 0.0 [0.0, 79.3] 107" in output
+    assert "o.jsonl fail-to-pass 1 100.0 [20.7, 100.0] 270" in output
+    assert "o.jsonl pass-to-pass 2 50.0 [9.5, 90.5] 28" in output
 
 
 def test_annotation_labels_stand_beside_table_i(command: Command, write: Write) -> None:
@@ -172,17 +172,17 @@ def test_annotation_labels_stand_beside_table_i(command: Command, write: Write) 
     ]
     answers = write("answers.jsonl", [{"instance_id": name, "bounce": True} for name in "abcd"])
     tasks = write("t.jsonl", rows)
-    shown = command("score", "bouncerbench-input", "--tasks", tasks, "--predictions", answers).out
-    lines = [" ".join(line.split()) for line in shown.splitlines()]
+    output = command("score", "bouncerbench-input", "--tasks", tasks, "--predictions", answers).out
+    lines = [" ".join(line.split()) for line in output.splitlines()]
     assert "issue specification: 0 2 50.0 396 23.3" in lines
     assert "test validity: 3 2 50.0 481 28.3" in lines
     assert "other issues: yes 0 0.0 135 7.9" in lines
 
 
 def test_the_benchmarks_are_listed(command: Command) -> None:
-    found = {entry["name"]: entry["verbs"] for entry in command("list", "--json").json["benchmarks"]}
-    assert found["bouncerbench-input"] == ["replay", "score", "calibrate"]
-    assert found["bouncerbench"] == ["build"]
+    result = {entry["name"]: entry["verbs"] for entry in command("list", "--json").json["benchmarks"]}
+    assert result["bouncerbench-input"] == ["replay", "score", "calibrate"]
+    assert result["bouncerbench"] == ["build"]
     assert "crbench" in command("list").out
 
 

@@ -98,12 +98,12 @@ def test_the_outcome_of_a_patch_is_read_from_any_column(
 
 
 @pytest.mark.parametrize(
-    "given",
+    "values",
     ["__import__('os').system('true')", "{'FAIL_TO_PASS': 1}", "[" * 100_000, "{}", "open('x')", "nonsense ("],
 )
-def test_a_test_status_is_data_and_never_run(given: str) -> None:
+def test_a_test_status_is_data_and_never_run(values: str) -> None:
     with pytest.raises(OperatorError, match="t:1: tests_status: "):
-        patch(tests_status=given)
+        patch(tests_status=values)
 
 
 def test_a_pass_fraction_out_of_range_is_refused() -> None:

@@ -21,15 +21,15 @@ class Scratch:
             self.git("init", "-q", "-b", "main", *options)
 
     def git(self, *arguments: str, **environment: str) -> str:
-        """What git prints, without surrounding white space."""
+        """Return the output of git without surrounding white space."""
         return self.raw(*arguments, **environment).strip()
 
     def feed(self, *arguments: str, text: str) -> None:
         """Run git with something to read."""
-        self.raw(*arguments, given=text)
+        self.raw(*arguments, stdin=text)
 
-    def raw(self, *arguments: str, given: str | None = None, **environment: str) -> str:
-        """What git prints, to the byte."""
+    def raw(self, *arguments: str, stdin: str | None = None, **environment: str) -> str:
+        """Return the output of git to the byte."""
         done = subprocess.run(
             ["git", *arguments],
             cwd=self.folder,
@@ -40,7 +40,7 @@ class Scratch:
                 **_person(ADA, ADA, self._clock),
                 **environment,
             },
-            input=given,
+            input=stdin,
             capture_output=True,
             text=True,
             check=False,
@@ -84,7 +84,7 @@ class Scratch:
         return self.head()
 
     def merge_pull(self, number: int, branch: str) -> str:
-        """What GitHub's merge button does."""
+        """Merge as GitHub's button does."""
         return self.merge(branch, f"Merge pull request #{number} from ada/{branch}\n\nTitle of {number}\n\nWhy.")
 
     def head(self) -> str:

@@ -61,8 +61,8 @@ def test_every_instance_gets_a_line_in_order_with_its_reason(project: Path) -> N
     result = build(project)
 
     assert result.exit_code == 0
-    found = [{key: row[key] for key in ("instance_id", "prs", "kept", "reason")} for row in lines(project)]
-    assert found == [
+    results = [{key: row[key] for key in ("instance_id", "prs", "kept", "reason")} for row in lines(project)]
+    assert results == [
         {"instance_id": "kept", "prs": [1], "kept": True, "reason": None},
         {
             "instance_id": "adds",

@@ -132,21 +132,21 @@ def test_the_statistics_stand_beside_the_papers(
 ) -> None:
     build(project, builder, "--json")
 
-    found = json.loads(capsys.readouterr().out)
-    assert found["averages"] == {
+    result = json.loads(capsys.readouterr().out)
+    assert result["averages"] == {
         "tasks": 2,
         "lines_fixed": 2.0,
         "comments": None,
         "comments_known": 0,
         "description_length": (len("Why.") + len("The first item is a header.")) / 2,
     }
-    assert found["discarded"] == {"not preventable": 1}
-    assert found["categories"] == {"structural": 1, "data": 1}
+    assert result["discarded"] == {"not preventable": 1}
+    assert result["categories"] == {"structural": 1, "data": 1}
 
     build(project, builder)
-    shown = capsys.readouterr().err
-    assert "CR-Bench-verified" in shown
-    assert "893.59" in shown
+    output = capsys.readouterr().err
+    assert "CR-Bench-verified" in output
+    assert "893.59" in output
 
 
 def test_the_same_build_gives_the_same_file(project: Path, builder: str) -> None:
@@ -172,9 +172,9 @@ def test_a_repositorys_own_fixes_are_found_by_closing_words_and_subjects(project
     scratch.commit("Add a feature (#121)", "new.py", "x = 1")
     scratch.commit("Fix the tests only", "tests/test_x.py", "assert True")
 
-    found = own(project)
+    result = own(project)
 
-    assert {name: task["prs"] for name, task in found.items()} == {
+    assert {name: task["prs"] for name, task in result.items()} == {
         "ada__engine-120": [7],
         "ada__engine-" + sha(scratch, 3): [8],
     }
@@ -191,9 +191,9 @@ def test_a_repository_without_a_commit_is_said_in_one_line(
     subprocess.run(["git", "init", "-q", tmp_path / "ada+empty"], check=True)
     with pytest.raises(SystemExit) as left:
         main(["build", "own", "--repo", f"{tmp_path}/ada+empty", "--since", "2020-01-01", "--offline"])
-    said = capsys.readouterr().err
-    assert (left.value.code, said.count("\n")) == (2, 1)
-    assert said.startswith(f"bouncer-eval: {tmp_path}/ada+empty has no history: ")
+    output = capsys.readouterr().err
+    assert (left.value.code, output.count("\n")) == (2, 1)
+    assert output.startswith(f"bouncer-eval: {tmp_path}/ada+empty has no history: ")
 
 
 def sha(scratch: Scratch, back: int) -> str:

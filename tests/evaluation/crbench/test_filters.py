@@ -36,7 +36,7 @@ def run(project: Path, tasks: Path) -> Path:
     ]
     second = [{**finding("total.py", "return sum(items[1:])", "It skips.", "low"), "confidence": 90}]
     replies = [
-        (name, {"reasoning": "r", "findings": found}) for name, found in ((MERGED, first), (SQUASHED, second))
+        (name, {"reasoning": "r", "findings": result}) for name, result in ((MERGED, first), (SQUASHED, second))
     ]
     folder = replay(project, tasks, recording(project / "r.jsonl", "reviewer", replies))
     words = [
@@ -60,16 +60,20 @@ def test_thresholds_trade_bugs_for_silence(tasks: Path, run: Path, capsys: pytes
     assert curve["low", 50] == (1.0, 0.5)
     assert curve["low", 90] == (0.5, 0.5)
     assert curve["high", 90] == (0.0, 0.0)
-    chosen = result["chosen"]["single-shot, reviewer"]
-    assert (chosen["min_severity"], chosen["min_confidence"], chosen["recall_per_bug"]) == ("low", 90, 0.5)
+    selection = result["chosen"]["single-shot, reviewer"]
+    assert (selection["min_severity"], selection["min_confidence"], selection["recall_per_bug"]) == (
+        "low",
+        90,
+        0.5,
+    )
     capsys.readouterr()
     command("score", "crbench", "--tasks", str(tasks), "--run", str(run), "--filter", "1")
-    shown = capsys.readouterr().out
+    output = capsys.readouterr().out
     assert (
         "severity medium and 50 % confidence keep 0 of the 2 bugs found (0.0 of 100.0 % of all) "
-        "and 1 of 3 comments" in shown
+        "and 1 of 3 comments" in output
     )
-    assert "review: {min_severity: low, min_confidence: 90} finds 50.0 % with 0.50 comments" in shown
+    assert "review: {min_severity: low, min_confidence: 90} finds 50.0 % with 0.50 comments" in output
     command("score", "crbench", "--tasks", str(tasks), "--run", str(run), "--filter", "0.1")
     assert "most bugs with at most 0.1" in capsys.readouterr().out, "silence is a filter, too"
 
@@ -124,7 +128,7 @@ def martian(tmp_path: Path) -> Path:
             "quiet": evaluation(texts["quiet"], []),
             "loud": evaluation(texts["loud"][:hits], texts["loud"][hits:]),
         }
-        candidates = {tool: [{"text": text} for text in said] for tool, said in texts.items()}
+        candidates = {tool: [{"text": text} for text in replies] for tool, replies in texts.items()}
         clone.write(f"{folder}/evaluations.json", json.dumps({URL: results}))
         clone.commit("Add results", f"{folder}/candidates.json", json.dumps({URL: candidates}))
     return clone.folder
@@ -194,8 +198,8 @@ def golden(tmp_path: Path, scratch: Scratch) -> Path:
 def test_golden_comments_are_scored_by_language_level_and_kind(
     golden: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = {"instance_id": "ada__engine-5", "path": "a.py", "line": 1, "comment": "x is two"}
-    (tmp_path / "said.jsonl").write_text(json.dumps(said) + "\n")
+    replies = {"instance_id": "ada__engine-5", "path": "a.py", "line": 1, "comment": "x is two"}
+    (tmp_path / "said.jsonl").write_text(json.dumps(replies) + "\n")
     key = ReviewComment(task_id="ada__engine-5", path="a.py", line=1, text="x is two").key
     hit = {"reason": "r", "classification": "BUG_HIT", "bug": 1}
     judge = recording(tmp_path / "j.jsonl", "j", [(f"ada__engine-5/{key}", hit)])
@@ -223,11 +227,11 @@ def test_judge_and_second_question_are_scored_on_rejected_comments(
     lines = []
     for item in items:
         text, subject = item.remark.description, f"ada__engine-5/{item.comment.key}"
-        judged = {"reason": "r", "classification": classes[text], "bug": 1}
+        judgements = {"reason": "r", "classification": classes[text], "bug": 1}
         verdict = {90: "upheld", 30: "unsure", 10: "refuted"}[chances[text]]
         doubted = {**stands, "p_holds": chances[text], "verdict": verdict}
         lines += [
-            {"model": "m", "subject": subject, "purpose": "crbench.judge", **judged},
+            {"model": "m", "subject": subject, "purpose": "crbench.judge", **judgements},
             {"model": "m", "subject": subject, "purpose": "review.doubt", **doubted},
         ]
     (tmp_path / "m.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))

@@ -1,4 +1,4 @@
-"""A clone that nobody vouches for cannot run programs here, nor change what is read from it."""
+"""An untrusted clone cannot run programs here, nor change what is read from it."""
 
 from __future__ import annotations
 
@@ -119,10 +119,10 @@ def test_clones_are_found_under_the_names_people_give_them(
     target.parent.mkdir(parents=True)
     repository.git("clone", "-q", *(["--mirror"] if bare else []), str(repository.folder), str(target))
 
-    found = find_clone(tmp_path / "clones", "ada/engine")
+    match = find_clone(tmp_path / "clones", "ada/engine")
 
-    assert found is not None
-    with GitRepository(found) as clone:
+    assert match is not None
+    with GitRepository(match) as clone:
         assert clone.blob(repository.head(), "a.txt") == b"one\nTWO\nthree\n"
 
 

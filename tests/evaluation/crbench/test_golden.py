@@ -98,11 +98,11 @@ def test_an_unknown_severity_is_refused_and_a_missing_one_allowed(
     def row(*comments: dict[str, Any]) -> dict[str, Any]:
         return {"url": "https://github.com/ada/engine/pull/5", "comments": list(comments)}
 
-    known = row({"comment": "It breaks."}, {"comment": "It leaks.", "severity": None}, {"comment": " "})
-    task = build(tmp_path, "martian", [known])["ada__engine-5"]
+    count = row({"comment": "It breaks."}, {"comment": "It leaks.", "severity": None}, {"comment": " "})
+    task = build(tmp_path, "martian", [count])["ada__engine-5"]
     assert [bug["severity"] for bug in task["bugs"]] == [None, None]
 
-    for odd, said in (
+    for odd, output in (
         (
             row({"comment": "It breaks.", "severity": "apocalyptic"}),
             "severity: 'apocalyptic' is none of low, medium",
@@ -120,7 +120,7 @@ def test_an_unknown_severity_is_refused_and_a_missing_one_allowed(
         ]
         capsys.readouterr()
         assert command("build", "golden", "--set", "martian", *paths) == 2
-        assert f"{tmp_path}/odd.jsonl:1: {said}" in capsys.readouterr().err
+        assert f"{tmp_path}/odd.jsonl:1: {output}" in capsys.readouterr().err
 
 
 def test_what_the_clone_does_not_hold_is_left_out_with_a_reason(tmp_path: Path, scratch: Scratch) -> None:
@@ -159,8 +159,8 @@ def test_any_reviewers_comments_are_judged_against_all_golden_ones(
     from evaluation.crbench.judge import comments_in_file
 
     replies = [
-        (f"{said.task_id}/{said.key}", {"reason": "r", "classification": "BUG_HIT", "bug": 1})
-        for said in comments_in_file(f"{tmp_path}/said.jsonl")
+        (f"{remark.task_id}/{remark.key}", {"reason": "r", "classification": "BUG_HIT", "bug": 1})
+        for remark in comments_in_file(f"{tmp_path}/said.jsonl")
     ]
     judge = recording(tmp_path / "judge.jsonl", "judge", replies)
     capsys.readouterr()
@@ -168,9 +168,9 @@ def test_any_reviewers_comments_are_judged_against_all_golden_ones(
     paths = ["--tasks", f"{tmp_path}/tasks.jsonl", "--predictions", f"{tmp_path}/said.jsonl"]
     assert command("score", "crbench", *paths, "--judge", judge, "--json") == 0
 
-    found = json.loads(capsys.readouterr().out)
-    assert (found["bugs"], found["comments"], found["hits"]) == (2, 2, 2)
-    assert (found["recall"], found["recall_per_bug"]) == (1.0, 0.5), "both are about the same golden comment"
+    result = json.loads(capsys.readouterr().out)
+    assert (result["bugs"], result["comments"], result["hits"]) == (2, 2, 2)
+    assert (result["recall"], result["recall_per_bug"]) == (1.0, 0.5), "both are about the same golden comment"
 
 
 @pytest.mark.parametrize(
@@ -180,10 +180,10 @@ def test_any_reviewers_comments_are_judged_against_all_golden_ones(
 def test_the_real_data_sets_are_read_whole(
     shared_data: Path, kind: Any, file: str, pulls: int, comments: int
 ) -> None:
-    found = list(
+    result = list(
         read_golden(read_rows(str(shared_data / "review" / f"{file}.jsonl.gz")), kind, defects_only=False)
     )
 
-    assert len(found) == pulls
-    assert sum(len(pull.bugs) for pull in found) == comments
-    assert len({pull.instance_id for pull in found}) == pulls
+    assert len(result) == pulls
+    assert sum(len(pull.bugs) for pull in result) == comments
+    assert len({pull.instance_id for pull in result}) == pulls

@@ -11,8 +11,8 @@ from tests.builders import finding
 
 
 def posted(**values: Any) -> dict[str, Any]:
-    given = {key: value for key, value in finding().items() if key not in ("quote", "symbol")}
-    return {**given, "code": ["return data.value"], "fingerprint": "f", **values}
+    options = {key: value for key, value in finding().items() if key not in ("quote", "symbol")}
+    return {**options, "code": ["return data.value"], "fingerprint": "f", **values}
 
 
 def test_precision_is_told_apart_for_what_is_proven_agreed_on_and_dropped() -> None:
@@ -29,11 +29,11 @@ def test_precision_is_told_apart_for_what_is_proven_agreed_on_and_dropped() -> N
     }
     usage: dict[str, Any] = {}
     record = Record(task_id="t", decision={"evidence": evidence}, raw_reply=None, usage=usage, seconds=0.0)
-    said = list(comments_in([record], "reported"))
+    replies = list(comments_in([record], "reported"))
     labels = ("BUG_HIT", "NOISE", "BUG_HIT", "NOISE")
-    judged = [(comment, judgement(comment, label)) for comment, label in zip(said, labels, strict=True)]
+    judgements = [(comment, judgement(comment, label)) for comment, label in zip(replies, labels, strict=True)]
     assert {
-        name: [judgement_of.label for judgement_of in of_name] for name, of_name in groups(judged).items()
+        name: [judgement_of.label for judgement_of in of_name] for name, of_name in groups(judgements).items()
     } == {
         "dropped after the second question": ["BUG_HIT"],
         "dropped: its repair changes nothing": ["NOISE"],
@@ -47,5 +47,5 @@ def test_precision_is_told_apart_for_what_is_proven_agreed_on_and_dropped() -> N
     assert [comment.text for comment in comments_in([record], "posted")] == ["a", "b"]
 
 
-def judgement(said: ReviewComment, label: Any) -> Judgement:
-    return Judgement(task_id=said.task_id, key=said.key, label=label, votes=())
+def judgement(comment: ReviewComment, label: Any) -> Judgement:
+    return Judgement(task_id=comment.task_id, key=comment.key, label=label, votes=())

@@ -48,8 +48,8 @@ def test_the_judge_is_shown_bug_files_and_comment_and_nothing_else() -> None:
     judged(model, [said("It breaks.")], "Index error.")
 
     [prompt] = model.asked
-    for shown in ("Index error.", "src/engine.py", "It breaks."):
-        assert shown in prompt.user
+    for output in ("Index error.", "src/engine.py", "It breaks."):
+        assert output in prompt.user
     for hidden in ("scripted", "single-shot", "reflexion", "bouncer", "ada__engine-1", FIX):
         assert hidden not in prompt.system + prompt.user
 
@@ -87,24 +87,24 @@ def test_the_judge_sees_the_change_but_not_the_fix() -> None:
     panel = Panel((model,), benchmark_prompts(), workers=1)
     judge_all(panel, {"ada__engine-1": task("b").model_copy(update={"pull": context})}, comments)
 
-    asked = {
+    requests = {
         name: next(p.user for p in model.asked if name in p.user) for name in ("There.", "Beyond.", "Elsewhere.")
     }
-    for user in asked.values():
+    for user in requests.values():
         assert "     2 + a" in user, "the line that the fix takes away, where the change added it"
         assert "+b" not in user
-    assert "    92 +     far_away = 3" in asked["There."]
-    assert "far_away" not in asked["Beyond."], "the change has nothing near that line"
-    assert "     1 + y" in asked["Elsewhere."]
+    assert "    92 +     far_away = 3" in requests["There."]
+    assert "far_away" not in requests["Beyond."], "the change has nothing near that line"
+    assert "     1 + y" in requests["Elsewhere."]
 
 
 def shown(line: int | None, diff: str, fix: str = "") -> list[list[str]]:
     """The excerpts of the question about a comment on a line: of the bug's origin, and around the comment."""
     context = PullContext(number=7, title="T", base_sha="1" * 40, head_sha="2" * 40, diff=diff)
-    known = task("b").model_copy(update={"pull": context, "fix": fix or FIX})
+    count = task("b").model_copy(update={"pull": context, "fix": fix or FIX})
     model = ScriptedModel(lambda prompt: answer("NOISE"))
     comment = said("It breaks.").model_copy(update={"line": line})
-    judge_all(Panel((model,), benchmark_prompts(), workers=1), {"ada__engine-1": known}, [comment])
+    judge_all(Panel((model,), benchmark_prompts(), workers=1), {"ada__engine-1": count}, [comment])
     return [
         [text.strip() for text in block.splitlines() if " + line_" in text]
         for block in model.asked[0].user.split("src/engine.py\n")

@@ -21,7 +21,7 @@ STEPS = 1500
 
 @dataclass
 class Plan:
-    """A stream for ``git fast-import``, and for every line of every file who wrote it last: a number or nobody."""
+    """A stream for ``git fast-import``, and the last author of every line of every file."""
 
     random: random.Random
     stream: list[str] = field(default_factory=list)
@@ -103,20 +103,20 @@ def test_fifty_fixes_in_thousands_of_commits_are_exact_and_quick(
     fixes, expected = [], []
     for place in range(50):
         file = plan.random.randrange(FILES)
-        chosen = sorted(plan.random.sample(range(LINES), plan.random.randint(1, 4)))
-        fixed = ["fixed" if line in chosen else text for line, text in enumerate(plan.files[file])]
+        selection = sorted(plan.random.sample(range(LINES), plan.random.randint(1, 4)))
+        fixed = ["fixed" if line in selection else text for line, text in enumerate(plan.files[file])]
         patch = scratch.fix(f"src/f{file}.py", *fixed)
         fixes.append(
             Instance(instance_id=f"fix-{place}", repo="ada/long", base_commit=scratch.head(), patch=patch)
         )
-        owners = {plan.owner.get((file, line)) for line in chosen}
+        owners = {plan.owner.get((file, line)) for line in selection}
         expected.append(tuple(sorted(number for number in owners if number is not None)))
 
     started = time.perf_counter()
     with Histories(partial(find_clone, tmp_path / "repos"), fixes) as clones:
-        found = [mapped.prs for mapped in map_instances(fixes, clones, MappingOptions())]
-    taken = time.perf_counter() - started
+        result = [mapped.prs for mapped in map_instances(fixes, clones, MappingOptions())]
+    seconds = time.perf_counter() - started
 
-    assert found == expected
+    assert result == expected
     assert sum(len(numbers) == 1 for numbers in expected) > 10
-    assert taken < 60
+    assert seconds < 60

@@ -468,9 +468,9 @@ def test_bases_on_different_branches_are_each_seen_from_their_own_trunk(
 def test_an_instance_that_cannot_be_looked_at_says_why(
     tmp_path: Path, repository: Scratch, instance: dict[str, str], reason: str
 ) -> None:
-    given = {"instance_id": "x", "repo": "ada/engine", "base_commit": repository.head(), "patch": "p", **instance}
+    values = {"instance_id": "x", "repo": "ada/engine", "base_commit": repository.head(), "patch": "p", **instance}
     good = Instance(instance_id="y", repo="ada/engine", base_commit=repository.head(), patch="")
-    fix = Instance(**given)
+    fix = Instance(**values)
     with Histories(partial(find_clone, tmp_path / "repos"), [fix, good]) as clones:
         first, _ = map_instances([fix, good], clones, MappingOptions())
 

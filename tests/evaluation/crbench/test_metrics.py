@@ -23,23 +23,23 @@ def test_the_equations_on_counts_that_fit_on_one_hand() -> None:
         Tally("d", bugs=1, comments=3, hits=1, valid=0, noise=1, bugs_hit=frozenset({0})),
     ]
 
-    found = score(tallies)
+    result = score(tallies)
 
-    assert found.sums.unjudged == 1
-    assert found.value("recall") == 3 / 4
-    assert found.value("recall_per_bug") == 2 / 4
-    assert found.value("precision") == 3 / 8
-    assert found.value("f1") == pytest.approx(2 * (3 / 8) * (3 / 4) / (3 / 8 + 3 / 4))
-    assert found.value("usefulness") == 4 / 8
-    assert found.value("snr") == 4 / 3
-    assert found.value("comments_per_pull") == 8 / 4
+    assert result.sums.unjudged == 1
+    assert result.value("recall") == 3 / 4
+    assert result.value("recall_per_bug") == 2 / 4
+    assert result.value("precision") == 3 / 8
+    assert result.value("f1") == pytest.approx(2 * (3 / 8) * (3 / 4) / (3 / 8 + 3 / 4))
+    assert result.value("usefulness") == 4 / 8
+    assert result.value("snr") == 4 / 3
+    assert result.value("comments_per_pull") == 8 / 4
 
 
 def test_two_hits_of_a_bug_lift_only_the_papers_recall_above_one() -> None:
-    found = score([Tally("a", bugs=1, comments=2, hits=2, bugs_hit=frozenset({0}))])
+    result = score([Tally("a", bugs=1, comments=2, hits=2, bugs_hit=frozenset({0}))])
 
-    assert found.value("recall") == 2.0
-    assert found.value("recall_per_bug") == 1.0
+    assert result.value("recall") == 2.0
+    assert result.value("recall_per_bug") == 1.0
 
 
 def test_figures_without_noise_or_comments_are_undefined() -> None:
@@ -78,13 +78,13 @@ def test_the_papers_rows_agree_with_our_equations(row: paper.Row) -> None:
     ]
     extra = Tally("all the others", bugs=0, valid=useful - hits, noise=comments - useful)
 
-    found = score([*tallies, extra], how=NO_INTERVALS)
+    result = score([*tallies, extra], how=NO_INTERVALS)
 
-    assert found.value("recall") == pytest.approx(row.recall, abs=0.00005)
-    assert found.value("precision") == pytest.approx(row.precision, abs=0.00005)
-    assert found.value("f1") == pytest.approx(row.f1, abs=0.00015)
-    assert found.value("usefulness") == pytest.approx(row.usefulness, abs=0.0006)
-    assert found.value("snr") == pytest.approx(row.snr, abs=0.02)
+    assert result.value("recall") == pytest.approx(row.recall, abs=0.00005)
+    assert result.value("precision") == pytest.approx(row.precision, abs=0.00005)
+    assert result.value("f1") == pytest.approx(row.f1, abs=0.00015)
+    assert result.value("usefulness") == pytest.approx(row.usefulness, abs=0.0006)
+    assert result.value("snr") == pytest.approx(row.snr, abs=0.02)
 
 
 @given(
@@ -100,19 +100,19 @@ def test_figures_keep_their_order_and_intervals_hold_their_value(counts: list[tu
         for place, count in enumerate(counts)
     ]
 
-    found = score(tallies, how=Resampling(replicates=50))
+    result = score(tallies, how=Resampling(replicates=50))
 
-    recall, per_bug = found.value("recall"), found.value("recall_per_bug")
+    recall, per_bug = result.value("recall"), result.value("recall_per_bug")
     assert recall is not None
     assert per_bug is not None
     assert per_bug <= min(1.0, recall)
-    precision, useful = found.value("precision"), found.value("usefulness")
+    precision, useful = result.value("precision"), result.value("usefulness")
     if precision is not None and useful is not None:
         assert precision <= useful <= 1
-        ratio = found.value("snr")
-        if ratio is not None and not found.sums.unjudged:
+        ratio = result.value("snr")
+        if ratio is not None and not result.sums.unjudged:
             assert math.isclose(useful, ratio / (1 + ratio))
-    for estimate in found.estimates.values():
+    for estimate in result.estimates.values():
         if estimate.low is not None and estimate.high is not None:
             assert estimate.low <= estimate.high
 

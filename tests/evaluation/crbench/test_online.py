@@ -48,7 +48,7 @@ def snapshot(scratch: Scratch, pulls: dict[str, tuple[PullRequest, ...]]) -> Sna
     comment = Comment(id=1, author=ADA, body="Looks good")
     return Snapshot(
         repository="ada/engine",
-        pulls_for_commit={guilty[path]: found for path, found in pulls.items()},
+        pulls_for_commit={guilty[path]: result for path, result in pulls.items()},
         pull_requests={7: pull(7)},
         diffs={7: PullDiff(text="diff --git a/engine.py b/engine.py\n")},
         comments={7: (comment, comment)},
@@ -121,14 +121,14 @@ def test_an_issues_labels_decide_whether_what_closes_it_is_a_fix(project: Path, 
     forge = ReplayForge(Snapshot(repository="ada/engine", issues=issues))
 
     with GitRepository(scratch.folder) as repository:
-        found = list(own_fixes(repository, "ada/engine", LONG_AGO, "https://github.com", forge))
+        result = list(own_fixes(repository, "ada/engine", LONG_AGO, "https://github.com", forge))
 
-    assert [item.problem_statement for item in found] == [
+    assert [item.problem_statement for item in result] == [
         "Hm\n\n",
         "The sum is wrong\n\nBy one.",
-        found[2].problem_statement,
+        result[2].problem_statement,
     ]
-    assert found[2].instance_id == "ada__engine-120", "a fix by its subject"
+    assert result[2].instance_id == "ada__engine-120", "a fix by its subject"
 
 
 def test_an_issue_missing_from_the_snapshot_is_an_error(scratch: Scratch) -> None:

@@ -71,10 +71,10 @@ def test_everything_that_the_papers_reviewer_reports_is_judged(
     assert (result["comments"], result["hits"], result["noise"]) == (61, 1, 60)
     assert (result["precision"], result["snr"]) == (1 / 61, 1 / 60)
     command("score", "crbench", "--tasks", str(tasks), "--run", str(run))
-    shown = capsys.readouterr().out
-    assert "single-shot, stub, paper preset" in shown
-    assert "its prompts, the whole change, everything that it reports counts" in shown
-    assert "asked as in the paper" in shown
+    output = capsys.readouterr().out
+    assert "single-shot, stub, paper preset" in output
+    assert "its prompts, the whole change, everything that it reports counts" in output
+    assert "asked as in the paper" in output
 
 
 @pytest.mark.parametrize(

@@ -87,9 +87,10 @@ def replay(project: Path, tasks: Path, reviewer: str, out: str = "run", *more: s
 def judge(project: Path, run: Path, name: str = "judge", **labels: str | None) -> str:
     """A recorded judge with one word on each comment of a run; None = it has nothing to say."""
     replies = [
-        (f"{said.task_id}/{said.key}", {"reason": "because", "classification": label, "bug": None})
-        for said in comments_in(RunFolder.read(run).records(), "reported")
-        if (label := labels.get({HIT: "hit", STYLE: "style", WRONG: "wrong"}.get(said.text, "held"))) is not None
+        (f"{comment.task_id}/{comment.key}", {"reason": "because", "classification": label, "bug": None})
+        for comment in comments_in(RunFolder.read(run).records(), "reported")
+        if (label := labels.get({HIT: "hit", STYLE: "style", WRONG: "wrong"}.get(comment.text, "held")))
+        is not None
     ]
     return recording(project / f"{name}.jsonl", name, replies)
 
@@ -97,9 +98,9 @@ def judge(project: Path, run: Path, name: str = "judge", **labels: str | None) -
 def score(tasks: Path, run: Path, capsys: pytest.CaptureFixture[str], *more: str) -> dict[str, Any]:
     capsys.readouterr()
     assert command("score", "crbench", "--tasks", str(tasks), "--run", str(run), "--json", *more) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert isinstance(found, dict)
-    return found
+    result = json.loads(capsys.readouterr().out)
+    assert isinstance(result, dict)
+    return result
 
 
 def test_a_judge_weighs_what_the_live_handler_would_post(
@@ -108,9 +109,11 @@ def test_a_judge_weighs_what_the_live_handler_would_post(
     run = replay(project, tasks, reviewer)
     one = judge(project, run, hit="BUG_HIT", style="VALID_SUGGESTION", wrong="NOISE")
 
-    found = score(tasks, run, capsys, "--judge", one)
+    result = score(tasks, run, capsys, "--judge", one)
 
-    assert {name: found[name] for name in ("tasks", "bugs", "comments", "hits", "valid", "noise", "unjudged")} == {
+    assert {
+        name: result[name] for name in ("tasks", "bugs", "comments", "hits", "valid", "noise", "unjudged")
+    } == {
         "tasks": 2,
         "bugs": 2,
         "comments": 3,
@@ -119,19 +122,19 @@ def test_a_judge_weighs_what_the_live_handler_would_post(
         "noise": 1,
         "unjudged": 0,
     }
-    assert found["recall"] == found["recall_per_bug"] == 0.5
-    assert found["precision"] == pytest.approx(1 / 3)
-    assert found["f1"] == pytest.approx(0.4)
-    assert found["usefulness"] == pytest.approx(2 / 3)
-    assert found["snr"] == 2.0
-    assert found["comments_per_pull"] == 1.5
-    assert found["by"]["category"]["structural"] == {
+    assert result["recall"] == result["recall_per_bug"] == 0.5
+    assert result["precision"] == pytest.approx(1 / 3)
+    assert result["f1"] == pytest.approx(0.4)
+    assert result["usefulness"] == pytest.approx(2 / 3)
+    assert result["snr"] == 2.0
+    assert result["comments_per_pull"] == 1.5
+    assert result["by"]["category"]["structural"] == {
         "bugs": 1,
         "recall_per_bug": 1.0,
         "interval": [pytest.approx(0.2065, abs=1e-3), 1.0],
     }
-    assert found["by"]["severity"]["medium"]["recall_per_bug"] == 0.0
-    low, high = found["intervals"]["recall"]
+    assert result["by"]["severity"]["medium"]["recall_per_bug"] == 0.0
+    low, high = result["intervals"]["recall"]
     assert 0 <= low <= 0.5 <= high <= 1
 
 
@@ -143,10 +146,10 @@ def test_a_change_that_the_reviewer_knew_is_left_out_of_a_second_score(
     reviewer = recording(project / "r.jsonl", "reviewer", [(MERGED, knew), (SQUASHED, new)])
     run = replay(project, tasks, reviewer)
 
-    found = score(tasks, run, capsys, "--judge", judge(project, run, hit="BUG_HIT"))
+    result = score(tasks, run, capsys, "--judge", judge(project, run, hit="BUG_HIT"))
 
-    assert found["recall"] == 0.5
-    [without] = found["without_recognised"].values()
+    assert result["recall"] == 0.5
+    [without] = result["without_recognised"].values()
     assert (without["recognised"], without["asked"], without["figures"]["recall"][0]) == (1, 2, 0.0)
 
 
@@ -194,16 +197,19 @@ def test_findings_are_proven_in_the_sandbox_and_counted_apart(
     }
     classes = {MERGED: "BUG_HIT", SQUASHED: "NOISE"}
     replies = [
-        (f"{said.task_id}/{said.key}", {"reason": "", "classification": classes[said.task_id], "bug": None})
-        for said in comments_in(RunFolder.read(run).records(), "posted")
+        (
+            f"{comment.task_id}/{comment.key}",
+            {"reason": "", "classification": classes[comment.task_id], "bug": None},
+        )
+        for comment in comments_in(RunFolder.read(run).records(), "posted")
     ]
-    found = score(tasks, run, capsys, "--judge", recording(project / "j.jsonl", "j", replies))
-    assert {name: (item["comments"], item["precision"]) for name, item in found["groups"].items()} == {
+    result = score(tasks, run, capsys, "--judge", recording(project / "j.jsonl", "j", replies))
+    assert {name: (item["comments"], item["precision"]) for name, item in result["groups"].items()} == {
         "proven by a test": (1, 1.0),
         "not proven": (1, 0.0),
         "not proven, but tried": (1, 0.0),
     }
-    assert found["groups"]["proven by a test"]["bugs_found"] == 1
+    assert result["groups"]["proven by a test"]["bugs_found"] == 1
     capsys.readouterr()
     assert command("score", "crbench", "--tasks", str(tasks), "--run", str(run)) == 0
     assert "proven by a test" in capsys.readouterr().out
@@ -218,12 +224,12 @@ def test_a_table_stands_beside_the_papers_rows(
 
     command("score", "crbench", "--tasks", str(tasks), "--run", str(run), "--judge", one)
 
-    shown = capsys.readouterr().out
-    rows = [" ".join(line.split()) for line in shown.splitlines()]
+    output = capsys.readouterr().out
+    rows = [" ".join(line.split()) for line in output.splitlines()]
     assert "single-shot, reviewer 50.00 33.33 40.00 66.67 2.00 50.00 1.50" in rows
     assert "single-shot, GPT-5.2 (paper) 27.01 3.56 6.30 83.63 5.11 7.59" in rows
-    assert "3 comments: 1 bug hits, 1 valid, 1 noise" in shown
-    assert "judged by recorded:" in shown
+    assert "3 comments: 1 bug hits, 1 valid, 1 noise" in output
+    assert "judged by recorded:" in output
 
 
 def test_a_judge_that_fails_is_reported_and_never_counted_as_noise(
@@ -232,11 +238,11 @@ def test_a_judge_that_fails_is_reported_and_never_counted_as_noise(
     run = replay(project, tasks, reviewer)
     one = judge(project, run, hit="BUG_HIT", style="VALID_SUGGESTION", wrong=None)
 
-    found = score(tasks, run, capsys, "--judge", one)
+    result = score(tasks, run, capsys, "--judge", one)
 
-    assert (found["comments"], found["noise"], found["unjudged"]) == (3, 0, 1)
-    assert found["snr"] is None, "without noise there is no ratio"
-    assert found["usefulness"] == pytest.approx(2 / 3), "a comment that nobody could judge still is a comment"
+    assert (result["comments"], result["noise"], result["unjudged"]) == (3, 0, 1)
+    assert result["snr"] is None, "without noise there is no ratio"
+    assert result["usefulness"] == pytest.approx(2 / 3), "a comment that nobody could judge still is a comment"
 
 
 def test_several_judges_vote_and_their_agreement_is_shown(
@@ -249,12 +255,12 @@ def test_several_judges_vote_and_their_agreement_is_shown(
         judge(project, run, "hard", hit="BUG_HIT", style="NOISE", wrong="BUG_HIT"),
     ]
 
-    found = score(tasks, run, capsys, *(word for member in panel for word in ("--judge", member)))
+    result = score(tasks, run, capsys, *(word for member in panel for word in ("--judge", member)))
 
-    assert (found["votes"], found["hits"], found["valid"], found["noise"]) == (3, 1, 1, 0)
-    assert found["unjudged"] == 1, "three judges, three opinions: no majority"
+    assert (result["votes"], result["hits"], result["valid"], result["noise"]) == (3, 1, 1, 0)
+    assert result["unjudged"] == 1, "three judges, three opinions: no majority"
     # Fleiss (1971) by hand: P = (1 + 1/3 + 0) / 3; shares 4/9, 3/9, 2/9; P_e = 29/81.
-    assert found["agreement"] == pytest.approx((4 / 9 - 29 / 81) / (1 - 29 / 81))
+    assert result["agreement"] == pytest.approx((4 / 9 - 29 / 81) / (1 - 29 / 81))
 
 
 def test_what_was_held_back_can_be_judged_too(
@@ -263,10 +269,10 @@ def test_what_was_held_back_can_be_judged_too(
     run = replay(project, tasks, reviewer)
     one = judge(project, run, hit="BUG_HIT", style="NOISE", wrong="NOISE", held="BUG_HIT")
 
-    found = score(tasks, run, capsys, "--judge", one, "--comments", "reported")
+    result = score(tasks, run, capsys, "--judge", one, "--comments", "reported")
 
-    assert (found["comments"], found["hits"]) == (4, 2)
-    assert (found["recall"], found["recall_per_bug"]) == (1.0, 0.5), "a bug that is hit twice is found once"
+    assert (result["comments"], result["hits"]) == (4, 2)
+    assert (result["recall"], result["recall_per_bug"]) == (1.0, 0.5), "a bug that is hit twice is found once"
 
 
 def test_without_a_judge_the_choice_of_comments_still_counts(
@@ -295,9 +301,9 @@ def test_bugs_of_tasks_that_an_interrupted_run_did_not_reach_are_not_found(
     (run / "records.jsonl").write_text(next(line for line in lines if MERGED in line))
     one = judge(project, run, hit="BUG_HIT", style="NOISE")
 
-    found = score(tasks, run, capsys, "--judge", one)
+    result = score(tasks, run, capsys, "--judge", one)
 
-    assert (found["tasks"], found["bugs"], found["unanswered"], found["recall"]) == (2, 2, 1, 0.5)
+    assert (result["tasks"], result["bugs"], result["unanswered"], result["recall"]) == (2, 2, 1, 0.5)
     single = replay(project, tasks, reviewer, "single", "--limit", "1")
     assert score(tasks, single, capsys, "--judge", one)["tasks"] == 1
 
@@ -321,10 +327,10 @@ def test_a_task_without_an_answer_counts_as_a_bug_that_was_not_found(
     run = replay(project, tasks, reviewer)
     one = judge(project, run, hit="BUG_HIT", style="NOISE")
 
-    counted = score(tasks, run, capsys, "--judge", one)
+    scores = score(tasks, run, capsys, "--judge", one)
     left_out = score(tasks, run, capsys, "--missing", "exclude")
 
-    assert (counted["unanswered"], counted["bugs"], counted["recall"]) == (1, 2, 0.5)
+    assert (scores["unanswered"], scores["bugs"], scores["recall"]) == (1, 2, 0.5)
     assert (left_out["unanswered"], left_out["bugs"], left_out["recall"]) == (1, 1, 1.0)
 
 
@@ -432,9 +438,16 @@ def test_nothing_that_came_after_the_pull_request_can_be_read(project: Path, tas
 
 
 def test_equal_words_on_the_same_line_are_one_question_and_others_are_not() -> None:
-    said = ReviewComment(task_id="t", path="a.py", line=3, text="x")
+    comment = ReviewComment(task_id="t", path="a.py", line=3, text="x")
 
-    assert said.key == ReviewComment(task_id="t", path="a.py", line=3, text="x").key
+    assert comment.key == ReviewComment(task_id="t", path="a.py", line=3, text="x").key
     assert (
-        len({said.key, said.model_copy(update={"line": 4}).key, said.model_copy(update={"task_id": "u"}).key}) == 3
+        len(
+            {
+                comment.key,
+                comment.model_copy(update={"line": 4}).key,
+                comment.model_copy(update={"task_id": "u"}).key,
+            }
+        )
+        == 3
     )

@@ -69,19 +69,19 @@ def suite(bug: int) -> tuple[str, ...]:
 @pytest.fixture
 def planted(tmp_path: Path) -> Path:
     """Each bug comes in by a pull request of its own and goes by another."""
-    made = Scratch(tmp_path / "ada+planted")
-    made.commit("Begin", "README.md", "Planted.")
+    repository = Scratch(tmp_path / "ada+planted")
+    repository.commit("Begin", "README.md", "Planted.")
     for bug in (*REAL, *FLAKY, *UNTESTED):
-        made.commit(f"Add m{bug} (#{bug})", f"planted/m{bug}.py", *broken(bug))
-    made.commit("Document it all (#50)", "README.md", "Planted, with care.")
+        repository.commit(f"Add m{bug} (#{bug})", f"planted/m{bug}.py", *broken(bug))
+    repository.commit("Document it all (#50)", "README.md", "Planted, with care.")
     for bug in (*REAL, *FLAKY, *UNTESTED):
-        made.write(f"planted/m{bug}.py", *mended(bug))
+        repository.write(f"planted/m{bug}.py", *mended(bug))
         if bug not in UNTESTED:
-            made.write(f"tests/test_m{bug}.py", *suite(bug))
+            repository.write(f"tests/test_m{bug}.py", *suite(bug))
         if bug == REAL[-1]:
-            made.write("CHANGES", f"- m{bug} counts right again.")
-        made.commit(f"Fix m{bug} (#{100 + bug})\n\nFixes #{200 + bug}.")
-    return made.folder
+            repository.write("CHANGES", f"- m{bug} counts right again.")
+        repository.commit(f"Fix m{bug} (#{100 + bug})\n\nFixes #{200 + bug}.")
+    return repository.folder
 
 
 def run(*arguments: str) -> int:
@@ -106,9 +106,9 @@ def test_planted_bugs_are_found_and_a_killed_build_goes_on(
     wrong = (
         "--- a/planted/m5.py\n+++ b/planted/m5.py\n@@ -1,2 +1,2 @@\n def f(x):\n-    return x + 2\n+    return 3\n"
     )
-    given = {"instance_id": "ada__planted-105", "candidate_id": "agent", "patch": wrong}
-    right = {**given, "candidate_id": "other", "patch": wrong.replace("return 3", "return 1 + x")}
-    patches.write_text("".join(json.dumps(argument) + "\n" for argument in (given, right)))
+    values = {"instance_id": "ada__planted-105", "candidate_id": "agent", "patch": wrong}
+    right = {**values, "candidate_id": "other", "patch": wrong.replace("return 3", "return 1 + x")}
+    patches.write_text("".join(json.dumps(argument) + "\n" for argument in (values, right)))
     command = ("build", "fresh", "--repo", str(planted), "--out", str(out), *ARGUMENTS,
                "--export", str(export), "--patches", str(patches))  # fmt: skip
 
@@ -121,17 +121,17 @@ def test_planted_bugs_are_found_and_a_killed_build_goes_on(
     before = [line for line in finished(out) if line.endswith(b"\n")]
     capsys.readouterr()
     assert run(*command, "--json") == 0
-    told = json.loads(capsys.readouterr().out)["steps"]
+    output = json.loads(capsys.readouterr().out)["steps"]
 
     assert 6 <= len(before) < len(REAL) + len(FLAKY)
     assert finished(out)[: len(before)] == before
-    assert (told["changes"], told["fixes"], told["with code and tests"]) == (41, 20, 17)
-    assert told["run"] == told["with tests to name"] == len(REAL) + len(FLAKY)
+    assert (output["changes"], output["fixes"], output["with code and tests"]) == (41, 20, 17)
+    assert output["run"] == output["with tests to name"] == len(REAL) + len(FLAKY)
     cases = read_cases(str(out / "reproduction.jsonl"))
     assert set(cases) == {f"ada__planted-{100 + bug}" for bug in REAL}
-    assert told["reproduction cases"] == len(REAL)
+    assert output["reproduction cases"] == len(REAL)
     assert not (cases["ada__planted-101"].base / "tests").exists()
-    assert sum(count for step, count in told.items() if step.startswith("not kept")) == len(FLAKY)
+    assert sum(count for step, count in output.items() if step.startswith("not kept")) == len(FLAKY)
     rows = {row["instance_id"]: row for row in read(out / "reproduction.jsonl")}
     assert rows["ada__planted-101"]["problem_statement"] == "m1 is off\n\nBy one, at both ends."
     assert [rows[f"ada__planted-{100 + bug}"]["stated"] for bug in (1, 2, 15)] == [

@@ -1,4 +1,4 @@
-"""What ``build fresh`` writes is replayed and scored: one bug with a set-up of its own, a task of every kind."""
+"""The output of ``build fresh`` is replayed and scored: one bug with a set-up of its own, a task of every kind."""
 
 from __future__ import annotations
 
@@ -100,9 +100,9 @@ def run(*arguments: str) -> None:
 def scored(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
     capsys.readouterr()
     run("score", *arguments, *CUTOFF, "--replicates", "50", "--json")
-    found = json.loads(capsys.readouterr().out)
-    assert isinstance(found, dict)
-    return found
+    result = json.loads(capsys.readouterr().out)
+    assert isinstance(result, dict)
+    return result
 
 
 def test_every_kind_of_task_is_replayed_and_scored_on_fresh_bugs(
@@ -134,10 +134,10 @@ def test_every_kind_of_task_is_replayed_and_scored_on_fresh_bugs(
     candidate = {"instance_id": BUG, "candidate_id": "c", "path": "tests/test_new.py", "content": DRAFT}
     run("replay", "brt", "--cases", "out/reproduction.jsonl", "--candidates", lines("given.jsonl", candidate),
         "--out", "given")  # fmt: skip
-    found = scored(capsys, "brt", "--run", "given", "--cases", "out/reproduction.jsonl")
-    assert only(found)["figures"]["brt"]["fresh"][0] == 1.0
+    result = scored(capsys, "brt", "--run", "given", "--cases", "out/reproduction.jsonl")
+    assert only(result)["figures"]["brt"]["fresh"][0] == 1.0
 
-    said = [
+    replies = [
         {
             "model": "m",
             "instance_id": row["instance_id"],
@@ -149,10 +149,10 @@ def test_every_kind_of_task_is_replayed_and_scored_on_fresh_bugs(
         for row in outputs
     ]
     run("replay", "bouncerbench-output", "--tasks", "out/output.jsonl", "--out", "outputs", "--prompt", "careful",
-        "--model", f"recorded:{lines('verdicts.jsonl', *said)}#m")  # fmt: skip
-    found = scored(capsys, "bouncerbench-output", "--tasks", "out/output.jsonl", "--run", "outputs")
-    assert only(found)["tasks"] == {"old": 0, "fresh": 3, "clean": 2, "undated": 0}
-    assert only(found)["figures"]["f_m"]["fresh"][0] == 1.0
+        "--model", f"recorded:{lines('verdicts.jsonl', *replies)}#m")  # fmt: skip
+    result = scored(capsys, "bouncerbench-output", "--tasks", "out/output.jsonl", "--run", "outputs")
+    assert only(result)["tasks"] == {"old": 0, "fresh": 3, "clean": 2, "undated": 0}
+    assert only(result)["figures"]["f_m"]["fresh"][0] == 1.0
 
     finding = {
         "path": "lists/core.py", "quote": "return items[0]", "line": None, "symbol": "", "category": "structural",
@@ -160,12 +160,12 @@ def test_every_kind_of_task_is_replayed_and_scored_on_fresh_bugs(
         "suggestion": None,
     }  # fmt: skip
     reviews = lines("out/reviews.jsonl", review, {**review, **old})
-    said = [
-        {"model": "m", "subject": name, "text": json.dumps({"reasoning": "r", "findings": found})}
-        for name, found in ((BUG, [finding]), (old["instance_id"], []))
+    replies = [
+        {"model": "m", "subject": name, "text": json.dumps({"reasoning": "r", "findings": result})}
+        for name, result in ((BUG, [finding]), (old["instance_id"], []))
     ]
     run("replay", "crbench", "--tasks", reviews, "--out", "reviews",
-        "--model", f"recorded:{lines('said.jsonl', *said)}#m")  # fmt: skip
+        "--model", f"recorded:{lines('said.jsonl', *replies)}#m")  # fmt: skip
     hit = {"reason": "because", "classification": "BUG_HIT", "bug": None}
     comments = comments_in(RunFolder.read(Path("reviews")).records(), "reported")
     words = [
@@ -173,8 +173,8 @@ def test_every_kind_of_task_is_replayed_and_scored_on_fresh_bugs(
         for comment in comments
     ]
     judge = lines("judge.jsonl", *words)
-    found = scored(capsys, "crbench", "--tasks", reviews, "--run", "reviews", "--judge", f"recorded:{judge}#j")
-    assert compared(found, "recall") == (0.0, 1.0, 1.0)
+    result = scored(capsys, "crbench", "--tasks", reviews, "--run", "reviews", "--judge", f"recorded:{judge}#j")
+    assert compared(result, "recall") == (0.0, 1.0, 1.0)
 
     run("report", "brt", "outputs", "reviews", *CUTOFF, "--out", "report.html")
     page = Path("report.html").read_text()
@@ -182,16 +182,16 @@ def test_every_kind_of_task_is_replayed_and_scored_on_fresh_bugs(
     assert "Without recognised answers" in page
 
 
-def only(found: dict[str, Any]) -> dict[str, Any]:
+def only(report: dict[str, Any]) -> dict[str, Any]:
     """Before and after, of the one run."""
-    [aged] = found["cutoff"].values()
+    [aged] = report["cutoff"].values()
     assert isinstance(aged, dict)
     return aged
 
 
-def compared(found: dict[str, Any], figure: str) -> tuple[float, float, float]:
+def compared(report: dict[str, Any], figure: str) -> tuple[float, float, float]:
     """A figure on old and on fresh bugs, and the difference."""
-    values = only(found)["figures"][figure]
+    values = only(report)["figures"][figure]
     old, fresh, difference = (values[group][0] for group in ("old", "fresh", "difference"))
     return old, fresh, difference
 
