@@ -8,7 +8,7 @@ object of ``input_bounce`` / ``output_bounce`` and ``trace``; the authors' JSON 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -84,7 +84,11 @@ def read_answers(source: str, benchmark: Kind, line: Line | None = None) -> dict
     """
     rows = (_answer(row, benchmark, line) for row in _responses(source))
     models: dict[str, dict[str, Answer]] = {}
-    for model, answer in unique(_keyed(rows)):
+    keyed = (
+        (f"{model or 'the'} answer to {answer.instance_id}", where, (model, answer))
+        for model, where, answer in rows
+    )
+    for model, answer in unique(keyed):
         models.setdefault(model, {})[answer.instance_id] = answer
     return models
 
@@ -228,13 +232,6 @@ def _level(label: Any, benchmark: Kind, where: str) -> int | None:
     if label not in names:
         raise OperatorError(f"{where}: unknown label {str(label)[:60]!r}: {benchmark} has {', '.join(names)}")
     return names.index(label)
-
-
-def _keyed(
-    rows: Iterable[tuple[str, str, Answer]],
-) -> Iterator[tuple[str, str, tuple[str, Answer]]]:
-    for model, where, answer in rows:
-        yield f"{model or 'the'} answer to {answer.instance_id}", where, (model, answer)
 
 
 def line_of(benchmark: Kind, bounce_at: str | None, bounce_above: int | None) -> Line | None:

@@ -19,7 +19,7 @@ from bot.github.protocol import PullDiff
 from bot.reproduction.execution import SandboxHarness
 from bot.reproduction.protocol import TestCommand
 from bot.sandbox.protocol import Limits
-from evaluation.benchmark import Benchmark, Scoring, Session
+from evaluation.benchmark import Benchmark, Session
 from evaluation.brt.drafting import working_sandbox
 from evaluation.crbench import sections
 from evaluation.crbench.context import PullContext
@@ -223,15 +223,11 @@ def have_judged(
     judge_comments(reviewed, source, panel, scope or reviewed.scope)
 
 
-def _score(run: RunFolder, name: str, source: str, scoring: Scoring) -> Scored:
-    return scored(reviewed_run(run, name), source, scoring)
-
-
 CRBENCH: Benchmark[ReviewTask, Scored] = Benchmark(
     BENCHMARK,
     read_tasks,
     lambda task: task.instance_id,
-    _score,
+    lambda run, name, source, scoring: scored(reviewed_run(run, name), source, scoring),
     sections.on_report,
     lambda item: Sample(
         item.name, [tally.task_id for tally in item.tallies], figures(item.tallies), item.recognised
