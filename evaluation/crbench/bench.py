@@ -122,7 +122,7 @@ def opened(
 
     ``repos`` lets it read files, as they were when the pull request was opened. ``as_paper``: the paper's reviewer
     instead (``paper_review``).
-    ``test_command`` is how tests are run where findings are to be proven and a task does not say it itself.
+    ``test_command`` runs tests if findings are to be proven and a task does not name a command itself.
     Raises OperatorError if what is asked for is not at hand.
     """
     full = app.repo_config(config, {"review": shaping})
@@ -160,7 +160,7 @@ def _staged(clones: Clones | None, harness: SandboxHarness | None, task: ReviewT
 
 
 def _harness(request: ReplayRequest, config: ReproduceConfig, test_command: str | None) -> SandboxHarness:
-    """How the operator has tests run where a task does not say it itself. Raises OperatorError."""
+    """The operator's way to run tests, for tasks that do not name a command. Raises OperatorError."""
     try:
         command = TestCommand.parse(test_command or config.command)
     except ValueError as error:
@@ -179,7 +179,7 @@ def _asked(config: ReviewConfig) -> tuple[str, ...]:
 
 
 def reviewer(run: str | None, predictions: str | None) -> tuple[RunFacts | None, Reviewed]:
-    """Whose comments are judged, and the facts of the run where it is one. Raises OperatorError."""
+    """The comments to judge, and the facts of the run if they are a run's. Raises OperatorError."""
     if run is not None and predictions is None:
         folder = RunFolder.read(Path(run), BENCHMARK)
         return folder.facts, reviewed_run(folder)
@@ -203,9 +203,9 @@ def have_judged(
     scope: Scope | None,
     judge_style: Style,
 ) -> None:
-    """Have the comments judged, or leave it at what was judged before.
+    """Have the comments judged; without a judge, keep earlier judgements.
 
-    Raises OperatorError without a judge, BudgetExceeded where what judging may cost is spent.
+    Raises OperatorError without a judge, BudgetExceeded if the budget of judging is spent.
     """
     environment = settings.load()
     default = (environment.bouncer_judge_model,) if environment.bouncer_judge_model else ()

@@ -76,7 +76,7 @@ def _clean(runs: Sequence[Scored]) -> Section | None:
 
 
 def on_report(runs: Sequence[Scored], scoring: Scoring) -> list[Section]:
-    """Everything there is to say about these runs."""
+    """Every section about these runs."""
     first, *rest = on_scores(runs, scoring)
     data = data_section({run.name: averages(run.tasks) for run in runs})
     return [first, data, distribution_section(runs[0].tasks), *rest, *(_comments(run) for run in runs)]
@@ -149,7 +149,7 @@ def reasons_section(statistics: Statistics) -> Section:
 
 
 def as_json(result: Scored, facts: RunFacts | None) -> dict[str, Any]:
-    """Everything that was counted and computed, as JSON; ``facts`` of the run, where it is one."""
+    """Everything that was counted and computed, as JSON; ``facts`` of the run, if it is one."""
     metrics = result.metrics
     return {
         "benchmark": BENCHMARK,
