@@ -277,7 +277,7 @@ def test_comments_on_clean_pull_requests_are_counted_apart(
 ) -> None:
     rows = [json.loads(line) for line in tasks.read_text().splitlines()]
     [merged, squashed] = [row for row in rows if row["kept"]]
-    clean = [{**squashed, "instance_id": f"c-{number}", "bugs": [], "clean": True} for number in (1, 2)]
+    clean = [{**squashed, "instance_id": f"c-{number}", "bugs": [], "clean": True} for number in (1, 2, 3)]
     tasks.write_text("".join(f"{json.dumps(row)}\n" for row in (merged, *clean)))
     remark = finding("total.py", "return sum(items[1:])", "Wrong.")
     replies = [
@@ -289,6 +289,7 @@ def test_comments_on_clean_pull_requests_are_counted_apart(
     judge = recording(project / "j.jsonl", "j", [("x", {})])
     result = score(tasks, run, capsys, "--judge", judge)
     assert (result["tasks"], result["bugs"], result["comments"]) == (1, 1, 0)
+    assert result["unanswered"] == 0, "the clean one without an answer is no task with a bug"
     assert result["clean"] == {
         "tasks": 2, "silent": 1, "comments": 1, "silent_share": 0.5, "comments_per_clean_pull": 0.5,
     }  # fmt: skip
