@@ -296,10 +296,11 @@ def _labels_table(runs: Sequence[ScoredRun]) -> Table:
     return Table(header, tuple(rows), note=note)
 
 
-def _sample(run: ScoredRun) -> Sample:
-    return Sample(run.name, list(run.pairs), run.figures)
-
-
 AMBIGUITY: Benchmark[IssuePair, ScoredRun] = Benchmark(
-    BENCHMARK, read_pairs, lambda pair: pair.instance_id, score_run, sections, _sample
+    BENCHMARK,
+    read_pairs,
+    lambda pair: pair.instance_id,
+    score_run,
+    sections,
+    lambda run: Sample(run.name, list(run.pairs), run.figures),
 )

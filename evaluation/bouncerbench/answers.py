@@ -1,6 +1,6 @@
 """Answers of a bouncer, read from recorded responses, a submission, or a run.
 
-Forms read: JSON Lines with ``instance_id`` and ``label`` or ``bounce`` (and, where known, ``model``, ``p_bounce``,
+Forms read: JSON Lines with ``instance_id`` and ``label`` or ``bounce`` (and, if known, ``model``, ``p_bounce``,
 ``explanation``, ``tool_calls``); output tasks with ``bouncer_labels`` and ``codex_label``; the leaderboard's JSON
 object of ``input_bounce`` / ``output_bounce`` and ``trace``; the authors' JSON object of ``label``,
 ``explanation`` and ``trace``; the records of a run.
@@ -8,7 +8,7 @@ object of ``input_bounce`` / ``output_bounce`` and ``trace``; the authors' JSON 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,7 +25,7 @@ from evaluation.bouncerbench.tasks import INPUT, LABELS, Kind, Maybe
 from evaluation.dataset import Row, read_json, read_rows, shaped, task_id, unique
 from evaluation.run.folder import Familiarity, Record, RunFolder
 
-#: Where every benchmark draws the line unless told otherwise (BouncerBench, III.A): the third label bounces.
+#: The threshold of every benchmark unless told otherwise (BouncerBench, III.A): the third label bounces.
 PAPER_LINE = 2
 
 
@@ -44,7 +44,7 @@ class Answer(Frozen):
     error: str | None = None
     usage: Usage = Usage()
     seconds: float = 0.0
-    voices: tuple[Voice, ...] = Field((), description="where several models were asked: each by itself")
+    voices: tuple[Voice, ...] = Field((), description="if several models were asked: each by itself")
 
 
 @dataclass(frozen=True)
@@ -78,13 +78,17 @@ class _Response(Frozen):
 def read_answers(source: str, benchmark: Kind, line: Line | None = None) -> dict[str, dict[str, Answer]]:
     """Answers by model name and instance id; the name is empty if the file gives none.
 
-    ``line`` redraws the line from label or probability; None keeps what the file says, and where it says only a
-    label, the paper's line. Raises OperatorError with the place for a malformed row, a label that the benchmark
-    does not have, or an instance that one model answers twice.
+    ``line`` redraws the line from label or probability; None keeps what the file says, and
+    takes the paper's line if it has only a label. Raises OperatorError with the place for a malformed row, a label
+    that the benchmark does not have, or an instance that one model answers twice.
     """
     rows = (_answer(row, benchmark, line) for row in _responses(source))
     models: dict[str, dict[str, Answer]] = {}
-    for model, answer in unique(_keyed(rows)):
+    keyed = (
+        (f"{model or 'the'} answer to {answer.instance_id}", where, (model, answer))
+        for model, where, answer in rows
+    )
+    for model, answer in unique(keyed):
         models.setdefault(model, {})[answer.instance_id] = answer
     return models
 
@@ -228,13 +232,6 @@ def _level(label: Any, benchmark: Kind, where: str) -> int | None:
     if label not in names:
         raise OperatorError(f"{where}: unknown label {str(label)[:60]!r}: {benchmark} has {', '.join(names)}")
     return names.index(label)
-
-
-def _keyed(
-    rows: Iterable[tuple[str, str, Answer]],
-) -> Iterator[tuple[str, str, tuple[str, Answer]]]:
-    for model, where, answer in rows:
-        yield f"{model or 'the'} answer to {answer.instance_id}", where, (model, answer)
 
 
 def line_of(benchmark: Kind, bounce_at: str | None, bounce_above: int | None) -> Line | None:

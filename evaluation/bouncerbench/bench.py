@@ -39,7 +39,7 @@ from evaluation.run.staging import Staged, through_handler
 def stage_input(task: InputTask, code: Clones | None = None) -> Staged:
     """The issue is opened. Raises OperatorError if its text is not at hand.
 
-    ``code`` lets a handler read the files of the base commit; raises OperatorError where it is not there.
+    ``code`` lets a handler read the files of the base commit; raises OperatorError if it is not there.
     """
     title, body = split_title(_text(task))
     scene = issue_opened(title, body, _repository(task), number_of(task.instance_id))
@@ -90,7 +90,7 @@ def opened(
     """The issues for the triage handler, or the patches for the verify handler.
 
     ``shaping`` are keys of the handler's config, None = unset; ``repos`` lets it read the code at the base commit.
-    Where neither says otherwise, the paper's question is asked.
+    If neither says otherwise, the paper's question is asked.
     """
     if config is None and shaping.get("prompt") is None:
         shaping = {**shaping, "prompt": "paper"}

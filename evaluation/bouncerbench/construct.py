@@ -160,7 +160,7 @@ def build(
 
     With ``submission`` the output tasks are all of that agent's patches on evaluable instances, correct ones on
     vague issues included (Table IV), instead of one patch an instance. With ``fits`` patches are tried at their
-    base commit, unless it is on record how they fared.
+    base commit, unless the outcome is on record.
     """
     result = Built()
     steps = result.steps
@@ -200,7 +200,7 @@ def _usable(
     total = unfit = repeated = contradicting = 0
     twins: dict[bytes, list[Patch]] = defaultdict(list)
     usable: dict[str, list[Patch]] = defaultdict(list)
-    # Of equal patches the first one stays: one that is on record as applied, where there is one.
+    # Of equal patches the first one stays: one that is on record as applied, if there is one.
     for patch in sorted(
         patches, key=lambda patch: (patch.instance_id, not _applied(patch), patch.submission, patch.text)
     ):
@@ -236,7 +236,7 @@ def _fitting(
     """Patches without those that git refuses at the base commit.
 
     A patch that passed the tests, or that the harness recorded as applied, did apply: the harness goes on with
-    ``patch --fuzz`` where git refuses. These are counted and stay.
+    ``patch --fuzz`` if git refuses. These are counted and stay.
     """
     refused = overruled = untried = 0
     fitting: dict[str, list[Patch]] = defaultdict(list)

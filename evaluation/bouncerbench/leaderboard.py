@@ -66,8 +66,8 @@ def export(
 ) -> dict[Board, int]:
     """Write a submission; returns the number of entries per board.
 
-    Lite is written where both bouncers' answers are given: the instances that both were asked about. Raises
-    OperatorError where an answer is missing and ``accept_missing`` does not turn it into a pass.
+    Lite is written if both bouncers' answers are given: the instances that both were asked about. Raises
+    OperatorError if an answer is missing and ``accept_missing`` does not turn it into a pass.
     """
     boards: dict[Board, dict[str, dict[str, Any]]] = {}
     if inputs is not None:
@@ -108,7 +108,7 @@ def _entry(answers: Mapping[str, Answer], accept_missing: bool) -> dict[str, Any
 
 
 def validate(folder: Path, tasks: Mapping[Board, Iterable[str]] | None = None) -> Checked:
-    """Check a submission as the leaderboard does, and more strictly: coverage of ``tasks``, where given.
+    """Check a submission as the leaderboard does, and more strictly: coverage of ``tasks``, if given.
 
     Raises OperatorError if there is no readable config.
     """

@@ -10,7 +10,7 @@ O-Score, as published, has quirks worth knowing. Each decision is weighed by the
 away a patch that passes nothing earns nothing and letting it through costs nothing, while a patch that fails one
 test of a thousand counts almost fully. A bouncer that lets everything pass therefore scores about the share of
 correct patches minus the mean pass share of the wrong ones. Our ``pass_fraction`` of a correct patch is 1 by
-definition; where a wrong patch's share is not known the score is not defined.
+definition; if a wrong patch's share is not known, the score is not defined.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Tally:
-    """How tasks and answers met."""
+    """Counts of tasks, and of the answers to them."""
 
     tasks: int
     unlabelled_tasks: int
@@ -152,7 +152,7 @@ def score(
 ) -> Metrics:
     """Every figure of the paper for one model.
 
-    Raises OperatorError without tasks or answers, and where no answer is about any of the tasks."""
+    Raises OperatorError without tasks or answers, and if no answer is about any of the tasks."""
     if not tasks or not answers:
         raise OperatorError("nothing to score: there are no " + ("tasks" if not tasks else "answers"))
     pairs, tally = pair(tasks, answers, missing)
@@ -244,7 +244,7 @@ class Figures:
         return figures
 
     def _calibration(self, draws: Counts) -> dict[str, Array]:
-        """Brier score and expected calibration error, over the answers, where all of them carry a probability."""
+        """Brier score and expected calibration error, over the answers, if all of them carry a probability."""
         is_answered = self.predicted != NOTHING
         if not is_answered.any() or np.isnan(self.probability[is_answered]).any():
             return {}
@@ -259,7 +259,7 @@ class Figures:
         return {"brier": brier, "calibration_error": statistics.ratio(gap, weights[draws].sum(axis=1))}
 
     def _on_annotations(self, draws: Counts, quality: Array) -> dict[str, Array]:
-        """I-Score, and agreement with the annotators where labels were answered."""
+        """I-Score, and agreement with the annotators if answers have labels."""
         figures = {"i_score": _mean(2 / 3 * self.sign * (quality - 1.5), draws)}
         if len(self.level) and (self.level != NO_LABEL).any():
             # A fifth row, empty, makes "no label" a word that only the model uses.
@@ -270,7 +270,7 @@ class Figures:
         return figures
 
     def _ranking(self, draws: Counts) -> dict[str, Array]:
-        """AUC over the answered tasks: of the probability where all of them have one, else of the label."""
+        """AUC over the answered tasks: of the probability if all of them have one, else of the label."""
         name, scores = self._ranks()
         is_ranked = ~np.isnan(scores)
         if not is_ranked.any():

@@ -1,7 +1,7 @@
 """The effect of moving the threshold: operating points, and the risk-coverage curve behind them.
 
-Ranking quality and the place of the line are two things. AUC and this curve show the first, the table of points
-the second: it is the maintainer's choice (``bounce_at``, ``bounce_above``).
+Ranking quality and the place of the threshold are two things. AUC and this curve show the first, the table of
+points the second: it is the maintainer's choice (``bounce_at``, ``bounce_above``).
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def risk_coverage(tasks: Tasks, answers: Mapping[str, Answer]) -> RiskCoverage |
     """The curve, one point per distinct score; ``area`` is the mean risk over all coverages (AURC).
 
     Subjects of equal score are let through in random order, so the area takes the expected risk among them.
-    Scores are probabilities where all answers have one, else severities of labels; None without either, or
+    Scores are probabilities if all answers have one, else severities of labels; None without either, or
     without a task whose truth is known. Tasks without an answer are left out.
     """
     pairs = [(answers[task.instance_id], task.bounce) for task in tasks if task.instance_id in answers]
@@ -250,7 +250,7 @@ def lengths_section(benchmark: Kind, runs: Sequence[Scored]) -> Section | None:
 
 
 def _length_figures(binned: Mapping[str, Sequence[Bin]], unit: str, note: str) -> tuple[Figure, ...]:
-    """Both rates in one picture for one or two runs; for more, where bars would be hairs, in one each."""
+    """Both rates in one picture for one or two runs; for more, whose bars would be hairs, in one each."""
     groups = [f"{bin_.name}\n(n = {bin_.tasks})" for bin_ in next(iter(binned.values()))]
     right: list[Series] = []
     wrong: list[Series] = []

@@ -28,7 +28,7 @@ _MISSING = {"count": "counted as never right", "accept": "counted as passes", "e
 
 
 def on_all(scored: Sequence[Scored], scoring: Scoring) -> list[Section]:
-    """Everything there is to say about these scores, of one bouncer or of both."""
+    """Every section about these scores, of one bouncer or of both."""
     sections: list[Section] = []
     for kind in (INPUT, OUTPUT):
         mine = [run for run in scored if run.benchmark == kind]
@@ -135,7 +135,7 @@ def _scores_row(run: Scored) -> tuple[Cell, ...]:
 
 
 def tally_line(metrics: Metrics) -> str:
-    """How tasks and answers met, in words."""
+    """The counts of tasks and answers, in words."""
     tally = metrics.tally
     parts = [
         f"{metrics.n} of {tally.tasks} tasks scored",

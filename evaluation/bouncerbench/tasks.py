@@ -186,13 +186,13 @@ def output_task(row: Row) -> OutputTask:
 
 
 def repository_of(identity: str) -> str:
-    """``owner/name`` from an id like ``astropy__astropy-1234``; ``unknown/unknown`` where it has another form."""
+    """``owner/name`` from an id like ``astropy__astropy-1234``; ``unknown/unknown`` if it has another form."""
     match = _ID.match(identity)
     return f"{match['owner']}/{match['name']}" if match else "unknown/unknown"
 
 
 def number_of(identity: str) -> int:
-    """The number in an id like ``astropy__astropy-1234``; 1 where it has another form."""
+    """The number in an id like ``astropy__astropy-1234``; 1 if it has another form."""
     match = _ID.match(identity)
     return int(match["number"]) if match else 1
 

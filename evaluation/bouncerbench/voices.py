@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from bot.models.protocol import Voice
 from evaluation.bouncerbench.answers import Answer
@@ -43,7 +43,8 @@ def section(
     voices = alone(kind, answers)
     if not voices:
         return None
-    rows = [_row(f"{name} (together)", together, len(answers), 0, _cost(answers.values()))]
+    total = _sum([answer.usage.cost_usd for answer in answers.values()])
+    rows = [_row(f"{name} (together)", together, len(answers), 0, total)]
     for model, own_answers in voices.items():
         mine = [task for task in tasks if task.instance_id in own_answers]
         metrics = score(kind, mine, own_answers, how=NO_INTERVALS)
@@ -74,10 +75,6 @@ def _row(name: str, metrics: Metrics, count: int, failed: int, cost: float | Non
         value("brier"),
         None if cost is None else f"{cost:.4f}",
     )
-
-
-def _cost(answers: Iterable[Answer]) -> float | None:
-    return _sum([answer.usage.cost_usd for answer in answers])
 
 
 def _sum(costs: Sequence[float | None]) -> float | None:

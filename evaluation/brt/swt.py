@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from evaluation.brt.metrics import Bug
 from evaluation.report.page import Cell, Section, Table, percentage
@@ -47,7 +47,10 @@ def swt_section(runs: Sequence[tuple[str, Sequence[Bug]]]) -> Section:
         (
             name,
             count["instances"],
-            *(_percent(count, key) for key in ("answered", "failing", "reproduced")),
+            *(
+                percentage(count[key] / count["instances"] if count["instances"] else None)
+                for key in ("answered", "failing", "reproduced")
+            ),
         )
         for name, count in counts
     ]
@@ -73,7 +76,3 @@ def _counted(bugs: Sequence[Bug]) -> dict[str, int]:
         "failing": sum(answer is not None and answer.base is not None and answer.base.fails for answer in answers),
         "reproduced": sum(answer is not None and answer.brt for answer in answers),
     }
-
-
-def _percent(count: Mapping[str, int], key: str) -> str | None:
-    return percentage(count[key] / count["instances"] if count["instances"] else None)

@@ -19,7 +19,7 @@ from bot.github.protocol import PullDiff
 from bot.reproduction.execution import SandboxHarness
 from bot.reproduction.protocol import TestCommand
 from bot.sandbox.protocol import Limits
-from evaluation.benchmark import Benchmark, Scoring, Session
+from evaluation.benchmark import Benchmark, Session
 from evaluation.brt.drafting import working_sandbox
 from evaluation.crbench import sections
 from evaluation.crbench.context import PullContext
@@ -122,7 +122,7 @@ def opened(
 
     ``repos`` lets it read files, as they were when the pull request was opened. ``as_paper``: the paper's reviewer
     instead (``paper_review``).
-    ``test_command`` is how tests are run where findings are to be proven and a task does not say it itself.
+    ``test_command`` runs tests if findings are to be proven and a task does not name a command itself.
     Raises OperatorError if what is asked for is not at hand.
     """
     full = app.repo_config(config, {"review": shaping})
@@ -160,7 +160,7 @@ def _staged(clones: Clones | None, harness: SandboxHarness | None, task: ReviewT
 
 
 def _harness(request: ReplayRequest, config: ReproduceConfig, test_command: str | None) -> SandboxHarness:
-    """How the operator has tests run where a task does not say it itself. Raises OperatorError."""
+    """The operator's way to run tests, for tasks that do not name a command. Raises OperatorError."""
     try:
         command = TestCommand.parse(test_command or config.command)
     except ValueError as error:
@@ -179,7 +179,7 @@ def _asked(config: ReviewConfig) -> tuple[str, ...]:
 
 
 def reviewer(run: str | None, predictions: str | None) -> tuple[RunFacts | None, Reviewed]:
-    """Whose comments are judged, and the facts of the run where it is one. Raises OperatorError."""
+    """The comments to judge, and the facts of the run if they are a run's. Raises OperatorError."""
     if run is not None and predictions is None:
         folder = RunFolder.read(Path(run), BENCHMARK)
         return folder.facts, reviewed_run(folder)
@@ -203,9 +203,9 @@ def have_judged(
     scope: Scope | None,
     judge_style: Style,
 ) -> None:
-    """Have the comments judged, or leave it at what was judged before.
+    """Have the comments judged; without a judge, keep earlier judgements.
 
-    Raises OperatorError without a judge, BudgetExceeded where what judging may cost is spent.
+    Raises OperatorError without a judge, BudgetExceeded if the budget of judging is spent.
     """
     environment = settings.load()
     default = (environment.bouncer_judge_model,) if environment.bouncer_judge_model else ()
@@ -223,15 +223,11 @@ def have_judged(
     judge_comments(reviewed, source, panel, scope or reviewed.scope)
 
 
-def _score(run: RunFolder, name: str, source: str, scoring: Scoring) -> Scored:
-    return scored(reviewed_run(run, name), source, scoring)
-
-
 CRBENCH: Benchmark[ReviewTask, Scored] = Benchmark(
     BENCHMARK,
     read_tasks,
     lambda task: task.instance_id,
-    _score,
+    lambda run, name, source, scoring: scored(reviewed_run(run, name), source, scoring),
     sections.on_report,
     lambda item: Sample(
         item.name, [tally.task_id for tally in item.tallies], figures(item.tallies), item.recognised

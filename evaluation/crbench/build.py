@@ -84,7 +84,7 @@ class Histories:
     ) -> None:
         """``find`` gives the folder of the clone of ``owner/name``.
 
-        ``forge_of`` gives its forge, where pull requests are to be asked of GitHub.
+        ``forge_of`` gives its forge, if pull requests are to be looked up on GitHub.
         """
         self._clones = Clones(find)
         self._pull_refs = pull_refs
@@ -95,7 +95,7 @@ class Histories:
         self._open: dict[str, Clone] = {}
 
     def __enter__(self) -> Histories:
-        """Raises OperatorError if a clone is shallow, or where there is none at all."""
+        """Raises OperatorError if a clone is shallow, or if there is none at all."""
         try:
             for full_name, bases in self._bases.items():
                 repository = self._clones.of(full_name)

@@ -29,7 +29,7 @@ class PullContext(Frozen):
     title: str
     body: str = Field("", description="its description, Markdown")
     base_sha: str = Field(description="the merge base: the diff is against this commit")
-    head_sha: str = Field(description="its last commit; the squashed one where the branch is gone")
+    head_sha: str = Field(description="its last commit; the squashed one if the branch is gone")
     merge_sha: str = Field("", description="the commit that brought it in: what comes after it did not exist yet")
     merged_at: datetime | None = None
     diff: str
@@ -40,7 +40,7 @@ class ContextFinder(Protocol):
     """Finds a pull request's context; ``commit`` is one that it brought into the history of ``base``."""
 
     def context_of(self, number: int, commit: str, base: str) -> PullContext:
-        """Raises ContextError if it cannot be had, TransientError where a later try may succeed."""
+        """Raises ContextError if it cannot be had, TransientError if a later try may succeed."""
         ...
 
 

@@ -160,17 +160,13 @@ def _before_merge(clone: GitRepository, head: str) -> str:
     low, high = 0, len(trunk)  # trunk[:low] holds it, trunk[high:] does not
     while low < high:
         middle = (low + high) // 2
-        if _holds(clone, trunk[middle], head):
+        if not clone.run("rev-list", "--max-count=1", head, f"^{trunk[middle]}").strip():
             low = middle + 1
         else:
             high = middle
     if low == len(trunk):
         raise ContextError(f"{head[:10]} is older than the whole first-parent chain")
     return trunk[low]
-
-
-def _holds(clone: GitRepository, commit: str, ancestor: str) -> bool:
-    return not clone.run("rev-list", "--max-count=1", ancestor, f"^{commit}").strip()
 
 
 def _task(pull: GoldenPull, reason: str | None, context: PullContext | None = None) -> ReviewTask:

@@ -125,7 +125,7 @@ PROMPTS: dict[Style, str] = {"ours": "crbench.judge", "paper": "crbench.judge-pa
 
 #: Lines of the change that a judge is shown around a place.
 AROUND = 24
-#: Places where the change brought the bug in, at most.
+#: At most so many places of the change that brought the bug in.
 PLACES = 3
 
 

@@ -1,7 +1,7 @@
 """From a fix to the one pull request that brought its bug in (CR-Bench, Algorithm 1, lines 3 to 7).
 
 The removed lines are blamed at the base commit, each commit is traced to its pull request, and the instance
-is kept where that makes exactly one. Commits without a pull request count for nothing, as they do in the
+is kept if that makes exactly one. Commits without a pull request count for nothing, as in the
 paper's union over GitHub's answers; ``unmapped="discard"`` lets a single one disqualify.
 
 """
@@ -41,7 +41,7 @@ class FixError(BouncerError):
 def parse_fix(patch: str) -> tuple[FileDiff, ...]:
     """Every file of a fix. Raises FixError if a part of the patch cannot be read.
 
-    Up to three blank lines of context are put back at the end, where the published patch lacks them.
+    Up to three blank lines of context are put back at the end if the published patch lacks them.
     """
     diffs = [parse(patch.removesuffix("\n") + "\n" + " \n" * blank) for blank in range(_CONTEXT + 1)]
     whole = next((diff for diff in diffs if not diff.flaws), None)
@@ -65,8 +65,8 @@ def is_documentation(path: str) -> bool:
 def removed_lines(file: FileDiff, content: bytes) -> tuple[int, ...]:
     """The 1-based numbers, in ``content``, of the lines that ``file`` takes away, ascending.
 
-    Each hunk is looked for by its text, context included; where it occurs several times, the place nearest to
-    the header's number (moved by as much as the hunk before it) wins. Where the context differs it is dropped
+    Each hunk is looked for by its text, context included; if it occurs several times, the place nearest to
+    the header's number (moved by as much as the hunk before it) wins. If the context differs, it is dropped
     line by line from both ends. Raises FixError if a hunk is nowhere.
     """
     lines = [line.removesuffix("\r") for line in content.decode("utf-8", "replace").split("\n")]
@@ -146,7 +146,7 @@ class BlameOptions:
 def blame_fix(repository: GitRepository, base: str, patch: str, options: BlameOptions) -> dict[str, int]:
     """Commit -> how many of the lines that ``patch`` removes it wrote; empty if the fix only adds.
 
-    Raises FixError if the patch does not belong to ``base``, GitError where git fails.
+    Raises FixError if the patch does not belong to ``base``, GitError if git fails.
     """
     blamed: Counter[str] = Counter()
     for file in parse_fix(patch):
@@ -247,7 +247,7 @@ def map_instance(
 ) -> MappedInstance:
     """Blame and trace one instance. What cannot be read is a reason to discard it, never an error.
 
-    ``finder`` may raise TransientError or ForgeError where it asks over a network; those are passed on.
+    ``finder`` may raise TransientError or ForgeError if it uses the network; those are passed on.
     """
     reason = unusable(instance, repository)
     if reason is not None:

@@ -193,7 +193,7 @@ class Averages(Frozen):
 
     tasks: int
     lines_fixed: float | None = Field(description="lines that the fix removes and adds")
-    comments: float | None = Field(description="comments that the pull request got, over those where it is known")
+    comments: float | None = Field(description="comments that a pull request got, if that is known")
     comments_known: int = Field(description="for how many tasks that is")
     description_length: float | None = Field(description="characters of the pull request's description")
 

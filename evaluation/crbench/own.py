@@ -1,8 +1,8 @@
 """The bug fixes in a repository's own history, in the form of SWE-bench's instances.
 
 Every commit on the first-parent chain of HEAD since a date is one integrated change. It counts as a fix
-where its message closes an issue with one of GitHub's keywords, where an issue that it closes carries a
-label for bugs (asked of GitHub, unless offline), or where its subject says so. Whether the bug could have
+if its message closes an issue with one of GitHub's keywords, if an issue that it closes carries a
+label for bugs (asked of GitHub, unless offline), or if its subject says so. Whether the bug could have
 been prevented is left to the model.
 """
 
@@ -53,7 +53,7 @@ class Change:
 
     @property
     def title(self) -> str:
-        """The pull request's title where GitHub's merge button put it below the first line."""
+        """The pull request's title, also if GitHub's merge button put it below the first line."""
         return self.text.partition("\n")[0]
 
     def number(self, full_name: str) -> int | None:
@@ -67,7 +67,7 @@ def own_fixes(
 ) -> Iterator[Instance]:
     """The fixes since a moment, newest first; ``forge`` gives the issues' texts and labels.
 
-    Raises GitError if the history cannot be read, TransientError or ForgeError where GitHub does not
+    Raises GitError if the history cannot be read, TransientError or ForgeError if GitHub does not
     answer.
     """
     issue_of = None if forge is None else _issues(forge)
@@ -109,8 +109,8 @@ def trunk(repository: GitRepository, since: datetime) -> Iterator[Change]:
 
 
 def is_fix(change: Change, closes: list[int], issues: list[Issue]) -> bool:
-    """Return True if a change mends a bug, as far as words tell; ``issues`` are those it closes, where they are
-    known."""
+    """Return True if a change mends a bug, judging by its words; ``issues`` are those that it closes,
+    if they are known."""
     if issues:
         labels = [label for issue in issues for label in issue.labels]
         if any(_BUG_LABEL.search(label) for label in labels):

@@ -30,17 +30,13 @@ PROMPTS = {
 }
 
 
-def _tidy_severity(value: Any) -> Any:
-    return value.strip().lower() if isinstance(value, str) else value
-
-
 class PaperComment(Lenient):
     """One comment, with the fields of listings 4 and 5."""
 
     file: str = Field(description="path of the file")
     line: int | None = Field(description="number of the line, approximately")
     comment: str = Field(description="the problem")
-    severity: Annotated[Severity, BeforeValidator(_tidy_severity)]
+    severity: Annotated[Severity, BeforeValidator(lambda value: str(value).strip().lower())]
 
 
 class PaperReview(Frozen):

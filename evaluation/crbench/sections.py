@@ -76,7 +76,7 @@ def _clean(runs: Sequence[Scored]) -> Section | None:
 
 
 def on_report(runs: Sequence[Scored], scoring: Scoring) -> list[Section]:
-    """Everything there is to say about these runs."""
+    """Every section about these runs."""
     first, *rest = on_scores(runs, scoring)
     data = data_section({run.name: averages(run.tasks) for run in runs})
     return [first, data, distribution_section(runs[0].tasks), *rest, *(_comments(run) for run in runs)]
@@ -149,7 +149,7 @@ def reasons_section(statistics: Statistics) -> Section:
 
 
 def as_json(result: Scored, facts: RunFacts | None) -> dict[str, Any]:
-    """Everything that was counted and computed, as JSON; ``facts`` of the run, where it is one."""
+    """Everything that was counted and computed, as JSON; ``facts`` of the run, if it is one."""
     metrics = result.metrics
     return {
         "benchmark": BENCHMARK,
@@ -246,7 +246,7 @@ def judges_line(run: Scored) -> str:
 def _scores(runs: Sequence[Scored], scoring: Scoring) -> Section:
     """Table 4 with ours on top, then every figure with its interval."""
     rows = tuple(
-        (title, *(run.metrics.estimates[figure].text(*_scale(is_share)) for run in runs))
+        (title, *(run.metrics.estimates[figure].text(*((100.0, 1) if is_share else (1.0, 2))) for run in runs))
         for figure, (title, is_share) in FIGURES.items()
     )
     every = Table(("value [95 % interval]", *(run.name for run in runs)), rows, title="All figures")
@@ -401,10 +401,6 @@ def judge_cost(run: Scored) -> tuple[Cell, ...]:
     """Return the cost of judging, which is not part of the run's cost."""
     usage = run.facts.usage
     return cost_row(f"judging {run.name} (comments)", len(run.comments), usage, usage.seconds)
-
-
-def _scale(is_share: bool) -> tuple[float, int]:
-    return (100.0, 1) if is_share else (1.0, 2)
 
 
 def _cells(row: Averages) -> tuple[str, ...]:

@@ -115,7 +115,7 @@ class Judged(Frozen):
 
 
 def describe(model: Model, prompts: Prompts, fix: Instance) -> Judged:
-    """The three questions about one fix, the last two only where the bug was preventable.
+    """The three questions about one fix, the last two only if the bug was preventable.
 
     Raises ModelError or TransientError.
     """
@@ -181,7 +181,7 @@ def begin(fix: Instance, mapped: MappedInstance) -> ReviewTask:
 
 
 def finish(task: ReviewTask, pull: PullContext, verdict: Judged) -> ReviewTask:
-    """The task after the model's steps: discarded where no review could have prevented the bug."""
+    """The task after the model's steps: discarded if no review could have prevented the bug."""
     reason = None
     if verdict.bug is None and verdict.preventable is not None:
         reason = f"not preventable: {verdict.preventable.reasoning}"

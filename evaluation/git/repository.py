@@ -43,14 +43,15 @@ class GitRepository:
         self.folder = folder
         self._git_dir = git_dir(folder)
         self._common = _common_dir(self._git_dir)
-        if not shallow and _size(self._common / "shallow"):
+        grafts = self._common / "shallow"
+        if not shallow and grafts.is_file() and grafts.stat().st_size:
             raise OperatorError(
                 f"{folder} is a shallow clone: blame would name the wrong commits; "
                 "fetch its whole history (git fetch --unshallow)"
             )
         self._view = tempfile.TemporaryDirectory(prefix="bouncer-git-")
         self._environment = _environment(Path(self._view.name), self._common / "objects")
-        _write_view(Path(self._view.name), self._object_format())
+        _write_view(Path(self._view.name), self._configured("extensions.objectformat", "sha1"))
         self._blobs = _BlobReader(self._environment)
 
     def __enter__(self) -> GitRepository:
@@ -133,9 +134,6 @@ class GitRepository:
             raise OperatorError(f"{self.folder}: neither its origin nor its folder says owner/name; give --name")
         return name
 
-    def _object_format(self) -> str:
-        return self._configured("extensions.objectformat", "sha1")
-
     def _configured(self, key: str, default: str) -> str:
         """One value of the clone's own configuration, read as data."""
         config = self._common / "config"
@@ -183,10 +181,6 @@ def _linked(file: Path) -> Path:
     """Follow the ``gitdir:`` line of a worktree or submodule."""
     target = file.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
     return (file.parent / target).resolve()
-
-
-def _size(file: Path) -> int:
-    return file.stat().st_size if file.is_file() else 0
 
 
 def _common_dir(git: Path) -> Path:

@@ -33,7 +33,7 @@ def facts_section(runs: Sequence[tuple[str, RunFolder]], notes: Sequence[str] = 
         ("seed", *(run_facts.seed for _, run_facts in facts)),
         ("version", *(run_facts.version for _, run_facts in facts)),
         ("started", *(_moment(run_facts, run_facts.started_at) for _, run_facts in facts)),
-        ("finished", *(_finished(run_facts) for _, run_facts in facts)),
+        ("finished", *(_moment(run_facts, run_facts.finished_at) for _, run_facts in facts)),
         ("tasks recorded", *(run_facts.totals.records for _, run_facts in facts)),
         ("without a usable answer", *(run_facts.totals.failed for _, run_facts in facts)),
     ]
@@ -93,11 +93,9 @@ def is_timeless(facts: RunFacts) -> bool:
     return all(model.strip().startswith("recorded:") for model in facts.model.split(","))
 
 
-def _finished(facts: RunFacts) -> str:
-    return "not complete" if facts.finished_at is None else _moment(facts, facts.finished_at)
-
-
-def _moment(facts: RunFacts, moment: datetime) -> str:
+def _moment(facts: RunFacts, moment: datetime | None) -> str:
+    if moment is None:
+        return "not complete"
     return "recorded replies" if is_timeless(facts) else f"{moment:%Y-%m-%d %H:%M} UTC"
 
 
@@ -122,7 +120,7 @@ def report_on(
     if out is not None:
         store(Path(out), page)
     if to_json:
-        click.echo(_json_line(page))
+        click.echo(" ".join(as_json(page).split("\n")).strip())
     elif out is None:
         click.echo(as_markdown(page), nl=False)
 
@@ -241,7 +239,3 @@ def store(file: Path, report: Report) -> None:
     except OSError as error:
         raise OperatorError(f"--out {file}: {error.strerror}") from None
     say(f"written: {file}")
-
-
-def _json_line(report: Report) -> str:
-    return " ".join(as_json(report).split("\n")).strip()

@@ -82,7 +82,7 @@ def request(form: str, model_id: str, prompt: Prompt, schema: type[BaseModel]) -
 class Imported:
     """The content of a result file; ``failures`` has a line for every request without a usable answer."""
 
-    answers: int
+    kept: int
     failures: tuple[str, ...]
 
 
@@ -216,12 +216,12 @@ def import_command(file: str, cache: str, as_json: bool) -> int:
 
     prices = load_prices(settings.load().bouncer_prices_file)
     result = import_results(file, FolderStore(Path(cache)), prices)
-    if not result.answers and not result.failures:
+    if not result.kept and not result.failures:
         raise OperatorError(f"{file} holds no result")
     if as_json:
         print_json({"cache": cache, **asdict(result)})
     else:
-        say(f"{result.answers} answers are in {cache}, {len(result.failures)} requests have none")
+        say(f"{result.kept} answers are in {cache}, {len(result.failures)} requests have none")
         for failure in result.failures:
             say(failure)
-    return 1 if result.failures and not result.answers else 0
+    return 1 if result.failures and not result.kept else 0

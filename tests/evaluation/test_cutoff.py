@@ -55,6 +55,23 @@ def test_old_and_fresh_bugs_are_told_apart_with_the_difference(
     assert low < value < high < -0.2
 
 
+@pytest.mark.parametrize(("cutoff", "fresh"), [("2026-03-01", 2), ("2026-03-02", 0)])
+def test_a_bug_that_was_fixed_on_the_day_of_the_cutoff_is_fresh(
+    bench: Path, capsys: pytest.CaptureFixture[str], cutoff: str, fresh: int
+) -> None:
+    moments = ("2026-02-28T23:59:59Z", "2026-03-01", "2026-03-01T00:00:00+00:00", "2026-03-01T00:30:00+01:00")
+    rows = [
+        {"instance_id": f"t{number}", "output_bounce": False, "fixed_at": moment}
+        for number, moment in enumerate(moments)
+    ]
+    Path("tasks.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    run(*COMMAND, "--cutoff", cutoff, "--replicates", "0", "--json")
+
+    [score] = json.loads(capsys.readouterr().out)["cutoff"].values()
+    assert (score["tasks"]["old"], score["tasks"]["fresh"]) == (4 - fresh, fresh)
+
+
 def test_people_read_the_same_in_a_table(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(*COMMAND, "--cutoff", "2026-01-01")
 

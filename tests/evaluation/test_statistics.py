@@ -117,6 +117,8 @@ def test_fleiss_kappa_of_the_example_in_the_literature_is_0_21() -> None:
 def test_fleiss_kappa_refuses_subjects_with_different_numbers_of_ratings() -> None:
     with pytest.raises(ValueError, match="same number of ratings"):
         ours.fleiss_kappa(np.array([[2, 0], [1, 2]]))
+    with pytest.raises(ValueError, match="at least 2"):
+        ours.fleiss_kappa(np.array([[1, 0], [0, 1]]))
 
 
 @THOUSAND

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bot.core.errors import OperatorError
 from evaluation.bouncerbench.answers import Answer
-from evaluation.bouncerbench.chain import Tickets, chain, chain_section
+from evaluation.bouncerbench.chain import Tickets, chain, chain_section, with_annotations
 from evaluation.bouncerbench.compare import compare, used_tools
 from evaluation.bouncerbench.operating import (
     ISSUE_WORDS,
@@ -187,6 +187,17 @@ def test_tickets_without_an_annotation_are_neither_vague_nor_clear() -> None:
         "14 tickets (14 not annotated). The input bouncer turns away 1 tickets (1 not"
     )
     assert "vague" not in figure.caption
+
+
+def test_annotations_of_the_issues_stand_in_where_a_task_has_none() -> None:
+    issues = [InputTask(instance_id=name, repo="o/n", quality=3) for name in "abc"]
+    tasks = [
+        OutputTask(instance_id="a", repo="o/n", bounce=True, quality=0),
+        OutputTask(instance_id="b", repo="o/n", bounce=True),
+        OutputTask(instance_id="d", repo="o/n", bounce=True),
+    ]
+    result = chain(with_annotations(tasks, issues), {}, {})
+    assert result.tickets == Tickets(vague=1, clear=1, unknown=1), "what a task says itself comes first"
 
 
 def test_a_missing_answer_bounces_nothing_unknown_outcomes_are_left_out() -> None:

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from bot.core.actions import Usage
 from bot.core.errors import OperatorError
-from evaluation.bouncerbench.answers import Line, read_answers
+from evaluation.bouncerbench.answers import Line, read_answers, record_answer
 from evaluation.bouncerbench.tasks import INPUT, OUTPUT
+from evaluation.run.folder import Record
 
 
 def lines(tmp_path: Path, *rows: dict[str, Any]) -> str:
@@ -109,3 +111,13 @@ def test_a_json_file_of_another_form_is_named(tmp_path: Path, content: str) -> N
     file.write_text(content)
     with pytest.raises(OperatorError, match=r"s\.json: "):
         read_answers(str(file), INPUT)
+
+
+def test_a_rubric_joins_the_chance_of_wrong_behaviour_with_the_worst_form() -> None:
+    fields = {"p_bounce": 50, "verdicts": [{"p_form": 10}, {"p_form": 60}, {"p_form": None}]}
+    decision = {"verdict": "CORRECT_AND_PRECISE", "evidence": fields}
+    record = Record(task_id="a", decision=decision, raw_reply=None, usage=Usage(), seconds=0.0)
+
+    answer = record_answer(record, OUTPUT, Line(above=80))
+
+    assert (answer.p_bounce, answer.bounce) == (80.0, True)

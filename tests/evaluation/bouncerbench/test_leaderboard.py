@@ -50,6 +50,13 @@ def test_a_submission_holds_every_decision_with_its_trace(
     assert (checked.code, checked.json["valid"], checked.json["problems"]) == (0, True, [])
 
 
+def test_lite_holds_only_what_both_bouncers_were_asked_about(command: Command, inputs: Path, write: Write) -> None:
+    rows = [{"instance_id": name, "label": "INCORRECT", "explanation": "w"} for name in ("b", "d")]
+    sources = ("--input", inputs, "--output", write("more.jsonl", rows))
+    ran = command("leaderboard", "export", *sources, *SITE, "--out", "s", "--json")
+    assert ran.json["entries"] == {"input": 3, "output": 2, "lite": 1}
+
+
 def test_a_submission_scores_as_the_answers_it_was_made_of(command: Command, inputs: Path, write: Write) -> None:
     tasks = write("tasks.jsonl", [{"instance_id": name, "underspecified": n} for n, name in enumerate("abc")])
     command("leaderboard", "export", "--input", inputs, *SITE, "--out", "s")

@@ -190,3 +190,20 @@ def test_intervals_hold_the_value_and_shrink_with_more_tasks() -> None:
         return sum(name.encode()) % 3 // 2
 
     assert width(100) < width(10) / 2
+
+
+def test_brier_score_and_calibration_error_are_those_worked_out_by_hand() -> None:
+    """Over the answers: a task without one is no error of a probability. Bins are tenths, 100 % in the last."""
+    percents = {"a": 95.0, "b": 100.0, "c": 40.0, "d": 49.0, "e": 50.0}
+    truths = {"a": True, "b": False, "c": False, "d": True, "e": False, "f": True}
+    tasks = [InputTask(instance_id=name, repo="o/n", input_bounce=truth) for name, truth in truths.items()]
+    answers = {
+        name: Answer(instance_id=name, level=2 if percent >= 50 else 0, bounce=percent >= 50, p_bounce=percent)
+        for name, percent in percents.items()
+    }
+
+    found = score(INPUT, tasks, answers, how=NO_INTERVALS)
+
+    assert found.n == 6
+    assert found.value("brier") == pytest.approx((0.05**2 + 1 + 0.4**2 + 0.51**2 + 0.5**2) / 5)
+    assert found.value("calibration_error") == pytest.approx((abs(-0.05 + 1) + abs(0.4 - 0.51) + 0.5) / 5)

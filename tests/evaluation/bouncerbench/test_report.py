@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from bot.core.actions import Usage
 from evaluation.report.figures import Curve, Flow, Series, bars, curves, radar, sankey
 from evaluation.report.page import Report, Section, Table, as_html, as_json, as_markdown
 from evaluation.report.papers import PAPERS
+from evaluation.report.runs import cost_row
 from tests.evaluation.bouncerbench.conftest import Command, Write
 from tests.evaluation.browser import look
 
@@ -108,6 +110,7 @@ def test_the_numbers_of_the_page_are_those_of_score(command: Command, runs: list
     facts = sections["Runs"]["runs"][0]
     assert facts["totals"]["records"] == 40
     assert facts["prompts"]["triage.paper"]
+    assert "investigate False" in str(sections["Runs"]["tables"][0]["rows"]), "a setting that is off is told, too"
     table_ii = sections["Input bouncer"]["tables"][0]["rows"]
     assert ["o4-mini (paper)", 1699, 0.592, 0.271, "26.8", "5.4", None, "39.0", 0.14, 0.38] in table_ii
 
@@ -327,3 +330,9 @@ def test_no_texts_of_the_page_overlap_wide_or_narrow(command: Command, runs: lis
     """Scores, thresholds, lengths, calibration, both bouncers in a row, and the page of the papers' tables."""
     assert command("report", *runs, "--out", "r.html").code == 0
     look(tmp_path / "r.html", figures=5)
+
+
+def test_cost_and_seconds_are_shown_in_total_and_for_a_task() -> None:
+    usage = Usage(calls=8, input_tokens=100, cached_tokens=40, output_tokens=10, cost_usd=2.0)
+    assert cost_row("a", 4, usage, 8.0) == ("a", 4, 8, 100, 40, 10, "2.00", "0.50000", "2.000")
+    assert cost_row("a", 0, Usage(), 0.0)[-3:] == (None, None, None)

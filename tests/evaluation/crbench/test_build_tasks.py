@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import json
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evaluation.cli import main
+from evaluation.crbench.own import trunk
+from evaluation.git.repository import GitRepository
 from tests.evaluation.crbench.conftest import SAFE, TOTAL, TOTAL_WRONG, WRONG, recording
 from tests.evaluation.crbench.repositories import Scratch
 
@@ -239,3 +242,12 @@ def test_the_diff_of_a_pull_request_starts_where_its_branch_left_the_trunk(tmp_p
     ]  # fmt: skip
     files = [[line[6:] for line in pull["diff"].splitlines() if line.startswith("+++ ")] for pull in pulls]
     assert files == [["engine.py"], ["total.py"]]
+
+
+def test_a_change_at_the_very_moment_of_since_counts(tmp_path: Path) -> None:
+    clone = Scratch(tmp_path / "engine")
+    for name in ("base", "before", "at", "after"):
+        clone.commit(f"Add {name}", f"{name}.py", "x = 1")
+    moment = datetime.fromtimestamp(int(clone.git("log", "-1", "--format=%ct", "HEAD~1")), UTC)
+    with GitRepository(clone.folder) as repository:
+        assert [change.title for change in trunk(repository, moment)] == ["Add after", "Add at"]

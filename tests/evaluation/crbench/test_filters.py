@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from bot.features.shared.taxonomy import Severity
+from bot.features.shared.taxonomy import Category, Impact, Severity
 from evaluation.benchmark import Scoring
 from evaluation.crbench.filters import Filter, best, every_filter, points
 from evaluation.crbench.golden_score import remarks
 from evaluation.crbench.judge import ReviewComment, comments_in
 from evaluation.crbench.judged import reviewed_run, scored
-from evaluation.crbench.task import read_tasks
+from evaluation.crbench.task import PaperSeverity, read_tasks
 from evaluation.run.folder import RunFolder
 from tests.evaluation.browser import look
 from tests.evaluation.crbench.conftest import recording
@@ -281,7 +281,7 @@ def test_comments_on_clean_pull_requests_are_counted_apart(
 ) -> None:
     rows = [json.loads(line) for line in tasks.read_text().splitlines()]
     [merged, squashed] = [row for row in rows if row["kept"]]
-    clean = [{**squashed, "instance_id": f"c-{number}", "bugs": [], "clean": True} for number in (1, 2)]
+    clean = [{**squashed, "instance_id": f"c-{number}", "bugs": [], "clean": True} for number in (1, 2, 3)]
     tasks.write_text("".join(f"{json.dumps(row)}\n" for row in (merged, *clean)))
     remark = finding("total.py", "return sum(items[1:])", "Wrong.")
     replies = [
@@ -293,6 +293,7 @@ def test_comments_on_clean_pull_requests_are_counted_apart(
     judge = recording(project / "j.jsonl", "j", [("x", {})])
     result = score(tasks, run, capsys, "--judge", judge)
     assert (result["tasks"], result["bugs"], result["comments"]) == (1, 1, 0)
+    assert result["unanswered"] == 0, "the clean one without an answer is no task with a bug"
     assert result["clean"] == {
         "tasks": 2, "silent": 1, "comments": 1, "silent_share": 0.5, "comments_per_clean_pull": 0.5,
     }  # fmt: skip
@@ -322,3 +323,28 @@ def test_golden_comments_replay_from_a_recorded_model_to_a_page(golden: Path, tm
     assert command("score", "crbench", "--tasks", str(golden), "--run", str(folder), "--judge", judge) == 0
     assert command("report", str(folder), "--out", f"{tmp_path}/r.html") == 0
     look(tmp_path / "r.html", figures=6)
+
+
+@pytest.mark.debian("chromium")
+def test_no_names_overlap_in_radar_plots_of_all_kinds_of_bugs(project: Path, tasks: Path) -> None:
+    severities = list(PaperSeverity)
+    bugs = [
+        {
+            "description": f"Bug {number}.", "category": category, "impact": list(Impact)[number % len(Impact)],
+            "severity": Severity(severities[number % 4]), "paper_severity": severities[number % 4],
+        }
+        for number, category in enumerate(Category)
+    ]  # fmt: skip
+    rows = [json.loads(line) for line in tasks.read_text().splitlines()]
+    merged = next(row for row in rows if row["instance_id"] == MERGED)
+    tasks.write_text(json.dumps({**merged, "bugs": bugs}) + "\n")
+    remark = finding("engine.py", "return items[0]", "It is empty.")
+    replies = [(MERGED, {"reasoning": "r", "findings": [remark]})]
+    folder = replay(project, tasks, recording(project / "r.jsonl", "reviewer", replies))
+    [comment] = comments_in(RunFolder.read(folder).records(), "posted")
+    hit = {"reason": "r", "classification": "BUG_HIT", "bug": 2}
+    judge = recording(project / "j.jsonl", "j", [(f"{MERGED}/{comment.key}", hit)])
+    assert command("score", "crbench", "--tasks", str(tasks), "--run", str(folder), "--judge", judge) == 0
+    shutil.copytree(folder, project / "again")
+    assert command("report", str(folder), f"{project}/again", "--out", f"{project}/r.html") == 0
+    look(project / "r.html", figures=8)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from evaluation.crbench.filters import bugs_hit
 from evaluation.crbench.judge import Judgement, ReviewComment, comments_in
 from evaluation.crbench.sections import groups
 from evaluation.run.folder import Record
@@ -49,3 +50,10 @@ def test_precision_is_told_apart_for_what_is_proven_agreed_on_and_dropped() -> N
 
 def judgement(comment: ReviewComment, label: Any) -> Judgement:
     return Judgement(task_id=comment.task_id, key=comment.key, label=label, votes=())
+
+
+def test_a_bug_that_several_comments_hit_is_found_once() -> None:
+    hits = [("t", 0), ("t", 0), ("t", 1), ("u", 0), ("u", None)]
+    judgements = [Judgement(task_id=task, key="k", label="BUG_HIT", bug=bug, votes=()) for task, bug in hits]
+
+    assert bugs_hit(judgements) == 3

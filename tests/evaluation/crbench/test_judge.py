@@ -209,16 +209,22 @@ def test_the_same_words_of_two_systems_are_asked_about_once() -> None:
 
 
 def test_a_hit_names_which_of_several_bugs_it_is_about() -> None:
-    lines = {"first": answer("BUG_HIT", 1), "second": answer("BUG_HIT", 2), "vague": answer("BUG_HIT", 3)}
+    lines = {
+        "first": answer("BUG_HIT", 1),
+        "second": answer("BUG_HIT", 2),
+        "vague": answer("BUG_HIT", 3),
+        "none": answer("BUG_HIT", 0),
+    }
     model = ScriptedModel(
         lambda prompt: next(line for word, line in lines.items() if f"\n{word}\n" in prompt.user)
     )
 
-    result = judged(model, [said("first"), said("second"), said("vague")], "bug one", "bug two")
+    result = judged(model, [said(word) for word in lines], "bug one", "bug two")
 
     assert [(judgement.label, judgement.bug) for judgement in result.judgements] == [
         ("BUG_HIT", 0),
         ("BUG_HIT", 1),
+        (None, None),
         (None, None),
     ]
     assert result.judgements[2].votes[0].reason == "it names none of the known bugs"
