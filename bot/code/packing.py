@@ -292,7 +292,7 @@ def _groups(files: Sequence[FileDiff]) -> list[list[FileDiff]]:
 
 
 #: Shares of a piece that are kept free for what other pieces tell, the first if it needs no further piece.
-OTHERS = (8, 16, 32)
+OTHERS = (8, 16, 32, 64)
 
 
 def _fill(

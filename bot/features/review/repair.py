@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import accumulate, islice
 
 from bot.code.diff import Diff
 from bot.code.quotes import bare, without_margin
+from bot.code.syntax import MAX_BYTES
 from bot.core.text import squeeze
 from bot.features.review.anchoring import files_named, in_indentation
 from bot.features.review.meaning import same
@@ -15,6 +19,8 @@ from bot.features.shared.findings import Edit, Finding
 
 #: Characters of the shortest part of a line that an edit may replace.
 MIN_PART = 4
+#: Places that are compared.
+MAX_MATCHES = 1_000
 
 
 @dataclass
@@ -38,6 +44,7 @@ class Repairs:
             files = files_named(self.diff, edit.path)
             path = files[0].path if files else edit.path.strip().strip("`")
             whole = self.text(path)
+            whole = None if whole is None or len(whole) > MAX_BYTES else whole
             if path not in before:
                 hunks = (hunk for file in files for hunk in file.hunks)
                 hunk_texts = ("\n".join(line.text for line in hunk.lines if line.mark != "-") for hunk in hunks)
@@ -64,23 +71,37 @@ def _pairs(before: Mapping[str, Sequence[str]], after: Mapping[str, Sequence[str
 def replaced(text: str, edit: Edit, near: int) -> str | None:
     """Return the text with the edit at its place nearest to a line (from 1); None if it has none."""
     lines = text.split("\n")
-    code = [(number, words) for number, line in enumerate(lines) if (words := squeeze(line))]
+    code, numbers, starts = _squeezed(text)
     for old, new in ((edit.old, edit.new), (without_margin(edit.old), without_margin(edit.new))):
         pattern = [line for line in bare(old).split("\n") if line]
-        size = len(pattern)
-        starts = [at for at, (_, words) in enumerate(code) if pattern and words == pattern[0]]
-        starts = [at for at in starts if [words for _, words in code[at : at + size]] == pattern]
-        if starts:
-            at = min(starts, key=lambda at: abs(code[at][0] + 1 - near))
-            first, end = code[at][0], code[at + size - 1][0] + 1
+        matches = islice(_all("\n".join(["", *pattern, ""]), code), MAX_MATCHES) if pattern else ()
+        places = [bisect_left(starts, at) for at in matches]
+        if places:
+            at = min(places, key=lambda at: abs(numbers[at] + 1 - near))
+            first, end = numbers[at], numbers[at + len(pattern) - 1] + 1
             return "\n".join(lines[:first] + in_indentation(_lines(new), old, lines[first:end]) + lines[end:])
     part = edit.old.strip()
-    numbers = [number for number, line in enumerate(lines) if len(part) >= MIN_PART and part in line]
-    if not numbers:
+    holding = [number for number, line in enumerate(lines) if len(part) >= MIN_PART and part in line]
+    if not holding:
         return None
-    number = min(numbers, key=lambda number: abs(number + 1 - near))
+    number = min(holding, key=lambda number: abs(number + 1 - near))
     lines[number] = lines[number].replace(part, edit.new.strip(), 1)
     return "\n".join(lines)
+
+
+@lru_cache(maxsize=2)
+def _squeezed(text: str) -> tuple[str, list[int], list[int]]:
+    """Return the squeezed lines that are not blank, with their numbers, and where they start."""
+    pairs = [(number, words) for number, line in enumerate(text.split("\n")) if (words := squeeze(line))]
+    starts = accumulate((len(words) + 1 for _, words in pairs), initial=0)
+    return "\n".join(["", *(words for _, words in pairs), ""]), [number for number, _ in pairs], list(starts)
+
+
+def _all(part: str, text: str) -> Iterator[int]:
+    at = text.find(part)
+    while at >= 0:
+        yield at
+        at = text.find(part, at + 1)
 
 
 def _lines(new: str) -> list[str]:

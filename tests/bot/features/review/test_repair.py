@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import process_time
 from typing import Any
 
 import pytest
 
 from bot.core.actions import SubmitReview
+from bot.features.review.repair import replaced
 from bot.features.services import Services
+from bot.features.shared.findings import Edit
 from bot.router import decide
 from bot.web.dashboard.posted import unposted
 from tests.bot.features.reviews import reply, snapshot
@@ -86,10 +89,16 @@ def test_only_what_is_known_of_a_file_can_drop_a_finding(services: Build) -> Non
     assert review(services, edit("return data.value", "return data.value"), head=None).verdict == "clean"
 
 
-def test_the_place_nearest_to_the_finding_is_edited(services: Build) -> None:
-    from bot.features.review.repair import replaced
-    from bot.features.shared.findings import Edit
-
+def test_the_place_nearest_to_the_finding_is_edited() -> None:
     new = Edit(path="src/app.py", old="return data.value", new="return None")
     assert (replaced(HEAD, new, 12) or "").split("\n")[11] == "        return None"
     assert (replaced(HEAD, new, 18) or "").split("\n")[17] == "    return None"
+
+
+def test_a_repair_of_a_hostile_file_takes_no_time() -> None:
+    text = "a = 1\n" * 150_000
+    began = process_time()
+    edited = replaced(text, Edit(path="a.py", old="a = 1\n" * 3_000, new="b = 1"), 100)
+    assert edited is not None
+    assert edited.startswith("a = 1\n" * 99 + "b = 1\na = 1\n")
+    assert process_time() - began < 3
