@@ -67,13 +67,14 @@ class IndexedIssue(Frozen):
     body: str = ""
     state: str = "open"
     root: int = Field(description="its own number, or that of the issue that maintainers say it repeats")
+    unnamed: bool = Field(False, description="closed as a duplicate, and nothing names the other issue")
 
 
 class IssueIndex(Protocol):
     """Titles and texts of open issues, and of those closed within a year."""
 
     def similar(self, repository: str, issue: Issue, most: int) -> tuple[IndexedIssue, ...] | None:
-        """Return the issues that share the most telling words with one, best first; None without an index."""
+        """Return the earlier issues with the most telling words of one, best first; None without an index."""
         ...
 
 

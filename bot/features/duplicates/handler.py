@@ -82,6 +82,7 @@ def handle(event: IssueOpened, services: Services) -> Decision | None:
             candidates=numbers,
             comparisons=comparisons,
             root=root,
+            p_same_cause=match.p_same_cause if match else None,
             suggestion=sentence if posts else "",
             prompt_hash=prompt.hash,
         ),

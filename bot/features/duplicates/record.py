@@ -28,4 +28,5 @@ class DuplicatesRecord(SuggestionRecord):
     candidates: tuple[int, ...] = Field((), description="the issues that the model was shown")
     comparisons: tuple[Comparison, ...] = ()
     root: int | None = Field(None, description="the issue that was named, or would have been")
+    p_same_cause: int | None = Field(None, description="of that issue, percent")
     prompt_hash: str = ""
