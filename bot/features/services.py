@@ -39,6 +39,10 @@ class History(Protocol):
         """Return the newest decisions about commands in a repository, on any subject."""
         ...
 
+    def newest(self, repository: str, kind: Task) -> tuple[Decision, ...] | None:
+        """Return the newest decision of a feature on each open issue or pull request; None if none are kept."""
+        ...
+
     def muted(self, repository: str) -> frozenset[str]:
         """Return the review categories that people of this repository dismissed too often."""
         ...
@@ -54,6 +58,9 @@ class NoHistory:
 
     def commands(self, repository: str, since: datetime) -> tuple[Decision, ...]:
         return ()
+
+    def newest(self, repository: str, kind: Task) -> tuple[Decision, ...] | None:
+        return None
 
     def muted(self, repository: str) -> frozenset[str]:
         return frozenset()

@@ -14,8 +14,8 @@ from bot.core.actions import Decision, UpsertComment
 from bot.core.subjects import Subject
 from bot.features.reproduce.record import ReproduceRecord, StoredTest
 from bot.features.services import Services
+from bot.features.shared.builds import find_change
 from bot.features.watch.record import State
-from bot.features.watch.runs import find_change
 from bot.github.offline import Snapshot
 from bot.router import decide
 from bot.sandbox.bubblewrap import Bubblewrap
