@@ -135,7 +135,7 @@ class Entry:
 
 
 #: Where the benchmarks are: to add one, make a folder with ``ENTRIES`` in its ``__init__`` and name it here.
-FOLDERS = ("bouncerbench", "crbench", "brt", "bloom", "fresh", "ambiguity")
+FOLDERS = ("bouncerbench", "crbench", "brt", "bloom", "fresh", "ambiguity", "duplicates")
 
 
 @cache

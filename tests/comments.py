@@ -20,7 +20,7 @@ from bot.core.subjects import Actor, Comment, Issue, PullRequest, Repository
 from bot.features.closing import handler as closing
 from bot.features.commands import handler as commands
 from bot.features.config import handler as config
-from bot.features.duplicates import handler as duplicates
+from bot.features.duplicates import texts as duplicates
 from bot.features.gate import texts as gate
 from bot.features.gate.judgement import Readiness
 from bot.features.reproduce import texts as reproduce
@@ -36,7 +36,7 @@ from bot.features.shared.taxonomy import Category, Impact, Severity
 from bot.features.triage import texts as triage
 from bot.features.triage.judgement import InputVerdict
 from bot.features.verify import texts as verify
-from bot.features.verify.record import ExecutedTest, GradedDemand, OutputVerdict, Unjudged
+from bot.features.verify.record import ExecutedTest, GradedDemand, OutputVerdict, Twin, Unjudged
 from bot.features.watch import texts as watch
 from bot.features.watch.texts import NamedCommit
 from bot.features.why import handler as why
@@ -80,6 +80,9 @@ def on_issues() -> Iterator[Text]:
     yield "... with a reason", commands.accepted("mia", "this is known.")
     same = duplicates.suggestion(12, "fail when `load` is given an empty file", HOST)
     yield "A clear issue that may repeat another", same + duplicates.ALONE
+    shas = (SHA, "d" * 40)
+    proven = duplicates.with_failure(same, "ParseError: line 1, column 1", shas)
+    yield "... once the drafted tests of both fail in the same way", proven + duplicates.ALONE
     yield "A bounced issue that may repeat another", with_suggestion(_bounced(questions), same)
     yield "Before an unanswered issue is closed", closing.WARNING.format(days=23)
     yield "The same comment once it is closed", closing.CLOSED.format(days=30)
@@ -222,6 +225,8 @@ def in_checks() -> Iterator[Text]:
         "... of which one is not met", [wrong.model_copy(update={"demands": tuple(unmet), "p_form": 5})]
     )
     yield from _check("A fork's patch", [solved], note=fork_note)
+    earlier = [Twin(number=9, closes=(3,), share=85), Twin(number=11, share=60)]
+    yield from _check("A patch with earlier ones like it", [solved], note=verify.twins(earlier))
     yield from _check("Nothing that can be judged", [], others=[unjudged])
     for reason in (
         "no linked issue",

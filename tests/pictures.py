@@ -5,6 +5,7 @@ They show what the program itself posts and shows, with recorded answers of a mo
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -21,6 +22,7 @@ from bot.core.config import PATH
 from bot.simgithub import SimulatedGitHub
 from bot.web.app import Backend
 from tests.bot.web.dashboard.conftest import PASSWORD, dashboard
+from tests.e2e.provider import completion
 from tests.e2e.site import site
 from tests.serving import served
 
@@ -41,6 +43,7 @@ def main() -> None:
                 _dashboard(browser, address)
         _backlog(browser, where)
         _gate(browser, where)
+        _duplicates(browser, where)
         page = where / "day.html"
         page.write_text(demo._page(scenes, demo._who(demo.RECORDED)), "utf-8")
         _comments(browser, page)
@@ -68,11 +71,37 @@ def _gate(browser: Browser, folder: Path) -> None:
     kind = f"the pull request is a draft; check {check.name}: {check.conclusion}; comment"
     posted = f"**{check.output['title']}**\n\n---\n\n{comment}"
     scene = demo.Scene(f"#{number} Read values", f"carl: Fixes #{issue}", kind, posted)
-    page = folder / "gate.html"
-    page.write_text(demo._page([scene], "No model was asked."), "utf-8")
+    _scene(browser, folder / "gate.html", scene, "No model was asked.")
+
+
+def _duplicates(browser: Browser, folder: Path) -> None:
+    """The comment on an issue that may repeat another, as web and worker post it."""
+    (folder / "duplicates").mkdir()
+    title, text = (
+        "Crash when a CSV file has no rows",
+        "With version 4.2 `load` raises ParseError if the file is empty.",
+    )
+    with site(folder / "duplicates") as shop:
+        config = "triage: {mode: 'off'}\nduplicates: {mode: comment, suggest_above: 90}\n"
+        home = shop.repository("acme/tables", {PATH: config})
+        earlier = shop.github.open_issue(home, "Empty files", "`load` fails on an empty file in version 4.2.")
+        shop.quiet()
+        shop.index(home)
+        both = "fail when `load` is given an empty file"
+        row = {"number": earlier, "both": both, "relation": "same cause", "p_same_cause": 95}
+        shop.model.misbehave(title, completion(json.dumps({"comparisons": [row]})))
+        number = shop.github.open_issue(home, title, text, "carl")
+        shop.quiet()
+        (comment,) = shop.said(home, number)
+    scene = demo.Scene(f"#{number} {title}", f"carl: {text}", "comment", comment)
+    _scene(browser, folder / "duplicates.html", scene, "The model's answer was written down beforehand.")
+
+
+def _scene(browser: Browser, page: Path, scene: demo.Scene, source: str) -> None:
+    page.write_text(demo._page([scene], source), "utf-8")
     tab = browser.new_page(viewport={"width": 860, "height": 600}, device_scale_factor=1.5)
     tab.goto(page.as_uri())
-    tab.locator("section").first.screenshot(path=FOLDER / "gate.png")
+    tab.locator("section").first.screenshot(path=FOLDER / f"{page.stem}.png")
 
 
 def _dashboard(browser: Browser, address: str) -> None:

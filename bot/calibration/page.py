@@ -9,6 +9,7 @@ from typing import Any, get_args
 from pydantic import Field
 
 from bot.calibration import plots, risk
+from bot.calibration.duplicates import DuplicateFindings
 from bot.calibration.findings import STEPS, Bouncer, Findings
 from bot.calibration.risk import OperatingPoint
 from bot.core.config import TriageConfig, VerifyConfig
@@ -40,11 +41,13 @@ class Calibration(Frozen):
     cost_usd: float | None = None
     unfinished: int = Field(0, description="cases that were not judged yet")
     findings: tuple[Findings, ...]
+    duplicates: DuplicateFindings | None = Field(None, description="None: the issues are not indexed")
 
     @property
     def settings(self) -> str:
         """The lines for bouncer.yml."""
-        return "\n".join("\n".join([f"{findings.bouncer}:", *_section(findings)]) for findings in self.findings)
+        sections = ["\n".join([f"{findings.bouncer}:", *_section(findings)]) for findings in self.findings]
+        return "\n".join([*sections, *([self.duplicates.settings] if self.duplicates else [])])
 
 
 def _section(findings: Findings) -> list[str]:
@@ -67,6 +70,8 @@ def as_text(calibration: Calibration) -> str:
         "\n".join([title(findings), *(f"  {line}" for line in sentences(findings))])
         for findings in calibration.findings
     ]
+    if duplicates := calibration.duplicates:
+        parts.append("\n".join([duplicates.title, *(f"  {line}" for line in duplicates.sentences())]))
     return "\n\n".join([head, *parts, f"For .github/bouncer.yml:\n\n{calibration.settings}"])
 
 

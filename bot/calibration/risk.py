@@ -10,6 +10,11 @@ are tested from the highest down: the hypothesis is that the harm exceeds the wa
 p-value. The first that cannot be rejected ends the search (fixed-sequence testing, so no correction is needed).
 This assumes that past and future good subjects are exchangeable, and nothing about the model or its answers.
 
+A suggestion (duplicates) has another promise: *at most a share of the suggestions is wrong*. How many there are
+depends on the threshold, and at the highest ones there are too few to reject anything, so the search begins at
+each of ``STARTS``, which are fixed in advance and share the error ``DELTA`` (Learn then Test, fixed sequences with
+several starts).
+
 A promise can be checked every day. ``watch_promise`` bets against it: with every good subject, wealth is
 multiplied by how much better a larger harm explains the outcome than the promised one does, averaged over an even
 grid of larger harms. While the promise holds, wealth ever reaches ``1 / DELTA`` with probability at most ``DELTA``
@@ -23,6 +28,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import takewhile
 
 from pydantic import Field
 
@@ -32,6 +38,8 @@ from bot.core.frozen import Frozen
 DELTA = 0.05
 #: A threshold that nothing reaches.
 NEVER = 101
+#: Thresholds of suggestions at which a search begins, percent.
+STARTS = (90, 70)
 #: Larger harms that ``watch_promise`` bets on.
 _ALTERNATIVES = 64
 
@@ -72,6 +80,24 @@ class Promise(Frozen):
     delta: float = Field(gt=0, lt=1)
     line: OperatingPoint | None = Field(description="None: these cases allow no promise")
     needed: int = Field(description="good cases that the promise takes if none of them is harmed")
+
+
+class RatedSuggestion(Frozen):
+    """One past suggestion: the model's probability, and whether the suggestion was right."""
+
+    p: int = Field(ge=0, le=100, description="percent")
+    right: bool
+
+
+class SuggestionPromise(Frozen):
+    """The lowest threshold at which few enough suggestions are wrong, or the number that one needs."""
+
+    harm: float = Field(gt=0, lt=1, description="share of wrong suggestions that is wanted at most")
+    suggest_above: int | None = Field(description="percent; None: these suggestions allow no promise")
+    suggestions: int = Field(description="at the threshold; without one, all of them")
+    wrong: int = Field(description="of these")
+    bound: float = Field(description="upper limit of the true share at confidence ``1 - DELTA`` (Clopper-Pearson)")
+    needed: int = Field(description="suggestions that the promise takes if none of them is wrong")
 
 
 class PromiseRecord(Frozen):
@@ -156,6 +182,40 @@ def lowest_line(good: Iterable[int], harm: float) -> int | None:
             break
         threshold = candidate
     return threshold
+
+
+def suggestion_promise(suggestions: Sequence[RatedSuggestion], harm: float) -> SuggestionPromise:
+    """Choose the lowest threshold at which at most ``harm`` of the suggestions are wrong, if there is one.
+
+    Raises ValueError if ``harm`` is not between 0 and 1.
+    """
+    _check(harm)
+    delta = DELTA / len(STARTS)
+
+    everything = sorted(suggestion.p for suggestion in suggestions)
+    mistakes = sorted(suggestion.p for suggestion in suggestions if not suggestion.right)
+
+    def count(above: int) -> tuple[int, int]:
+        wrong, total = (len(scores) - bisect_left(scores, above) for scores in (mistakes, everything))
+        return wrong, total
+
+    thresholds: list[int] = []
+    for start in STARTS:
+        rejected = list(takewhile(lambda above: binomial_cdf(*count(above), harm) <= delta, range(start, -1, -1)))
+        if rejected:
+            # Below the least suggestion nothing was seen, so the threshold stays there.
+            thresholds.append(min(start, everything[bisect_left(everything, rejected[-1])]))
+    # Of thresholds that suggest the same, the highest one.
+    threshold = max(thresholds, key=lambda above: (count(above)[1], above), default=None)
+    wrong, total = count(threshold or 0)
+    return SuggestionPromise(
+        harm=harm,
+        suggest_above=threshold,
+        suggestions=total,
+        wrong=wrong,
+        bound=upper_bound(wrong, total),
+        needed=math.ceil(math.log(delta) / math.log1p(-harm)),
+    )
 
 
 def watch_promise(harms: Iterable[bool], harm: float) -> PromiseRecord:

@@ -51,7 +51,7 @@ def command(name: str, fresh: bool, pause: float) -> int:
 
 def _read(name: str, issues: Issues, access: Access, pause: float, *, fresh: bool) -> None:
     from bot import app
-    from bot.pipeline.store.issues import KEEP_SECONDS, FirstPass, duplicate_of
+    from bot.pipeline.store.issues import KEEP_SECONDS, FirstPass, duplicate_of, is_duplicate
 
     progress = issues.progress(name)
     if progress is None or fresh:
@@ -69,15 +69,16 @@ def _read(name: str, issues: Issues, access: Access, pause: float, *, fresh: boo
         ]
         roots: dict[int, int] = {}
         for issue in rows:
-            if issue.state_reason == "duplicate":
+            if is_duplicate(issue):
                 time.sleep(pause)
+                roots[issue.number] = issue.number
                 for comment in access.forge.comments(issue.number):
-                    roots[issue.number] = duplicate_of(name, comment) or roots.get(issue.number, issue.number)
+                    roots[issue.number] = duplicate_of(name, comment) or roots[issue.number]
         if more:
             progress = progress.model_copy(update={"page": progress.page + 1})
         elif progress.listing == "open":
             progress = FirstPass(listing="closed")
         else:
             progress = progress.model_copy(update={"complete": True})
-        issues.add(name, rows, {number: root for number, root in roots.items() if root != number}, progress)
+        issues.add(name, rows, roots, progress)
         click.echo(f"{progress.listing} issues, page {progress.page}", err=True)

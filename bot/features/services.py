@@ -39,6 +39,10 @@ class History(Protocol):
         """Return the newest decisions about commands in a repository, on any subject."""
         ...
 
+    def newest(self, repository: str, kind: Task) -> tuple[Decision, ...] | None:
+        """Return the newest decision of a feature on each open issue or pull request; None if none are kept."""
+        ...
+
     def muted(self, repository: str) -> frozenset[str]:
         """Return the review categories that people of this repository dismissed too often."""
         ...
@@ -55,6 +59,9 @@ class NoHistory:
     def commands(self, repository: str, since: datetime) -> tuple[Decision, ...]:
         return ()
 
+    def newest(self, repository: str, kind: Task) -> tuple[Decision, ...] | None:
+        return None
+
     def muted(self, repository: str) -> frozenset[str]:
         return frozenset()
 
@@ -67,13 +74,14 @@ class IndexedIssue(Frozen):
     body: str = ""
     state: str = "open"
     root: int = Field(description="its own number, or that of the issue that maintainers say it repeats")
+    unnamed: bool = Field(False, description="closed as a duplicate, and nothing names the other issue")
 
 
 class IssueIndex(Protocol):
     """Titles and texts of open issues, and of those closed within a year."""
 
     def similar(self, repository: str, issue: Issue, most: int) -> tuple[IndexedIssue, ...] | None:
-        """Return the issues that share the most telling words with one, best first; None without an index."""
+        """Return the earlier issues with the most telling words of one, best first; None without an index."""
         ...
 
 

@@ -40,7 +40,7 @@ ENTRIES = {
         },
     ),
     "own": Entry(
-        "pull requests of your own repository that introduced a bug, as tasks for crbench",
-        {"build": (f"{_COMMANDS}:build_own", "Find the pull requests of your repository that introduced bugs.")},
+        "pull requests of your own repository that introduced a bug, or its duplicates, as tasks",
+        {"build": (f"{_COMMANDS}:build_own", "Find pull requests that introduced bugs, or duplicates.")},
     ),
 }

@@ -89,8 +89,13 @@ def build(**options: Any) -> int:
 
 
 @click.command("own")
-@click.option("--repo", type=_folder, required=True, help="A clone.")
-@click.option("--since", type=click.DateTime(["%Y-%m-%d"]), required=True, help="Use fixes since this day.")
+@click.option("--repo", type=_folder, help="A clone.")
+@click.option("--since", type=click.DateTime(["%Y-%m-%d"]), help="Use fixes since this day.")
+@click.option(
+    "--duplicates",
+    metavar="OWNER/REPO",
+    help="Instead: tasks for replay duplicates, from the index of bouncer index in DATABASE_URL.",
+)
 @click.option(
     "--name", metavar="OWNER/NAME", help="Name of the repository.  [default: from the clone's origin or folder]"
 )
@@ -103,11 +108,20 @@ def build(**options: Any) -> int:
     help="Add this many pull requests that needed no repair within 180 days.",
 )
 @_build
-def build_own(**options: Any) -> int:
-    """Find the pull requests of your own repository that introduced bugs, as tasks for replay crbench."""
+def build_own(duplicates: str | None, repo: Path | None, since: datetime | None, **options: Any) -> int:
+    """Find the pull requests of your own repository that introduced bugs, as tasks for replay crbench.
+
+    With --duplicates: the issues of your own repository, some of which repeat an earlier one.
+    """
+    if duplicates is not None:
+        from evaluation.duplicates.building import build_from_index
+
+        return build_from_index(duplicates, options["out"], options["overwrite"], options["as_json"])
+    if repo is None or since is None:
+        raise click.UsageError("give --repo and --since, or --duplicates")
     from evaluation.crbench.build import build_from_history
 
-    return build_from_history(**options)
+    return build_from_history(repo=repo, since=since, **options)
 
 
 @click.command("golden")

@@ -18,7 +18,7 @@ from bot.core.actions import Decision, Task, Usage
 from bot.core.config import RepoConfig
 from bot.core.errors import BudgetExceeded, ModelError, TransientError
 from bot.core.events import RepositoryEvent
-from bot.features.services import NoHistory, Services
+from bot.features.services import IssueIndex, NoHistory, NoIndex, Services
 from bot.github.offline import ReplayForge, Snapshot
 from bot.github.protocol import Forge
 from bot.models.prompts import Prompts
@@ -50,6 +50,8 @@ class Staged:
     harness: SandboxHarness | None = None
     """How its tests are run, where a handler may run any."""
     history: NoHistory = field(default_factory=NoHistory)
+    issue_index: IssueIndex = field(default_factory=NoIndex)
+    """The earlier issues, where a handler compares with any."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,7 @@ def judge(staged: Staged, setup: Setup) -> Outcome:
         config=setup.config,
         clock=lambda: MOMENT,
         history=staged.history,
+        issue_index=staged.issue_index,
         repository=staged.event.repository,
         commands=router.SLASH_COMMANDS,
         prompts=setup.prompts,

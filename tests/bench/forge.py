@@ -111,6 +111,42 @@ def measure_gate(shop: Site, home: str) -> dict[str, Cost]:
     return {name: _cost(shop, act) for name, act in happens.items()}
 
 
+#: Duplicates alone.
+COMPARED = (
+    "triage: {mode: 'off'}\nverify: {mode: 'off'}\nreview: {mode: 'off'}\n"
+    "duplicates: {mode: comment, suggest_above: 90}\n"
+)
+
+
+def measure_duplicates(shop: Site, home: str) -> dict[str, Cost]:
+    """The cost of comparing issues, in a repository with an index where nothing else is switched on."""
+    issue = shop.github.open_issue(home, *CLEAR)
+    shop.quiet()
+    shop.index(home)
+    shop.github.open_issue(home, "Warm up", CLEAR[1])
+    shop.quiet()
+    happens: dict[str, Callable[[], object]] = {
+        "duplicates: issue like no other": lambda: shop.github.open_issue(home, "Zebra", "Stripes."),
+        "duplicates: issue with another cause": lambda: shop.github.open_issue(home, "Files", "They are slow."),
+        "duplicates: issue that repeats another": lambda: shop.github.open_issue(home, *CLEAR),
+        "duplicates: issue is labelled": lambda: shop.github.label(home, issue, "reproduced", by="mia"),
+    }
+    return {name: _cost(shop, act) for name, act in happens.items()}
+
+
+#: Verify alone, with and without the comparison of pull requests.
+VERIFIED = "triage: {mode: 'off'}\nreview: {mode: 'off'}\nduplicates: {mode: MODE}\n"
+
+
+def measure_pulls(shop: Site, home: str) -> Cost:
+    """The cost of a pull request with an earlier one for the same issue and with the same change."""
+    issue = shop.github.open_issue(home, *CLEAR)
+    for _ in range(2):
+        shop.github.open_pull(home, "Read values", files={APP: BROKEN}, closes=[issue])
+        shop.quiet()
+    return _cost(shop, lambda: shop.github.open_pull(home, "Read values", files={APP: BROKEN}, closes=[issue]))
+
+
 def _cost(shop: Site, act: Callable[[], object]) -> Cost:
     before = len(shop.github.requests)
     act()
@@ -124,10 +160,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, site(Path(folder)) as shop:
         costs = measure(shop, shop.repository("acme/measured", {".github/bouncer.yml": CONFIG, APP: BASE}))
         costs |= measure_gate(shop, shop.repository("acme/gated", {".github/bouncer.yml": GATED, APP: BASE}))
-    print(f"{'what happens':34}{'reads':>7}{'writes':>8}{'counted':>9}{'unchanged':>11}{'requests':>10}")
+        costs |= measure_duplicates(shop, shop.repository("acme/compared", {".github/bouncer.yml": COMPARED}))
+        for mode in ("'off'", "comment"):
+            config = VERIFIED.replace("MODE", mode)
+            home = shop.repository(f"acme/{mode.strip(chr(39))}", {".github/bouncer.yml": config, APP: BASE})
+            costs[f"pull request, duplicates {mode}"] = measure_pulls(shop, home)
+    print(f"{'what happens':40}{'reads':>7}{'writes':>8}{'counted':>9}{'unchanged':>11}{'requests':>10}")
     for name, cost in costs.items():
         figures = f"{cost.reads:7}{cost.writes:8}{cost.counted:9}{cost.unchanged:11}{len(cost.requests):10}"
-        print(f"{name:34}{figures}")
+        print(f"{name:40}{figures}")
     print("\n".join(f"\n{name}:\n{cost.listed()}" for name, cost in costs.items()))
 
 

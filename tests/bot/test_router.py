@@ -55,10 +55,10 @@ def on_line(kind: type[Event], by: Actor, author: Actor, body: str = "hm") -> Ev
         (on_line(events.ReviewCommentCreated, BOB, BOB, "/bouncer dismiss"), ("commands", "review")),
         (on_line(events.ReviewCommentDeleted, BOB, BOB), ()),
         (on_line(events.ReviewCommentDeleted, BOB, BOUNCER), ("feedback",)),
-        (event(events.IssueLabeled, issue(), BOUNCER, label="needs-info"), ("gate",)),
+        (event(events.IssueLabeled, issue(), BOUNCER, label="needs-info"), ("duplicates", "gate")),
         (
             event(events.IssueLabeled, issue(), BOB, label="bug"),
-            ("triage", "reproduce", "gate"),
+            ("triage", "duplicates", "reproduce", "gate"),
         ),
         (events.CheckRerequested(sender=BOB, repository=REPOSITORY, name="another's", head_sha="a" * 40), ()),
         (

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -48,6 +50,21 @@ class Site(Rig):
         self.github.grant(name, "mia", "triage")
         self.github.install(self.app, name)
         return name
+
+    def index(self, repository: str) -> str:
+        """Run ``bouncer index``, and return what it prints."""
+        command = [sys.executable, "-m", "bot", "index", repository, "--pause", "0"]
+        ran = subprocess.run(
+            command,
+            env=self.environment,
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert ran.returncode == 0, ran.stderr
+        return ran.stdout
 
     def unfinished(self) -> int:
         """Deliveries without jobs and jobs without an end; those that wait for a later try are among them."""

@@ -1,16 +1,19 @@
-"""A new issue that repeats an earlier one, on a whole installation with either database."""
+"""A new issue or pull request that repeats an earlier one, on a whole installation with either database."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from bot.features.duplicates import texts
 from bot.features.duplicates.record import DuplicatesRecord
+from bot.features.verify.record import VerifyRecord
+from tests.bot.pipeline.rig import wait
+from tests.builders import NO_PLUGINS
 from tests.e2e.site import Site, site
+from tests.e2e.test_reproduce_life import BUGGY, REPORT, TESTS
 
 COMMENT = {".github/bouncer.yml": "duplicates: {mode: comment, suggest_above: 90}\n"}
 CLEAR = "With version 4.2, `mean([])` raises an exception."
@@ -21,20 +24,6 @@ SUGGESTION = "This may be the same as #{}: both fail in the same call of"
 def shop(tmp_path: Path, database_url: str) -> Iterator[Site]:
     with site(tmp_path, url=database_url) as shop:
         yield shop
-
-
-def index(shop: Site, home: str, *options: str) -> str:
-    ran = subprocess.run(
-        [sys.executable, "-m", "bot", "index", home, "--pause", "0", *options],
-        env=shop.environment,
-        cwd=shop.folder,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stderr
-    return ran.stdout
 
 
 def reads(shop: Site, home: str) -> int:
@@ -59,7 +48,7 @@ def test_the_root_is_named_once_and_nothing_else_changes(shop: Site) -> None:
     first = shop.github.open_issue(home, "Averages fail", CLEAR)
     shop.github.comment(home, first, f"Duplicate of #{root}", "mia")
     shop.quiet()
-    assert index(shop, home) == "acme/means: 3 issues are indexed\n"
+    assert shop.index(home) == "acme/means: 3 issues are indexed\n"
     shop.github.comment(home, other, f"Duplicate of #{root}", "stranger")
     shop.github.comment(home, first, f"Duplicate of #{root}", "mia")
     shop.quiet()
@@ -98,7 +87,7 @@ def test_by_default_it_is_recorded_and_nothing_is_posted(shop: Site) -> None:
         root = shop.github.open_issue(name, "Mean of nothing", CLEAR)
         shop.github.close(name, root)
         shop.quiet()
-        index(shop, name)
+        shop.index(name)
         number = shop.github.open_issue(name, "Averages fail", CLEAR)
         shop.quiet()
         (decision,) = shop.decided(name, number, "duplicates")
@@ -106,3 +95,96 @@ def test_by_default_it_is_recorded_and_nothing_is_posted(shop: Site) -> None:
         assert decision.reason.startswith("shadow mode")
         assert shop.said(name, number) == []
     assert "until duplicates.suggest_above is set" in decision.reason
+
+
+def summary(shop: Site, home: str, number: int) -> str:
+    shop.quiet()
+    (check,) = [check for check in shop.checks(home, shop.head(home, number)) if check.name == "bouncer / verify"]
+    # The publisher keeps a check from linking what it names.
+    return str(check.output["summary"]).replace("\u200b", "")
+
+
+def change(extra: str = "", lines: int = 6) -> dict[str, str]:
+    return {"src/new.py": "".join(f"VALUE_{number} = {number}\n" for number in range(lines)) + extra}
+
+
+def test_earlier_pull_requests_like_a_new_one_are_named_in_its_check(shop: Site) -> None:
+    home = shop.repository("acme/pulls", COMMENT)
+    issue = shop.github.open_issue(home, "Values", CLEAR)
+    first = shop.github.open_pull(home, "Add values", files=change(), closes=[issue])
+    assert "earlier open" not in summary(shop, home, first)
+    other = shop.github.open_pull(home, "Other way", files={"src/other.py": "A = 1\n"}, closes=[issue])
+    assert summary(shop, home, other).startswith(f"An earlier open pull request, #{first}, also closes #{issue}.")
+    # Six of its ten lines are the same, and it links no issue.
+    extra = "".join(f"OTHER_{number} = 0\n" for number in range(3))
+    copy = shop.github.open_pull(home, "Copy", author="bob", files=change(extra, lines=7))
+    copied = summary(shop, home, copy)
+    assert copied.startswith(
+        f"An earlier open pull request, #{first}, makes 60 % of this one's changes.\n\nNothing was judged"
+    )
+    few = shop.github.open_pull(home, "Few", files=change(extra.replace("OTHER", "FEW"), lines=4))
+    assert "earlier open" not in summary(shop, home, few), "four of seven lines are too few"
+
+    shop.github.close(home, first)
+    late = shop.github.open_pull(home, "Late", files=change(), closes=[issue])
+    text = summary(shop, home, late)
+    assert text.startswith(
+        f"An earlier open pull request, #{other}, also closes #{issue}. "
+        f"An earlier open pull request, #{copy}, makes 100 % of this one's changes."
+    )
+    assert f"#{first}" not in text
+    assert shop.said(home, late) == []
+
+
+def test_in_shadow_mode_similar_pull_requests_are_only_recorded(shop: Site) -> None:
+    home = shop.repository("acme/shadow")
+    first = shop.github.open_pull(home, "Add values", files=change())
+    shop.quiet()
+    second = shop.github.open_pull(home, "Add values", files=change())
+    assert f"#{first}" not in summary(shop, home, second)
+    (decision,) = shop.decided(home, second, "verify")
+    assert isinstance(decision.record, VerifyRecord)
+    assert decision.record.content
+    assert [(twin.number, twin.share) for twin in decision.record.content.twins] == [(first, 100)]
+
+
+TESTED = """\
+duplicates: {mode: comment, suggest_above: 90}
+reproduce:
+  mode: comment
+  samples: 1
+  command: python -m pytest -q {tests}
+"""
+
+
+@pytest.mark.debian("bubblewrap")
+def test_the_same_failure_of_both_drafted_tests_is_shown(shop: Site) -> None:
+    files = {"shapes.py": BUGGY, "tests/test_shapes.py": TESTS, ".github/bouncer.yml": TESTED}
+    home = shop.repository("acme/shapes", {**files, "pytest.ini": NO_PLUGINS["pytest.ini"].decode()})
+    root = shop.github.open_issue(home, "split drops the rest", REPORT)
+    shop.quiet()
+    shop.index(home)
+    shop.github.comment(home, root, "/bouncer reproduce", "mia")
+    shop.quiet()
+    first = shop.github.world.repositories[home].branches["main"]
+    shop.github.commit(home, {"NOTES.md": "Later.\n"})
+    number = shop.github.open_issue(home, "A part is missing", REPORT)
+    shop.quiet()
+    assert shop.said(home, number)[0].startswith(SUGGESTION.format(root))
+    questions = len(shop.model.asked)
+    shop.github.comment(home, number, "/bouncer reproduce", "mia")
+    shop.quiet()
+    # The label that this job set is an event of its own, which may arrive a moment later.
+    wait(lambda: "same failure" in {item.verdict for item in shop.decided(home, number)}, 60, "compared")
+    shop.quiet()
+    second = shop.github.world.repositories[home].branches["main"]
+    comment = next(body for body in shop.said(home, number) if body.startswith("This may be the same"))
+    evidence = f"The drafted tests of both issues fail in the same way, on {second[:7]} and on {first[:7]}: `"
+    assert evidence in comment
+    assert "AssertionError" in comment
+    assert texts.ALONE.strip() in comment
+    compared = [item for item in shop.decided(home, number, "duplicates") if item.verdict == "same failure"]
+    assert len(compared) == 1
+    assert not compared[0].usage.calls
+    assert len(shop.model.asked) == questions + 1, "the draft is the only question"
+    assert shop.github.find(home, number)[1].state == "open"

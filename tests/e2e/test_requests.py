@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.bench.forge import CONFIG, GATED, VAGUE, measure, measure_gate
+from tests.bench.forge import (
+    COMPARED,
+    CONFIG,
+    GATED,
+    VAGUE,
+    VERIFIED,
+    measure,
+    measure_duplicates,
+    measure_gate,
+    measure_pulls,
+)
 from tests.e2e.site import APP, BASE, Site
 
 
@@ -40,6 +50,25 @@ def test_the_gate_costs_two_more_requests_for_a_pull_request(shop: Site, reposit
         "issue gets another label": 0,
         "issue that no change links": 1,
     }
+
+
+def test_comparing_issues_costs_no_request(shop: Site, repository: Callable[..., str]) -> None:
+    costs = measure_duplicates(shop, repository(**{".github/bouncer.yml": COMPARED}))
+    assert {name.removeprefix("duplicates: "): cost.counted for name, cost in costs.items()} == {
+        "issue like no other": 0,
+        "issue with another cause": 0,
+        # The fresh read before a write, and the comment.
+        "issue that repeats another": 2,
+        "issue is labelled": 0,
+    }
+
+
+def test_comparing_pull_requests_costs_no_request(shop: Site, repository: Callable[..., str]) -> None:
+    files = {
+        mode: {".github/bouncer.yml": VERIFIED.replace("MODE", mode), APP: BASE} for mode in ("'off'", "comment")
+    }
+    off, comment = (measure_pulls(shop, repository(**content)) for content in files.values())
+    assert comment.counted == off.counted, comment.listed()
 
 
 def test_a_changed_configuration_counts_for_what_happens_after_it(

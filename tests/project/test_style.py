@@ -29,6 +29,7 @@ CLEAN = (
     "evaluation/cli.py",
     "evaluation/crbench",
     "evaluation/dataset.py",
+    "evaluation/duplicates",
     "evaluation/git",
     "evaluation/report",
     "evaluation/run",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +17,13 @@ from bot.core.errors import OperatorError
 from bot.core.io_limits import read_file
 
 if TYPE_CHECKING:
+    from bot.calibration.duplicates import DuplicateFindings
     from bot.calibration.findings import Bouncer, Findings
     from bot.calibration.page import Calibration
     from bot.cli.calibrate.judging import PastCase, Verdicts
     from bot.core.config import RepoConfig
+    from bot.core.subjects import Repository
+    from bot.features.services import IssueIndex
     from bot.github.protocol import Past
     from bot.settings import Settings
 
@@ -30,13 +34,18 @@ _IN_SHADOW: Mapping[str, Mapping[str, Any]] = {
     "triage": {"mode": "shadow"},
     "verify": {"mode": "shadow", "execute": False},
     "pulls": {"drafts": True},
+    "duplicates": {"mode": "shadow", "suggest_above": 0},
 }
 
 
 @click.command()
 @click.argument("repository", metavar="OWNER/REPO")
 @click.option(
-    "--harm", type=Share(), default="5%", show_default=True, help="Largest share of actionable issues to bounce."
+    "--harm",
+    type=Share(),
+    default="5%",
+    show_default=True,
+    help="Largest share of actionable issues to bounce, and of suggested duplicates that are wrong.",
 )
 @click.option(
     "--limit",
@@ -80,7 +89,7 @@ def command(
 
     Nothing is written to GitHub, and bouncer.yml is not changed: the lines for it are printed. Exports and
     verdicts are stored below BOUNCER_DATA_DIR: if interrupted, the same command resumes. An export is used for
-    24 hours.
+    24 hours. Duplicates are judged if DATABASE_URL has the index of bouncer index.
     """
     from bot import app
     from bot.calibration.page import Calibration
@@ -95,20 +104,29 @@ def command(
     if target:
         write_text(target, past.model_dump_json(exclude_defaults=True))
     past_cases = cases(past, asking, limit)
-    verdicts = _verdicts(environment, shadow, folder / "judged.jsonl")
+    verdicts = _verdicts(environment, _bouncers_question(environment, shadow), folder / "judged.jsonl")
     done = _judge(environment, shadow, past_cases, verdicts, max_cost, workers)
+    left = None if max_cost is None else max_cost - (verdicts.cost_usd or 0.0)
+    duplicates, cost_usd, finished = None, verdicts.cost_usd, True
+    if app.repo_config(judging.config, judging.overrides).duplicates.mode != "off":
+        file = folder / "duplicates.jsonl"
+        duplicates, cost, finished = _duplicates(
+            environment, shadow, past.repository, file, limit, left, workers, harm
+        )
+        cost_usd = cost if cost_usd is None else cost_usd + (cost or 0.0)
     calibration = Calibration(
         repository=past.repository.full_name,
         model=environment.bouncer_model,
         created=app.now().date(),
         exported=past.exported_at.date(),
         requests=past.requests,
-        cost_usd=verdicts.cost_usd,
+        cost_usd=cost_usd,
         unfinished=sum(verdicts.find(case) is None for case in past_cases),
         findings=_findings(past_cases, verdicts, harm),
+        duplicates=duplicates,
     )
     _show(calibration, out, as_json=as_json)
-    return 0 if done else 1
+    return 0 if done and finished else 1
 
 
 def _past(
@@ -180,18 +198,51 @@ def _read(file: Path) -> Past:
         raise OperatorError(f"{file}: not an export of bouncer calibrate: {key}: {first['msg']}") from None
 
 
-def _verdicts(environment: Settings, config: RepoConfig, file: Path) -> Verdicts:
-    """Return earlier verdicts on the same question. The threshold is not part of the question."""
+def _bouncers_question(environment: Settings, config: RepoConfig) -> str:
+    """Return what both bouncers are asked. The threshold is not part of the question."""
     from bot import app
-    from bot.calibration.export import Journal
-    from bot.cli.calibrate.judging import Verdicts
     from bot.features.verify.judgement import prompt_names
 
     prompts = app.prompts(environment)
     hashes = [prompts.hash(f"triage.{config.triage.prompt}"), prompts.hash(*prompt_names(config.verify))]
-    investigates = f"{config.triage.investigate} {config.verify.investigate}"
-    question = "\n".join([environment.bouncer_model, *hashes, investigates])
-    return Verdicts(Journal(file), hashlib.sha256(question.encode()).hexdigest()[:16])
+    return "\n".join([*hashes, f"{config.triage.investigate} {config.verify.investigate}"])
+
+
+def _verdicts(environment: Settings, question: str, file: Path) -> Verdicts:
+    """Return earlier verdicts of the model on the same question."""
+    from bot.calibration.export import Journal
+    from bot.cli.calibrate.judging import Verdicts
+
+    text = f"{environment.bouncer_model}\n{question}"
+    return Verdicts(Journal(file), hashlib.sha256(text.encode()).hexdigest()[:16])
+
+
+def _duplicates(
+    environment: Settings,
+    config: RepoConfig,
+    repository: Repository,
+    file: Path,
+    limit: int,
+    max_cost: float | None,
+    workers: int,
+    harm: float,
+) -> tuple[DuplicateFindings | None, float | None, bool]:
+    """Judge closed issues for duplicates. Return the threshold, the cost, and False if the budget ended it."""
+    from bot import app
+    from bot.cli.calibrate.duplicates import findings, index_of, past_duplicates
+
+    name = repository.full_name
+    with index_of(environment) as index:
+        history = index.history(name) if index else None
+        if index is None or history is None:
+            click.echo(
+                f"duplicates are not judged: DATABASE_URL has no index; bouncer index {name} makes it", err=True
+            )
+            return None, None, True
+        cases = past_duplicates(history, repository, limit)
+        verdicts = _verdicts(environment, app.prompts(environment).hash("duplicates.compare"), file)
+        done = _judge(environment, config, cases, verdicts, max_cost, workers, index)
+        return findings(cases, history, verdicts, harm), verdicts.cost_usd, done
 
 
 def _judge(
@@ -201,20 +252,25 @@ def _judge(
     verdicts: Verdicts,
     max_cost: float | None,
     workers: int,
+    index: IssueIndex | None = None,
 ) -> bool:
     """Judge every case within the budget. Return False if the budget ended it."""
     from bot import app
     from bot.cli.calibrate.judging import judge
+    from bot.features.services import NoIndex
 
     if max_cost is None:
         model = app.build_model(environment)
     else:
         budget = app.total_budget(max(0.0, max_cost - (verdicts.cost_usd or 0.0)))
         model = app.build_models(environment).build(environment.bouncer_model, budget, attempts=3)
+    issue_index = index or NoIndex()
     with progress() as advance:
         return judge(
             cases,
-            lambda forge: app.offline_services(environment, forge, config, model),
+            lambda forge: replace(
+                app.offline_services(environment, forge, config, model), issue_index=issue_index
+            ),
             verdicts,
             workers,
             lambda done: advance("judged", done, len(cases)),
@@ -253,6 +309,7 @@ def _as_object(calibration: Calibration) -> dict[str, Any]:
     return {
         **calibration.model_dump(mode="json", include=keys),
         "settings": calibration.settings,
+        "duplicates": calibration.duplicates and calibration.duplicates.model_dump(mode="json"),
         **{
             findings.bouncer: {
                 **findings.promise.model_dump(mode="json"),

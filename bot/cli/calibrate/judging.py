@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import Any, Literal
 
 from bot.calibration.export import Journal
 from bot.calibration.fates import Fate, Undoings, of_issue
@@ -17,6 +17,7 @@ from bot.core.actions import Decision
 from bot.core.errors import OperatorError
 from bot.core.events import RepositoryEvent
 from bot.core.subjects import Subject
+from bot.features.duplicates.record import DuplicatesRecord
 from bot.features.services import Services
 from bot.features.shared.labels import BouncerRecord, InputLabel, OutputLabel, severity
 from bot.features.triage.record import TriageRecord
@@ -29,7 +30,7 @@ from bot.github.protocol import Past
 class PastCase:
     """One past subject: the event that opened it, what could be read about it then, and its fate."""
 
-    bouncer: Bouncer
+    bouncer: Bouncer | Literal["duplicates"]
     event: RepositoryEvent
     snapshot: Snapshot
     fate: Fate
@@ -108,11 +109,15 @@ def _key(subject: Subject) -> str:
 def _fields(decision: Decision) -> dict[str, Any]:
     record = decision.record
     explanations: list[str] = []
+    more: dict[str, Any] = {}
     if isinstance(record, TriageRecord):
         explanations = [record.explanation]
     elif isinstance(record, VerifyRecord):
         explanations = [verdict.explanation for verdict in record.verdicts]
+    elif isinstance(record, DuplicatesRecord):
+        more = {"root": record.root, "p_same_cause": record.p_same_cause}
     return {
+        **more,
         "label": decision.verdict,
         "p_bounce": record.p_bounce if isinstance(record, BouncerRecord) else None,
         "explanation": "\n\n".join(filter(None, explanations)),

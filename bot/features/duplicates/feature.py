@@ -1,7 +1,7 @@
 """Duplicates: name an earlier issue that a new one may repeat."""
 
 from bot.core import events
-from bot.features.duplicates.handler import handle
+from bot.features.duplicates.handler import concerns, handle
 from bot.features.duplicates.record import DuplicatesRecord
 from bot.features.feature import Feature
 
@@ -9,7 +9,8 @@ FEATURE = Feature(
     name="duplicates",
     handle=handle,
     record=DuplicatesRecord,
-    events=(events.IssueOpened,),
+    concerns=concerns,
+    events=(events.IssueOpened, events.IssueLabeled),
     after=("commands", "triage"),
     permissions={"issues": "write"},
 )

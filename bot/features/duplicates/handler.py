@@ -1,6 +1,7 @@
 """Name an earlier issue that a new one may repeat, if it is likely enough. Nothing is closed or labelled.
 
-Candidates come from the index of issues. One model call compares the new issue with all of them.
+Candidates come from the index of issues. One model call compares the new issue with all of them. ``evidence`` runs
+the drafted tests of both issues.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from bot.core.actions import Decision, UpsertComment
-from bot.core.events import IssueOpened
+from bot.core.commands import Command
+from bot.core.events import Event, IssueLabeled, IssueOpened
 from bot.core.frozen import Lenient
-from bot.core.markdown import clean_line
 from bot.core.text import folded
+from bot.features.duplicates import texts
+from bot.features.duplicates.evidence import compare_tests
 from bot.features.duplicates.record import Comparison, DuplicatesRecord
 from bot.features.services import IndexedIssue, Services
 from bot.features.shared.issues import skip_reason, with_suggestion
@@ -22,13 +25,6 @@ from bot.models.protocol import Prompt
 
 #: Earlier issues in one question, and characters of each text.
 MAX_CANDIDATES, MAX_TEXT = 5, 6_000
-MAX_BOTH = 200
-
-SENTENCE = "This may be the same as #{root}: both {both}."
-ALONE = (
-    "\n\nNothing was closed or changed: that is for you and the maintainers to decide. "
-    "*I'm a bot using an AI model and may be wrong.*"
-)
 
 
 class ComparisonReply(Lenient):
@@ -37,8 +33,15 @@ class ComparisonReply(Lenient):
     comparisons: tuple[Comparison, ...] = Field(description="one for each earlier issue")
 
 
-def handle(event: IssueOpened, services: Services) -> Decision | None:
+def concerns(event: Event, commands: Sequence[Command]) -> bool:
+    """Return True for a new issue, and for a label: one of them tells that a test was drafted."""
+    return isinstance(event, IssueOpened | IssueLabeled) and not event.issue.is_pull_request
+
+
+def handle(event: IssueOpened | IssueLabeled, services: Services) -> Decision | None:
     """Compare a new issue with earlier ones; None if the repository has no index."""
+    if isinstance(event, IssueLabeled):
+        return compare_tests(event, services)
     config, issue = services.config.duplicates, event.issue
     if config.mode == "off":
         return None
@@ -65,7 +68,7 @@ def handle(event: IssueOpened, services: Services) -> Decision | None:
     reason, root, sentence = "no earlier issue has the same cause", None, ""
     if match:
         root = next(candidate.root for candidate in candidates if candidate.number == match.number)
-        sentence = suggestion(root, match.both, event.repository.host)
+        sentence = texts.suggestion(root, match.both, event.repository.host)
         actions = (_comment(issue.number, sentence, past),)
         reason = f"may be the same as #{root} ({match.p_same_cause}% likely)"
     posts = config.mode == "comment" and config.suggest_above is not None
@@ -82,6 +85,7 @@ def handle(event: IssueOpened, services: Services) -> Decision | None:
             candidates=numbers,
             comparisons=comparisons,
             root=root,
+            p_same_cause=match.p_same_cause if match else None,
             suggestion=sentence if posts else "",
             prompt_hash=prompt.hash,
         ),
@@ -107,16 +111,10 @@ def best(comparisons: Sequence[Comparison], above: int) -> Comparison | None:
     return max(same, key=lambda row: (row.p_same_cause, -row.number), default=None)
 
 
-def suggestion(root: int, both: str, host: str) -> str:
-    """Return the sentence that names an earlier issue."""
-    end = clean_line(both, host=host, limit=MAX_BOTH).removeprefix("both ").rstrip(".")
-    return SENTENCE.format(root=root, both=end)
-
-
 def _comment(number: int, sentence: str, past: Sequence[Decision]) -> UpsertComment:
     """Return the bounce comment with one more line, or a comment of its own on a clear issue."""
     for decision in reversed(past):
         for action in decision.actions:
             if isinstance(action, UpsertComment) and action.task == "triage" and not action.only_edit:
                 return action.model_copy(update={"body": with_suggestion(action.body, sentence)})
-    return UpsertComment(task="duplicates", number=number, body=sentence + ALONE)
+    return UpsertComment(task="duplicates", number=number, body=sentence + texts.ALONE)

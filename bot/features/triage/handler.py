@@ -221,7 +221,7 @@ def _actions(
 def _suggestion(issue: Issue, services: Services) -> str:
     """Return the line of the comment that names an earlier issue; empty if it has none."""
     key = f"{services.repository.full_name}#{issue.number}"
-    for decision in services.history.decisions(key, "duplicates"):
+    for decision in reversed(services.history.decisions(key, "duplicates")):
         in_comment = any(isinstance(act, UpsertComment) and act.task == "triage" for act in decision.actions)
         if in_comment and isinstance(decision.record, SuggestionRecord):
             return decision.record.suggestion

@@ -27,8 +27,9 @@ from bot.features.shared.labels import ModelReply, severity
 from bot.features.shared.links import issue_links
 from bot.features.shared.rights import no_run_reason
 from bot.features.verify import judgement, texts
-from bot.features.verify.record import ExecutedTest, OutputVerdict, Unjudged, VerifyRecord
+from bot.features.verify.record import ExecutedTest, OutputVerdict, PullContent, Unjudged, VerifyRecord
 from bot.features.verify.stored_tests import run_stored
+from bot.features.verify.twins import content_of
 from bot.models.protocol import Prompt
 
 T = TypeVar("T", bound=BaseModel)
@@ -60,13 +61,16 @@ def handle(event: Event, services: Services) -> Decision | None:
     if skip is not None:
         return _abstain(subject, pull, *skip)
     links = issue_links(pull, services)
+    content = content_of(pull, links, services)
     if not links:
-        return _abstain(subject, pull, "no-issue", "no linked issue")
+        return _abstain(
+            subject, pull, "no-issue", "no linked issue", content=content, note=_twins(content, services)
+        )
     issues, unjudged = pull_requests.linked_issues(links, services)
     if isinstance(event, events.PullRequestEdited) and _same(past, subject, issues):
         return None
     no_run = no_run_reason(pull, request.command, "verify")
-    return _Judgement(subject, pull, services, unjudged, no_run).decide(issues)
+    return _Judgement(subject, pull, services, unjudged, no_run, content).decide(issues)
 
 
 def _skip_queue(event: events.MergeGroupRequested) -> Decision:
@@ -76,10 +80,30 @@ def _skip_queue(event: events.MergeGroupRequested) -> Decision:
     return Decision(kind="verify", subject=event.subject, actions=actions, abstained="skipped:queue", reason=why)
 
 
-def _abstain(subject: Subject, pull: PullRequest, word: str, why: str, *, fails: bool = False) -> Decision:
+def _abstain(
+    subject: Subject,
+    pull: PullRequest,
+    word: str,
+    why: str,
+    *,
+    fails: bool = False,
+    content: PullContent | None = None,
+    note: str = "",
+) -> Decision:
     """Return an abstention; the check is completed, because a required check would wait for it."""
-    actions = (texts.skipped(pull.head_sha, why, fails=fails),) if pull.state == "open" else ()
-    return Decision(kind="verify", subject=subject, actions=actions, abstained=word, reason=why)
+    return Decision(
+        kind="verify",
+        subject=subject,
+        actions=(texts.skipped(pull.head_sha, why, fails=fails, note=note),) if pull.state == "open" else (),
+        abstained=word,
+        reason=why,
+        record=None if content is None else VerifyRecord(content=content),
+    )
+
+
+def _twins(content: PullContent | None, services: Services) -> str:
+    """Return the sentences that name earlier pull requests; empty in shadow mode."""
+    return texts.twins(content.twins) if content and services.config.duplicates.mode == "comment" else ""
 
 
 def _same(past: Sequence[Decision], subject: Subject, issues: Sequence[Issue]) -> bool:
@@ -107,8 +131,10 @@ class _Judgement:
         services: Services,
         unjudged: Sequence[Unjudged],
         no_run: str | None,
+        content: PullContent | None,
     ) -> None:
         self.subject, self.pull, self.services, self.no_run = subject, pull, services, no_run
+        self.content, self.twins = content, _twins(content, services)
         self.config = services.config.verify
         self.verdicts: list[OutputVerdict] = []
         self.unjudged = list(unjudged)
@@ -129,7 +155,8 @@ class _Judgement:
         if unfit or not issues:
             why = unfit or self._why_unjudged
             fails = bool(unfit) and unfit != EMPTY and texts.fails_unjudged(self.config)
-            return _abstain(self.subject, self.pull, "unfit" if unfit else "no-issue", why, fails=fails)
+            word = "unfit" if unfit else "no-issue"
+            return _abstain(self.subject, self.pull, word, why, fails=fails, content=self.content, note=self.twins)
         patch = self._prepare(patch)
         for issue in issues:
             self._judge(issue, patch)
@@ -278,7 +305,9 @@ class _Judgement:
             repository=self.services.repository,
             usage=self.usage,
             model=self.model,
-            note="\n\n".join(filter(None, (self.no_run, pull_requests.not_analysed(self.context.too_slow)))),
+            note="\n\n".join(
+                filter(None, (self.twins, self.no_run, pull_requests.not_analysed(self.context.too_slow)))
+            ),
             exempt=self.exempt,
         )
 
@@ -295,6 +324,7 @@ class _Judgement:
             context=self.context.without_text(),
             omitted=self.omitted,
             failure=str(self.failure or ""),
+            content=self.content,
             issue_revisions=_revisions(issues),
             prompt=self.services.prompts.hash(*judgement.prompt_names(self.config)),
             config=self.services.config.hash,

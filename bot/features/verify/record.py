@@ -79,6 +79,27 @@ class ExecutedTest(Frozen):
     output: str = ""
 
 
+class Twin(Frozen):
+    """An earlier open pull request for the same issue, or with the same change."""
+
+    number: int
+    closes: tuple[int, ...] = Field((), description="issues that both close")
+    share: int = Field(0, description="of the newer one's changed lines, percent; 0: too few are the same")
+
+    @property
+    def is_one(self) -> bool:
+        """True if it is worth naming."""
+        return bool(self.closes or self.share)
+
+
+class PullContent(Frozen):
+    """The lines that a pull request changes and the issues that it closes, to compare later ones with it."""
+
+    closes: tuple[int, ...] = Field((), description="issues of the same repository")
+    lines: tuple[str, ...] = Field((), description="hashes of its changed lines")
+    twins: tuple[Twin, ...] = ()
+
+
 class VerifyRecord(BouncerRecord):
     """A verdict on a patch, for each issue that it says it solves."""
 
@@ -95,3 +116,4 @@ class VerifyRecord(BouncerRecord):
         description="issue number -> its revision; ``judged`` in rows of version 0.2",
     )
     failure: str = Field("", description="why the model gave no answer")
+    content: PullContent | None = Field(None, description="None if it was not compared with other pull requests")

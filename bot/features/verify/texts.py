@@ -11,26 +11,45 @@ from bot.core.markdown import clean, clean_line, code_span
 from bot.core.subjects import Repository
 from bot.features.shared.labels import OutputLabel
 from bot.features.shared.pull_requests import CHECK
-from bot.features.verify.record import ExecutedTest, OutputVerdict, Unjudged
+from bot.features.verify.record import ExecutedTest, OutputVerdict, Twin, Unjudged
 from bot.models.protocol import caveat
 
 #: Characters of one point, and of one folded explanation.
 POINT = 300
 EXPLANATION = 3_000
+#: Earlier pull requests that are named.
+MAX_TWINS = 3
 
 
 _SOLVED, _NOT_FULLY, _NOT = "Appears to solve", "May not fully solve", "Probably doesn't solve"
 
 
-def skipped(head_sha: str, why: str, *, fails: bool = False) -> SetCheck:
+def skipped(head_sha: str, why: str, *, fails: bool = False, note: str = "") -> SetCheck:
     """Return a check that says that nothing was judged. ``fails``: the check fails as a gate."""
     return SetCheck(
         name=CHECK,
         head_sha=head_sha,
         conclusion="failure" if fails else "skipped",
         title=f"Not judged: {why}",
-        summary=f"Nothing was judged: {why}.",
+        summary="\n\n".join(filter(None, (note, f"Nothing was judged: {why}."))),
     )
+
+
+def twins(pulls: Sequence[Twin]) -> str:
+    """Return the sentences that name earlier pull requests; empty if there are none."""
+    sentences = [_twin(pull) for pull in pulls[:MAX_TWINS]]
+    if len(pulls) > MAX_TWINS:
+        sentences.append(f"There are {len(pulls) - MAX_TWINS} more like these.")
+    return " ".join(sentences)
+
+
+def _twin(pull: Twin) -> str:
+    reasons = []
+    if pull.closes:
+        reasons.append(f"also closes {', '.join(f'#{issue}' for issue in pull.closes)}")
+    if pull.share:
+        reasons.append(f"makes {pull.share} % of this one's changes")
+    return f"An earlier open pull request, #{pull.number}, {' and '.join(reasons)}."
 
 
 def check(
@@ -54,7 +73,7 @@ def check(
     due = [issue.issue for issue in unjudged if issue.due] if fails_unjudged(config) else []
     if not verdicts:
         why = "; ".join(clean_line(issue.why, host=host, limit=POINT) for issue in unjudged)
-        return skipped(head_sha, why, fails=bool(due))
+        return skipped(head_sha, why, fails=bool(due), note=note)
     by_issue = {run.issue: run for run in runs}
     parts = [_section(verdict, by_issue.get(verdict.issue), host) for verdict in verdicts]
     parts += [

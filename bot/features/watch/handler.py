@@ -17,10 +17,10 @@ from bot.core.events import Event
 from bot.features.reproduce.record import StoredTest, stored_test
 from bot.features.services import Services
 from bot.features.shared import history
+from bot.features.shared.builds import Builds, FirstCommits, find_change
 from bot.features.shared.rights import answer, asked_for
 from bot.features.watch import texts
 from bot.features.watch.record import State, WatchRecord
-from bot.features.watch.runs import Builds, FirstCommits, find_change
 from bot.features.watch.texts import NamedCommit
 
 #: Commits of the default branch that are looked through.

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import structlog
 from pydantic import Field, ValidationError
 from pydantic_core import PydanticSerializationError
-from sqlalchemy import ColumnElement, Connection, case, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, case, delete, exists, func, or_, select, update
 
 from bot import router
 from bot.calibration.fates import GRACE, KnownFate
@@ -29,10 +29,12 @@ from bot.features.feedback.signals import SOURCES, Counts, Row, outcomes, rates,
 from bot.features.shared.labels import BouncerRecord
 from bot.pipeline.store.counters import Counted, Counters, counted
 from bot.pipeline.store.database import Database
-from bot.pipeline.store.tables import DECISIONS, FATES, POSTINGS, SIGNALS
+from bot.pipeline.store.tables import CLOSED, DECISIONS, FATES, POSTINGS, SIGNALS
 
 #: Most commands that the rate limit of commands looks at.
 _NEWEST = 500
+#: Most open subjects that a new one is compared with, the newest ones.
+_OPEN = 200
 #: Most fates that a query returns, the newest ones.
 _MOST = 5000
 
@@ -216,6 +218,22 @@ class Decisions:
             DECISIONS.c.created_at >= since.timestamp(),
         )
         return self._read(query.order_by(DECISIONS.c.id.desc()).limit(_NEWEST))
+
+    def newest(self, repository: str, kind: Task) -> tuple[Decision, ...]:
+        """Return the newest decision of a kind on each open subject, of the newest subjects."""
+        last = (
+            select(func.max(DECISIONS.c.id))
+            .where(
+                DECISIONS.c.repository == repository,
+                DECISIONS.c.kind == kind,
+                or_(DECISIONS.c.outcome.is_(None), DECISIONS.c.outcome.in_(_SEEN)),
+                ~exists().where(CLOSED.c.repository == repository, CLOSED.c.number == DECISIONS.c.number),
+            )
+            .group_by(DECISIONS.c.number)
+            .order_by(DECISIONS.c.number.desc())
+            .limit(_OPEN)
+        )
+        return self._read(select(DECISIONS.c.decision).where(DECISIONS.c.id.in_(last)).order_by(DECISIONS.c.id))
 
     def muted(self, repository: str) -> frozenset[str]:
         """Return the review categories that people of this repository dismissed too often."""

@@ -35,7 +35,7 @@ _WORD = re.compile(r"\w{2,40}")
 #: The rarer a word in the repository, the more it counts; long texts have more words by chance.
 _IN_SQLITE = text(
     "SELECT t.number FROM issue_words JOIN issue_texts t ON t.id = issue_words.rowid"
-    " WHERE issue_words MATCH :query AND t.repository = :repository AND t.number != :number"
+    " WHERE issue_words MATCH :query AND t.repository = :repository AND t.number < :number"
     " ORDER BY bm25(issue_words, 3.0, 1.0), t.number LIMIT :most"
 )
 _IN_POSTGRESQL = text("""
@@ -45,7 +45,7 @@ _IN_POSTGRESQL = text("""
       SELECT words.query, t.number, length(t.title) + length(t.body) AS size,
         CASE WHEN to_tsvector('english', t.title) @@ words.query THEN 3 ELSE 1 END AS place
       FROM words JOIN issue_texts t ON to_tsvector('english', t.title || ' ' || t.body) @@ words.query
-      WHERE t.repository = :repository AND t.number <> :number
+      WHERE t.repository = :repository AND t.number < :number
     ), weights AS (
       SELECT query, ln(1 + (SELECT count(*) FROM issue_texts WHERE repository = :repository)::float / count(*))
         AS weight FROM hits GROUP BY query
@@ -70,7 +70,7 @@ class Issues:
         self._database = database
 
     def similar(self, repository: str, issue: Issue, most: int) -> tuple[IndexedIssue, ...] | None:
-        """Return the issues that share the most telling words with one, best first; None without an index."""
+        """Return the earlier issues with the most telling words of one, best first; None without an index."""
         words = list(dict.fromkeys(_WORD.findall(f"{issue.title} {issue.body[:MAX_BODY]}".lower())))[:MAX_WORDS]
         values: dict[str, Any] = {"repository": repository, "number": issue.number, "most": most}
         with self._database.read() as connection:
@@ -105,7 +105,10 @@ class Issues:
         return start
 
     def add(self, repository: str, issues: Iterable[Issue], roots: dict[int, int], progress: FirstPass) -> None:
-        """Store a page of the first pass. What a delivery brought meanwhile is newer, and stays."""
+        """Store a page of the first pass. What a delivery brought meanwhile is newer, and stays.
+
+        ``roots``: the issue that a duplicate repeats, or its own number if nothing names that issue.
+        """
         with self._database.write() as connection:
             for issue in issues:
                 row = _row(repository, issue, 0.0) | {"root": roots.get(issue.number)}
@@ -118,6 +121,16 @@ class Issues:
         with self._database.read() as connection:
             query = select(ISSUE_TEXTS.c.number).where(ISSUE_TEXTS.c.repository == repository)
             return len(connection.scalars(query).all())
+
+    def history(self, repository: str) -> tuple[IndexedIssue, ...] | None:
+        """Return all indexed issues, newest first; None without a complete index."""
+        of_repository = ISSUE_INDEXES.c.repository == repository
+        query = select(ISSUE_TEXTS.c.number).where(ISSUE_TEXTS.c.repository == repository)
+        with self._database.read() as connection:
+            if not connection.scalar(select(ISSUE_INDEXES.c.complete).where(of_repository)):
+                return None
+            numbers = connection.scalars(query.order_by(ISSUE_TEXTS.c.number.desc())).all()
+            return tuple(self._read(connection, repository, number) for number in numbers)
 
     def update(self, connection: Connection, event: Event, now: float) -> None:
         """Keep the index of an event's repository up to date, if it has one."""
@@ -132,15 +145,17 @@ class Issues:
         changed = {name: row[name] for name in ("title", "body", "state", "closed_at")}
         insert = self._database.insert(ISSUE_TEXTS).values(**row)
         connection.execute(insert.on_conflict_do_update(index_elements=["repository", "number"], set_=changed))
-        root: int | None = None
+        here, root = _at(repository, event.number), None
         if isinstance(event, events.CommentCreated):
             root = duplicate_of(repository, event.comment)
             if root in (None, event.number):
                 return
+        elif isinstance(event, events.IssueClosed) and is_duplicate(event.issue):
+            here, root = and_(here, ISSUE_TEXTS.c.root.is_(None)), event.number
         elif not isinstance(event, events.IssueReopened):
             return
         # A reopened issue is no duplicate any more.
-        connection.execute(update(ISSUE_TEXTS).where(_at(repository, event.number)).values(root=root))
+        connection.execute(update(ISSUE_TEXTS).where(here).values(root=root))
 
     def _read(self, connection: Connection, repository: str, number: int) -> IndexedIssue:
         row = connection.execute(select(ISSUE_TEXTS).where(_at(repository, number))).one()
@@ -150,7 +165,14 @@ class Issues:
             root = following
             chain.append(root)
             following = connection.scalar(select(ISSUE_TEXTS.c.root).where(_at(repository, root)))
-        return IndexedIssue(number=row.number, title=row.title, body=row.body, state=row.state, root=root)
+        return IndexedIssue(
+            number=row.number,
+            title=row.title,
+            body=row.body,
+            state=row.state,
+            root=root,
+            unnamed=row.root == row.number,
+        )
 
 
 def duplicate_of(repository: str, comment: Comment) -> int | None:
@@ -161,6 +183,18 @@ def duplicate_of(repository: str, comment: Comment) -> int | None:
     if match is None or (match["repository"] or repository).lower() != repository.lower():
         return None
     return int(match["number"])
+
+
+def says_duplicate(text: str) -> bool:
+    """Return True if a text says of which issue it is a duplicate."""
+    return _DUPLICATE.search(text) is not None
+
+
+def is_duplicate(issue: Issue) -> bool:
+    """Return True if an issue was closed as a duplicate, or has the label of that name that GitHub sets up."""
+    return issue.state_reason == "duplicate" or (
+        issue.state == "closed" and "duplicate" in map(str.lower, issue.labels)
+    )
 
 
 def _at(repository: str, number: int) -> ColumnElement[bool]:

@@ -293,7 +293,8 @@ COUNTERS = Table(
     Column("updated_at", Float, nullable=False),
 )
 
-#: Issues that a new one may repeat. ``root`` is the issue that maintainers say it repeats.
+#: Issues that a new one may repeat. ``root`` is the issue that maintainers say it repeats, or its own number if it
+#: was closed as a duplicate and nothing names the other issue.
 ISSUE_TEXTS = Table(
     "issue_texts",
     METADATA,

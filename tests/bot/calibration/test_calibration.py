@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from bot.calibration import risk
-from bot.calibration.risk import Judged
+from bot.calibration.risk import Judged, RatedSuggestion
 
 
 def sample_cases(generator: random.Random, count: int, share_bad: float = 0.4) -> list[Judged]:
@@ -66,6 +66,35 @@ def test_the_promise_is_broken_for_at_most_one_maintainer_in_twenty() -> None:
     # A promise that never bounces anything would hold too, and be worth nothing.
     assert len(caught) > 0.9 * rounds
     assert sum(caught) / len(caught) > 0.15
+
+
+def test_a_promise_about_suggestions_takes_seventy_two_right_ones() -> None:
+    right = [RatedSuggestion(p=92, right=True)] * 72
+    assert risk.suggestion_promise(right[:71], 0.05).suggest_above is None
+    promised = risk.suggestion_promise([*right, RatedSuggestion(p=80, right=False)], 0.05)
+    assert (promised.needed, promised.suggest_above, promised.suggestions, promised.wrong) == (72, 90, 72, 0)
+    lower = [RatedSuggestion(p=75, right=True)] * 72 + [RatedSuggestion(p=60, right=False)] * 30
+    assert risk.suggestion_promise(lower, 0.05).suggest_above == 70
+    assert risk.suggestion_promise([], 0.05).suggest_above is None
+
+
+def test_too_many_wrong_suggestions_are_promised_to_one_in_twenty_at_most() -> None:
+    generator, rounds, broken, promised = random.Random(11), 400, 0, 0
+
+    def suggestion() -> RatedSuggestion:
+        percent = generator.choice((60, 70, 80, 90, 95))
+        return RatedSuggestion(p=percent, right=generator.random() < 0.5 + percent / 200)
+
+    def wrong_share(above: int) -> float:
+        percents = [percent for percent in (60, 70, 80, 90, 95) if percent >= above]
+        return sum(0.5 - percent / 200 for percent in percents) / len(percents)
+
+    for _ in range(rounds):
+        threshold = risk.suggestion_promise([suggestion() for _ in range(400)], 0.06).suggest_above
+        promised += threshold is not None
+        broken += threshold is not None and wrong_share(threshold) > 0.06
+    assert promised > 0.1 * rounds
+    assert broken <= rounds * 0.05 + 3 * (rounds * 0.05 * 0.95) ** 0.5
 
 
 def test_without_good_cases_there_is_no_promise_and_the_curve_is_empty() -> None:

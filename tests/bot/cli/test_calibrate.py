@@ -13,7 +13,10 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from bot.cli import main
+from bot.pipeline.store import migrated
+from bot.pipeline.store.issues import FirstPass, Issues
 from bot.simgithub import App, SimulatedGitHub
+from tests.builders import issue
 from tests.conformance.checking import violations
 
 NAME = "acme/rocket"
@@ -302,3 +305,58 @@ def test_a_token_reads_the_past_and_its_absence_is_reported(
     assert "set GITHUB_TOKEN or the App's credentials" in err
     monkeypatch.setenv("GITHUB_TOKEN", github.token(NAME))
     assert run("--limit", "20")[0] == 0
+
+
+def indexed(pairs: int, right: int) -> None:
+    """Index closed duplicates, and record what a model says of them: wrong of all but the first ``right``."""
+    with migrated("sqlite:///bouncer.db") as database, Path("replies.jsonl").open("a") as out:
+        index, roots = Issues(database), {}
+        index.begin(NAME)
+        issues = [earlier := issue(number=1000, title="Something else", state="closed")]
+        for number in range(1001, 1001 + pairs):
+            twin = number + 500
+            titles = {number: f"Part{number} is slow", twin: f"Slow part{number}"}
+            issues += [issue(number=one, title=title, body="", state="closed") for one, title in titles.items()]
+            roots[twin] = number
+            rows = [{"number": number, "both": "are slow", "relation": "same cause", "p_same_cause": 92}]
+            if number > 1000 + right:
+                roots[twin] = earlier.number
+            out.write(json.dumps({"model": "m", "subject": f"{NAME}#{twin}", "comparisons": rows}) + "\n")
+            out.write(json.dumps({"model": "m", "subject": f"{NAME}#{number}", "comparisons": []}) + "\n")
+        unnamed = issue(number=3000, title="Slow part1001", state="closed")
+        index.add(NAME, [*issues, unnamed], {**roots, 3000: 3000}, FirstPass(complete=True))
+
+
+def test_duplicates_get_a_threshold_if_the_history_bears_it(run: Run, past: tuple[SimulatedGitHub, App]) -> None:
+    github, _ = past
+    replies(github, lambda number: 10)
+    _, out, errors = run()
+    assert "duplicates:" not in out
+    assert f"bouncer index {NAME} makes it" in errors
+    indexed(80, right=79)
+    report = json.loads(run("--json")[1])["duplicates"]
+    # With the very first two issues nothing earlier shares a word.
+    assert (report["issues"], report["duplicates"]) == (159, 80)
+    promise = report["promise"]
+    assert (promise["suggest_above"], promise["suggestions"], promise["wrong"]) == (None, 80, 1)
+    _, out, _ = run("--harm", "10%", "--set", "duplicates.suggest_above=99")
+    assert "Promise: at or above 90 %, at most 10 % of the suggestions are wrong (95 % sure" in out
+    assert "79 of 80 duplicates are named." in out
+    assert "\nduplicates:\n  mode: comment\n  suggest_above: 90\n" in out
+    page = " ".join(Path("calibration.html").read_text().split())
+    assert (
+        "<td>#1580 Slow part1080</td><td>#1080</td><td>92 %</td> <td>closed as a duplicate of #1000</td>" in page
+    )
+
+
+def test_few_duplicates_stay_in_shadow_mode_and_the_command_says_so(
+    run: Run, past: tuple[SimulatedGitHub, App]
+) -> None:
+    github, _ = past
+    replies(github, lambda number: 10)
+    indexed(12, right=12)
+    _, out, _ = run()
+    assert "at most 5 % of the suggestions are wrong: there are 12, and it takes at least 72." in out
+    assert "duplicates:\n  mode: shadow\n" in out
+    _, out, _ = run("--set", "duplicates.mode=off")
+    assert "duplicates:" not in out

@@ -42,6 +42,9 @@ class Remembered:
     def commands(self, repository: str, since: datetime) -> tuple[Decision, ...]:
         return tuple(decision for decision in self.past if decision.kind == "commands")
 
+    def newest(self, repository: str, kind: Task) -> None:
+        return None
+
     def muted(self, repository: str) -> frozenset[str]:
         return frozenset()
 

@@ -11,8 +11,8 @@ import pytest
 from bot.core import events
 from bot.core.actions import Decision, UpsertComment
 from bot.features.services import Services
+from bot.features.shared.builds import find_change
 from bot.features.watch.record import State
-from bot.features.watch.runs import find_change
 from bot.github.offline import Snapshot
 from bot.router import decide
 from bot.sandbox.bubblewrap import Bubblewrap

@@ -10,7 +10,7 @@ from bot.code.page import Skipped
 from bot.core.actions import Action, Decision, InlineComment, SubmitReview, UpsertComment, Usage
 from bot.core.config import RepoConfig, VerifyConfig
 from bot.core.subjects import Actor, PullRequest, Repository, Subject
-from bot.features.duplicates import handler as duplicates
+from bot.features.duplicates import texts as duplicates
 from bot.features.review import texts
 from bot.features.services import NoHistory, Services
 from bot.features.shared.findings import Finding
@@ -163,8 +163,9 @@ class Press:
         )
 
     def suggestion(self, text: str) -> str:
-        """The comment that names an earlier issue."""
-        body = duplicates.suggestion(12, text, HOST) + duplicates.ALONE
+        """The comment that names an earlier issue, with how a test fails that ran the repository's code."""
+        sentence = duplicates.with_failure(duplicates.suggestion(12, text, HOST), text, (SHA, "b" * 40))
+        body = sentence + duplicates.ALONE
         (posted,) = self.post(UpsertComment(task="duplicates", number=20, body=body))
         return fault(posted, HOST, ours="#12") or _told(posted)
 

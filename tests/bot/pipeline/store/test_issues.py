@@ -9,26 +9,10 @@ from bot.core.subjects import Actor, Comment, Issue
 from bot.pipeline.store import Database
 from bot.pipeline.store.issues import FirstPass, Issues, duplicate_of
 from tests.builders import REPOSITORY
+from tests.pairs import PAIRS
 
 ANN = Actor(id=11, login="ann")
 NAME = REPOSITORY.full_name
-#: An earlier issue and a later one about the same thing, in other words.
-PAIRS = (
-    (
-        "Mean of an empty list raises",
-        "`mean([])` crashes with ZeroDivisionError.",
-        "Averaging nothing: mean([]) crash",
-    ),
-    ("CSV with BOM", "The first column is called \\ufeffname.", "First column of a CSV has \\ufeff in its name"),
-    ("Colours ignored", "The palette option of plot has no effect.", "plot does not use the palette I pass"),
-    ("Slow import", "Importing the package takes four seconds.", "import takes seconds since 4.2"),
-    ("Windows paths", "Backslashes in paths are not escaped in the report.", "report shows wrong path on Windows"),
-    ("Timezone lost", "parse_date drops the timezone offset.", "offset missing after parse_date"),
-    ("Cache grows", "Memory of the cache is never freed.", "memory leak in cache"),
-    ("Config not found", "bouncer.toml in the home folder is not read.", "home folder bouncer.toml has no effect"),
-    ("Retry loops", "HTTP 429 is retried without waiting.", "retries at once after 429"),
-    ("Unicode names", "Usernames with umlauts cannot log in.", "cannot log in: umlauts in my username"),
-)
 
 
 def issue(number: int, title: str, body: str = "", **values: object) -> Issue:
@@ -77,6 +61,28 @@ def test_an_edit_is_searched_and_a_closed_issue_stays(database: Database) -> Non
         (1, "closed")
     ]
     assert index.similar(NAME, edited, 5) == (), "an issue is not similar to itself"
+
+
+def test_only_earlier_issues_are_candidates(database: Database) -> None:
+    index = indexed(database, issue(3, "Slow import"), issue(5, "Slow import"))
+    assert [row.number for row in index.similar(NAME, issue(4, "Slow import"), 5) or ()] == [3]
+
+
+def test_a_duplicate_of_an_issue_that_nothing_names_is_told_apart(database: Database) -> None:
+    index = indexed(database, issue(1, "Slow import"), issue(2, "Slow"), issue(3, "Slower"), issue(4, "Fast"))
+    reasons = {2: {"state_reason": "duplicate"}, 3: {"labels": ("Duplicate",)}, 4: {"state_reason": "completed"}}
+    for number, values in reasons.items():
+        closed = issue(number, "Slow", state="closed", **values)
+        happen(database, events.IssueClosed(sender=ANN, repository=REPOSITORY, issue=closed))
+    assert [row.number for row in index.history(NAME) or () if row.unnamed] == [3, 2]
+    comment = Comment(id=1, body="Duplicate of #1", author=ANN, author_association="MEMBER")
+    duplicate = issue(2, "Slow", state="closed", state_reason="duplicate")
+    for event in (
+        events.CommentCreated(sender=ANN, repository=REPOSITORY, issue=duplicate, comment=comment),
+        events.IssueClosed(sender=ANN, repository=REPOSITORY, issue=duplicate),
+    ):
+        happen(database, event)
+    assert {row.number: (row.root, row.unnamed) for row in index.history(NAME) or ()}[2] == (1, False)
 
 
 def test_chains_end_at_the_root_and_circles_end(database: Database) -> None:

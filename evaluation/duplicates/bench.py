@@ -1,0 +1,216 @@
+"""The benchmark: a task is opened as a new issue, and the live feature compares it with the issues before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from bot import app
+from bot.calibration.risk import RatedSuggestion, SuggestionPromise, suggestion_promise
+from bot.core.subjects import Repository
+from bot.features.duplicates.handler import best
+from bot.features.duplicates.record import DuplicatesRecord
+from bot.github.offline import issue_opened
+from bot.models.protocol import Model
+from bot.pipeline.store import migrated
+from evaluation.benchmark import Benchmark, Scoring, Session
+from evaluation.duplicates.tasks import HistoryIssue, fill, read_history, read_tasks
+from evaluation.report.cutoff import Sample
+from evaluation.report.page import Cell, Section, Table, percentage
+from evaluation.run.folder import Record, RunFolder
+from evaluation.run.replay import ReplayRequest
+from evaluation.run.runner import Outcome
+from evaluation.run.staging import Staged, through_handler
+from evaluation.statistics import Array, Counts, bootstrap, ratio
+
+BENCHMARK = "duplicates"
+#: The abstention if no earlier issue shares a word: an answer, which names nothing.
+_UNIQUE = "skipped:unique"
+#: Thresholds that are listed beside that of the run, percent.
+_TENTHS = (50, 60, 70, 80, 90)
+#: Share of wrong suggestions that is promised at most.
+HARM = 0.05
+
+
+@contextmanager
+def opened(request: ReplayRequest, config: str | None, tasks: str) -> Iterator[Session[HistoryIssue]]:
+    """The issues for the live feature, beside a search index of the whole file. Raises OperatorError."""
+    full = app.repo_config(config, {"duplicates": {"mode": "shadow"}})
+    with TemporaryDirectory(prefix="bouncer-") as folder, migrated(f"sqlite:///{folder}/issues.db") as database:
+        index = fill(database, list(read_history(tasks)))
+
+        def stage(task: HistoryIssue) -> Staged:
+            owner, _, name = task.repository.partition("/")
+            about = Repository(id=1, owner=owner, name=name or owner)
+            opening = issue_opened(task.title, task.body, about, task.number)
+            return Staged(task.instance_id, opening.event, opening.snapshot, issue_index=index)
+
+        session = through_handler(
+            stage,
+            "duplicates",
+            full,
+            app.prompts(request.environment),
+            prompt_names=("duplicates.compare",),
+            parts=("duplicates",),
+        )
+
+        def run(task: HistoryIssue, model: Model) -> Outcome:
+            outcome = session.run(task, model)
+            is_answer = outcome.decision is not None and outcome.decision.abstained == _UNIQUE
+            return replace(outcome, error=None) if is_answer else outcome
+
+        yield replace(session, run=run)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A task with the feature's answer; an error counts as an answer that finds nothing."""
+
+    task: HistoryIssue
+    record: DuplicatesRecord
+    failed: bool
+    retrieved: bool
+    """The issue that it repeats, or another duplicate of it, is among the candidates."""
+    roots: Mapping[int, int]
+
+    def named(self, above: int) -> int | None:
+        """The issue that is named at a threshold."""
+        match = best(self.record.comparisons, above)
+        return None if match is None else self.roots.get(match.number, match.number)
+
+
+@dataclass(frozen=True)
+class ScoredRun:
+    """The tasks of a run, and the threshold at which precision is measured, percent."""
+
+    name: str
+    above: int
+    tasks: tuple[Compared, ...]
+
+    @property
+    def promise(self) -> SuggestionPromise:
+        """The threshold that ``bouncer calibrate`` would draw."""
+        suggestions = [
+            RatedSuggestion(p=match.p_same_cause, right=row.named(0) == row.task.repeats)
+            for row in self.tasks
+            if (match := best(row.record.comparisons, 0)) is not None
+        ]
+        return suggestion_promise(suggestions, HARM)
+
+    def at(self, above: int) -> ScoredRun:
+        """The same run at another threshold."""
+        return replace(self, above=above)
+
+    def counts(self) -> dict[str, int]:
+        """The counts behind the figures."""
+        return {name: int(values.sum()) for name, values in self._columns().items()}
+
+    def figures(self, draws: Counts) -> dict[str, Array]:
+        """The figures on samples of tasks."""
+        sums = {name: values[draws].sum(axis=1) for name, values in self._columns().items()}
+        return {
+            "recall_at_5": ratio(sums["retrieved"], sums["duplicates"]),
+            "precision": ratio(sums["right"], sums["suggested"]),
+            "named": ratio(sums["right"], sums["duplicates"]),
+        }
+
+    def _columns(self) -> dict[str, Array]:
+        answers = [(row, row.named(self.above)) for row in self.tasks]
+        columns = {
+            "duplicates": [row.task.repeats is not None for row in self.tasks],
+            "retrieved": [row.retrieved for row in self.tasks],
+            "suggested": [number is not None for _, number in answers],
+            "right": [number is not None and number == row.task.repeats for row, number in answers],
+        }
+        return {name: np.asarray(values, dtype=float) for name, values in columns.items()}
+
+
+def score_run(run: RunFolder, name: str, source: str, scoring: Scoring) -> ScoredRun:
+    """The tasks that the run was to do. Raises OperatorError if the file lacks one of them."""
+    roots = {(issue.repository, issue.number): issue.root for issue in read_history(source)}
+    records = {record.task_id: record for record in run.outcomes()}
+    tasks = [_compared(task, records[task.instance_id], roots) for task in DUPLICATES.due(run, source)]
+    return ScoredRun(name, run.facts.config["duplicates"]["suggest_above"] or 0, tuple(tasks))
+
+
+def _compared(task: HistoryIssue, record: Record, roots: Mapping[tuple[str, int], int]) -> Compared:
+    answer = DuplicatesRecord.model_validate(record.decision_record)
+    here = {number: roots.get((task.repository, number), number) for number in answer.candidates}
+    retrieved = task.repeats is not None and task.repeats in here.values()
+    return Compared(task, answer, record.failed, retrieved, here)
+
+
+#: Figures by name, with their line in the table.
+_FIGURES = {
+    "recall_at_5": "recall at 5 %: the repeated issue is among the candidates",
+    "precision": "precision %: a suggestion names the repeated issue",
+    "named": "duplicates that are named %",
+}
+
+
+def sections(runs: Sequence[ScoredRun], scoring: Scoring) -> list[Section]:
+    """The figures at the threshold of each run, and at others."""
+    rows: list[tuple[Cell, ...]] = []
+    data: dict[str, Any] = {}
+    for run in runs:
+        counts, estimates = run.counts(), bootstrap(run.figures, len(run.tasks), scoring.resampling)
+        failed = sum(row.failed for row in run.tasks)
+        rows += [
+            (run.name, "tasks", len(run.tasks), ""),
+            (run.name, "duplicates among them", counts["duplicates"], ""),
+            (run.name, "tasks without an answer", failed, ""),
+            (run.name, "threshold %", run.above, ""),
+            (run.name, "suggestions", counts["suggested"], ""),
+        ]
+        for figure, words in _FIGURES.items():
+            value, _, interval = estimates[figure].text(100, 1).partition(" ")
+            rows.append((run.name, words, value, interval.strip("[]").replace(", ", " to ")))
+        data[run.name] = {
+            "tasks": len(run.tasks),
+            "without_answer": failed,
+            "threshold": run.above,
+            **counts,
+            **{figure: estimate.as_json() for figure, estimate in estimates.items()},
+            "promise": run.promise.model_dump(mode="json"),
+        }
+    table = Table(("run", "figure", "value", "95 % interval"), tuple(rows))
+    promises = tuple(_promised(run) for run in runs)
+    return [
+        Section("Duplicates", promises, (table,), data={"duplicates": data}),
+        Section("Duplicates at other thresholds", tables=(_thresholds(runs),)),
+    ]
+
+
+def _promised(run: ScoredRun) -> str:
+    promise = run.promise
+    if promise.suggest_above is None:
+        return (
+            f"{run.name}: {promise.suggestions} suggestions, {promise.wrong} of them wrong, bear no promise that "
+            f"at most {HARM:.0%} are wrong; it takes at least {promise.needed}."
+        )
+    return f"{run.name}: at or above {promise.suggest_above} % at most {HARM:.0%} of the suggestions are wrong."
+
+
+def _thresholds(runs: Sequence[ScoredRun]) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for run in runs:
+        for above in sorted({*_TENTHS, run.above}):
+            counts = run.at(above).counts()
+            wrong = counts["suggested"] - counts["right"]
+            share = counts["right"] / counts["suggested"] if counts["suggested"] else None
+            rows.append((run.name, above, counts["suggested"], wrong, percentage(share), counts["right"]))
+    return Table(("run", "threshold %", "suggestions", "wrong", "precision %", "duplicates named"), tuple(rows))
+
+
+def _sample(run: ScoredRun) -> Sample:
+    return Sample(run.name, [row.task.instance_id for row in run.tasks], run.figures)
+
+
+DUPLICATES: Benchmark[HistoryIssue, ScoredRun] = Benchmark(
+    BENCHMARK, read_tasks, lambda task: task.instance_id, score_run, sections, _sample
+)

@@ -1,0 +1,108 @@
+"""Ten planted pairs, from GitHub to a report. The model is scripted: it measures nothing of a real one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.cli import main as bouncer
+from bot.pipeline.store import migrated
+from bot.simgithub import SimulatedGitHub
+from evaluation.cli import main as bouncer_eval
+from tests.evaluation.browser import look
+from tests.pairs import PAIRS
+
+NAME = "acme/means"
+#: Issues of their own.
+OTHERS = ("Tooltips flicker", "Docs for the palette", "Sort rows by date")
+
+
+def run(main: Any, *arguments: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(list(arguments))
+    return int(ended.value.code or 0)
+
+
+def plant(github: SimulatedGitHub) -> tuple[list[int], list[int], int]:
+    """Open and close the issues; return the duplicates, the others, and the duplicate of a duplicate."""
+    github.create_repository(NAME)
+    github.grant(NAME, "mia", "triage")
+    earlier = [github.open_issue(NAME, title, body) for title, body, _ in PAIRS]
+    others = [github.open_issue(NAME, title) for title in OTHERS]
+    later = [github.open_issue(NAME, title) for _, _, title in PAIRS]
+    chained = github.open_issue(NAME, f"{PAIRS[0][2]} again")
+    for number, root in zip([*later, chained], [*earlier, later[0]], strict=True):
+        github.comment(NAME, number, f"Duplicate of #{root}", "mia")
+        github.close(NAME, number, by="mia", reason="duplicate")
+    unnamed = github.open_issue(NAME, "Umlauts again")
+    github.close(NAME, unnamed, by="mia", reason="duplicate")
+    leaky = github.open_issue(NAME, "Slow import", f"Duplicate of #{earlier[3]}")
+    for number in (*others, leaky):
+        github.close(NAME, number, by="mia")
+    return later, others, chained
+
+
+def script(later: list[int], others: list[int], chained: int) -> None:
+    """Recognise eight pairs, call one different, leave one out, and take one other issue for a pair."""
+    replies = {number: (number - len(PAIRS) - len(OTHERS), 95) for number in later[:8]}
+    replies |= {later[8]: (later[8] - len(PAIRS) - len(OTHERS), 40), chained: (later[0], 92), others[1]: (3, 91)}
+    replies |= dict.fromkeys((others[0], others[2]), (3, 10))
+    with Path("scripted.jsonl").open("w") as out:
+        for number, (match, chance) in replies.items():
+            relation = "same cause" if chance >= 50 else "different"
+            row = {"number": match, "both": "fail", "relation": relation, "p_same_cause": chance}
+            line = {"model": "scripted", "subject": f"acme__means-{number}", "comparisons": [row]}
+            out.write(json.dumps(line) + "\n")
+
+
+@pytest.mark.debian("chromium")
+def test_ten_planted_pairs_go_from_github_to_the_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DATABASE_URL", "sqlite:///bouncer.db")
+    with migrated("sqlite:///bouncer.db"), SimulatedGitHub() as github:
+        later, others, chained = plant(github)
+        script(later, others, chained)
+        monkeypatch.setenv("GITHUB_API_URL", github.api_url)
+        assert run(bouncer, "index", NAME, "--pause", "0") == 0
+    capsys.readouterr()
+    build = ("build", "own", "--duplicates", NAME, "--out", "tasks.jsonl")
+    assert run(bouncer_eval, *build, "--json") == 0
+    counts = json.loads(capsys.readouterr().out)
+    assert (counts["issues"], counts["tasks"], counts["duplicates"]) == (26, 14, 11)
+    assert run(bouncer_eval, *build) == 2, "a task file is not overwritten unasked"
+
+    model = ("--model", "recorded:scripted.jsonl#scripted")
+    assert run(bouncer_eval, "replay", "duplicates", "--tasks", "tasks.jsonl", *model, "--out", "run") == 0
+    capsys.readouterr()
+    assert run(bouncer_eval, "score", "duplicates", "--run", "run", "--suggest-above", "90", "--json") == 0
+    (scores,) = json.loads(capsys.readouterr().out)["duplicates"].values()
+    # The tenth pair has no answer: its candidates are not known, and it counts as not found.
+    assert (scores["tasks"], scores["without_answer"], scores["duplicates"]) == (14, 1, 11)
+    assert scores["recall_at_5"][0] == pytest.approx(10 / 11)
+    # Nine of ten suggestions name the root, also of a duplicate of a duplicate.
+    assert (scores["suggested"], scores["right"], scores["precision"][0]) == (10, 9, 0.9)
+    assert scores["promise"]["suggest_above"] is None
+
+    assert run(bouncer_eval, "report", "run", "--out", "report.html") == 0
+    page = Path("report.html").read_text()
+    assert "recall at 5 %" in page
+    assert "recorded:scripted.jsonl#scripted" in page
+    assert "10 suggestions, 1 of them wrong, bear no promise that at most 5% are wrong" in page
+    look(tmp_path / "report.html", figures=0)
+
+
+def test_a_repository_without_an_index_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DATABASE_URL", "sqlite:///bouncer.db")
+    with migrated("sqlite:///bouncer.db"):
+        assert run(bouncer_eval, "build", "own", "--duplicates", NAME) == 2
+    assert f"DATABASE_URL has no index of {NAME}: run bouncer index {NAME}" in capsys.readouterr().err
+    assert run(bouncer_eval, "build", "own") == 2
+    assert "give --repo and --since, or --duplicates" in capsys.readouterr().err
