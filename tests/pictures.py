@@ -21,6 +21,7 @@ from bot.core.config import PATH
 from bot.simgithub import SimulatedGitHub
 from bot.web.app import Backend
 from tests.bot.web.dashboard.conftest import PASSWORD, dashboard
+from tests.e2e import test_pull_words
 from tests.e2e.site import site
 from tests.serving import served
 
@@ -41,6 +42,7 @@ def main() -> None:
                 _dashboard(browser, address)
         _backlog(browser, where)
         _gate(browser, where)
+        _words(browser, where)
         page = where / "day.html"
         page.write_text(demo._page(scenes, demo._who(demo.RECORDED)), "utf-8")
         _comments(browser, page)
@@ -68,11 +70,33 @@ def _gate(browser: Browser, folder: Path) -> None:
     kind = f"the pull request is a draft; check {check.name}: {check.conclusion}; comment"
     posted = f"**{check.output['title']}**\n\n---\n\n{comment}"
     scene = demo.Scene(f"#{number} Read values", f"carl: Fixes #{issue}", kind, posted)
-    page = folder / "gate.html"
-    page.write_text(demo._page([scene], "No model was asked."), "utf-8")
+    _scene(browser, folder / "gate.html", scene, "No model was asked.")
+
+
+def _words(browser: Browser, folder: Path) -> None:
+    """The check of a pull request without an issue, with the answers of a model that knows this one only."""
+    (folder / "words").mkdir()
+    with site(folder / "words") as shop:
+        config = test_pull_words.CONFIG
+        files = {"shapes.py": test_pull_words.OLD, "tests/test_shapes.py": test_pull_words.TESTS, PATH: config}
+        home = shop.repository("acme/words", files)
+        changed = {"shapes.py": test_pull_words.NEW, "tests/test_shapes.py": test_pull_words.FOUR}
+        body = test_pull_words.BODY
+        number = shop.github.open_pull(home, "Keep the rest", body, "carl", files=changed)
+        shop.quiet()
+        (check,) = shop.checks(home, shop.head(home, number))
+    posted = f"**{check.output['title']}**\n\n---\n\n{check.output['summary']}"
+    scene = demo.Scene(
+        f"#{number} Keep the rest", f"carl: {body}", f"check {check.name}: {check.conclusion}", posted
+    )
+    _scene(browser, folder / "words.html", scene, "A model of the tests answered.")
+
+
+def _scene(browser: Browser, page: Path, scene: demo.Scene, answered_by: str) -> None:
+    page.write_text(demo._page([scene], answered_by), "utf-8")
     tab = browser.new_page(viewport={"width": 860, "height": 600}, device_scale_factor=1.5)
     tab.goto(page.as_uri())
-    tab.locator("section").first.screenshot(path=FOLDER / "gate.png")
+    tab.locator("section").first.screenshot(path=FOLDER / f"{page.stem}.png")
 
 
 def _dashboard(browser: Browser, address: str) -> None:

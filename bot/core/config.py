@@ -147,6 +147,16 @@ class VerifyConfig(Frozen):
     execute: bool = Field(
         False, description="run an issue's stored reproducing test on base and head, in the sandbox"
     )
+    description: bool = Field(
+        False,
+        description="judge a pull request without a linked issue by its title and description, one model call: "
+        "which claims it does not implement, and what it changes without saying so; not measured yet",
+    )
+    tests: bool = Field(
+        False,
+        description="run the tests that a pull request adds or changes without and with the rest of the change, "
+        "in the sandbox, with `reproduce.setup` and `reproduce.command`; shown in the check, no part of a verdict",
+    )
 
 
 class GateConfig(Frozen):

@@ -84,6 +84,20 @@ def verify(text: str) -> dict[str, Any]:
     return SOLVED if "if data" in text else MISSED
 
 
+def described(text: str) -> dict[str, Any]:
+    """Take each sentence of a description for a claim, which is met if its first word stands in the patch."""
+    words = re.split(r"Its description:|The patch:", text)[1]
+    sentences = re.findall(r"^([A-Z]\w+) .*\.$", words, re.MULTILINE)
+    claims = [
+        {"text": f"{name} is there", "implemented": "yes" if f"+{name}" in text else "no"} for name in sentences
+    ]
+    return {
+        "claims": claims,
+        "unsaid": ["`chunk` is gone, see @octocat and #1"] if "-def chunk" in text else [],
+        "p_bounce": 90 if any(claim["implemented"] == "no" for claim in claims) else 5,
+    }
+
+
 def review(text: str) -> dict[str, Any]:
     """Reports every line that it knows for a defect, every time again."""
     path, findings = "", []
@@ -152,6 +166,7 @@ OPINIONS = {
     "ComparisonReply": compare,
     "InputReply": triage,
     "OutputReply": verify,
+    "DescriptionReply": described,
     "ReviewReply": review,
     "Draft": draft,
     "Mended": mended,
@@ -165,6 +180,7 @@ FIELDS = {
     "TranslatedReply": "language",
     "InputReply": "missing",
     "OutputReply": "covered",
+    "DescriptionReply": "claims",
     "ReviewReply": "findings",
     "Mended": "at_fault",
     "Draft": "code",

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 from bot.code.diff import Diff, FileDiff, apply_hunks
+from bot.core.errors import NotRecorded
 from bot.core.subjects import PullRequest
 from bot.features.services import Services
 
@@ -17,12 +18,16 @@ class NotReversible(Exception):
 def checkouts(pull: PullRequest, services: Services, folder: Path) -> None:
     """Check out the base branch and the head of a pull request to ``base`` and ``head``. Raises ForgeError.
 
-    The environment of tests is set up from the base branch, never from the head. An operator's harness needs none.
+    The environment of tests is set up from the base branch, never from the head. A developer's checkout is only the
+    head, and needs no set-up.
     """
     for name, sha in (("base", pull.base_sha), ("head", pull.head_sha)):
         (folder / name).mkdir()
-        if name == "head" or services.harness is None:
+        try:
             services.forge.checkout(sha, folder / name)
+        except NotRecorded:
+            if name == "head":
+                raise
 
 
 def revert(diff: Diff, head: Path, before: Path) -> None:
