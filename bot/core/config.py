@@ -293,6 +293,16 @@ class ReproduceConfig(Frozen):
     python: Annotated[str, StringConstraints(max_length=200, pattern=r"^[A-Za-z0-9._/-]+$")] = Field(
         "python3", description="the Python to create the environment with"
     )
+    repairs: int = Field(
+        3, ge=0, le=3, description="how often a draft that cannot be used is repaired, one model call each"
+    )
+    patches: int = Field(
+        2,
+        ge=0,
+        le=5,
+        description="repairs of the bug to draft if several tests fail as reported, one model call each; a test "
+        "that passes with one of them is offered first",
+    )
     threshold: int = Field(1, ge=1, le=50, description="how many drafts must fail the same way")
     pick: bool = Field(False, description="let the model choose among the best drafts")
     seconds: int = Field(120, ge=1, le=1800, description="most seconds for one test run")

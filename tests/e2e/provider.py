@@ -124,6 +124,12 @@ def mended(text: str) -> dict[str, Any]:
     return {**draft(text), "at_fault": "the test"}
 
 
+def patch(text: str) -> dict[str, Any]:
+    """Know how to repair `split`, and nothing else."""
+    old, new = "len(items) // size", "-(-len(items) // size)"
+    return {"plan": "Count the rest.", "edits": [{"path": "shapes.py", "old": old, "new": new}]}
+
+
 def why(text: str) -> dict[str, Any]:
     """Quote what record and material hold; about `lock`, quote code that is in neither."""
     if "lock" in text:
@@ -170,6 +176,7 @@ OPINIONS = {
     "ReviewReply": review,
     "Draft": draft,
     "Mended": mended,
+    "Patch": patch,
     "WhyReply": why,
     "TranslatedReply": translated,
     "Word": word,
@@ -183,6 +190,7 @@ FIELDS = {
     "DescriptionReply": "claims",
     "ReviewReply": "findings",
     "Mended": "at_fault",
+    "Patch": "edits",
     "Draft": "code",
     "WhyReply": "answer",
     "Word": "word",

@@ -86,7 +86,9 @@ class Proving:
         author = Author(services.model, services.prompts, f"{services.forge.repository}#{self.pull.number}")
         report = read_report(*_report(finding, doubt))
         has_run = any(proof.outcome != "not run" for proof in self.proofs.values())
-        options = Options(samples=DRAFTS, seconds=SECONDS, probe=not has_run, turn=False)
+        options = Options(
+            samples=DRAFTS, seconds=SECONDS, probe=not has_run, turn=False, framed=False, repairs=1, patches=0
+        )
         try:
             result = reproduce_in(head, report, author, harness, options)
         except ModelError as error:

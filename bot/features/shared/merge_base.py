@@ -18,8 +18,8 @@ class NotReversible(Exception):
 def checkouts(pull: PullRequest, services: Services, folder: Path) -> None:
     """Check out the base branch and the head of a pull request to ``base`` and ``head``. Raises ForgeError.
 
-    The environment of tests is set up from the base branch, never from the head. A developer's checkout is only the
-    head, and needs no set-up.
+    The environment of tests is set up from the base branch, never from the head. A developer's checkout is the
+    head only, and needs no set-up.
     """
     for name, sha in (("base", pull.base_sha), ("head", pull.head_sha)):
         (folder / name).mkdir()
