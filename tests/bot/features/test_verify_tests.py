@@ -13,6 +13,7 @@ from bot.core.actions import Decision, SetCheck
 from bot.features.services import Services
 from bot.github.offline import Snapshot
 from bot.github.protocol import IssueLink, PullDiff
+from bot.reproduction.setup import SandboxHarnesses
 from bot.router import decide
 from bot.sandbox.bubblewrap import Bubblewrap
 from tests import builders
@@ -64,7 +65,9 @@ def snapshot(changed: Files, links: tuple[int, ...] = (12,), base: Files = BEFOR
 
 
 def verify(services: Build, state: Snapshot, *answers: Any, config: str = CONFIG, body: str = "") -> Decision:
-    built = replace(services(ScriptedModel(answers or [GOOD]), state, config), sandbox=Bubblewrap())
+    built = replace(
+        services(ScriptedModel(answers or [GOOD]), state, config), harnesses=SandboxHarnesses(Bubblewrap())
+    )
     about = state.pull_requests[20]
     event = comment_on_pull(body) if body else builders.event(builders.events.PullRequestOpened, about)
     (decision,) = decide(event, built, only="verify")
