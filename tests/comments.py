@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 from bot.code.page import Skipped
 from bot.core.actions import Usage
@@ -36,7 +37,20 @@ from bot.features.shared.taxonomy import Category, Impact, Severity
 from bot.features.triage import texts as triage
 from bot.features.triage.judgement import InputVerdict
 from bot.features.verify import texts as verify
-from bot.features.verify.record import ExecutedTest, GradedDemand, OutputVerdict, Twin, Unjudged
+from bot.features.verify.description import NO_BEHAVIOUR
+from bot.features.verify.handler import NO_ISSUE
+from bot.features.verify.new_tests import FORK
+from bot.features.verify.record import (
+    ExecutedTest,
+    GradedDemand,
+    NewTest,
+    NewTests,
+    OutputVerdict,
+    Rival,
+    Twin,
+    Unjudged,
+    VerifyRecord,
+)
 from bot.features.watch import texts as watch
 from bot.features.watch.texts import NamedCommit
 from bot.features.why import handler as why
@@ -206,6 +220,8 @@ def in_checks() -> Iterator[Text]:
     yield from _check("A patch that solves its issue", [solved])
     yield from _check("... with its reproducing test", [solved], runs=[run])
     yield from _check("... with a test that says nothing", [solved], runs=[silent])
+    rivals = [Rival(issue=2, pull=15, head="failed"), Rival(issue=2, pull=16)]
+    yield from _check("... and other pull requests for the issue", [solved], runs=[run], rivals=tuple(rivals))
     yield from _check("A patch that leaves something out", [partly], others=[unjudged])
     yield from _check("A wrong patch", [wrong], runs=[still])
     yield from _check("A patch for two issues", [solved, wrong.model_copy(update={"issue": 4})])
@@ -228,6 +244,34 @@ def in_checks() -> Iterator[Text]:
     earlier = [Twin(number=9, closes=(3,), share=85), Twin(number=11, share=60)]
     yield from _check("A patch with earlier ones like it", [solved], note=verify.twins(earlier))
     yield from _check("Nothing that can be judged", [], others=[unjudged])
+    described = _verdict(None, OutputLabel.CORRECT_BUT_INCOMPLETE, covered=("Empty files load.",))
+    described = described.model_copy(update={"unsaid": ("`load` of a missing file returns None.",)})
+    broken = _verdict(
+        None,
+        OutputLabel.BROAD_MISSING_KEY_ASPECTS,
+        covered=("Empty files load.",),
+        missing=("It logs a warning.",),
+    )
+    nothing = Unjudged(issue="the description", why=NO_BEHAVIOUR)
+    yield from _check("A pull request without an issue that does what it says", [described])
+    yield from _check("... that does not do all that it says", [broken])
+    yield from _check("... with one line about a large change", [], others=[nothing])
+    one = NewTest(
+        test="tests/test_load.py::test_empty", before="failed", after="passed", output="assert None == []"
+    )
+    two = one.model_copy(update={"test": "tests/test_load.py::test_full", "before": "passed", "output": ""})
+    red = two.model_copy(update={"after": "failed", "output": "assert 1 == 2"})
+    files = ("tests/test_load.py",)
+    for name, tests in (
+        ("New tests that show the fix", NewTests(files=files, tests=(one,))),
+        ("... one of which does not", NewTests(files=files, tests=(one, two))),
+        ("... one of which fails", NewTests(files=files, tests=(one, red))),
+        ("... in a fork", NewTests(files=files, why=FORK.format(sha=SHA))),
+        ("No new test", NewTests()),
+    ):
+        yield from _check(name, [solved], new_tests=tests)
+    no_issue = [Unjudged(why=NO_ISSUE)]
+    yield from _check("... and no issue", [], others=no_issue, new_tests=NewTests(files=files, tests=(one,)))
     for reason in (
         "no linked issue",
         "it is a draft",
@@ -238,7 +282,7 @@ def in_checks() -> Iterator[Text]:
         yield f"Not judged: {reason}", f"{check.title}\n\n{check.summary}"
 
 
-def _verdict(issue: int, label: OutputLabel, **points: tuple[str, ...]) -> OutputVerdict:
+def _verdict(issue: int | None, label: OutputLabel, **points: tuple[str, ...]) -> OutputVerdict:
     bounced = label in (OutputLabel.BROAD_MISSING_KEY_ASPECTS, OutputLabel.INCORRECT)
     return OutputVerdict(
         issue=issue,
@@ -260,18 +304,12 @@ def _check(
     runs: list[ExecutedTest] | None = None,
     others: list[Unjudged] | None = None,
     note: str = "",
+    **more: Any,
 ) -> Iterator[Text]:
-    check = verify.check(
-        SHA,
-        verdicts,
-        others or [],
-        runs or [],
-        config=VerifyConfig(),
-        repository=ACME,
-        usage=USAGE,
-        model=MODEL,
-        note=note,
+    record = VerifyRecord(
+        verdicts=tuple(verdicts), unjudged=tuple(others or ()), runs=tuple(runs or ()), note=note, **more
     )
+    check = verify.check(SHA, record, config=VerifyConfig(), repository=ACME, usage=USAGE, model=MODEL)
     yield name, f"{Rules(host=HOST).title(check.title)}\n\n{check.summary}"
 
 

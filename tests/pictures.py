@@ -22,6 +22,7 @@ from bot.core.config import PATH
 from bot.simgithub import SimulatedGitHub
 from bot.web.app import Backend
 from tests.bot.web.dashboard.conftest import PASSWORD, dashboard
+from tests.e2e import test_pull_words
 from tests.e2e.provider import completion
 from tests.e2e.site import site
 from tests.serving import served
@@ -44,6 +45,7 @@ def main() -> None:
         _backlog(browser, where)
         _gate(browser, where)
         _duplicates(browser, where)
+        _words(browser, where)
         page = where / "day.html"
         page.write_text(demo._page(scenes, demo._who(demo.RECORDED)), "utf-8")
         _comments(browser, page)
@@ -97,8 +99,27 @@ def _duplicates(browser: Browser, folder: Path) -> None:
     _scene(browser, folder / "duplicates.html", scene, "The model's answer was written down beforehand.")
 
 
-def _scene(browser: Browser, page: Path, scene: demo.Scene, source: str) -> None:
-    page.write_text(demo._page([scene], source), "utf-8")
+def _words(browser: Browser, folder: Path) -> None:
+    """The check of a pull request without an issue, with the answers of a model that knows this one only."""
+    (folder / "words").mkdir()
+    with site(folder / "words") as shop:
+        config = test_pull_words.CONFIG
+        files = {"shapes.py": test_pull_words.OLD, "tests/test_shapes.py": test_pull_words.TESTS, PATH: config}
+        home = shop.repository("acme/words", files)
+        changed = {"shapes.py": test_pull_words.NEW, "tests/test_shapes.py": test_pull_words.FOUR}
+        body = test_pull_words.BODY
+        number = shop.github.open_pull(home, "Keep the rest", body, "carl", files=changed)
+        shop.quiet()
+        (check,) = shop.checks(home, shop.head(home, number))
+    posted = f"**{check.output['title']}**\n\n---\n\n{check.output['summary']}"
+    scene = demo.Scene(
+        f"#{number} Keep the rest", f"carl: {body}", f"check {check.name}: {check.conclusion}", posted
+    )
+    _scene(browser, folder / "words.html", scene, "A model of the tests answered.")
+
+
+def _scene(browser: Browser, page: Path, scene: demo.Scene, answered_by: str) -> None:
+    page.write_text(demo._page([scene], answered_by), "utf-8")
     tab = browser.new_page(viewport={"width": 860, "height": 600}, device_scale_factor=1.5)
     tab.goto(page.as_uri())
     tab.locator("section").first.screenshot(path=FOLDER / f"{page.stem}.png")

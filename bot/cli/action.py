@@ -189,7 +189,7 @@ def _config(access: Access, overrides: Mapping[str, Mapping[str, Any]]) -> RepoC
     for problem in problems:
         click.echo(f"bouncer: {problem}", err=True)
     config = app.laid_over(config, overrides)
-    return app.laid_over(config, {"verify": {"execute": False}, "reproduce": {"mode": "off"}})
+    return app.laid_over(config, {"verify": {"execute": False, "tests": False}, "reproduce": {"mode": "off"}})
 
 
 @contextmanager

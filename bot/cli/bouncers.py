@@ -16,6 +16,7 @@ from bot.cli.files import (
     read_diff,
     read_text,
     repo_option,
+    runner_option,
     show_card,
     spoken,
 )
@@ -78,35 +79,73 @@ def _input_card(decision: Decision) -> str:
 @click.command()
 @click.argument("url", required=False)
 @click.option("--issue", "issue_file", metavar="FILE", help="Markdown; its first line is the title.")
+@click.option(
+    "--description",
+    "description_file",
+    metavar="FILE",
+    help="Judged in place of an issue: what the patch is said to do. Markdown; its first line is the title.",
+)
 @click.option("--patch", "patch_file", metavar="FILE", help="A unified diff, e.g. of `git diff`.")
 @repo_option
+@runner_option("With --repo, which holds the patch: runs its new tests without and with the rest of it")
 @fail_on_option
 @judging_options
 def verify(
     url: str | None,
     issue_file: str | None,
+    description_file: str | None,
     patch_file: str | None,
     repo: Path | None,
+    test_command: str | None,
     fail_on: tuple[str, ...],
     judging: Judging,
     as_json: bool,
 ) -> int:
     """Say whether a patch solves an issue: two files, or the pull request at URL and the issues that it closes.
 
-    URL is read with GITHUB_TOKEN, as the App, or without either where it is public. Nothing is written there.
+    With --description the patch is judged by its own words; so is the pull request at URL, if it closes no issue,
+    with --set verify.description=true. URL is read with GITHUB_TOKEN, as the App, or without either where it is
+    public. Nothing is written there.
     """
-    judging = judging.forcing({"verify": {"execute": False}})
+    forced = {"execute": False, "tests": test_command is not None}
+    judging = judging.forcing({"verify": forced | ({"description": True} if description_file else {})})
     if url is not None:
-        if issue_file or patch_file or repo or not is_url(url):
+        if issue_file or description_file or patch_file or repo or test_command or not is_url(url):
             raise click.UsageError("give the URL of a pull request, or --issue and --patch")
         decision = decide_at("verify", url, judging)
     else:
-        decision = decide("verify", *_opened(issue_file, patch_file), judging, repo)
+        if test_command and not repo:
+            raise click.UsageError("--test-command needs --repo")
+        files = _described(description_file, issue_file, patch_file) or _opened(issue_file, patch_file)
+        decision = decide("verify", *files, judging, repo, test_command)
     if as_json:
         print_json({**as_object(decision), **_only(decision)})
     else:
         show_card(_output_card(decision))
     return gate(fail_on, decision)
+
+
+def _described(
+    description_file: str | None, issue_file: str | None, patch_file: str | None
+) -> Opened[PullRequestOpened] | None:
+    """Return a pull request with that text and patch, linked to no issue; None without a text."""
+    from bot.features.shared.links import closing_links
+    from bot.github.offline import REPOSITORY, Opened, pull_request_opened, split_title
+
+    if description_file is None:
+        return None
+    if issue_file is not None:
+        raise click.UsageError("give --issue or --description")
+    if patch_file is None:
+        raise click.UsageError("Missing option '--patch'")
+    if description_file == patch_file == "-":
+        raise click.UsageError("--description and --patch cannot both be standard input")
+    title, body = split_title(read_text(description_file))
+    event, snapshot = pull_request_opened(read_diff(patch_file), title=title, body=body)
+    # The issues that the text closes cannot be read here.
+    links = closing_links(f"{title}\n\n{body}", REPOSITORY.full_name, "https://offline.invalid")
+    missing = tuple(f"issues {link.number}" for link in links)
+    return Opened(event, snapshot.model_copy(update={"missing": missing}))
 
 
 def _opened(issue_file: str | None, patch_file: str | None) -> Opened[PullRequestOpened]:
@@ -136,11 +175,25 @@ def _verdicts(decision: Decision) -> tuple[OutputVerdict, ...]:
 
 
 def _output_card(decision: Decision) -> str:
+    tests = _tests_part(decision)
     if decision.verdict is None:
-        return f"Not judged: {decision.reason}"
+        return "\n\n".join([f"Not judged: {decision.reason}", *tests])
     verdicts = _verdicts(decision)
     cards = ["\n".join(_part(verdict, with_issue=len(verdicts) > 1)) for verdict in verdicts]
-    return "\n\n".join([*cards, spoken(decision)])
+    return "\n\n".join([*cards, *tests, spoken(decision)])
+
+
+def _tests_part(decision: Decision) -> list[str]:
+    """Return what the patch's new tests show, if they were to be run."""
+    from bot.features.verify.record import VerifyRecord
+    from bot.features.verify.texts import tests_sentence
+
+    tests = decision.record.new_tests if isinstance(decision.record, VerifyRecord) else None
+    if tests is None:
+        return []
+    lines = [f"Tests: {tests_sentence(tests) or f'not run: {tests.why}'}"]
+    lines += [f"- {test.test}: {test.before} without the change, {test.after} with it" for test in tests.tests]
+    return ["\n".join(lines)]
 
 
 def _part(verdict: OutputVerdict, *, with_issue: bool) -> list[str]:
@@ -152,6 +205,7 @@ def _part(verdict: OutputVerdict, *, with_issue: bool) -> list[str]:
         verdict.explanation,
     ]
     lines += [f"- missing: {point}" for point in verdict.missing]
+    lines += [f"- not said: {point}" for point in verdict.unsaid]
     return lines + [f"- covered: {point}" for point in verdict.covered]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sys
 import threading
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from bot.core.events import RepositoryEvent
     from bot.features.services import Services
     from bot.github.offline import Snapshot
+    from bot.reproduction.execution import SandboxHarness
     from bot.settings import Settings
 
 #: Bytes of an input file: more than GitHub shows of any issue or diff.
@@ -227,16 +229,60 @@ repo_option = click.option(
 )
 
 
+def runner_option(purpose: str, *, required: bool = False) -> Callable[[F], F]:
+    """Return ``--test-command``, whose value is for ``operator_harness``."""
+    return click.option(
+        "--test-command",
+        metavar="CMD",
+        required=required,
+        help=f"{purpose}; {{tests}} in it becomes what to run. Its program may be the system's, in a virtual "
+        "environment or Python installation, or in BOUNCER_SANDBOX_FOLDERS; it sees nothing else of this machine.",
+    )
+
+
+def operator_harness(settings: Settings, test_command: str, seconds: int) -> SandboxHarness:
+    """Return the way to run tests as the operator says, in the sandbox. Raises OperatorError."""
+    from bot import app
+    from bot.reproduction.execution import SandboxHarness
+    from bot.reproduction.protocol import TestCommand
+    from bot.sandbox.protocol import Limits
+
+    sandbox = app.build_sandbox(settings)
+    if sandbox is None:
+        raise OperatorError("the sandbox is switched off (BOUNCER_SANDBOX); tests are run nowhere else")
+    try:
+        parsed = TestCommand.parse(test_command)
+    except ValueError as error:
+        raise OperatorError(f"--test-command: {error}") from error
+    limits = Limits(seconds=seconds, cpu_seconds=seconds)
+    return SandboxHarness(sandbox=sandbox, command=parsed, limits=limits, by_operator=True)
+
+
 def decide(
-    task: Task, event: RepositoryEvent, snapshot: Snapshot, judging: Judging, repo: Path | None = None
+    task: Task,
+    event: RepositoryEvent,
+    snapshot: Snapshot,
+    judging: Judging,
+    repo: Path | None = None,
+    test_command: str | None = None,
 ) -> Decision:
-    """Ask the live handler of ``task`` about an event; ``repo`` is a checkout of the surrounding code."""
+    """Ask the live handler of ``task`` about an event; ``repo`` is a checkout of the surrounding code.
+
+    ``test_command`` runs tests on ``repo``, which must hold the change then.
+    """
     from bot import app
     from bot.github.offline import CheckedOut, ReplayForge
+    from bot.reproduction.setup import OperatorHarnesses
 
-    config = app.repo_config(judging.config, judging.overrides)
-    forge = ReplayForge(snapshot) if repo is None else CheckedOut(snapshot, repo, _commit(snapshot, repo))
-    services = app.offline_services(judging.settings(), forge, config)
+    config, environment = app.repo_config(judging.config, judging.overrides), judging.settings()
+    commit = "" if repo is None else _commit(snapshot, repo)
+    forge = ReplayForge(snapshot) if repo is None else CheckedOut(snapshot, repo, commit)
+    services = app.offline_services(environment, forge, config)
+    if test_command is not None:
+        if commit not in {pull.head_sha for pull in snapshot.pull_requests.values()}:
+            raise OperatorError(f"--test-command: --repo {repo} does not hold the change")
+        harness = operator_harness(environment, test_command, config.reproduce.seconds)
+        services = dataclasses.replace(services, harnesses=OperatorHarnesses(harness))
     return answered(task, event, services, str(judging.config))
 
 

@@ -7,12 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bot.cli.files import json_option, model_option, print_json, prompts_option, read_text, show_card
+from bot.cli.files import (
+    json_option,
+    model_option,
+    operator_harness,
+    print_json,
+    prompts_option,
+    read_text,
+    runner_option,
+    show_card,
+)
 from bot.core.errors import ModelError, OperatorError, SandboxError, TransientError
 
 if TYPE_CHECKING:
     from bot.reproduction.attempt import OfferedTest, Reproduction
-    from bot.reproduction.execution import SandboxHarness
 
 
 @click.command()
@@ -22,13 +30,7 @@ if TYPE_CHECKING:
 @click.option(
     "--repo", metavar="DIR", required=True, type=click.Path(path_type=Path), help="A checkout; it is not changed."
 )
-@click.option(
-    "--test-command",
-    metavar="CMD",
-    required=True,
-    help="Runs tests; {tests} in it becomes what to run. Its program may be the system's, in a virtual "
-    "environment or Python installation, or in BOUNCER_SANDBOX_FOLDERS; it sees nothing else of this machine.",
-)
+@runner_option("Runs tests", required=True)
 @click.option("--samples", default=10, show_default=True, type=click.IntRange(1, 50), help="Drafts to ask for.")
 @click.option(
     "--threshold", default=1, show_default=True, type=click.IntRange(1, 50), help="Drafts that must agree."
@@ -73,7 +75,7 @@ def command(
     environment = settings.load(bouncer_model=model, bouncer_prompts_dir=prompts)
     subject = f"{REPOSITORY.full_name}#1"
     author = Author(app.build_model(environment), app.prompts(environment), subject)
-    harness = _harness(app.build_sandbox(environment), test_command, seconds)
+    harness = operator_harness(environment, test_command, seconds)
     options = Options(samples=samples, threshold=threshold, pick=pick)
     try:
         result = reproduce_in(repo, report, author, harness, options)
@@ -84,21 +86,6 @@ def command(
     else:
         show_card(_text(result))
     return 1 if result.state.replace(" ", "-") in fail_on else 0
-
-
-def _harness(sandbox: Any, test_command: str, seconds: int) -> SandboxHarness:
-    from bot.reproduction.execution import SandboxHarness
-    from bot.reproduction.protocol import TestCommand
-    from bot.sandbox.protocol import Limits
-
-    if sandbox is None:
-        raise OperatorError("the sandbox is switched off (BOUNCER_SANDBOX); drafts are run nowhere else")
-    try:
-        parsed = TestCommand.parse(test_command)
-    except ValueError as error:
-        raise OperatorError(f"--test-command: {error}") from error
-    limits = Limits(seconds=seconds, cpu_seconds=seconds)
-    return SandboxHarness(sandbox=sandbox, command=parsed, limits=limits, by_operator=True)
 
 
 def _as_object(result: Reproduction) -> dict[str, Any]:

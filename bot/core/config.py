@@ -147,6 +147,16 @@ class VerifyConfig(Frozen):
     execute: bool = Field(
         False, description="run an issue's stored reproducing test on base and head, in the sandbox"
     )
+    description: bool = Field(
+        False,
+        description="judge a pull request without a linked issue by its title and description, one model call: "
+        "which claims it does not implement, and what it changes without saying so; not measured yet",
+    )
+    tests: bool = Field(
+        False,
+        description="run the tests that a pull request adds or changes without and with the rest of the change, "
+        "in the sandbox, with `reproduce.setup` and `reproduce.command`; shown in the check, no part of a verdict",
+    )
 
 
 class GateConfig(Frozen):
@@ -282,6 +292,16 @@ class ReproduceConfig(Frozen):
     )
     python: Annotated[str, StringConstraints(max_length=200, pattern=r"^[A-Za-z0-9._/-]+$")] = Field(
         "python3", description="the Python to create the environment with"
+    )
+    repairs: int = Field(
+        3, ge=0, le=3, description="how often a draft that cannot be used is repaired, one model call each"
+    )
+    patches: int = Field(
+        2,
+        ge=0,
+        le=5,
+        description="repairs of the bug to draft if several tests fail as reported, one model call each; a test "
+        "that passes with one of them is offered first",
     )
     threshold: int = Field(1, ge=1, le=50, description="how many drafts must fail the same way")
     pick: bool = Field(False, description="let the model choose among the best drafts")

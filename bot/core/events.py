@@ -165,10 +165,14 @@ class PullRequestClosed(_OnPullRequest):
 
 
 class LinkedIssueChanged(_InRepository):
-    """An issue that a pull request links has changed. It comes from a decision, not from a delivery."""
+    """An issue that a pull request links has changed, or what is known of another pull request for it.
+
+    It comes from a decision of ``task``, not from a delivery.
+    """
 
     kind: Literal["linked_issue_changed"] = "linked_issue_changed"
     pull: int
+    task: Task = "gate"
 
     @property
     def number(self) -> int:

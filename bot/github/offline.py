@@ -8,6 +8,7 @@ to ``router.decide``, so that they run the live handlers.
 from __future__ import annotations
 
 import hashlib
+import shutil
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
@@ -190,6 +191,10 @@ def comment_key(comment_id: int, review: bool) -> str:
     return f"{'review' if review else 'issue'}:{comment_id}"
 
 
+#: Folders of a developer's checkout that no test needs.
+_NOT_COPIED = shutil.ignore_patterns(".git", ".venv", "venv", ".tox", "node_modules", "__pycache__")
+
+
 class CheckedOut(ReplayForge):
     """A snapshot with a local checkout as the files of one commit."""
 
@@ -201,6 +206,11 @@ class CheckedOut(ReplayForge):
         if ref != self._commit:
             raise NotRecorded(f"{self._folder} does not hold {ref}")
         return FolderTree(self._folder, working=True)
+
+    def checkout(self, ref: str, folder: Path) -> None:
+        if ref != self._commit:
+            raise NotRecorded(f"{self._folder} does not hold {ref}")
+        shutil.copytree(self._folder, folder, symlinks=True, ignore=_NOT_COPIED, dirs_exist_ok=True)
 
 
 class Opened(NamedTuple, Generic[E]):

@@ -331,7 +331,6 @@ def _config(database: Database, name: str, concurrency: int) -> DBOSConfig:
         "executor_id": name,
         "application_version": VERSION,
         "use_listen_notify": False,
-        "notification_listener_polling_interval_sec": 60.0,
         "sys_db_pool_size": concurrency + WRITE_CONCURRENCY + NOTICE_CONCURRENCY + 4,
         "log_level": "WARNING",
         "enable_otlp": False,

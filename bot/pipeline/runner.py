@@ -305,7 +305,11 @@ class Runner:
         if isinstance(event, events.RepositoryEvent):
             for number in decision.affects:
                 again = events.LinkedIssueChanged(
-                    installation=event.installation, sender=event.sender, repository=event.repository, pull=number
+                    installation=event.installation,
+                    sender=event.sender,
+                    repository=event.repository,
+                    pull=number,
+                    task=decision.kind,
                 )
                 self._inbox.accept(f"{job.id}:{number}", again)
 

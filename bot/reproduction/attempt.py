@@ -107,6 +107,7 @@ class OfferedTest(Frozen):
     agreeing: int = Field(ge=1, description="drafts that fail in the same way, this one included")
     grade: Grade
     command: str = Field(description="the command line that runs this test alone")
+    repairs: int = Field(0, ge=0, description="drafted repairs of the bug with which it passes")
 
 
 class Reproduction(Frozen):
@@ -162,6 +163,13 @@ class Trial:
             else _attempt(placement, runs[placement.path, placement.content], inverted)
             for number, placement in placements.items()
         )
+
+    def passes(self, candidate: Candidate, patched: Mapping[str, str]) -> bool:
+        """Return True if a test passes with ``patched``, new texts of files by path."""
+        if time.monotonic() > self.deadline:
+            return False
+        files = {**patched, candidate.path: candidate.content}
+        return self.harness.run(self.checkout.folder, [candidate.target], files).outcome.status == "passed"
 
     def broken(self) -> str:
         """Return why no test can be run here, or "". Tries an existing test, else one that does nothing."""

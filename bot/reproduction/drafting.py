@@ -16,7 +16,7 @@ from bot.models.prompts import Prompts
 from bot.models.protocol import Model, Prompt, ask_all
 from bot.reproduction.context import Context
 from bot.reproduction.examples import Example
-from bot.reproduction.report import Report
+from bot.reproduction.report import Report, framings
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -47,6 +47,21 @@ class Mended(Lenient):
     code: str = Field("", description="the whole code of the test again, without a fence; empty if not the test")
 
 
+class Edit(Lenient):
+    """A replacement in a file."""
+
+    path: str = Field(description="as it is shown above the code")
+    old: str = Field(description="whole lines, copied exactly, that stand once in the file; no line numbers")
+    new: str = Field(description="the lines in their place")
+
+
+class Patch(Lenient):
+    """A drafted repair of the bug itself, in the code under test."""
+
+    plan: str = Field("", description="the cause, and what is changed")
+    edits: tuple[Edit, ...] = Field(description="the smallest change that repairs it; no tests")
+
+
 class Pick(Lenient):
     """The model's choice among several tests."""
 
@@ -73,13 +88,14 @@ class Author:
 
 @dataclass
 class Drafting:
-    """All questions about one report, with their total ``usage``."""
+    """All questions about one report, with their total ``usage``. ``framed``: drafts see parts of it in turn."""
 
     author: Author
     report: Report
     context: Context
     examples: Sequence[Example]
     language: str
+    framed: bool = False
     usage: Usage = field(default_factory=Usage)
     answered_by: str = ""
     failures: list[ModelError] = field(default_factory=list)
@@ -89,20 +105,29 @@ class Drafting:
 
         Raises the first ModelError if there are none; TransientError at once.
         """
-        system, user = self._render("reproduce.draft", examples=self.examples)
-        questions = {number: self._prompt("reproduce", system, user, number) for number in range(samples)}
+        reports = framings(self.report) if self.framed else (self.report,)
+        texts = [self._render("reproduce.draft", examples=self.examples, report=report) for report in reports]
+        questions = {
+            number: self._prompt("reproduce", *texts[number % len(texts)], number) for number in range(samples)
+        }
         replies = self._ask_all(questions, Draft)
         if not replies and self.failures:
             raise self.failures[0]
         return {number: reply.code for number, reply in replies.items()}
 
     def repair(self, broken: dict[int, tuple[str, str]]) -> dict[int, Mended]:
-        """Ask once for repairs of drafts, given by number as (code, problem)."""
+        """Ask for repairs of drafts, given by number as (code, problem)."""
         questions = {}
         for number, (code, problem) in broken.items():
             system, user = self._render("reproduce.repair", code=code[:MAX_CODE], problem=problem)
             questions[number] = self._prompt("reproduce-repair", system, user, number)
         return self._ask_all(questions, Mended)
+
+    def patches(self, count: int) -> tuple[Patch, ...]:
+        """Ask for ``count`` repairs of the bug itself. Return those that came back."""
+        system, user = self._render("reproduce.patch")
+        questions = {number: self._prompt("reproduce-patch", system, user, number) for number in range(count)}
+        return tuple(self._ask_all(questions, Patch).values())
 
     def pick(self, choices: Sequence[Option], drafts: int) -> int | None:
         """Return the index of the test that the model chooses, or None if it finds all of them wrong.
@@ -121,11 +146,12 @@ class Drafting:
             return None
         return reply.value.choice - 1 if reply.value.choice <= len(choices) else 0
 
-    def _render(self, template: str, **variables: object) -> tuple[str, str]:
+    def _render(self, template: str, *, report: Report | None = None, **variables: object) -> tuple[str, str]:
+        report = report or self.report
         return self.author.prompts.render(
             template,
-            report=self.report,
-            body=without_middle(self.report.body, MAX_BODY),
+            report=report,
+            body=without_middle(report.body, MAX_BODY),
             context=self.context,
             language=self.language,
             **variables,

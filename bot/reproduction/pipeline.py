@@ -1,8 +1,9 @@
 """Reproduce a report: find a test that fails for the reported reason, or the reason why there is none.
 
 LIBRO's steps (Kang, Yoon, Yoo, section III): n drafts, injection, execution, clustering, ranking, selection.
-Added: the model repairs a draft that cannot be used once, a draft that passes is inverted and run again, and a
-failure must match the report.
+Added: drafts see the report in different framings, the model repairs a draft that cannot be used or fails for
+another reason, a draft that passes is inverted and run again, a failure must match the report, and tests that pass
+with a drafted repair of the bug rank first.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ from bot.core.errors import BudgetExceeded
 from bot.core.frozen import Frozen
 from bot.reproduction import examples
 from bot.reproduction.attempt import Attempt, OfferedTest, Reproduction, Trial
-from bot.reproduction.context import context, machine, read_checkout
-from bot.reproduction.drafting import Author, Drafting, Fault, Option
+from bot.reproduction.context import Checkout, context, machine, read_checkout
+from bot.reproduction.drafting import Author, Drafting, Fault, Option, Patch
 from bot.reproduction.examples import Example, Fetch
 from bot.reproduction.language import DraftRejected, Language
+from bot.reproduction.match import match
 from bot.reproduction.protocol import Harness, TestCommand
 from bot.reproduction.report import Facts, Report, facts, normalise_code
 from bot.reproduction.select import FailingTest, Selection, select
@@ -47,7 +49,10 @@ class Options(Frozen):
     seconds: float = 1800.0
     probe: bool = Field(True, description="check first that tests can be run here at all")
     turn: bool = Field(True, description="invert drafts that pass")
-    repair: bool = Field(True, description="let the model repair drafts that cannot be used, once")
+    repair: bool = Field(True, description="let the model repair drafts that cannot be used")
+    framed: bool = Field(True, description="show the whole report, its example and the expected result in turn")
+    repairs: int = Field(3, description="how often a draft is repaired, with the output of its run")
+    patches: int = Field(2, description="drafted repairs of the bug; tests that pass with one rank first")
 
 
 def reproduce_in(
@@ -84,9 +89,8 @@ def reproduce_in(
         names=language.names(checkout.sources, checkout.tests),
         deadline=time.monotonic() + options.seconds,
     )
-    return _reproduce(
-        trial, report_facts, Drafting(author, report, prompt_context, prompt_examples, language.name), options
-    )
+    drafting = Drafting(author, report, prompt_context, prompt_examples, language.name, options.framed)
+    return _reproduce(trial, report_facts, drafting, options)
 
 
 def language_of(folder: Path, command: TestCommand) -> Language:
@@ -113,14 +117,14 @@ def _reproduce(trial: Trial, facts: Facts, drafting: Drafting, options: Options)
     drafts = drafting.drafts(options.samples)
     attempts = {attempt.number: attempt for attempt in trial.run(drafts)}
     if options.repair:
-        attempts |= _repair(trial, drafting, drafts, attempts)
+        attempts |= _repair(trial, facts, drafting, drafts, attempts, options)
     if options.turn:
         attempts |= _invert(trial, facts, attempts)
     in_order = [attempts[number] for number in sorted(attempts)]
     # The model chooses among failures on which several drafts agree, if agreement is asked for at all.
     smallest = options.threshold if options.pick else 1
     selection = select(_failing(in_order), facts, options.threshold, matched=options.match, smallest=smallest)
-    tests, reason = _choose(selection, len(in_order), drafting, trial.harness.command, options)
+    tests, reason = _choose(selection, len(in_order), drafting, trial, options)
     spent = next((error for error in drafting.failures if isinstance(error, BudgetExceeded)), None)
     if spent is not None and not tests:
         # The drafts that are missing might have succeeded.
@@ -144,28 +148,53 @@ def _reproduce(trial: Trial, facts: Facts, drafting: Drafting, options: Options)
 
 
 def _repair(
-    trial: Trial, drafting: Drafting, drafts: Mapping[int, str], attempts: Mapping[int, Attempt]
+    trial: Trial,
+    facts: Facts,
+    drafting: Drafting,
+    drafts: Mapping[int, str],
+    attempts: Mapping[int, Attempt],
+    options: Options,
 ) -> dict[int, Attempt]:
-    """Let the model repair drafts that could not be used, once, and run them again."""
-    broken = {
-        number: (drafts[number], f"{attempt.why}\n\n{attempt.outcome.output if attempt.outcome else ''}".strip())
-        for number, attempt in attempts.items()
-        if attempt.fate == "unusable"
-    }
-    answers = drafting.repair(broken) if broken else {}
-    given_up = {
-        number: attempts[number].model_copy(
-            update={
-                "fault": answer.at_fault.removeprefix("the "),
-                "why": f"{_FAULTS[answer.at_fault]}: {answer.plan}",
-            }
-        )
-        for number, answer in answers.items()
-        # A reply with code is run, whatever else it says.
-        if answer.at_fault in _FAULTS and not answer.code.strip()
-    }
-    again = trial.run({number: answer.code for number, answer in answers.items() if number not in given_up})
-    return given_up | {attempt.number: attempt.model_copy(update={"repaired": True}) for attempt in again}
+    """Let the model repair drafts that could not be used and run them again, ``options.repairs`` times at most."""
+    results, codes = dict(attempts), dict(drafts)
+    settled: set[int] = set()
+    for _ in range(options.repairs):
+        broken = {
+            number: (codes[number], problem)
+            for number, attempt in results.items()
+            if number not in settled and (problem := _problem(attempt, facts, options))
+        }
+        answers = drafting.repair(broken) if broken else {}
+        settled |= broken.keys() - answers.keys()
+        again: dict[int, str] = {}
+        for number, answer in answers.items():
+            # A reply with code is run, whatever else it says.
+            if answer.at_fault in _FAULTS and not answer.code.strip():
+                why = f"{_FAULTS[answer.at_fault]}: {answer.plan}"
+                fault = {"fault": answer.at_fault.removeprefix("the "), "why": why}
+                results[number] = results[number].model_copy(update=fault)
+                settled.add(number)
+            elif answer.code == codes[number]:
+                results[number] = results[number].model_copy(update={"repaired": True})
+                settled.add(number)
+            else:
+                again[number] = codes[number] = answer.code
+        runs = trial.run(again)
+        results |= {attempt.number: attempt.model_copy(update={"repaired": True}) for attempt in runs}
+    return results
+
+
+def _problem(attempt: Attempt, facts: Facts, options: Options) -> str:
+    """Return what a draft has to be repaired for, with the output of its run; empty if it can be used."""
+    outcome = attempt.outcome
+    output = outcome.output if outcome else ""
+    if attempt.fate == "unusable":
+        return f"{attempt.why}\n\n{output}".strip()
+    if not options.match or attempt.fate != "failed" or outcome is None or attempt.flaky:
+        return ""
+    if match(outcome, facts).grade != "other":
+        return ""
+    return f"it fails with {outcome.kind or 'an error'}, not for the reason that is reported\n\n{output}".strip()
 
 
 #: Texts for the faults that the model can name instead of a repair.
@@ -223,7 +252,7 @@ def _failing(attempts: Iterable[Attempt]) -> list[FailingTest]:
 
 
 def _choose(
-    selection: Selection, drafts: int, drafting: Drafting, command: TestCommand, options: Options
+    selection: Selection, drafts: int, drafting: Drafting, trial: Trial, options: Options
 ) -> tuple[tuple[OfferedTest, ...], str]:
     """Return the tests to offer, best first, and the reason if there are none."""
     tests = [
@@ -232,10 +261,12 @@ def _choose(
             outcome=suggestion.test.outcome,
             agreeing=suggestion.agreeing,
             grade=suggestion.match.grade,
-            command=command.line(suggestion.test.candidate.target),
+            command=trial.harness.command.line(suggestion.test.candidate.target),
         )
         for suggestion in selection.suggestions
     ]
+    if options.patches and len(tests) > 1:
+        tests[:TOP] = _confirmed(tests[:TOP], drafting.patches(options.patches), trial)
     if options.pick and len(tests) > 1:
         choices = []
         for test in tests[:TOP]:
@@ -246,6 +277,29 @@ def _choose(
             return (), "the drafts that fail were put before the model once more, and it found every one wrong"
         tests.insert(0, tests.pop(place))
     return tuple(tests), selection.reason
+
+
+def _confirmed(tests: Sequence[OfferedTest], patches: Sequence[Patch], trial: Trial) -> list[OfferedTest]:
+    """Return the tests, first those that pass with a drafted repair of the bug, else in their order."""
+    repaired = [files for patch in patches if (files := _applied(patch, trial.checkout))]
+    counted = [
+        test.model_copy(update={"repairs": sum(trial.passes(test.candidate, files) for files in repaired)})
+        for test in tests
+    ]
+    return sorted(counted, key=lambda test: not test.repairs)
+
+
+def _applied(patch: Patch, checkout: Checkout) -> dict[str, str]:
+    """Return the new text of each changed file; nothing if an edit does not fit, or is of a test."""
+    texts: dict[str, str] = {}
+    for edit in patch.edits:
+        text = texts.get(edit.path, checkout.sources.get(edit.path, ""))
+        ends = "\r\n" if "\r\n" in text else "\n"
+        old, new = (part.strip("\n").replace("\r\n", "\n").replace("\n", ends) for part in (edit.old, edit.new))
+        if not old.strip() or edit.path in checkout.tests or text.count(old) != 1:
+            return {}
+        texts[edit.path] = text.replace(old, new)
+    return texts
 
 
 def _or_not_run(result: Reproduction) -> Reproduction:

@@ -91,6 +91,45 @@ def facts(report: Report) -> Facts:
     )
 
 
+#: A heading, and the words of a sentence about the right behaviour.
+_HEADING = re.compile(r"^#{1,6}[ \t]+(.*)$|^\*\*(.+?)\*\*:?[ \t]*$", re.MULTILINE)
+_EXPECTED = re.compile(r"\b(?:expect(?:s|ed|ation)?|should|must|ought to|instead of|rather than)\b", re.IGNORECASE)
+_SENTENCE = re.compile(r"(?<=[.!?:])[ \t]+(?=[A-Z`'\"(\[])|\n+")
+
+
+def framings(report: Report) -> tuple[Report, ...]:
+    """Return the report as a whole, with nothing but its example, and with nothing but the expected result.
+
+    A part that the report lacks, or that is all of it, is left out.
+    """
+    parts = dict.fromkeys(part for part in (_example(report.body), _expected(report.body)) if part)
+    others = (report.model_copy(update={"body": part}) for part in parts if part != report.body.strip())
+    return (report, *others)
+
+
+def _example(body: str) -> str:
+    """Return the code blocks; without any, the sentences with a call in them."""
+    blocks = [match[0].strip() for match in _FENCE.finditer(body)]
+    if blocks:
+        return "\n\n".join(blocks)
+    return "\n".join(line for line in _sentences(body) if any(map(_CALL.search, _INLINE.findall(line))))
+
+
+def _expected(body: str) -> str:
+    """Return the section on the expected result; without one, the sentences that say what should happen."""
+    headings = list(_HEADING.finditer(body))
+    ends = [*(heading.start() for heading in headings[1:]), len(body)]
+    for heading, end in zip(headings, ends, strict=False):
+        section = body[heading.end() : end].strip()
+        if section and "expect" in (heading[1] or heading[2]).lower():
+            return section
+    return "\n".join(line for line in _sentences(_HEADING.sub("", _FENCE.sub("", body))) if _EXPECTED.search(line))
+
+
+def _sentences(text: str) -> list[str]:
+    return [line.strip() for line in _SENTENCE.split(text) if line.strip()]
+
+
 def normalise_code(code: str) -> str:
     """Normalise the white space and quotation marks of code."""
     return re.sub(r"\s+", "", code).replace('"', "'")

@@ -47,10 +47,12 @@ from evaluation.run.runner import Outcome, Postponed
 #: LIBRO: 50 drafts, more than one of which fail alike; none is repaired, inverted or dropped for its failure.
 PRESETS: Mapping[str, Options] = {
     "ours": Options(),
-    "libro": Options(samples=50, threshold=THRESHOLD + 1, match=False, turn=False, repair=False),
+    "libro": Options(
+        samples=50, threshold=THRESHOLD + 1, match=False, turn=False, repair=False, framed=False, patches=0
+    ),
 }
 
-PROMPTS = ("reproduce.draft", "reproduce.repair", "reproduce.pick")
+PROMPTS = ("reproduce.draft", "reproduce.repair", "reproduce.patch", "reproduce.pick")
 
 
 class Pair(Frozen):
@@ -271,7 +273,7 @@ def _drafting(
     def run(case: Case, model: Model) -> Outcome:
         return Drafter(model, texts, sandbox, limits, options, pairs, request.recognised).replay(case)
 
-    hashes = {name: texts.hash(name) for name in PROMPTS}
+    hashes = {name: texts.hash(name) for name in PROMPTS if options.patches or name != "reproduce.patch"}
     return Session(run, config, hashes | ({"recognised": prompt_hash()} if request.recognised else {}))
 
 

@@ -84,6 +84,20 @@ def verify(text: str) -> dict[str, Any]:
     return SOLVED if "if data" in text else MISSED
 
 
+def described(text: str) -> dict[str, Any]:
+    """Take each sentence of a description for a claim, which is met if its first word stands in the patch."""
+    words = re.split(r"Its description:|The patch:", text)[1]
+    sentences = re.findall(r"^([A-Z]\w+) .*\.$", words, re.MULTILINE)
+    claims = [
+        {"text": f"{name} is there", "implemented": "yes" if f"+{name}" in text else "no"} for name in sentences
+    ]
+    return {
+        "claims": claims,
+        "unsaid": ["`chunk` is gone, see @octocat and #1"] if "-def chunk" in text else [],
+        "p_bounce": 90 if any(claim["implemented"] == "no" for claim in claims) else 5,
+    }
+
+
 def review(text: str) -> dict[str, Any]:
     """Reports every line that it knows for a defect, every time again."""
     path, findings = "", []
@@ -108,6 +122,12 @@ def draft(text: str) -> dict[str, Any]:
 def mended(text: str) -> dict[str, Any]:
     """The same draft again: it knows no better."""
     return {**draft(text), "at_fault": "the test"}
+
+
+def patch(text: str) -> dict[str, Any]:
+    """Know how to repair `split`, and nothing else."""
+    old, new = "len(items) // size", "-(-len(items) // size)"
+    return {"plan": "Count the rest.", "edits": [{"path": "shapes.py", "old": old, "new": new}]}
 
 
 def why(text: str) -> dict[str, Any]:
@@ -152,9 +172,11 @@ OPINIONS = {
     "ComparisonReply": compare,
     "InputReply": triage,
     "OutputReply": verify,
+    "DescriptionReply": described,
     "ReviewReply": review,
     "Draft": draft,
     "Mended": mended,
+    "Patch": patch,
     "WhyReply": why,
     "TranslatedReply": translated,
     "Word": word,
@@ -165,8 +187,10 @@ FIELDS = {
     "TranslatedReply": "language",
     "InputReply": "missing",
     "OutputReply": "covered",
+    "DescriptionReply": "claims",
     "ReviewReply": "findings",
     "Mended": "at_fault",
+    "Patch": "edits",
     "Draft": "code",
     "WhyReply": "answer",
     "Word": "word",

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.debian("bubblewrap")
 
 CONFIG = """\
 triage: {mode: "off"}
-verify: {mode: "off"}
+verify: {execute: true, context_tokens: 0}
 review: {mode: "off"}
 reproduce:
   mode: comment
@@ -42,6 +42,38 @@ def write_notes(shop: Site, count: int) -> None:
 def comment_of(shop: Site, number: int, start: str) -> str:
     """Return our comment that begins so; empty if there is none."""
     return next((body for body in shop.said(HOME, number) if body.startswith(start)), "")
+
+
+def verified(shop: Site, number: int) -> str:
+    """Return the title of the check on a pull request's head; empty if there is none."""
+    runs = shop.checks(HOME, shop.head(HOME, number))
+    return next((run.output["title"] for run in runs if run.name == "bouncer / verify" and run.output), "")
+
+
+def compare_pull_requests(shop: Site, issue: int) -> None:
+    """Open two pull requests for an issue, the second of which solves it only after a push."""
+    github, solved = shop.github, f"Appears to solve #{issue}; its reproducing test"
+
+    def becomes(number: int, title: str) -> None:
+        wait(lambda: verified(shop, number) == title, 120, f"#{number}: {title}")
+
+    # The model of these tests takes a patch for a solution where it says "if data".
+    fix, body = f"{FIXED}\n\n# if data\n", f"Fixes #{issue}"
+    first = github.open_pull(HOME, "Keep the rest", body, closes=[issue], files={"shapes.py": fix})
+    becomes(first, f"{solved} passes here")
+    not_one = {"shapes.py": f"{BUGGY}\n\n# if data\n"}
+    second = github.open_pull(HOME, "Keep more", body, closes=[issue], files=not_one)
+    becomes(second, f"Probably doesn't solve #{issue}; its reproducing test: fails here, passes on #{first}")
+    becomes(first, f"{solved}: passes here, still fails on #{second}")
+    github.push(HOME, second, {"shapes.py": fix})
+    wait(lambda: verified(shop, second) == f"{solved}: passes here, passes on #{first}", 120, "the push solves it")
+    wait(
+        lambda: verified(shop, first) == f"{solved}: passes here, passes on #{second}", 120, "the first knows that"
+    )
+    renewed = [decision for decision in shop.decided(HOME, first, "verify") if not decision.verdict]
+    assert [decision.usage.calls for decision in renewed] == [0, 0], "no model is asked to renew a check"
+    for number in (first, second):
+        github.close(HOME, number)
 
 
 def test_regression_is_bisected_and_its_fix_and_its_return_are_told(hasty: Site) -> None:
@@ -78,6 +110,8 @@ def test_regression_is_bisected_and_its_fix_and_its_return_are_told(hasty: Site)
     )
     bisections = [item for item in hasty.decided(HOME, number, "watch") if item.verdict == "bisected"]
     assert len(bisections) == 1, "nothing is run for a stranger"
+
+    compare_pull_requests(hasty, number)
 
     write_notes(hasty, 2)
     revert = github.revert(HOME, regression, by="mia")

@@ -38,6 +38,8 @@ def concerns(event: Event, commands: Sequence[Command]) -> bool:
     if isinstance(event, events.CommentCreated):
         word = "recheck" if event.issue.is_pull_request else "accept"
         return not event.sender.is_bot and any(command.word == word for command in commands)
+    if isinstance(event, events.LinkedIssueChanged):
+        return event.task == "gate"
     return not isinstance(event, events.RecheckRequested) or event.issue.is_pull_request
 
 

@@ -130,7 +130,13 @@ class _Attempt:
         branch = services.repository.default_branch
         place = Place(repository=services.repository, branch=branch, sha=services.forge.head(branch))
         author = Author(services.model, services.prompts, self.subject.key)
-        options = Options(samples=config.samples, threshold=config.threshold, pick=config.pick)
+        options = Options(
+            samples=config.samples,
+            threshold=config.threshold,
+            pick=config.pick,
+            repairs=config.repairs,
+            patches=config.patches,
+        )
         fetch = partial(_earlier_report, services) if config.examples == "repository" else None
         report = _report(self.issue, services)
         with TemporaryDirectory(prefix="bouncer-") as folder:

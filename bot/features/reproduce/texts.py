@@ -151,6 +151,10 @@ def _footer(result: Reproduction, note: str) -> list[str]:
     cost = ", cost unknown" if result.usage.cost_usd is None else f", {result.usage.cost_usd:.4f} USD"
     runner = f", run in {result.sandbox}" if result.sandbox else ""
     cost_line = f"`{result.model}`, {result.usage.calls} calls{cost}{runner}" if result.model else ""
+    repairs = result.best.repairs if result.best else 0
+    if repairs:
+        noun = "repair" if repairs == 1 else "repairs"
+        cost_line += f"\n\nThe test passes with {repairs} drafted {noun} of the bug, which nobody has read."
     folded = ["<details><summary>How</summary>", "", cost_line, "", "</details>"] if cost_line else []
     disclosure = ["*An AI model drafts these tests and may be wrong.*", ""] if result.model else []
     return [*disclosure, *_note(note), *folded]

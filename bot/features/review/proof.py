@@ -6,18 +6,18 @@ if verify may execute it.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bot.code.diff import Diff, FileDiff, apply_hunks
+from bot.code.diff import Diff
 from bot.core.actions import Usage
 from bot.core.errors import BudgetExceeded, ForgeError, ModelError, SandboxError
 from bot.core.subjects import PullRequest
 from bot.features.review.record import Doubt
 from bot.features.services import Services
 from bot.features.shared.findings import Finding, Proof, ProofOutcome
+from bot.features.shared.merge_base import NotReversible, checkouts, revert
 from bot.features.shared.taxonomy import Severity
 from bot.reproduction.attempt import Candidate, Reproduction
 from bot.reproduction.drafting import Author
@@ -33,10 +33,6 @@ MAX_TESTS = 3
 SECONDS = 600.0
 #: Characters of a test and of its output that are recorded.
 MAX_OUTPUT = 4_000
-
-
-class NotReversible(Exception):
-    """The merge base cannot be computed from the head and the change."""
 
 
 @dataclass
@@ -81,9 +77,7 @@ class Proving:
         if not before.exists():
             if self.omitted:
                 raise NotReversible("the change is not shown in full")
-            for name, sha in (("base", self.pull.base_sha), ("head", self.pull.head_sha)):
-                (folder / name).mkdir()
-                self.services.forge.checkout(sha, folder / name)
+            checkouts(self.pull, self.services, folder)
             revert(self.diff, head, before)
         return head, before
 
@@ -92,7 +86,9 @@ class Proving:
         author = Author(services.model, services.prompts, f"{services.forge.repository}#{self.pull.number}")
         report = read_report(*_report(finding, doubt))
         has_run = any(proof.outcome != "not run" for proof in self.proofs.values())
-        options = Options(samples=DRAFTS, seconds=SECONDS, probe=not has_run, turn=False)
+        options = Options(
+            samples=DRAFTS, seconds=SECONDS, probe=not has_run, turn=False, framed=False, repairs=1, patches=0
+        )
         try:
             result = reproduce_in(head, report, author, harness, options)
         except ModelError as error:
@@ -140,42 +136,3 @@ def _report(finding: Finding, doubt: Doubt | None) -> tuple[str, str]:
     task = "so that the test has to pass there and to fail now"
     body = f"{finding.comment}\n\n{case}{before}, {task}. The code at fault:\n\n```\n{code}\n```"
     return finding.comment.split("\n")[0][:200], body
-
-
-def revert(diff: Diff, head: Path, before: Path) -> None:
-    """Copy ``head`` to ``before`` and revert the change there. Raises NotReversible if the two do not match."""
-    if diff.flaws:
-        raise NotReversible("the change cannot be read in full")
-    shutil.copytree(head, before, symlinks=True)
-    for file in diff.files:
-        old = None if file.change == "added" else _inside(before, file.old_path or file.path)
-        text = _reversed(file, before)
-        if file.change != "copied" and file.change != "deleted":
-            _inside(before, file.path).unlink(missing_ok=True)
-        if old is not None and file.change != "copied":
-            old.parent.mkdir(parents=True, exist_ok=True)
-            old.write_bytes(text)
-
-
-def _reversed(file: FileDiff, folder: Path) -> bytes:
-    """Return the file's bytes before the change."""
-    if file.change == "added":
-        return b""
-    if file.binary:
-        raise NotReversible(f"{file.path} is no text")
-    try:
-        content = "" if file.change == "deleted" else _inside(folder, file.path).read_bytes().decode("utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise NotReversible(f"{file.path} cannot be read at the head") from None
-    text = apply_hunks(content, file.hunks, reverse=True)
-    if text is None:
-        raise NotReversible(f"{file.path} at the head is not what the change says")
-    return (text if text.endswith("\n") or not text else f"{text}\n").encode()
-
-
-def _inside(folder: Path, path: str) -> Path:
-    """Return a path below the folder. Raises NotReversible if its name or a link leads outside."""
-    place = folder / path
-    if not place.parent.resolve().is_relative_to(folder.resolve()) or place.is_symlink():
-        raise NotReversible(f"{path} leads outside")
-    return place

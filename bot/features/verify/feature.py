@@ -20,11 +20,12 @@ FEATURE = Feature(
         events.CheckRerequested,
         events.RecheckRequested,
         events.MergeGroupRequested,
+        events.LinkedIssueChanged,
     ),
     commands=(
         SlashCommand(
             "verify",
-            help="check the pull request against its issue now; `--run <commit>` also runs a stored test on "
+            help="check the pull request against its issue now; `--run <commit>` also runs tests on "
             "that commit of a fork (its whole id)",
             on_issues=False,
             takes_run=True,

@@ -1,11 +1,13 @@
 """Output bouncer: does this patch solve the issue that it says it solves?
 
-The answer is one check run. Without a linked issue the check shows an abstention.
+The answer is one check run. Without a linked issue it is about the description of the pull request, if
+``verify.description`` is set, else an abstention.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TypeVar
 
 from pydantic import BaseModel
@@ -19,29 +21,41 @@ from bot.core.actions import Decision, SetCheck, Usage
 from bot.core.commands import Command
 from bot.core.errors import BudgetExceeded, ForgeError, ModelError
 from bot.core.events import Event
-from bot.core.subjects import Issue, PullRequest, Subject
+from bot.core.subjects import Issue, PullRequest, Subject, text_revision
 from bot.features.services import Services
 from bot.features.shared import history, investigation, pull_requests
 from bot.features.shared.investigation import Notes, model_reply
 from bot.features.shared.labels import ModelReply, severity
 from bot.features.shared.links import issue_links
 from bot.features.shared.rights import no_run_reason
-from bot.features.verify import judgement, texts
-from bot.features.verify.record import ExecutedTest, OutputVerdict, PullContent, Unjudged, VerifyRecord
+from bot.features.verify import description, judgement, texts
+from bot.features.verify.new_tests import run_new_tests
+from bot.features.verify.record import (
+    ExecutedTest,
+    NewTests,
+    OutputVerdict,
+    PullContent,
+    Rival,
+    Unjudged,
+    VerifyRecord,
+)
+from bot.features.verify.rivals import rivals
 from bot.features.verify.stored_tests import run_stored
 from bot.features.verify.twins import content_of
 from bot.models.protocol import Prompt
 
 T = TypeVar("T", bound=BaseModel)
 
-#: Why an empty patch is not judged.
-EMPTY = "the patch is empty"
+#: Why an empty patch, and a pull request without an issue, is not judged.
+EMPTY, NO_ISSUE = "the patch is empty", "no linked issue"
 
 
 def concerns(event: Event, commands: Sequence[Command]) -> bool:
-    """Return True if the event can ask for a verdict on its pull request."""
+    """Return True if the event can ask for a verdict on its pull request, or for a check that names others."""
     if isinstance(event, events.MergeGroupRequested):
         return True
+    if isinstance(event, events.LinkedIssueChanged):
+        return event.task == "verify"
     return pull_requests.concerns(event, commands, frozenset({"verify", "recheck"}))
 
 
@@ -51,6 +65,8 @@ def handle(event: Event, services: Services) -> Decision | None:
         return None
     if isinstance(event, events.MergeGroupRequested):
         return _skip_queue(event)
+    if isinstance(event, events.LinkedIssueChanged):
+        return _renew(event, services)
     request = pull_requests.read_request(event, services, "verify")
     if request is None:
         return None
@@ -60,17 +76,21 @@ def handle(event: Event, services: Services) -> Decision | None:
     skip = None if request.is_explicit else pull_requests.skip_reason(pull, services, past)
     if skip is not None:
         return _abstain(subject, pull, *skip)
-    links = issue_links(pull, services)
+    config, links = services.config.verify, issue_links(pull, services)
     content = content_of(pull, links, services)
-    if not links:
-        return _abstain(
-            subject, pull, "no-issue", "no linked issue", content=content, note=_twins(content, services)
-        )
+    if not (links or config.description or config.tests):
+        note = _twins(content, services)
+        return _abstain(subject, pull, "no-issue", NO_ISSUE, content=content, note=note)
     issues, unjudged = pull_requests.linked_issues(links, services)
-    if isinstance(event, events.PullRequestEdited) and _same(past, subject, issues):
+    if not (links or config.description):
+        unjudged.append(Unjudged(why=NO_ISSUE))
+    alone = pull if config.description and not issues else None
+    revisions = _revisions(issues, alone)
+    if isinstance(event, events.PullRequestEdited) and _same(past, subject, revisions):
         return None
     no_run = no_run_reason(pull, request.command, "verify")
-    return _Judgement(subject, pull, services, unjudged, no_run, content).decide(issues)
+    task = _Judgement(subject, pull, services, unjudged, no_run, revisions, content)
+    return task.decide(issues, by_description=alone is not None)
 
 
 def _skip_queue(event: events.MergeGroupRequested) -> Decision:
@@ -78,6 +98,32 @@ def _skip_queue(event: events.MergeGroupRequested) -> Decision:
     why = "this is a merge queue's commit; each pull request in it has a verdict of its own"
     actions = (texts.skipped(event.head_sha, why),)
     return Decision(kind="verify", subject=event.subject, actions=actions, abstained="skipped:queue", reason=why)
+
+
+def _renew(event: events.LinkedIssueChanged, services: Services) -> Decision | None:
+    """Renew the check when the stored test was run on another pull request for the same issue.
+
+    Return None if there is nothing new to say. Neither a model is asked nor is anything run.
+    """
+    past = services.history.decisions(event.subject.key, "verify")
+    last = next((decision for decision in reversed(past) if isinstance(decision.record, VerifyRecord)), None)
+    if last is None or not isinstance(last.record, VerifyRecord) or not last.record.runs:
+        return None
+    others = rivals(last.record.runs, event.number, services)
+    pull = services.forge.pull_request(event.number)
+    if others == last.record.rivals or pull.state == "closed" or pull.revision != last.subject.revision:
+        return None
+    record = last.record.model_copy(update={"rivals": others, "replies": ()})
+    check = texts.check(
+        pull.head_sha,
+        record,
+        config=services.config.verify,
+        repository=services.repository,
+        usage=last.usage,
+        model=last.model,
+    )
+    reason = "the reproducing test was run on another pull request for the same issue"
+    return Decision(kind="verify", subject=last.subject, actions=(check,), reason=reason, record=record)
 
 
 def _abstain(
@@ -106,18 +152,21 @@ def _twins(content: PullContent | None, services: Services) -> str:
     return texts.twins(content.twins) if content and services.config.duplicates.mode == "comment" else ""
 
 
-def _same(past: Sequence[Decision], subject: Subject, issues: Sequence[Issue]) -> bool:
-    """Return True if this code was judged against these issues already."""
+def _same(past: Sequence[Decision], subject: Subject, revisions: Mapping[str, str]) -> bool:
+    """Return True if this code was judged against these texts already."""
     last = history.last_verdict(past)
     return (
         last is not None
         and last.subject == subject
         and isinstance(last.record, VerifyRecord)
-        and last.record.issue_revisions == _revisions(issues)
+        and last.record.issue_revisions == revisions
     )
 
 
-def _revisions(issues: Sequence[Issue]) -> dict[str, str]:
+def _revisions(issues: Sequence[Issue], alone: PullRequest | None) -> dict[str, str]:
+    """Return the revision of each text to judge against: issues, or the text of a pull request without one."""
+    if alone is not None:
+        return {"description": text_revision(alone.title, alone.body)}
     return {str(issue.number): issue.revision for issue in issues}
 
 
@@ -131,14 +180,19 @@ class _Judgement:
         services: Services,
         unjudged: Sequence[Unjudged],
         no_run: str | None,
+        revisions: Mapping[str, str],
         content: PullContent | None,
     ) -> None:
         self.subject, self.pull, self.services, self.no_run = subject, pull, services, no_run
+        self.revisions = revisions
         self.content, self.twins = content, _twins(content, services)
         self.config = services.config.verify
         self.verdicts: list[OutputVerdict] = []
         self.unjudged = list(unjudged)
         self.runs: tuple[ExecutedTest, ...] = ()
+        self.rivals: tuple[Rival, ...] = ()
+        self.new_tests: NewTests | None = None
+        self.prompts = judgement.prompt_names(self.config)
         self.usage, self.model = Usage(), ""
         self.replies: list[ModelReply] = []
         self.looks = 0
@@ -149,19 +203,27 @@ class _Judgement:
         self.omitted: tuple[str, ...] = ()
         self.exempt: tuple[str, ...] = ()
 
-    def decide(self, issues: Sequence[Issue]) -> Decision:
-        """Return one verdict for each issue, and one check for all."""
+    def decide(self, issues: Sequence[Issue], *, by_description: bool = False) -> Decision:
+        """Return one verdict for each issue, or one for the description, and one check for all."""
         patch, unfit = self._patch()
-        if unfit or not issues:
+        if unfit or not (issues or by_description or self.config.tests):
             why = unfit or self._why_unjudged
             fails = bool(unfit) and unfit != EMPTY and texts.fails_unjudged(self.config)
             word = "unfit" if unfit else "no-issue"
             return _abstain(self.subject, self.pull, word, why, fails=fails, content=self.content, note=self.twins)
-        patch = self._prepare(patch)
+        diff = parse(patch)
+        # The paper asks about the whole patch, without context; it knows no pull requests without an issue.
+        part = patch if self.config.prompt == "paper" and not by_description else self._prepare(patch, diff)
         for issue in issues:
-            self._judge(issue, patch)
+            self._judge(f"#{issue.number}", partial(self._of_issue, issue, part))
+        if by_description:
+            self.prompts = ("verify.description",)
+            self._judge("the description", partial(self._of_description, part))
         self._run()
-        check = self._check()
+        if self.config.tests:
+            self.new_tests = run_new_tests(self.pull, diff, self.services, self.no_run)
+        record = self._record()
+        check = self._check(record)
         return Decision(
             kind="verify",
             subject=self.subject,
@@ -169,7 +231,8 @@ class _Judgement:
             actions=(check,),
             reason=check.title if self.verdicts else self._why_unjudged,
             abstained=None if self.verdicts else self._abstained,
-            record=self._record(issues),
+            record=record,
+            affects=tuple(dict.fromkeys(rival.pull for rival in self.rivals)),
             usage=self.usage,
             model=self.model,
         )
@@ -178,7 +241,9 @@ class _Judgement:
     def _abstained(self) -> str:
         if self.spent:
             return "skipped:budget"
-        return f"model:{self.failure.reason}" if self.failure else "model"
+        if any(issue.why == description.NO_BEHAVIOUR for issue in self.unjudged):
+            return "no-behaviour"
+        return f"model:{self.failure.reason}" if self.failure else "no-issue"
 
     @property
     def _why_unjudged(self) -> str:
@@ -196,11 +261,8 @@ class _Judgement:
             return "", f"the patch is too large ({len(diff.text):,} characters)"
         return diff.text, "" if diff.text.strip() else EMPTY
 
-    def _prepare(self, patch: str) -> str:
+    def _prepare(self, patch: str, diff: Diff) -> str:
         """Read the code around the patch, and return the part of the patch to judge."""
-        if self.config.prompt == "paper":
-            return patch  # The paper asks about the whole patch, without context.
-        diff = parse(patch)
         around = surroundings(diff, self.pull, self.services.forge if self.config.context_tokens else None)
         self.around = around
         self.context = around.within(self.config.context_tokens)
@@ -209,11 +271,10 @@ class _Judgement:
             self.exempt = tuple(file.path for file in diff.files if exempts_itself(file))
         return patch
 
-    def _judge(self, issue: Issue, patch: str) -> None:
-        """Ask about one issue, and add its verdict or the reason why there is none."""
-        name = f"#{issue.number}"
+    def _judge(self, name: str, ask: Callable[[], OutputVerdict | None]) -> None:
+        """Add the verdict that ``ask`` returns, or the reason why there is none."""
         try:
-            verdict = self._graded(issue, patch) if self.config.prompt == "rubric" else self._verdict(issue, patch)
+            verdict = ask()
         except BudgetExceeded:
             self.spent = True
             self.unjudged.append(Unjudged(issue=name, why="skipped, today's model budget is spent", due=True))
@@ -222,7 +283,23 @@ class _Judgement:
             self.failure = error
             self.unjudged.append(Unjudged(issue=name, why=error.sentence, due=True))
         else:
-            self.verdicts.append(verdict)
+            if verdict is not None:
+                self.verdicts.append(verdict)
+            else:
+                self.unjudged.append(Unjudged(issue=name, why=description.NO_BEHAVIOUR))
+
+    def _of_issue(self, issue: Issue, patch: str) -> OutputVerdict:
+        return self._graded(issue, patch) if self.config.prompt == "rubric" else self._verdict(issue, patch)
+
+    def _of_description(self, patch: str) -> OutputVerdict | None:
+        """Compare title and description with the patch; None if they name no behaviour."""
+        if description.names_no_behaviour(self.pull, self.around.diff):
+            return None
+        prompt = description.question(self.services.prompts, self.pull, patch, self.context.text, self.omitted)
+        notes = self._notes(prompt)
+        prompt = investigation.informed(self.services.prompts, prompt, notes)
+        reply = self._ask(prompt, description.DescriptionReply, notes, "the description")
+        return description.verdict(reply, self.config)
 
     def _verdict(self, issue: Issue, patch: str) -> OutputVerdict:
         """Ask about one issue in one question."""
@@ -232,22 +309,21 @@ class _Judgement:
         )
         notes = self._notes(prompt)
         prompt = investigation.informed(services.prompts, prompt, notes)
-        reply = self._ask(prompt, judgement.reply_schema(self.config), notes, issue)
+        reply = self._ask(prompt, judgement.reply_schema(self.config), notes, f"#{issue.number}")
         return judgement.verdict(reply, issue.number, self.config)
 
     def _graded(self, issue: Issue, patch: str) -> OutputVerdict:
         """Ask for demands without the patch, then for grades; once more with the code that grades lack."""
         services, budget = self.services, self.config.context_tokens
         code = judgement.code_before(self.around.diff, self.around.sides, budget)
-        demands = self._ask(
-            judgement.demands_question(services.prompts, issue, code), judgement.DemandsReply, Notes(), issue
-        ).demands
+        name, first = f"#{issue.number}", judgement.demands_question(services.prompts, issue, code)
+        demands = self._ask(first, judgement.DemandsReply, Notes(), name).demands
         prompt = judgement.rubric_question(
             services.prompts, issue, patch, demands, self.context.text, self.omitted
         )
         notes = self._notes(prompt)
         prompt = investigation.informed(services.prompts, prompt, notes)
-        reply = self._ask(prompt, judgement.RubricReply, notes, issue)
+        reply = self._ask(prompt, judgement.RubricReply, notes, name)
         if phrases := judgement.missing_code(reply):
             context = self.around.within(budget, None, phrases)
             if context.looked_up:
@@ -255,16 +331,16 @@ class _Judgement:
                     services.prompts, issue, patch, demands, context.text, self.omitted
                 )
                 prompt = investigation.informed(services.prompts, prompt, notes)
-                reply = self._ask(prompt, judgement.RubricReply, Notes(), issue)
+                reply = self._ask(prompt, judgement.RubricReply, Notes(), name)
         return judgement.rubric_verdict(demands, reply, issue.number, self.config)
 
-    def _ask(self, prompt: Prompt, schema: type[T], notes: Notes, issue: Issue) -> T:
-        """Ask one question, and record the reply."""
+    def _ask(self, prompt: Prompt, schema: type[T], notes: Notes, about: str) -> T:
+        """Ask one question about an issue or the description, and record the reply."""
         prompt = prompt.model_copy(update={"subject": self.subject.key})
         reply = self.services.model.complete(prompt, schema)
         self.usage += reply.usage
         self.model = reply.model
-        self.replies.append(model_reply(reply, prompt.hash, notes, f"#{issue.number}"))
+        self.replies.append(model_reply(reply, prompt.hash, notes, about))
         return reply.value
 
     def _notes(self, prompt: Prompt) -> Notes:
@@ -288,30 +364,26 @@ class _Judgement:
         """
         if not self.config.execute or self.no_run is not None:
             return
-        self.runs = run_stored([verdict.issue for verdict in self.verdicts], self.pull, self.services)
+        issues = [verdict.issue for verdict in self.verdicts if verdict.issue is not None]
+        self.runs = run_stored(issues, self.pull, self.services)
+        self.rivals = rivals(self.runs, self.pull.number, self.services)
         failed = {run.issue for run in self.runs if run.solved is False}
         self.verdicts = [
             verdict.model_copy(update={"bounced": True}) if verdict.issue in failed else verdict
             for verdict in self.verdicts
         ]
 
-    def _check(self) -> SetCheck:
+    def _check(self, record: VerifyRecord) -> SetCheck:
         return texts.check(
             self.pull.head_sha,
-            self.verdicts,
-            self.unjudged,
-            self.runs,
+            record,
             config=self.config,
             repository=self.services.repository,
             usage=self.usage,
             model=self.model,
-            note="\n\n".join(
-                filter(None, (self.twins, self.no_run, pull_requests.not_analysed(self.context.too_slow)))
-            ),
-            exempt=self.exempt,
         )
 
-    def _record(self, issues: Sequence[Issue]) -> VerifyRecord:
+    def _record(self) -> VerifyRecord:
         chances = [verdict.p_bounce for verdict in self.verdicts if verdict.p_bounce is not None]
         return VerifyRecord(
             verdicts=tuple(self.verdicts),
@@ -319,14 +391,20 @@ class _Judgement:
             bounced=any(verdict.bounced for verdict in self.verdicts),
             p_bounce=max(chances, default=None),
             runs=self.runs,
+            rivals=self.rivals,
+            new_tests=self.new_tests,
+            note="\n\n".join(
+                filter(None, (self.twins, self.no_run, pull_requests.not_analysed(self.context.too_slow)))
+            ),
+            exempt=self.exempt,
             replies=tuple(self.replies),
             tool_calls=self.looks,
             context=self.context.without_text(),
             omitted=self.omitted,
             failure=str(self.failure or ""),
             content=self.content,
-            issue_revisions=_revisions(issues),
-            prompt=self.services.prompts.hash(*judgement.prompt_names(self.config)),
+            issue_revisions=dict(self.revisions),
+            prompt=self.services.prompts.hash(*self.prompts),
             config=self.services.config.hash,
             harm=self.config.harm,
         )

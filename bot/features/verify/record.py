@@ -37,7 +37,7 @@ class GradedDemand(Frozen):
 class OutputVerdict(Frozen):
     """The verdict on a patch for one linked issue, at the maintainers' threshold."""
 
-    issue: int
+    issue: int | None = Field(description="None: the pull request's own description")
     label: OutputLabel
     bounced: bool
     p_bounce: int | None
@@ -47,6 +47,7 @@ class OutputVerdict(Frozen):
     covered: tuple[str, ...]
     missing: tuple[str, ...]
     regressions: tuple[str, ...] = ()
+    unsaid: tuple[str, ...] = Field((), description="behaviour that changes without the description saying so")
     remarks: tuple[str, ...] = ()
     demands: tuple[GradedDemand, ...] = Field((), description="only with `prompt: rubric`")
     p_form: int | None = Field(None, description="chance in percent that only an exact form is missed")
@@ -100,12 +101,51 @@ class PullContent(Frozen):
     twins: tuple[Twin, ...] = ()
 
 
+class Rival(Frozen):
+    """Another open pull request for the same issue, and the outcome of the issue's stored test there."""
+
+    issue: int
+    pull: int
+    head: str = Field("", description="as in ExecutedTest; empty if the test was not run there")
+
+
+#: The outcome of a new test on one side of the change.
+TestState = Literal["passed", "failed", "cannot be loaded", "skipped", "flaky", "not run"]
+
+
+class NewTest(Frozen):
+    """A test that a pull request adds or changes, run without the rest of the change and with it."""
+
+    test: str = Field(description="``tests/test_a.py::test_b``, or a file if its tests have no names here")
+    before: TestState = "not run"
+    after: TestState = "not run"
+    output: str = Field("", description="of the run with the change if it fails, else without")
+
+
+class NewTests(Frozen):
+    """The tests that a pull request adds or changes. No files: there are none."""
+
+    files: tuple[str, ...] = ()
+    tests: tuple[NewTest, ...] = ()
+    omitted: int = Field(0, description="tests beyond the limit, which were not run")
+    why: str = Field("", description="why nothing was run")
+
+    @property
+    def executed(self) -> bool:
+        """True if a test was run with the change."""
+        return any(test.after != "not run" for test in self.tests)
+
+
 class VerifyRecord(BouncerRecord):
     """A verdict on a patch, for each issue that it says it solves."""
 
     verdicts: tuple[OutputVerdict, ...] = ()
     unjudged: tuple[Unjudged, ...] = ()
     runs: tuple[ExecutedTest, ...] = ()
+    rivals: tuple[Rival, ...] = ()
+    new_tests: NewTests | None = Field(None, description="None if `verify.tests` is not set")
+    note: str = Field("", description="the sentences that the check begins with")
+    exempt: tuple[str, ...] = Field((), description="files that the change itself exempted from judgement")
     replies: tuple[ModelReply, ...] = ()
     tool_calls: int = 0
     context: CodeContext = CodeContext()

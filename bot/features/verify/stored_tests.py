@@ -10,6 +10,7 @@ from bot.core.errors import ForgeError, SandboxError
 from bot.core.subjects import PullRequest
 from bot.features.reproduce.record import StoredTest, stored_test
 from bot.features.services import Services
+from bot.features.shared.merge_base import checkouts
 from bot.features.verify.record import ExecutedTest
 from bot.reproduction.protocol import Harness, SetupFailed, Target, TestOutcome
 
@@ -32,9 +33,7 @@ def run_stored(issues: Sequence[int], pull: PullRequest, services: Services) -> 
     with TemporaryDirectory(prefix="bouncer-") as folder:
         base, head = Path(folder, "base"), Path(folder, "head")
         try:
-            for sha, place in ((pull.base_sha, base), (pull.head_sha, head)):
-                place.mkdir()
-                services.forge.checkout(sha, place)
+            checkouts(pull, services, Path(folder))
             runs: list[ExecutedTest] = []
             for issue, test in tests.items():
                 with services.prepared(base, test.test_command) as harness:

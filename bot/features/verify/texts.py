@@ -11,7 +11,7 @@ from bot.core.markdown import clean, clean_line, code_span
 from bot.core.subjects import Repository
 from bot.features.shared.labels import OutputLabel
 from bot.features.shared.pull_requests import CHECK
-from bot.features.verify.record import ExecutedTest, OutputVerdict, Twin, Unjudged
+from bot.features.verify.record import ExecutedTest, NewTests, OutputVerdict, Rival, Twin, VerifyRecord
 from bot.models.protocol import caveat
 
 #: Characters of one point, and of one folded explanation.
@@ -19,9 +19,15 @@ POINT = 300
 EXPLANATION = 3_000
 #: Earlier pull requests that are named.
 MAX_TWINS = 3
-
+#: New tests that are listed.
+MAX_LISTED = 10
 
 _SOLVED, _NOT_FULLY, _NOT = "Appears to solve", "May not fully solve", "Probably doesn't solve"
+_DOES, _NOT_ALL, _NOT_THAT = (
+    "Appears to do what it says",
+    "May not do all that it says",
+    "Probably doesn't do what it says",
+)
 
 
 def skipped(head_sha: str, why: str, *, fails: bool = False, note: str = "") -> SetCheck:
@@ -54,41 +60,48 @@ def _twin(pull: Twin) -> str:
 
 def check(
     head_sha: str,
-    verdicts: Sequence[OutputVerdict],
-    unjudged: Sequence[Unjudged],
-    runs: Sequence[ExecutedTest],
+    record: VerifyRecord,
     *,
     config: VerifyConfig,
     repository: Repository,
     usage: Usage,
     model: str,
-    note: str = "",
-    exempt: Sequence[str] = (),
 ) -> SetCheck:
-    """Return the check for a pull request with at least one linked issue. It begins with ``note``.
-
-    ``exempt``: paths that the change itself exempted from judgement; the title names them.
-    """
-    host = repository.host
-    due = [issue.issue for issue in unjudged if issue.due] if fails_unjudged(config) else []
+    """Return the check of a pull request whose verdicts, or reasons for none, are recorded."""
+    host, verdicts = repository.host, record.verdicts
+    due = [issue.issue for issue in record.unjudged if issue.due] if fails_unjudged(config) else []
+    tests = record.new_tests
     if not verdicts:
-        why = "; ".join(clean_line(issue.why, host=host, limit=POINT) for issue in unjudged)
-        return skipped(head_sha, why, fails=bool(due), note=note)
-    by_issue = {run.issue: run for run in runs}
-    parts = [_section(verdict, by_issue.get(verdict.issue), host) for verdict in verdicts]
+        why = "; ".join(clean_line(issue.why, host=host, limit=POINT) for issue in record.unjudged)
+        action = skipped(head_sha, why, fails=bool(due), note=record.note)
+        if tests is None:
+            return action
+        return action.model_copy(
+            update={
+                "title": "; ".join(filter(None, (action.title, tests_sentence(tests)))),
+                "summary": "\n\n".join((action.summary, _tests_section(tests, host))),
+            }
+        )
+    by_issue = {run.issue: run for run in record.runs}
+    parts = [_section(verdict, by_issue, record.rivals, host) for verdict in verdicts]
     parts += [
-        f"### {issue.issue}\n\nNot judged: {clean_line(issue.why, host=host, limit=POINT)}" for issue in unjudged
+        f"### {issue.issue}\n\nNot judged: {clean_line(issue.why, host=host, limit=POINT)}"
+        for issue in record.unjudged
     ]
     parts.append("*An AI model's opinion; it may be wrong.*")
     if model_note := caveat(model):
         parts.append(f"_{model_note}_")
+    if tests is not None:
+        parts.append(_tests_section(tests, host))
     cost = "cost unknown" if usage.cost_usd is None else f"{usage.cost_usd:.4f} USD"
     calls = "1 call" if usage.calls == 1 else f"{usage.calls} calls"
-    parts.append("\n".join(_folded("Model and cost", f"`{model}`: {calls}, {usage.tokens}, {cost}")).rstrip())
-    title = _title(verdicts, by_issue)
+    parts.append("\n".join(folded("Model and cost", f"`{model}`: {calls}, {usage.tokens}, {cost}")).rstrip())
+    title = _title(record, by_issue)
+    if tests is not None and (about_tests := tests_sentence(tests)):
+        title += f"; {about_tests}"
     if due:
         title += f"; not judged: {', '.join(due)}"
-    if exempt:
+    if exempt := record.exempt:
         more = f" and {len(exempt) - 1} more" if len(exempt) > 1 else ""
         title += f"; not judged: {clean_line(exempt[0], limit=60)}{more}"
     return SetCheck(
@@ -96,7 +109,7 @@ def check(
         head_sha=head_sha,
         conclusion="failure" if due else _conclusion(verdicts, config.gate),
         title=title,
-        summary="\n\n".join(filter(None, (note, *parts))),
+        summary="\n\n".join(filter(None, (record.note, *parts))),
     )
 
 
@@ -111,29 +124,48 @@ def _conclusion(verdicts: Sequence[OutputVerdict], gate: bool) -> Conclusion:
     return "failure" if gate else "neutral"
 
 
-def _title(verdicts: Sequence[OutputVerdict], runs: dict[int, ExecutedTest]) -> str:
+def _title(record: VerifyRecord, runs: dict[int, ExecutedTest]) -> str:
     """Return the worst verdict in words, with its issues."""
-    phrases = [_appears(verdict, runs.get(verdict.issue)) for verdict in verdicts]
-    worst = next(phrase for phrase in (_NOT, _NOT_FULLY, _SOLVED) if phrase in phrases)
+    verdicts = record.verdicts
+    phrases = [_appears(verdict, runs) for verdict in verdicts]
+    worst = next(phrase for phrase in (_NOT, _NOT_THAT, _NOT_FULLY, _NOT_ALL, _SOLVED, _DOES) if phrase in phrases)
     issues = [verdict.issue for verdict, phrase in zip(verdicts, phrases, strict=True) if phrase == worst]
-    title = f"{worst} {', '.join(f'#{issue}' for issue in issues)}"
-    if worst != _SOLVED:
+    numbers = [issue for issue in issues if issue is not None]
+    title = " ".join(filter(None, (worst, ", ".join(f"#{issue}" for issue in numbers))))
+    issue_runs = [runs[issue] for issue in numbers if issue in runs]
+    rivals = [rival for rival in record.rivals if rival.issue in numbers and rival.head]
+    if len(issue_runs) == 1 and rivals:
+        return f"{title}; its reproducing test: {_compared(issue_runs[0], rivals)}"
+    if worst not in (_SOLVED, _DOES):
         return title
-    issue_runs = [runs[issue] for issue in issues if issue in runs]
     if not issue_runs:
-        return f"{title} (not executed)"
+        tested = record.new_tests is not None and record.new_tests.executed
+        return title if tested else f"{title} (not executed)"
     if len(issue_runs) < len(issues) or not all(run.solved for run in issue_runs):
         return f"{title}; its reproducing test is inconclusive"
     passes = "its reproducing test passes" if len(issue_runs) == 1 else "their reproducing tests pass"
     return f"{title}; {passes} here"
 
 
-def _appears(verdict: OutputVerdict, run: ExecutedTest | None) -> str:
+def _compared(run: ExecutedTest, rivals: Sequence[Rival]) -> str:
+    """Return ``passes here, still fails on #15``: the outcomes of one test on all pull requests for its issue."""
+    words = {"passed": "passes", "failed": "fails", "timeout": "fails"}
+    here = words.get(run.head, "is inconclusive")
+    groups: dict[str, list[str]] = {}
+    for rival in rivals:
+        word = words.get(rival.head, "is inconclusive") if rival.head else "was not run"
+        groups.setdefault("still fails" if word == "fails" else word, []).append(f"#{rival.pull}")
+    return ", ".join((f"{here} here", *(f"{word} on {', '.join(pulls)}" for word, pulls in groups.items())))
+
+
+def _appears(verdict: OutputVerdict, runs: dict[int, ExecutedTest]) -> str:
     """Return the verdict in words. A test that fails counts against the patch; one that passes proves nothing."""
+    good, partly, wrong = (_DOES, _NOT_ALL, _NOT_THAT) if verdict.issue is None else (_SOLVED, _NOT_FULLY, _NOT)
     if not verdict.bounced:
-        return _SOLVED
+        return good
+    run = None if verdict.issue is None else runs.get(verdict.issue)
     failed = run is not None and run.solved is False
-    return _NOT if failed or verdict.label == OutputLabel.INCORRECT else _NOT_FULLY
+    return wrong if failed or verdict.label == OutputLabel.INCORRECT else partly
 
 
 #: Below every test that passes on head, because the pull request's code ran in the process that reported it.
@@ -142,25 +174,36 @@ _UNVERIFIED = (
 pass it."
 )
 
+#: Below every run of new tests, because tests and code are both the pull request's own.
+_FORGED = "The pull request's own code ran in these tests, so they count for nothing in a verdict."
 
-def _section(verdict: OutputVerdict, run: ExecutedTest | None, host: str) -> str:
-    words = "Right as far as stated; wording open" if verdict.open_wording else f"{_appears(verdict, run)} it"
-    lines = [f"### #{verdict.issue}: {words}", "", *_table(verdict, host)]
+
+def _section(verdict: OutputVerdict, runs: dict[int, ExecutedTest], rivals: Sequence[Rival], host: str) -> str:
+    words = _appears(verdict, runs)
+    if verdict.issue is None:
+        lines = [f"### The description: {words}", ""]
+        missing, covered = "Said and not implemented", "Said and implemented"
+    else:
+        words = "Right as far as stated; wording open" if verdict.open_wording else f"{words} it"
+        lines = [f"### #{verdict.issue}: {words}", "", *_table(verdict, host)]
+        missing, covered = "Missing", "Covered"
     for title, points in (
-        ("Missing", () if verdict.demands else verdict.missing),
+        (missing, () if verdict.demands else verdict.missing),
+        ("Changed without being said", verdict.unsaid),
         ("May have broken", verdict.regressions),
-        ("Covered", () if verdict.demands else verdict.covered),
+        (covered, () if verdict.demands else verdict.covered),
         ("Remarks (not counted)", verdict.remarks),
     ):
         if points:
             lines += [f"{title}:", *(f"- {clean_line(point, host=host, limit=POINT)}" for point in points), ""]
+    run = None if verdict.issue is None else runs.get(verdict.issue)
     if run is not None:
         lines += [f"Test {code_span(run.test, limit=POINT)}: {run.base} on base, {run.head} on head."]
         lines += [_UNVERIFIED, ""] if run.head == "passed" else [""]
-        lines += _folded(
-            f"Output of `{clean_line(run.command, limit=POINT)}`", clean(run.output, host=host, limit=4_000)
-        )
-    lines += _folded(
+        if others := [rival for rival in rivals if rival.issue == run.issue]:
+            lines += [f"Open pull requests for #{run.issue}: the test {_compared(run, others)}.", ""]
+        lines += _output(run.command, run.output, host)
+    lines += folded(
         f"Why: {verdict.label}{_chances(verdict)}", clean(verdict.explanation, host=host, limit=EXPLANATION)
     )
     return "\n".join(lines).rstrip()
@@ -192,5 +235,64 @@ def _chances(verdict: OutputVerdict) -> str:
     return f" ({chance}; {verdict.p_objects}% likely to draw an objection)"
 
 
-def _folded(title: str, text: str) -> list[str]:
+def tests_sentence(tests: NewTests) -> str:
+    """Return what the new tests show, for a title; empty if nothing was run although there are some."""
+    if not tests.files:
+        return "no test was added"
+    count = len(tests.tests)
+    if not count:
+        return ""
+    failing = sum(test.after == "failed" for test in tests.tests)
+    idle = sum(test.before == test.after == "passed" for test in tests.tests)
+    telling = sum(test.before in ("failed", "cannot be loaded") and test.after == "passed" for test in tests.tests)
+    if failing:
+        return f"{_of_new(failing, count)} {_verb('fail', failing)} with the change"
+    if idle:
+        subject = "it does" if idle == 1 else "they do"
+        return f"{_of_new(idle, count)} {_verb('pass', idle)} without the change: {subject} not show the fix"
+    if telling:
+        before, after = _verb("fail", telling), _verb("pass", telling)
+        return f"{_of_new(telling, count)} {before} before the change and {after} after it"
+    return "the new tests are inconclusive"
+
+
+def _of_new(part: int, count: int) -> str:
+    if part == count:
+        return "the new test" if count == 1 else "the new tests"
+    return f"{part} of {count} new tests"
+
+
+def _verb(verb: str, count: int) -> str:
+    if count > 1:
+        return verb
+    return f"{verb}es" if verb.endswith("s") else f"{verb}s"
+
+
+def _tests_section(tests: NewTests, host: str) -> str:
+    """Return the part of the check about the tests that the pull request adds or changes."""
+    sentence = tests_sentence(tests) or f"not run: {clean_line(tests.why, host=host, limit=POINT)}"
+    lines = ["### Tests", "", f"{sentence[:1].upper()}{sentence[1:]}.", ""]
+    lines += [
+        f"- {code_span(test.test, limit=POINT)}: {test.before} without the change, {test.after} with it"
+        for test in tests.tests[:MAX_LISTED]
+    ]
+    more = max(0, len(tests.tests) - MAX_LISTED) + tests.omitted
+    if more:
+        lines.append(f"- and {more} more" + (f", {tests.omitted} of which were not run" if tests.omitted else ""))
+    if tests.executed:
+        lines += ["", _FORGED]
+    failing = [test for test in tests.tests if test.after == "failed"]
+    example = next((test for test in (*failing, *tests.tests) if test.output.strip()), None)
+    if example is not None:
+        lines += ["", *_output(example.test, example.output, host)]
+    return "\n".join(lines).rstrip()
+
+
+def _output(ran: str, output: str, host: str) -> list[str]:
+    """Return the folded output of a test. What ran is named inside: the title of a fold is HTML."""
+    return folded("Output", f"{code_span(ran, limit=POINT)}\n\n{clean(output, host=host, limit=4_000)}")
+
+
+def folded(title: str, text: str) -> list[str]:
+    """Return the lines of a text that is folded away behind a title."""
     return [f"<details><summary>{title}</summary>", "", text, "", "</details>", ""]

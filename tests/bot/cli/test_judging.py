@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -139,3 +140,48 @@ def test_a_refused_key_is_an_error_and_no_abstention(
     assert (code, out) == (2, "")
     assert "openai refused the key (401): check OPENAI_API_KEY" in err
     assert err.count("\n") == 1
+
+
+TESTED = """\
+--- a/rocket.py
++++ b/rocket.py
+@@ -1,2 +1,2 @@
+ def half(x):
+-    return x // 2
++    return x / 2
+--- /dev/null
++++ b/test_rocket.py
+@@ -0,0 +1,5 @@
++import rocket
++
++
++def test_odd():
++    assert rocket.half(3) == 1.5
+"""
+
+
+@pytest.mark.debian("bubblewrap")
+def test_a_patch_is_judged_by_its_words_and_its_new_tests(run: Run) -> None:
+    Path("words.md").write_text("# Halve odd numbers\n\nhalf(3) is 1.5, for #12. Fixes #12\n")
+    Path("tested.diff").write_text(TESTED)
+    Path("here").mkdir()
+    Path("here/rocket.py").write_text("def half(x):\n    return x / 2\n")
+    Path("here/test_rocket.py").write_text("".join(f"{line[1:]}\n" for line in TESTED.splitlines()[-5:]))
+    words = ("verify", "--description", "words.md", "--patch", "tested.diff")
+    tested = ("--repo", "here", "--test-command", f"{sys.executable} -m pytest -q {{tests}}")
+    claim = {"text": "half(3) is 1.5", "implemented": "yes"}
+    reply = {"claims": [claim], "unsaid": ["`half` returns a float"], "p_bounce": 4}
+    code, out, _ = run(*words, *tested, reply=reply)
+    assert code == 0
+    assert out.startswith(
+        "CORRECT_BUT_INCOMPLETE: passes (falls short: 4% likely)\n\nhalf(3) is 1.5: implemented.\n"
+        "- not said: `half` returns a float\n- covered: half(3) is 1.5\n\n"
+        "Tests: the new test fails before the change and passes after it\n"
+        "- test_rocket.py::test_odd: failed without the change, passed with it\n"
+    )
+    Path("here/rocket.py").write_text("def half(x):\n    return x // 2\n")
+    Path("here/test_rocket.py").unlink()
+    assert (
+        run(*words, *tested, reply=reply)[2] == "bouncer: --test-command: --repo here does not hold the change\n"
+    )
+    assert "--test-command needs --repo" in run(*words, *tested[2:], reply=reply)[2]

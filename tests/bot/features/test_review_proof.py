@@ -15,8 +15,8 @@ import pytest
 from bot.code.diff import parse
 from bot.core import events
 from bot.core.actions import Decision, SubmitReview
-from bot.features.review.proof import NotReversible, revert
 from bot.features.services import Services
+from bot.features.shared.merge_base import NotReversible, revert
 from bot.github.offline import Snapshot
 from bot.github.protocol import PullDiff
 from bot.models.protocol import Prompt

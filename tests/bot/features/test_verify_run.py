@@ -10,7 +10,9 @@ import pytest
 
 from bot.core import events
 from bot.core.actions import Decision, SetCheck, UpsertComment
+from bot.core.subjects import Subject
 from bot.features.services import Services
+from bot.features.verify.record import ExecutedTest, VerifyRecord
 from bot.github.offline import Snapshot
 from bot.github.protocol import IssueLink, PullDiff
 from bot.reproduction.setup import SandboxHarnesses
@@ -20,7 +22,7 @@ from tests import builders
 from tests.attacks.changes import RUNS
 from tests.attacks.corpus import each
 from tests.bot.features.conftest import Remembered, reproduced_by
-from tests.builders import BASE, HEAD, NO_PLUGINS, comment_on_pull, issue, pull, pull_opened
+from tests.builders import BASE, HEAD, MIA, NO_PLUGINS, REPOSITORY, comment_on_pull, issue, pull, pull_opened
 from tests.scripted import ScriptedModel
 
 pytestmark = pytest.mark.debian("bubblewrap")
@@ -39,6 +41,7 @@ def snapshot(head: bytes, **values: Any) -> Snapshot:
         pull_requests={20: pull(base_sha=BASE, **values)},
         diffs={20: PullDiff(text="--- a/rocket.py\n+++ b/rocket.py\n@@ -2 +2 @@\n-    return 1\n+    return 2\n")},
         linked_issues={20: (IssueLink(repository="acme/rocket", number=12),)},
+        pulls_for_issue={12: (20,)},
         checkouts={BASE: NO_PLUGINS | {"rocket.py": BROKEN}, HEAD: NO_PLUGINS | {"rocket.py": head}},
     )
 
@@ -103,6 +106,53 @@ def test_no_pass_lifts_a_verdict_or_opens_the_gate(services: Build, files: dict[
     assert decision.record.bounced
     assert decision.record.as_json()["runs"][0]["head"] == "passed"  # the forgery did its worst
     assert "The pass proves nothing by itself" in check.summary
+
+
+def rival(history: Remembered, head: str, number: int = 21) -> None:
+    """Add the decision about another pull request for the issue, on whose head the test has this outcome."""
+    run = ExecutedTest(
+        issue=12, test="test_issue.py::test_issue_12", command="pytest", base="failed", head=head, solved=None
+    )
+    subject = Subject(repository="acme/rocket", number=number, revision=f"sha:{BASE}")
+    history.past.append(Decision(kind="verify", subject=subject, record=VerifyRecord(runs=(run,))))
+
+
+def competing(head: bytes, *pulls: int) -> Snapshot:
+    return snapshot(head).model_copy(update={"pulls_for_issue": {12: (20, *pulls)}})
+
+
+def test_other_pull_requests_for_the_issue_are_compared(services: Build, reproduced: Remembered) -> None:
+    rival(reproduced, "failed")
+    decision = verify(services(ScriptedModel([GOOD]), competing(FIXED, 21, 22), EXECUTE))
+    check = check_of(decision)
+    assert check.title == "Appears to solve #12; its reproducing test: passes here, still fails on #21"
+    assert (
+        "Open pull requests for #12: the test passes here, still fails on #21, was not run on #22."
+        in check.summary
+    )
+    assert decision.affects == (21, 22)
+
+
+def test_a_check_is_renewed_when_another_pull_request_was_run(services: Build, reproduced: Remembered) -> None:
+    built = services(ScriptedModel([GOOD]), competing(FIXED, 21), EXECUTE)
+    first = verify(built)
+    reproduced.past.append(first)
+    changed = events.LinkedIssueChanged(sender=MIA, repository=REPOSITORY, pull=20, task="verify")
+    assert decide(changed, built) == (), "nothing is new"
+    rival(reproduced, "passed")
+    (renewed,) = decide(changed, built)
+    check = check_of(renewed)
+    assert check.title == "Appears to solve #12; its reproducing test: passes here, passes on #21"
+    assert (renewed.verdict, renewed.affects, renewed.usage.calls) == (None, (), 0)
+    assert check.summary.partition("Open pull")[0] == check_of(first).summary.partition("Open pull")[0]
+    reproduced.past.append(renewed)
+    assert decide(changed, built) == ()
+    # A push has a verdict of its own to come.
+    rival(reproduced, "failed")
+    pushed = competing(FIXED, 21).model_copy(
+        update={"pull_requests": {20: pull(base_sha=BASE, head_sha="c" * 40)}}
+    )
+    assert decide(changed, services(ScriptedModel(), pushed, EXECUTE)) == ()
 
 
 @pytest.mark.usefixtures("reproduced")

@@ -20,6 +20,7 @@ from bot.reproduction.pipeline import Options, reproduce_in
 from bot.reproduction.protocol import TestCommand
 from bot.reproduction.report import parse_report
 from bot.sandbox.protocol import ProgramResult, ProgramRun, Sandbox
+from evaluation.brt.drafting import PRESETS
 from tests.scripted import Line, ScriptedModel
 
 from .conftest import REPORT
@@ -40,6 +41,9 @@ from shapes.lists import split
 def test_rest():
     assert int(os.environ["RUN"]) % 2 or split([1, 2, 3], 2) == [[1, 2], [3]]
 """
+
+
+Edits = Sequence[dict[str, str]]
 
 
 class MeasuringSandbox:
@@ -67,11 +71,15 @@ class MeasuringSandbox:
         return total
 
 
-def scripted(drafts: Sequence[Line], repairs: Sequence[Line] = (), pick: int | None = None) -> ScriptedModel:
-    """Return a model that gives draft n to sample n, repairs in order, and chooses ``pick``."""
+def scripted(
+    drafts: Sequence[Line], repairs: Sequence[Line] = (), pick: int | None = None, edits: Sequence[Edits] = ()
+) -> ScriptedModel:
+    """Return a model that gives draft n to sample n, repairs in order, patch n, and chooses ``pick``."""
     mended = iter(repairs)
 
     def line(prompt: Prompt) -> Line:
+        if prompt.purpose == "reproduce-patch":
+            return {"plan": "", "edits": edits[prompt.sample] if prompt.sample < len(edits) else []}
         if prompt.purpose == "reproduce-pick":
             return {"reasons": "", "choice": pick}
         reply = drafts[prompt.sample] if prompt.purpose == "reproduce" else next(mended)
@@ -89,7 +97,7 @@ def run(project: Path, harness: SandboxHarness, model: ScriptedModel, **options:
 def test_drafts_that_fail_as_reported_are_shown(project: Path, harness: SandboxHarness) -> None:
     drafts = [RIGHT, WRONG_CALL, RIGHT.replace("test_rest", "test_x"), PASSING, SHORTER]
 
-    result = run(project, harness, scripted(drafts), samples=5)
+    result = run(project, harness, scripted(drafts, repairs=[WRONG_CALL]), samples=5)
 
     assert result.state == "reproduced"
     best = result.best
@@ -106,11 +114,11 @@ def test_drafts_that_fail_as_reported_are_shown(project: Path, harness: SandboxH
     why = {attempt.number: (attempt.fate, attempt.why) for attempt in result.attempts}
     assert why[1] == ("failed", "fails with TypeError, which is not what the report tells of")
     assert why[3] == ("passed", "passes on the present code")
-    assert result.usage.calls == 5
+    assert result.usage.calls == 8, "5 drafts, a repair that changes nothing, and 2 drafted repairs of the bug"
     assert result.sandbox == "bubblewrap"
 
 
-def test_an_unusable_draft_is_repaired_once(project: Path, harness: SandboxHarness) -> None:
+def test_an_unusable_draft_is_repaired(project: Path, harness: SandboxHarness) -> None:
     model = scripted([BROKEN, NO_SUCH_MODULE], repairs=[RIGHT, NO_SUCH_MODULE])
 
     result = run(project, harness, model, samples=2)
@@ -123,6 +131,71 @@ def test_an_unusable_draft_is_repaired_once(project: Path, harness: SandboxHarne
         ("unusable", True),
     ]
     assert result.state == "reproduced"
+
+
+def test_a_draft_is_repaired_three_times_with_its_output(project: Path, harness: SandboxHarness) -> None:
+    model = scripted([BROKEN], repairs=[NO_SUCH_MODULE, WRONG_CALL, RIGHT])
+
+    result = run(project, harness, model)
+
+    repairs = [prompt.user for prompt in model.asked if prompt.purpose == "reproduce-repair"]
+    assert "it does not parse: line 3" in repairs[0]
+    assert "No module named 'shapes.pieces'" in repairs[1]
+    assert "it fails with TypeError, not for the reason that is reported" in repairs[2]
+    assert "missing 1 required positional argument" in repairs[2]
+    assert result.state == "reproduced"
+    given_up = scripted([BROKEN], repairs=[NO_SUCH_MODULE, BROKEN.replace("rest", "x"), BROKEN, RIGHT])
+    assert run(project, harness, given_up).state == "not reproduced"
+
+
+def test_drafts_see_the_report_its_example_and_the_expected_result(project: Path, harness: SandboxHarness) -> None:
+    model = scripted([RIGHT] * 4)
+
+    run(project, harness, model, samples=4)
+
+    asked = sorted(model.asked, key=lambda prompt: prompt.sample)
+    whole, example, expected, again = (prompt.user.partition("Now the report")[2] for prompt in asked)
+    assert whole == again
+    assert all("split drops the rest" in part for part in (whole, example, expected))
+    assert "from `shapes.lists` returns" in example
+    assert "I expect" not in example
+    assert "I expect" in expected
+    assert "returns" not in expected.partition("folders")[0]
+
+
+#: A repair of the bug, one of a test, one that fits nowhere, and one that changes nothing that matters.
+REPAIR = {"path": "shapes/lists.py", "old": "range(len(items) // size)", "new": "range(-(-len(items) // size))"}
+OF_A_TEST = {"path": "tests/test_lists.py", "old": "def test_split_even():", "new": "def test_x():"}
+ELSEWHERE = {"path": "../shapes.py", "old": "x", "new": "y"}
+GREEDY = RIGHT.replace("[3]]", "[3, None]]")
+
+
+@pytest.mark.parametrize(
+    ("edits", "order", "repairs"),
+    [
+        ([[REPAIR], [REPAIR]], [2, 0], [2, 0]),
+        ([[REPAIR, OF_A_TEST], [REPAIR]], [2, 0], [1, 0]),
+        ([[OF_A_TEST], [ELSEWHERE]], [0, 2], [0, 0]),
+        ([[], []], [0, 2], [0, 0]),
+    ],
+)
+def test_a_test_that_passes_with_a_drafted_repair_ranks_first(
+    project: Path, harness: SandboxHarness, edits: list[Edits], order: list[int], repairs: list[int]
+) -> None:
+    result = run(project, harness, scripted([GREEDY, GREEDY, RIGHT], edits=edits), samples=3)
+
+    assert [test.candidate.number for test in result.tests] == order
+    assert [test.repairs for test in result.tests] == repairs
+
+
+def test_libro_asks_for_drafts_and_nothing_else(project: Path, harness: SandboxHarness) -> None:
+    model = scripted([GREEDY, RIGHT, BROKEN, WRONG_CALL, PASSING])
+    options = {**PRESETS["libro"].model_dump(), "samples": 5, "threshold": 1}
+
+    run(project, harness, model, **options)
+
+    assert [prompt.purpose for prompt in model.asked] == ["reproduce"] * 5
+    assert len({(prompt.system, prompt.user) for prompt in model.asked}) == 1
 
 
 def test_the_prompt_has_place_command_tests_and_fixtures(project: Path, harness: SandboxHarness) -> None:

@@ -16,7 +16,7 @@ from bot.reproduction.context import context, layout, read_checkout
 from bot.reproduction.examples import STATIC, find_mentions, from_repository
 from bot.reproduction.lexical import most_alike, scores, words
 from bot.reproduction.python.language import Python
-from bot.reproduction.report import Report, facts, parse_report, read_report, to_markdown
+from bot.reproduction.report import Report, facts, framings, parse_report, read_report, to_markdown
 
 PYTHON = Python()
 
@@ -163,6 +163,30 @@ def test_the_prompt_shows_similar_tests_and_the_code_in_the_report(repository: P
         ("parse", "src/pkg/table.py"),
     ]
     assert report_context.layout == "./ (1 files)\ndocs/ (1 files)\nsrc/pkg/ (3 files)\ntests/ (2 files)"
+
+
+FORM = "It fails.\n\n```python\nload(EMPTY)\n```\n\n### Expected\n\nAn empty table.\n\n### Version\n\n4.2"
+PROSE = "I call `load(EMPTY)` and it fails. It should return `[]`. Thanks!"
+
+
+@pytest.mark.parametrize(
+    ("body", "parts"),
+    [
+        (FORM, ["```python\nload(EMPTY)\n```", "An empty table."]),
+        (PROSE, ["I call `load(EMPTY)` and it fails.", "It should return `[]`."]),
+        ("**Expected behavior**\nNo error.\n**Actual**\nAn error.", ["No error."]),
+        ("`load(EMPTY)` should return `[]`.", []),
+        ("It is broken.", []),
+        ("", []),
+        ("# Expected\n\n# Actual\n\nIt fails.", []),
+    ],
+)
+def test_a_report_is_framed_as_its_example_and_as_its_expected_result(body: str, parts: list[str]) -> None:
+    report = Report(title="Empty files", body=body)
+    framed = framings(report)
+    assert framed[0] == report
+    assert [framing.body for framing in framed[1:]] == parts
+    assert {framing.title for framing in framed} == {"Empty files"}
 
 
 def test_names_are_imported_as_the_repositorys_tests_import_them(repository: Path) -> None:

@@ -17,7 +17,15 @@ from bot.features.shared.findings import Finding
 from bot.features.triage import texts as triage
 from bot.features.triage.judgement import InputVerdict
 from bot.features.verify import texts as verify
-from bot.features.verify.record import GradedDemand, OutputVerdict, Unjudged
+from bot.features.verify.record import (
+    ExecutedTest,
+    GradedDemand,
+    NewTest,
+    NewTests,
+    OutputVerdict,
+    Unjudged,
+    VerifyRecord,
+)
 from bot.github.protocol import PullDiff
 from bot.pipeline.publisher import Publisher
 from bot.pipeline.store.decisions import Posting
@@ -128,13 +136,23 @@ class Press:
         verdict = OutputVerdict(
             issue=12, label="INCORRECT", bounced=True, p_bounce=90, explanation=text, covered=(), missing=(text,),
             demands=(GradedDemand(text=text, basis="guess", grade="met", quote=text),),
+            unsaid=(text,),
         )  # fmt: skip
+        test = NewTest(test=text, before="failed", after="failed", output=f"{text}\nRAN")
+        run = ExecutedTest(
+            issue=12, test=text, command=text, base="failed", head="failed", solved=False, output=text
+        )
+        record = VerifyRecord(
+            verdicts=(verdict,),
+            runs=(run,),
+            unjudged=(Unjudged(issue="x", why=text),),
+            new_tests=NewTests(files=(text,), tests=(test,)),
+        )
         action = verify.check(
-            SHA, (verdict,), (Unjudged(issue="x", why=text),), (),
-            config=VerifyConfig(), repository=REPOSITORY, usage=Usage(calls=1), model="scripted:test",
-        )  # fmt: skip
+            SHA, record, config=VerifyConfig(), repository=REPOSITORY, usage=Usage(calls=1), model="scripted:test"
+        )
         _, summary, _ = self.post(action)
-        problem = fault(summary, HOST, ours="#12", folds=None if _late(text) else 2, marker=False)
+        problem = fault(summary, HOST, ours="#12", folds=None if _late(text) else 4, marker=False)
         return problem or _swallowed(text, summary, "\n\n### x\n\nNot judged: ") or _told(summary)
 
     def review(self, text: str) -> str:

@@ -1,0 +1,177 @@
+"""Run the tests that a pull request adds or changes: without the rest of the change, and with it.
+
+The files without the change are those of the head with everything reverted that is not a test: the merge base with
+the pull request's tests on top.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+
+from bot.code import file_classes, syntax
+from bot.code.diff import Diff, FileDiff
+from bot.core.errors import ForgeError, SandboxError
+from bot.core.subjects import PullRequest
+from bot.features.services import Services
+from bot.features.shared.merge_base import NotReversible, checkouts, inside, revert
+from bot.features.verify.record import NewTest, NewTests, TestState
+from bot.github.protocol import as_source
+from bot.reproduction.protocol import Harness, SetupFailed, Target, TestCommand, TestOutcome, TestReport, combine
+
+#: Tests that are run, seconds after which no run begins, and characters of an output that are recorded.
+MAX_TESTS, SECONDS, MAX_OUTPUT = 50, 600.0, 4_000
+#: What makes a method a test in Java, and the package before the name of its class.
+_ANNOTATION = re.compile(r"@(?:Test|ParameterizedTest|RepeatedTest)\b")
+_PACKAGE = re.compile(r"^package\s+([\w.]+)\s*;", re.MULTILINE)
+#: Names of test files, in any language that has a runner.
+_TEST_FILE = re.compile(r"(?:test_[^/]*|tests?|[^/]*(?:[._-](?:tests?|specs?)|Tests?|IT))\.[A-Za-z]{1,4}")
+
+FORK = "this is a fork's code; a maintainer who has read it can comment `/bouncer verify --run {sha}`"
+ONLY_TESTS = "the pull request changes nothing but tests"
+OTHER_RUNNER = "the test command does not run such files"
+
+
+def run_new_tests(pull: PullRequest, diff: Diff, services: Services, no_run: str | None) -> NewTests:
+    """Run the new tests of a pull request on both sides; ``no_run``: why its head may not be executed, or None."""
+    files = [file for file in diff.files if file.change != "deleted" and file.hunks and _holds_tests(file.path)]
+    result = NewTests(files=tuple(file.path for file in files))
+    rest = Diff(tuple(file for file in diff.files if not _is_of_tests(file.path)), diff.flaws)
+    why = (
+        FORK.format(sha=pull.head_sha)
+        if no_run is not None
+        else ONLY_TESTS
+        if not rest.files
+        else "the sandbox is switched off"
+        if services.harnesses is None
+        else ""
+    )
+    if why or not files:
+        return result.model_copy(update={"why": why if files else ""})
+    with TemporaryDirectory(prefix="bouncer-") as place:
+        folder = Path(place)
+        try:
+            checkouts(pull, services, folder)
+            revert(rest, folder / "head", folder / "before")
+            command = TestCommand.of_repository(services.config.reproduce.command)
+            with services.prepared(folder / "base", command) as harness:
+                targets = _targets(files, folder / "head", harness.command)
+                tests = _run(targets[:MAX_TESTS], folder / "before", folder / "head", harness)
+        except (ForgeError, SandboxError, SetupFailed, NotReversible, ValueError) as error:
+            return result.model_copy(update={"why": str(error)[:300] or "nothing could be run"})
+    why = "" if targets else OTHER_RUNNER
+    return result.model_copy(update={"tests": tests, "omitted": max(0, len(targets) - MAX_TESTS), "why": why})
+
+
+def _holds_tests(path: str) -> bool:
+    language = file_classes.language(path)
+    if language in ("", "python", "java"):
+        return bool(language) and bool(_TEST_FILE.fullmatch(path.rpartition("/")[2]))
+    return bool(_TEST_FILE.fullmatch(path.rpartition("/")[2])) or file_classes.is_test(path)
+
+
+def _is_of_tests(path: str) -> bool:
+    """Return True for tests and for what they need: fixtures, data and helpers beside them."""
+    return _holds_tests(path) or file_classes.is_test(path)
+
+
+def _targets(files: Sequence[FileDiff], head: Path, command: TestCommand) -> list[Target]:
+    """Return the tests with added lines; the whole file if the lines are in no test that has a name here."""
+    targets: list[Target] = []
+    takes_files = command.naming == "files"
+    language = "java" if command.runs_java else "python"
+    for file in files:
+        place = inside(head, file.path)
+        text = as_source(place.read_bytes()) if place.is_file() else None
+        if text is None or not (takes_files or file_classes.language(file.path) == language):
+            continue
+        names = () if takes_files else _changed(file, text)
+        targets += [Target(path=file.path, name=name) for name in names or (None,)]
+    return targets
+
+
+def _changed(file: FileDiff, text: str) -> tuple[str, ...]:
+    """Return the names of the tests with added lines, as the runners of Python and Java take them."""
+    added = [line.new for hunk in file.hunks for line in hunk.lines if line.mark == "+" and line.new is not None]
+    lines, package = text.split("\n"), _PACKAGE.search(text)
+    names: dict[str, None] = {}
+    for definition in syntax.definitions(text, file.path):
+        head = " ".join(lines[definition.first - 1 : definition.body])
+        is_test = definition.name.startswith("test") or _ANNOTATION.search(head)
+        if (
+            definition.kind == "function"
+            and is_test
+            and any(definition.first <= number <= definition.last for number in added)
+        ):
+            name = definition.qualified.replace(".", "::")
+            names[f"{package[1]}.{name}" if package else name] = None
+    return tuple(names)
+
+
+def _run(targets: Sequence[Target], before: Path, head: Path, harness: Harness) -> tuple[NewTest, ...]:
+    """Run the targets file by file, because a file that cannot be loaded ends the run of all others."""
+    deadline = time.monotonic() + SECONDS
+    tests: list[NewTest] = []
+    by_file: dict[str, list[Target]] = {}
+    for target in targets:
+        by_file.setdefault(target.path, []).append(target)
+    for group in by_file.values():
+        sides = [_outcomes(group, folder, harness, deadline) for folder in (before, head)]
+        for target in group:
+            without, with_it = (side[target] for side in sides)
+            failing = without if with_it.status == "passed" else with_it
+            tests.append(
+                NewTest(
+                    test=f"{target.path}::{target.name}" if target.name else target.path,
+                    before=_state(without),
+                    after=_state(with_it),
+                    output=(failing.output or failing.message)[:MAX_OUTPUT],
+                )
+            )
+    return tuple(tests)
+
+
+#: A test whose two runs differ, and one that was not run.
+_FLAKY = TestOutcome(status="skipped", message="flaky")
+_NOT_RUN = TestOutcome(status="skipped", message="not run")
+
+
+def _outcomes(
+    group: Sequence[Target], folder: Path, harness: Harness, deadline: float
+) -> Mapping[Target, TestOutcome]:
+    """Return the outcome of each target of one file, after two runs."""
+    if time.monotonic() > deadline:
+        return dict.fromkeys(group, _NOT_RUN)
+    first, second = (harness.run(folder, group, {}) for _ in range(2))
+    outcomes: dict[Target, TestOutcome] = {}
+    for target in group:
+        one, other = _of(first, target, group), _of(second, target, group)
+        if one is None or other is None:
+            # The report does not name it, as that of unittest for a test that passes.
+            one, other = (harness.run(folder, [target], {}).outcome for _ in range(2))
+        outcomes[target] = one if (one.status, one.phase) == (other.status, other.phase) else _FLAKY
+    return outcomes
+
+
+def _of(report: TestReport, target: Target, group: Sequence[Target]) -> TestOutcome | None:
+    """Return the outcome of a target in a run of its file, with all its parameters; None if it is not named."""
+    if target.name is None or len(group) == 1:
+        return report.outcome
+    name, stem = target.name.replace("::", "."), PurePosixPath(target.path).stem
+    ending = f".{name}" if stem in name.split(".") else f".{stem}.{name}"
+    runs = tuple(test for test in report.tests if f".{test.name.partition('[')[0]}".endswith(ending))
+    if runs:
+        return combine(runs)
+    outcome = report.outcome
+    return outcome if outcome.status in ("passed", "skipped") or outcome.phase == "load" else None
+
+
+def _state(outcome: TestOutcome) -> TestState:
+    if outcome is _FLAKY or outcome is _NOT_RUN:
+        return "flaky" if outcome is _FLAKY else "not run"
+    if outcome.status == "passed" or outcome.status == "skipped":
+        return outcome.status
+    return "cannot be loaded" if outcome.phase == "load" else "failed"
