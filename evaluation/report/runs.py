@@ -78,7 +78,7 @@ def _config(facts: RunFacts) -> str:
 
 
 def _pairs(values: dict[str, Any]) -> str | None:
-    pairs = [f"{key} {value}" for key, value in values.items() if value not in (None, [], "") or value is False]
+    pairs = [f"{key} {value}" for key, value in values.items() if value not in (None, [], "")]
     return ", ".join(pairs) or None
 
 
