@@ -41,7 +41,7 @@ def concerns(event: Event, commands: Sequence[Command]) -> bool:
     """Return True if the event can ask for a verdict on its pull request."""
     if isinstance(event, events.MergeGroupRequested):
         return True
-    return pull_requests.concerns(event, commands, frozenset({"verify", "recheck"}))
+    return pull_requests.concerns(event, commands, frozenset({"verify", "recheck"}), texts.CHECK)
 
 
 def handle(event: Event, services: Services) -> Decision | None:
