@@ -7,10 +7,13 @@ stands in the file is what stands on GitHub. The words of the model are made up 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
 
+from bot.code.diff import parse
+from bot.code.packing import Packed, Piece
 from bot.code.page import Skipped
 from bot.core.actions import Usage
 from bot.core.commands import Command
@@ -26,12 +29,19 @@ from bot.features.gate import texts as gate
 from bot.features.gate.judgement import Readiness
 from bot.features.reproduce import texts as reproduce
 from bot.features.reproduce.texts import Place
+from bot.features.review import check as review_check
 from bot.features.review import dismissal
 from bot.features.review import texts as review
-from bot.features.review.texts import Page
-from bot.features.shared.findings import Finding, Proof
+from bot.features.review.doubt import Doubting
+from bot.features.review.record import Doubt, Suppressed
+from bot.features.review.rounds import Rounds, Scope
+from bot.features.review.strategies import Change, Result, Round
+from bot.features.review.texts import Conclusion, Page
+from bot.features.shared.finding_code import Code
+from bot.features.shared.findings import Finding, Proof, ReviewReply
 from bot.features.shared.issues import with_suggestion
 from bot.features.shared.labels import InputLabel, OutputLabel
+from bot.features.shared.review_history import PastFindings
 from bot.features.shared.rights import no_run_reason
 from bot.features.shared.taxonomy import Category, Impact, Severity
 from bot.features.triage import texts as triage
@@ -54,10 +64,13 @@ from bot.features.verify.record import (
 from bot.features.watch import texts as watch
 from bot.features.watch.texts import NamedCommit
 from bot.features.why import handler as why
+from bot.models.prompts import Prompts
+from bot.models.protocol import Reply
 from bot.pipeline.body import Rules
 from bot.reproduction.attempt import Attempt, Candidate, OfferedTest, Reproduction
 from bot.reproduction.protocol import TestOutcome
 from bot.router import SLASH_COMMANDS
+from tests.scripted import ScriptedModel
 
 FILE = Path(__file__).with_name("comments.md")
 HOST = "github.example"
@@ -342,6 +355,36 @@ def in_reviews() -> Iterator[Text]:
     yield "The summary", review.summary([unplaced], large, [gone], PAGE) or ""
     yield "The summary once nothing is left to say", review.settled(PAGE)
     yield "Nothing found, for somebody who asked", review.nothing_found(PAGE, MODEL)
+    yield "No finding may be posted any more, for somebody who asked", review.enough(8, PAGE)
+    doubt = Doubt(
+        fingerprint=gone.fingerprint, outcome="stands", breaks_when="an empty file", instead="it is never closed"
+    )
+    proven = finding.model_copy(update={"proof": proof})
+    yield "Below the text above findings", review.handover([proven, finding], {})
+    yield "... after a second question", review.handover([gone], {gone.fingerprint: doubt})
+    later = Rounds(3, "1234567" + "0" * 33, {}, 2)
+    withheld = [Suppressed(finding=gone, reason=reason) for reason in ("late", "late", "already_posted")]
+    for name, selected, rounds in (
+        ("The check after a clean review", (), Rounds()),
+        ("The check of a later review", (finding,), later),
+        ("The check when no finding may be posted any more", (), replace(later, posted=8)),
+    ):
+        outcome = _conclusion(selected, rounds, () if rounds.posted == 0 else tuple(withheld))
+        check = review_check.check(outcome, Page(ACME, PULL, rounds.since))
+        yield name, f"{Rules(host=HOST).title(check.title)}\n\n{check.summary}"
+
+
+def _conclusion(selected: tuple[Finding, ...], rounds: Rounds, suppressed: tuple[Suppressed, ...]) -> Conclusion:
+    diff = parse("--- a/src/app.py\n+++ b/src/app.py\n@@ -4 +4 @@\n-return None\n+return data.value\n")
+    piece = Piece((), 0, ("src/app.py",))
+    answer = Reply[ReviewReply](value=ReviewReply(reasoning="", findings=()), model=MODEL, text="", usage=USAGE)
+    is_over = rounds.posted == 8
+    result = Result(rounds=[] if is_over else [Round("", answer)])
+    doubting = Doubting(ScriptedModel(), Prompts(), Change(), lambda finding: Code("", "", ()))
+    return Conclusion(
+        Packed((piece,), diff, ()), diff, result, selected, () if is_over else suppressed, (), PastFindings(),
+        doubting, rounds, Scope(diff, {}), 8,
+    )  # fmt: skip
 
 
 def about_reproducing() -> Iterator[Text]:

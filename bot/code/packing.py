@@ -27,6 +27,8 @@ _LISTED, _NAME = 150, 200
 #: Reasons to skip a file with changed layout: compared by its grammar, or line by line without one.
 REFORMATTED = "layout only, the code means the same"
 SPACED = "layout only, white space inside lines"
+#: The end of the reason for what did not fit.
+BEYOND = "beyond the limit of one review"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,10 @@ class Packed:
     reformatted: str = ""
     omitted: tuple[str, ...] = ()
     """Files that the forge did not include in the diff."""
+    unchanged: tuple[str, ...] = ()
+    """Files that are left out because an earlier review read all that matters of them."""
+    visible: Mapping[str, frozenset[int]] | None = None
+    """The lines of the new files that are shown; None if nothing was left out as ``unchanged``."""
 
 
 def pack(
@@ -71,17 +77,19 @@ def pack(
     same: Mapping[str, frozenset[int]] | None = None,
     only: Sequence[str] = (),
     texts: Texts | None = None,
+    unchanged: Mapping[str, frozenset[int]] | None = None,
 ) -> Packed:
     """Filter, order and pack a change.
 
     ``budget`` is in tokens per piece. ``ignore`` are patterns as in ``.gitignore``, validated by the config.
     ``omitted`` are files that the forge did not include. ``same`` are hunks (from 0) by path whose code means the
     same before and after: they are left out. ``only`` are patterns of the files that count; empty = all. ``texts``
-    are the files before and after the change, if they are known.
+    are the files before and after the change, if they are known. ``unchanged`` are hunks by path that an earlier
+    review read: they are left out, too.
     """
     omitted = tuple(omitted)
     files, skipped = _sort_out(diff, ignore, only)
-    files, equal = _only_meaning(files, same or {})
+    files, equal, old = _left(files, same or {}, unchanged or {})
     skipped += equal
     skipped += [Skipped(path=path, reason="too large to be shown") for path in omitted]
     skipped += [
@@ -90,13 +98,16 @@ def pack(
     notes = find_moves(Diff(tuple(files)), texts)
     filling, pieces = _fill(files, budget, max_pieces, notes, texts)
     skipped += _beyond(files, filling)
+    left_out = [*skipped, *(Skipped(path=path, reason="unchanged since the last review") for path in old)]
     return Packed(
         pieces,
         diff.only({path for piece in pieces for path in piece.paths}),
         tuple(skipped),
-        _listed(diff, pieces, skipped),
+        _listed(diff, pieces, left_out),
         omitted=omitted,
-        reformatted="" if files or omitted or diff.flaws else _reformatted(equal),
+        reformatted="" if files or old or omitted or diff.flaws else _reformatted(equal),
+        unchanged=tuple(old),
+        visible={file.path: file.commentable("RIGHT") for file in files} if unchanged else None,
     )
 
 
@@ -106,25 +117,29 @@ def _beyond(files: Sequence[FileDiff], filling: _Filling) -> Iterator[Skipped]:
         placed = filling.placed[id(file)]
         if not all(placed):
             part = "the rest of it is " if any(placed) else ""
-            yield Skipped(path=file.path, reason=f"{part}beyond the limit of one review")
+            yield Skipped(path=file.path, reason=f"{part}{BEYOND}")
         if any(len(line.text) > WIDEST for hunk in file.hunks for line in hunk.lines):
             yield Skipped(path=file.path, reason=f"lines are shown up to {WIDEST} characters")
 
 
-def _only_meaning(
-    files: Sequence[FileDiff], same: Mapping[str, frozenset[int]]
-) -> tuple[list[FileDiff], list[Skipped]]:
-    """Return the files without the hunks that change no meaning, and the files without any other hunk."""
+def _left(
+    files: Sequence[FileDiff], same: Mapping[str, frozenset[int]], unchanged: Mapping[str, frozenset[int]]
+) -> tuple[list[FileDiff], list[Skipped], list[str]]:
+    """Return the files without hunks that change no meaning or were read before, and those with no other hunk."""
     remaining: list[FileDiff] = []
-    unchanged: list[Skipped] = []
+    skipped: list[Skipped] = []
+    old: list[str] = []
     for file in files:
-        equal = same.get(file.path, frozenset())
-        hunks = tuple(hunk for number, hunk in enumerate(file.hunks) if number not in equal)
+        equal, read = same.get(file.path, frozenset()), unchanged.get(file.path)
+        hunks = [(number, hunk) for number, hunk in enumerate(file.hunks) if number not in equal]
+        rest = tuple(hunk for number, hunk in hunks if number not in (read or ()))
         if equal and not hunks:
-            unchanged.append(Skipped(path=file.path, reason=REFORMATTED if compares(file.path) else SPACED))
+            skipped.append(Skipped(path=file.path, reason=REFORMATTED if compares(file.path) else SPACED))
+        elif read is not None and not rest:
+            old.append(file.path)
         else:
-            remaining.append(replace(file, hunks=hunks) if equal else file)
-    return remaining, unchanged
+            remaining.append(replace(file, hunks=rest) if len(rest) < len(file.hunks) else file)
+    return remaining, skipped, old
 
 
 def _reformatted(equal: Sequence[Skipped]) -> str:

@@ -201,6 +201,9 @@ class ReviewConfig(Frozen):
     """The reviewer."""
 
     mode: Literal["comment", "shadow", "off"] = Field("comment", description="inline comments; record only; off")
+    when: Literal["push", "open", "command"] = Field(
+        "push", description="after every push; once; only on `/bouncer review`, which works with the others too"
+    )
     strategy: Literal["single-shot", "reflexion", "panel"] = Field(
         "single-shot",
         description="read once; read, then revise its own review; several independent reviews through one lens "
@@ -228,6 +231,9 @@ class ReviewConfig(Frozen):
         "question is asked, its answer counts",
     )
     max_findings: int = Field(5, ge=1, le=25, description="most inline comments per push")
+    max_total: int = Field(
+        8, ge=1, le=100, description="most findings on one pull request; then no model is asked about it"
+    )
     ignore: Patterns = Field((), description="paths not to review, as in .gitignore")
     instructions: Annotated[tuple[Instruction, ...], Field(max_length=50)] = Field(
         (), description="what else to look for; AGENTS.md and similar files on the default branch are read too"

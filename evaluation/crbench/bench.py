@@ -125,7 +125,7 @@ def opened(
     ``test_command`` runs tests if findings are to be proven and a task does not name a command itself.
     Raises OperatorError if what is asked for is not at hand.
     """
-    full = app.repo_config(config, {"review": shaping})
+    full = app.repo_config(config, {"review": {"max_total": 100, **shaping}})
     if as_paper:
         folder = None if request.prompts is None else Path(request.prompts)
         yield paper_session(full.review, benchmark_prompts(folder))

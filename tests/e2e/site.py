@@ -122,8 +122,16 @@ class Site(Rig):
         assert pull is not None
         return pull.head_sha
 
-    def checks(self, repository: str, sha: str) -> list[CheckRunState]:
-        return [check for check in self.github.checks(repository) if check.head_sha == sha]
+    def checks(self, repository: str, sha: str = "") -> list[CheckRunState]:
+        """The checks on a commit, or on all, without those of reviews."""
+        runs = self.github.checks(repository)
+        return [run for run in runs if sha in ("", run.head_sha) and run.name != "bouncer / review"]
+
+    def review_check(self, repository: str, number: int) -> CheckRunState:
+        """The review's check on the head of a pull request."""
+        head = self.head(repository, number)
+        (run,) = [run for run in self.github.checks(repository, "bouncer / review") if run.head_sha == head]
+        return run
 
     def payload(self, repository: str, number: int, action: str, **more: Any) -> tuple[str, dict[str, Any]]:
         """(event, payload) about an issue or pull request as it stands."""

@@ -87,6 +87,6 @@ def look(shop: Site, home: str, number: int) -> None:
     # The review of an earlier head may have said it already: then nothing new is said about the last one.
     assert len(shop.inline(home, number)) == 1
     heads = shop.github.world.ancestors(head)[:2]
-    checks = Counter(check.head_sha for check in shop.github.checks(home) if check.head_sha in heads)
+    checks = Counter(check.head_sha for check in shop.checks(home) if check.head_sha in heads)
     assert checks[head] == 1, (home, number)
     assert set(checks.values()) == {1}, (home, number, checks)

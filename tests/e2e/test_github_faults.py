@@ -71,7 +71,7 @@ class Case:
             "struck": all(fault.times == 0 for fault in self.faults),
             "comments": [body.split("\n")[0] for body in shop.said(self.home, self.issue)],
             "labels": shop.github.labels(self.home, self.issue),
-            "checks": [(check.name, check.conclusion) for check in shop.github.checks(self.home)],
+            "checks": sorted((check.name, check.conclusion) for check in shop.github.checks(self.home)),
             "reviews": [review.commit_id for review in shop.reviews(self.home, self.pull)],
             "inline": [(comment.path, comment.line) for comment in shop.inline(self.home, self.pull)],
             "summaries": shop.said(self.home, self.pull),
@@ -82,7 +82,7 @@ class Case:
             "struck": True,
             "comments": ["Thanks for the report. To work on this, a maintainer will probably need:"],
             "labels": ["needs-info"],
-            "checks": [("bouncer / verify", "neutral")],
+            "checks": [("bouncer / review", "neutral"), ("bouncer / verify", "neutral")],
             "reviews": [shop.head(self.home, self.pull)],
             "inline": [(APP, 4)],
             "summaries": [],
@@ -122,5 +122,5 @@ def test_what_github_refuses_for_good_is_a_dead_letter_with_its_reason(
     for job in shop.jobs.list(("dead",), home):
         shop.jobs.retry(job.id)
     shop.quiet()
-    assert len(shop.said(home, 1)) == len(shop.inline(home, 2)) == len(shop.github.checks(home)) == 1
+    assert len(shop.said(home, 1)) == len(shop.inline(home, 2)) == len(shop.checks(home)) == 1
     assert len(shop.model.asked) == before + 3, "a retry pays for nothing twice"

@@ -115,7 +115,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def test_a_fault_that_passes_costs_time_and_nothing_else(ended: tuple[Site, Any], name: str) -> None:
     shop, pulls = ended
     home, number = pulls[name]
-    assert [(check.conclusion, check.output["title"]) for check in shop.github.checks(home)] == [
+    assert [(check.conclusion, check.output["title"]) for check in shop.checks(home)] == [
         ("neutral", "Probably doesn't solve #1")
     ]
     assert [review.commit_id for review in shop.reviews(home, number)] == [shop.head(home, number)]

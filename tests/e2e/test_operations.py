@@ -65,7 +65,7 @@ def test_deliveries_missed_while_we_were_away_are_answered_after_a_start(tmp_pat
         shop.quiet()
         assert bounced(shop, home, issue)
         assert [review.commit_id for review in shop.reviews(home, pull)] == [shop.head(home, pull)]
-        assert len(shop.inline(home, pull)) == len(shop.github.checks(home)) == 1
+        assert len(shop.inline(home, pull)) == len(shop.checks(home)) == 1
 
 
 def test_no_process_is_left_behind(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_a_spent_budget_is_a_skip_that_shows_and_waits_for_tomorrow(tmp_path: Pa
         (waiting,) = (job for job in shop.jobs.list(("waiting",), home) if job.task == "triage")
         assert 0 < waiting.due - time.time() < 24 * 3600 + 700
         number = shop.github.open_pull(home, "Read", "Fixes #1", files={APP: BROKEN}, closes=[1])
-        wait(lambda: shop.github.checks(home), 60, "a check that says so")
+        wait(lambda: shop.checks(home), 60, "a check that says so")
         (check,) = shop.checks(home, shop.head(home, number))
         assert check.conclusion == "skipped"
         assert "budget" in check.output["title"]

@@ -75,10 +75,14 @@ class _Anchoring:
 
     def _has_symbol(self, symbol: str, files: tuple[FileDiff, ...]) -> bool:
         """Return True if the last name in ``symbol`` is a word of the diff, or if there is no name in it."""
-        names = re.findall(r"[^\W\d]\w*", symbol)
-        if not names:
-            return True
-        return any(names[-1] in self._index(file).words for file in (*files, *self._diff.files))
+        name = _last_name(symbol)
+        return not name or any(name in self._index(file).words for file in (*files, *self._diff.files))
+
+
+def _last_name(symbol: str) -> str:
+    """Return the last name in a symbol, such as ``load`` of ``app.Store.load()``; empty if there is none."""
+    names = re.findall(r"[^\W\d]\w*", symbol)
+    return names[-1] if names else ""
 
 
 def files_named(diff: Diff, path: str) -> tuple[FileDiff, ...]:
@@ -116,6 +120,7 @@ def _finding(
         start_line=first if first != last else None,
         side="RIGHT" if place is None else place.side,
         code=code,
+        symbol=_last_name(reported.symbol),
         fingerprint=fingerprint(file.path, code, reported.category),
         comment=reported.comment.strip(),
         category=reported.category,

@@ -43,5 +43,5 @@ FEATURE = Feature(
     # A new title is no reason to review again.
     supersedes=same_text(*get_args(events.HeadShown)),
     judges=True,
-    permissions={"pull_requests": "write"},
+    permissions={"pull_requests": "write", "checks": "write"},
 )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import NamedTuple
 
 from pydantic import Field
 
 from bot.core.frozen import Frozen
 from bot.features.review.record import Reason, RepairFlaw, Suppressed
-from bot.features.shared.findings import Finding, same_defect
+from bot.features.shared.findings import Finding, same_defect, same_subject
 from bot.features.shared.taxonomy import Impact, Severity
 
 #: Percent of confidence for each further model that reports the same finding; one model repeats itself.
@@ -27,23 +28,40 @@ class Policy(Frozen):
 
     min_severity: Severity = Severity.MEDIUM
     max_findings: int = Field(5, ge=0, description="new findings per push at most")
+    remaining: int = Field(1_000, ge=0, description="findings that may still be posted on the pull request")
     min_confidence: int = Field(50, description="percent; findings without a confidence always pass")
     doubts: bool = Field(False, description="every finding gets a second question, whose answer counts")
+    late: bool = Field(False, description="only high severity or proven findings are wanted")
+    proves: bool = Field(False, description="a finding that is selected is tried to be proven")
     muted: frozenset[str] = Field(frozenset(), description="categories that its people dismissed too often")
+
+
+class Earlier(NamedTuple):
+    """Earlier findings, and results of questions about new ones."""
+
+    posted: Sequence[Finding] = ()
+    """Findings that stand on the pull request."""
+    settled: Sequence[Finding] = ()
+    """Findings that were answered or resolved, or whose code is gone."""
+    dismissed: Sequence[Finding] = ()
+    doubted: Collection[str] = ()
+    """Fingerprints of findings that the second question refuted."""
+    unchanged: Collection[str] = ()
+    """Fingerprints of findings on lines that an earlier round reviewed."""
+
+
+NOTHING = Earlier()
 
 
 def select(
     findings: Iterable[Finding],
     policy: Policy,
-    posted: Sequence[Finding] = (),
-    dismissed: Sequence[Finding] = (),
-    doubted: Collection[str] = (),
+    earlier: Earlier = NOTHING,
     flaw_of_repair: Callable[[Finding], RepairFlaw | None] = lambda finding: None,
 ) -> tuple[tuple[Finding, ...], tuple[Suppressed, ...]]:
     """Split findings into those to post and those to suppress: proven first, then by confidence, then by severity.
 
-    ``posted`` are findings on the pull request already, ``dismissed`` those that people rejected, ``doubted`` the
-    fingerprints of those that the second question refuted. ``flaw_of_repair`` is asked about what would be posted.
+    ``flaw_of_repair`` is asked about what would be posted.
     """
     selected: list[Finding] = []
     suppressed: list[Suppressed] = []
@@ -52,7 +70,7 @@ def select(
         return not finding.proven, -_weight(finding), -finding.severity.rank, finding.line is None
 
     for finding in sorted(findings, key=order):
-        reason = _suppression(finding, policy, selected, posted, dismissed, doubted) or flaw_of_repair(finding)
+        reason = _suppression(finding, policy, selected, earlier) or flaw_of_repair(finding)
         if reason is None:
             selected.append(finding)
         else:
@@ -66,31 +84,45 @@ def _weight(finding: Finding) -> int:
     return confidence + AGREEMENT * max(len(finding.models) - 1, 0)
 
 
-def _suppression(
-    finding: Finding,
-    policy: Policy,
-    selected: Sequence[Finding],
-    posted: Sequence[Finding],
-    dismissed: Sequence[Finding],
-    doubted: Collection[str],
-) -> Reason | None:
+def _suppression(finding: Finding, policy: Policy, selected: Sequence[Finding], earlier: Earlier) -> Reason | None:
     """Return why a finding is not posted; None if it is."""
     if any(same_defect(finding, other) for other in selected):
         return "duplicate"
     if finding.impact in OUT_OF_SCOPE:
         return "out_of_scope"
-    if any(same_defect(finding, other) for other in dismissed):
-        return "dismissed"
-    if any(same_defect(finding, other) for other in posted):
-        return "already_posted"
+    if reason := _earlier_reason(finding, earlier):
+        return reason
     if finding.category in policy.muted:
         return "muted"
     if finding.severity.rank < policy.min_severity.rank:
         return "below_severity"
-    if finding.fingerprint in doubted:
+    if policy.late and not _is_grave(finding, policy):
+        return "late"
+    if finding.fingerprint in earlier.doubted:
         return "doubted"
     is_asked = policy.doubts or bool(finding.depends_on)
     minimum = min(SECOND_QUESTION, policy.min_confidence) if is_asked else policy.min_confidence
     if finding.confidence is not None and not finding.proven and _weight(finding) < minimum:
         return "unlikely"
+    if len(selected) >= policy.remaining:
+        return "over_total"
     return "over_limit" if len(selected) >= policy.max_findings else None
+
+
+def _earlier_reason(finding: Finding, earlier: Earlier) -> Reason | None:
+    """Return why a finding is no news: it stands, or it repeats one that people have dealt with; None if it is."""
+    if any(same_defect(finding, other) for other in earlier.dismissed):
+        return "dismissed"
+    if any(same_defect(finding, other) for other in (*earlier.posted, *earlier.settled)):
+        return "already_posted"
+    if any(same_subject(finding, other) for other in earlier.dismissed):
+        return "dismissed"
+    if any(same_subject(finding, other) for other in earlier.settled):
+        return "already_posted"
+    return "unchanged" if finding.fingerprint in earlier.unchanged else None
+
+
+def _is_grave(finding: Finding, policy: Policy) -> bool:
+    """Return True if a finding is high or proven, or if its proof has not been tried yet."""
+    can_be_proven = policy.proves and finding.proof is None
+    return finding.severity == Severity.HIGH or finding.proven or can_be_proven

@@ -1,8 +1,8 @@
 """Reviewer: does this change introduce a defect?
 
-Findings are posted as one review with inline comments, and what no line can carry as a sticky summary. Nothing is
-posted if there is nothing to say. A commit is never reviewed twice; after a later push only new findings are
-posted.
+Findings are posted as one review with inline comments, and what no line can carry as a sticky summary. If there
+is nothing to say, only the check run says what was looked at. A commit is never reviewed twice. After a later push
+only what changed is reviewed, and only new findings are posted (see ``rounds``).
 """
 
 from __future__ import annotations
@@ -21,17 +21,19 @@ from bot.core.actions import Decision, Minimize
 from bot.core.commands import Command
 from bot.core.errors import ForgeError
 from bot.core.events import Event
-from bot.core.subjects import Subject
+from bot.core.subjects import PullRequest, Subject
 from bot.features.review import strategies, texts
 from bot.features.review.anchoring import outdated
 from bot.features.review.background import Background, background
+from bot.features.review.check import CHECK, check
 from bot.features.review.dismissal import dismiss
 from bot.features.review.doubt import Doubting
-from bot.features.review.filtering import Policy, select
+from bot.features.review.filtering import Earlier, Policy, select
 from bot.features.review.meaning import reformatted
 from bot.features.review.proof import Proving
 from bot.features.review.record import Suppressed
 from bot.features.review.repair import Repairs
+from bot.features.review.rounds import LATE, Rounds, Scope, rounds
 from bot.features.review.strategies import Change, Question, Result
 from bot.features.review.texts import Conclusion, Page
 from bot.features.services import Services
@@ -41,6 +43,7 @@ from bot.features.shared.findings import Finding
 from bot.features.shared.investigation import Notes
 from bot.features.shared.pull_requests import JudgementRequest
 from bot.features.shared.review_history import (
+    VERDICTS,
     PastFindings,
     finding_of,
     last_on,
@@ -56,7 +59,7 @@ from bot.github.protocol import text_at
 
 def concerns(event: Event, commands: Sequence[Command]) -> bool:
     """Return True if the event can ask for a review or dismiss a finding."""
-    return pull_requests.concerns(event, commands, frozenset({"review", "recheck", "dismiss"}))
+    return pull_requests.concerns(event, commands, frozenset({"review", "recheck", "dismiss"}), CHECK)
 
 
 def handle(event: Event, services: Services) -> Decision | None:
@@ -69,7 +72,7 @@ def handle(event: Event, services: Services) -> Decision | None:
     pull = request.pull_request
     subject = Subject(repository=services.forge.repository, number=pull.number, revision=pull.revision)
     past = services.history.decisions(subject.key, "review", "commands", "feedback")
-    skip = None if request.is_explicit else pull_requests.skip_reason(pull, services, past)
+    skip = None if request.is_explicit else _skip_reason(pull, services, past)
     if skip is not None:
         return Decision(kind="review", subject=subject, abstained=skip[0], reason=skip[1])
     review = _Review(request, subject, past, services)
@@ -79,10 +82,25 @@ def handle(event: Event, services: Services) -> Decision | None:
     if submitted(earlier):
         decision = review.abstain("skipped:reviewed", "this commit was reviewed already")
         if isinstance(event, CommandEvent) and request.command and request.command.word == "review":
-            text = f"I have reviewed {pull.head_sha[:7]} already. A new commit gets a new review."
+            later = "A new commit gets a new review." if services.config.review.when == "push" else AGAIN
+            text = f"I have reviewed {pull.head_sha[:7]} already. {later}"
             decision = decision.model_copy(update={"actions": (answer(event, text, "review"),)})
         return decision
     return review.decide()
+
+
+#: The end of the answer where a push is not followed by a review.
+AGAIN = "Ask again after the next commit."
+
+
+def _skip_reason(pull: PullRequest, services: Services, past: Sequence[Decision]) -> tuple[str, str] | None:
+    """Return why a pull request is not reviewed without being asked for it; None if it is."""
+    when = services.config.review.when
+    if when == "command":
+        return "skipped:when", "review.when is command"
+    if when == "open" and any(decision.kind == "review" and decision.verdict in VERDICTS for decision in past):
+        return "skipped:when", "review.when is open, and it was reviewed before"
+    return pull_requests.skip_reason(pull, services, past)
 
 
 class _Review:
@@ -102,10 +120,16 @@ class _Review:
         if self.services.forge.pull_request(self.pull.number).head_sha != self.pull.head_sha:
             return self.abstain("superseded", "newer commits were pushed before the review began")
         memory = live(recall(self.past), self.pull, self.services.forge)
-        packed, gone, surrounded = self._pack(memory)
-        if not packed.pieces and not packed.skipped:
+        progress = rounds(self.past, memory, self.subject.revision)
+        packed, gone, surrounded, scope = self._pack(memory, progress)
+        if not packed.pieces and not packed.skipped and not packed.unchanged:
             return self.abstain("empty", "the change is empty")
-        contexts = [surrounded.within(self.config.context_tokens, piece.paths) for piece in packed.pieces]
+        if progress.posted >= self.config.max_total:
+            packed = replace(packed, pieces=())
+        contexts = [
+            surrounded.within(self.config.context_tokens, piece.paths, visible=packed.visible)
+            for piece in packed.pieces
+        ]
         change = self._change(memory, packed, surrounded, contexts)
         look = strategies.looker(self.config, self.services.model, self.services.prompts)
         looking = self._look_around if self.config.investigate else None
@@ -114,18 +138,26 @@ class _Review:
         doubting = Doubting(self.services.model, self.services.prompts, change, code, self.config.min_confidence)
         proving = Proving(self.services, self.pull, surrounded.diff, packed.omitted) if self.proves else None
         with TemporaryDirectory(prefix="bouncer-") as folder:
+            unchanged = [finding.fingerprint for finding in result.findings if not scope.holds(finding)]
+            earlier = Earlier(memory.posted, (*memory.settled, *gone), memory.dismissed, unchanged=unchanged)
+            choose = partial(self._selected, result, self._policy(progress), earlier)
             repairs = Repairs(packed.diff, surrounded.text_of)
-            selected, suppressed = self._selected(result, memory, doubting, repairs, proving, Path(folder))
+            selected, suppressed = choose(doubting, repairs, proving, Path(folder))
         slow = tuple(dict.fromkeys(path for context in contexts for path in context.too_slow))
-        outcome = Conclusion(packed, result, selected, suppressed, gone, memory, doubting, proving, slow)
+        outcome = Conclusion(
+            packed, surrounded.diff, result, selected, suppressed, gone, memory, doubting, progress, scope,
+            self.config.max_total, proving, slow,
+        )  # fmt: skip
         return self._decision(outcome, contexts)
 
     def abstain(self, word: str, why: str) -> Decision:
         """Return a decision that posts nothing."""
         return Decision(kind="review", subject=self.subject, abstained=word, reason=why)
 
-    def _pack(self, memory: PastFindings) -> tuple[Packed, tuple[Finding, ...], Surroundings]:
-        """Return the change in pieces, the findings whose code is no longer in it, and the code around it."""
+    def _pack(
+        self, memory: PastFindings, progress: Rounds
+    ) -> tuple[Packed, tuple[Finding, ...], Surroundings, Scope]:
+        """Return what to review in pieces, the findings whose code is gone, the code around, and the lines."""
         config = self.config
         try:
             change = self.services.forge.diff(self.pull.number)
@@ -133,15 +165,17 @@ class _Review:
             # GitHub refuses diffs above 20,000 lines or 300 files. A retry would not help; the summary says so.
             reason = f"the forge does not show it ({error})"
             packed = Packed((), Diff(), (Skipped(path="the whole change", reason=reason),))
-            return packed, (), Surroundings(Diff(), None, reason)
+            return packed, (), Surroundings(Diff(), None, reason), Scope(Diff(), {})
         diff = parse(change.text)
         surrounded = surroundings(diff, self.pull, self.services.forge if config.context_tokens else None)
         same = reformatted(diff, surrounded.sides) if surrounded.sides else {}
         only = self.services.config.pulls.paths
+        scope = Scope(diff, progress.reviewed, surrounded.sides)
         packed = pack(
-            diff, config.call_tokens, config.max_calls, config.ignore, change.omitted, same, only, surrounded.sides
-        )
-        return packed, outdated(memory.posted, diff, change.omitted), surrounded
+            diff, config.call_tokens, config.max_calls, config.ignore, change.omitted, same, only,
+            surrounded.sides, scope.unchanged,
+        )  # fmt: skip
+        return packed, outdated(memory.posted, diff, change.omitted), surrounded, scope
 
     def _minimized(self, gone: Sequence[Finding]) -> tuple[Minimize, ...]:
         """Return what hides the comments whose code is no longer in the change."""
@@ -171,7 +205,7 @@ class _Review:
             description=self.pull.body,
             repository=self.subject.repository,
             subject=self.subject.key,
-            known_findings=tuple(f"{finding.path}: {finding.comment}" for finding in memory.known_findings),
+            known_findings=tuple(f"{finding.path}: {finding.comment}" for finding in memory.findings),
             background=background(self.pull, packed, surrounded, self.services) if packed.pieces else Background(),
             contexts=tuple(context.text for context in contexts),
         )
@@ -179,7 +213,8 @@ class _Review:
     def _selected(
         self,
         result: Result,
-        memory: PastFindings,
+        policy: Policy,
+        earlier: Earlier,
         doubting: Doubting,
         repairs: Repairs,
         proving: Proving | None,
@@ -191,9 +226,7 @@ class _Review:
             findings = [doubting.with_chance(finding) for finding in result.findings]
             if proving:
                 findings = [proving.with_proof(finding) for finding in findings]
-            selected, suppressed = select(
-                findings, self._policy(), memory.posted, memory.dismissed, doubted, repairs.flaw
-            )
+            selected, suppressed = select(findings, policy, earlier._replace(doubted=doubted), repairs.flaw)
             if doubting.ask([finding for finding in selected if self.config.doubts or finding.depends_on]):
                 continue
             if proving is None or not proving.prove(selected, doubting.doubts, folder):
@@ -208,28 +241,32 @@ class _Review:
             source = text_at(self.services.forge, finding.path, self.pull.head_sha)
         code = around(finding, packed.diff, source)
         paths = {finding.path, *(place.rpartition(":")[0] for place in finding.places)}
-        visible = None if is_short else code.visible
+        visible = packed.visible if is_short else code.visible
         context = surrounded.within(self.config.context_tokens, paths, finding.depends_on, visible)
         whole = "\n\n".join(piece.text for piece in packed.pieces) if is_short else ""
         return replace(code, whole=whole, context=context.text)
 
-    def _policy(self) -> Policy:
+    def _policy(self, progress: Rounds) -> Policy:
         config = self.config
         return Policy(
             min_severity=Severity(config.min_severity),
             max_findings=config.max_findings,
+            remaining=max(0, config.max_total - progress.posted),
             min_confidence=config.min_confidence,
             doubts=config.doubts,
+            late=progress.number >= LATE,
+            proves=self.proves,
             muted=self.services.history.muted(self.subject.repository),
         )
 
     def _decision(self, result: Conclusion, contexts: Sequence[CodeContext]) -> Decision:
-        page = Page(self.services.repository, self.pull)
+        page = Page(self.services.repository, self.pull, result.rounds.since)
+        actions = texts.actions(result, page, is_explicit=self.is_explicit)
         return Decision(
             kind="review",
             subject=self.subject,
             verdict=result.verdict,
-            actions=(*texts.actions(result, page, is_explicit=self.is_explicit), *self._minimized(result.gone)),
+            actions=(*actions, *self._minimized(result.gone), check(result, page)),
             reason=result.reason,
             record=texts.record(result).model_copy(
                 update={

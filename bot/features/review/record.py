@@ -14,8 +14,8 @@ from bot.features.shared.labels import ModelReply
 
 #: Reasons not to post a finding, in the order in which they are checked.
 Reason = Literal[
-    "duplicate", "out_of_scope", "dismissed", "already_posted", "muted", "below_severity", "unlikely", "doubted",
-    "over_limit", "repair_does_not_apply", "repair_changes_nothing",
+    "duplicate", "out_of_scope", "dismissed", "already_posted", "unchanged", "muted", "below_severity", "late",
+    "unlikely", "doubted", "over_total", "over_limit", "repair_does_not_apply", "repair_changes_nothing",
 ]  # fmt: skip
 #: What can be wrong with the repair that a finding proposes.
 RepairFlaw = Literal["repair_does_not_apply", "repair_changes_nothing"]
@@ -54,6 +54,9 @@ class ReviewRecord(Record):
     by: str = Field("", description="login of the maintainer who dismissed")
     why: str = Field("", description="reason of the dismissal")
     skipped: tuple[Skipped, ...] = ()
+    reviewed: dict[str, str] = Field(
+        default_factory=dict, description="changed lines that need no other look, by path: a hash of each"
+    )
     rounds: int = 0
     looks: int = 0
     agreement: dict[str, int] = Field(default_factory=dict, description="looks that agreed -> findings")

@@ -109,6 +109,7 @@ class Finding(Frozen):
     start_line: int | None = Field(None, description="first line, if it is about several")
     side: Side = "RIGHT"
     code: tuple[str, ...] = Field(description="the lines it is about, white space squeezed")
+    symbol: str = Field("", description="name of the function, variable or key at fault; empty if unknown")
     fingerprint: str = Field(description="path + code + defect class: stays when lines shift")
     comment: str
     category: Category
@@ -156,15 +157,27 @@ def fingerprint(path: str, code: Sequence[str], category: Category) -> str:
 
 
 def same_defect(left: Finding, right: Finding) -> bool:
-    """Return True for equal fingerprints, or the same class of defect on overlapping code of one file.
+    """Return True for equal fingerprints, or for overlapping code with the same symbol or class of defect.
 
-    A model may quote one line in one review and two in the next; the finding must not be posted twice.
+    Words do not count, and two reviews may quote one line or two. In different files, as when code moves, symbol
+    and class have to be the same.
     """
     if left.fingerprint == right.fingerprint:
         return True
-    if (left.path, left.category) != (right.path, right.category):
+    if not _distinctive(left.code) & _distinctive(right.code):
         return False
-    return bool(_distinctive(left.code) & _distinctive(right.code))
+    same_symbol = left.symbol == right.symbol and bool(left.symbol)
+    same_class = left.category == right.category
+    return (same_symbol or same_class) if left.path == right.path else (same_symbol and same_class)
+
+
+def same_subject(left: Finding, right: Finding) -> bool:
+    """Return True for the same symbol of a file and the same class of defect, whatever the code.
+
+    A finding that people have dealt with does not return at the next line, or at the line that replaced its own.
+    """
+    same_symbol = left.symbol == right.symbol and len(left.symbol) > _SHORT_SYMBOL
+    return same_symbol and (left.path, left.category) == (right.path, right.category)
 
 
 def same_cause(left: Finding, right: Finding) -> bool:
@@ -182,6 +195,8 @@ def same_cause(left: Finding, right: Finding) -> bool:
     return (same_code or shared_place) and left.category == right.category
 
 
+#: Characters of a symbol that any function may use, such as ``i`` or ``fd``.
+_SHORT_SYMBOL = 2
 #: Letters and digits of a distinctive line; shorter ones are often repeated in a file.
 _DISTINCTIVE = 8
 

@@ -22,9 +22,6 @@ from bot.features.shared.rights import CommandEvent, granted
 from bot.features.verify.record import Unjudged
 from bot.github.protocol import Forge, IssueLink
 
-#: The name of the check run.
-CHECK = "bouncer / verify"
-
 
 class JudgementRequest(Frozen):
     """A pull request to verify or review, and the person's request for it, if any."""
@@ -39,10 +36,10 @@ class JudgementRequest(Frozen):
         return self.command is not None or self.rerun
 
 
-def concerns(event: Event, commands: Sequence[Command], words: frozenset[str]) -> bool:
+def concerns(event: Event, commands: Sequence[Command], words: frozenset[str], check: str) -> bool:
     """Return True if the event changes a pull request, re-runs the check, or has a command of ``words``."""
     if isinstance(event, events.CheckRerequested):
-        return event.name in ("", CHECK)
+        return event.name in ("", check)
     if isinstance(event, events.RecheckRequested):
         return event.issue.is_pull_request
     if not isinstance(event, CommandEvent):

@@ -19,23 +19,30 @@ VERDICTS = frozenset({"defects", "clean", "not_reviewed"})
 
 @dataclass(frozen=True, slots=True)
 class PastFindings:
-    """Earlier findings on a pull request by their state. ``resolved`` has fingerprints."""
+    """Earlier findings on a pull request by their state. ``resolved`` and ``reply_targets`` are fingerprints."""
 
     posted: tuple[Finding, ...] = ()
     gone: tuple[Finding, ...] = ()
     dismissed: tuple[Finding, ...] = ()
     summarised: bool = False
     resolved: frozenset[str] = frozenset()
+    reply_targets: frozenset[str] = frozenset()
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Every finding that was ever posted."""
+        return (*self.posted, *self.gone, *self.dismissed)
+
+    @property
+    def settled(self) -> tuple[Finding, ...]:
+        """Findings whose thread was resolved or answered, and those whose code is gone."""
+        closed = self.resolved | self.reply_targets
+        return (*self.gone, *(finding for finding in self.posted if finding.fingerprint in closed))
 
     @property
     def open(self) -> tuple[Finding, ...]:
         """Posted findings whose thread was not resolved."""
         return tuple(finding for finding in self.posted if finding.fingerprint not in self.resolved)
-
-    @property
-    def known_findings(self) -> tuple[Finding, ...]:
-        """Findings that a reviewer need not report again."""
-        return (*self.posted, *self.dismissed)
 
 
 def recall(past: Sequence[Decision]) -> PastFindings:
@@ -118,8 +125,11 @@ MAX_REACTIONS = 30
 
 def our_comments(number: int, forge: Forge) -> tuple[ReviewComment, ...]:
     """Return our comments on a pull request that opened a thread, oldest first."""
+    return _of_app(forge.review_comments(number), forge)
+
+
+def _of_app(comments: Iterable[ReviewComment], forge: Forge) -> tuple[ReviewComment, ...]:
     app = forge.identity().id
-    comments = forge.review_comments(number)
     return tuple(comment for comment in comments if comment.author.id == app and comment.in_reply_to is None)
 
 
@@ -139,11 +149,13 @@ def live(memory: PastFindings, pull: PullRequest, forge: Forge) -> PastFindings:
     """Return ``memory`` compared with the comments on the pull request.
 
     A finding without its comment was never posted (a newer push superseded it). A finding with a thumbs-down by a
-    person with triage permission is dismissed.
+    person with triage permission is dismissed, and one with a person's reply in its thread is answered.
     """
     if not any(finding.line is not None for finding in memory.posted):
         return memory
-    pairs = ((finding_of(comment, memory.posted), comment) for comment in our_comments(pull.number, forge))
+    all_comments = forge.review_comments(pull.number)
+    pairs = ((finding_of(comment, memory.posted), comment) for comment in _of_app(all_comments, forge))
+    threads = {comment.in_reply_to for comment in all_comments if not comment.author.is_bot}
     comments = {finding.fingerprint: comment for finding, comment in pairs if finding is not None}
     rejected = {
         fingerprint
@@ -155,4 +167,5 @@ def live(memory: PastFindings, pull: PullRequest, forge: Forge) -> PastFindings:
         memory,
         posted=tuple(finding for finding in present if finding.fingerprint not in rejected),
         dismissed=(*memory.dismissed, *(finding for finding in present if finding.fingerprint in rejected)),
+        reply_targets=frozenset(key for key, comment in comments.items() if comment.id in threads),
     )

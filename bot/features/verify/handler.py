@@ -56,7 +56,7 @@ def concerns(event: Event, commands: Sequence[Command]) -> bool:
         return True
     if isinstance(event, events.LinkedIssueChanged):
         return event.task == "verify"
-    return pull_requests.concerns(event, commands, frozenset({"verify", "recheck"}))
+    return pull_requests.concerns(event, commands, frozenset({"verify", "recheck"}), texts.CHECK)
 
 
 def handle(event: Event, services: Services) -> Decision | None:

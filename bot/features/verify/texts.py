@@ -10,10 +10,11 @@ from bot.core.config import VerifyConfig
 from bot.core.markdown import clean, clean_line, code_span
 from bot.core.subjects import Repository
 from bot.features.shared.labels import OutputLabel
-from bot.features.shared.pull_requests import CHECK
 from bot.features.verify.record import ExecutedTest, NewTests, OutputVerdict, Rival, Twin, VerifyRecord
 from bot.models.protocol import caveat
 
+#: The name of the check run.
+CHECK = "bouncer / verify"
 #: Characters of one point, and of one folded explanation.
 POINT = 300
 EXPLANATION = 3_000

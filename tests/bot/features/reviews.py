@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from bot.core.actions import Action, Decision, SetCheck
 from bot.github.offline import Snapshot
 from bot.github.protocol import PullDiff
 from tests import builders
@@ -36,3 +37,14 @@ def snapshot(diff: str = DIFF, omitted: tuple[str, ...] = (), recorded: Any = No
         "review_comments": {20: ()},
     }
     return builders.snapshot(**{**fields, **(recorded or {})})
+
+
+def comments(decision: Decision) -> tuple[Action, ...]:
+    """Return the actions of a review without its check run: none after a clean round."""
+    return tuple(action for action in decision.actions if not isinstance(action, SetCheck))
+
+
+def check(decision: Decision) -> SetCheck:
+    """The check run of a review, which is its last action."""
+    assert isinstance(decision.actions[-1], SetCheck)
+    return decision.actions[-1]

@@ -142,7 +142,8 @@ def test_a_review_names_a_file_that_was_too_slow_to_parse(services: Build, poste
     model = ScriptedModel([reviews.reply(*[defect] * posted)])
     decision = review(services, model, diff=SLOW_DIFF, checkouts={HEAD: {"A.java": SLOW.encode()}})
     assert decision.record.as_json()["context"][0]["too_slow"] == ["A.java"]
-    assert [action.model_dump()["body"].count(NOTE) for action in decision.actions] == [1] * posted
+    assert [action.model_dump()["body"].count(NOTE) for action in reviews.comments(decision)] == [1] * posted
+    assert reviews.check(decision).summary.count(NOTE) == 1
 
 
 def test_a_check_names_a_file_that_was_too_slow_to_parse(services: Build) -> None:
@@ -175,7 +176,7 @@ def test_a_pure_reformatting_asks_no_model(
     model = ScriptedModel([])
     diff = _changed(path, before, after)
     decision = review(services, model, diff=diff, checkouts={HEAD: {path: after.encode()}})
-    assert (decision.verdict, decision.usage.calls, decision.actions) == ("clean", 0, ())
+    assert (decision.verdict, decision.usage.calls, reviews.comments(decision)) == ("clean", 0, ())
     assert decision.reason == f"{reason}: no model was asked"
 
 

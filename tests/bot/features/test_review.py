@@ -18,7 +18,7 @@ from bot.github.protocol import PullDiff
 from bot.models.protocol import Prompt
 from bot.router import decide
 from tests.bot.features.conftest import REPOSITORY, Remembered
-from tests.bot.features.reviews import CLEAN, DIFF, reply, snapshot
+from tests.bot.features.reviews import CLEAN, DIFF, check, comments, reply, snapshot
 from tests.builders import ANN, HELPER, MIA, comment_on_pull, event, finding, pull, pull_opened
 from tests.scripted import ScriptedModel
 
@@ -43,11 +43,14 @@ def summary(decision: Decision) -> UpsertComment:
 def test_a_defect_becomes_one_comment_on_its_line(services: Build) -> None:
     model = ScriptedModel([reply(finding(suggestion="        return data.get('value')"))])
     decision = review(pull_opened(), services(model, snapshot()))
-    (action,) = decision.actions
+    (action,) = comments(decision)
     assert (action.number, action.commit_id) == (20, "a" * 40)
     assert action.body == (
         "AI review of aaaaaaa: 1 possible defect. Reply `/bouncer dismiss` if it is wrong. `scripted:test`"
-        "\n\n_A scripted model answered: this is a rehearsal, not a verdict._"
+        "\n\n_A scripted model answered: this is a rehearsal, not a verdict._\n\n"
+        "<details><summary>For a coding agent</summary>\n\n```text\n1. src/app.py, line 12\n"
+        "   Breaks: Fails for an empty file. `parse` returns None then.\n"
+        "   Check: Not executed. The code: return data.value\n```\n\n</details>"
     )
     (comment,) = action.comments
     assert (comment.path, comment.start_line, comment.line, comment.side) == ("src/app.py", None, 12, "RIGHT")
@@ -63,7 +66,7 @@ def test_a_defect_becomes_one_comment_on_its_line(services: Build) -> None:
 
 def test_a_change_without_defects_gets_silence(services: Build) -> None:
     decision = review(pull_opened(), services(ScriptedModel([CLEAN]), snapshot()))
-    assert decision.actions == ()
+    assert comments(decision) == ()
     assert (decision.verdict, decision.reason) == ("clean", "0 new findings, 0 held back, 0 dropped")
 
 
@@ -103,8 +106,8 @@ def test_every_fate_of_a_finding_is_counted(services: Build) -> None:
 def test_finding_without_a_line_is_in_the_summary_with_a_permalink(services: Build) -> None:
     model = ScriptedModel([reply(finding(quote="def load(path):", comment="Callers rely on the old result."))])
     decision = review(pull_opened(), services(model, snapshot()))
-    (action,) = decision.actions
-    assert action.body == (
+    (action,) = comments(decision)
+    assert action.body.partition("\n\n<details>")[0] == (
         "**AI review of aaaaaaa**\n\n"
         "Possible defects that no single line shows:\n"
         f"- [`src/app.py`](https://ghe.example/acme/rocket/blob/{'a' * 40}/src/app.py): "
@@ -152,12 +155,13 @@ def test_two_causes_stay_two_comments(services: Build) -> None:
 def test_files_left_out_on_purpose_are_no_reason_to_speak(services: Build) -> None:
     lock = "diff --git a/uv.lock b/uv.lock\n--- a/uv.lock\n+++ b/uv.lock\n@@ -1 +1 @@\n-a\n+b\n"
     decision = review(pull_opened(), services(ScriptedModel([CLEAN]), snapshot(diff=DIFF + lock)))
-    assert decision.actions == ()
+    assert comments(decision) == ()
     only = review(pull_opened(), services(ScriptedModel(), snapshot(diff=lock)))
-    assert (only.verdict, only.actions, only.reason) == ("not_reviewed", (), "there was nothing to review")
+    assert (only.verdict, comments(only), only.reason) == ("not_reviewed", (), "there was nothing to review")
+    assert (check(only).conclusion, check(only).title) == ("skipped", "Not reviewed: there was nothing to review")
     assert only.record.as_json()["skipped"] == [{"path": "uv.lock", "reason": "lock file"}]
     decision = review(pull_opened(), services(ScriptedModel([reply(finding())]), snapshot(diff=DIFF + lock)))
-    assert submitted(decision).body.endswith("Not reviewed: `uv.lock` (lock file).")
+    assert "\n\nNot reviewed: `uv.lock` (lock file).\n\n<details>" in submitted(decision).body
 
 
 class Refusing(ReplayForge):
@@ -203,7 +207,7 @@ def test_shadow_mode_records_and_writes_nothing(services: Build) -> None:
         pull_opened(), services(ScriptedModel([reply(finding())]), snapshot(), "review: {mode: shadow}")
     )
     assert (decision.verdict, decision.actions) == ("defects", ())
-    assert [action.type for action in decision.withheld] == ["submit_review"]
+    assert [action.type for action in decision.withheld] == ["submit_review", "set_check"]
     assert review(pull_opened(), services(ScriptedModel(), snapshot(), "review: {mode: 'off'}")) is None
 
 
@@ -225,7 +229,7 @@ def test_reflexion_looks_again_with_what_it_found(services: Build) -> None:
 
 def test_reflexion_can_take_a_finding_back(services: Build) -> None:
     model = ScriptedModel([reply(finding()), CLEAN, CLEAN])
-    assert review(pull_opened(), services(model, snapshot(), REFLEXION)).actions == ()
+    assert comments(review(pull_opened(), services(model, snapshot(), REFLEXION))) == ()
 
 
 def test_a_second_look_that_fails_does_not_cost_the_first(services: Build) -> None:
@@ -280,11 +284,11 @@ def test_a_stranger_s_command_is_no_command(services: Build) -> None:
     assert review(comment_on_pull("/bouncer review", by=ANN), services(ScriptedModel(), snapshot())) is None
 
 
-@pytest.mark.parametrize("name", ["bouncer / verify", ""])
+@pytest.mark.parametrize("name", ["bouncer / review", ""])
 def test_re_run_reviews_the_commit_that_was_checked(name: str, services: Build) -> None:
     rerun = events.CheckRerequested(sender=MIA, repository=REPOSITORY, name=name, head_sha="a" * 40, numbers=(20,))
     assert review(rerun, services(ScriptedModel([reply(finding())]), snapshot())).verdict == "defects"
-    elsewhere = rerun.model_copy(update={"name": "tests"})
+    elsewhere = rerun.model_copy(update={"name": "bouncer / verify"})
     assert review(elsewhere, services(ScriptedModel(), snapshot())) is None
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from bot.code.diff import parse
 from bot.core.actions import InlineComment
+from bot.features.review.check import CHECK
 from bot.features.services import Services
 from bot.github.offline import Snapshot
 from bot.github.protocol import PostedReview
@@ -26,7 +27,7 @@ from tests.bot.features.conftest import Remembered
 from tests.bot.features.reviews import DIFF, reply, snapshot
 from tests.bot.pipeline.publishing.rendering import fault
 from tests.bot.pipeline.publishing.surfaces import HOST, Register
-from tests.builders import finding
+from tests.builders import HEAD, finding
 from tests.builders import pull_opened as opened
 from tests.scripted import ScriptedModel
 
@@ -44,6 +45,9 @@ class Paper:
         self.bodies.append(body)
         return 1
 
+    def create_check(self, name: str, sha: str, job: str, conclusion: str, *texts: str) -> int:
+        return 3
+
     def create_review(self, number: int, commit_id: str, body: str, comments: tuple[InlineComment, ...]) -> int:
         assert (number, commit_id) == (20, "a" * 40)
         self.bodies.append(body)
@@ -57,7 +61,7 @@ Perform = Callable[..., Paper]
 @pytest.fixture
 def perform(services: Build, history: Remembered) -> Perform:
     def act(model: ScriptedModel, shot: Snapshot, config: str = "", **values: Any) -> Paper:
-        recorded = {"reviews": {20: ()}}
+        recorded = {"reviews": {20: ()}, "check_runs": {f"{HEAD}:{CHECK}": ()}}
         built = services(model, shot.model_copy(update=recorded), config)
         paper = Paper()
         (decision,) = decide(opened(**values), built, only="review")

@@ -29,7 +29,7 @@ from tests.scripted import ScriptedModel
 
 CONFIG = """
 reproduce: {command: "python -m unittest {tests}"}
-review: {strategy: panel, doubt: true, prove: true, max_findings: 12, min_severity: low}
+review: {strategy: panel, doubt: true, prove: true, max_findings: 12, max_total: 12, min_severity: low}
 """
 Build = Callable[..., Services]
 

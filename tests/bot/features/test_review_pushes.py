@@ -12,6 +12,7 @@ from bot.features.feedback.record import FeedbackRecord
 from bot.features.services import Services
 from bot.github.protocol import Reactions
 from bot.router import decide
+from tests.bot.features import reviews
 from tests.bot.features.conftest import REPOSITORY, Remembered
 from tests.bot.features.reviews import CLEAN, reply, snapshot
 from tests.builders import ANN, BOUNCER, MIA, finding, pull
@@ -35,6 +36,9 @@ index 1..3 100644
      raise Missing(path)
 """
 FIXED = MOVED.replace("return data.value", "return data.value if data else None")
+WIDER = MOVED.replace("-40,3 +40,5", "-40,3 +40,6").replace(
+    "+        data = parse", "+        # Now.\n+        data = parse"
+)
 SECOND = finding(quote="cache[path] = data", comment="Grows without end.", category="memory", symbol="cache")
 
 
@@ -114,7 +118,9 @@ def test_a_push_that_changes_nothing_of_note_is_answered_with_silence(
     services: Build, history: Remembered
 ) -> None:
     first = first_push(services, history)
-    assert next_push(services, MOVED, reply(finding(line=43)), on_github(first)).actions == ()
+    decision = next_push(services, MOVED, reply(finding(line=43)), on_github(first))
+    assert reviews.comments(decision) == ()
+    assert reviews.check(decision).title == "Nothing new; 1 earlier finding open"
 
 
 def test_the_model_is_told_what_was_said_before(services: Build, history: Remembered) -> None:
@@ -137,11 +143,12 @@ def test_what_went_away_is_named_and_the_summary_is_edited_in_place(services: Bu
         item["fingerprint"] for item in first.record.as_json()["posted"]
     ]
     history.past.append(second)
-    # What comes back after it went away is news again.
+    # Code that comes back is no news, in whatever words.
     values = {"head_sha": "c" * 40}
     shot = snapshot(diff=MOVED, recorded={"review_comments": {20: on_github(first)}}, **values)
-    third = review(pushed(**values), services(ScriptedModel([reply(finding())]), shot))
-    assert posted(third) == ["Fails for an empty file. `parse` returns None then."]
+    again = finding(comment="`value` is read of None.", category="coding", quote="data.value")
+    third = review(pushed(**values), services(ScriptedModel([reply(again)]), shot))
+    assert third.record.counts["suppressed:already_posted"] == 1
     assert [(action.only_edit, action.body) for action in summaries(third)] == [
         (True, "**AI review of ccccccc**: nothing to add.")
     ]
@@ -179,7 +186,7 @@ def test_a_finding_dismissed_in_its_thread_never_comes_back(services: Build, his
     assert decision.reason == "mia dismissed 1 of 2 findings"
     history.past.append(decision)
     again = next_push(services, MOVED, reply(finding(), other), comments)
-    assert again.actions == ()
+    assert reviews.comments(again) == ()
     assert again.record.counts["suppressed:dismissed"] == 1
     assert again.record.counts["suppressed:already_posted"] == 1
 
@@ -267,7 +274,7 @@ def test_a_maintainer_s_thumbs_down_is_a_dismissal_and_a_stranger_s_is_not(
     history.past.append(by_maintainer)
     # Taking the thumb away later does not bring it back.
     values = {"head_sha": "c" * 40}
-    shot = snapshot(diff=MOVED, recorded={"review_comments": {20: comments}, **_thumbs(comments)}, **values)
+    shot = snapshot(diff=WIDER, recorded={"review_comments": {20: comments}, **_thumbs(comments)}, **values)
     later = review(pushed(**values), services(ScriptedModel([reply(finding())]), shot))
     assert later.record.counts["suppressed:dismissed"] == 1
 
@@ -287,7 +294,7 @@ def test_a_muted_category_is_recorded_and_not_posted(services: Build, history: R
 
     built = services(ScriptedModel([reply(finding())]), snapshot())
     decision = review(opened(), Services(**{**vars(built), "history": Muting()}))
-    assert decision.actions == ()
+    assert reviews.comments(decision) == ()
     assert decision.record.as_json()["suppressed"][0]["reason"] == "muted"
 
 

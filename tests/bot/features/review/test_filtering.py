@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bot.code.diff import parse
 from bot.features.review.anchoring import anchor
-from bot.features.review.filtering import Policy, select
+from bot.features.review.filtering import Earlier, Policy, select
 from bot.features.review.record import Suppressed
 from bot.features.shared.findings import Finding, Reported, fingerprint, same_defect
 from bot.features.shared.taxonomy import Category, Impact, Severity
@@ -61,7 +61,7 @@ def test_each_reason_to_stay_silent() -> None:
         finding(["racy_code(here)"], category=Category.CONCURRENCY),
         finding(["minor_code(here)"], severity=Severity.LOW),
     ]
-    selected, suppressed = select(findings, policy, posted=[findings[4]], dismissed=[findings[3]])
+    selected, suppressed = select(findings, policy, Earlier([findings[4]], dismissed=[findings[3]]))
     assert selected == (findings[0],)
     assert why(suppressed) == [
         "duplicate",

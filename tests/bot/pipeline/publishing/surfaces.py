@@ -12,6 +12,7 @@ from bot.core.config import RepoConfig, VerifyConfig
 from bot.core.subjects import Actor, PullRequest, Repository, Subject
 from bot.features.duplicates import texts as duplicates
 from bot.features.review import texts
+from bot.features.review.record import Doubt
 from bot.features.services import NoHistory, Services
 from bot.features.shared.findings import Finding
 from bot.features.triage import texts as triage
@@ -156,13 +157,16 @@ class Press:
         return problem or _swallowed(text, summary, "\n\n### x\n\nNot judged: ") or _told(summary)
 
     def review(self, text: str) -> str:
-        """A review: the text as an inline comment with a suggestion, and as the name of a file in its body."""
+        """A review: the text as an inline comment with a suggestion, and in its body."""
         comment = texts.inline(_finding(text), PAGE).model_copy(update={"suggestion": "x = 3"})
         opening = texts.opening(1, (Skipped(path=text, reason="binary"),), "scripted:test", PAGE)
+        doubt = Doubt(fingerprint="f1", outcome="stands", breaks_when=text, instead=text)
+        opening += f"\n\n{texts.handover([_finding(text), _finding(text)], {'f1': doubt})}\n\nTHE END"
         action = SubmitReview(number=20, commit_id=SHA, body=opening, comments=(comment,))
         body, inline = self.post(action)
         return (
-            fault(body, HOST)
+            fault(body, HOST, folds=None if _late(text) else 1)
+            or _swallowed(text, body, "```\n\n</details>\n\nTHE END")
             or fault(inline, HOST, suggestions=1)
             or _swallowed(text, inline, f"{SEVERITY}\n\n```suggestion\nx = 3\n```\n\n<!-- ")
             or _told(body)
