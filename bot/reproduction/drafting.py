@@ -47,7 +47,7 @@ class Mended(Lenient):
     code: str = Field("", description="the whole code of the test again, without a fence; empty if not the test")
 
 
-class Edit(Lenient):
+class CodeEdit(Lenient):
     """A replacement in a file."""
 
     path: str = Field(description="as it is shown above the code")
@@ -59,7 +59,7 @@ class Patch(Lenient):
     """A drafted repair of the bug itself, in the code under test."""
 
     plan: str = Field("", description="the cause, and what is changed")
-    edits: tuple[Edit, ...] = Field(description="the smallest change that repairs it; no tests")
+    edits: tuple[CodeEdit, ...] = Field(description="the smallest change that repairs it; no tests")
 
 
 class Pick(Lenient):

@@ -282,11 +282,11 @@ def _choose(
 def _confirmed(tests: Sequence[OfferedTest], patches: Sequence[Patch], trial: Trial) -> list[OfferedTest]:
     """Return the tests, first those that pass with a drafted repair of the bug, else in their order."""
     repaired = [files for patch in patches if (files := _applied(patch, trial.checkout))]
-    counted = [
+    results = [
         test.model_copy(update={"repairs": sum(trial.passes(test.candidate, files) for files in repaired)})
         for test in tests
     ]
-    return sorted(counted, key=lambda test: not test.repairs)
+    return sorted(results, key=lambda test: not test.repairs)
 
 
 def _applied(patch: Patch, checkout: Checkout) -> dict[str, str]:

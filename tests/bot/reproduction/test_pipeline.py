@@ -153,8 +153,8 @@ def test_drafts_see_the_report_its_example_and_the_expected_result(project: Path
 
     run(project, harness, model, samples=4)
 
-    asked = sorted(model.asked, key=lambda prompt: prompt.sample)
-    whole, example, expected, again = (prompt.user.partition("Now the report")[2] for prompt in asked)
+    prompts = sorted(model.asked, key=lambda prompt: prompt.sample)
+    whole, example, expected, again = (prompt.user.partition("Now the report")[2] for prompt in prompts)
     assert whole == again
     assert all("split drops the rest" in part for part in (whole, example, expected))
     assert "from `shapes.lists` returns" in example
