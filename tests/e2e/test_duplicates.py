@@ -114,7 +114,7 @@ def test_earlier_pull_requests_like_a_new_one_are_named_in_its_check(shop: Site)
     first = shop.github.open_pull(home, "Add values", files=change(), closes=[issue])
     assert "earlier open" not in summary(shop, home, first)
     other = shop.github.open_pull(home, "Other way", files={"src/other.py": "A = 1\n"}, closes=[issue])
-    assert summary(shop, home, other).startswith(f"An earlier open pull request, #{first}, also closes #{issue}.")
+    assert summary(shop, home, other).startswith(f"An earlier open pull request, #{first}, is also for #{issue}.")
     # Six of its ten lines are the same, and it links no issue.
     extra = "".join(f"OTHER_{number} = 0\n" for number in range(3))
     copy = shop.github.open_pull(home, "Copy", author="bob", files=change(extra, lines=7))
@@ -129,7 +129,7 @@ def test_earlier_pull_requests_like_a_new_one_are_named_in_its_check(shop: Site)
     late = shop.github.open_pull(home, "Late", files=change(), closes=[issue])
     text = summary(shop, home, late)
     assert text.startswith(
-        f"An earlier open pull request, #{other}, also closes #{issue}. "
+        f"An earlier open pull request, #{other}, is also for #{issue}. "
         f"An earlier open pull request, #{copy}, makes 100 % of this one's changes."
     )
     assert f"#{first}" not in text

@@ -53,7 +53,7 @@ def twins(pulls: Sequence[Twin]) -> str:
 def _twin(pull: Twin) -> str:
     reasons = []
     if pull.closes:
-        reasons.append(f"also closes {', '.join(f'#{issue}' for issue in pull.closes)}")
+        reasons.append(f"is also for {', '.join(f'#{issue}' for issue in pull.closes)}")
     if pull.share:
         reasons.append(f"makes {pull.share} % of this one's changes")
     return f"An earlier open pull request, #{pull.number}, {' and '.join(reasons)}."

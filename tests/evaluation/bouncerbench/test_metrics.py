@@ -202,8 +202,8 @@ def test_brier_score_and_calibration_error_are_those_worked_out_by_hand() -> Non
         for name, percent in percents.items()
     }
 
-    found = score(INPUT, tasks, answers, how=NO_INTERVALS)
+    measured = score(INPUT, tasks, answers, how=NO_INTERVALS)
 
-    assert found.n == 6
-    assert found.value("brier") == pytest.approx((0.05**2 + 1 + 0.4**2 + 0.51**2 + 0.5**2) / 5)
-    assert found.value("calibration_error") == pytest.approx((abs(-0.05 + 1) + abs(0.4 - 0.51) + 0.5) / 5)
+    assert measured.n == 6
+    assert measured.value("brier") == pytest.approx((0.05**2 + 1 + 0.4**2 + 0.51**2 + 0.5**2) / 5)
+    assert measured.value("calibration_error") == pytest.approx((abs(-0.05 + 1) + abs(0.4 - 0.51) + 0.5) / 5)
