@@ -83,6 +83,8 @@ class SourceTree(Protocol):
         ...
 
 
+#: Tags that are read.
+MAX_TAGS = 300
 #: Largest source file, bytes: larger ones are data, or generated.
 MAX_SOURCE = 1_000_000
 
@@ -217,7 +219,7 @@ class Forge(Protocol):
         ...
 
     def tags(self) -> Mapping[str, str]:
-        """The commit SHA of each tag, by the tag's name; of a few hundred tags at most."""
+        """The commit SHA of each tag, by the tag's name; of ``MAX_TAGS`` tags at most."""
         ...
 
     def file(self, path: str, ref: str) -> bytes:

@@ -28,6 +28,7 @@ from bot.github import archive, payloads
 from bot.github.http import PER_PAGE, Client, Query, below, segment
 from bot.github.payloads import read
 from bot.github.protocol import (
+    MAX_TAGS,
     ClaimedIssue,
     IssueLink,
     PostedReview,
@@ -104,10 +105,6 @@ query ($owner: String!, $name: String!, $number: Int!) {{
 QUERIES = (_CLOSING, _THREADS, _OPEN_ISSUES, _ISSUE, _FACTS)
 
 
-#: Tags that are read.
-MAX_TAGS = 300
-
-
 class GitHubForge:
     """A ``Forge``; see the protocol for what each method promises."""
 
@@ -162,6 +159,17 @@ class GitHubForge:
         values = self._client.value(f"{self._path}/issues", query)
         issues = read(lambda items: tuple(map(payloads.issue, items)), values)
         return issues, len(issues) == PER_PAGE
+
+    def comment_page(self, page: int, since: datetime) -> tuple[tuple[tuple[int, Comment], ...], bool]:
+        """Return a page of comments with the numbers of their subjects, and True if more follow.
+
+        ``since`` leaves out those that did not change later.
+        """
+        query: Query = {"sort": "created", "direction": "asc", "per_page": PER_PAGE, "page": page}
+        query = {**query, "since": f"{since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"}
+        values = self._client.value(f"{self._path}/issues/comments", query)
+        comments = read(lambda items: tuple(map(payloads.numbered_comment, items)), values)
+        return comments, len(comments) == PER_PAGE
 
     def open_issue_count(self) -> int | None:
         """Return the number of open issues; None without a token, which GraphQL needs."""

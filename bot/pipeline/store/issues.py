@@ -23,6 +23,8 @@ from bot.pipeline.store.tables import ISSUE_INDEXES, ISSUE_TEXTS
 KEEP_SECONDS = 365 * 86_400.0
 #: Characters of a text that are stored, and words of a new issue that are looked up.
 MAX_BODY, MAX_WORDS = 6_000, 100
+#: Questions of one issue that are stored, the newest ones, and characters of the shortest.
+MAX_QUESTIONS, MIN_QUESTION = 5, 12
 #: Longest chain of duplicates that is followed.
 MAX_CHAIN = 20
 
@@ -30,6 +32,8 @@ _INSIDERS = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})
 _DUPLICATE = re.compile(
     r"\bduplicate of (?:#|https?://[^\s/]+/(?P<repository>[^\s/]+/[^\s/]+)/issues/)(?P<number>\d{1,9})\b", re.I
 )
+_NOT_SAID = re.compile(r"```.*?(?:```|\Z)|<!--.*?(?:-->|\Z)|https?://\S+", re.DOTALL)
+_QUESTION = re.compile(r"[^.!?\n]{1,240}\?")
 _WORD = re.compile(r"\w{2,40}")
 
 #: The rarer a word in the repository, the more it counts; long texts have more words by chance.
@@ -58,7 +62,7 @@ _IN_POSTGRESQL = text("""
 class FirstPass(Frozen):
     """Progress of reading a repository's issues."""
 
-    listing: Literal["open", "closed"] = "open"
+    listing: Literal["open", "closed", "comments"] = "open"
     page: int = 1
     complete: bool = False
 
@@ -113,6 +117,14 @@ class Issues:
             here = ISSUE_INDEXES.c.repository == repository
             connection.execute(update(ISSUE_INDEXES).where(here).values(**dict(progress)))
 
+    def add_questions(self, repository: str, comments: Iterable[tuple[int, Comment]], progress: FirstPass) -> None:
+        """Store what members of the project asked in a page of comments, with the numbers of their issues."""
+        with self._database.write() as connection:
+            for number, comment in comments:
+                _add_questions(connection, repository, number, comment)
+            here = ISSUE_INDEXES.c.repository == repository
+            connection.execute(update(ISSUE_INDEXES).where(here).values(**dict(progress)))
+
     def count(self, repository: str) -> int:
         """Return the number of issues in the index."""
         with self._database.read() as connection:
@@ -134,6 +146,7 @@ class Issues:
         connection.execute(insert.on_conflict_do_update(index_elements=["repository", "number"], set_=changed))
         root: int | None = None
         if isinstance(event, events.CommentCreated):
+            _add_questions(connection, repository, event.number, event.comment)
             root = duplicate_of(repository, event.comment)
             if root in (None, event.number):
                 return
@@ -150,7 +163,9 @@ class Issues:
             root = following
             chain.append(root)
             following = connection.scalar(select(ISSUE_TEXTS.c.root).where(_at(repository, root)))
-        return IndexedIssue(number=row.number, title=row.title, body=row.body, state=row.state, root=root)
+        return IndexedIssue(
+            number=row.number, title=row.title, body=row.body, state=row.state, questions=row.questions, root=root
+        )
 
 
 def duplicate_of(repository: str, comment: Comment) -> int | None:
@@ -161,6 +176,26 @@ def duplicate_of(repository: str, comment: Comment) -> int | None:
     if match is None or (match["repository"] or repository).lower() != repository.lower():
         return None
     return int(match["number"])
+
+
+def questions_in(comment: Comment) -> tuple[str, ...]:
+    """Return the questions in a comment of a member of the project; quotes and code do not count."""
+    if comment.author_association not in _INSIDERS or comment.author.is_bot:
+        return ()
+    lines = [line for line in comment.body.splitlines() if not line.lstrip().startswith((">", "/", "    "))]
+    text = _NOT_SAID.sub(" ", "\n".join(lines)[:MAX_BODY])
+    questions = (" ".join(match.split()) for match in _QUESTION.findall(text))
+    return tuple(question for question in questions if len(question) >= MIN_QUESTION)
+
+
+def _add_questions(connection: Connection, repository: str, number: int, comment: Comment) -> None:
+    questions = questions_in(comment)
+    if not questions:
+        return
+    earlier = connection.scalar(select(ISSUE_TEXTS.c.questions).where(_at(repository, number))) or ""
+    lines = list(dict.fromkeys((*earlier.splitlines(), *questions)))[-MAX_QUESTIONS:]
+    here = update(ISSUE_TEXTS).where(_at(repository, number))
+    connection.execute(here.values(questions="\n".join(lines)))
 
 
 def _at(repository: str, number: int) -> ColumnElement[bool]:
