@@ -22,6 +22,7 @@ from bot.simgithub import SimulatedGitHub
 from bot.web.app import Backend
 from tests.bot.web.dashboard.conftest import PASSWORD, dashboard
 from tests.e2e.site import site
+from tests.e2e.test_reproduce_life import BUGGY, CONFIG, REPORT, TESTS
 from tests.serving import served
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "pictures"
@@ -41,6 +42,7 @@ def main() -> None:
                 _dashboard(browser, address)
         _backlog(browser, where)
         _gate(browser, where)
+        _ready(browser, where)
         page = where / "day.html"
         page.write_text(demo._page(scenes, demo._who(demo.RECORDED)), "utf-8")
         _comments(browser, page)
@@ -73,6 +75,28 @@ def _gate(browser: Browser, folder: Path) -> None:
     tab = browser.new_page(viewport={"width": 860, "height": 600}, device_scale_factor=1.5)
     tab.goto(page.as_uri())
     tab.locator("section").first.screenshot(path=FOLDER / "gate.png")
+
+
+def _ready(browser: Browser, folder: Path) -> None:
+    """The brief of an issue that is clear, accepted and reproduced, unfolded."""
+    (folder / "ready").mkdir()
+    config = CONFIG.replace("MODE", "comment").replace("SAMPLES", "3")
+    triage = "triage: {brief: true, investigate: true}\n"
+    files = {"shapes.py": BUGGY, "tests/test_shapes.py": TESTS, PATH: triage + config}
+    with site(folder / "ready") as shop:
+        home = shop.repository("acme/shapes", files)
+        number = shop.github.open_issue(home, "split drops the rest", REPORT)
+        for command in ("/bouncer reproduce", "/bouncer accept"):
+            shop.quiet()
+            shop.github.comment(home, number, command, "mia")
+        shop.quiet()
+        posted = shop.said(home, number)[-1].replace("<details>", "<details open>")
+    scene = demo.Scene(f"#{number} split drops the rest", f"alice: {REPORT}", "label ready; comment", posted)
+    page = folder / "ready.html"
+    page.write_text(demo._page([scene], demo._who(demo.RECORDED)), "utf-8")
+    tab = browser.new_page(viewport={"width": 860, "height": 600}, device_scale_factor=1.5)
+    tab.goto(page.as_uri())
+    tab.locator("section").first.screenshot(path=FOLDER / "ready.png")
 
 
 def _dashboard(browser: Browser, address: str) -> None:

@@ -126,6 +126,18 @@ def translated(text: str) -> dict[str, Any]:
     return {**triage(text), "language": "en"}
 
 
+def brief(text: str) -> dict[str, Any]:
+    """The same, with the task in one sentence."""
+    return {**triage(text), "request": "Keep the rest of the list."}
+
+
+def step(text: str) -> dict[str, Any]:
+    """Read `shapes.py`, then write down what it does."""
+    if "You chose read" in text:
+        return {"thought": "Seen.", "action": "done", "notes": "shapes.py:2 divides without a rest."}
+    return {"thought": "What does it do?", "action": "read", "target": "shapes.py"}
+
+
 def word(text: str) -> dict[str, Any]:
     """Return the answer that ``bouncer doctor`` expects."""
     return {"word": "ok"}
@@ -149,6 +161,8 @@ def compare(text: str) -> dict[str, Any]:
 
 
 OPINIONS = {
+    "BriefReply": brief,
+    "Step": step,
     "ComparisonReply": compare,
     "InputReply": triage,
     "OutputReply": verify,
