@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from bot.core.markdown import clean, clean_line, code_span, fence
+from bot.core.markdown import clean_line, code_span, fence
 from bot.core.subjects import Repository
 from bot.features.ready.record import ReadyRecord
 from bot.features.reproduce.record import StoredTest
@@ -19,7 +19,8 @@ def ready(record: ReadyRecord, test: StoredTest | None, title: str, repository: 
     """Return the comment with a folded brief: what is asked, where in the code, and the test that has to pass."""
     steps = ["clear", f"accepted by {record.accepted_by}", *(["reproduced by a test"] if test else [])]
     first = f"This issue is ready for work: {', '.join(steps[:-1])} and {steps[-1]}. {DISCLOSURE}"
-    request = clean(record.request, host=repository.host, limit=MAX_REQUEST) or clean_line(title)
+    # On one line: it stands behind words of ours, where no block may begin.
+    request = clean_line(record.request or title, host=repository.host, limit=MAX_REQUEST)
     lines = ["<details><summary>Brief</summary>", "", f"**What is asked:** {request}", ""]
     if record.files:
         lines += [f"**Where to look**, as of `{record.sha[:7]}`:", ""]

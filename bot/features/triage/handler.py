@@ -18,12 +18,11 @@ from bot.core import events
 from bot.core.actions import Action, Decision, React, SetLabels, UpsertComment
 from bot.core.commands import Command, parse
 from bot.core.events import Event
-from bot.core.subjects import Comment, Issue, Repository, at_least
+from bot.core.subjects import INSIDERS, Comment, Issue, Repository, at_least
 from bot.features.services import Services
 from bot.features.shared import history, investigation
 from bot.features.shared.investigation import Notes, model_reply
 from bot.features.shared.issues import posted_suggestion, skip_reason, with_suggestion
-from bot.features.shared.labels import INSIDERS
 from bot.features.shared.rights import asked_for
 from bot.features.triage import claims, judgement, texts
 from bot.features.triage.judgement import EarlierQuestions, InputVerdict

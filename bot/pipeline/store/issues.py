@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, select, text, up
 from bot.core import events
 from bot.core.events import Event
 from bot.core.frozen import Frozen
-from bot.core.subjects import Comment, Issue
+from bot.core.subjects import INSIDERS, Comment, Issue
 from bot.features.services import IndexedIssue
 from bot.pipeline.store.database import Database
 from bot.pipeline.store.tables import ISSUE_INDEXES, ISSUE_TEXTS
@@ -28,7 +28,6 @@ MAX_QUESTIONS, MIN_QUESTION = 5, 12
 #: Longest chain of duplicates that is followed.
 MAX_CHAIN = 20
 
-_INSIDERS = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})
 _DUPLICATE = re.compile(
     r"\bduplicate of (?:#|https?://[^\s/]+/(?P<repository>[^\s/]+/[^\s/]+)/issues/)(?P<number>\d{1,9})\b", re.I
 )
@@ -170,7 +169,7 @@ class Issues:
 
 def duplicate_of(repository: str, comment: Comment) -> int | None:
     """Return the issue of which a member of the project says, in a comment, that another one repeats it."""
-    if comment.author_association not in _INSIDERS:
+    if comment.author_association not in INSIDERS:
         return None
     match = _DUPLICATE.search(comment.body)
     if match is None or (match["repository"] or repository).lower() != repository.lower():
@@ -180,7 +179,7 @@ def duplicate_of(repository: str, comment: Comment) -> int | None:
 
 def questions_in(comment: Comment) -> tuple[str, ...]:
     """Return the questions in a comment of a member of the project; quotes and code do not count."""
-    if comment.author_association not in _INSIDERS or comment.author.is_bot:
+    if comment.author_association not in INSIDERS or comment.author.is_bot:
         return ()
     lines = [line for line in comment.body.splitlines() if not line.lstrip().startswith((">", "/", "    "))]
     text = _NOT_SAID.sub(" ", "\n".join(lines)[:MAX_BODY])
