@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bot.github.app import GitHubApp
     from bot.github.http import Observe
     from bot.github.oauth import GitHubLogin
-    from bot.github.protocol import Forge
+    from bot.github.protocol import Forge, OpenPull
     from bot.github.reader import GitHubForge
     from bot.github.writer import GitHubWriter
     from bot.models.budget import Budget, Limit
@@ -217,6 +217,7 @@ def pages(settings: Settings) -> tuple[Pages, ...]:
         model=settings.bouncer_model,
         paused=settings.bouncer_paused,
         may_open_pulls=partial(_may_open_pulls, settings),
+        open_pulls=partial(_open_pulls, settings),
         # Set-up in the browser may choose it while the server runs.
         in_shadow=lambda: settings.completed().in_shadow,
         daily_usd=settings.bouncer_daily_budget_usd,
@@ -234,6 +235,18 @@ def _may_open_pulls(settings: Settings, repository: str) -> bool:
             return github.installation_for(owner, name).permissions.get("contents") == "write"
     except (ForgeError, SettingsError, TransientError):
         return False
+
+
+#: Pull requests on the dashboard's page.
+_MAX_PULLS = 200
+
+
+def _open_pulls(settings: Settings, repository: str) -> tuple[OpenPull, ...]:
+    try:
+        with access(settings.completed(), repository) as granted:
+            return granted.forge.open_pulls(_MAX_PULLS)
+    except (ForgeError, TransientError) as error:
+        raise OperatorError(str(error)) from None
 
 
 def notices(settings: Settings, ledger: Ledger) -> Notices | None:

@@ -23,6 +23,7 @@ from bot.features.duplicates.feature import FEATURE as DUPLICATES
 from bot.features.feature import Feature
 from bot.features.feedback.feature import FEATURE as FEEDBACK
 from bot.features.gate.feature import FEATURE as GATE
+from bot.features.ready.feature import FEATURE as READY
 from bot.features.reproduce.feature import FEATURE as REPRODUCE
 from bot.features.review.feature import FEATURE as REVIEW
 from bot.features.services import Services
@@ -39,6 +40,7 @@ FEATURES: tuple[Feature, ...] = (
     TRIAGE,
     DUPLICATES,
     REPRODUCE,
+    READY,
     WATCH,
     GATE,
     VERIFY,

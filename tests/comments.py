@@ -27,7 +27,10 @@ from bot.features.config import handler as config
 from bot.features.duplicates import texts as duplicates
 from bot.features.gate import texts as gate
 from bot.features.gate.judgement import Readiness
+from bot.features.ready import texts as ready
+from bot.features.ready.record import ReadyRecord
 from bot.features.reproduce import texts as reproduce
+from bot.features.reproduce.record import StoredTest
 from bot.features.reproduce.texts import Place
 from bot.features.review import check as review_check
 from bot.features.review import dismissal
@@ -105,6 +108,8 @@ def on_issues() -> Iterator[Text]:
     yield "The same comment once the issue is clear", triage.CLEARED
     yield "... once a maintainer has accepted it", commands.accepted("mia", "")
     yield "... with a reason", commands.accepted("mia", "this is known.")
+    yield "A clear and accepted issue, with `triage.brief`", _ready(None)
+    yield "... that a test reproduces", _ready(StoredTest.model_validate(REPRODUCING))
     same = duplicates.suggestion(12, "fail when `load` is given an empty file", HOST)
     yield "A clear issue that may repeat another", same + duplicates.ALONE
     shas = (SHA, "d" * 40)
@@ -137,6 +142,30 @@ def _bounced(
         marked_by=marked_by,
     )
     return triage.bounce(verdict, MODEL, DAY, ACME, f"https://{HOST}/apps/bouncer", again=again, paused=paused)
+
+
+#: As it is stored.
+REPRODUCING = {
+    "path": "tests/test_shapes.py",
+    "name": "test_issue_5",
+    "content": "",
+    "code": "def test_issue_5():\n    assert split([1, 2, 3], 2) == [[1, 2], [3]]\n",
+    "new_file": False,
+    "command": ("python", "-m", "pytest", "{tests}"),
+    "branch": "main",
+    "sha": SHA,
+}
+
+
+def _ready(test: StoredTest | None) -> str:
+    record = ReadyRecord(
+        ready=True,
+        accepted_by="mia",
+        request="Make `split` keep the rest of the list as a last, shorter part.",
+        sha=SHA,
+        files=("src/shapes.py",) if test else (),
+    )
+    return ready.ready(record, test, "split drops the rest", ACME)
 
 
 def to_commands() -> Iterator[Text]:

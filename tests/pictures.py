@@ -24,7 +24,9 @@ from bot.web.app import Backend
 from tests.bot.web.dashboard.conftest import PASSWORD, dashboard
 from tests.e2e import test_pull_words
 from tests.e2e.provider import completion
-from tests.e2e.site import site
+from tests.e2e.site import APP, BROKEN, FIXED, WORSE, site
+from tests.e2e.site import PASSWORD as E2E_PASSWORD
+from tests.e2e.test_reproduce_life import BUGGY, CONFIG, REPORT, TESTS
 from tests.serving import served
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "pictures"
@@ -46,6 +48,8 @@ def main() -> None:
         _gate(browser, where)
         _duplicates(browser, where)
         _words(browser, where)
+        _ready(browser, where)
+        _queue(browser, where)
         page = where / "day.html"
         page.write_text(demo._page(scenes, demo._who(demo.RECORDED)), "utf-8")
         _comments(browser, page)
@@ -123,6 +127,54 @@ def _scene(browser: Browser, page: Path, scene: demo.Scene, answered_by: str) ->
     tab = browser.new_page(viewport={"width": 860, "height": 600}, device_scale_factor=1.5)
     tab.goto(page.as_uri())
     tab.locator("section").first.screenshot(path=FOLDER / f"{page.stem}.png")
+
+
+def _ready(browser: Browser, folder: Path) -> None:
+    """The brief of an issue that is clear, accepted and reproduced, unfolded."""
+    (folder / "ready").mkdir()
+    config = CONFIG.replace("MODE", "comment").replace("SAMPLES", "3")
+    triage = "triage: {brief: true, investigate: true}\n"
+    files = {"shapes.py": BUGGY, "tests/test_shapes.py": TESTS, PATH: triage + config}
+    with site(folder / "ready") as shop:
+        home = shop.repository("acme/shapes", files)
+        number = shop.github.open_issue(home, "split drops the rest", REPORT)
+        for command in ("/bouncer reproduce", "/bouncer accept"):
+            shop.quiet()
+            shop.github.comment(home, number, command, "mia")
+        shop.quiet()
+        posted = shop.said(home, number)[-1].replace("<details>", "<details open>")
+    scene = demo.Scene(f"#{number} split drops the rest", f"alice: {REPORT}", "label ready; comment", posted)
+    _scene(browser, folder / "ready.html", scene, "A model of the tests answered.")
+
+
+def _queue(browser: Browser, folder: Path) -> None:
+    """The queue's page of a repository with five open pull requests."""
+    (folder / "queue").mkdir()
+    with site(folder / "queue") as shop:
+        github, home = shop.github, shop.repository("acme/rocket", {PATH: "review: {mode: 'off'}\n"})
+        issue = github.open_issue(home, "Empty files", "With version 4.2 `load` fails on an empty file.")
+        for title, text, draft in (
+            ("Return the value of the parsed data", BROKEN, False),
+            ("Sketch of a cache for parsed files", FIXED, True),
+            ("Skip empty files instead of failing on them", FIXED, False),
+        ):
+            github.open_pull(home, title, f"Fixes #{issue}", files={APP: text}, closes=[issue], draft=draft)
+        for title in ("Rename the parser's arguments", "Close files after an error"):
+            number = github.open_pull(home, title, author="carl", files={APP: WORSE})
+        shop.quiet()
+        github.advance(minutes=1)
+        github.comment(home, number, "Please add a test.", "mia")
+        shop.quiet()
+        page = browser.new_page(viewport={"width": 1200, "height": 560})
+        page.goto(f"http://127.0.0.1:{shop.port}/login")
+        page.fill("input[name=password]", E2E_PASSWORD)
+        page.click("form button")
+        for width in (500, 1200):
+            page.set_viewport_size({"width": width, "height": 560})
+            page.goto(f"http://127.0.0.1:{shop.port}/queue?repository={home}")
+            page.screenshot(
+                path=(FOLDER if width == 1200 else folder) / f"queue{width % 1200 or ''}.png", full_page=True
+            )
 
 
 def _dashboard(browser: Browser, address: str) -> None:

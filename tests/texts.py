@@ -88,6 +88,7 @@ MISTAKES: tuple[tuple[str, Mapping[str, str]], ...] = (
 #: Paths of the dashboard that are shown.
 PAGES = (
     "/", "/decisions", "/decisions/1", "/decisions/3", "/decisions/8", "/decisions/999", "/shadow",
+    "/queue", "/queue?repository=acme/rocket",
     "/line?repository=acme/rocket", "/costs", "/jobs", "/jobs?state=dead", "/jobs/dead:triage",
     "/rejudge?since=2026-01-01&limit=10", "/installations",
 )  # fmt: skip

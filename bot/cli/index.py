@@ -59,6 +59,13 @@ def _read(name: str, issues: Issues, access: Access, pause: float, *, fresh: boo
     since = app.now() - timedelta(seconds=KEEP_SECONDS)
     while not progress.complete:
         time.sleep(pause)
+        if progress.listing == "comments":
+            comments, more = access.forge.comment_page(progress.page, since)
+            turned = {"page": progress.page + 1} if more else {"complete": True}
+            progress = progress.model_copy(update=turned)
+            issues.add_questions(name, comments, progress)
+            click.echo(f"comments, page {progress.page}", err=True)
+            continue
         page, more = access.forge.issue_page(
             progress.listing, progress.page, since if progress.listing == "closed" else None
         )
@@ -79,6 +86,6 @@ def _read(name: str, issues: Issues, access: Access, pause: float, *, fresh: boo
         elif progress.listing == "open":
             progress = FirstPass(listing="closed")
         else:
-            progress = progress.model_copy(update={"complete": True})
+            progress = FirstPass(listing="comments")
         issues.add(name, rows, roots, progress)
         click.echo(f"{progress.listing} issues, page {progress.page}", err=True)

@@ -76,6 +76,19 @@ class TriageConfig(Frozen):
         False,
         description="let the model look at the default branch's code first; costs several model calls per issue",
     )
+    examples: int = Field(
+        0,
+        ge=0,
+        le=5,
+        description="show the model what maintainers asked on so many of the nearest closed issues; needs the "
+        "index of `bouncer index`; 0 = none",
+    )
+    brief: bool = Field(
+        False,
+        description="when an issue is clear, accepted with `/bouncer accept` and, unless `reproduce.mode` is off, "
+        "reproduced: set `ready_label` and post a brief for the person who does the work",
+    )
+    ready_label: LabelName = Field("ready", description="set on an issue with a brief")
     label: LabelName = Field("needs-info", description="set on a bounced issue, removed when it is clear")
     accepted_label: LabelName | None = Field(None, description="set on an issue that is clear enough")
     authors: Literal["external", "all"] = Field(
@@ -380,6 +393,7 @@ class RepoConfig(Frozen):
         names = (
             triage.label,
             triage.accepted_label,
+            triage.ready_label if triage.brief else None,
             reproduce.reproduced_label,
             reproduce.maybe_fixed_label,
         )

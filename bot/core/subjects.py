@@ -111,6 +111,10 @@ class PullRequest(Frozen):
         return self.head_repository != self.base_repository
 
 
+#: GitHub's author associations of people who work on the repository.
+INSIDERS = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})
+
+
 class Comment(Frozen):
     """A comment in the conversation of an issue or pull request."""
 

@@ -73,6 +73,7 @@ class IndexedIssue(Frozen):
     title: str
     body: str = ""
     state: str = "open"
+    questions: str = Field("", description="the last questions of members of the project in its comments")
     root: int = Field(description="its own number, or that of the issue that maintainers say it repeats")
     unnamed: bool = Field(False, description="closed as a duplicate, and nothing names the other issue")
 

@@ -113,6 +113,11 @@ def comment(value: Json) -> Comment:
     return build(Comment, value, author=actor(value.get("user")), by_app=app.get("id"))
 
 
+def numbered_comment(value: Json) -> tuple[int, Comment]:
+    """Return a comment with the number of its issue or pull request."""
+    return int(str(value["issue_url"]).rpartition("/")[2]), comment(value)
+
+
 def review_comment(value: Json) -> ReviewComment:
     return build(
         ReviewComment,

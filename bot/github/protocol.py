@@ -55,6 +55,19 @@ class PullFacts(Frozen):
     claims: tuple[ClaimedIssue, ...] = ()
 
 
+class OpenPull(Frozen):
+    """An open pull request in a list, and when its author and members of the project last did something."""
+
+    number: int
+    title: str
+    author: str = Field("", description="login; empty if the account was deleted")
+    draft: bool = False
+    head_sha: str
+    created_at: datetime
+    author_at: datetime = Field(description="last commit, comment or review of the author")
+    member_at: datetime | None = Field(None, description="last comment or review of a member of the project")
+
+
 class Reactions(Frozen):
     """Accounts with a thumbs-up or thumbs-down on a comment."""
 
@@ -83,6 +96,8 @@ class SourceTree(Protocol):
         ...
 
 
+#: Tags that are read.
+MAX_TAGS = 300
 #: Largest source file, bytes: larger ones are data, or generated.
 MAX_SOURCE = 1_000_000
 
@@ -217,7 +232,7 @@ class Forge(Protocol):
         ...
 
     def tags(self) -> Mapping[str, str]:
-        """The commit SHA of each tag, by the tag's name; of a few hundred tags at most."""
+        """The commit SHA of each tag, by the tag's name; of ``MAX_TAGS`` tags at most."""
         ...
 
     def file(self, path: str, ref: str) -> bytes:

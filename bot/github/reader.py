@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from bot.core.errors import ForgeError, NotFound
 from bot.core.subjects import (
+    INSIDERS,
     PERMISSIONS,
     Actor,
     CheckRun,
@@ -28,8 +29,10 @@ from bot.github import archive, payloads
 from bot.github.http import PER_PAGE, Client, Query, below, segment
 from bot.github.payloads import read
 from bot.github.protocol import (
+    MAX_TAGS,
     ClaimedIssue,
     IssueLink,
+    OpenPull,
     PostedReview,
     PullDiff,
     PullFacts,
@@ -100,12 +103,27 @@ query ($owner: String!, $name: String!, $number: Int!) {{
 }}
 """
 
+_PULLS = """
+query ($owner: String!, $name: String!, $first: Int!, $after: String) {
+  repository(owner: $owner, name: $name) {
+    pullRequests(states: OPEN, first: $first, after: $after, orderBy: {field: CREATED_AT, direction: ASC}) {
+      nodes {
+        number title isDraft createdAt updatedAt headRefOid
+        author { login }
+        commits(last: 1) { nodes { commit { committedDate } } }
+        comments(last: 30) { nodes { createdAt authorAssociation author { __typename login } } }
+        reviews(last: 30) { nodes { submittedAt authorAssociation author { __typename login } } }
+      }
+      pageInfo { hasNextPage endCursor }
+    }
+  }
+}
+"""
+#: Pull requests of one page.
+_PULLS_PAGE = 50
+
 #: The GraphQL queries of this module.
-QUERIES = (_CLOSING, _THREADS, _OPEN_ISSUES, _ISSUE, _FACTS)
-
-
-#: Tags that are read.
-MAX_TAGS = 300
+QUERIES = (_CLOSING, _THREADS, _OPEN_ISSUES, _ISSUE, _FACTS, _PULLS)
 
 
 class GitHubForge:
@@ -163,6 +181,17 @@ class GitHubForge:
         issues = read(lambda items: tuple(map(payloads.issue, items)), values)
         return issues, len(issues) == PER_PAGE
 
+    def comment_page(self, page: int, since: datetime) -> tuple[tuple[tuple[int, Comment], ...], bool]:
+        """Return a page of comments with the numbers of their subjects, and True if more follow.
+
+        ``since`` leaves out those that did not change later.
+        """
+        query: Query = {"sort": "created", "direction": "asc", "per_page": PER_PAGE, "page": page}
+        query = {**query, "since": f"{since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"}
+        values = self._client.value(f"{self._path}/issues/comments", query)
+        comments = read(lambda items: tuple(map(payloads.numbered_comment, items)), values)
+        return comments, len(comments) == PER_PAGE
+
     def open_issue_count(self) -> int | None:
         """Return the number of open issues; None without a token, which GraphQL needs."""
         owner, _, name = self._repository.partition("/")
@@ -197,6 +226,19 @@ class GitHubForge:
     def pull_facts(self, number: int) -> PullFacts:
         convert = partial(_facts, repository=self._repository)
         return read(lambda data: convert(data["repository"]["pullRequest"]), self._about(_FACTS, number))
+
+    def open_pulls(self, limit: int) -> tuple[OpenPull, ...]:
+        """Return the oldest open pull requests. It costs a request for 50 of them."""
+        owner, _, name = self._repository.partition("/")
+        pulls: tuple[OpenPull, ...] = ()
+        after: str | None = None
+        while True:
+            first = min(_PULLS_PAGE, limit - len(pulls))
+            data = self.graphql(_PULLS, {"owner": owner, "name": name, "first": first, "after": after})
+            page = read(partial(payloads.page, place=("repository", "pullRequests"), convert=_open_pull), data)
+            pulls, after = pulls + page.items, page.after
+            if after is None or len(pulls) >= limit:
+                return pulls
 
     def pulls_for_issue(self, number: int) -> tuple[int, ...]:
         convert = partial(_open_pulls, repository=self._repository)
@@ -305,6 +347,39 @@ class GitHubForge:
             items, after = items + page.items, page.after
             if after is None:
                 return items
+
+
+def _open_pull(node: Any) -> OpenPull:
+    """Return a pull request of a list.
+
+    Authors choose the dates of commits: none counts as later than the last event.
+    """
+    author = (node["author"] or {}).get("login") or ""
+    created, updated = (datetime.fromisoformat(node[name]) for name in ("createdAt", "updatedAt"))
+    commits = [
+        min(updated, datetime.fromisoformat(item["commit"]["committedDate"])) for item in _nodes(node, "commits")
+    ]
+    times: dict[bool, list[datetime]] = {True: [created, *commits], False: []}
+    for item in (*_nodes(node, "comments"), *_nodes(node, "reviews")):
+        account, at = item["author"] or {}, item.get("createdAt") or item.get("submittedAt")
+        is_author = account.get("login") == author
+        # A review that is not submitted has no time.
+        if at and (is_author or (item["authorAssociation"] in INSIDERS and account.get("__typename") == "User")):
+            times[is_author].append(datetime.fromisoformat(at))
+    return OpenPull(
+        number=node["number"],
+        title=node["title"],
+        author=author,
+        draft=node["isDraft"],
+        head_sha=node["headRefOid"],
+        created_at=created,
+        author_at=max(times[True]),
+        member_at=max(times[False], default=None),
+    )
+
+
+def _nodes(node: Any, field: str) -> list[Any]:
+    return [item for item in (node[field] or {}).get("nodes") or () if item]
 
 
 def _reactions(values: list[Any]) -> Reactions:

@@ -32,6 +32,7 @@ _PAGES = (
     "/decisions/1",
     "/decisions.csv",
     "/decisions.json",
+    "/queue",
     "/shadow",
     "/installations",
     "/costs",

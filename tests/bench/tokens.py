@@ -1,4 +1,6 @@
-"""Tokens of a review's questions by kind of change, of this version and of others. No model is asked.
+"""Tokens of an event of each feature; with ``--repos``, of a review's questions. No model is asked.
+
+``python -m tests.bench tokens`` prints what ``event_tokens`` measures: one line for each event.
 
 ``python -m tests.bench tokens --repos DIR [--against CHECKOUT ...] [--every N]``
 
@@ -29,6 +31,7 @@ from bot.code.packing import pack
 from bot.core.text import estimate
 from evaluation.git.repository import GitRepository, find_clone
 from tests.bench.context import NEEDS, REVIEW, kind_of, read_change
+from tests.bench.event_tokens import print_events
 from tests.bench.needs import Case, read_cases
 from tests.e2e.provider import MODEL, completion
 
@@ -52,10 +55,13 @@ class Counter:
 def main() -> None:
     """Print one line for each version and kind of change."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repos", type=Path, required=True)
+    parser.add_argument("--repos", type=Path)
     parser.add_argument("--against", type=Path, nargs="*", default=[])
     parser.add_argument("--every", type=int, default=1, help="take one of so many changes")
     arguments = parser.parse_args()
+    if arguments.repos is None:
+        print_events()
+        return
     versions = [*arguments.against, ROOT]
     rows: dict[str, list[list[tuple[int, int]]]] = {}
     with HTTPServer() as server:

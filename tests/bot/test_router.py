@@ -58,7 +58,7 @@ def on_line(kind: type[Event], by: Actor, author: Actor, body: str = "hm") -> Ev
         (event(events.IssueLabeled, issue(), BOUNCER, label="needs-info"), ("duplicates", "gate")),
         (
             event(events.IssueLabeled, issue(), BOB, label="bug"),
-            ("triage", "duplicates", "reproduce", "gate"),
+            ("triage", "duplicates", "reproduce", "ready", "gate"),
         ),
         (events.CheckRerequested(sender=BOB, repository=REPOSITORY, name="another's", head_sha="a" * 40), ()),
         (

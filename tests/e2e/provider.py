@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
+from bot.core.text import estimate
+
 MODEL = "openai:gpt-5-mini"
 
 #: Lines of code that the reviewer of these tests takes for defects, and what it says about each.
@@ -67,11 +69,13 @@ MISSED = {
 
 
 class Question(NamedTuple):
-    """A question to the provider; ``purpose`` is the name of its schema."""
+    """A question to the provider; ``purpose`` is the name of its schema, ``limit`` the most tokens of a reply."""
 
     purpose: str
     text: str
     key: str
+    tokens: int = 0
+    limit: int = 0
 
 
 def triage(text: str) -> dict[str, Any]:
@@ -146,6 +150,18 @@ def translated(text: str) -> dict[str, Any]:
     return {**triage(text), "language": "en"}
 
 
+def brief(text: str) -> dict[str, Any]:
+    """The same, with the task in one sentence."""
+    return {**triage(text), "request": "Keep the rest of the list."}
+
+
+def step(text: str) -> dict[str, Any]:
+    """Read `shapes.py`, then write down what it does."""
+    if "You chose read" in text:
+        return {"thought": "Seen.", "action": "done", "notes": "shapes.py:2 divides without a rest."}
+    return {"thought": "What does it do?", "action": "read", "target": "shapes.py"}
+
+
 def word(text: str) -> dict[str, Any]:
     """Return the answer that ``bouncer doctor`` expects."""
     return {"word": "ok"}
@@ -169,6 +185,8 @@ def compare(text: str) -> dict[str, Any]:
 
 
 OPINIONS = {
+    "BriefReply": brief,
+    "Step": step,
     "ComparisonReply": compare,
     "InputReply": triage,
     "OutputReply": verify,
@@ -255,7 +273,7 @@ class Provider:
         purpose = purpose_of(body)
         key = request.headers.get("Authorization") or request.headers.get("X-Api-Key", "")
         with self._lock:
-            self.asked.append(Question(purpose, text, key))
+            self.asked.append(Question(purpose, text, key, sent_tokens(body), reply_limit(body)))
             mood = next((moods.pop(0) for word, moods in self._moods.items() if moods and word in text), None)
         answer = mood if mood is None or isinstance(mood, Response) else mood(request)
         return answer or completion(json.dumps(OPINIONS[purpose](text)))
@@ -267,6 +285,17 @@ def purpose_of(body: dict[str, Any]) -> str:
         return str(body["response_format"]["json_schema"]["name"])
     fields = body["output_config"]["format"]["schema"]["properties"]
     return next(name for name, field in FIELDS.items() if field in fields)
+
+
+def sent_tokens(body: dict[str, Any]) -> int:
+    """Return the estimated tokens of a request: all messages, and the schema of the reply."""
+    schema = body.get("response_format") or body.get("output_config") or {}
+    return sum(estimate(item["content"]) for item in body["messages"]) + estimate(json.dumps(schema))
+
+
+def reply_limit(body: dict[str, Any]) -> int:
+    """Return the most tokens of the reply."""
+    return int(body.get("max_completion_tokens") or body.get("max_tokens") or 0)
 
 
 def as_message(answer: Response) -> Response:

@@ -9,6 +9,7 @@ import pytest
 
 from bot.features.duplicates import texts
 from bot.features.duplicates.record import DuplicatesRecord
+from bot.features.triage.record import TriageRecord
 from bot.features.verify.record import VerifyRecord
 from tests.bot.pipeline.rig import wait
 from tests.builders import NO_PLUGINS
@@ -188,3 +189,34 @@ def test_the_same_failure_of_both_drafted_tests_is_shown(shop: Site) -> None:
     assert not compared[0].usage.calls
     assert len(shop.model.asked) == questions + 1, "the draft is the only question"
     assert shop.github.find(home, number)[1].state == "open"
+
+
+def test_the_model_is_shown_what_maintainers_asked_on_closed_issues(shop: Site) -> None:
+    triage = {".github/bouncer.yml": "triage: {examples: 3}\nduplicates: {mode: 'off'}\n"}
+    home, plain = shop.repository("acme/asked", triage), shop.repository("acme/plain")
+    for name in (home, plain):
+        early, late, still_open = (shop.github.open_issue(name, f"Mean {word}", CLEAR) for word in ("a", "b", "c"))
+        for number in (early, still_open):
+            shop.github.comment(name, number, f"Which list did you pass to #{number}?", "mia")
+        shop.github.comment(name, early, "Why is nobody working on this?", "stranger")
+        shop.github.close(name, early)
+        shop.quiet()
+        shop.index(name)
+        shop.github.comment(name, late, "Do you use `numpy` for it?", "mia")
+        shop.github.close(name, late)
+        shop.quiet()
+    before = len(shop.github.requests)
+    number = shop.github.open_issue(home, "Averages of empty lists fail", CLEAR)
+    shop.github.open_issue(plain, "Averages without a list fail", CLEAR)
+    shop.quiet()
+    assert not [request for request in list(shop.github.requests)[before:] if request.path.endswith("/comments")]
+    (question,) = shop.model.about("Averages of empty lists fail", "InputReply")
+    assert f"Which list did you pass to #{early}?" in question.text
+    assert "Do you use `numpy` for it?" in question.text
+    assert f"#{still_open}?" not in question.text
+    assert "nobody working" not in question.text
+    (decision,) = shop.decided(home, number, "triage")
+    assert isinstance(decision.record, TriageRecord)
+    assert decision.record.prompt_hash
+    (question,) = shop.model.about("Averages without a list fail", "InputReply")
+    assert "maintainers of this project asked" not in question.text

@@ -9,8 +9,7 @@ from pydantic import Field
 from bot.core.config import RepoConfig, gitignore
 from bot.core.frozen import Frozen
 from bot.core.markdown import code_span
-from bot.core.subjects import Issue
-from bot.features.shared.labels import INSIDERS
+from bot.core.subjects import INSIDERS, Issue
 from bot.github.protocol import PullFacts
 
 #: GitHub's author association of a person with a merged pull request.

@@ -45,6 +45,12 @@ def accepted(past: Sequence[Decision]) -> bool:
     return last is not None and not marked(last)
 
 
+def accepted_by(past: Sequence[Decision]) -> str:
+    """Return the login of the maintainer who last accepted the issue; empty if no one did."""
+    records = (decision.record for decision in reversed(past) if "accept" in _words(decision))
+    return next((record.by for record in records if isinstance(record, CommandsRecord)), "")
+
+
 def marked(decision: Decision) -> bool:
     """Return True if a maintainer bounced the subject by setting its label."""
     return isinstance(decision.record, TriageRecord) and bool(decision.record.marked_by)

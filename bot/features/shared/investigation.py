@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import Field
 
@@ -70,25 +70,53 @@ def model_reply(reply: Reply[Any], prompt_hash: str, notes: Notes, issue: str = 
     )
 
 
+class CommitCode:
+    """The files at a commit, fetched when they are first read; use as a context manager."""
+
+    def __init__(self, forge: Forge, ref: str) -> None:
+        self._forge, self.ref = forge, ref
+        self._tree: SourceTree | None = None
+
+    def __enter__(self) -> Self:
+        self._folder = tempfile.TemporaryDirectory(prefix="bouncer-look-")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._folder.cleanup()
+
+    @property
+    def tree(self) -> SourceTree:
+        """The files. Raises the errors of the forge."""
+        if self._tree is None:
+            folder = Path(self._folder.name)
+            self._forge.checkout(self.ref, folder)
+            self._tree = FolderTree(folder)
+        return self._tree
+
+
 def investigate(model: Model, prompts: Prompts, prompt: Prompt, forge: Forge, ref: str) -> Notes:
     """Let the model look at the files at commit ``ref`` before it is asked ``prompt``.
 
     The files are fetched at the first look. Raises the errors of the model and the forge.
     """
+    with CommitCode(forge, ref) as code:
+        return look_around(model, prompts, prompt, code)
+
+
+def look_around(model: Model, prompts: Prompts, prompt: Prompt, code: CommitCode) -> Notes:
+    """Let the model look at the code before it is asked ``prompt``.
+
+    Raises the errors of the model and the forge.
+    """
     looks: tuple[Look, ...] = ()
     usage = Usage()
-    with tempfile.TemporaryDirectory(prefix="bouncer-look-") as name:
-        files: Files | None = None
-        for left in range(MAX_STEPS, -1, -1):
-            reply = model.complete(_question(prompts, prompt, looks, left), Step)
-            step, usage = reply.value, usage + reply.usage
-            if step.action == "done" or not left:
-                return Notes(text=step.notes[:MAX_NOTES], looks=looks, usage=usage)
-            if files is None:
-                forge.checkout(ref, Path(name))
-                files = Files(FolderTree(Path(name)))
-            text = _look(files, step)
-            looks += (Look(action=step.action, target=step.target[:500], line=step.line, text=text),)
+    for left in range(MAX_STEPS, -1, -1):
+        reply = model.complete(_question(prompts, prompt, looks, left), Step)
+        step, usage = reply.value, usage + reply.usage
+        if step.action == "done" or not left:
+            return Notes(text=step.notes[:MAX_NOTES], looks=looks, usage=usage)
+        text = _look(Files(code.tree), step)
+        looks += (Look(action=step.action, target=step.target[:500], line=step.line, text=text),)
     raise AssertionError("the last step returns")
 
 

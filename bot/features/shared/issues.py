@@ -1,4 +1,4 @@
-"""Issues: which are left alone, and the sentences about a bounced one that several features post. Pure."""
+"""Issues: which are left alone, and the sentences about a bounced one that several features post."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from bot.core.actions import Decision, Record
+from bot.core.actions import Decision, Record, UpsertComment
 from bot.core.config import TriageConfig
 from bot.core.subjects import Issue
+from bot.features.services import Services
 from bot.features.shared import history
 
 READ_AGAIN = "Edit the issue or reply below and I'll read it again."
@@ -57,3 +58,14 @@ def with_suggestion(body: str, suggestion: str) -> str:
     """Return the comment of a triage verdict with a line that names an earlier issue."""
     request, fold, explanation = body.partition("\n\n<details>")
     return f"{request}\n\n{suggestion}{fold}{explanation}" if suggestion else body
+
+
+def posted_suggestion(number: int, services: Services) -> str:
+    """Return the line of the triage comment that names an earlier issue; empty if it has none."""
+    for decision in reversed(
+        services.history.decisions(f"{services.repository.full_name}#{number}", "duplicates")
+    ):
+        in_comment = any(isinstance(act, UpsertComment) and act.task == "triage" for act in decision.actions)
+        if in_comment and isinstance(decision.record, SuggestionRecord):
+            return decision.record.suggestion
+    return ""

@@ -12,8 +12,6 @@ from bot.core.actions import Record
 from bot.core.frozen import Lenient
 from bot.models.protocol import Voice
 
-#: GitHub's author associations of people who work on the repository.
-INSIDERS = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})
 #: Characters of an issue in one prompt.
 MAX_BODY = 60_000
 

@@ -7,28 +7,33 @@ removed and the comment shrinks to a line. A clear issue gets nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import islice
+from types import MappingProxyType
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from bot.core import events
 from bot.core.actions import Action, Decision, React, SetLabels, UpsertComment
 from bot.core.commands import Command, parse
 from bot.core.events import Event
-from bot.core.subjects import Comment, Issue, Repository, at_least
+from bot.core.subjects import INSIDERS, Comment, Issue, Repository, at_least
 from bot.features.services import Services
 from bot.features.shared import history, investigation
 from bot.features.shared.investigation import Notes, model_reply
-from bot.features.shared.issues import SuggestionRecord, skip_reason, with_suggestion
-from bot.features.shared.labels import INSIDERS
+from bot.features.shared.issues import posted_suggestion, skip_reason, with_suggestion
 from bot.features.shared.rights import asked_for
-from bot.features.triage import judgement, texts
-from bot.features.triage.judgement import InputVerdict
-from bot.features.triage.record import TriageRecord
+from bot.features.triage import claims, judgement, texts
+from bot.features.triage.judgement import EarlierQuestions, InputVerdict
+from bot.features.triage.record import Claim, TriageRecord
 from bot.models.protocol import Prompt
 
 IssueEvent = events.IssueShown | events.IssueLabeled | events.RecheckRequested
 CommentEvent = events.CommentCreated | events.CommentEdited
+
+#: Files of the code that a record names, and earlier issues among which examples are searched.
+MAX_FILES, MAX_SIMILAR = 10, 25
 
 
 def concerns(event: Event, commands: Sequence[Command]) -> bool:
@@ -124,10 +129,11 @@ def _judge(event: IssueEvent | CommentEvent, services: Services, past: Sequence[
     answered_questions = frozenset(
         question for record in records for question in record.questions if replies - set(record.answers)
     )
-    prompt = judgement.question(services.prompts, config, issue, answers, questions)
-    prompt = prompt.model_copy(update={"subject": event.subject.key})
-    notes = _notes(prompt, services)
-    prompt = investigation.informed(services.prompts, prompt, notes)
+    ask = partial(
+        judgement.question, services.prompts, config, issue, answers, questions, _examples(issue, services)
+    )
+    code = _look_at_code(ask, event, services)
+    notes, prompt = code.notes, code.prompt
     reply = services.model.complete(prompt, judgement.reply_schema(config))
     marked_by = event.sender.login if isinstance(event, events.IssueLabeled) else ""
     verdict = judgement.verdict(reply.value, config, answered_questions, marked_by)
@@ -143,8 +149,9 @@ def _judge(event: IssueEvent | CommentEvent, services: Services, past: Sequence[
         ),
         reason=reason,
         record=TriageRecord(
-            **{name: value for name, value in verdict if name != "marked_by" or value},
+            **{name: value for name, value in verdict if name not in ("marked_by", "request") or value},
             **dict(model_reply(reply, prompt.hash, notes)),
+            **code.values,
             prompt=services.prompts.hash(f"triage.{config.prompt}"),
             config=services.config.hash,
             harm=config.harm,
@@ -166,12 +173,51 @@ def _closing_values(event: IssueEvent | CommentEvent, services: Services) -> dic
     return {"at": services.clock().timestamp(), "reopened": reopened}
 
 
-def _notes(prompt: Prompt, services: Services) -> Notes:
-    """Return the model's notes about the code; empty unless ``triage.investigate`` is set."""
+class _Investigated(NamedTuple):
+    """The question with what the code says, the notes, and fields of the record."""
+
+    prompt: Prompt
+    notes: Notes = Notes()
+    values: Mapping[str, Any] = MappingProxyType({})
+
+
+def _look_at_code(
+    ask: Callable[[Sequence[Claim]], Prompt], event: IssueEvent | CommentEvent, services: Services
+) -> _Investigated:
+    """Look up what the issue names, and let the model look, if ``triage.investigate`` is set."""
+
+    def question(absent: Sequence[Claim] = ()) -> Prompt:
+        return ask(absent).model_copy(update={"subject": event.subject.key})
+
     if not services.config.triage.investigate:
-        return Notes()
+        return _Investigated(question())
     ref = services.forge.head(services.repository.default_branch)
-    return investigation.investigate(services.model, services.prompts, prompt, services.forge, ref)
+    text = f"{event.issue.title}\n\n{event.issue.body}"
+    with investigation.CommitCode(services.forge, ref) as code:
+        absent: tuple[Claim, ...] = ()
+        # The paper asks about the text alone.
+        if services.config.triage.prompt != "paper" and claims.names_code(text):
+            absent = claims.absent(text, services.repository.name, code.tree, services.forge.tags)
+        prompt = question(absent)
+        notes = investigation.look_around(services.model, services.prompts, prompt, code)
+        reads = [look.target for look in notes.looks if look.action == "read"]
+        files = claims.files_in((*reads, notes.text), code.tree)[:MAX_FILES] if notes.looks else ()
+    values = {"sha": ref, "absent": absent, "files": files} if absent or files else {}
+    return _Investigated(investigation.informed(services.prompts, prompt, notes), notes, values)
+
+
+def _examples(issue: Issue, services: Services) -> tuple[EarlierQuestions, ...]:
+    """Return what maintainers asked on the nearest closed issues; empty without an index."""
+    config = services.config.triage
+    # The paper asks about the text alone.
+    if not config.examples or config.prompt == "paper":
+        return ()
+    similar = services.issue_index.similar(services.repository.full_name, issue, MAX_SIMILAR) or ()
+    closed = (earlier for earlier in similar if earlier.state == "closed" and earlier.questions)
+    return tuple(
+        EarlierQuestions(title=earlier.title, questions=earlier.questions)
+        for earlier in islice(closed, config.examples)
+    )
 
 
 def _answers(issue: Issue, services: Services) -> tuple[Comment, ...]:
@@ -205,27 +251,17 @@ def _actions(
         day = services.clock().date()
         paused = history.paused(past)
         body = texts.bounce(verdict, model, day, services.repository, about, again=again, paused=paused)
-        body = with_suggestion(body, _suggestion(issue, services))
+        body = with_suggestion(body, posted_suggestion(issue.number, services))
         return (UpsertComment(task="triage", number=number, body=body), labels)
     was_bounced = history.label_stands(past)
     actions: list[Action] = []
     if was_bounced and config.mode != "label":
-        body = with_suggestion(texts.CLEARED, _suggestion(issue, services))
+        body = with_suggestion(texts.CLEARED, posted_suggestion(issue.number, services))
         actions.append(UpsertComment(task="triage", number=number, body=body, only_edit=True))
     if was_bounced or accepted:
         remove = (config.label,) if was_bounced else ()
         actions.append(SetLabels(number=number, add=accepted, remove=remove))
     return tuple(actions)
-
-
-def _suggestion(issue: Issue, services: Services) -> str:
-    """Return the line of the comment that names an earlier issue; empty if it has none."""
-    key = f"{services.repository.full_name}#{issue.number}"
-    for decision in reversed(services.history.decisions(key, "duplicates")):
-        in_comment = any(isinstance(act, UpsertComment) and act.task == "triage" for act in decision.actions)
-        if in_comment and isinstance(decision.record, SuggestionRecord):
-            return decision.record.suggestion
-    return ""
 
 
 def app_page(repository: Repository, login: str) -> str:

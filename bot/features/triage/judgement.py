@@ -13,6 +13,7 @@ from bot.core.frozen import Frozen, Lenient
 from bot.core.subjects import Comment, Issue
 from bot.core.text import folded, without_middle
 from bot.features.shared.labels import MAX_BODY, Chance, InputLabel, agreeing, bounces, tidy_label
+from bot.features.triage.record import Claim
 from bot.models.prompts import Prompts
 from bot.models.protocol import Prompt
 
@@ -73,10 +74,27 @@ class TranslatedReply(InputReply):
     language: str = Field("en", description="ISO 639-1 code of the language in which the issue is written")
 
 
+_REQUEST = "what is asked for, as a task for the person who does the work: one to three sentences"
+
+
+class BriefReply(InputReply):
+    """The reply if a brief is written for issues that are ready for work."""
+
+    request: str = Field("", description=_REQUEST)
+
+
+class TranslatedBriefReply(TranslatedReply):
+    """The same, if the questions are written in the issue's own language."""
+
+    request: str = Field("", description=_REQUEST)
+
+
 def reply_schema(config: TriageConfig) -> type[PaperInputReply] | type[InputReply]:
     """Return the shape of the reply to the question of ``config``."""
     if config.prompt == "paper":
         return PaperInputReply
+    if config.brief:
+        return TranslatedBriefReply if config.language == "auto" else BriefReply
     return TranslatedReply if config.language == "auto" else InputReply
 
 
@@ -91,6 +109,14 @@ class InputVerdict(Frozen):
     missing: tuple[Missing, ...]
     language: str = Field("en", description="the language of the questions")
     marked_by: str = Field("", description="the maintainer who asked for details by setting the label")
+    request: str = Field("", description="what is asked for, only with `triage.brief`")
+
+
+class EarlierQuestions(Frozen):
+    """Questions of maintainers on an earlier issue."""
+
+    title: str
+    questions: str
 
 
 #: What an issue is meant to be.
@@ -126,8 +152,13 @@ def question(
     issue: Issue,
     answers: Sequence[Comment] = (),
     earlier_questions: Sequence[str] = (),
+    examples: Sequence[EarlierQuestions] = (),
+    absent: Sequence[Claim] = (),
 ) -> Prompt:
-    """Return the prompt about an issue, with the comments and questions that followed it."""
+    """Return the prompt about an issue, with the comments and questions that followed it.
+
+    ``absent`` is what it names and the code does not have.
+    """
     name = config.prompt
     issue_kind = kind(issue)
     system, user = prompts.render(
@@ -140,6 +171,8 @@ def question(
         body=(without_middle if name == "paper" else folded)(issue.body, MAX_BODY),
         answers=_newest(answers, MAX_ANSWERS),
         asked=tuple(earlier_questions),
+        examples=examples,
+        absent=[claim.sentence for claim in absent],
     )
     return Prompt(purpose="triage", system=system, user=user)
 
@@ -181,6 +214,7 @@ def verdict(
         missing=tuple(dict.fromkeys(reply.missing)) if bounced else (),
         language=reply.language.lower()[:2] if isinstance(reply, TranslatedReply) else config.language,
         marked_by=marked_by,
+        request=reply.request if isinstance(reply, BriefReply | TranslatedBriefReply) else "",
     )
 
 

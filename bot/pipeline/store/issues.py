@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, select, text, up
 from bot.core import events
 from bot.core.events import Event
 from bot.core.frozen import Frozen
-from bot.core.subjects import Comment, Issue
+from bot.core.subjects import INSIDERS, Comment, Issue
 from bot.features.services import IndexedIssue
 from bot.pipeline.store.database import Database
 from bot.pipeline.store.tables import ISSUE_INDEXES, ISSUE_TEXTS
@@ -23,13 +23,16 @@ from bot.pipeline.store.tables import ISSUE_INDEXES, ISSUE_TEXTS
 KEEP_SECONDS = 365 * 86_400.0
 #: Characters of a text that are stored, and words of a new issue that are looked up.
 MAX_BODY, MAX_WORDS = 6_000, 100
+#: Questions of one issue that are stored, the newest ones, and characters of the shortest.
+MAX_QUESTIONS, MIN_QUESTION = 5, 12
 #: Longest chain of duplicates that is followed.
 MAX_CHAIN = 20
 
-_INSIDERS = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})
 _DUPLICATE = re.compile(
     r"\bduplicate of (?:#|https?://[^\s/]+/(?P<repository>[^\s/]+/[^\s/]+)/issues/)(?P<number>\d{1,9})\b", re.I
 )
+_NOT_SAID = re.compile(r"```.*?(?:```|\Z)|<!--.*?(?:-->|\Z)|https?://\S+", re.DOTALL)
+_QUESTION = re.compile(r"[^.!?\n]{1,240}\?")
 _WORD = re.compile(r"\w{2,40}")
 
 #: The rarer a word in the repository, the more it counts; long texts have more words by chance.
@@ -58,7 +61,7 @@ _IN_POSTGRESQL = text("""
 class FirstPass(Frozen):
     """Progress of reading a repository's issues."""
 
-    listing: Literal["open", "closed"] = "open"
+    listing: Literal["open", "closed", "comments"] = "open"
     page: int = 1
     complete: bool = False
 
@@ -116,6 +119,14 @@ class Issues:
             here = ISSUE_INDEXES.c.repository == repository
             connection.execute(update(ISSUE_INDEXES).where(here).values(**dict(progress)))
 
+    def add_questions(self, repository: str, comments: Iterable[tuple[int, Comment]], progress: FirstPass) -> None:
+        """Store what members of the project asked in a page of comments, with the numbers of their issues."""
+        with self._database.write() as connection:
+            for number, comment in comments:
+                _add_questions(connection, repository, number, comment)
+            here = ISSUE_INDEXES.c.repository == repository
+            connection.execute(update(ISSUE_INDEXES).where(here).values(**dict(progress)))
+
     def count(self, repository: str) -> int:
         """Return the number of issues in the index."""
         with self._database.read() as connection:
@@ -147,6 +158,7 @@ class Issues:
         connection.execute(insert.on_conflict_do_update(index_elements=["repository", "number"], set_=changed))
         here, root = _at(repository, event.number), None
         if isinstance(event, events.CommentCreated):
+            _add_questions(connection, repository, event.number, event.comment)
             root = duplicate_of(repository, event.comment)
             if root in (None, event.number):
                 return
@@ -170,6 +182,7 @@ class Issues:
             title=row.title,
             body=row.body,
             state=row.state,
+            questions=row.questions,
             root=root,
             unnamed=row.root == row.number,
         )
@@ -177,7 +190,7 @@ class Issues:
 
 def duplicate_of(repository: str, comment: Comment) -> int | None:
     """Return the issue of which a member of the project says, in a comment, that another one repeats it."""
-    if comment.author_association not in _INSIDERS:
+    if comment.author_association not in INSIDERS:
         return None
     match = _DUPLICATE.search(comment.body)
     if match is None or (match["repository"] or repository).lower() != repository.lower():
@@ -195,6 +208,26 @@ def is_duplicate(issue: Issue) -> bool:
     return issue.state_reason == "duplicate" or (
         issue.state == "closed" and "duplicate" in map(str.lower, issue.labels)
     )
+
+
+def questions_in(comment: Comment) -> tuple[str, ...]:
+    """Return the questions in a comment of a member of the project; quotes and code do not count."""
+    if comment.author_association not in INSIDERS or comment.author.is_bot:
+        return ()
+    lines = [line for line in comment.body.splitlines() if not line.lstrip().startswith((">", "/", "    "))]
+    text = _NOT_SAID.sub(" ", "\n".join(lines)[:MAX_BODY])
+    questions = (" ".join(match.split()) for match in _QUESTION.findall(text))
+    return tuple(question for question in questions if len(question) >= MIN_QUESTION)
+
+
+def _add_questions(connection: Connection, repository: str, number: int, comment: Comment) -> None:
+    questions = questions_in(comment)
+    if not questions:
+        return
+    earlier = connection.scalar(select(ISSUE_TEXTS.c.questions).where(_at(repository, number))) or ""
+    lines = list(dict.fromkeys((*earlier.splitlines(), *questions)))[-MAX_QUESTIONS:]
+    here = update(ISSUE_TEXTS).where(_at(repository, number))
+    connection.execute(here.values(questions="\n".join(lines)))
 
 
 def _at(repository: str, number: int) -> ColumnElement[bool]:

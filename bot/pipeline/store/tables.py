@@ -294,7 +294,8 @@ COUNTERS = Table(
 )
 
 #: Issues that a new one may repeat. ``root`` is the issue that maintainers say it repeats, or its own number if it
-#: was closed as a duplicate and nothing names the other issue.
+#: was closed as a duplicate and nothing names the other issue. ``questions`` are those that members of the project
+#: asked on it.
 ISSUE_TEXTS = Table(
     "issue_texts",
     METADATA,
@@ -306,11 +307,12 @@ ISSUE_TEXTS = Table(
     Column("state", Text, nullable=False),
     Column("root", BigInteger),
     Column("closed_at", Float),
+    Column("questions", Text, nullable=False, server_default=""),
     UniqueConstraint("repository", "number", name="issue_texts_once"),
 )
 
 #: Repositories whose issues are indexed. The first pass goes on at ``page`` of the list
-#: ``listing`` of open or closed issues.
+#: ``listing`` of open issues, closed issues or comments.
 ISSUE_INDEXES = Table(
     "issue_indexes",
     METADATA,
@@ -344,7 +346,7 @@ for _dialect, _statements in _WORDS.items():
         event.listen(ISSUE_TEXTS, "after_create", ddl)
 
 #: The version of the tables, and the older ones that can be upgraded: 0001 is release 0.1, 0007 release 0.2.
-HEAD = "0010"
+HEAD = "0011"
 UPGRADABLE = frozenset(f"{number:04}" for number in range(1, int(HEAD)))
 VERSION = Table("bouncer_version", MetaData(), Column("version_num", String(32), primary_key=True))
 

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from bot.simgithub import diffs
 from bot.simgithub.routes import apps
-from bot.simgithub.state import IssueState, Json, Pull, RepositoryState, User, World
+from bot.simgithub.state import CommentState, IssueState, Json, Pull, RepositoryState, User, World
 from bot.simgithub.wire import ApiAnswer, ApiCall, ApiRefusal, Route
 
 
@@ -39,6 +39,10 @@ def query(call: ApiCall) -> ApiAnswer:
         return _answer({"issue": _closed_by(repository, issue)})
     if "number" in variables:
         return _of_pull(call, text, variables, repository)
+    if "states: OPEN" in text and "pullRequests(" in text:
+        pulls = [issue for issue in repository.issues.values() if issue.pull is not None and issue.state == "open"]
+        nodes = [_open_pull(call, repository, issue) for issue in pulls]
+        return _answer({"pullRequests": _page(variables, nodes)})
     past = _Past(call, repository)
     if "pullRequests(" in text:
         return _answer({"pullRequests": _page(variables, past.pulls())})
@@ -81,6 +85,36 @@ def _of_pull(call: ApiCall, text: str, variables: Json, repository: RepositorySt
     else:
         return _error("undefinedField", "this field is not simulated")
     return _answer({"pullRequest": {field: _page(variables, nodes)}})
+
+
+def _open_pull(call: ApiCall, repository: RepositoryState, issue: IssueState) -> Json:
+    pull = issue.pull
+    assert pull is not None
+
+    def said(comment: CommentState, time: str) -> Json:
+        association = call.render.association(repository, comment.author)
+        return {
+            time: _time(comment.created_at),
+            "authorAssociation": association,
+            "author": {
+                "__typename": "Bot" if comment.author.type == "Bot" else "User",
+                "login": comment.author.login,
+            },
+        }
+
+    return {
+        "number": issue.number,
+        "title": issue.title,
+        "isDraft": pull.draft,
+        "createdAt": _time(issue.created_at),
+        "updatedAt": _time(call.world.now()),
+        "headRefOid": pull.head_sha,
+        "author": {"login": issue.author.login},
+        "commits": {"nodes": [{"commit": {"committedDate": _time(call.world.commits[pull.head_sha].at)}}]},
+        "comments": {"nodes": [said(comment, "createdAt") for comment in issue.comments[-30:]]},
+        # GitHub makes a review of every comment on a line.
+        "reviews": {"nodes": [said(comment, "submittedAt") for comment in pull.comments[-30:]]},
+    }
 
 
 def _answer(repository: Json) -> ApiAnswer:

@@ -44,6 +44,14 @@ def list_comments(call: ApiCall) -> ApiAnswer:
     return call.page([call.render.comment(repository, issue, comment) for comment in issue.comments])
 
 
+def list_all_comments(call: ApiCall) -> ApiAnswer:
+    """List the comments of all issues and pull requests, oldest first."""
+    repository = call.repository
+    pairs = [(issue, comment) for issue in repository.issues.values() for comment in issue.comments]
+    pairs.sort(key=lambda pair: pair[1].id)
+    return call.page([call.render.comment(repository, issue, comment) for issue, comment in pairs])
+
+
 def create_comment(call: ApiCall) -> ApiAnswer:
     body = call.text()
     comment = call.operations.add_comment(call.repository, call.issue, body, call.bot, call.acting_app)
@@ -135,6 +143,7 @@ ROUTES = (
     Route("PATCH", f"{_REPO}/issues/<int:number>", edit_issue, "issues:write"),
     Route("GET", f"{_REPO}/issues/<int:number>/comments", list_comments, "issues:read"),
     Route("POST", f"{_REPO}/issues/<int:number>/comments", create_comment, "issues:write"),
+    Route("GET", f"{_REPO}/issues/comments", list_all_comments, "issues:read"),
     Route("PATCH", f"{_REPO}/issues/comments/<int:id>", edit_comment, "issues:write"),
     Route("POST", f"{_REPO}/issues/<int:number>/labels", add_labels, "issues:write"),
     Route("DELETE", f"{_REPO}/issues/<int:number>/labels/<path:name>", remove_label, "issues:write"),

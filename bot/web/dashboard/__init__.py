@@ -8,6 +8,7 @@ from pydantic import Field
 
 from bot.core.frozen import Frozen
 from bot.github.oauth import GitHubLogin, Visitor
+from bot.github.protocol import OpenPull
 from bot.pipeline.store.logins import Logins
 
 
@@ -45,6 +46,9 @@ class DashboardSettings(Frozen):
     model: str = ""
     may_open_pulls: Callable[[str], bool] = Field(
         lambda repository: False, description="True if the App may open pull requests in a repository"
+    )
+    open_pulls: Callable[[str], tuple[OpenPull, ...]] = Field(
+        lambda repository: (), description="reads a repository's open pull requests; raises OperatorError"
     )
     paused: bool = False
     in_shadow: Callable[[], bool] = Field(bool, description="True if the whole server posts nothing")

@@ -25,6 +25,7 @@ VIEWS: tuple[tuple[str, str, Callable[..., Any]], ...] = (
     ("GET", "/decisions/<int:number>", reading.decision),
     ("POST", "/decisions/<int:number>/recheck", acting.recheck),
     ("POST", "/decisions/<int:number>/leave", acting.leave),
+    ("GET", "/queue", reading.queue),
     ("GET", "/shadow", reading.shadow),
     ("GET", "/line", reading.line),
     ("GET", "/costs", reading.costs),

@@ -20,6 +20,7 @@ from bot.core.frozen import Frozen
 from bot.core.markdown import clean
 from bot.pipeline.admin import Jobs
 from bot.pipeline.body import MAX_BODY, as_html
+from bot.pipeline.pull_queue import QueuedPull, in_order
 from bot.pipeline.store.decisions import watch
 from bot.pipeline.store.installations import EVERYTHING
 from bot.pipeline.store.overview import PAGE, Came, Filter, Overview, as_csv, as_json
@@ -165,6 +166,24 @@ def shadow(settings: DashboardSettings, backend: Backend) -> str:
     ]
     older = urlencode({"before": rows[-1][0].id}) if len(rows) == PREVIEWS else ""
     return render_template("dashboard/shadow.html", rows=rows, older=older)
+
+
+def queue(settings: DashboardSettings, backend: Backend) -> str:
+    """Show the open pull requests of a repository in the order in which to look at them."""
+    ledger = backend.ledger()
+    repositories, repository = Overview(ledger.database).repositories(), request.args.get("repository", "")
+    if repository and repository not in repositories:
+        abort(404, "No such repository here.")
+    rows: tuple[QueuedPull, ...] = ()
+    problem = ""
+    if repository:
+        try:
+            rows = in_order(repository, settings.open_pulls(repository), ledger.decisions.decisions)
+        except OperatorError as error:
+            problem = str(error)
+    return render_template(
+        "dashboard/queue.html", repositories=repositories, repository=repository, rows=rows, problem=problem
+    )
 
 
 def costs(settings: DashboardSettings, backend: Backend) -> str:

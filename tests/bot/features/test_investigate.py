@@ -9,7 +9,8 @@ import pytest
 
 from bot.core import events
 from bot.core.errors import NotRecorded
-from bot.features.services import Services
+from bot.core.subjects import Issue
+from bot.features.services import IndexedIssue, Services
 from bot.router import decide
 from tests.bot.features import test_triage as triage
 from tests.bot.features import test_verify as verify
@@ -58,3 +59,38 @@ def test_a_replay_without_the_code_is_a_broken_experiment(services: Build) -> No
     fields: dict[str, Any] = {"heads": {"main": "c0ffee"}}
     with pytest.raises(NotRecorded):
         decide(event, services(ScriptedModel([LOOK]), triage.snapshot(**fields), "triage: {investigate: true}"))
+
+
+class Index:
+    """One closed issue on which maintainers asked something, and an open one."""
+
+    def similar(self, repository: str, issue: Issue, most: int) -> tuple[IndexedIssue, ...]:
+        facts = {"questions": "Which file was it?", "title": "Empty"}
+        return tuple(
+            IndexedIssue(number=number, root=number, state=state, **facts)
+            for number, state in enumerate(("open", "closed"), 1)
+        )
+
+
+@pytest.mark.parametrize(("prompt", "is_told"), [("careful", True), ("panel", True), ("paper", False)])
+def test_all_questions_but_the_paper_s_have_facts_and_examples(
+    services: Build, prompt: str, is_told: bool
+) -> None:
+    config = f"triage: {{investigate: true, examples: 1, prompt: {prompt}}}"
+    model = ScriptedModel([DONE, triage.CLEAR])
+    snapshot = triage.snapshot(heads={"main": "c0ffee"}, checkouts={"c0ffee": CODE})
+    event = triage.opened(body="`read_all()` of `x.py` fails.")
+    (decision,) = decide(event, services(model, snapshot, config, issue_index=Index()), "triage")
+    for asked_prompt in model.asked:
+        assert ("No file of the repository contains the name read_all." in asked_prompt.user) is is_told
+        assert (asked_prompt.user.count("Which file was it?") == 1) is is_told
+    assert bool(decision.record.absent) is is_told
+    assert decision.record.prompt_hash == model.asked[-1].hash
+
+
+def test_without_an_index_the_question_with_examples_is_the_same(services: Build) -> None:
+    hashes = set()
+    for config in ("triage: {examples: 3}", "triage: {examples: 0}", ""):
+        (decision,) = decide(triage.opened(), services(ScriptedModel([triage.CLEAR]), triage.snapshot(), config))
+        hashes.add(decision.record.prompt_hash)
+    assert len(hashes) == 1

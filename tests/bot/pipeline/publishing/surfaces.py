@@ -11,6 +11,9 @@ from bot.core.actions import Action, Decision, InlineComment, SubmitReview, Upse
 from bot.core.config import RepoConfig, VerifyConfig
 from bot.core.subjects import Actor, PullRequest, Repository, Subject
 from bot.features.duplicates import texts as duplicates
+from bot.features.ready import texts as ready
+from bot.features.ready.record import ReadyRecord
+from bot.features.reproduce.record import StoredTest
 from bot.features.review import texts
 from bot.features.review.record import Doubt
 from bot.features.services import NoHistory, Services
@@ -191,6 +194,24 @@ class Press:
         (posted,) = self.post(UpsertComment(task="duplicates", number=20, body=body))
         return fault(posted, HOST, ours="#12") or _told(posted)
 
+    def brief(self, text: str) -> str:
+        """The comment on an issue that is ready: the text as the request and as a test."""
+        record = ReadyRecord(ready=True, accepted_by="mia", request=text, sha=SHA, files=("a.py",))
+        test = StoredTest(
+            path="a.py",
+            name="t",
+            content="",
+            code=text,
+            new_file=False,
+            command=("pytest",),
+            branch="main",
+            sha=SHA,
+        )
+        (posted,) = self.post(
+            UpsertComment(task="triage", number=20, body=ready.ready(record, test, text, REPOSITORY))
+        )
+        return dangerous(Page(posted), posted, HOST) or _swallowed(text, posted, "\n</details>") or _told(posted)
+
     def raw(self, text: str) -> str:
         """The text as a whole body: what a handler that forgot to clean would post."""
         (posted,) = self.post(UpsertComment(task="triage", number=20, body=text))
@@ -201,7 +222,7 @@ class Press:
         return next((f"{place.__name__}: {problem}" for place in self.places() if (problem := place(text))), "")
 
     def places(self) -> tuple[Any, ...]:
-        return self.comment, self.check, self.review, self.summary, self.suggestion, self.raw
+        return self.comment, self.check, self.review, self.summary, self.suggestion, self.brief, self.raw
 
 
 def _finding(text: str) -> Finding:

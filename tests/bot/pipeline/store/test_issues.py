@@ -131,3 +131,30 @@ def test_hostile_titles_are_searched_as_words(database: Database, title: str) ->
 def test_only_members_say_which_issue_is_repeated(body: str, association: str, number: int | None) -> None:
     comment = Comment(id=1, body=body, author=ANN, author_association=association)
     assert duplicate_of(NAME, comment) == number
+
+
+def test_questions_of_members_are_stored_and_nothing_else(database: Database) -> None:
+    index = indexed(database, issue(1, "Slow import"), issue(2, "Colours"))
+    member, body = (
+        "MEMBER",
+        "> Is it slow for you?\n\nThanks. Which version is it? See https://x.example/?a=b\n`a ?`",
+    )
+
+    def comment(number: int, text: str, association: str, author: Actor = ANN) -> None:
+        remark = Comment(id=1, body=text, author=author, author_association=association)
+        at = issue(number, "Slow import" if number == 1 else "Colours")
+        happen(database, events.CommentCreated(sender=author, repository=REPOSITORY, issue=at, comment=remark))
+
+    comment(1, body, member)
+    comment(1, "Which version is it?\nDo you import it twice?", member)
+    comment(1, "Why does nobody answer me here?", "NONE")
+    comment(1, "Which plugin do you use?", member, Actor(id=9, login="helper[bot]", is_bot=True))
+    (row,) = index.similar(NAME, issue(9, "Slow import"), 1) or ()
+    assert row.questions.splitlines() == ["Which version is it?", "Do you import it twice?"]
+    pages = [
+        (2, Comment(id=number, body=f"Which colours, number {number}?", author=ANN, author_association=member))
+        for number in range(9)
+    ]
+    index.add_questions(NAME, pages, FirstPass(listing="comments", complete=True))
+    (row,) = index.similar(NAME, issue(9, "Colours"), 1) or ()
+    assert row.questions.splitlines() == [f"Which colours, number {number}?" for number in range(4, 9)]

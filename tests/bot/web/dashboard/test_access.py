@@ -41,6 +41,7 @@ def log_in(client: FlaskClient, password: str = PASSWORD, **fields: str) -> Test
         "/",
         "/decisions",
         "/decisions/1",
+        "/queue",
         "/shadow",
         "/installations",
         "/decisions.csv",

@@ -1,0 +1,75 @@
+"""Open pull requests in the order in which a maintainer should look at them. No model is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, Literal, get_args
+
+from bot.core.actions import Decision
+from bot.core.frozen import Frozen
+from bot.features.shared import history
+from bot.features.verify.record import VerifyRecord
+from bot.github.protocol import OpenPull
+
+Verdict = Literal["verified", "not judged", "may fall short"]
+Tests = Literal["shown", "none", "failing"]
+Turn = Literal["maintainers", "author"]
+
+#: The columns, in the order in which they sort.
+_ORDERS = tuple(get_args(values) for values in (Verdict, Tests, Turn))
+
+
+class QueuedPull(Frozen):
+    """An open pull request with what is known about it."""
+
+    pull: OpenPull
+    verdict: Verdict
+    tests: Tests
+    turn: Turn
+
+    @property
+    def order(self) -> tuple[object, ...]:
+        """Verified ones first, then those whose tests show it, then those that wait for us, the oldest on top."""
+        values = (self.verdict, self.tests, self.turn)
+        places = (order.index(value) for order, value in zip(_ORDERS, values, strict=True))
+        return (*places, self.pull.created_at, self.pull.number)
+
+    def days(self, now: datetime) -> int:
+        """Return the age in whole days."""
+        return max(0, (now - self.pull.created_at).days)
+
+    def as_object(self, now: datetime, url: str) -> dict[str, Any]:
+        """Return the pull request as ``--json`` prints it."""
+        return {
+            "number": self.pull.number,
+            "title": self.pull.title,
+            "url": f"{url}/pull/{self.pull.number}",
+            "author": self.pull.author,
+            "draft": self.pull.draft,
+            "verdict": self.verdict,
+            "tests": self.tests,
+            "turn": self.turn,
+            "days": self.days(now),
+        }
+
+
+def in_order(
+    repository: str, pulls: Sequence[OpenPull], decisions: Callable[[str, str], Sequence[Decision]]
+) -> tuple[QueuedPull, ...]:
+    """Return pull requests with what was decided about their present code; ``decisions`` as in ``History``."""
+    queued = [_queued(pull, decisions(f"{repository}#{pull.number}", "verify")) for pull in pulls]
+    return tuple(sorted(queued, key=lambda row: row.order))
+
+
+def _queued(pull: OpenPull, past: Sequence[Decision]) -> QueuedPull:
+    present = [decision for decision in past if decision.subject.revision == f"sha:{pull.head_sha}"]
+    last = history.last_verdict(present)
+    record = last.record if last and isinstance(last.record, VerifyRecord) else VerifyRecord()
+    verdict: Verdict = "not judged" if last is None else "may fall short" if record.bounced else "verified"
+    outcomes = {run.solved for run in record.runs}
+    tests: Tests = "failing" if False in outcomes else "shown" if True in outcomes else "none"
+    # Drafts and what a maintainer spoke to last wait for the author; so does a patch that was sent back.
+    has_answer = pull.member_at is not None and pull.member_at > pull.author_at
+    turn: Turn = "author" if pull.draft or has_answer or verdict == "may fall short" else "maintainers"
+    return QueuedPull(pull=pull, verdict=verdict, tests=tests, turn=turn)
