@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.core.actions import SubmitReview
+from bot.core.actions import SetCheck, SubmitReview
 from bot.features.review.repair import replaced
 from bot.features.services import Services
 from bot.features.shared.findings import Edit
@@ -54,7 +54,7 @@ def test_a_repair_that_applies_and_changes_the_code_lets_the_finding_stand(
 ) -> None:
     for head in (HEAD, HEAD.replace("\n", "\r\n")):
         decision = review(services, *edits, head=head)
-        assert [type(action) for action in decision.actions] == [SubmitReview]
+        assert [type(action) for action in decision.actions] == [SubmitReview, SetCheck]
         assert len(decision.record.posted[0].repair) == len(edits)
 
 
@@ -77,7 +77,8 @@ def test_a_repair_that_fails_drops_the_finding_and_is_shown(
     services: Build, edits: list[dict[str, str]], why: str
 ) -> None:
     decision = review(services, *edits)
-    assert (decision.verdict, decision.actions) == ("clean", ())
+    assert decision.verdict == "clean"
+    assert [type(action) for action in decision.actions] == [SetCheck]
     assert [row.why for row in unposted(decision)] == [why]
     assert decision.record.counts == {"posted": 0, "reported": 1, f"suppressed:{why.replace(' ', '_')}": 1}
     assert len(decision.record.suppressed[0].finding.repair) == len(edits)
