@@ -30,7 +30,7 @@ _FENCE = re.compile(r"^(`{3,}|~{3,})", re.MULTILINE)
 _FORM = re.compile(r"#{1,6}\s|[-*]\s*\[[ xX]\]|-{3,}$|!\[|[A-Z][\w-]+-by:")
 
 
-class Claim(Lenient):
+class DescribedClaim(Lenient):
     """A behaviour that the description promises, and whether the change brings it."""
 
     text: str = Field(description="what the change is said to do: one behaviour, in a short sentence")
@@ -42,7 +42,7 @@ class Claim(Lenient):
 class DescriptionReply(Lenient):
     """The reply about a description."""
 
-    claims: tuple[Claim, ...] = Field(description="empty if title and description name no behaviour")
+    claims: tuple[DescribedClaim, ...] = Field(description="empty if title and description name no behaviour")
     unsaid: tuple[str, ...] = Field(
         (), description="behaviour that changes although the description does not say so; short sentences"
     )
