@@ -114,7 +114,8 @@ def pack(
 def _beyond(files: Sequence[FileDiff], filling: _Filling) -> Iterator[Skipped]:
     """Yield the files that are not shown in full."""
     for file in files:
-        placed = filling.placed[id(file)]
+        # A file without lines, such as a renamed one, has no parts.
+        placed = filling.placed.get(id(file), ())
         if not all(placed):
             part = "the rest of it is " if any(placed) else ""
             yield Skipped(path=file.path, reason=f"{part}{BEYOND}")

@@ -14,7 +14,7 @@ from bot.core.config import ReviewConfig
 from bot.core.markdown import clean, clean_line, code_span, fence
 from bot.core.redaction import redact
 from bot.core.text import untrusted
-from bot.features.shared import pull_requests as pull_request
+from bot.features.shared import links
 from bot.features.triage.judgement import InputReply
 from bot.github import webhook
 from bot.github.payloads import load_json
@@ -171,7 +171,7 @@ PARSERS: tuple[Parser, ...] = (
     ),
     Parser(
         "closing words",
-        lambda text: pull_request.closing_links(text, "a/b", "https://github.com"),
+        lambda text: links.closing_links(text, "a/b", "https://github.com"),
         hard=(
             ("", "fixes ", ""), ("fixes", " ", "#1"), ("", "fixes a/", ""), ("", "fixes http://", ""),
             ("", "`", "a"), ("", "`a``", ""), ("", "```\n", ""), ("", "<!--", ""), ("", "~~~\n```\n", ""),

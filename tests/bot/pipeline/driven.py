@@ -19,6 +19,10 @@ class DrivenQueue(Queue):
     def states(self) -> dict[str, State]:
         return {job.id: job.state for job in self.list()}
 
+    def start_due(self) -> None:
+        """Queue the attempts whose delay is over, as the engine's scheduler does."""
+        self._connected()._sys_db.transition_delayed_workflows()
+
     def run(self, job: str, run: Callable[[Job, str], str]) -> Job:
         """Run the newest attempt of a job; the job afterwards."""
         attempt = self.get(job)
