@@ -266,7 +266,8 @@ class _Review:
             kind="review",
             subject=self.subject,
             verdict=result.verdict,
-            actions=(*actions, *self._minimized(result.gone), check(result, page)),
+            # The check first: a first attempt need not look for one that stands already.
+            actions=(check(result, page), *actions, *self._minimized(result.gone)),
             reason=result.reason,
             record=texts.record(result).model_copy(
                 update={
