@@ -104,7 +104,6 @@ def _import_all() -> None:
 
 def _web(settings: Settings, link: str | None) -> None:
     observe(settings)
-    worker.end_if_frozen(worker.FROZEN_SECONDS)
     web.server(settings, link=link).run_here()
 
 

@@ -8,6 +8,7 @@ no early 401, and of 200 senders of one byte every half second it had closed non
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import os
 import resource
 import socket
@@ -57,6 +58,14 @@ def _close(_arbiter: Any, worker: Any) -> None:
         close()
 
 
+class _Connection(TConn):  # type: ignore[misc]
+    """May be closed twice: by the thread that served it, and by gunicorn, which counts a failed close twice."""
+
+    def close(self, graceful: bool = False) -> None:
+        if self.sock.fileno() >= 0:
+            super().close(graceful)
+
+
 class GuardedWorker(ThreadWorker):  # type: ignore[misc]
     """Gives no thread to a silent connection, and ends requests that do not arrive in time.
 
@@ -86,7 +95,7 @@ class GuardedWorker(ThreadWorker):  # type: ignore[misc]
             return
         if len(self.pending_conns) >= SILENT:
             self._drop(self.pending_conns.popleft())
-        conn = TConn(self.cfg, client, address, listener.getsockname())
+        conn = _Connection(self.cfg, client, address, listener.getsockname())
         self.nr_conns += 1
         conn.timeout = time.monotonic() + IDLE_SECONDS
         self.pending_conns.append(conn)
@@ -125,6 +134,14 @@ class GuardedWorker(ThreadWorker):  # type: ignore[misc]
             self.poller.unregister(conn.sock)
         self.nr_conns -= 1
         conn.close()
+
+
+class LoneWorker(GuardedWorker):
+    """Has no arbiter: ends its process, with a traceback on stderr, if its loop stands still for ``timeout``."""
+
+    def notify(self) -> None:
+        super().notify()
+        faulthandler.dump_traceback_later(self.timeout, exit=True)
 
 
 class Server(BaseApplication):  # type: ignore[misc]
@@ -174,12 +191,12 @@ class Server(BaseApplication):  # type: ignore[misc]
     def run_here(self) -> None:
         """Serve in this process until SIGTERM or SIGINT.
 
-        gunicorn's arbiter would be one process more, of 35 MB, for what `bouncer serve` does: start it again.
+        gunicorn's arbiter would be one process more, of 35 MB, for what `bouncer serve` and LoneWorker do.
         """
         log = self.cfg.logger_class(self.cfg)
         listeners = create_sockets(self.cfg, log)
         log.info("Listening at: %s (%s)", ",".join(map(str, listeners)), os.getpid())
-        worker = GuardedWorker(1, os.getppid(), listeners, self, self.cfg.timeout, self.cfg, log)
+        worker = LoneWorker(1, os.getppid(), listeners, self, self.cfg.timeout, self.cfg, log)
         worker.pid = os.getpid()
         self.cfg.when_ready(worker)
         try:
