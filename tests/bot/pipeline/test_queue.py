@@ -8,14 +8,15 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from sqlalchemy import text
 
-from bot.pipeline.job import LANES, GaveUp, Job
+from bot.pipeline.job import LANES, OPEN, GaveUp, Job, State
 from bot.pipeline.queue import Consumer, Queue
 from bot.pipeline.retention import DAY, KEEP_SECONDS
 from bot.pipeline.store import Database
@@ -129,6 +130,37 @@ def test_jobs_of_a_subject_run_in_turn_and_subjects_run_at_the_same_time(databas
     assert runs.busiest == {"acme/rocket#1": 1, "acme/rocket#3": 1}
     assert runs.all_busiest == 2
     assert [item for item in runs.done if item.startswith("d-1")] == [f"d-1-{n}:triage" for n in (1, 2, 3, 4)]
+
+
+def test_jobs_are_counted_in_the_database_as_they_are_listed(database, queue):
+    def run(job: Job) -> str:
+        if job.number == 1:
+            raise GaveUp("too often")
+        return "posted"
+
+    put(queue, *(job(f"ended-{number}", number) for number in range(4)))
+    first, second = job("again"), job("again", attempt=1)
+    put(queue, first, second)
+    with running(database, run):
+        wait(lambda: not queue.list(OPEN))
+    queue.replaced(first, second.workflow)
+    put(queue, job("later"), delay=60.0)
+    put(queue, *(job(f"open-{number}", number) for number in range(3)))
+    states = get_args(State)
+    counts = queue.counts(states)
+    assert counts == Counter(item.state for item in queue.list(states))
+    assert counts == {"done": 4, "dead": 1, "waiting": 1, "queued": 3}
+    assert queue.counts(["dead", "running"]) == {"dead": 1}
+    assert queue.counts(states, since=time.time() + 60) == {}
+
+
+def test_only_what_waits_for_a_worker_is_overdue(queue):
+    assert queue.oldest_due() is None
+    put(queue, job("later", due=10.0), delay=60.0)
+    put(queue, job("paced", due=20.0, stage="publish"))
+    assert queue.oldest_due() is None, "the one waits for its time, the other for the pace of writes"
+    put(queue, job("young", due=40.0), job("old", due=30.5))
+    assert queue.oldest_due() == 30.5
 
 
 def test_what_is_delayed_waits_and_then_runs(database, queue):
