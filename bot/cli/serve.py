@@ -1,12 +1,14 @@
 """``bouncer serve``: web server and worker in one command, each in a process that is started again if it dies.
 
 The processes are forked from this one after everything is imported: they share that memory, and start at once.
+Then this one becomes ``supervisor``, which only waits.
 """
 
 from __future__ import annotations
 
 import ctypes
 import gc
+import json
 import os
 import secrets
 import signal
@@ -14,26 +16,24 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from multiprocessing import get_context
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import click
 import structlog
 from sqlalchemy.exc import DBAPIError
 
-from bot.cli import web, worker
+from bot.cli import supervisor, web, worker
 from bot.cli.running import load_settings, observe, opened_database, settings_options, stopped
 from bot.core.errors import DatabaseAway, OperatorError
 
 if TYPE_CHECKING:
-    from multiprocessing.context import ForkProcess
-
     from bot.settings import Settings
 
 #: How often the worker looks whether set-up is done, seconds.
 LOOK_SECONDS = 0.5
-#: How long children are given to end, seconds; they drain what they have begun.
-STOP_SECONDS = 28.0
+#: How long all children have to run before this process becomes the supervisor, seconds.
+SETTLED_SECONDS = 5.0
 #: A process that lived for this long is started again at once, seconds; others wait longer each time.
 STABLE_SECONDS = 10.0
 LONGEST_PAUSE_SECONDS = 30.0
@@ -44,7 +44,6 @@ WRONG_USAGE = 2
 #: What a process ends with that cannot reach the database: the parent could, so this passes (EX_TEMPFAIL).
 AWAY = 75
 
-SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _PR_SET_PDEATHSIG = 1
 #: Printed before set-up: the browser can go ahead while the operator gets a key.
 _NO_MODEL = """BOUNCER_MODEL is not set. You can create the app now; deliveries are recorded, but nothing is
@@ -60,10 +59,29 @@ _log = structlog.get_logger(__name__)
 @settings_options
 def command(concurrency: int, apart: float, **values: Any) -> int:
     """Receive webhook deliveries and work on them."""
-    from bot.pipeline.store import migrate
-
     # Traces are sent by a thread, which would not survive the fork: each child starts its own.
     settings = load_settings(traces=False, **values)
+    if before := _State.inherited():
+        link = before.link
+    else:
+        _prepare(settings)
+        link = secrets.token_urlsafe(32) if settings.needs_setup else ""
+        if link:
+            web.show_link(settings, link)
+        if not settings.bouncer_model:
+            click.echo(_NO_MODEL, err=True)
+    stop = stopped()
+    children = [Child("web", _web, (settings, link or None))]
+    if settings.bouncer_model:
+        children.append(Child("worker", _worker, (settings, concurrency, apart)))
+    _import_all()
+    return supervise(children, stop, before or _State(link))
+
+
+def _prepare(settings: Settings) -> None:
+    """Check what can be wrong before anything is started, and bring the database up to date."""
+    from bot.pipeline.store import migrate
+
     web.check_address(settings)
     if not settings.needs_setup:
         web.check(settings)
@@ -73,17 +91,6 @@ def command(concurrency: int, apart: float, **values: Any) -> int:
     database = opened_database(settings)
     migrate(database)
     database.close()
-    link = secrets.token_urlsafe(32) if settings.needs_setup else None
-    if link:
-        web.show_link(settings, link)
-    stop = stopped()
-    children = [Child("web", _web, (settings, link))]
-    if settings.bouncer_model:
-        children.append(Child("worker", _worker, (settings, concurrency, apart)))
-    else:
-        click.echo(_NO_MODEL, err=True)
-    _import_all()
-    return supervise(children, stop)
 
 
 def _import_all() -> None:
@@ -117,6 +124,20 @@ def _worker(settings: Settings, concurrency: int, apart: float) -> None:
     worker.run(settings, Pace(concurrency=concurrency, apart=apart))
 
 
+@dataclass
+class _State:
+    """What this process knows of its children, before it became the supervisor and after."""
+
+    link: str = ""
+    children: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def inherited(cls) -> _State | None:
+        """Return what the supervisor handed over; None at the first start."""
+        text = os.environ.pop(supervisor.STATE, None)
+        return cls(**json.loads(text)) if text else None
+
+
 class Child:
     """A function that runs in a process of its own, for as long as the parent lives."""
 
@@ -127,81 +148,86 @@ class Child:
         self._failures = 0
         self._started = 0.0
         self._next = 0.0
-        self.process: ForkProcess | None = None
+        self.pid = 0
 
     def start(self) -> None:
         """Fork it. No thread runs here and no connection is open, so that nothing is inherited but memory."""
         self._started = time.monotonic()
-        self.process = get_context("fork").Process(
-            target=_run, args=(os.getpid(), self._target, self._arguments), name=f"bouncer-{self.name}"
-        )
+        parent = os.getpid()
         # A signal that arrives before the child has its own handlers waits until then.
-        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        signal.pthread_sigmask(signal.SIG_BLOCK, supervisor.ENDINGS)
         try:
-            self.process.start()
+            self.pid = os.fork()
+            if not self.pid:
+                sys.exit(_run(parent, self._target, self._arguments))
         finally:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, supervisor.ENDINGS)
+
+    def resume(self, pid: int, failures: int, started: float, code: int | None = None) -> None:
+        """Take over a process that was started before, which ended if it has a ``code``."""
+        self.pid, self._failures, self._started = pid, failures, started
+        if code is not None:
+            self._died(code)
+
+    def facts(self) -> dict[str, Any]:
+        return {"pid": self.pid, "failures": self._failures, "started": self._started}
+
+    @property
+    def is_settled(self) -> bool:
+        return bool(self.pid) and time.monotonic() - self._started > SETTLED_SECONDS
 
     def look(self) -> int | None:
         """Start it again if it died, after a pause; its exit code where that would not help."""
-        if self.process is None or self.process.is_alive():
-            return None
-        code = self.process.exitcode
-        if code == WRONG_USAGE:
-            return code
-        now = time.monotonic()
-        if not self._next:
-            self._failures = 0 if now - self._started > STABLE_SECONDS else self._failures + 1
-            longest = AWAY_PAUSE_SECONDS if code == AWAY else LONGEST_PAUSE_SECONDS
-            pause = min(longest, 2.0 ** (self._failures - 1)) if self._failures > 1 else 0.0
-            self._next = now + pause
-            _log.error("process_died", process=self.name, exit_code=code, again_in=pause)
-        if now >= self._next:
-            self._next = 0.0
+        if self.pid and (end := supervisor.ended(self.pid)):
+            self._died(end[1])
+            if end[1] == WRONG_USAGE:
+                return WRONG_USAGE
+        if not self.pid and time.monotonic() >= self._next:
             self.start()
         return None
 
-    def stop(self, deadline: float) -> None:
-        """Wait for it until ``deadline``, then kill it."""
-        if self.process is None:
-            return
-        self.process.join(max(0.0, deadline - time.monotonic()))
-        if self.process.is_alive():
-            _log.error("process_killed", process=self.name)
-            self.process.kill()
-            self.process.join()
+    def _died(self, code: int) -> None:
+        now = time.monotonic()
+        self._failures = 0 if now - self._started > STABLE_SECONDS else self._failures + 1
+        longest = AWAY_PAUSE_SECONDS if code == AWAY else LONGEST_PAUSE_SECONDS
+        pause = min(longest, 2.0 ** (self._failures - 1)) if self._failures > 1 else 0.0
+        self.pid, self._next = 0, now + pause
+        _log.error("process_died", process=self.name, exit_code=code, again_in=pause)
 
 
-def supervise(children: Sequence[Child], stop: threading.Event) -> int:
+def supervise(children: Sequence[Child], stop: threading.Event, state: _State | None = None) -> int:
     """Keep the children up until ``stop`` is set or one of them cannot start; the exit code."""
+    state = state or _State.inherited() or _State()
     for child in children:
-        child.start()
-    code = None
-    while not stop.wait(0.2) and code is None:
+        if child.name in state.children:
+            child.resume(**state.children[child.name])
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (*supervisor.ENDINGS, signal.SIGCHLD))
+    is_hopeless = any(facts.get("code") == WRONG_USAGE for facts in state.children.values())
+    code = WRONG_USAGE if is_hopeless else None
+    while code is None and not stop.wait(0.2):
         code = next((code for child in children if (code := child.look()) is not None), None)
-    for child in children:
-        if child.process is not None and child.process.is_alive():
-            child.process.terminate()
-    deadline = time.monotonic() + STOP_SECONDS
-    for child in children:
-        child.stop(deadline)
+        if all(child.is_settled for child in children):
+            state.children = {child.name: child.facts() for child in children}
+            supervisor.become(["-I", "-S", supervisor.__file__, *sys.orig_argv[1:]], vars(state))
+    supervisor.end({child.pid: child.name for child in children if child.pid})
     return code or 0
 
 
-def _run(parent: int, target: Callable[..., None], arguments: tuple[Any, ...]) -> None:
-    """Run ``target`` in the child. The child ends with its parent, even if that is killed."""
-    for number in SIGNALS:
+def _run(parent: int, target: Callable[..., None], arguments: tuple[Any, ...]) -> int:
+    """Run ``target`` in the child, and return its exit code. It ends with its parent, even if that is killed."""
+    for number in supervisor.ENDINGS:
         signal.signal(number, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, supervisor.ENDINGS)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != parent:
-        return
+        return 0
     try:
         target(*arguments)
     except (DatabaseAway, DBAPIError) as error:
         _log.error("database_away", why=str(error).partition("\n")[0])
-        sys.exit(AWAY)
+        return AWAY
     except OperatorError as error:
         click.echo(f"bouncer: {error}", err=True)
-        sys.exit(WRONG_USAGE)
+        return WRONG_USAGE
+    return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import subprocess
 import tempfile
 import threading
 import time
@@ -17,6 +18,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from pytest_httpserver import HTTPServer
 
+from bot.cli.serve import WRONG_USAGE
 from bot.cli.worker import own_folder
 from bot.simgithub import SimulatedGitHub
 from tests.bot.pipeline.rig import REPOSITORY, Rig, wait
@@ -61,6 +63,20 @@ def family(pid: int) -> list[int]:
     return [item for child in children(pid) for item in (child, *family(child))]
 
 
+def settled(serve: subprocess.Popen[bytes]) -> bool:
+    """Return True if ``serve`` has become the supervisor, which only waits."""
+    return b"/supervisor.py\0" in Path(f"/proc/{serve.pid}/cmdline").read_bytes()
+
+
+@pytest.mark.timeout(120)
+def test_a_child_that_ends_long_after_the_start_is_started_again_if_that_can_help(rig: Rig) -> None:
+    starts = rig.folder / "starts"
+    process = rig.start("tests.bot.cli.frozen", str(starts), "1", str(WRONG_USAGE))
+    wait(lambda: settled(process), 30, "the supervisor waits")
+    assert process.wait(60) == WRONG_USAGE
+    assert starts.read_text() == "started\n" * 2, "after the first code, not after the second"
+
+
 @pytest.mark.timeout(120)
 def test_a_frozen_worker_is_ended_and_started_again(rig: Rig) -> None:
     starts = rig.folder / "starts"
@@ -83,6 +99,7 @@ def test_it_works_survives_its_children_and_ends_with_all_of_them(rig: Rig) -> N
     wait(lambda: rig.github.comments(REPOSITORY, first), 30, "the first comment")
     assert data.stat().st_mode & 0o777 == 0o700
 
+    wait(lambda: settled(serve), 30, "the supervisor waits")
     for child in children(serve.pid):
         os.kill(child, signal.SIGKILL)
     second = rig.github.open_issue(REPOSITORY, "Broken too", "It does not work.")
@@ -111,7 +128,7 @@ def test_a_folder_that_may_be_somebody_else_s_too_stays_as_open_as_it_is(tmp_pat
 @pytest.mark.timeout(480)
 def test_a_job_that_runs_when_the_end_comes_is_finished(rig: Rig) -> None:
     serve = rig.start("bot", "serve")
-    wait(rig.ready, 180, "ready")
+    wait(lambda: rig.ready() and settled(serve), 180, "ready")
     rig.github.fail("slow", "POST", "/comments$", wait=4)
     number = rig.github.open_issue(REPOSITORY, "Broken", "It does not work.")
     rig.deliver("issues", rig.opened(number), "d")
@@ -132,7 +149,7 @@ def test_a_job_that_runs_when_the_end_comes_is_finished(rig: Rig) -> None:
 @pytest.mark.timeout(480)
 def test_children_do_not_outlive_a_killed_parent(rig: Rig) -> None:
     serve = rig.start("bot", "serve")
-    wait(rig.ready, 180, "ready")
+    wait(lambda: rig.ready() and settled(serve), 180, "ready")
     everybody = family(serve.pid)
     assert len(everybody) >= 2
     os.kill(serve.pid, signal.SIGKILL)
