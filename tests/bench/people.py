@@ -11,6 +11,7 @@ or a click. Reading counts 238 words a minute (Brysbaert 2019, silent reading of
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import re
 import subprocess
@@ -176,6 +177,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.bench people")
     parser.add_argument("--issues", type=int, default=500)
     options = parser.parse_args()
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
     with tempfile.TemporaryDirectory() as name, provider() as model:
         folder = Path(name)
         folders = [folder / person for person in ("maintainer", "operator", "contributor")]
