@@ -77,4 +77,5 @@ def test_a_fifth_of_the_reports_is_held_out() -> None:
     # Ten forests from ten seeds in a row: a start one seed later drops the first and adds one.
     shifted = {importance.component: importance.values for importance in later.importances}
     assert all(importance.values[1:] == shifted[importance.component][:-1] for importance in analysis.importances)
+    assert {len(importance.values) for importance in analysis.importances} == {10}
     assert len(set(analysis.importances[0].values)) > 1
