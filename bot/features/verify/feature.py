@@ -15,6 +15,7 @@ FEATURE = Feature(
     concerns=concerns,
     events=(
         *get_args(events.PullShown),
+        events.PullRequestClosed,
         events.CommentCreated,
         events.ReviewCommentCreated,
         events.CheckRerequested,

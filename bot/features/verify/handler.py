@@ -23,7 +23,7 @@ from bot.core.errors import BudgetExceeded, ForgeError, ModelError
 from bot.core.events import Event
 from bot.core.subjects import Issue, PullRequest, Subject, text_revision
 from bot.features.services import Services
-from bot.features.shared import history, investigation, pull_requests
+from bot.features.shared import investigation, pull_requests
 from bot.features.shared.investigation import Notes, model_reply
 from bot.features.shared.labels import ModelReply, severity
 from bot.features.shared.links import issue_links
@@ -39,7 +39,7 @@ from bot.features.verify.record import (
     Unjudged,
     VerifyRecord,
 )
-from bot.features.verify.rivals import rivals
+from bot.features.verify.rivals import closed, named_rivals, renewed_check, rivals
 from bot.features.verify.stored_tests import run_stored
 from bot.features.verify.twins import content_of
 from bot.models.protocol import Prompt
@@ -52,7 +52,7 @@ EMPTY, NO_ISSUE = "the patch is empty", "no linked issue"
 
 def concerns(event: Event, commands: Sequence[Command]) -> bool:
     """Return True if the event can ask for a verdict on its pull request, or for a check that names others."""
-    if isinstance(event, events.MergeGroupRequested):
+    if isinstance(event, events.MergeGroupRequested | events.PullRequestClosed):
         return True
     if isinstance(event, events.LinkedIssueChanged):
         return event.task == "verify"
@@ -66,7 +66,9 @@ def handle(event: Event, services: Services) -> Decision | None:
     if isinstance(event, events.MergeGroupRequested):
         return _skip_queue(event)
     if isinstance(event, events.LinkedIssueChanged):
-        return _renew(event, services)
+        return renewed_check(event, services)
+    if isinstance(event, events.PullRequestClosed):
+        return closed(event, services)
     request = pull_requests.read_request(event, services, "verify")
     if request is None:
         return None
@@ -76,11 +78,11 @@ def handle(event: Event, services: Services) -> Decision | None:
     skip = None if request.is_explicit else pull_requests.skip_reason(pull, services, past)
     if skip is not None:
         return _abstain(subject, pull, *skip)
-    config, links = services.config.verify, issue_links(pull, services)
+    config, links, before = services.config.verify, issue_links(pull, services), named_rivals(past)
     content = content_of(pull, links, services)
     if not (links or config.description or config.tests):
         note = _twins(content, services)
-        return _abstain(subject, pull, "no-issue", NO_ISSUE, content=content, note=note)
+        return _abstain(subject, pull, "no-issue", NO_ISSUE, content=content, note=note, affects=before)
     issues, unjudged = pull_requests.linked_issues(links, services)
     if not (links or config.description):
         unjudged.append(Unjudged(why=NO_ISSUE))
@@ -90,7 +92,8 @@ def handle(event: Event, services: Services) -> Decision | None:
         return None
     no_run = no_run_reason(pull, request.command, "verify")
     task = _Judgement(subject, pull, services, unjudged, no_run, revisions, content)
-    return task.decide(issues, by_description=alone is not None)
+    decision = task.decide(issues, by_description=alone is not None)
+    return decision.model_copy(update={"affects": tuple(dict.fromkeys((*decision.affects, *before)))})
 
 
 def _skip_queue(event: events.MergeGroupRequested) -> Decision:
@@ -98,32 +101,6 @@ def _skip_queue(event: events.MergeGroupRequested) -> Decision:
     why = "this is a merge queue's commit; each pull request in it has a verdict of its own"
     actions = (texts.skipped(event.head_sha, why),)
     return Decision(kind="verify", subject=event.subject, actions=actions, abstained="skipped:queue", reason=why)
-
-
-def _renew(event: events.LinkedIssueChanged, services: Services) -> Decision | None:
-    """Renew the check when the stored test was run on another pull request for the same issue.
-
-    Return None if there is nothing new to say. Neither a model is asked nor is anything run.
-    """
-    past = services.history.decisions(event.subject.key, "verify")
-    last = next((decision for decision in reversed(past) if isinstance(decision.record, VerifyRecord)), None)
-    if last is None or not isinstance(last.record, VerifyRecord) or not last.record.runs:
-        return None
-    others = rivals(last.record.runs, event.number, services)
-    pull = services.forge.pull_request(event.number)
-    if others == last.record.rivals or pull.state == "closed" or pull.revision != last.subject.revision:
-        return None
-    record = last.record.model_copy(update={"rivals": others, "replies": ()})
-    check = texts.check(
-        pull.head_sha,
-        record,
-        config=services.config.verify,
-        repository=services.repository,
-        usage=last.usage,
-        model=last.model,
-    )
-    reason = "the reproducing test was run on another pull request for the same issue"
-    return Decision(kind="verify", subject=last.subject, actions=(check,), reason=reason, record=record)
 
 
 def _abstain(
@@ -135,6 +112,7 @@ def _abstain(
     fails: bool = False,
     content: PullContent | None = None,
     note: str = "",
+    affects: tuple[int, ...] = (),
 ) -> Decision:
     """Return an abstention; the check is completed, because a required check would wait for it."""
     return Decision(
@@ -144,6 +122,7 @@ def _abstain(
         abstained=word,
         reason=why,
         record=None if content is None else VerifyRecord(content=content),
+        affects=affects,
     )
 
 
@@ -153,10 +132,11 @@ def _twins(content: PullContent | None, services: Services) -> str:
 
 
 def _same(past: Sequence[Decision], subject: Subject, revisions: Mapping[str, str]) -> bool:
-    """Return True if this code was judged against these texts already."""
-    last = history.last_verdict(past)
+    """Return True if this code was judged against these texts, and nothing was said about it since."""
+    last = next((decision for decision in reversed(past) if decision.kind == "verify"), None)
     return (
         last is not None
+        and last.abstained is None
         and last.subject == subject
         and isinstance(last.record, VerifyRecord)
         and last.record.issue_revisions == revisions

@@ -1,11 +1,14 @@
-"""Other open pull requests for the same issue: what the issue's stored test said there."""
+"""Other open pull requests for the same issue: what the issue's stored test said there, and their checks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bot.core import events
+from bot.core.actions import Decision
 from bot.core.errors import ForgeError
 from bot.features.services import Services
+from bot.features.verify import texts
 from bot.features.verify.record import ExecutedTest, Rival, VerifyRecord
 
 #: Other pull requests of one issue that are named.
@@ -32,9 +35,54 @@ def rivals(runs: Sequence[ExecutedTest], number: int, services: Services) -> tup
 
 def _outcome(pull: int, run: ExecutedTest, services: Services) -> str:
     """Return the newest outcome of the same test on another pull request; empty if there is none."""
-    past = services.history.decisions(f"{services.forge.repository}#{pull}", "verify")
+    last = _last_record(services.history.decisions(f"{services.forge.repository}#{pull}", "verify"))
+    runs = last[1].runs if last else ()
+    return next((other.head for other in runs if (other.issue, other.test) == (run.issue, run.test)), "")
+
+
+def _last_record(past: Sequence[Decision]) -> tuple[Decision, VerifyRecord] | None:
     for decision in reversed(past):
         if isinstance(decision.record, VerifyRecord):
-            same = (other for other in decision.record.runs if other.issue == run.issue and other.test == run.test)
-            return next((other.head for other in same), "")
-    return ""
+            return decision, decision.record
+    return None
+
+
+def named_rivals(past: Sequence[Decision]) -> tuple[int, ...]:
+    """Return the pull requests that the last check names; their checks name this one."""
+    last = _last_record(past)
+    return tuple(dict.fromkeys(rival.pull for rival in last[1].rivals)) if last else ()
+
+
+def closed(event: events.PullRequestClosed, services: Services) -> Decision | None:
+    """Have the checks renewed that name a pull request which is closed now; None if there are none."""
+    others = named_rivals(services.history.decisions(event.subject.key, "verify"))
+    if not others:
+        return None
+    reason = "closed; other pull requests for the same issue name it"
+    return Decision(kind="verify", subject=event.subject, affects=others, reason=reason)
+
+
+def renewed_check(event: events.LinkedIssueChanged, services: Services) -> Decision | None:
+    """Renew the check when something changed about another pull request for the same issue.
+
+    Return None if there is nothing new to say. Neither a model is asked nor is anything run.
+    """
+    last = _last_record(services.history.decisions(event.subject.key, "verify"))
+    if last is None or not last[1].runs:
+        return None
+    decision, record = last
+    others = rivals(record.runs, event.number, services)
+    pull = services.forge.pull_request(event.number)
+    if others == record.rivals or pull.state == "closed" or pull.revision != decision.subject.revision:
+        return None
+    record = record.model_copy(update={"rivals": others, "replies": ()})
+    check = texts.check(
+        pull.head_sha,
+        record,
+        config=services.config.verify,
+        repository=services.repository,
+        usage=decision.usage,
+        model=decision.model,
+    )
+    reason = "another pull request for the same issue was run, closed, or links it no longer"
+    return Decision(kind="verify", subject=decision.subject, actions=(check,), reason=reason, record=record)
