@@ -126,7 +126,7 @@ def _worker(settings: Settings, concurrency: int, apart: float) -> None:
 
 @dataclass
 class _State:
-    """What this process knows of its children, before it became the supervisor and after."""
+    """The link of set-up and the children, as they are handed from this process to the supervisor and back."""
 
     link: str = ""
     children: dict[str, dict[str, Any]] = field(default_factory=dict)

@@ -36,7 +36,7 @@ HOME = "octo/demo"
 
 
 class Walk:
-    """What one person reads, does and waits for."""
+    """The words that one person reads, their steps, and how long the program took for each."""
 
     def __init__(self, person: str) -> None:
         self.person = person

@@ -69,7 +69,7 @@ def settled(serve: subprocess.Popen[bytes]) -> bool:
 
 
 @pytest.mark.timeout(120)
-def test_a_child_that_ends_long_after_the_start_is_started_again_if_that_can_help(rig: Rig) -> None:
+def test_a_child_that_ends_late_is_started_again_if_that_helps(rig: Rig) -> None:
     starts = rig.folder / "starts"
     process = rig.start("tests.bot.cli.frozen", str(starts), "1", str(WRONG_USAGE))
     wait(lambda: settled(process), 30, "the supervisor waits")
