@@ -30,7 +30,7 @@ from bot.github.writer import GitHubWriter
 
 PUBLIC_API = "https://api.github.com"
 #: Repositories whose tokens are remembered, a few KB for each; the least recently used one is dropped.
-REPOSITORIES = 1_000
+REPOSITORIES = 250
 
 #: Permissions of each half of the forge. Their tokens are separate, so that the reader cannot write.
 READ: Mapping[str, str] = {"contents": "read", "issues": "read", "pull_requests": "read", "checks": "read"}

@@ -55,7 +55,7 @@ def at_present(event: Event, task: Task, forge: Forge, *, moved: bool = False) -
 #: Longest time without a read, seconds: an app that was registered before pushes were among its events gets none.
 FRESH_SECONDS = 300.0
 #: Files that are remembered; the least recently used one is dropped.
-MAX_FILES = 1000
+MAX_FILES = 250
 
 Configuration = tuple[RepoConfig, tuple[Problem, ...]]
 #: The repository of an owner whose file holds the defaults for all the others.

@@ -23,6 +23,8 @@ from tests.bench.pipeline import cpu_seconds
 from tests.bot.pipeline.rig import REPLY, Rig, wait
 
 GOAL_IDLE_MB, GOAL_GROWTH_MB, GOAL_CPU = 150, 80, 2.0
+#: The engine looks for schedules every second in its first minute.
+SETTLED_SECONDS = 62
 #: Issues that wait for their answer at the same time.
 AT_ONCE = 16
 
@@ -83,7 +85,7 @@ def main() -> None:
             serve = rig.start("bot", "serve", "--apart", "0")
             wait(rig.ready, 120, "serve is ready")
             print(f"ready after {time.monotonic() - start:.1f} s")
-            time.sleep(options.idle_seconds / 2)
+            time.sleep(SETTLED_SECONDS)
             pids = list(process_tree(serve.pid))
             shares = idle_cpu(pids, options.idle_seconds)
             idle = show("idle", pids)
