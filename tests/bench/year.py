@@ -23,7 +23,6 @@ import os
 import random
 import shutil
 import signal
-import statistics
 import tempfile
 import time
 from bisect import bisect
@@ -543,7 +542,13 @@ def report(year: Year, meter: Meter, samples: Sequence[Sample]) -> None:
 
 
 def slopes(samples: Sequence[Sample]) -> dict[str, float]:
-    """Return MB per 10,000 deliveries of each process by least squares, over the second half of the last run."""
+    """Return MB per 10,000 deliveries of each process over the second half of the last run.
+
+    By the median of the slopes between two samples (Theil and Sen): a child that parses code for a moment is no
+    growth.
+    """
+    from scipy.stats import theilslopes
+
     start = max(place for place, sample in enumerate(samples) if sample.seconds <= samples[place - 1].seconds)
     run = samples[start:]
     late = [sample for sample in run if sample.seconds >= run[-1].seconds / 2]
@@ -551,7 +556,8 @@ def slopes(samples: Sequence[Sample]) -> dict[str, float]:
     for name in ("web", "worker 1", "worker 2"):
         points = [(sample.deliveries / 10_000, sample.memory[name]) for sample in late if name in sample.memory]
         if len({x for x, _ in points}) > 1:
-            result[name] = statistics.linear_regression(*zip(*points, strict=True)).slope
+            deliveries, sizes = zip(*points, strict=True)
+            result[name] = float(theilslopes(sizes, deliveries).slope)
     return result
 
 
