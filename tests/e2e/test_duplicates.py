@@ -116,6 +116,11 @@ def test_earlier_pull_requests_like_a_new_one_are_named_in_its_check(shop: Site)
     assert "earlier open" not in summary(shop, home, first)
     other = shop.github.open_pull(home, "Other way", files={"src/other.py": "A = 1\n"}, closes=[issue])
     assert summary(shop, home, other).startswith(f"An earlier open pull request, #{first}, is also for #{issue}.")
+    # What is said about a paused one hides nothing of it.
+    shop.github.comment(home, first, "/bouncer pause", "mia")
+    shop.github.edit(home, first, title="Add more values")
+    shop.quiet()
+    assert shop.decided(home, first, "verify")[-1].abstained == "skipped:paused"
     # Six of its ten lines are the same, and it links no issue.
     extra = "".join(f"OTHER_{number} = 0\n" for number in range(3))
     copy = shop.github.open_pull(home, "Copy", author="bob", files=change(extra, lines=7))

@@ -41,7 +41,7 @@ from bot.features.verify.record import (
 )
 from bot.features.verify.rivals import closed, named_rivals, renewed_check, rivals
 from bot.features.verify.stored_tests import run_stored
-from bot.features.verify.twins import content_of
+from bot.features.verify.twins import content_of, last_content
 from bot.models.protocol import Prompt
 
 T = TypeVar("T", bound=BaseModel)
@@ -77,7 +77,8 @@ def handle(event: Event, services: Services) -> Decision | None:
     past = services.history.decisions(subject.key, "verify", "commands")
     skip = None if request.is_explicit else pull_requests.skip_reason(pull, services, past)
     if skip is not None:
-        return _abstain(subject, pull, *skip)
+        # Later pull requests are still compared with what this one changes.
+        return _abstain(subject, pull, *skip, content=last_content(past))
     config, links, before = services.config.verify, issue_links(pull, services), named_rivals(past)
     content = content_of(pull, links, services)
     if not (links or config.description or config.tests):

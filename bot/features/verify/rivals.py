@@ -48,9 +48,10 @@ def _last_record(past: Sequence[Decision]) -> tuple[Decision, VerifyRecord] | No
 
 
 def named_rivals(past: Sequence[Decision]) -> tuple[int, ...]:
-    """Return the pull requests that the last check names; their checks name this one."""
-    last = _last_record(past)
-    return tuple(dict.fromkeys(rival.pull for rival in last[1].rivals)) if last else ()
+    """Return the pull requests that the last check of a run test names; their checks name this one."""
+    records = (decision.record for decision in reversed(past))
+    rivals = (record.rivals for record in records if isinstance(record, VerifyRecord) and record.runs)
+    return tuple(dict.fromkeys(rival.pull for rival in next(rivals, ())))
 
 
 def closed(event: events.PullRequestClosed, services: Services) -> Decision | None:
