@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,7 @@ from bot.code.diff import parse
 from bot.features.review.anchoring import anchor
 from bot.features.review.filtering import Earlier, Policy, select
 from bot.features.review.record import Suppressed
-from bot.features.shared.findings import Finding, Reported, fingerprint, same_defect
+from bot.features.shared.findings import Finding, Proof, ProofOutcome, Reported, fingerprint, same_defect
 from bot.features.shared.taxonomy import Category, Impact, Severity
 
 CODE = "return total / count"
@@ -71,6 +72,18 @@ def test_each_reason_to_stay_silent() -> None:
         "muted",
         "below_severity",
     ]
+
+
+@pytest.mark.parametrize("outcome", get_args(ProofOutcome))
+def test_a_late_review_posts_a_slighter_finding_only_if_it_is_proven(outcome: ProofOutcome) -> None:
+    slight, grave = finding(["slight(here)"], severity=Severity.MEDIUM), finding()
+    policy = Policy(late=True, proves=True)
+    assert select([slight, grave], policy)[0] == (grave, slight), "it is chosen first, to be proven"
+    tried = slight.model_copy(update={"proof": Proof(outcome=outcome)})
+    selected, suppressed = select([tried, grave], policy)
+    assert set(selected) == ({grave, tried} if outcome == "proven" else {grave})
+    assert why(suppressed) == ([] if outcome == "proven" else ["late"])
+    assert select([slight, grave], Policy(late=True))[0] == (grave,), "without proofs it stays silent"
 
 
 def test_the_line_of_severity_is_the_maintainer_s() -> None:
