@@ -38,8 +38,6 @@ NAME = "bouncer"
 WORKFLOW = "job"
 #: Installations that a worker writes to at once, and how much rarer it looks for writes than for decisions.
 WRITE_CONCURRENCY, WRITES_RARER = 8, 1.5
-#: How often the engine looks for messages between workflows, which ours do not send.
-UNUSED_SECONDS = 60.0
 #: Notices that are sent at the same time, and seconds between two polls for more.
 NOTICE_CONCURRENCY, NOTICE_SECONDS = 2, 5.0
 #: Constant, so that a newer release takes over the jobs of an older one.
@@ -333,7 +331,6 @@ def _config(database: Database, name: str, concurrency: int) -> DBOSConfig:
         "executor_id": name,
         "application_version": VERSION,
         "use_listen_notify": False,
-        "notification_listener_polling_interval_sec": UNUSED_SECONDS,
         "sys_db_pool_size": concurrency + WRITE_CONCURRENCY + NOTICE_CONCURRENCY + 4,
         "log_level": "WARNING",
         "enable_otlp": False,

@@ -266,8 +266,7 @@ class _Review:
             kind="review",
             subject=self.subject,
             verdict=result.verdict,
-            # The check first: a first attempt need not look for one that stands already.
-            actions=(check(result, page), *actions, *self._minimized(result.gone)),
+            actions=(*actions, *self._minimized(result.gone), check(result, page)),
             reason=result.reason,
             record=texts.record(result).model_copy(
                 update={

@@ -12,7 +12,6 @@ from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-import pytest
 from flask import Flask
 
 from bot.web.server import LoneWorker, Server
@@ -82,12 +81,8 @@ def test_what_has_begun_is_answered_after_others_were_served(tmp_path: Path) -> 
     assert log.read_text().splitlines()[-2:] == ["answered", "closed"]
 
 
-@pytest.mark.parametrize("turn_seconds", [0, 30])
-def test_it_ends_itself_if_its_loop_stands_still(tmp_path: Path, turn_seconds: float) -> None:
+def test_it_ends_itself_if_its_loop_stands_still(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    process = start(free_port(), log, timeout=3, turn_seconds=turn_seconds)
-    process.join(20 if turn_seconds else 8)
-    ended = (process.exitcode, "Timeout (0:00:03)!" in log.read_text())
-    process.terminate()
-    process.join(20)
-    assert ended == ((1, True) if turn_seconds else (None, False))
+    process = start(free_port(), log, timeout=3, turn_seconds=200)
+    process.join(100)
+    assert (process.exitcode, "Timeout (0:00:03)!" in log.read_text()) == (1, True)
