@@ -79,9 +79,9 @@ def test_a_late_review_posts_a_slighter_finding_only_if_it_is_proven(outcome: Pr
     slight, grave = finding(["slight(here)"], severity=Severity.MEDIUM), finding()
     policy = Policy(late=True, proves=True)
     assert select([slight, grave], policy)[0] == (grave, slight), "it is chosen first, to be proven"
-    tried = slight.model_copy(update={"proof": Proof(outcome=outcome)})
-    selected, suppressed = select([tried, grave], policy)
-    assert set(selected) == ({grave, tried} if outcome == "proven" else {grave})
+    with_proof = slight.model_copy(update={"proof": Proof(outcome=outcome)})
+    selected, suppressed = select([with_proof, grave], policy)
+    assert set(selected) == ({grave, with_proof} if outcome == "proven" else {grave})
     assert why(suppressed) == ([] if outcome == "proven" else ["late"])
     assert select([slight, grave], Policy(late=True))[0] == (grave,), "without proofs it stays silent"
 
