@@ -359,7 +359,9 @@ class Executor:
         if posting and posting.content_hash == content_hash(content):
             self.done += 1
             return ()
-        self._check_staleness()
+        if not self.done:
+            # After a review the check is due, whatever was pushed since: it belongs to its commit.
+            self._check_staleness()
         standing = posting.github_id if posting else self._own_check(action)
         self.before_write()
         if standing is not None:

@@ -26,8 +26,8 @@ def test_each_thing_that_happens_costs_few_requests(shop: Site, repository: Call
         "comment of no concern": 0,
         "comment on a clear issue": 0,
         "author's answer that clears": 5,
-        "pull request, check and review": 10,
-        "push to it": 12,
+        "pull request, check and review": 9,
+        "push to it": 11,
         "issue after a push to main": 2,
     }
     over = {

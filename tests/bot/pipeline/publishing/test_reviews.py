@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from bot.core.actions import InlineComment, OpenDraftPull, SetCheck, SubmitReview, UpsertComment
 from bot.core.errors import TransientError
-from bot.pipeline.publisher import MAX_GROWTH
+from bot.pipeline.publisher import MAX_GROWTH, OneWrite
 
 NEW = "def read():\n    return 2\n\n\ndef write():\n    return 3\n"
 
@@ -71,6 +73,16 @@ def test_a_review_of_a_head_that_moved_is_dropped(desk, pull):
     desk.github.push("octo/demo", pull, {"table.py": "def read():\n    return 1\n"})
     assert desk.publish(action, number=pull, kind="review", revision=revision).outcome == "moved"
     assert desk.forge.reviews(pull) == ()
+
+
+def test_the_check_of_a_posted_review_is_written_without_another_look(desk, pull):
+    actions = (review(desk, pull, finding()), check(desk, pull))
+    revision = desk.forge.pull_request(pull).revision
+    slow = replace(desk, publisher=replace(desk.publisher, before_write=OneWrite()))
+    assert slow.publish(*actions, number=pull, kind="review", revision=revision).outcome == "paced"
+    desk.github.push("octo/demo", pull, {"table.py": "def read():\n    return 1\n"})
+    assert desk.publish(*actions, number=pull, kind="review", revision=revision).outcome == "posted"
+    assert len(desk.forge.check_runs(actions[1].head_sha, "bouncer / verify")) == 1
 
 
 def test_a_comment_on_a_line_that_the_diff_does_not_show_is_left_out(desk, pull):
