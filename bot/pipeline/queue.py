@@ -36,8 +36,9 @@ from bot.pipeline.store.locks import held
 
 NAME = "bouncer"
 WORKFLOW = "job"
-#: Installations that a worker writes to at once, and how much rarer it looks for writes than for decisions.
-WRITE_CONCURRENCY, WRITES_RARER = 8, 1.5
+#: Installations that a worker writes to at once, and seconds between two polls for writes: just over the second
+#: between two writes of one installation, so that every poll may start its next one.
+WRITE_CONCURRENCY, WRITE_SECONDS = 8, 1.1
 #: Notices that are sent at the same time, and seconds between two polls for more.
 NOTICE_CONCURRENCY, NOTICE_SECONDS = 2, 5.0
 #: Constant, so that a newer release takes over the jobs of an older one.
@@ -307,7 +308,7 @@ class Consumer:
         pace: Any = {"limit": 1, "period": apart} if apart > 0 else None
         for queue, most, limiter, seconds in (
             (JOBS, concurrency, None, polling_seconds),
-            (WRITES, WRITE_CONCURRENCY, pace, WRITES_RARER * polling_seconds),
+            (WRITES, WRITE_CONCURRENCY, pace, min(WRITE_SECONDS, polling_seconds)),
             (NOTICES, NOTICE_CONCURRENCY, None, max(NOTICE_SECONDS, polling_seconds)),
         ):
             DBOS.register_queue(

@@ -23,7 +23,7 @@ from bot.pipeline.store.counters import Counts
 from bot.pipeline.store.locks import Leadership
 
 #: Seconds between two rounds of periodic work, and between two deletions of old rows.
-ROUND_SECONDS = 4.0
+ROUND_SECONDS = 5.0
 SWEEP_SECONDS = 600.0
 #: Time for running jobs at the end, seconds: with the rest of the shutdown less than 30.
 DRAIN_SECONDS = 22.0

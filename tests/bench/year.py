@@ -48,7 +48,7 @@ ZIPF = 1.0
 #: Share of GitHub's answers that fail.
 FAULTS = 0.005
 #: Jobs that could start, of small installations, at which the generator waits.
-MAX_READY = 40
+MAX_READY = 20
 #: Open jobs of a small installation, and of the largest, at which it gets nothing more for a while.
 MOST_OF_ONE, MOST_OF_LARGEST = 10, 150
 #: Issues in a burst of the largest installation.
