@@ -70,8 +70,7 @@ from bot.features.why import handler as why
 from bot.models.prompts import Prompts
 from bot.models.protocol import Reply
 from bot.pipeline.body import Rules
-from bot.reproduction.attempt import Attempt, Candidate, OfferedTest, Reproduction
-from bot.reproduction.protocol import TestOutcome
+from bot.reproduction.protocol import Attempt, Candidate, OfferedTest, Reproduction, TestOutcome
 from bot.router import SLASH_COMMANDS
 from tests.scripted import ScriptedModel
 

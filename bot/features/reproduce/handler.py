@@ -25,11 +25,8 @@ from bot.features.services import Services
 from bot.features.shared import history
 from bot.features.shared.rights import asked_for
 from bot.models.protocol import caveat
-from bot.reproduction.attempt import Attempt, Reproduction
-from bot.reproduction.drafting import Author
-from bot.reproduction.pipeline import Options, reproduce_in
-from bot.reproduction.protocol import SetupFailed, TestCommand
-from bot.reproduction.report import Report, read_report
+from bot.reproduction.protocol import Attempt, Author, Options, Report, Reproduction, SetupFailed, TestCommand
+from bot.reproduction.report import read_report
 
 Trigger = events.IssueShown | events.IssueLabeled | events.CommentCreated
 
@@ -142,7 +139,7 @@ class _Attempt:
         with TemporaryDirectory(prefix="bouncer-") as folder:
             services.forge.checkout(place.sha, Path(folder))
             with services.prepared(Path(folder), command) as harness:
-                result = reproduce_in(Path(folder), report, author, harness, options, fetch=fetch)
+                result = harness.reproduce(Path(folder), report, author, options, fetch)
         if result.state == "not run":
             decision = self.not_run(result.abstained or "sandbox", result.reason, result.usage)
             return decision.model_copy(update={"model": result.model})

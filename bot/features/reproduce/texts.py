@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from bot.core.frozen import Frozen
 from bot.core.markdown import clean_line, code_span, fence
 from bot.core.subjects import Repository
-from bot.reproduction.attempt import Attempt, OfferedTest, Reproduction
-from bot.reproduction.protocol import TestOutcome
+from bot.reproduction.protocol import Attempt, OfferedTest, Reproduction, TestOutcome
 
 #: Characters of the failure in the first sentence, of the test, and of the folded output.
 MAX_FAILURE = 200
