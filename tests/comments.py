@@ -52,7 +52,6 @@ from bot.features.triage.judgement import InputVerdict
 from bot.features.verify import texts as verify
 from bot.features.verify.description import NO_BEHAVIOUR
 from bot.features.verify.handler import NO_ISSUE
-from bot.features.verify.new_tests import FORK
 from bot.features.verify.record import (
     ExecutedTest,
     GradedDemand,
@@ -64,6 +63,7 @@ from bot.features.verify.record import (
     Unjudged,
     VerifyRecord,
 )
+from bot.features.verify.runs import FORK
 from bot.features.watch import texts as watch
 from bot.features.watch.texts import NamedCommit
 from bot.features.why import handler as why

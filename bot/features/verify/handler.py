@@ -29,7 +29,6 @@ from bot.features.shared.labels import ModelReply, severity
 from bot.features.shared.links import issue_links
 from bot.features.shared.rights import no_run_reason
 from bot.features.verify import description, judgement, texts
-from bot.features.verify.new_tests import run_new_tests
 from bot.features.verify.record import (
     ExecutedTest,
     NewTests,
@@ -40,7 +39,7 @@ from bot.features.verify.record import (
     VerifyRecord,
 )
 from bot.features.verify.rivals import closed, named_rivals, renewed_check, rivals
-from bot.features.verify.stored_tests import run_stored
+from bot.features.verify.runs import run_new_tests, run_stored
 from bot.features.verify.twins import content_of, last_content
 from bot.models.protocol import Prompt
 
