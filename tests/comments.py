@@ -12,6 +12,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from bot.code.context import Surroundings
 from bot.code.diff import parse
 from bot.code.packing import Packed, Piece
 from bot.code.page import Skipped
@@ -32,14 +33,14 @@ from bot.features.ready.record import ReadyRecord
 from bot.features.reproduce import texts as reproduce
 from bot.features.reproduce.record import StoredTest
 from bot.features.reproduce.texts import Place
-from bot.features.review import check as review_check
 from bot.features.review import dismissal
 from bot.features.review import texts as review
 from bot.features.review.doubt import Doubting
+from bot.features.review.outcome import Material, Outcome
 from bot.features.review.record import Doubt, Suppressed
 from bot.features.review.rounds import Rounds, Scope
 from bot.features.review.strategies import Change, Result, Round
-from bot.features.review.texts import Conclusion, Page
+from bot.features.review.texts import Page
 from bot.features.shared.finding_code import Code
 from bot.features.shared.findings import Finding, Proof, ReviewReply
 from bot.features.shared.issues import with_suggestion
@@ -397,22 +398,22 @@ def in_reviews() -> Iterator[Text]:
         ("The check of a later review", (finding,), later),
         ("The check when no finding may be posted any more", (), replace(later, posted=8)),
     ):
-        outcome = _conclusion(selected, rounds, () if rounds.posted == 0 else tuple(withheld))
-        check = review_check.check(outcome, Page(ACME, PULL, rounds.since))
+        outcome = _outcome(selected, rounds, () if rounds.posted == 0 else tuple(withheld))
+        check = review.check(outcome, Page(ACME, PULL, rounds.since))
         yield name, f"{Rules(host=HOST).title(check.title)}\n\n{check.summary}"
 
 
-def _conclusion(selected: tuple[Finding, ...], rounds: Rounds, suppressed: tuple[Suppressed, ...]) -> Conclusion:
+def _outcome(selected: tuple[Finding, ...], rounds: Rounds, suppressed: tuple[Suppressed, ...]) -> Outcome:
     diff = parse("--- a/src/app.py\n+++ b/src/app.py\n@@ -4 +4 @@\n-return None\n+return data.value\n")
     piece = Piece((), 0, ("src/app.py",))
     answer = Reply[ReviewReply](value=ReviewReply(reasoning="", findings=()), model=MODEL, text="", usage=USAGE)
     is_over = rounds.posted == 8
     result = Result(rounds=[] if is_over else [Round("", answer)])
     doubting = Doubting(ScriptedModel(), Prompts(), Change(), lambda finding: Code("", "", ()))
-    return Conclusion(
-        Packed((piece,), diff, ()), diff, result, selected, () if is_over else suppressed, (), PastFindings(),
-        doubting, rounds, Scope(diff, {}), 8,
-    )  # fmt: skip
+    material = Material(Packed((piece,), diff, ()), Surroundings(diff, None), Scope(diff, {}))
+    return Outcome(
+        material, result, selected, () if is_over else suppressed, PastFindings(), doubting, rounds, max_total=8
+    )
 
 
 def about_reproducing() -> Iterator[Text]:
