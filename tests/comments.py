@@ -14,7 +14,8 @@ from typing import Any
 
 from bot.code.context import Surroundings
 from bot.code.diff import parse
-from bot.code.packing import Packed, Piece
+from bot.code.filling import Piece
+from bot.code.packing import Packed
 from bot.code.page import Skipped
 from bot.core.actions import Usage
 from bot.core.commands import Command
