@@ -33,7 +33,7 @@ from bot.features.ready import texts as ready
 from bot.features.ready.record import ReadyRecord
 from bot.features.reproduce import texts as reproduce
 from bot.features.reproduce.record import StoredTest
-from bot.features.reproduce.texts import Place
+from bot.features.reproduce.texts import BaseCommit
 from bot.features.review import dismissal
 from bot.features.review import texts as review
 from bot.features.review.doubt import Doubting
@@ -419,7 +419,7 @@ def _outcome(selected: tuple[Finding, ...], rounds: Rounds, suppressed: tuple[Su
 
 def about_reproducing() -> Iterator[Text]:
     """Drafted tests."""
-    place = Place(repository=ACME, branch="main", sha="abc1234" + "0" * 33)
+    commit = BaseCommit(repository=ACME, branch="main", sha="abc1234" + "0" * 33)
     outcome = TestOutcome(
         status="failed",
         phase="call",
@@ -450,13 +450,13 @@ def about_reproducing() -> Iterator[Text]:
         usage=USAGE,
         model=MODEL,
     )
-    yield "Reproduced", reproduce.reproduced(reproduction, place)
+    yield "Reproduced", reproduce.reproduced(reproduction, commit)
     yield (
         "A draft pull request",
-        f"{reproduce.pull_title(5, 'Loading fails')}\n\n{reproduce.pull_body(reproduction, place, 5)}",
+        f"{reproduce.pull_title(5, 'Loading fails')}\n\n{reproduce.pull_body(reproduction, commit, 5)}",
     )
-    yield "Not reproduced", reproduce.not_reproduced(vain, place)
-    yield "Not run", reproduce.not_run("drafting tests is switched off here (`reproduce.mode`)", place)
+    yield "Not reproduced", reproduce.not_reproduced(vain, commit)
+    yield "Not run", reproduce.not_run("drafting tests is switched off here (`reproduce.mode`)", commit)
 
 
 SECTIONS = {

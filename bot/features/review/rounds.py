@@ -18,6 +18,7 @@ import re2
 from bot.code.changed import around
 from bot.code.context import Sides
 from bot.code.diff import Diff, DiffLine, FileDiff
+from bot.code.parts import Place
 from bot.code.syntax import definitions
 from bot.core.actions import Decision
 from bot.features.shared.findings import Finding
@@ -33,9 +34,6 @@ MAX_LINES = 10_000
 MAX_PAIRS = 1_000_000
 #: Names that are looked for, and characters of a line in which they are.
 MAX_NAMES, MAX_WIDTH = 200, 2_000
-
-#: Hunk and line, both from 0.
-Place = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
