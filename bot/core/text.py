@@ -20,6 +20,8 @@ INVISIBLE = re.compile(
 _HIDDEN = re.compile(f"[{_HIDDEN_TEXT}]")
 _LINE_END = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+#: A comment in Markdown, which no reader sees; one without an end goes on to the end of the text.
+HTML_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 
 
 #: What makes a spreadsheet calculate, in the wide forms of these characters too.
