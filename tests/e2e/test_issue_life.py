@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 
 import pytest
 
 from tests.e2e.provider import completion
-from tests.e2e.site import BOUNCER, Site
-
-Repository = Callable[..., str]
+from tests.e2e.site import BOUNCER, CLEAR, VAGUE, Repository, Site
 
 BOUNCED = """Thanks for the report. To work on this, a maintainer will probably need:
 - Which version is this?
@@ -36,7 +33,7 @@ def home(repository: Repository) -> str:
 
 
 def bounced(shop: Site, home: str) -> int:
-    number = shop.github.open_issue(home, "It breaks", "It does not work any more.")
+    number = shop.github.open_issue(home, *VAGUE)
     shop.quiet()
     assert shop.github.labels(home, number) == ["needs-info"]
     return number
@@ -68,7 +65,7 @@ def test_a_maintainer_accepts_by_mention_with_a_reason(shop: Site, home: str) ->
 
 
 def test_a_clear_issue_is_left_in_peace(shop: Site, home: str) -> None:
-    number = shop.github.open_issue(home, "Empty files", "With version 4.2 `load` fails on an empty file.")
+    number = shop.github.open_issue(home, *CLEAR)
     shop.quiet()
     assert (shop.said(home, number), shop.github.labels(home, number)) == ([], [])
     (decision,) = shop.decided(home, number)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 from tests.e2e.provider import completion
-from tests.e2e.site import Site
+from tests.e2e.site import Repository, Site
 
-Repository = Callable[..., str]
 GERMAN = {
     "explanation": "Es ist nicht klar, was passiert.",
     "open_points": ["Welche Version ist das?"],
