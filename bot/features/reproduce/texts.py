@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from bot.core.frozen import Frozen
-from bot.core.markdown import clean_line, code_span, fence
+from bot.core.markdown import clean_line, code_span, details, fence
 from bot.core.subjects import Repository
 from bot.reproduction.protocol import Attempt, OfferedTest, Reproduction, TestOutcome
 
@@ -113,16 +113,7 @@ def _headline(best: OfferedTest, result: Reproduction, commit: BaseCommit) -> st
 
 
 def _output(outcome: TestOutcome) -> list[str]:
-    if not outcome.output:
-        return []
-    return [
-        "<details><summary>Output</summary>",
-        "",
-        fence(outcome.output[-MAX_OUTPUT:], "text"),
-        "",
-        "</details>",
-        "",
-    ]
+    return [details("Output", fence(outcome.output[-MAX_OUTPUT:], "text")), ""] if outcome.output else []
 
 
 def _tried(result: Reproduction) -> str:
@@ -154,7 +145,7 @@ def _footer(result: Reproduction, note: str) -> list[str]:
     if repairs:
         noun = "repair" if repairs == 1 else "repairs"
         cost_line += f"\n\nThe test passes with {repairs} drafted {noun} of the bug, which nobody has read."
-    folded = ["<details><summary>How</summary>", "", cost_line, "", "</details>"] if cost_line else []
+    folded = [details("How", cost_line)] if cost_line else []
     disclosure = ["*An AI model drafts these tests and may be wrong.*", ""] if result.model else []
     return [*disclosure, *_note(note), *folded]
 

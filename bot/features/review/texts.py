@@ -10,7 +10,7 @@ from urllib.parse import quote
 from bot.code.packing import REFORMATTED, SPACED
 from bot.code.page import Skipped
 from bot.core.actions import Action, Conclusion, InlineComment, SetCheck, SubmitReview, UpsertComment
-from bot.core.markdown import clean, clean_line, code_span, fence
+from bot.core.markdown import clean, clean_line, code_span, details, fence
 from bot.core.redaction import redact
 from bot.core.subjects import PullRequest, Repository
 from bot.core.text import cap, visible
@@ -148,19 +148,9 @@ def _proven(finding: Finding) -> str:
     proof = finding.proof
     if proof is None or not finding.proven:
         return ""
-    return "\n".join(
-        [
-            f"Proven: {code_span(proof.command, limit=COMMENT)} passes before the change and fails after it.",
-            "",
-            "<details><summary>Test and output</summary>",
-            "",
-            fence(redact(proof.test)),
-            "",
-            fence(redact(proof.output)),
-            "",
-            "</details>",
-        ]
-    )
+    command = code_span(proof.command, limit=COMMENT)
+    folded = details("Test and output", f"{fence(redact(proof.test))}\n\n{fence(redact(proof.output))}")
+    return f"Proven: {command} passes before the change and fails after it.\n\n{folded}"
 
 
 def opening(count: int, skipped: Sequence[Skipped], model: str, page: Page, dropped: int = 0) -> str:
@@ -229,9 +219,7 @@ def handover(findings: Sequence[Finding], doubts: Mapping[str, Doubt]) -> str:
         f"   Check: {_plain(_how_to_check(finding, doubts.get(finding.fingerprint)))}"
         for number, finding in enumerate(findings, start=1)
     )
-    return "\n".join(
-        ["<details><summary>For a coding agent</summary>", "", fence("\n".join(items), "text"), "", "</details>"]
-    )
+    return details("For a coding agent", fence("\n".join(items), "text"))
 
 
 def _lines_of(finding: Finding) -> str:
