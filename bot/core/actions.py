@@ -156,6 +156,11 @@ class Usage(Frozen):
         cached = f" ({self.cached_tokens:,} cached)" if self.cached_tokens else ""
         return f"{self.input_tokens:,}{cached} + {self.output_tokens:,} tokens"
 
+    @property
+    def cost(self) -> str:
+        """``0.0012 USD``, for people to read."""
+        return "cost unknown" if self.cost_usd is None else f"{self.cost_usd:.4f} USD"
+
     def __add__(self, other: Usage) -> Usage:
         cost = self.cost_usd if self.calls else other.cost_usd
         if self.calls and other.calls:

@@ -1,4 +1,4 @@
-"""Untrusted plain text: remove invisible characters, cut, fence for a prompt, estimate tokens."""
+"""Plain text: remove invisible characters, cut, fence for a prompt, estimate tokens, count in words."""
 
 from __future__ import annotations
 
@@ -36,6 +36,11 @@ def spreadsheet_cell(value: object) -> object:
 def visible(text: str) -> str:
     """Return ``text`` without invisible characters, line ends as ``\\n``, lone surrogates as ``?``."""
     return INVISIBLE.sub("", _SURROGATE.sub("?", _LINE_END.sub("\n", text)))
+
+
+def amount(number: int, noun: str) -> str:
+    """Return ``1 file`` or ``2 files``."""
+    return f"1 {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def cap(text: str, limit: int) -> str:

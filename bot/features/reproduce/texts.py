@@ -138,9 +138,8 @@ def _why(attempt: Attempt) -> str:
 
 
 def _footer(result: Reproduction, note: str) -> list[str]:
-    cost = ", cost unknown" if result.usage.cost_usd is None else f", {result.usage.cost_usd:.4f} USD"
-    runner = f", run in {result.sandbox}" if result.sandbox else ""
-    cost_line = f"`{result.model}`, {result.usage.calls} calls{cost}{runner}" if result.model else ""
+    usage, runner = result.usage, f", run in {result.sandbox}" if result.sandbox else ""
+    cost_line = f"`{result.model}`, {usage.calls} calls, {usage.cost}{runner}" if result.model else ""
     repairs = result.best.repairs if result.best else 0
     if repairs:
         noun = "repair" if repairs == 1 else "repairs"

@@ -10,6 +10,7 @@ from bot.code.context import Surroundings
 from bot.code.packing import BEYOND, Packed
 from bot.code.page import CodeContext, Skipped
 from bot.core.actions import Usage
+from bot.core.text import amount
 from bot.features.review.doubt import Doubting
 from bot.features.review.proof import Proving
 from bot.features.review.record import ReviewRecord, Suppressed
@@ -101,7 +102,7 @@ class Outcome:
         if not self.result.rounds:
             new = self.material.packed.unchanged and self.rounds.since
             return f"nothing changed since {self.rounds.since[:7]}" if new else "there was nothing to review"
-        count = "1 new finding" if len(self.selected) == 1 else f"{len(self.selected)} new findings"
+        count = amount(len(self.selected), "new finding")
         return f"{count}, {len(self.suppressed)} held back, {len(self.result.dropped)} dropped"
 
     @property

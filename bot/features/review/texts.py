@@ -13,7 +13,7 @@ from bot.core.actions import Action, Conclusion, InlineComment, SetCheck, Submit
 from bot.core.markdown import clean, clean_line, code_span, details, fence
 from bot.core.redaction import redact
 from bot.core.subjects import PullRequest, Repository
-from bot.core.text import cap, visible
+from bot.core.text import amount, cap, visible
 from bot.features.review.anchoring import outdated
 from bot.features.review.outcome import Outcome
 from bot.features.review.record import Doubt, Reason
@@ -242,11 +242,6 @@ def _how_to_check(finding: Finding, doubt: Doubt | None) -> str:
 def _plain(text: str) -> str:
     """Return a text on one line, for a fenced block."""
     return cap(" ".join(visible(redact(text)).split()), COMMENT)
-
-
-def amount(number: int, noun: str) -> str:
-    """Return ``1 file`` or ``2 files``."""
-    return f"1 {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def section(title: str, items: Iterable[str]) -> str:

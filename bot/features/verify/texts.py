@@ -9,6 +9,7 @@ from bot.core.actions import Conclusion, SetCheck, Usage
 from bot.core.config import VerifyConfig
 from bot.core.markdown import clean, clean_line, code_span, details
 from bot.core.subjects import Repository
+from bot.core.text import amount
 from bot.features.shared.labels import OutputLabel
 from bot.features.verify.record import ExecutedTest, NewTests, OutputVerdict, Rival, Twin, VerifyRecord
 from bot.models.protocol import caveat
@@ -94,9 +95,8 @@ def check(
         parts.append(f"_{model_note}_")
     if tests is not None:
         parts.append(_tests_section(tests, host))
-    cost = "cost unknown" if usage.cost_usd is None else f"{usage.cost_usd:.4f} USD"
-    calls = "1 call" if usage.calls == 1 else f"{usage.calls} calls"
-    parts.append(details("Model and cost", f"`{model}`: {calls}, {usage.tokens}, {cost}"))
+    calls = amount(usage.calls, "call")
+    parts.append(details("Model and cost", f"`{model}`: {calls}, {usage.tokens}, {usage.cost}"))
     title = _title(record, by_issue)
     if tests is not None and (about_tests := tests_sentence(tests)):
         title += f"; {about_tests}"
