@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from datetime import datetime
 
 from sqlalchemy import Connection, delete, func, select
@@ -49,9 +48,8 @@ class Pause(Frozen):
 class Installations:
     """One row an installation, and one a pause."""
 
-    def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._clock = clock
 
     def note(self, connection: Connection, delivery: str, event: Event, at: float) -> None:
         """Record a delivery, in the transaction that stores it."""
@@ -102,7 +100,7 @@ class Installations:
 
     def pause(self, repository: str, by: str) -> None:
         """Pause a repository, or EVERYTHING."""
-        values = {"repository": repository, "by": by, "since_at": self._clock()}
+        values = {"repository": repository, "by": by, "since_at": time.time()}
         with self._database.write() as connection:
             connection.execute(self._database.insert(PAUSES).values(values).on_conflict_do_nothing())
 
