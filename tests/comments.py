@@ -48,7 +48,6 @@ from bot.features.shared.issues import with_suggestion
 from bot.features.shared.labels import InputLabel, OutputLabel
 from bot.features.shared.review_history import PastFindings
 from bot.features.shared.rights import no_run_reason
-from bot.features.shared.taxonomy import Category, Impact, Severity
 from bot.features.triage import texts as triage
 from bot.features.triage.judgement import InputVerdict
 from bot.features.verify import texts as verify
@@ -74,6 +73,7 @@ from bot.models.protocol import Reply
 from bot.pipeline.body import Rules
 from bot.reproduction.protocol import Attempt, Candidate, OfferedTest, Reproduction, TestOutcome
 from bot.router import SLASH_COMMANDS
+from tests.builders import placed_finding
 from tests.scripted import ScriptedModel
 
 FILE = Path(__file__).with_name("comments.md")
@@ -358,15 +358,12 @@ def _check(
 
 def in_reviews() -> Iterator[Text]:
     """Yield the texts for authors of pull requests."""
-    finding = Finding(
+    finding = placed_finding(
         path="src/app.py",
         line=4,
         code=("return data.value",),
         fingerprint="0123456789abcdef",
         comment="Fails for an empty file. `parse` returns None then, which has no `value`.",
-        category=Category.CODING,
-        impact=Impact.FUNCTIONAL_SUITABILITY,
-        severity=Severity.HIGH,
         suggestion="        return data.value if data else None",
         places=("src/cli.py:12",),
     )

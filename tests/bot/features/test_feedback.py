@@ -16,14 +16,14 @@ from bot.features.feedback.signals import signals
 from bot.features.review.record import ReviewRecord
 from bot.features.services import Services
 from bot.features.shared.findings import Finding
-from bot.features.shared.taxonomy import Category, Impact, Severity
+from bot.features.shared.taxonomy import Category
 from bot.features.triage.record import TriageRecord
 from bot.github.offline import Snapshot
 from bot.github.protocol import IssueLink, Reactions
 from bot.router import decide
 from tests import builders
 from tests.bot.features.conftest import Remembered
-from tests.builders import ANN, BOUNCER, HELPER, MIA, issue, pull
+from tests.builders import ANN, BOUNCER, HELPER, MIA, issue, placed_finding, pull
 from tests.scripted import ScriptedModel
 
 PULL = pull(state="closed", merged=True)
@@ -31,16 +31,8 @@ Build = Callable[..., Services]
 
 
 def finding(name: str) -> Finding:
-    return Finding(
-        path="x.py",
-        line=3,
-        code=("a = 1",),
-        fingerprint=f"print-{name}",
-        comment=f"{name} breaks.",
-        category=next(iter(Category)),
-        impact=next(iter(Impact)),
-        severity=Severity.HIGH,
-    )
+    category = next(iter(Category))
+    return placed_finding(path="x.py", fingerprint=f"print-{name}", comment=f"{name} breaks.", category=category)
 
 
 def comment(number: int, name: str, author: Actor = BOUNCER) -> ReviewComment:
