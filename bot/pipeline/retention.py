@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import structlog
-from sqlalchemy import ColumnElement, CursorResult, Table, and_, delete, exists, or_, select
+from sqlalchemy import ColumnElement, CursorResult, Delete, Table, and_, delete, exists, or_, select
 
 from bot.pipeline.job import DEAD, ENDED, OPEN
 from bot.pipeline.queue import Queue
@@ -66,7 +66,9 @@ class Retention:
         ended = self._queue.ended_before(now - KEEP_SECONDS, ENDED, BATCH)
         dead = self._queue.ended_before(now - KEEP_DEAD_SECONDS, DEAD, BATCH)
         self._queue.forget((*ended, *dead))
-        count = len(ended) + len(dead) + self._deliveries(now - KEEP_SECONDS) + self._budgets(now)
+        count = len(ended) + len(dead) + self._deliveries(now - KEEP_SECONDS)
+        # The spending of past days.
+        count += self._execute(delete(BUDGETS).where(BUDGETS.c.day < _day(now - KEEP_SECONDS)))
         count += self._delete(ISSUE_TEXTS, ISSUE_TEXTS.c.closed_at < now - KEEP_ISSUE_SECONDS)
         if self._keep_days:
             count += self._memory(now - self._keep_days * DAY)
@@ -94,13 +96,6 @@ class Retention:
                 )
         if names:
             _log.info("repositories_forgotten", count=len(names))
-
-    def _budgets(self, now: float) -> int:
-        """Delete the spending of past days."""
-        gone = delete(BUDGETS).where(BUDGETS.c.day < _day(now - KEEP_SECONDS))
-        with self._database.write() as connection:
-            result: CursorResult[Any] = connection.execute(gone)
-        return result.rowcount
 
     def _deliveries(self, before: float) -> int:
         """Delete deliveries without open or dead jobs, which need their event."""
@@ -131,24 +126,22 @@ class Retention:
             ),
         )
         over, forgotten = _closed(DECISIONS, before), _closed(POSTINGS, before)
+        # Closed subjects without decisions need no row.
+        bare = delete(CLOSED).where(CLOSED.c.closed_at < before, ~exists().where(_same_subject(DECISIONS)))
         return (
             self._delete(MODEL_CALLS, MODEL_CALLS.c.created_at < before)
             + self._delete(DECISIONS, and_(DECISIONS.c.created_at < before, or_(over, replaced)))
             + self._delete(POSTINGS, and_(POSTINGS.c.updated_at < before, forgotten))
-            + self._forget_closed(before)
+            + self._execute(bare)
         )
 
     def _delete(self, table: Table, where: Any) -> int:
         some = select(table.c.id).where(where).order_by(table.c.id).limit(BATCH).scalar_subquery()
-        with self._database.write() as connection:
-            gone: CursorResult[Any] = connection.execute(delete(table).where(table.c.id.in_(some)))
-        return gone.rowcount
+        return self._execute(delete(table).where(table.c.id.in_(some)))
 
-    def _forget_closed(self, before: float) -> int:
-        """Delete the rows of closed subjects without decisions."""
-        gone = delete(CLOSED).where(CLOSED.c.closed_at < before, ~exists().where(_same_subject(DECISIONS)))
+    def _execute(self, statement: Delete) -> int:
         with self._database.write() as connection:
-            result: CursorResult[Any] = connection.execute(gone)
+            result: CursorResult[Any] = connection.execute(statement)
         return result.rowcount
 
 
