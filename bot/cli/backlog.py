@@ -63,7 +63,7 @@ class BacklogIssue(NamedTuple):
         """The record of the verdict; empty without a verdict."""
         from bot.features.triage.record import TriageRecord
 
-        return self.decision.record if isinstance(self.decision.record, TriageRecord) else TriageRecord()
+        return self.decision.record_of(TriageRecord)
 
     @property
     def result(self) -> str:

@@ -5,7 +5,7 @@ The union is closed: text in an issue or a diff can at worst cause a wrong verdi
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, field_serializer
 
@@ -186,6 +186,9 @@ class Record(Lenient):
         return {name: values[name] for name in values if name in self.model_fields_set}
 
 
+AnyRecord = TypeVar("AnyRecord", bound=Record)
+
+
 class Decision(Frozen):
     """A handler's answer to an event.
 
@@ -212,3 +215,7 @@ class Decision(Frozen):
     @field_serializer("record")
     def _record(self, record: Record | None) -> dict[str, Any] | None:
         return None if record is None else record.as_json()
+
+    def record_of(self, record_type: type[AnyRecord]) -> AnyRecord:
+        """Return the record if it is of that type; else an empty one."""
+        return self.record if isinstance(self.record, record_type) else record_type()
