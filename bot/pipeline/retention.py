@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import structlog
-from sqlalchemy import ColumnElement, CursorResult, Delete, Table, and_, delete, exists, or_, select
+from sqlalchemy import ColumnElement, Table, and_, delete, exists, or_, select
 
 from bot.pipeline.job import DEAD, ENDED, OPEN
 from bot.pipeline.queue import Queue
@@ -68,7 +68,7 @@ class Retention:
         self._queue.forget((*ended, *dead))
         count = len(ended) + len(dead) + self._deliveries(now - KEEP_SECONDS)
         # The spending of past days.
-        count += self._execute(delete(BUDGETS).where(BUDGETS.c.day < _day(now - KEEP_SECONDS)))
+        count += self._database.execute(delete(BUDGETS).where(BUDGETS.c.day < _day(now - KEEP_SECONDS)))
         count += self._delete(ISSUE_TEXTS, ISSUE_TEXTS.c.closed_at < now - KEEP_ISSUE_SECONDS)
         if self._keep_days:
             count += self._memory(now - self._keep_days * DAY)
@@ -106,11 +106,8 @@ class Retention:
             .order_by(DELIVERIES.c.seq)
             .limit(BATCH + len(needed))
         )
-        with self._database.read() as connection:
-            deliveries = [name for name in connection.scalars(old) if name not in needed][:BATCH]
-        with self._database.write() as connection:
-            connection.execute(delete(DELIVERIES).where(DELIVERIES.c.id.in_(deliveries)))
-        return len(deliveries)
+        deliveries = [name for name in self._database.scalars(old) if name not in needed][:BATCH]
+        return self._database.execute(delete(DELIVERIES).where(DELIVERIES.c.id.in_(deliveries)))
 
     def _memory(self, before: float) -> int:
         """Delete replies of models, and decisions and postings about subjects that were closed before then."""
@@ -132,17 +129,12 @@ class Retention:
             self._delete(MODEL_CALLS, MODEL_CALLS.c.created_at < before)
             + self._delete(DECISIONS, and_(DECISIONS.c.created_at < before, or_(over, replaced)))
             + self._delete(POSTINGS, and_(POSTINGS.c.updated_at < before, forgotten))
-            + self._execute(bare)
+            + self._database.execute(bare)
         )
 
     def _delete(self, table: Table, where: Any) -> int:
         some = select(table.c.id).where(where).order_by(table.c.id).limit(BATCH).scalar_subquery()
-        return self._execute(delete(table).where(table.c.id.in_(some)))
-
-    def _execute(self, statement: Delete) -> int:
-        with self._database.write() as connection:
-            result: CursorResult[Any] = connection.execute(statement)
-        return result.rowcount
+        return self._database.execute(delete(table).where(table.c.id.in_(some)))
 
 
 def _day(moment: float) -> str:
