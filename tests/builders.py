@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 from bot.core import events
 from bot.core.subjects import Actor, Comment, Issue, PullRequest, Repository
+from bot.features.shared.findings import Finding
+from bot.features.shared.taxonomy import Category, Impact, Severity
 from bot.github.offline import Snapshot
 
 ANN = Actor(id=11, login="ann")  # the author of issues and pull requests
@@ -86,3 +88,10 @@ def finding(**values: Any) -> dict[str, Any]:
         "suggestion": None,
         **values,
     }
+
+
+def placed_finding(**values: Any) -> Finding:
+    """Build a finding whose quote is in a diff."""
+    fields = {"path": "a.py", "line": 3, "code": ("x = 1",), "fingerprint": "f1", "comment": "It breaks."}
+    kinds = {"category": Category.CODING, "impact": Impact.FUNCTIONAL_SUITABILITY, "severity": Severity.HIGH}
+    return Finding(**{**fields, **kinds, **values})

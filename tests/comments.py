@@ -12,8 +12,10 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from bot.code.context import Surroundings
 from bot.code.diff import parse
-from bot.code.packing import Packed, Piece
+from bot.code.filling import Piece
+from bot.code.packing import Packed
 from bot.code.page import Skipped
 from bot.core.actions import Usage
 from bot.core.commands import Command
@@ -31,28 +33,26 @@ from bot.features.ready import texts as ready
 from bot.features.ready.record import ReadyRecord
 from bot.features.reproduce import texts as reproduce
 from bot.features.reproduce.record import StoredTest
-from bot.features.reproduce.texts import Place
-from bot.features.review import check as review_check
+from bot.features.reproduce.texts import BaseCommit
 from bot.features.review import dismissal
 from bot.features.review import texts as review
 from bot.features.review.doubt import Doubting
+from bot.features.review.outcome import Material, Outcome
 from bot.features.review.record import Doubt, Suppressed
 from bot.features.review.rounds import Rounds, Scope
 from bot.features.review.strategies import Change, Result, Round
-from bot.features.review.texts import Conclusion, Page
+from bot.features.review.texts import Page
 from bot.features.shared.finding_code import Code
 from bot.features.shared.findings import Finding, Proof, ReviewReply
 from bot.features.shared.issues import with_suggestion
 from bot.features.shared.labels import InputLabel, OutputLabel
 from bot.features.shared.review_history import PastFindings
 from bot.features.shared.rights import no_run_reason
-from bot.features.shared.taxonomy import Category, Impact, Severity
 from bot.features.triage import texts as triage
 from bot.features.triage.judgement import InputVerdict
 from bot.features.verify import texts as verify
 from bot.features.verify.description import NO_BEHAVIOUR
 from bot.features.verify.handler import NO_ISSUE
-from bot.features.verify.new_tests import FORK
 from bot.features.verify.record import (
     ExecutedTest,
     GradedDemand,
@@ -64,15 +64,16 @@ from bot.features.verify.record import (
     Unjudged,
     VerifyRecord,
 )
+from bot.features.verify.runs import FORK
 from bot.features.watch import texts as watch
 from bot.features.watch.texts import NamedCommit
 from bot.features.why import handler as why
 from bot.models.prompts import Prompts
 from bot.models.protocol import Reply
 from bot.pipeline.body import Rules
-from bot.reproduction.attempt import Attempt, Candidate, OfferedTest, Reproduction
-from bot.reproduction.protocol import TestOutcome
+from bot.reproduction.protocol import Attempt, Candidate, OfferedTest, Reproduction, TestOutcome
 from bot.router import SLASH_COMMANDS
+from tests.builders import placed_finding
 from tests.scripted import ScriptedModel
 
 FILE = Path(__file__).with_name("comments.md")
@@ -357,15 +358,12 @@ def _check(
 
 def in_reviews() -> Iterator[Text]:
     """Yield the texts for authors of pull requests."""
-    finding = Finding(
+    finding = placed_finding(
         path="src/app.py",
         line=4,
         code=("return data.value",),
         fingerprint="0123456789abcdef",
         comment="Fails for an empty file. `parse` returns None then, which has no `value`.",
-        category=Category.CODING,
-        impact=Impact.FUNCTIONAL_SUITABILITY,
-        severity=Severity.HIGH,
         suggestion="        return data.value if data else None",
         places=("src/cli.py:12",),
     )
@@ -398,27 +396,27 @@ def in_reviews() -> Iterator[Text]:
         ("The check of a later review", (finding,), later),
         ("The check when no finding may be posted any more", (), replace(later, posted=8)),
     ):
-        outcome = _conclusion(selected, rounds, () if rounds.posted == 0 else tuple(withheld))
-        check = review_check.check(outcome, Page(ACME, PULL, rounds.since))
+        outcome = _outcome(selected, rounds, () if rounds.posted == 0 else tuple(withheld))
+        check = review.check(outcome, Page(ACME, PULL, rounds.since))
         yield name, f"{Rules(host=HOST).title(check.title)}\n\n{check.summary}"
 
 
-def _conclusion(selected: tuple[Finding, ...], rounds: Rounds, suppressed: tuple[Suppressed, ...]) -> Conclusion:
+def _outcome(selected: tuple[Finding, ...], rounds: Rounds, suppressed: tuple[Suppressed, ...]) -> Outcome:
     diff = parse("--- a/src/app.py\n+++ b/src/app.py\n@@ -4 +4 @@\n-return None\n+return data.value\n")
     piece = Piece((), 0, ("src/app.py",))
     answer = Reply[ReviewReply](value=ReviewReply(reasoning="", findings=()), model=MODEL, text="", usage=USAGE)
     is_over = rounds.posted == 8
     result = Result(rounds=[] if is_over else [Round("", answer)])
     doubting = Doubting(ScriptedModel(), Prompts(), Change(), lambda finding: Code("", "", ()))
-    return Conclusion(
-        Packed((piece,), diff, ()), diff, result, selected, () if is_over else suppressed, (), PastFindings(),
-        doubting, rounds, Scope(diff, {}), 8,
-    )  # fmt: skip
+    material = Material(Packed((piece,), diff, ()), Surroundings(diff, None), Scope(diff, {}))
+    return Outcome(
+        material, result, selected, () if is_over else suppressed, PastFindings(), doubting, rounds, max_total=8
+    )
 
 
 def about_reproducing() -> Iterator[Text]:
     """Drafted tests."""
-    place = Place(repository=ACME, branch="main", sha="abc1234" + "0" * 33)
+    commit = BaseCommit(repository=ACME, branch="main", sha="abc1234" + "0" * 33)
     outcome = TestOutcome(
         status="failed",
         phase="call",
@@ -449,13 +447,13 @@ def about_reproducing() -> Iterator[Text]:
         usage=USAGE,
         model=MODEL,
     )
-    yield "Reproduced", reproduce.reproduced(reproduction, place)
+    yield "Reproduced", reproduce.reproduced(reproduction, commit)
     yield (
         "A draft pull request",
-        f"{reproduce.pull_title(5, 'Loading fails')}\n\n{reproduce.pull_body(reproduction, place, 5)}",
+        f"{reproduce.pull_title(5, 'Loading fails')}\n\n{reproduce.pull_body(reproduction, commit, 5)}",
     )
-    yield "Not reproduced", reproduce.not_reproduced(vain, place)
-    yield "Not run", reproduce.not_run("drafting tests is switched off here (`reproduce.mode`)", place)
+    yield "Not reproduced", reproduce.not_reproduced(vain, commit)
+    yield "Not run", reproduce.not_run("drafting tests is switched off here (`reproduce.mode`)", commit)
 
 
 SECTIONS = {

@@ -62,10 +62,10 @@ class Findings(Frozen):
         line = self.promise.line
         return max(1, -(-line.bounce_above * STEPS // 100)) if line is not None and self.by_label else None
 
-    def mistakes(self, most: int = 10) -> tuple[PastVerdict, ...]:
+    def mistakes(self) -> tuple[PastVerdict, ...]:
         """Return the most instructive mistakes at the promised threshold, or at 50 % without a promise."""
         line = self.promise.line
-        wrong = risk.instructive(self.cases, 50 if line is None else line.bounce_above, most)
+        wrong = risk.instructive(self.cases, 50 if line is None else line.bounce_above)
         verdicts = {case.subject: case for case in self.verdicts}
         return tuple(verdicts[case.subject] for case in wrong)
 

@@ -63,7 +63,7 @@ class BacklogIssue(NamedTuple):
         """The record of the verdict; empty without a verdict."""
         from bot.features.triage.record import TriageRecord
 
-        return self.decision.record if isinstance(self.decision.record, TriageRecord) else TriageRecord()
+        return self.decision.record_of(TriageRecord)
 
     @property
     def result(self) -> str:
@@ -124,10 +124,9 @@ class Backlog(NamedTuple):
             return "No model was called."
         from bot.models.protocol import caveat
 
-        spent = "cost unknown" if usage.cost_usd is None else f"{usage.cost_usd:.4f} USD"
         models = sorted({row.decision.model for row in self.rows if row.decision.model})
         notes = " ".join(filter(None, map(caveat, models)))
-        return f"{usage.calls} calls of {', '.join(models) or 'the model'}, {spent}. {notes}".strip()
+        return f"{usage.calls} calls of {', '.join(models) or 'the model'}, {usage.cost}. {notes}".strip()
 
 
 @click.command()

@@ -171,7 +171,7 @@ def _only(decision: Decision) -> dict[str, object]:
 def _verdicts(decision: Decision) -> tuple[OutputVerdict, ...]:
     from bot.features.verify.record import VerifyRecord
 
-    return decision.record.verdicts if isinstance(decision.record, VerifyRecord) else ()
+    return decision.record_of(VerifyRecord).verdicts
 
 
 def _output_card(decision: Decision) -> str:
@@ -188,7 +188,7 @@ def _tests_part(decision: Decision) -> list[str]:
     from bot.features.verify.record import VerifyRecord
     from bot.features.verify.texts import tests_sentence
 
-    tests = decision.record.new_tests if isinstance(decision.record, VerifyRecord) else None
+    tests = decision.record_of(VerifyRecord).new_tests
     if tests is None:
         return []
     lines = [f"Tests: {tests_sentence(tests) or f'not run: {tests.why}'}"]

@@ -318,8 +318,7 @@ def failure(decision: Decision) -> str:
         return ""
     from bot.features.verify.record import VerifyRecord
 
-    error = decision.record.failure if isinstance(decision.record, VerifyRecord) else ""
-    return " ".join((error or decision.reason).split())
+    return " ".join((decision.record_of(VerifyRecord).failure or decision.reason).split())
 
 
 class EqualErrors:

@@ -14,7 +14,7 @@ from bot.cli.remote import reached, repository
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from bot.pipeline.pull_queue import QueuedPull
+    from bot.features.verify.pull_queue import QueuedPull
 
 
 @click.command()
@@ -27,7 +27,7 @@ def command(name: str, limit: int, as_json: bool) -> int:
     Verdicts come from DATABASE_URL, the list from GitHub: one request for 50. No model is asked.
     """
     from bot import app
-    from bot.pipeline.pull_queue import in_order
+    from bot.features.verify.pull_queue import in_order
     from bot.pipeline.store import Ledger, migrated
     from bot.settings import load
 

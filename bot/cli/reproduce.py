@@ -20,7 +20,7 @@ from bot.cli.files import (
 from bot.core.errors import ModelError, OperatorError, SandboxError, TransientError
 
 if TYPE_CHECKING:
-    from bot.reproduction.attempt import OfferedTest, Reproduction
+    from bot.reproduction.protocol import OfferedTest, Reproduction
 
 
 @click.command()
@@ -64,9 +64,7 @@ def command(
     """Draft tests for a bug report, run them on a checkout in a sandbox, print the best that fails as reported."""
     from bot import app, settings
     from bot.github.offline import REPOSITORY
-    from bot.reproduction.attempt import Reproduction
-    from bot.reproduction.drafting import Author
-    from bot.reproduction.pipeline import Options, reproduce_in
+    from bot.reproduction.protocol import Author, Options, Reproduction
     from bot.reproduction.report import parse_report
 
     report = parse_report(read_text(issue_file))
@@ -78,7 +76,7 @@ def command(
     harness = operator_harness(environment, test_command, seconds)
     options = Options(samples=samples, threshold=threshold, pick=pick)
     try:
-        result = reproduce_in(repo, report, author, harness, options)
+        result = harness.reproduce(repo, report, author, options)
     except (ModelError, SandboxError, TransientError) as error:
         result = Reproduction(state="not run", reason=str(error))
     if as_json:

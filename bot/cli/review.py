@@ -93,7 +93,7 @@ def _record(decision: Decision) -> ReviewRecord:
     """Return what the review recorded; an empty record if there was none."""
     from bot.features.review.record import ReviewRecord
 
-    return decision.record if isinstance(decision.record, ReviewRecord) else ReviewRecord()
+    return decision.record_of(ReviewRecord)
 
 
 def gate(fail_on: tuple[str, ...], decision: Decision) -> int:

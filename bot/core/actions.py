@@ -5,7 +5,7 @@ The union is closed: text in an issue or a diff can at worst cause a wrong verdi
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, field_serializer
 
@@ -156,6 +156,11 @@ class Usage(Frozen):
         cached = f" ({self.cached_tokens:,} cached)" if self.cached_tokens else ""
         return f"{self.input_tokens:,}{cached} + {self.output_tokens:,} tokens"
 
+    @property
+    def cost(self) -> str:
+        """``0.0012 USD``, for people to read."""
+        return "cost unknown" if self.cost_usd is None else f"{self.cost_usd:.4f} USD"
+
     def __add__(self, other: Usage) -> Usage:
         cost = self.cost_usd if self.calls else other.cost_usd
         if self.calls and other.calls:
@@ -179,6 +184,9 @@ class Record(Lenient):
         """Return the fields that were set, as JSON values."""
         values = self.model_dump(mode="json")
         return {name: values[name] for name in values if name in self.model_fields_set}
+
+
+AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 
 class Decision(Frozen):
@@ -207,3 +215,7 @@ class Decision(Frozen):
     @field_serializer("record")
     def _record(self, record: Record | None) -> dict[str, Any] | None:
         return None if record is None else record.as_json()
+
+    def record_of(self, record_type: type[AnyRecord]) -> AnyRecord:
+        """Return the record if it is of that type; else an empty one."""
+        return self.record if isinstance(self.record, record_type) else record_type()

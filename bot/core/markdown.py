@@ -124,6 +124,11 @@ def fence(code: str, lang: str = "") -> str:
     return f"{ticks}{'' if lang in ACTIVE_LANGUAGES else lang}\n{code}\n{ticks}"
 
 
+def details(title: str, text: str) -> str:
+    """Return a text that GitHub folds away behind a title, which is HTML."""
+    return f"<details><summary>{title}</summary>\n\n{text}\n\n</details>"
+
+
 @cache
 def _parser() -> MarkdownIt:
     from markdown_it import MarkdownIt

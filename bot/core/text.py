@@ -1,4 +1,4 @@
-"""Untrusted plain text: remove invisible characters, cut, fence for a prompt, estimate tokens."""
+"""Plain text: remove invisible characters, cut, fence for a prompt, estimate tokens, count in words."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ INVISIBLE = re.compile(
 _HIDDEN = re.compile(f"[{_HIDDEN_TEXT}]")
 _LINE_END = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+#: A comment in Markdown, which no reader sees; one without an end goes on to the end of the text.
+HTML_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 
 
 #: What makes a spreadsheet calculate, in the wide forms of these characters too.
@@ -34,6 +36,11 @@ def spreadsheet_cell(value: object) -> object:
 def visible(text: str) -> str:
     """Return ``text`` without invisible characters, line ends as ``\\n``, lone surrogates as ``?``."""
     return INVISIBLE.sub("", _SURROGATE.sub("?", _LINE_END.sub("\n", text)))
+
+
+def amount(number: int, noun: str) -> str:
+    """Return ``1 file`` or ``2 files``."""
+    return f"1 {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def cap(text: str, limit: int) -> str:

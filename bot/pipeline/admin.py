@@ -75,8 +75,7 @@ class Jobs:
 
     def worker_age(self) -> float | None:
         """Return the seconds since a worker reported last; None if none ever did."""
-        with self._database.read() as connection:
-            last = connection.scalar(select(func.max(WORKERS.c.seen_at)))
+        last = self._database.scalar(select(func.max(WORKERS.c.seen_at)))
         return None if last is None else max(0.0, self._clock() - last)
 
     def cancel(self, job: str) -> Job:

@@ -88,8 +88,7 @@ class Inbox:
         ``uninstalled`` deletes the data of an account or of repositories. Return the number of deliveries.
         """
         waiting = select(DELIVERIES).where(DELIVERIES.c.dispatched_at.is_(None)).order_by(DELIVERIES.c.seq)
-        with self._database.read() as connection:
-            rows = connection.execute(waiting.limit(BATCH)).all()
+        rows = self._database.rows(waiting.limit(BATCH))
         for row in rows:
             event = stored_event(row.event)
             # Before the delivery is marked as done: a crash in between repeats the deletion.
@@ -151,8 +150,7 @@ class Received:
 
     def event(self, delivery: str) -> str | None:
         """Return the event of a delivery as JSON; None if it was deleted."""
-        with self._database.read() as connection:
-            text: str | None = connection.scalar(select(DELIVERIES.c.event).where(DELIVERIES.c.id == delivery))
+        text: str | None = self._database.scalar(select(DELIVERIES.c.event).where(DELIVERIES.c.id == delivery))
         return text
 
     def newest(self, repository: str) -> str | None:
@@ -163,8 +161,7 @@ class Received:
             .order_by(DELIVERIES.c.seq.desc())
             .limit(1)
         )
-        with self._database.read() as connection:
-            text: str | None = connection.scalar(query)
+        text: str | None = self._database.scalar(query)
         return text
 
     def later(self, seq: int, repository: str, number: int) -> Sequence[tuple[str, str]]:
@@ -180,8 +177,7 @@ class Received:
         query = select(DELIVERIES.c.id, DELIVERIES.c.event).where(
             DELIVERIES.c.seq < seq, DELIVERIES.c.id.in_(deliveries)
         )
-        with self._database.read() as connection:
-            return [(row.id, row.event) for row in connection.execute(query)]
+        return [(row.id, row.event) for row in self._database.rows(query)]
 
     def _after(
         self, order: ColumnElement[Any], seq: int, repository: str, number: int
@@ -192,18 +188,15 @@ class Received:
             .order_by(order)
             .limit(BATCH)
         )
-        with self._database.read() as connection:
-            return [(row.id, row.event) for row in connection.execute(query)]
+        return [(row.id, row.event) for row in self._database.rows(query)]
 
     def untaken(self) -> int:
         """Count the deliveries that wait for a worker without having jobs."""
         waiting = select(func.count()).select_from(DELIVERIES).where(DELIVERIES.c.dispatched_at.is_(None))
-        with self._database.read() as connection:
-            return int(connection.scalar(waiting) or 0)
+        return int(self._database.scalar(waiting) or 0)
 
     def oldest(self) -> float | None:
         """Return the time at which the oldest of these deliveries arrived."""
         waiting = select(func.min(DELIVERIES.c.received_at)).where(DELIVERIES.c.dispatched_at.is_(None))
-        with self._database.read() as connection:
-            moment: float | None = connection.scalar(waiting)
+        moment: float | None = self._database.scalar(waiting)
         return moment

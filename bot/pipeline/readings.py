@@ -125,9 +125,8 @@ class Configurations:
             file = self._files.get(key)
         if file and now - file.read_at < FRESH_SECONDS and not self._was_pushed(name, file.last_delivery):
             return file.configuration
-        with self._database.read() as connection:
-            # Before the file is read: a push in between is then noticed the next time.
-            last_delivery = connection.scalar(select(func.max(DELIVERIES.c.seq))) or 0
+        # Before the file is read: a push in between is then noticed the next time.
+        last_delivery = self._database.scalar(select(func.max(DELIVERIES.c.seq))) or 0
         file = _Remembered(load(), now, last_delivery)
         with self._lock:
             self._files[key] = file
@@ -142,5 +141,4 @@ class Configurations:
             DELIVERIES.c.kind == "branch_pushed",
             DELIVERIES.c.repository == repository,
         )
-        with self._database.read() as connection:
-            return connection.execute(pushes.limit(1)).first() is not None
+        return self._database.scalar(pushes.limit(1)) is not None

@@ -86,13 +86,11 @@ class Recovery:
             "seen_at": time.time(),
         }
         insert = self._database.insert(WORKERS).values(lease=self._lease.number, **values)
-        with self._database.write() as connection:
-            connection.execute(insert.on_conflict_do_update(index_elements=["lease"], set_=values))
+        self._database.execute(insert.on_conflict_do_update(index_elements=["lease"], set_=values))
 
     def gone(self) -> None:
         """Remove the record of this worker, which ends."""
-        with self._database.write() as connection:
-            connection.execute(delete(WORKERS).where(WORKERS.c.lease == self._lease.number))
+        self._database.execute(delete(WORKERS).where(WORKERS.c.lease == self._lease.number))
 
     def take_over(self) -> int:
         """Enqueue the jobs of dead workers again, and return their number. One worker at a time may do so."""
@@ -108,8 +106,7 @@ class Recovery:
 
     def _alive(self) -> frozenset[str]:
         """Return the executor ids of living workers. Read after the running jobs: each of those has a row here."""
-        with self._database.read() as connection:
-            rows = connection.execute(select(WORKERS.c.lease, WORKERS.c.executor)).all()
+        rows = self._database.rows(select(WORKERS.c.lease, WORKERS.c.executor))
         return frozenset(row.executor for row in rows if self._held(row.lease)) | {self._lease.executor}
 
     def _held(self, number: int) -> bool:
@@ -172,8 +169,7 @@ class Reconciler:
 
     def _arrived(self, guid: str) -> bool:
         """Return True if a delivery of that id is stored."""
-        with self._database.read() as connection:
-            return connection.execute(select(DELIVERIES.c.seq).where(DELIVERIES.c.id == guid)).first() is not None
+        return self._database.scalar(select(DELIVERIES.c.seq).where(DELIVERIES.c.id == guid)) is not None
 
     def _guarded_round(self) -> None:
         try:

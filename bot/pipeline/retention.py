@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import structlog
-from sqlalchemy import ColumnElement, CursorResult, Table, and_, delete, exists, or_, select
+from sqlalchemy import ColumnElement, Table, and_, delete, exists, or_, select
 
 from bot.pipeline.job import DEAD, ENDED, OPEN
 from bot.pipeline.queue import Queue
@@ -66,7 +66,9 @@ class Retention:
         ended = self._queue.ended_before(now - KEEP_SECONDS, ENDED, BATCH)
         dead = self._queue.ended_before(now - KEEP_DEAD_SECONDS, DEAD, BATCH)
         self._queue.forget((*ended, *dead))
-        count = len(ended) + len(dead) + self._deliveries(now - KEEP_SECONDS) + self._budgets(now)
+        count = len(ended) + len(dead) + self._deliveries(now - KEEP_SECONDS)
+        # The spending of past days.
+        count += self._database.execute(delete(BUDGETS).where(BUDGETS.c.day < _day(now - KEEP_SECONDS)))
         count += self._delete(ISSUE_TEXTS, ISSUE_TEXTS.c.closed_at < now - KEEP_ISSUE_SECONDS)
         if self._keep_days:
             count += self._memory(now - self._keep_days * DAY)
@@ -95,13 +97,6 @@ class Retention:
         if names:
             _log.info("repositories_forgotten", count=len(names))
 
-    def _budgets(self, now: float) -> int:
-        """Delete the spending of past days."""
-        gone = delete(BUDGETS).where(BUDGETS.c.day < _day(now - KEEP_SECONDS))
-        with self._database.write() as connection:
-            result: CursorResult[Any] = connection.execute(gone)
-        return result.rowcount
-
     def _deliveries(self, before: float) -> int:
         """Delete deliveries without open or dead jobs, which need their event."""
         needed = {job.delivery for job in self._queue.list((*OPEN, *DEAD), limit=10_000)}
@@ -111,11 +106,8 @@ class Retention:
             .order_by(DELIVERIES.c.seq)
             .limit(BATCH + len(needed))
         )
-        with self._database.read() as connection:
-            deliveries = [name for name in connection.scalars(old) if name not in needed][:BATCH]
-        with self._database.write() as connection:
-            connection.execute(delete(DELIVERIES).where(DELIVERIES.c.id.in_(deliveries)))
-        return len(deliveries)
+        deliveries = [name for name in self._database.scalars(old) if name not in needed][:BATCH]
+        return self._database.execute(delete(DELIVERIES).where(DELIVERIES.c.id.in_(deliveries)))
 
     def _memory(self, before: float) -> int:
         """Delete replies of models, and decisions and postings about subjects that were closed before then."""
@@ -131,25 +123,18 @@ class Retention:
             ),
         )
         over, forgotten = _closed(DECISIONS, before), _closed(POSTINGS, before)
+        # Closed subjects without decisions need no row.
+        bare = delete(CLOSED).where(CLOSED.c.closed_at < before, ~exists().where(_same_subject(DECISIONS)))
         return (
             self._delete(MODEL_CALLS, MODEL_CALLS.c.created_at < before)
             + self._delete(DECISIONS, and_(DECISIONS.c.created_at < before, or_(over, replaced)))
             + self._delete(POSTINGS, and_(POSTINGS.c.updated_at < before, forgotten))
-            + self._forget_closed(before)
+            + self._database.execute(bare)
         )
 
     def _delete(self, table: Table, where: Any) -> int:
         some = select(table.c.id).where(where).order_by(table.c.id).limit(BATCH).scalar_subquery()
-        with self._database.write() as connection:
-            gone: CursorResult[Any] = connection.execute(delete(table).where(table.c.id.in_(some)))
-        return gone.rowcount
-
-    def _forget_closed(self, before: float) -> int:
-        """Delete the rows of closed subjects without decisions."""
-        gone = delete(CLOSED).where(CLOSED.c.closed_at < before, ~exists().where(_same_subject(DECISIONS)))
-        with self._database.write() as connection:
-            result: CursorResult[Any] = connection.execute(gone)
-        return result.rowcount
+        return self._database.execute(delete(table).where(table.c.id.in_(some)))
 
 
 def _day(moment: float) -> str:

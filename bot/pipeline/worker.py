@@ -42,42 +42,33 @@ class Pace:
     polling_seconds: float = 1.25
 
 
+@dataclass(frozen=True)
 class Worker:
     """Runs jobs in this process. There can be one worker in a process, and many on one database."""
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        queue: Queue,
-        inbox: Inbox,
-        runner: Runner,
-        counts: Counts,
-        pace: Pace,
-        keep_days: int,
-    ) -> None:
-        self._keep_days = keep_days
-        self._ledger = ledger
-        self._queue = queue
-        self._inbox = inbox
-        self._runner = runner
-        self._counts = counts
-        self._pace = pace
+    ledger: Ledger
+    queue: Queue
+    inbox: Inbox
+    runner: Runner
+    counts: Counts
+    pace: Pace
+    keep_days: int
 
     def run(self, stop: threading.Event) -> bool:
         """Work until ``stop`` is set, then let running jobs end. Return False if the lease was lost."""
-        database = self._ledger.database
+        database = self.ledger.database
         lease = take_lease(database.locks)
-        recovery = Recovery(database, self._queue, lease)
+        recovery = Recovery(database, self.queue, lease)
         recovery.seen()
         executor = Consumer(
             database,
             lease.executor,
-            partial(self._runner.run, executor=lease.executor),
-            concurrency=self._pace.concurrency,
-            polling_seconds=self._pace.polling_seconds,
-            apart=self._pace.apart,
+            partial(self.runner.run, executor=lease.executor),
+            concurrency=self.pace.concurrency,
+            polling_seconds=self.pace.polling_seconds,
+            apart=self.pace.apart,
         )
-        retention = Retention(database, self._queue, keep_days=self._keep_days)
+        retention = Retention(database, self.queue, keep_days=self.keep_days)
         _log.info("worker_started", worker=lease.executor)
         try:
             self._loop(stop, lease, recovery, retention)
@@ -87,24 +78,24 @@ class Worker:
             executor.close(0 if lost else DRAIN_SECONDS)
             if not lost:
                 _guarded(recovery.gone)
-            _guarded(lambda: self._counts.flush(self._ledger.counters))
+            _guarded(lambda: self.counts.flush(self.ledger.counters))
             lease.lock.release()
         return not lost
 
     def _loop(self, stop: threading.Event, lease: Lease, recovery: Recovery, retention: Retention) -> None:
         """Do periodic work until ``stop`` is set or the lease is lost."""
         # One worker does the last three for all: of two, the second could recover a job again that runs already.
-        leadership = Leadership(self._ledger.database.locks, "dispatcher")
+        leadership = Leadership(self.ledger.database.locks, "dispatcher")
         swept_at = float("-inf")
         try:
             while not stop.wait(ROUND_SECONDS):
                 if not lease.lock.alive():
                     return
                 _guarded(recovery.seen)
-                _guarded(lambda: self._counts.flush(self._ledger.counters))
+                _guarded(lambda: self.counts.flush(self.ledger.counters))
                 if not _guarded(leadership.ours):
                     continue
-                _guarded(lambda: self._inbox.take_up(retention.uninstalled))
+                _guarded(lambda: self.inbox.take_up(retention.uninstalled))
                 _guarded(recovery.take_over)
                 if time.monotonic() - swept_at >= SWEEP_SECONDS:
                     swept_at = time.monotonic()

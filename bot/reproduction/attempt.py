@@ -7,44 +7,13 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Literal
 
-from pydantic import Field
-
-from bot.core.actions import Usage
-from bot.core.frozen import Frozen
 from bot.reproduction.context import Checkout
 from bot.reproduction.language import DraftRejected, Language, Names
-from bot.reproduction.match import Grade
-from bot.reproduction.protocol import Execution, Harness, Target, TestOutcome
+from bot.reproduction.protocol import Attempt, Candidate, Execution, Fate, Harness, Target, TestOutcome
 
 #: Sandboxes at a time: tests share the machine with the worker.
 PARALLEL = 2
-
-#: ``unusable``: the draft cannot be put into a file or loaded. The others are its result on the present code.
-Fate = Literal["unusable", "passed", "failed", "skipped", "not run"]
-
-#: The three states that people see.
-State = Literal["reproduced", "not reproduced", "not run"]
-
-
-class Candidate(Frozen):
-    """A draft in a test file, ready to run."""
-
-    number: int = Field(description="which draft; unique among the drafts of a report")
-    draft: str = Field(description="as the model wrote it")
-    path: str = Field(description="the test file, relative to the repository")
-    content: str = Field(description="the whole test file with the test in it")
-    name: str = Field(description="the test within its file: ``TestA::test_b``")
-    code: str = Field(description="what was added, for people to read")
-    new_file: bool
-    syntax: str = Field(description="normal form: equal for tests written alike")
-    tokens: int = Field(ge=0, description="length of what was added, lexical tokens")
-
-    @property
-    def target(self) -> Target:
-        """The target that runs this test alone."""
-        return Target(path=self.path, name=self.name)
 
 
 def inject(
@@ -81,56 +50,6 @@ def inject(
         syntax=language.syntax(draft),
         tokens=language.length(injected.code),
     )
-
-
-class Attempt(Frozen):
-    """One draft and its result."""
-
-    number: int
-    fate: Fate
-    why: str = Field("", description="reason for the fate in one sentence; empty if it failed as reported")
-    repaired: bool = False
-    fault: Literal["", "environment", "interface"] = Field(
-        "", description="the reason that the model gives for not repairing it"
-    )
-    inverted: bool = Field(False, description="it passed as drafted, and its last assertion was inverted")
-    flaky: bool = False
-    outcome: TestOutcome | None = Field(None, description="None if it was never run")
-    candidate: Candidate | None = Field(None, description="None if it could not be put into a file")
-
-
-class OfferedTest(Frozen):
-    """A test that fails as reported, to be offered to people."""
-
-    candidate: Candidate
-    outcome: TestOutcome
-    agreeing: int = Field(ge=1, description="drafts that fail in the same way, this one included")
-    grade: Grade
-    command: str = Field(description="the command line that runs this test alone")
-    repairs: int = Field(0, ge=0, description="drafted repairs of the bug with which it passes")
-
-
-class Reproduction(Frozen):
-    """The result for one report."""
-
-    state: State
-    reason: str = Field("", description="one sentence; why no test is offered, if none is")
-    environment: bool = Field(False, description="not one test can be run here; no model was asked")
-    abstained: Literal["", "environment", "interface"] = Field(
-        "", description="why no test can be drafted, if its author says so; the details are in the reason"
-    )
-    tests: tuple[OfferedTest, ...] = Field((), description="best first; never empty if ``state`` is reproduced")
-    attempts: tuple[Attempt, ...] = ()
-    drafts: int = Field(0, ge=0, description="drafts that the model gave")
-    failures: tuple[str, ...] = Field((), description="error codes of questions that the model did not answer")
-    sandbox: str = Field("", description="the runner; empty if nothing was run")
-    usage: Usage = Usage()
-    model: str = ""
-
-    @property
-    def best(self) -> OfferedTest | None:
-        """The test that is offered."""
-        return self.tests[0] if self.tests else None
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from bot.core.actions import Usage
 from bot.core.errors import ModelError
 from bot.core.frozen import Frozen, Lenient
 from bot.core.text import without_middle
-from bot.models.prompts import Prompts
-from bot.models.protocol import Model, Prompt, ask_all
+from bot.models.protocol import Prompt, ask_all
 from bot.reproduction.context import Context
 from bot.reproduction.examples import Example
-from bot.reproduction.report import Report, framings
+from bot.reproduction.protocol import Author, Report
+from bot.reproduction.report import framings
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -75,15 +75,6 @@ class Option(Frozen):
     code: str
     failure: str
     agreeing: int
-
-
-@dataclass(frozen=True)
-class Author:
-    """The model that drafts, its prompts, and the subject under which questions are recorded."""
-
-    model: Model
-    prompts: Prompts
-    subject: str = ""
 
 
 @dataclass

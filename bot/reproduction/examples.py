@@ -7,17 +7,14 @@ most similar to the report by BM25 (layered framework, section 3.4).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from pydantic import Field
 
 from bot.core.frozen import Frozen
 from bot.reproduction.language import Language
 from bot.reproduction.lexical import most_alike
-from bot.reproduction.report import Report
-
-#: Returns the report of an issue by its number, or None if it cannot be read.
-Fetch = Callable[[int], Report | None]
+from bot.reproduction.protocol import Fetch, Report
 
 WANTED = 2
 #: Most tests whose issues are requested until two with a readable issue are found.

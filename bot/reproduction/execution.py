@@ -17,7 +17,21 @@ from os.path import lexists
 from pathlib import Path
 
 from bot.reproduction import console, junit
-from bot.reproduction.protocol import MAX_OUTPUT, Execution, Target, TestCommand, TestOutcome, TestReport, combine
+from bot.reproduction.pipeline import reproduce_in
+from bot.reproduction.protocol import (
+    MAX_OUTPUT,
+    Author,
+    Execution,
+    Fetch,
+    Options,
+    Report,
+    Reproduction,
+    Target,
+    TestCommand,
+    TestOutcome,
+    TestReport,
+    combine,
+)
 from bot.sandbox.mounts import python_parts
 from bot.sandbox.protocol import WORKDIR, Limits, ProgramResult, ProgramRun, Sandbox
 
@@ -101,6 +115,11 @@ class SandboxHarness:
 
     def run_twice(self, workdir: Path, targets: Sequence[Target], files: Mapping[str, str]) -> Execution:
         return Execution(first=self.run(workdir, targets, files), second=self.run(workdir, targets, files))
+
+    def reproduce(
+        self, workdir: Path, report: Report, author: Author, options: Options, fetch: Fetch | None = None
+    ) -> Reproduction:
+        return reproduce_in(workdir, report, author, self, options, fetch=fetch)
 
 
 def report(outcome: ProgramResult, path: str = "", *, java: bool = False) -> TestReport:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
 
 from pydantic import Field
 
 from bot.core.frozen import Frozen
-from bot.reproduction.protocol import TestOutcome
+from bot.reproduction.protocol import Grade, TestOutcome
 from bot.reproduction.report import GENERIC, Facts
 
-#: ``reported``: the failure is the reported one. ``plausible``: a wrong result or a missing exception that does
-#: not contradict the report. ``other``: it fails for another reason.
-Grade = Literal["other", "plausible", "reported"]
 GRADES: tuple[Grade, ...] = ("other", "plausible", "reported")
 
 ASSERTIONS = frozenset(

@@ -15,19 +15,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from pydantic import Field
-
 from bot.core.errors import BudgetExceeded
-from bot.core.frozen import Frozen
 from bot.reproduction import examples
-from bot.reproduction.attempt import Attempt, OfferedTest, Reproduction, Trial
+from bot.reproduction.attempt import Trial
 from bot.reproduction.context import Checkout, context, machine, read_checkout
-from bot.reproduction.drafting import Author, Drafting, Fault, Option, Patch
-from bot.reproduction.examples import Example, Fetch
+from bot.reproduction.drafting import Drafting, Fault, Option, Patch
+from bot.reproduction.examples import Example
 from bot.reproduction.language import DraftRejected, Language
 from bot.reproduction.match import match
-from bot.reproduction.protocol import Harness, TestCommand
-from bot.reproduction.report import Facts, Report, facts, normalise_code
+from bot.reproduction.protocol import (
+    Attempt,
+    Author,
+    Fetch,
+    Harness,
+    OfferedTest,
+    Options,
+    Report,
+    Reproduction,
+    TestCommand,
+)
+from bot.reproduction.report import Facts, facts, normalise_code
 from bot.reproduction.select import FailingTest, Selection, select
 
 #: Most tests among which the model chooses.
@@ -36,23 +43,6 @@ TOP = 5
 MAX_FAILURE = 1_500
 
 _JAVA_BUILDS = ("pom.xml", "build.gradle", "build.gradle.kts", "build.xml")
-
-
-class Options(Frozen):
-    """A maintainer's options for one reproduction."""
-
-    samples: int = 10
-    threshold: int = 1
-    pick: bool = False
-    match: bool = True
-    """Suggest only failures that match the report; False: select by agreement alone, as LIBRO."""
-    seconds: float = 1800.0
-    probe: bool = Field(True, description="check first that tests can be run here at all")
-    turn: bool = Field(True, description="invert drafts that pass")
-    repair: bool = Field(True, description="let the model repair drafts that cannot be used")
-    framed: bool = Field(True, description="show the whole report, its example and the expected result in turn")
-    repairs: int = Field(3, description="how often a draft is repaired, with the output of its run")
-    patches: int = Field(2, description="drafted repairs of the bug; tests that pass with one rank first")
 
 
 def reproduce_in(

@@ -1,4 +1,4 @@
-"""The interface of running a repository's tests: the command, the tests to run in it, and their outcomes.
+"""The interface of running and drafting a repository's tests: the command, outcomes of tests, and drafted tests.
 
 A command has its tests in the notation of its runner. Outcomes do not depend on the runner.
 """
@@ -7,17 +7,21 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import ClassVar, Literal, Protocol
 
 from pydantic import Field
 
+from bot.core.actions import Usage
 from bot.core.config import ReproduceConfig
 from bot.core.errors import UserError
 from bot.core.frozen import Frozen
 from bot.core.subjects import Repository
+from bot.models.prompts import Prompts
+from bot.models.protocol import Model
 
 #: The placeholder for the tests in a command.
 PLACE = "{tests}"
@@ -282,6 +286,129 @@ class SetupFailed(UserError):
     """A set-up command of the repository failed; the message has the command and the installers' errors."""
 
 
+class Report(Frozen):
+    """A bug report."""
+
+    title: str
+    body: str = Field("", description="Markdown")
+    number: int | None = Field(None, description="the issue's number; None for a report from another tracker")
+
+    @property
+    def text(self) -> str:
+        """Title and body."""
+        return f"{self.title}\n\n{self.body}".strip()
+
+
+#: Returns the report of an issue by its number, or None if it cannot be read.
+Fetch = Callable[[int], Report | None]
+
+
+@dataclass(frozen=True)
+class Author:
+    """The model that drafts, its prompts, and the subject under which questions are recorded."""
+
+    model: Model
+    prompts: Prompts
+    subject: str = ""
+
+
+class Options(Frozen):
+    """A maintainer's options for one reproduction."""
+
+    samples: int = 10
+    threshold: int = 1
+    pick: bool = False
+    match: bool = True
+    """Suggest only failures that match the report; False: select by agreement alone, as LIBRO."""
+    seconds: float = 1800.0
+    probe: bool = Field(True, description="check first that tests can be run here at all")
+    turn: bool = Field(True, description="invert drafts that pass")
+    repair: bool = Field(True, description="let the model repair drafts that cannot be used")
+    framed: bool = Field(True, description="show the whole report, its example and the expected result in turn")
+    repairs: int = Field(3, description="how often a draft is repaired, with the output of its run")
+    patches: int = Field(2, description="drafted repairs of the bug; tests that pass with one rank first")
+
+
+#: ``reported``: the failure is the reported one. ``plausible``: a wrong result or a missing exception that does
+#: not contradict the report. ``other``: it fails for another reason.
+Grade = Literal["other", "plausible", "reported"]
+
+#: ``unusable``: the draft cannot be put into a file or loaded. The others are its result on the present code.
+Fate = Literal["unusable", "passed", "failed", "skipped", "not run"]
+
+#: The three states that people see.
+State = Literal["reproduced", "not reproduced", "not run"]
+
+
+class Candidate(Frozen):
+    """A draft in a test file, ready to run."""
+
+    number: int = Field(description="which draft; unique among the drafts of a report")
+    draft: str = Field(description="as the model wrote it")
+    path: str = Field(description="the test file, relative to the repository")
+    content: str = Field(description="the whole test file with the test in it")
+    name: str = Field(description="the test within its file: ``TestA::test_b``")
+    code: str = Field(description="what was added, for people to read")
+    new_file: bool
+    syntax: str = Field(description="normal form: equal for tests written alike")
+    tokens: int = Field(ge=0, description="length of what was added, lexical tokens")
+
+    @property
+    def target(self) -> Target:
+        """The target that runs this test alone."""
+        return Target(path=self.path, name=self.name)
+
+
+class Attempt(Frozen):
+    """One draft and its result."""
+
+    number: int
+    fate: Fate
+    why: str = Field("", description="reason for the fate in one sentence; empty if it failed as reported")
+    repaired: bool = False
+    fault: Literal["", "environment", "interface"] = Field(
+        "", description="the reason that the model gives for not repairing it"
+    )
+    inverted: bool = Field(False, description="it passed as drafted, and its last assertion was inverted")
+    flaky: bool = False
+    outcome: TestOutcome | None = Field(None, description="None if it was never run")
+    candidate: Candidate | None = Field(None, description="None if it could not be put into a file")
+
+
+class OfferedTest(Frozen):
+    """A test that fails as reported, to be offered to people."""
+
+    candidate: Candidate
+    outcome: TestOutcome
+    agreeing: int = Field(ge=1, description="drafts that fail in the same way, this one included")
+    grade: Grade
+    command: str = Field(description="the command line that runs this test alone")
+    repairs: int = Field(0, ge=0, description="drafted repairs of the bug with which it passes")
+
+
+class Reproduction(Frozen):
+    """The result for one report."""
+
+    state: State
+    reason: str = Field("", description="one sentence; why no test is offered, if none is")
+    environment: bool = Field(False, description="not one test can be run here; no model was asked")
+    abstained: Literal["", "environment", "interface"] = Field(
+        "", description="why no test can be drafted, if its author says so; the details are in the reason"
+    )
+    tests: tuple[OfferedTest, ...] = Field((), description="best first; never empty if ``state`` is reproduced")
+    attempts: tuple[Attempt, ...] = ()
+    drafts: int = Field(0, ge=0, description="drafts that the model gave")
+    failures: tuple[str, ...] = Field((), description="error codes of questions that the model did not answer")
+    sandbox: str = Field("", description="the runner; empty if nothing was run")
+    usage: Usage = Usage()
+    model: str = ""
+
+    @property
+    def best(self) -> OfferedTest | None:
+        """The test that is offered."""
+        return self.tests[0] if self.tests else None
+
+
 class Harness(Protocol):
     """The way to run a repository's tests on a checkout, which is never changed."""
 
@@ -308,6 +435,17 @@ class Harness(Protocol):
 
     def output(self, argv: Sequence[str], workdir: Path) -> str:
         """Return what a program prints in the environment of the tests, on a copy of ``workdir``."""
+        ...
+
+    def reproduce(
+        self, workdir: Path, report: Report, author: Author, options: Options, fetch: Fetch | None = None
+    ) -> Reproduction:
+        """Draft tests for ``report``, run them on a copy of ``workdir``, and choose.
+
+        Examples are the repository's own if ``fetch`` can read its issues. Raises ModelError if the model gave no
+        draft at all, BudgetExceeded if the budget ended before a reproducing test was found, TransientError if a
+        later try may succeed, SandboxError if the sandbox fails.
+        """
         ...
 
 

@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 from pydantic import Field
 
 from bot.core.frozen import Frozen
+from bot.reproduction.protocol import Report
 
 #: Exception names without information.
 GENERIC = frozenset({"Error", "Exception", "BaseException", "Throwable", "RuntimeException", "Warning"})
@@ -26,19 +27,6 @@ _DOTTED = re.compile(r"\b[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\b")
 _FRAME = re.compile(r"^[ \t>]*File \"[^\"\n]+\", line \d+, in (\w+)", re.MULTILINE)
 _LINKED = re.compile(r"/blob/[\w.-]+/[\w./-]*?(\w+)\.\w{1,5}#L\d+")
 _IDENTIFIER = re.compile(r"\b(?:[a-z]+[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*|[A-Za-z]\w*_\w+|[A-Za-z_]\w*(?=\())")
-
-
-class Report(Frozen):
-    """A bug report."""
-
-    title: str
-    body: str = Field("", description="Markdown")
-    number: int | None = Field(None, description="the issue's number; None for a report from another tracker")
-
-    @property
-    def text(self) -> str:
-        """Title and body."""
-        return f"{self.title}\n\n{self.body}".strip()
 
 
 class Facts(Frozen):

@@ -10,9 +10,8 @@ from itertools import zip_longest
 from pydantic import Field
 
 from bot.core.frozen import Frozen
-from bot.reproduction.attempt import Candidate
 from bot.reproduction.match import Match, body_matches, match
-from bot.reproduction.protocol import TestOutcome
+from bot.reproduction.protocol import Candidate, TestOutcome
 from bot.reproduction.report import Facts
 
 

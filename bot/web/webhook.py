@@ -102,8 +102,8 @@ def _receive(
 class Room:
     """Limits the memory of all bodies together: anyone can send one that looks signed."""
 
-    def __init__(self, size: int = ROOM_BYTES) -> None:
-        self._left = size
+    def __init__(self) -> None:
+        self._left = ROOM_BYTES
         self._lock = threading.Lock()
 
     def take(self, size: int) -> bool:

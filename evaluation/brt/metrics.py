@@ -16,8 +16,7 @@ import numpy as np
 from pydantic import Field
 
 from bot.core.frozen import Frozen, Lenient
-from bot.reproduction.attempt import Candidate
-from bot.reproduction.protocol import TestOutcome
+from bot.reproduction.protocol import Candidate, TestOutcome
 from bot.reproduction.select import FailingTest, rank
 from evaluation.run.folder import Familiarity, Record
 from evaluation.statistics import USUAL, Array, Counts, Estimate, Resampling, bootstrap, ratio

@@ -103,13 +103,6 @@ def serving(server: Server, port: int) -> Iterator[None]:
         process.join(30)
 
 
-def free_port() -> int:
-    """Return a free port."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def _wait(port: int) -> None:
     for _ in range(200):
         try:

@@ -18,7 +18,8 @@ from bot.pipeline.store import migrate, open_database
 from bot.web.app import Backend, create_app
 from bot.web.server import Server
 from tests.bench.databases import databases
-from tests.bench.load import SECRET, Sender, free_port, open_loop, serving
+from tests.bench.load import SECRET, Sender, open_loop, serving
+from tests.bot.pipeline.rig import free_port
 
 RATE, GOAL_MS = 40, 60
 

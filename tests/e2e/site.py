@@ -28,6 +28,13 @@ BROKEN = BASE.replace("return parse(file)", "data = parse(file)\n        return 
 WORSE = "import os\n\n\n" + BROKEN.replace("    raise", "    cache[path] = data\n    raise")
 FIXED = BASE.replace("return parse(file)", "data = parse(file)\n        return data.value if data else None")
 
+#: Title and text of issues: one that the model finds clear, and one that it bounces.
+CLEAR = ("Empty files", "With version 4.2 `load` fails on an empty file.")
+VAGUE = ("It breaks", "It does not work any more.")
+
+#: The fixture ``repository``: makes a repository of these files for one test alone, and returns its name.
+Repository = Callable[..., str]
+
 OPEN = ("waiting", "queued", "running")
 
 

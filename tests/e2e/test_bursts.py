@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.bot.pipeline.rig import wait
-from tests.e2e.site import APP, BROKEN, FIXED, WORSE, Site, stopped
+from tests.e2e.site import APP, BROKEN, CLEAR, FIXED, WORSE, Site, stopped
 
 BURST = 100
 
@@ -26,7 +26,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 def pull(shop: Site, name: str, content: str = BROKEN) -> tuple[str, int]:
     home = shop.repository(f"acme/{name}")
-    shop.github.open_issue(home, "Empty files", "With version 4.2 `load` fails on an empty file.")
+    shop.github.open_issue(home, *CLEAR)
     return home, shop.github.open_pull(home, "Read values", "Fixes #1", files={APP: content}, closes=[1])
 
 

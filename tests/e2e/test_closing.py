@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.bot.pipeline.rig import wait
-from tests.e2e.site import Site, site
+from tests.e2e.site import VAGUE, Site, site
 
 HOME = "acme/first"
 CONFIG = {".github/bouncer.yml": "triage:\n  close_after_days: 14\n"}
 GONE = "DELETE /labels/needs-info "
-VAGUE = ("It breaks", "It does not work any more.")
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 
 from tests.bot.pipeline.rig import wait
 from tests.bot.pipeline.test_crash import KILLS, Killer
-from tests.e2e.site import APP, BROKEN, Site, stopped
+from tests.e2e.site import APP, BROKEN, CLEAR, Site, stopped
 
 HOMES = 8
 PULLS = 3
@@ -53,7 +53,7 @@ def test_every_pull_request_gets_one_check_and_one_review_for_each_head(database
     with stopped(tmp_path, url=database_url) as shop:
         homes = [shop.repository(f"acme/r{number}") for number in range(HOMES)]
         for home in homes:
-            shop.github.open_issue(home, "Empty files", "With version 4.2 `load` fails on an empty file.")
+            shop.github.open_issue(home, *CLEAR)
         web, workers = shop.web(), shop.start("tests.bot.pipeline.worker_process", "--phoenix", "2")
         wait(shop.ready, 60, "web and workers up")
         killer = Killer({"web": web.pid, "worker": workers.pid})

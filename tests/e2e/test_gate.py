@@ -7,17 +7,15 @@ from collections.abc import Callable
 import pytest
 
 from bot.simgithub.state import CheckRunState
-from tests.e2e.site import APP, BASE, Site
+from tests.e2e.site import APP, BASE, CLEAR, VAGUE, Repository, Site
 
 GATE = ".github/bouncer.yml"
 LARGE = BASE + "".join(f"\n\ndef f{number}():\n    return {number}\n" for number in range(10))
 QUIET = "triage: {mode: 'off'}\nverify: {mode: 'off'}\nreview: {mode: 'off'}\n"
 
-Make = Callable[..., str]
-
 
 @pytest.fixture
-def home(repository: Make) -> Callable[[str], str]:
+def home(repository: Repository) -> Callable[[str], str]:
     def make(gate: str, rest: str = QUIET) -> str:
         return repository(**{GATE: f"{rest}gate: {gate}\n", APP: BASE})
 
@@ -149,8 +147,8 @@ def test_exempt_pull_requests_need_no_issue(
 
 def test_a_bounced_issue_is_not_ready_until_it_is_clear(shop: Site, home: Callable[..., str]) -> None:
     place = home("{mode: check, trust_triage: true}", "verify: {mode: 'off'}\nreview: {mode: 'off'}\n")
-    bounced = shop.github.open_issue(place, "It breaks", "It does not work any more.", labels=["ready"])
-    clear = shop.github.open_issue(place, "Empty files", "With version 4.2 `load` fails on an empty file.")
+    bounced = shop.github.open_issue(place, *VAGUE, labels=["ready"])
+    clear = shop.github.open_issue(place, *CLEAR)
     shop.quiet()
     first, second = opened(shop, place, bounced), opened(shop, place, clear)
     missing = f"Not ready: #{bounced} still lacks details that its author was asked for"
@@ -203,7 +201,7 @@ def test_only_pull_requests_that_link_the_issue_are_evaluated(shop: Site, home: 
     assert not any(request.path == "/graphql" for request in list(shop.github.requests)[before:])
 
 
-def test_it_is_off_by_default_and_silent_in_shadow_mode(shop: Site, repository: Make) -> None:
+def test_it_is_off_by_default_and_silent_in_shadow_mode(shop: Site, repository: Repository) -> None:
     place, shadow = repository(**{APP: BASE}), repository(**{GATE: "gate: {mode: shadow}\n", APP: BASE})
     for name in (place, shadow):
         opened(shop, name)

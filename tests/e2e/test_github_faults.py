@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from bot.simgithub.faults import Kind
-from tests.e2e.site import APP, BROKEN, Site, site
+from tests.e2e.site import APP, BROKEN, VAGUE, Repository, Site, site
 
 #: Failures after which the same request may well succeed; how often each strikes at one place.
 KINDS: dict[Kind, int] = {
@@ -60,7 +59,7 @@ class Case:
             )
             for method, path in PLACES[place]
         ]
-        self.issue = shop.github.open_issue(self.home, "It breaks", "It does not work any more.")
+        self.issue = shop.github.open_issue(self.home, *VAGUE)
         self.pull = shop.github.open_pull(
             self.home, "Read values", "Fixes #1", files={APP: BROKEN}, closes=[self.issue]
         )
@@ -101,14 +100,12 @@ def test_every_passing_fault_of_github_ends_in_exactly_one_of_each(tmp_path: Pat
         assert len(shop.model.asked) == 3 * len(CASES)
 
 
-def test_what_github_refuses_for_good_is_a_dead_letter_with_its_reason(
-    shop: Site, repository: Callable[..., str]
-) -> None:
+def test_what_github_refuses_for_good_is_a_dead_letter_with_its_reason(shop: Site, repository: Repository) -> None:
     home = repository()
     before = len(shop.model.asked)
     for path in ("issues/1/comments", "check-runs", "pulls/2/reviews"):
         shop.github.fail("forbidden", "POST", f"/repos/{home}/{path}", times=99)
-    shop.github.open_issue(home, "It breaks", "It does not work any more.")
+    shop.github.open_issue(home, *VAGUE)
     shop.github.open_pull(home, "Read values", "Fixes #1", files={APP: BROKEN}, closes=[1])
     shop.quiet()
     dead = {item.task: item.error for item in shop.jobs.list(("dead",), home)}

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 
 import pytest
 
 from tests.e2e.provider import completion
-from tests.e2e.site import BOUNCER, Site
-
-Repository = Callable[..., str]
+from tests.e2e.site import BOUNCER, CLEAR, VAGUE, Repository, Site
 
 BOUNCED = """Thanks for the report. To work on this, a maintainer will probably need:
 - Which version is this?
@@ -29,6 +26,15 @@ too vague (90% likely), `openai:gpt-5-mini`, DAY, [what this bot does](SITE/apps
 <!-- bouncer:triage:v1 -->"""
 CLEARED = "Thanks, that answers my questions. (I'm a bot; an AI model read this.)\n\n<!-- bouncer:triage:v1 -->"
 
+GERMAN = {
+    "explanation": "Es ist nicht klar, was passiert.",
+    "open_points": ["Welche Version ist das?"],
+    "missing": ["version"],
+    "p_bounce": 90,
+    "label": "VAGUE",
+    "language": "de",
+}
+
 
 @pytest.fixture
 def home(repository: Repository) -> str:
@@ -36,7 +42,7 @@ def home(repository: Repository) -> str:
 
 
 def bounced(shop: Site, home: str) -> int:
-    number = shop.github.open_issue(home, "It breaks", "It does not work any more.")
+    number = shop.github.open_issue(home, *VAGUE)
     shop.quiet()
     assert shop.github.labels(home, number) == ["needs-info"]
     return number
@@ -68,7 +74,7 @@ def test_a_maintainer_accepts_by_mention_with_a_reason(shop: Site, home: str) ->
 
 
 def test_a_clear_issue_is_left_in_peace(shop: Site, home: str) -> None:
-    number = shop.github.open_issue(home, "Empty files", "With version 4.2 `load` fails on an empty file.")
+    number = shop.github.open_issue(home, *CLEAR)
     shop.quiet()
     assert (shop.said(home, number), shop.github.labels(home, number)) == ([], [])
     (decision,) = shop.decided(home, number)
@@ -278,3 +284,20 @@ def reactions(shop: Site, home: str, comment: int) -> list[str]:
     stored_comment = shop.github.world.repositories[home].comment(comment)
     assert stored_comment is not None
     return [reaction.content for reaction in stored_comment[1].reactions if reaction.user.login == BOUNCER]
+
+
+def test_auto_asks_in_the_language_of_the_issue(shop: Site, repository: Repository) -> None:
+    home = repository(**{".github/bouncer.yml": "triage:\n  language: auto\n"})
+    shop.model.misbehave("Kaputte Datei", completion(json.dumps(GERMAN)))
+    number = shop.github.open_issue(home, "Kaputte Datei", "Es geht nicht mehr.")
+    shop.quiet()
+    (body,) = shop.said(home, number)
+    assert body.startswith(
+        "Thanks for the report. To work on this, a maintainer will probably need:\n- Welche Version ist das?\n\n"
+    )
+    assert "Es ist nicht klar, was passiert." in body
+    (question,) = shop.model.about("Kaputte Datei", "TranslatedReply")
+    assert question.purpose == "TranslatedReply"
+    shop.github.comment(home, number, "/bouncer accept, ist bekannt", "mia")
+    shop.quiet()
+    assert shop.said(home, number)[0].startswith("Accepted as is by mia: ist bekannt.\n")

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.e2e.site import APP, BASE, BOUNCER, BROKEN, FIXED, Site
+from tests.e2e.site import APP, BASE, BOUNCER, BROKEN, CLEAR, FIXED, VAGUE, Repository, Site
 
-Repository = Callable[..., str]
 FILE = ".github/bouncer.yml"
-CLEAR = ("Empty files", "With version 4.2 `load` fails on an empty file.")
-VAGUE = ("It breaks", "It does not work any more.")
 
 
 def test_an_owners_file_is_the_default_until_a_repository_says_otherwise(shop: Site) -> None:

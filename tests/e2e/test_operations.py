@@ -6,13 +6,12 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.bot.pipeline.rig import wait
-from tests.e2e.site import APP, BROKEN, Site, site, stopped
+from tests.e2e.site import APP, BROKEN, Repository, Site, site, stopped
 
 
 def bounced(shop: Site, home: str, number: int) -> bool:
@@ -92,9 +91,7 @@ def processes_of(group: int) -> list[int]:
     return pids
 
 
-def test_a_suspended_app_stops_trying_and_goes_on_when_it_is_back(
-    shop: Site, repository: Callable[..., str]
-) -> None:
+def test_a_suspended_app_stops_trying_and_goes_on_when_it_is_back(shop: Site, repository: Repository) -> None:
     home = repository()
     (installation,) = shop.github.world.installed(shop.github.world.repositories[home])
     installation.suspended = True
@@ -113,7 +110,7 @@ def test_a_suspended_app_stops_trying_and_goes_on_when_it_is_back(
     assert bounced(shop, home, number)
 
 
-def test_what_was_removed_meanwhile_is_nobodys_error(shop: Site, repository: Callable[..., str]) -> None:
+def test_what_was_removed_meanwhile_is_nobodys_error(shop: Site, repository: Repository) -> None:
     home = repository()
     number = shop.github.open_issue(home, "It breaks", "It does not work.")
     shop.quiet()

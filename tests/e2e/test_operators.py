@@ -6,10 +6,9 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable
 
 from tests.bot.pipeline.rig import wait
-from tests.e2e.site import APP, BROKEN, Browser, Site
+from tests.e2e.site import APP, BROKEN, CLEAR, Browser, Repository, Site
 
 
 def press(browser: Browser, page: str, button: str) -> str:
@@ -31,7 +30,7 @@ def decision_page(shop: Site, browser: Browser, home: str, number: int, kind: st
 
 
 def test_what_is_paused_is_left_alone_until_it_is_resumed_and_rechecked(
-    shop: Site, repository: Callable[..., str]
+    shop: Site, repository: Repository
 ) -> None:
     home, browser = repository(), shop.browser()
     issue = shop.github.open_issue(home, "It breaks", "It does not work.")
@@ -62,9 +61,7 @@ def test_what_is_paused_is_left_alone_until_it_is_resumed_and_rechecked(
     assert {row["verdict"] for row in rows if row["kind"] == "commands"} == {"pause", "resume"}
 
 
-def test_a_pull_request_that_was_passed_over_is_checked_on_request(
-    shop: Site, repository: Callable[..., str]
-) -> None:
+def test_a_pull_request_that_was_passed_over_is_checked_on_request(shop: Site, repository: Repository) -> None:
     home, browser = repository(**{".github/bouncer.yml": "pulls: {ignore_titles: [WIP]}\n"}), shop.browser()
     issue = shop.github.open_issue(home, "It breaks", "It does not work.")
     pull = shop.github.open_pull(home, "WIP read", f"Fixes #{issue}", files={APP: BROKEN}, closes=[issue])
@@ -74,11 +71,9 @@ def test_a_pull_request_that_was_passed_over_is_checked_on_request(
     wait(lambda: bool(shop.inline(home, pull)), 60, "it was reviewed")
 
 
-def test_onboarding_opens_a_pull_request_with_a_first_configuration(
-    shop: Site, repository: Callable[..., str]
-) -> None:
+def test_onboarding_opens_a_pull_request_with_a_first_configuration(shop: Site, repository: Repository) -> None:
     home, browser = repository(), shop.browser()
-    shop.github.open_issue(home, "Empty files", "With version 4.2 `load` fails on an empty file.")
+    shop.github.open_issue(home, *CLEAR)
     shop.quiet()
     page = f"/onboarding?repository={home}"
     assert page in browser.get("/installations")

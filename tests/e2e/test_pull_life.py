@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 import pytest
 
 from tests.e2e.provider import DEFECTS
-from tests.e2e.site import APP, BASE, BROKEN, FIXED, WORSE, Site
+from tests.e2e.site import APP, BASE, BROKEN, CLEAR, FIXED, WORSE, Repository, Site
 
-Repository = Callable[..., str]
 CHECK = "bouncer / verify"
 
 FINDING = """Fails for an empty file. `parse` returns None then.
@@ -46,7 +44,7 @@ The empty file still fails.
 def home(shop: Site, repository: Repository) -> str:
     """A repository with one clear issue, number 1."""
     name = repository()
-    shop.github.open_issue(name, "Empty files", "With version 4.2 `load` fails on an empty file.")
+    shop.github.open_issue(name, *CLEAR)
     return name
 
 
@@ -97,7 +95,7 @@ def test_without_a_linked_issue_the_check_says_so_and_asks_nobody(shop: Site, ho
 
 def test_a_gate_fails_the_check_where_the_repository_wants_one(shop: Site, repository: Repository) -> None:
     home = repository(**{".github/bouncer.yml": "verify:\n  gate: true\n"})
-    shop.github.open_issue(home, "Empty files", "With version 4.2 `load` fails on an empty file.")
+    shop.github.open_issue(home, *CLEAR)
     number = opened(shop, home)
     assert check(shop, home, number) == ("failure", "Probably doesn't solve #1")
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from tests.e2e.site import APP, BASE, BROKEN, FIXED, Site
+from tests.e2e.site import APP, BASE, BROKEN, FIXED, Repository, Site
 
-Repository = Callable[..., str]
 CODE = "        return data.value"
 
 

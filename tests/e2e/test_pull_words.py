@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from tests.builders import NO_PLUGINS
-from tests.e2e.site import Site
+from tests.e2e.site import Repository, Site
 from tests.e2e.test_reproduce_life import BUGGY, FIXED, TESTS
 
 pytestmark = pytest.mark.debian("bubblewrap")
@@ -60,7 +58,7 @@ def check(shop: Site, home: str, number: int) -> tuple[str | None, str, str]:
     return run.conclusion, run.output["title"], run.output["summary"]
 
 
-def test_words_and_tests_of_a_pull_request_are_checked(shop: Site, repository: Callable[..., str]) -> None:
+def test_words_and_tests_of_a_pull_request_are_checked(shop: Site, repository: Repository) -> None:
     files = {
         "pytest.ini": NO_PLUGINS["pytest.ini"].decode(),
         "shapes.py": OLD,

@@ -6,12 +6,8 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 
-from tests.e2e.site import APP, BROKEN, FIXED, WORSE, Site
-
-Repository = Callable[..., str]
-ISSUE = ("Empty files", "With version 4.2 `load` fails on an empty file.")
+from tests.e2e.site import APP, BROKEN, CLEAR, FIXED, WORSE, Repository, Site
 
 
 def queue(shop: Site, home: str, *options: str, code: int = 0) -> str:
@@ -30,7 +26,7 @@ def queue(shop: Site, home: str, *options: str, code: int = 0) -> str:
 
 def test_verified_ones_come_first_then_those_that_wait_for_us(shop: Site, repository: Repository) -> None:
     home, github = repository(**{".github/bouncer.yml": "review: {mode: 'off'}\n"}), shop.github
-    issue = github.open_issue(home, *ISSUE)
+    issue = github.open_issue(home, *CLEAR)
 
     def opened(title: str, text: str, *closes: int, draft: bool = False) -> int:
         body = "".join(f"Fixes #{number}\n" for number in closes)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from bot.features.triage.record import TriageRecord
 from bot.pipeline.store.overview import Filter, Overview
-from tests.e2e.site import Site
+from tests.e2e.site import VAGUE, Repository, Site
 from tests.e2e.test_reproduce_life import BUGGY, CONFIG, REPORT, TESTS
 
-Repository = Callable[..., str]
 TRIAGE = "triage: {brief: true, investigate: true, authors: all}\n"
 FIRST = "This issue is ready for work: clear"
 
@@ -59,7 +56,7 @@ def test_a_clear_accepted_and_reproduced_issue_gets_a_brief(shop: Site, reposito
 def test_without_reproduction_accepting_a_clear_issue_is_enough(shop: Site, repository: Repository) -> None:
     home = repository(**files(TRIAGE.replace("brief", "ready_label: go, brief")))
     clear = shop.github.open_issue(home, "split drops the rest", REPORT)
-    vague = shop.github.open_issue(home, "It breaks", "It does not work any more.")
+    vague = shop.github.open_issue(home, *VAGUE)
     shop.quiet()
     for number in (clear, vague):
         shop.github.comment(home, number, "/bouncer accept", "mia")

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.site import Site
+from tests.e2e.site import Repository, Site
 
 pytestmark = pytest.mark.debian("bubblewrap")
 
-Repository = Callable[..., str]
 
 BUGGY = (
     "def split(items, size):\n    return [items[i * size : (i + 1) * size] for i in range(len(items) // size)]\n"

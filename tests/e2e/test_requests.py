@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from tests.bench.forge import (
     COMPARED,
     CONFIG,
@@ -15,10 +13,10 @@ from tests.bench.forge import (
     measure_gate,
     measure_pulls,
 )
-from tests.e2e.site import APP, BASE, Site
+from tests.e2e.site import APP, BASE, Repository, Site
 
 
-def test_each_thing_that_happens_costs_few_requests(shop: Site, repository: Callable[..., str]) -> None:
+def test_each_thing_that_happens_costs_few_requests(shop: Site, repository: Repository) -> None:
     costs = measure(shop, repository(**{".github/bouncer.yml": CONFIG, APP: BASE}))
     most = {
         "bounced issue": 5,
@@ -39,7 +37,7 @@ def test_each_thing_that_happens_costs_few_requests(shop: Site, repository: Call
     assert costs.keys() == most.keys()
 
 
-def test_the_gate_costs_two_more_requests_for_a_pull_request(shop: Site, repository: Callable[..., str]) -> None:
+def test_the_gate_costs_two_more_requests_for_a_pull_request(shop: Site, repository: Repository) -> None:
     costs = measure_gate(shop, repository(**{".github/bouncer.yml": GATED, APP: BASE}))
     assert {name.removeprefix("gate: "): cost.counted for name, cost in costs.items()} == {
         # One is the diff, which the check of bouncer.yml reads.
@@ -52,7 +50,7 @@ def test_the_gate_costs_two_more_requests_for_a_pull_request(shop: Site, reposit
     }
 
 
-def test_comparing_issues_costs_no_request(shop: Site, repository: Callable[..., str]) -> None:
+def test_comparing_issues_costs_no_request(shop: Site, repository: Repository) -> None:
     costs = measure_duplicates(shop, repository(**{".github/bouncer.yml": COMPARED}))
     assert {name.removeprefix("duplicates: "): cost.counted for name, cost in costs.items()} == {
         "issue like no other": 0,
@@ -63,7 +61,7 @@ def test_comparing_issues_costs_no_request(shop: Site, repository: Callable[...,
     }
 
 
-def test_comparing_pull_requests_costs_no_request(shop: Site, repository: Callable[..., str]) -> None:
+def test_comparing_pull_requests_costs_no_request(shop: Site, repository: Repository) -> None:
     files = {
         mode: {".github/bouncer.yml": VERIFIED.replace("MODE", mode), APP: BASE} for mode in ("'off'", "comment")
     }
@@ -71,9 +69,7 @@ def test_comparing_pull_requests_costs_no_request(shop: Site, repository: Callab
     assert comment.counted == off.counted, comment.listed()
 
 
-def test_a_changed_configuration_counts_for_what_happens_after_it(
-    shop: Site, repository: Callable[..., str]
-) -> None:
+def test_a_changed_configuration_counts_for_what_happens_after_it(shop: Site, repository: Repository) -> None:
     home = repository(**{".github/bouncer.yml": CONFIG})
     shop.github.open_issue(home, *VAGUE)
     shop.quiet()

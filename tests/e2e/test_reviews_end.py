@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from werkzeug import Request, Response
 
 from tests.e2e.provider import completion
-from tests.e2e.site import APP, BROKEN, FIXED, WORSE, Site
+from tests.e2e.site import APP, BROKEN, FIXED, WORSE, Repository, Site
 
-Repository = Callable[..., str]
 #: A file without a word that the provider knows.
 STEPS = "src/steps.py"
 

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 
 import pytest
 
 from bot.simgithub.state import ReviewCommentState
 from tests.e2e.provider import completion
-from tests.e2e.site import APP, BASE, BOUNCER, BROKEN, Site
+from tests.e2e.site import APP, BASE, BOUNCER, BROKEN, CLEAR, VAGUE, Repository, Site
 
-Repository = Callable[..., str]
-CLEAR = ("Empty files", "With version 4.2 `load` fails on an empty file.")
-VAGUE = ("It breaks", "It does not work any more.")
 ASIDE = "*An AI model's answer, based on the record of this verdict; it may be wrong.* `openai:gpt-5-mini`"
 
 

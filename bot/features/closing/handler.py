@@ -113,7 +113,7 @@ def _reason_to_keep_open(
         return "somebody opened it again"
     if any(_takes_up(comment, issue, bounce) for comment in services.forge.comments(issue.number)):
         return "people are talking about it"
-    if any(isinstance(decision.record, ClosingRecord) and decision.record.taken_up_by for decision in past):
+    if any(decision.record_of(ClosingRecord).taken_up_by for decision in past):
         return "people were talking about it"
     return ""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from bot.core.markdown import clean_line, code_span, fence
+from bot.core.markdown import clean_line, code_span, details, fence
 from bot.core.subjects import Repository
 from bot.features.ready.record import ReadyRecord
 from bot.features.reproduce.record import StoredTest
@@ -21,14 +21,14 @@ def ready(record: ReadyRecord, test: StoredTest | None, title: str, repository: 
     first = f"This issue is ready for work: {', '.join(steps[:-1])} and {steps[-1]}. {DISCLOSURE}"
     # On one line: it stands behind words of ours, where no block may begin.
     request = clean_line(record.request or title, host=repository.host, limit=MAX_REQUEST)
-    lines = ["<details><summary>Brief</summary>", "", f"**What is asked:** {request}", ""]
+    parts = [f"**What is asked:** {request}"]
     if record.files:
-        lines += [f"**Where to look**, as of `{record.sha[:7]}`:", ""]
-        lines += [f"- {_link(path, record.sha, repository)}" for path in record.files]
-        lines.append("")
+        parts.append(f"**Where to look**, as of `{record.sha[:7]}`:")
+        parts.append("\n".join(f"- {_link(path, record.sha, repository)}" for path in record.files))
     if test:
-        lines += _acceptance(test)
-    return "\n".join([first, "", *lines, "</details>"])
+        parts += _acceptance(test)
+    brief = details("Brief", "\n\n".join(parts))
+    return f"{first}\n\n{brief}"
 
 
 def _link(path: str, sha: str, repository: Repository) -> str:
@@ -42,7 +42,5 @@ def _acceptance(test: StoredTest) -> list[str]:
     return [
         f"**Done when** {name} passes. It fails on {code_span(test.branch)} at `{test.sha[:7]}`. It is {where}, "
         f"run with {code_span(' '.join(test.command))}:",
-        "",
         fence(test.code[:MAX_CODE].rstrip("\n"), "java" if test.path.endswith(".java") else "python"),
-        "",
     ]

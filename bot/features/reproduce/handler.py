@@ -20,16 +20,13 @@ from bot.core.events import Event
 from bot.core.subjects import Issue, Subject
 from bot.features.reproduce import texts
 from bot.features.reproduce.record import DraftRecord, ReproduceRecord, StoredTest
-from bot.features.reproduce.texts import Place
+from bot.features.reproduce.texts import BaseCommit
 from bot.features.services import Services
 from bot.features.shared import history
 from bot.features.shared.rights import asked_for
 from bot.models.protocol import caveat
-from bot.reproduction.attempt import Attempt, Reproduction
-from bot.reproduction.drafting import Author
-from bot.reproduction.pipeline import Options, reproduce_in
-from bot.reproduction.protocol import SetupFailed, TestCommand
-from bot.reproduction.report import Report, read_report
+from bot.reproduction.protocol import Attempt, Author, Options, Report, Reproduction, SetupFailed, TestCommand
+from bot.reproduction.report import read_report
 
 Trigger = events.IssueShown | events.IssueLabeled | events.CommentCreated
 
@@ -128,7 +125,7 @@ class _Attempt:
         except ValueError as error:
             return self.not_run("input", f"`reproduce.command` cannot be used: {error}")
         branch = services.repository.default_branch
-        place = Place(repository=services.repository, branch=branch, sha=services.forge.head(branch))
+        commit = BaseCommit(repository=services.repository, branch=branch, sha=services.forge.head(branch))
         author = Author(services.model, services.prompts, self.subject.key)
         options = Options(
             samples=config.samples,
@@ -140,9 +137,9 @@ class _Attempt:
         fetch = partial(_earlier_report, services) if config.examples == "repository" else None
         report = _report(self.issue, services)
         with TemporaryDirectory(prefix="bouncer-") as folder:
-            services.forge.checkout(place.sha, Path(folder))
+            services.forge.checkout(commit.sha, Path(folder))
             with services.prepared(Path(folder), command) as harness:
-                result = reproduce_in(Path(folder), report, author, harness, options, fetch=fetch)
+                result = harness.reproduce(Path(folder), report, author, options, fetch)
         if result.state == "not run":
             decision = self.not_run(result.abstained or "sandbox", result.reason, result.usage)
             return decision.model_copy(update={"model": result.model})
@@ -150,13 +147,13 @@ class _Attempt:
             kind="reproduce",
             subject=self.subject,
             verdict=result.state,
-            actions=self._offer(result, place) if result.best else self._failed(result, place),
+            actions=self._offer(result, commit) if result.best else self._failed(result, commit),
             reason=result.reason or f"{result.tests[0].agreeing} of {result.drafts} drafts agree",
             again_days=1 if result.best and config.watch == "daily" else None,
             record=ReproduceRecord(
                 at=services.clock().timestamp(),
                 state=result.state,
-                test=_stored_test(result, command, place),
+                test=_stored_test(result, command, commit),
                 agreeing=result.best.agreeing if result.best else 0,
                 drafts=result.drafts,
                 sandbox=result.sandbox,
@@ -170,47 +167,48 @@ class _Attempt:
 
     def not_run(self, word: str, why: str, usage: Usage | None = None) -> Decision:
         """Return an abstention, counted by ``word``."""
-        place = Place(repository=self.services.repository, branch=self.services.repository.default_branch, sha="")
+        repository = self.services.repository
+        commit = BaseCommit(repository=repository, branch=repository.default_branch, sha="")
         return Decision(
             kind="reproduce",
             subject=self.subject,
-            actions=(self._comment(texts.not_run(why, place)),) if self.on_request else (),
+            actions=(self._comment(texts.not_run(why, commit)),) if self.on_request else (),
             abstained=word,
             reason=why,
             record=ReproduceRecord(state="not run"),
             usage=usage or Usage(),
         )
 
-    def _offer(self, result: Reproduction, place: Place) -> tuple[Action, ...]:
+    def _offer(self, result: Reproduction, commit: BaseCommit) -> tuple[Action, ...]:
         """Return the comment or draft pull request with the best test, and the label."""
         best, config, note = result.best, self.services.config.reproduce, caveat(result.model)
         assert best is not None
         number = self.issue.number
         label = SetLabels(number=number, add=(config.reproduced_label,))
         if config.mode == "comment":
-            return self._comment(texts.reproduced(result, place, note)), label
+            return self._comment(texts.reproduced(result, commit, note)), label
         pull = OpenDraftPull(
             number=number,
-            base=place.branch,
-            base_sha=place.sha,
+            base=commit.branch,
+            base_sha=commit.sha,
             branch=f"bouncer/reproduce-{number}",
             path=best.candidate.path,
             content=best.candidate.content,
             title=texts.pull_title(number, self.issue.title),
-            body=texts.pull_body(result, place, number, note),
+            body=texts.pull_body(result, commit, number, note),
         )
         return pull, label
 
-    def _failed(self, result: Reproduction, place: Place) -> tuple[Action, ...]:
+    def _failed(self, result: Reproduction, commit: BaseCommit) -> tuple[Action, ...]:
         """Return the comment on a failed attempt. Without a request it only updates an older comment."""
-        body = texts.not_reproduced(result, place, caveat(result.model))
+        body = texts.not_reproduced(result, commit, caveat(result.model))
         return (self._comment(body, only_edit=not self.on_request),)
 
     def _comment(self, body: str, *, only_edit: bool = False) -> UpsertComment:
         return UpsertComment(task="reproduce", number=self.issue.number, body=body, only_edit=only_edit)
 
 
-def _stored_test(result: Reproduction, command: TestCommand, place: Place) -> StoredTest | None:
+def _stored_test(result: Reproduction, command: TestCommand, commit: BaseCommit) -> StoredTest | None:
     """Return the best test of a result for the record; None if there is none or its file is too large."""
     best = result.best
     if best is None or len(best.candidate.content) > MAX_CONTENT:
@@ -222,8 +220,8 @@ def _stored_test(result: Reproduction, command: TestCommand, place: Place) -> St
         code=best.candidate.code,
         new_file=best.candidate.new_file,
         command=command.argv,
-        branch=place.branch,
-        sha=place.sha,
+        branch=commit.branch,
+        sha=commit.sha,
         exception_type=best.outcome.exception_type or "",
         message=best.outcome.message[:MAX_MESSAGE],
     )

@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from bot.core.frozen import Frozen
-from bot.core.markdown import clean_line, code_span, fence
+from bot.core.markdown import clean_line, code_span, details, fence
 from bot.core.subjects import Repository
-from bot.reproduction.attempt import Attempt, OfferedTest, Reproduction
-from bot.reproduction.protocol import TestOutcome
+from bot.reproduction.protocol import Attempt, OfferedTest, Reproduction, TestOutcome
 
 #: Characters of the failure in the first sentence, of the test, and of the folded output.
 MAX_FAILURE = 200
@@ -18,7 +17,7 @@ MAX_OUTPUT = 6_000
 MAX_REASONS = 5
 
 
-class Place(Frozen):
+class BaseCommit(Frozen):
     """The commit on which tests are run."""
 
     repository: Repository
@@ -31,13 +30,13 @@ class Place(Frozen):
         return f"{code_span(self.branch, limit=100)} at {self.sha[:7]}"
 
 
-def reproduced(result: Reproduction, place: Place, note: str = "") -> str:
+def reproduced(result: Reproduction, commit: BaseCommit, note: str = "") -> str:
     """Return the comment that offers the best test."""
     best = result.best
     assert best is not None
     how = "save it as" if best.candidate.new_file else "add it to"
     lines = [
-        f"**{_headline(best, result, place)}**",
+        f"**{_headline(best, result, commit)}**",
         "",
         fence(best.candidate.code[:MAX_CODE], "java" if best.candidate.path.endswith(".java") else "python"),
         "",
@@ -49,12 +48,12 @@ def reproduced(result: Reproduction, place: Place, note: str = "") -> str:
     return "\n".join(lines).rstrip()
 
 
-def not_reproduced(result: Reproduction, place: Place, note: str = "") -> str:
+def not_reproduced(result: Reproduction, commit: BaseCommit, note: str = "") -> str:
     """Return the comment about a failed attempt."""
     lines = [
-        f"**Not reproduced on {place.at}.** {_tried(result)}",
+        f"**Not reproduced on {commit.at}.** {_tried(result)}",
         "",
-        *(f"- {line}" for line in _reasons(result.attempts, place)),
+        *(f"- {line}" for line in _reasons(result.attempts, commit)),
         "",
         "This says nothing about whether the report is right.",
         "",
@@ -63,10 +62,10 @@ def not_reproduced(result: Reproduction, place: Place, note: str = "") -> str:
     return "\n".join(lines).rstrip()
 
 
-def not_run(reason: str, place: Place, note: str = "") -> str:
+def not_run(reason: str, commit: BaseCommit, note: str = "") -> str:
     """Return the comment that says that nothing was run."""
     lines = [
-        f"**Not run.** {_sentence(clean_line(reason, host=place.repository.host, limit=400))}",
+        f"**Not run.** {_sentence(clean_line(reason, host=commit.repository.host, limit=400))}",
         "",
         *_note(note),
     ]
@@ -78,12 +77,12 @@ def pull_title(issue: int, title: str) -> str:
     return f"Add a failing test for #{issue}: {clean_line(title, limit=160)}"
 
 
-def pull_body(result: Reproduction, place: Place, issue: int, note: str = "") -> str:
+def pull_body(result: Reproduction, commit: BaseCommit, issue: int, note: str = "") -> str:
     """Return the text of the draft pull request; it names the issue without closing it."""
     best = result.best
     assert best is not None
     lines = [
-        f"This adds one test for #{issue} and nothing else. {_headline(best, result, place)}",
+        f"This adds one test for #{issue} and nothing else. {_headline(best, result, commit)}",
         "",
         *_output(best.outcome),
         "It fails until the bug is fixed. Push the fix to this branch, or copy the test into yours.",
@@ -104,26 +103,17 @@ def failure_line(outcome: TestOutcome) -> str:
     )
 
 
-def _headline(best: OfferedTest, result: Reproduction, place: Place) -> str:
+def _headline(best: OfferedTest, result: Reproduction, commit: BaseCommit) -> str:
     how = " as reported" if best.grade == "reported" else ""
     return (
-        f"Reproduced on {place.at}: {code_span(best.command)} fails with "
+        f"Reproduced on {commit.at}: {code_span(best.command)} fails with "
         f"{code_span(failure_line(best.outcome) or best.outcome.status, limit=MAX_FAILURE)}{how} "
         f"({best.agreeing} of {result.drafts} drafts agree)."
     )
 
 
 def _output(outcome: TestOutcome) -> list[str]:
-    if not outcome.output:
-        return []
-    return [
-        "<details><summary>Output</summary>",
-        "",
-        fence(outcome.output[-MAX_OUTPUT:], "text"),
-        "",
-        "</details>",
-        "",
-    ]
+    return [details("Output", fence(outcome.output[-MAX_OUTPUT:], "text")), ""] if outcome.output else []
 
 
 def _tried(result: Reproduction) -> str:
@@ -131,10 +121,10 @@ def _tried(result: Reproduction) -> str:
     return f"{count}: {result.reason}." if result.reason else f"{count}."
 
 
-def _reasons(attempts: Sequence[Attempt], place: Place) -> list[str]:
+def _reasons(attempts: Sequence[Attempt], commit: BaseCommit) -> list[str]:
     counts = Counter(_why(attempt) for attempt in attempts)
     lines = [
-        f"{count} x {clean_line(why, host=place.repository.host, limit=200)}"
+        f"{count} x {clean_line(why, host=commit.repository.host, limit=200)}"
         for why, count in counts.most_common(MAX_REASONS)
     ]
     left = sum(counts.values()) - sum(count for _, count in counts.most_common(MAX_REASONS))
@@ -148,14 +138,13 @@ def _why(attempt: Attempt) -> str:
 
 
 def _footer(result: Reproduction, note: str) -> list[str]:
-    cost = ", cost unknown" if result.usage.cost_usd is None else f", {result.usage.cost_usd:.4f} USD"
-    runner = f", run in {result.sandbox}" if result.sandbox else ""
-    cost_line = f"`{result.model}`, {result.usage.calls} calls{cost}{runner}" if result.model else ""
+    usage, runner = result.usage, f", run in {result.sandbox}" if result.sandbox else ""
+    cost_line = f"`{result.model}`, {usage.calls} calls, {usage.cost}{runner}" if result.model else ""
     repairs = result.best.repairs if result.best else 0
     if repairs:
         noun = "repair" if repairs == 1 else "repairs"
         cost_line += f"\n\nThe test passes with {repairs} drafted {noun} of the bug, which nobody has read."
-    folded = ["<details><summary>How</summary>", "", cost_line, "", "</details>"] if cost_line else []
+    folded = [details("How", cost_line)] if cost_line else []
     disclosure = ["*An AI model drafts these tests and may be wrong.*", ""] if result.model else []
     return [*disclosure, *_note(note), *folded]
 

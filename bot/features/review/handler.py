@@ -25,17 +25,17 @@ from bot.core.subjects import PullRequest, Subject
 from bot.features.review import strategies, texts
 from bot.features.review.anchoring import outdated
 from bot.features.review.background import Background, background
-from bot.features.review.check import CHECK, check
 from bot.features.review.dismissal import dismiss
 from bot.features.review.doubt import Doubting
 from bot.features.review.filtering import Earlier, Policy, select
 from bot.features.review.meaning import reformatted
+from bot.features.review.outcome import Material, Outcome, record
 from bot.features.review.proof import Proving
 from bot.features.review.record import Suppressed
 from bot.features.review.repair import Repairs
 from bot.features.review.rounds import LATE, Rounds, Scope, rounds
 from bot.features.review.strategies import Change, Question, Result
-from bot.features.review.texts import Conclusion, Page
+from bot.features.review.texts import CHECK, Page
 from bot.features.services import Services
 from bot.features.shared import investigation, pull_requests
 from bot.features.shared.finding_code import Code, around
@@ -121,11 +121,13 @@ class _Review:
             return self.abstain("superseded", "newer commits were pushed before the review began")
         memory = live(recall(self.past), self.pull, self.services.forge)
         progress = rounds(self.past, memory, self.subject.revision)
-        packed, gone, surrounded, scope = self._pack(memory, progress)
+        material = self._material(memory, progress)
+        packed, surrounded = material.packed, material.around
         if not packed.pieces and not packed.skipped and not packed.unchanged:
             return self.abstain("empty", "the change is empty")
         if progress.posted >= self.config.max_total:
             packed = replace(packed, pieces=())
+            material = replace(material, packed=packed)
         contexts = [
             surrounded.within(self.config.context_tokens, piece.paths, visible=packed.visible)
             for piece in packed.pieces
@@ -138,26 +140,24 @@ class _Review:
         doubting = Doubting(self.services.model, self.services.prompts, change, code, self.config.min_confidence)
         proving = Proving(self.services, self.pull, surrounded.diff, packed.omitted) if self.proves else None
         with TemporaryDirectory(prefix="bouncer-") as folder:
-            unchanged = [finding.fingerprint for finding in result.findings if not scope.holds(finding)]
-            earlier = Earlier(memory.posted, (*memory.settled, *gone), memory.dismissed, unchanged=unchanged)
+            unchanged = [finding.fingerprint for finding in result.findings if not material.scope.holds(finding)]
+            settled = (*memory.settled, *material.gone)
+            earlier = Earlier(memory.posted, settled, memory.dismissed, unchanged=unchanged)
             choose = partial(self._selected, result, self._policy(progress), earlier)
             repairs = Repairs(packed.diff, surrounded.text_of)
             selected, suppressed = choose(doubting, repairs, proving, Path(folder))
-        slow = tuple(dict.fromkeys(path for context in contexts for path in context.too_slow))
-        outcome = Conclusion(
-            packed, surrounded.diff, result, selected, suppressed, gone, memory, doubting, progress, scope,
-            self.config.max_total, proving, slow,
+        outcome = Outcome(
+            material, result, selected, suppressed, memory, doubting, progress, self.config.max_total, proving,
+            contexts,
         )  # fmt: skip
-        return self._decision(outcome, contexts)
+        return self._decision(outcome)
 
     def abstain(self, word: str, why: str) -> Decision:
         """Return a decision that posts nothing."""
         return Decision(kind="review", subject=self.subject, abstained=word, reason=why)
 
-    def _pack(
-        self, memory: PastFindings, progress: Rounds
-    ) -> tuple[Packed, tuple[Finding, ...], Surroundings, Scope]:
-        """Return what to review in pieces, the findings whose code is gone, the code around, and the lines."""
+    def _material(self, memory: PastFindings, progress: Rounds) -> Material:
+        """Read the change and the code around it, and cut it into pieces."""
         config = self.config
         try:
             change = self.services.forge.diff(self.pull.number)
@@ -165,7 +165,7 @@ class _Review:
             # GitHub refuses diffs above 20,000 lines or 300 files. A retry would not help; the summary says so.
             reason = f"the forge does not show it ({error})"
             packed = Packed((), Diff(), (Skipped(path="the whole change", reason=reason),))
-            return packed, (), Surroundings(Diff(), None, reason), Scope(Diff(), {})
+            return Material(packed, Surroundings(Diff(), None, reason), Scope(Diff(), {}))
         diff = parse(change.text)
         surrounded = surroundings(diff, self.pull, self.services.forge if config.context_tokens else None)
         same = reformatted(diff, surrounded.sides) if surrounded.sides else {}
@@ -175,7 +175,7 @@ class _Review:
             diff, config.call_tokens, config.max_calls, config.ignore, change.omitted, same, only,
             surrounded.sides, scope.unchanged,
         )  # fmt: skip
-        return packed, outdated(memory.posted, diff, change.omitted), surrounded, scope
+        return Material(packed, surrounded, scope, outdated(memory.posted, diff, change.omitted))
 
     def _minimized(self, gone: Sequence[Finding]) -> tuple[Minimize, ...]:
         """Return what hides the comments whose code is no longer in the change."""
@@ -259,24 +259,22 @@ class _Review:
             muted=self.services.history.muted(self.subject.repository),
         )
 
-    def _decision(self, result: Conclusion, contexts: Sequence[CodeContext]) -> Decision:
-        page = Page(self.services.repository, self.pull, result.rounds.since)
-        actions = texts.actions(result, page, is_explicit=self.is_explicit)
+    def _decision(self, outcome: Outcome) -> Decision:
+        page = Page(self.services.repository, self.pull, outcome.rounds.since)
+        actions = texts.actions(outcome, page, is_explicit=self.is_explicit)
         return Decision(
             kind="review",
             subject=self.subject,
-            verdict=result.verdict,
-            actions=(*actions, *self._minimized(result.gone), check(result, page)),
-            reason=result.reason,
-            record=texts.record(result).model_copy(
+            verdict=outcome.verdict,
+            actions=(*actions, *self._minimized(outcome.material.gone), texts.check(outcome, page)),
+            reason=outcome.reason,
+            record=record(outcome).model_copy(
                 update={
-                    "context": tuple(context.without_text() for context in contexts),
-                    "tool_calls": sum(len(notes.looks) for notes in result.result.notes),
                     "strategy": self.config.strategy,
                     "prompt": self.services.prompts.hash(f"review.{self.config.strategy}"),
                     "config": self.services.config.hash,
                 }
             ),
-            usage=result.usage,
-            model=result.result.model,
+            usage=outcome.usage,
+            model=outcome.result.model,
         )

@@ -19,10 +19,15 @@ from bot.features.services import Services
 from bot.features.shared.findings import Finding, Proof, ProofOutcome
 from bot.features.shared.merge_base import NotReversible, checkouts, revert
 from bot.features.shared.taxonomy import Severity
-from bot.reproduction.attempt import Candidate, Reproduction
-from bot.reproduction.drafting import Author
-from bot.reproduction.pipeline import Options, reproduce_in
-from bot.reproduction.protocol import Harness, SetupFailed, TestCommand
+from bot.reproduction.protocol import (
+    Author,
+    Candidate,
+    Harness,
+    Options,
+    Reproduction,
+    SetupFailed,
+    TestCommand,
+)
 from bot.reproduction.report import read_report
 
 #: Drafts for one finding.
@@ -90,7 +95,7 @@ class Proving:
             samples=DRAFTS, seconds=SECONDS, probe=not has_run, turn=False, framed=False, repairs=1, patches=0
         )
         try:
-            result = reproduce_in(head, report, author, harness, options)
+            result = harness.reproduce(head, report, author, options)
         except ModelError as error:
             self.usage += error.usage or Usage()
             why = "the model budget is spent" if isinstance(error, BudgetExceeded) else error.reason

@@ -18,10 +18,12 @@ import re2
 from bot.code.changed import around
 from bot.code.context import Sides
 from bot.code.diff import Diff, DiffLine, FileDiff
+from bot.code.parts import Place
 from bot.code.syntax import definitions
 from bot.core.actions import Decision
+from bot.features.review.record import ReviewRecord
 from bot.features.shared.findings import Finding
-from bot.features.shared.review_history import VERDICTS, PastFindings, review_record
+from bot.features.shared.review_history import VERDICTS, PastFindings
 
 #: From this round on only findings of high severity and proven ones are posted.
 LATE = 3
@@ -33,9 +35,6 @@ MAX_LINES = 10_000
 MAX_PAIRS = 1_000_000
 #: Names that are looked for, and characters of a line in which they are.
 MAX_NAMES, MAX_WIDTH = 200, 2_000
-
-#: Hunk and line, both from 0.
-Place = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +61,21 @@ def rounds(past: Sequence[Decision], memory: PastFindings, revision: str) -> Rou
         decision
         for decision in past
         if decision.kind == "review" and decision.verdict in VERDICTS and decision.actions
-        if all(finding.fingerprint in standing for finding in review_record(decision).posted if finding.line)
+        if all(
+            finding.fingerprint in standing for finding in decision.record_of(ReviewRecord).posted if finding.line
+        )
     ]
     others = [decision for decision in published if decision.subject.revision != revision]
     looks = {
         decision.subject.revision
         for decision in others
-        if review_record(decision).rounds or decision.verdict == "defects"
+        if decision.record_of(ReviewRecord).rounds or decision.verdict == "defects"
     }
-    last = next((decision for decision in reversed(others) if review_record(decision).reviewed), None)
+    last = next((decision for decision in reversed(others) if decision.record_of(ReviewRecord).reviewed), None)
     if last is None or len(others) < len(published):
         return Rounds(len(looks) + 1, posted=len(memory.findings))
     since = last.subject.revision.removeprefix("sha:")
-    return Rounds(len(looks) + 1, since, review_record(last).reviewed, len(memory.findings))
+    return Rounds(len(looks) + 1, since, last.record_of(ReviewRecord).reviewed, len(memory.findings))
 
 
 def line_hashes(diff: Diff, paths: Collection[str]) -> dict[str, str]:

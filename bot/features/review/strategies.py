@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from bot.code.packing import Packed, Piece
+from bot.code.filling import Piece
+from bot.code.packing import Packed
 from bot.code.page import Skipped
 from bot.code.quotes import bare
 from bot.core.actions import Usage

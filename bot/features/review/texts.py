@@ -1,4 +1,4 @@
-"""The comments of a review (on lines, above them, sticky summary) and its record. Pure."""
+"""The comments of a review (on lines, above them, sticky summary) and its check run. Pure."""
 
 from __future__ import annotations
 
@@ -7,105 +7,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from bot.code.diff import Diff
-from bot.code.packing import BEYOND, REFORMATTED, SPACED, Packed
+from bot.code.packing import REFORMATTED, SPACED
 from bot.code.page import Skipped
-from bot.core.actions import Action, InlineComment, SubmitReview, UpsertComment, Usage
-from bot.core.markdown import clean, clean_line, code_span, fence
+from bot.core.actions import Action, Conclusion, InlineComment, SetCheck, SubmitReview, UpsertComment
+from bot.core.markdown import clean, clean_line, code_span, details, fence
 from bot.core.redaction import redact
 from bot.core.subjects import PullRequest, Repository
-from bot.core.text import cap, visible
+from bot.core.text import amount, cap, visible
 from bot.features.review.anchoring import outdated
-from bot.features.review.doubt import Doubting
-from bot.features.review.proof import Proving
-from bot.features.review.record import Doubt, ReviewRecord, Suppressed
-from bot.features.review.rounds import Rounds, Scope, line_hashes
-from bot.features.review.strategies import Result
+from bot.features.review.outcome import Outcome
+from bot.features.review.record import Doubt, Reason
+from bot.features.review.rounds import LATE
 from bot.features.shared.findings import Finding
-from bot.features.shared.labels import ModelReply
 from bot.features.shared.pull_requests import not_analysed
-from bot.features.shared.review_history import PastFindings
 from bot.models.protocol import caveat
 
-#: Characters of a model's raw reply that are kept.
-REPLY = 20_000
 
-
-@dataclass(frozen=True, slots=True)
-class Conclusion:
-    """The outcome of a review."""
-
-    packed: Packed
-    diff: Diff
-    result: Result
-    selected: tuple[Finding, ...]
-    suppressed: tuple[Suppressed, ...]
-    gone: tuple[Finding, ...]
-    memory: PastFindings
-    doubting: Doubting
-    rounds: Rounds
-    scope: Scope
-    max_total: int
-    proving: Proving | None = None
-    too_slow: tuple[str, ...] = ()
-
-    @property
-    def usage(self) -> Usage:
-        """The usage of the looks, the second questions and the proofs."""
-        return self.result.usage + self.doubting.usage + (self.proving.usage if self.proving else Usage())
-
-    @property
-    def dropped(self) -> int:
-        """The number of findings that the second question refuted."""
-        return sum(finding.reason == "doubted" for finding in self.suppressed)
-
-    @property
-    def skipped(self) -> tuple[Skipped, ...]:
-        """Files that no model saw, or without a usable answer."""
-        return (*self.packed.skipped, *self.result.unread)
-
-    @property
-    def is_over(self) -> bool:
-        """True if no finding may be posted on the pull request any more."""
-        return self.rounds.posted >= self.max_total
-
-    @property
-    def paths_read(self) -> frozenset[str]:
-        """Files that need no other look until they change."""
-        if self.is_over:
-            return frozenset()
-        too_large = {file.path for file in self.packed.skipped if file.reason.endswith(BEYOND)}
-        unread = too_large | {file.path for file in self.result.unread}
-        return frozenset({*self.packed.unchanged, *self.shown} - unread)
-
-    @property
-    def shown(self) -> set[str]:
-        """Files that the model was asked about."""
-        return {path for piece in self.packed.pieces for path in piece.paths}
-
-    @property
-    def verdict(self) -> str:
-        """``defects`` if there are new findings, ``clean`` if not; ``not_reviewed`` if nothing was looked at."""
-        if self.selected:
-            return "defects"
-        is_old = bool(self.packed.unchanged) and not self.is_over
-        return "clean" if self.result.rounds or self.packed.reformatted or is_old else "not_reviewed"
-
-    @property
-    def reason(self) -> str:
-        """The outcome in one sentence."""
-        if self.packed.reformatted:
-            return f"{self.packed.reformatted}: no model was asked"
-        if self.is_over:
-            return f"{self.rounds.posted} findings were posted, review.max_total allows {self.max_total}"
-        if not self.result.rounds:
-            new = self.packed.unchanged and self.rounds.since
-            return f"nothing changed since {self.rounds.since[:7]}" if new else "there was nothing to review"
-        count = "1 new finding" if len(self.selected) == 1 else f"{len(self.selected)} new findings"
-        return f"{count}, {len(self.suppressed)} held back, {len(self.result.dropped)} dropped"
-
-
-def actions(outcome: Conclusion, page: Page, *, is_explicit: bool) -> tuple[Action, ...]:
+def actions(outcome: Outcome, page: Page, *, is_explicit: bool) -> tuple[Action, ...]:
     """Return at most one review and one sticky comment; nothing if there is nothing to say.
 
     ``is_explicit``: a person asked for this review and gets an answer in any case.
@@ -123,7 +41,7 @@ def actions(outcome: Conclusion, page: Page, *, is_explicit: bool) -> tuple[Acti
     return tuple(action for action in (review, summary) if action is not None)
 
 
-def _review(outcome: Conclusion, page: Page) -> SubmitReview | None:
+def _review(outcome: Outcome, page: Page) -> SubmitReview | None:
     placed = tuple(inline(finding, page) for finding in outcome.selected if finding.line is not None)
     if not placed:
         return None
@@ -136,11 +54,11 @@ def _review(outcome: Conclusion, page: Page) -> SubmitReview | None:
     )
 
 
-def _summary(outcome: Conclusion, page: Page, *, is_explicit: bool) -> UpsertComment | None:
-    memory, number = outcome.memory, page.pull.number
-    standing = (finding for finding in memory.posted if finding not in outcome.gone)
+def _summary(outcome: Outcome, page: Page, *, is_explicit: bool) -> UpsertComment | None:
+    material, memory, number = outcome.material, outcome.memory, page.pull.number
+    standing = (finding for finding in memory.posted if finding not in material.gone)
     unplaced = [finding for finding in (*standing, *outcome.selected) if finding.line is None]
-    gone = (*outdated(memory.gone, outcome.diff, outcome.packed.omitted), *outcome.gone)
+    gone = (*outdated(memory.gone, material.around.diff, material.packed.omitted), *material.gone)
     body = summary(unplaced, outcome.skipped, gone, page)
     if body is None and is_explicit and not outcome.selected:
         over = enough(outcome.rounds.posted, page)
@@ -152,38 +70,25 @@ def _summary(outcome: Conclusion, page: Page, *, is_explicit: bool) -> UpsertCom
     return None
 
 
-def record(outcome: Conclusion) -> ReviewRecord:
-    """Return every finding with its outcome, and the counts."""
-    result, proofs = outcome.result, outcome.proving.proofs if outcome.proving else {}
-    return ReviewRecord(
-        posted=outcome.selected,
-        suppressed=outcome.suppressed,
-        dropped=result.dropped,
-        counts=_counts(outcome),
-        outdated=tuple(finding.fingerprint for finding in outcome.gone),
-        dismissed=tuple(finding.fingerprint for finding in outcome.memory.dismissed),
-        skipped=outcome.skipped,
-        reviewed=line_hashes(outcome.diff, outcome.paths_read),
-        rounds=len(result.rounds),
-        looks=result.looks,
-        agreement=dict(sorted(Counter(str(finding.looks) for finding in result.findings).items())),
-        proofs=dict(Counter(str(proof.outcome) for proof in proofs.values())),
-        doubts=tuple(outcome.doubting.doubts.values()),
-        tokens=tuple(piece.tokens for piece in outcome.packed.pieces),
-        replies=tuple(
-            ModelReply(prompt_hash=round_.prompt_hash, reply=round_.reply.text[:REPLY]) for round_ in result.rounds
-        ),
-    )
-
-
-def _counts(outcome: Conclusion) -> dict[str, int]:
-    """Return the number of reported findings, and of each outcome (``suppressed:muted``, ``dropped:...``)."""
-    fates = Counter(f"suppressed:{finding.reason}" for finding in outcome.suppressed)
-    fates.update(f"dropped:{finding.reason}" for finding in outcome.result.dropped)
-    posted = len(outcome.selected)
-    return {"reported": posted + sum(fates.values()), "posted": posted, **dict(sorted(fates.items()))}
-
-
+#: The name of the check run.
+CHECK = "bouncer / review"
+#: Reasons not to post a finding, for the check.
+_NOT_POSTED: Mapping[Reason, str] = {
+    "duplicate": "repeats another",
+    "out_of_scope": "no defect",
+    "dismissed": "dismissed before",
+    "already_posted": "posted before",
+    "unchanged": "on lines that were reviewed before",
+    "muted": "of a category that is muted here",
+    "below_severity": "below `review.min_severity`",
+    "late": f"neither of high severity nor proven, from review {LATE} on",
+    "unlikely": "below `review.min_confidence`",
+    "doubted": "refuted by a second look",
+    "over_total": "over `review.max_total`",
+    "over_limit": "over `review.max_findings`",
+    "repair_does_not_apply": "with a repair that does not apply",
+    "repair_changes_nothing": "with a repair that changes nothing",
+}
 #: Characters of one finding's text, of one name, and bullets of one list.
 COMMENT = 1_200
 NAME = 200
@@ -243,19 +148,9 @@ def _proven(finding: Finding) -> str:
     proof = finding.proof
     if proof is None or not finding.proven:
         return ""
-    return "\n".join(
-        [
-            f"Proven: {code_span(proof.command, limit=COMMENT)} passes before the change and fails after it.",
-            "",
-            "<details><summary>Test and output</summary>",
-            "",
-            fence(redact(proof.test)),
-            "",
-            fence(redact(proof.output)),
-            "",
-            "</details>",
-        ]
-    )
+    command = code_span(proof.command, limit=COMMENT)
+    folded = details("Test and output", f"{fence(redact(proof.test))}\n\n{fence(redact(proof.output))}")
+    return f"Proven: {command} passes before the change and fails after it.\n\n{folded}"
 
 
 def opening(count: int, skipped: Sequence[Skipped], model: str, page: Page, dropped: int = 0) -> str:
@@ -324,9 +219,7 @@ def handover(findings: Sequence[Finding], doubts: Mapping[str, Doubt]) -> str:
         f"   Check: {_plain(_how_to_check(finding, doubts.get(finding.fingerprint)))}"
         for number, finding in enumerate(findings, start=1)
     )
-    return "\n".join(
-        ["<details><summary>For a coding agent</summary>", "", fence("\n".join(items), "text"), "", "</details>"]
-    )
+    return details("For a coding agent", fence("\n".join(items), "text"))
 
 
 def _lines_of(finding: Finding) -> str:
@@ -349,11 +242,6 @@ def _how_to_check(finding: Finding, doubt: Doubt | None) -> str:
 def _plain(text: str) -> str:
     """Return a text on one line, for a fenced block."""
     return cap(" ".join(visible(redact(text)).split()), COMMENT)
-
-
-def amount(number: int, noun: str) -> str:
-    """Return ``1 file`` or ``2 files``."""
-    return f"1 {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def section(title: str, items: Iterable[str]) -> str:
@@ -381,3 +269,52 @@ def path_span(path: str) -> str:
 def _first_sentence(text: str, host: str) -> str:
     first = text.replace("\n", " ").split(". ")[0]
     return clean_line(first, host=host, limit=NAME)
+
+
+def check(outcome: Outcome, page: Page) -> SetCheck:
+    """Return the check run. It never fails: findings are advice."""
+    open_findings = [finding for finding in outcome.memory.open if finding not in outcome.material.gone]
+    unread = [file for file in outcome.skipped if file.reason not in EXPECTED]
+    conclusion: Conclusion = "neutral"
+    if outcome.verdict == "not_reviewed":
+        conclusion, title = "skipped", f"Not reviewed: {outcome.reason}"
+    elif outcome.selected:
+        title = amount(len(outcome.selected), "possible defect")
+    elif open_findings:
+        title = f"Nothing new; {amount(len(open_findings), 'earlier finding')} open"
+    elif unread:
+        title = f"No defects found, but {amount(len(unread), 'file')} not reviewed"
+    else:
+        conclusion, title = "success", "No defects found"
+    reasons = Counter(_NOT_POSTED[finding.reason] for finding in outcome.suppressed)
+    total = outcome.rounds.posted + len(outcome.selected)
+    model = outcome.result.model
+    parts = (
+        _looked_at(outcome, page),
+        section("Findings that are not posted:", (f"{count} {reason}" for reason, count in reasons.items())),
+        section(
+            "Not reviewed:", (f"{path_span(file.path)}: {clean_line(file.reason)}" for file in outcome.skipped)
+        ),
+        "" if outcome.is_over else f"Posted so far: {total} of at most {outcome.max_total} findings.",
+        not_analysed(outcome.too_slow),
+        f"*An AI model's opinion; it may be wrong.* `{model}`" if model else "",
+        f"_{note}_" if (note := caveat(model)) else "",
+    )
+    return SetCheck(
+        name=CHECK,
+        head_sha=page.pull.head_sha,
+        conclusion=conclusion,
+        title=title,
+        summary="\n\n".join(filter(None, parts)),
+    )
+
+
+def _looked_at(outcome: Outcome, page: Page) -> str:
+    if not outcome.result.rounds:
+        return f"No model was asked: {outcome.reason.removesuffix(': no model was asked')}."
+    paths = outcome.shown - {file.path for file in outcome.result.unread}
+    lines = amount(sum(outcome.material.scope.changed.get(path, 0) for path in paths), "changed line")
+    if not page.since:
+        return f"Looked at {lines} in {amount(len(paths), 'file')}."
+    files = f"{len(paths)} of {amount(len(outcome.material.around.diff.files), 'file')}"
+    return f"Looked at {lines} since {page.since[:7]}, and at lines of the change that depend on them, in {files}."

@@ -18,7 +18,7 @@ def last_verdict(past: Sequence[Decision]) -> Decision | None:
 
 def bounced(decision: Decision | None) -> bool:
     """Return True if the decision bounced its subject."""
-    return decision is not None and isinstance(decision.record, BouncerRecord) and decision.record.bounced
+    return decision is not None and decision.record_of(BouncerRecord).bounced
 
 
 def triage_records(past: Sequence[Decision]) -> tuple[TriageRecord, ...]:
@@ -47,13 +47,13 @@ def accepted(past: Sequence[Decision]) -> bool:
 
 def accepted_by(past: Sequence[Decision]) -> str:
     """Return the login of the maintainer who last accepted the issue; empty if no one did."""
-    records = (decision.record for decision in reversed(past) if "accept" in _words(decision))
-    return next((record.by for record in records if isinstance(record, CommandsRecord)), "")
+    acceptances = (decision for decision in reversed(past) if "accept" in _words(decision))
+    return next((decision.record_of(CommandsRecord).by for decision in acceptances), "")
 
 
 def marked(decision: Decision) -> bool:
     """Return True if a maintainer bounced the subject by setting its label."""
-    return isinstance(decision.record, TriageRecord) and bool(decision.record.marked_by)
+    return bool(decision.record_of(TriageRecord).marked_by)
 
 
 def paused(past: Sequence[Decision]) -> bool:
@@ -64,4 +64,4 @@ def paused(past: Sequence[Decision]) -> bool:
 
 def _words(decision: Decision) -> tuple[str, ...]:
     """Return the words of the commands that were carried out."""
-    return decision.record.done if isinstance(decision.record, CommandsRecord) else ()
+    return decision.record_of(CommandsRecord).done

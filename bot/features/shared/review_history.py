@@ -56,10 +56,10 @@ def recall(past: Sequence[Decision]) -> PastFindings:
         for finding in posted_findings(decision):
             posted[finding.fingerprint] = finding
             gone.pop(finding.fingerprint, None)
-        for fingerprint in review_record(decision).outdated:
+        for fingerprint in decision.record_of(ReviewRecord).outdated:
             if fingerprint in posted:
                 gone[fingerprint] = posted.pop(fingerprint)
-        signals = decision.record.signals if isinstance(decision.record, FeedbackRecord) else ()
+        signals = decision.record_of(FeedbackRecord).signals
         resolved |= {signal.key.rpartition(":")[2] for signal in signals if signal.source == "resolved"}
         for fingerprint in _dismissed(decision, (*posted, *gone)):
             dismissed[fingerprint] = (posted if fingerprint in posted else gone).pop(fingerprint)
@@ -73,18 +73,13 @@ def recall(past: Sequence[Decision]) -> PastFindings:
 
 def posted_findings(decision: Decision) -> tuple[Finding, ...]:
     """Return the findings that a review decision posted: none in shadow mode."""
-    return review_record(decision).posted if decision.actions else ()
-
-
-def review_record(decision: Decision) -> ReviewRecord:
-    """Return the record of a review; an empty one for any other decision."""
-    return decision.record if isinstance(decision.record, ReviewRecord) else ReviewRecord()
+    return decision.record_of(ReviewRecord).posted if decision.actions else ()
 
 
 def _dismissed(decision: Decision, fingerprints: Iterable[str]) -> tuple[str, ...]:
     """Return those of ``fingerprints`` that a decision records as dismissed, by command or by a reaction."""
-    by_command = set(review_record(decision).dismissed)
-    signals = decision.record.signals if isinstance(decision.record, FeedbackRecord) else ()
+    by_command = set(decision.record_of(ReviewRecord).dismissed)
+    signals = decision.record_of(FeedbackRecord).signals
     keys = [signal.key for signal in signals if signal.outcome == "dismissed"]
     return tuple(
         fingerprint

@@ -9,6 +9,7 @@ import builtins
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from bot.core.text import HTML_COMMENT
 from bot.features.shared.labels import MAX_BODY
 from bot.features.triage.record import Claim
 from bot.github.protocol import MAX_TAGS, SourceTree
@@ -48,7 +49,7 @@ def absent(text: str, name: str, tree: SourceTree, tags: Callable[[], Iterable[s
 
     ``tags`` is called if the text names a version. Without tags of that form nothing is said about versions.
     """
-    text = _URL.sub(" ", re.sub(r"<!--.*?(?:-->|\Z)", " ", text[:MAX_BODY], flags=re.DOTALL))
+    text = _URL.sub(" ", HTML_COMMENT.sub(" ", text[:MAX_BODY]))
     prose = _without_blocks(text)
     roots = _roots(tree.paths())
     aliases = _aliases(text)

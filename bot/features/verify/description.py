@@ -13,7 +13,7 @@ from bot.code.file_classes import is_test, skip_reason
 from bot.core.config import VerifyConfig
 from bot.core.frozen import Lenient
 from bot.core.subjects import PullRequest
-from bot.core.text import folded
+from bot.core.text import HTML_COMMENT, folded
 from bot.features.shared.labels import MAX_BODY, Chance, OutputLabel, bounces
 from bot.features.verify.record import OutputVerdict
 from bot.models.prompts import Prompts
@@ -60,8 +60,7 @@ def names_no_behaviour(pull: PullRequest, diff: Diff) -> bool:
 
 def _prose(body: str) -> list[str]:
     """Return the lines of a description without comments, headings, check boxes and trailers."""
-    text = re.sub(r"<!--.*?(?:-->|\Z)", "", body, flags=re.DOTALL)
-    lines = (_FENCE.sub("", line.strip()).strip() for line in text.splitlines())
+    lines = (_FENCE.sub("", line.strip()).strip() for line in HTML_COMMENT.sub("", body).splitlines())
     return [line for line in lines if line and not _FORM.match(line)]
 
 

@@ -29,7 +29,6 @@ from bot.features.shared.labels import ModelReply, severity
 from bot.features.shared.links import issue_links
 from bot.features.shared.rights import no_run_reason
 from bot.features.verify import description, judgement, texts
-from bot.features.verify.new_tests import run_new_tests
 from bot.features.verify.record import (
     ExecutedTest,
     NewTests,
@@ -40,7 +39,7 @@ from bot.features.verify.record import (
     VerifyRecord,
 )
 from bot.features.verify.rivals import closed, named_rivals, renewed_check, rivals
-from bot.features.verify.stored_tests import run_stored
+from bot.features.verify.runs import run_new_tests, run_stored
 from bot.features.verify.twins import content_of, last_content
 from bot.models.protocol import Prompt
 
@@ -88,7 +87,9 @@ def handle(event: Event, services: Services) -> Decision | None:
     if not (links or config.description):
         unjudged.append(Unjudged(why=NO_ISSUE))
     alone = pull if config.description and not issues else None
-    revisions = _revisions(issues, alone)
+    revisions = {str(issue.number): issue.revision for issue in issues}
+    if alone is not None:
+        revisions = {"description": text_revision(alone.title, alone.body)}
     if isinstance(event, events.PullRequestEdited) and _same(past, subject, revisions):
         return None
     no_run = no_run_reason(pull, request.command, "verify")
@@ -144,13 +145,6 @@ def _same(past: Sequence[Decision], subject: Subject, revisions: Mapping[str, st
     )
 
 
-def _revisions(issues: Sequence[Issue], alone: PullRequest | None) -> dict[str, str]:
-    """Return the revision of each text to judge against: issues, or the text of a pull request without one."""
-    if alone is not None:
-        return {"description": text_revision(alone.title, alone.body)}
-    return {str(issue.number): issue.revision for issue in issues}
-
-
 class _Judgement:
     """The judgement of one pull request; ``no_run``: why its head may not be executed, None if it may."""
 
@@ -195,8 +189,9 @@ class _Judgement:
         diff = parse(patch)
         # The paper asks about the whole patch, without context; it knows no pull requests without an issue.
         part = patch if self.config.prompt == "paper" and not by_description else self._prepare(patch, diff)
+        judge = self._graded if self.config.prompt == "rubric" else self._verdict
         for issue in issues:
-            self._judge(f"#{issue.number}", partial(self._of_issue, issue, part))
+            self._judge(f"#{issue.number}", partial(judge, issue, part))
         if by_description:
             self.prompts = ("verify.description",)
             self._judge("the description", partial(self._of_description, part))
@@ -269,16 +264,12 @@ class _Judgement:
             else:
                 self.unjudged.append(Unjudged(issue=name, why=description.NO_BEHAVIOUR))
 
-    def _of_issue(self, issue: Issue, patch: str) -> OutputVerdict:
-        return self._graded(issue, patch) if self.config.prompt == "rubric" else self._verdict(issue, patch)
-
     def _of_description(self, patch: str) -> OutputVerdict | None:
         """Compare title and description with the patch; None if they name no behaviour."""
         if description.names_no_behaviour(self.pull, self.around.diff):
             return None
         prompt = description.question(self.services.prompts, self.pull, patch, self.context.text, self.omitted)
-        notes = self._notes(prompt)
-        prompt = investigation.informed(self.services.prompts, prompt, notes)
+        prompt, notes = self._informed(prompt)
         reply = self._ask(prompt, description.DescriptionReply, notes, "the description")
         return description.verdict(reply, self.config)
 
@@ -288,8 +279,7 @@ class _Judgement:
         prompt = judgement.question(
             services.prompts, self.config.prompt, issue, patch, context=self.context.text, omitted=self.omitted
         )
-        notes = self._notes(prompt)
-        prompt = investigation.informed(services.prompts, prompt, notes)
+        prompt, notes = self._informed(prompt)
         reply = self._ask(prompt, judgement.reply_schema(self.config), notes, f"#{issue.number}")
         return judgement.verdict(reply, issue.number, self.config)
 
@@ -302,8 +292,7 @@ class _Judgement:
         prompt = judgement.rubric_question(
             services.prompts, issue, patch, demands, self.context.text, self.omitted
         )
-        notes = self._notes(prompt)
-        prompt = investigation.informed(services.prompts, prompt, notes)
+        prompt, notes = self._informed(prompt)
         reply = self._ask(prompt, judgement.RubricReply, notes, name)
         if phrases := judgement.missing_code(reply):
             context = self.around.within(budget, None, phrases)
@@ -324,18 +313,18 @@ class _Judgement:
         self.replies.append(model_reply(reply, prompt.hash, notes, about))
         return reply.value
 
-    def _notes(self, prompt: Prompt) -> Notes:
-        """Return the model's notes about the base commit; empty unless ``verify.investigate`` is set."""
+    def _informed(self, prompt: Prompt) -> tuple[Prompt, Notes]:
+        """Add notes about the base commit to a question, if ``verify.investigate`` is set, and return both."""
         services = self.services
         if not self.config.investigate:
-            return Notes()
-        prompt = prompt.model_copy(update={"subject": self.subject.key})
+            return prompt, Notes()
+        question = prompt.model_copy(update={"subject": self.subject.key})
         notes = investigation.investigate(
-            services.model, services.prompts, prompt, services.forge, self.pull.base_sha
+            services.model, services.prompts, question, services.forge, self.pull.base_sha
         )
         self.usage += notes.usage
         self.looks += len(notes.looks)
-        return notes
+        return investigation.informed(services.prompts, prompt, notes), notes
 
     def _run(self) -> None:
         """Run the issues' stored reproducing tests on base and head, if that is wanted and allowed.

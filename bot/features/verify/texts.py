@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from bot.core.actions import Conclusion, SetCheck, Usage
 from bot.core.config import VerifyConfig
-from bot.core.markdown import clean, clean_line, code_span
+from bot.core.markdown import clean, clean_line, code_span, details
 from bot.core.subjects import Repository
+from bot.core.text import amount
 from bot.features.shared.labels import OutputLabel
 from bot.features.verify.record import ExecutedTest, NewTests, OutputVerdict, Rival, Twin, VerifyRecord
 from bot.models.protocol import caveat
@@ -94,9 +95,8 @@ def check(
         parts.append(f"_{model_note}_")
     if tests is not None:
         parts.append(_tests_section(tests, host))
-    cost = "cost unknown" if usage.cost_usd is None else f"{usage.cost_usd:.4f} USD"
-    calls = "1 call" if usage.calls == 1 else f"{usage.calls} calls"
-    parts.append("\n".join(folded("Model and cost", f"`{model}`: {calls}, {usage.tokens}, {cost}")).rstrip())
+    calls = amount(usage.calls, "call")
+    parts.append(details("Model and cost", f"`{model}`: {calls}, {usage.tokens}, {usage.cost}"))
     title = _title(record, by_issue)
     if tests is not None and (about_tests := tests_sentence(tests)):
         title += f"; {about_tests}"
@@ -204,10 +204,8 @@ def _section(verdict: OutputVerdict, runs: dict[int, ExecutedTest], rivals: Sequ
         if others := [rival for rival in rivals if rival.issue == run.issue]:
             lines += [f"Open pull requests for #{run.issue}: the test {_compared(run, others)}.", ""]
         lines += _output(run.command, run.output, host)
-    lines += folded(
-        f"Why: {verdict.label}{_chances(verdict)}", clean(verdict.explanation, host=host, limit=EXPLANATION)
-    )
-    return "\n".join(lines).rstrip()
+    explanation = clean(verdict.explanation, host=host, limit=EXPLANATION)
+    return "\n".join([*lines, details(f"Why: {verdict.label}{_chances(verdict)}", explanation)])
 
 
 def _table(verdict: OutputVerdict, host: str) -> list[str]:
@@ -291,9 +289,5 @@ def _tests_section(tests: NewTests, host: str) -> str:
 
 def _output(ran: str, output: str, host: str) -> list[str]:
     """Return the folded output of a test. What ran is named inside: the title of a fold is HTML."""
-    return folded("Output", f"{code_span(ran, limit=POINT)}\n\n{clean(output, host=host, limit=4_000)}")
-
-
-def folded(title: str, text: str) -> list[str]:
-    """Return the lines of a text that is folded away behind a title."""
-    return [f"<details><summary>{title}</summary>", "", text, "", "</details>", ""]
+    text = f"{code_span(ran, limit=POINT)}\n\n{clean(output, host=host, limit=4_000)}"
+    return [details("Output", text), ""]

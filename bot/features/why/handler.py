@@ -137,21 +137,22 @@ def _verdict(event: CommandEvent, services: Services) -> _Verdict | None:
     if event.issue.is_pull_request:
         return _patch(event, services)
     last = history.last_verdict(services.history.decisions(event.subject.key, "triage", "commands"))
-    if last is None or not isinstance(last.record, TriageRecord) or not last.record.explanation:
+    record = last.record_of(TriageRecord) if last else TriageRecord()
+    if not record.explanation:
         return None
-    record = _record(last.record, ("label", "bounced", "p_bounce", "explanation", "questions", "missing"))
-    material = f"{event.issue.title}\n\n{event.issue.body}"
-    explanation, language = last.record.explanation, last.record.language or "en"
-    return _Verdict(record, without_middle(material, MAX_MATERIAL), explanation, language)
+    values = _record(record, ("label", "bounced", "p_bounce", "explanation", "questions", "missing"))
+    material = without_middle(f"{event.issue.title}\n\n{event.issue.body}", MAX_MATERIAL)
+    return _Verdict(values, material, record.explanation, record.language or "en")
 
 
 def _patch(event: events.CommentCreated, services: Services) -> _Verdict | None:
     last = history.last_verdict(services.history.decisions(event.subject.key, "verify"))
-    if last is None or not isinstance(last.record, VerifyRecord) or not last.record.verdicts:
+    record = last.record_of(VerifyRecord) if last else VerifyRecord()
+    if not record.verdicts:
         return None
-    explanation = "\n\n".join(verdict.explanation for verdict in last.record.verdicts)
+    explanation = "\n\n".join(verdict.explanation for verdict in record.verdicts)
     material = without_middle(_diff(event.number, services), MAX_MATERIAL)
-    return _Verdict(_record(last.record, ("verdicts", "bounced", "runs")), material, explanation)
+    return _Verdict(_record(record, ("verdicts", "bounced", "runs")), material, explanation)
 
 
 def _finding(event: events.ReviewCommentCreated, services: Services) -> _Verdict | None:

@@ -37,15 +37,14 @@ class Calls:
 
     def reply(self, job: str, prompt_hash: str, schema: str) -> str | None:
         """Return the reply (JSON) that this job got to this prompt before; None if it got none."""
-        with self._database.read() as connection:
-            text: str | None = connection.scalar(
-                select(MODEL_CALLS.c.reply).where(
-                    MODEL_CALLS.c.job == job,
-                    MODEL_CALLS.c.prompt_hash == prompt_hash,
-                    MODEL_CALLS.c.schema == schema,
-                    MODEL_CALLS.c.reply.is_not(None),
-                )
+        text: str | None = self._database.scalar(
+            select(MODEL_CALLS.c.reply).where(
+                MODEL_CALLS.c.job == job,
+                MODEL_CALLS.c.prompt_hash == prompt_hash,
+                MODEL_CALLS.c.schema == schema,
+                MODEL_CALLS.c.reply.is_not(None),
             )
+        )
         return text
 
     def record(
@@ -111,8 +110,7 @@ class Faults:
         row = {"model": model, "why": why.replace("\0", "")[:1000], "since_at": self._clock()}
         insert = self._database.insert(MODEL_FAULTS)
         insert = insert.on_conflict_do_update(index_elements=["model"], set_={"why": row["why"]})
-        with self._database.write() as connection:
-            connection.execute(insert, row)
+        self._database.execute(insert, row)
 
     def answered(self, model: str) -> None:
         """Forget a fault. Asks the database about a model once a minute at most."""
@@ -120,18 +118,15 @@ class Faults:
         if now - self._answered.get(model, 0.0) < 60.0:
             return
         self._answered[model] = now
-        with self._database.write() as connection:
-            connection.execute(delete(MODEL_FAULTS).where(MODEL_FAULTS.c.model == model))
+        self._database.execute(delete(MODEL_FAULTS).where(MODEL_FAULTS.c.model == model))
 
     def keep_only(self, models: Collection[str]) -> None:
         """Forget the faults of models that are not asked any more."""
-        with self._database.write() as connection:
-            connection.execute(delete(MODEL_FAULTS).where(MODEL_FAULTS.c.model.not_in(models)))
+        self._database.execute(delete(MODEL_FAULTS).where(MODEL_FAULTS.c.model.not_in(models)))
 
     def all(self) -> tuple[ModelFault, ...]:
         """Return the present faults, the oldest first."""
-        with self._database.read() as connection:
-            rows = connection.execute(select(MODEL_FAULTS).order_by(MODEL_FAULTS.c.since_at)).all()
+        rows = self._database.rows(select(MODEL_FAULTS).order_by(MODEL_FAULTS.c.since_at))
         return tuple(
             ModelFault(model=row.model, why=row.why, since_at=datetime.fromtimestamp(row.since_at, UTC))
             for row in rows

@@ -53,8 +53,7 @@ class Counters:
 
     def all(self) -> dict[Counted, float]:
         """Everything, by name and labels."""
-        with self._database.read() as connection:
-            rows = connection.execute(select(COUNTERS.c.name, COUNTERS.c.labels, COUNTERS.c.value)).all()
+        rows = self._database.rows(select(COUNTERS.c.name, COUNTERS.c.labels, COUNTERS.c.value))
         return {(row.name, tuple(map(tuple, json.loads(row.labels)))): row.value for row in rows}
 
     def _put(self, connection: Connection, values: Mapping[Counted, float], *, add: bool) -> None:

@@ -7,13 +7,13 @@ import os
 import sqlite3
 import stat
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, Table, create_engine, event
+from sqlalchemy import Connection, Engine, Executable, Row, Table, create_engine, event
 from sqlalchemy.dialects.postgresql import Insert as PostgresInsert
 from sqlalchemy.dialects.postgresql import insert as postgres_insert
 from sqlalchemy.dialects.sqlite import Insert as SqliteInsert
@@ -70,6 +70,26 @@ class Database:
         """A transaction that writes; on SQLite it takes the write lock at once, so it cannot fail half-way."""
         with self.engine.connect().execution_options(immediate=True) as connection, connection.begin():
             yield connection
+
+    def rows(self, query: Executable) -> Sequence[Row[Any]]:
+        """Return the rows of one query."""
+        with self.read() as connection:
+            return connection.execute(query).all()
+
+    def scalars(self, query: Executable) -> Sequence[Any]:
+        """Return the first column of one query."""
+        with self.read() as connection:
+            return connection.scalars(query).all()
+
+    def scalar(self, query: Executable) -> Any:
+        """Return the first value of one query; None if it has no row."""
+        with self.read() as connection:
+            return connection.scalar(query)
+
+    def execute(self, statement: Executable, values: Mapping[str, Any] | None = None) -> int:
+        """Run one statement that writes, and return the number of its rows."""
+        with self.write() as connection:
+            return connection.execute(statement, values).rowcount
 
     def insert(self, table: Table) -> SqliteInsert | PostgresInsert:
         """An INSERT that knows ON CONFLICT."""

@@ -111,12 +111,11 @@ class Decisions:
         # What was not posted because its subject had changed is decided anew as well.
         again = or_(abstained, DECISIONS.c.outcome == PublishOutcome.MOVED)
         outcome = case((abstained, PublishOutcome.TAKEN_UP), else_=DECISIONS.c.outcome)
-        with self._database.write() as connection:
-            connection.execute(
-                update(DECISIONS)
-                .where(DECISIONS.c.job == job, DECISIONS.c.position >= 0, again)
-                .values(position=-DECISIONS.c.id, outcome=outcome)
-            )
+        self._database.execute(
+            update(DECISIONS)
+            .where(DECISIONS.c.job == job, DECISIONS.c.position >= 0, again)
+            .values(position=-DECISIONS.c.id, outcome=outcome)
+        )
 
     def abstentions(self, word: str, since: float) -> dict[str, frozenset[str]]:
         """Return the jobs that abstained with ``word`` since then, oldest first, and the word that each recorded.
@@ -131,8 +130,7 @@ class Decisions:
         )
         query = select(DECISIONS.c.job, DECISIONS.c.abstained, DECISIONS.c.decision).where(*here)
         jobs: dict[str, frozenset[str]] = {}
-        with self._database.read() as connection:
-            rows = connection.execute(query.order_by(DECISIONS.c.id)).all()
+        rows = self._database.rows(query.order_by(DECISIONS.c.id))
         for row in rows:
             decision = _read(row.decision)
             sentences = (f"({detail})", *([UNREACHABLE] if detail == "unavailable" else []))
@@ -174,8 +172,7 @@ class Decisions:
             DECISIONS.c.kind == kind,
             DECISIONS.c.outcome.is_(None),
         )
-        with self._database.read() as connection:
-            return tuple(connection.scalars(query))
+        return tuple(self._database.scalars(query))
 
     def _settle(self, connection: Connection, job: str, position: int, outcome: PublishOutcome) -> PublishOutcome:
         here = DECISIONS.c.job == job, DECISIONS.c.position == position
@@ -240,8 +237,7 @@ class Decisions:
         return self._signals.muted(repository)
 
     def _read(self, query: Any) -> tuple[Decision, ...]:
-        with self._database.read() as connection:
-            texts = connection.scalars(query).all()
+        texts = self._database.scalars(query)
         return tuple(decision for text in texts if (decision := _read(text)) is not None)
 
     def _row(self, job: str, position: int, decision: Decision, config_hash: str) -> dict[str, object]:
@@ -344,8 +340,7 @@ class Postings:
 
     def forget(self, key: str) -> None:
         """Delete a posting that does not exist on GitHub any more."""
-        with self._database.write() as connection:
-            connection.execute(delete(POSTINGS).where(POSTINGS.c.key == key))
+        self._database.execute(delete(POSTINGS).where(POSTINGS.c.key == key))
 
 
 class Signals:
@@ -425,15 +420,13 @@ class Fates:
             .order_by(FATES.c.settled_at.desc())
             .limit(_MOST)
         )
-        with self._database.read() as connection:
-            rows = connection.execute(query).all()
+        rows = self._database.rows(query)
         return tuple(KnownFate(**row._asdict()) for row in reversed(rows))
 
     def promises(self) -> tuple[tuple[str, Literal["triage", "verify"]], ...]:
         """Return the repositories and bouncers for which something was promised."""
         query = select(FATES.c.repository, FATES.c.bouncer).where(FATES.c.harm.is_not(None)).distinct()
-        with self._database.read() as connection:
-            return tuple((row.repository, row.bouncer) for row in connection.execute(query))
+        return tuple((row.repository, row.bouncer) for row in self._database.rows(query))
 
     def _write(self, repository: str, fate: KnownFate) -> None:
         # A merge is good once nothing has undone it for a while.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from datetime import datetime
 
 from sqlalchemy import Connection, delete, func, select
@@ -49,9 +48,8 @@ class Pause(Frozen):
 class Installations:
     """One row an installation, and one a pause."""
 
-    def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._clock = clock
 
     def note(self, connection: Connection, delivery: str, event: Event, at: float) -> None:
         """Record a delivery, in the transaction that stores it."""
@@ -82,8 +80,7 @@ class Installations:
 
     def all(self) -> tuple[Installed, ...]:
         """Return every installation that sent a delivery, by account."""
-        with self._database.read() as connection:
-            rows = connection.execute(select(INSTALLATIONS).order_by(INSTALLATIONS.c.account)).all()
+        rows = self._database.rows(select(INSTALLATIONS).order_by(INSTALLATIONS.c.account))
         return tuple(Installed(**row._asdict()) for row in rows)
 
     def repositories(self) -> tuple[Heard, ...]:
@@ -96,29 +93,24 @@ class Installations:
             .order_by(name)
             .limit(1000)
         )
-        with self._database.read() as connection:
-            rows = connection.execute(query).all()
+        rows = self._database.rows(query)
         return tuple(Heard(**row._asdict()) for row in rows)
 
     def pause(self, repository: str, by: str) -> None:
         """Pause a repository, or EVERYTHING."""
-        values = {"repository": repository, "by": by, "since_at": self._clock()}
-        with self._database.write() as connection:
-            connection.execute(self._database.insert(PAUSES).values(values).on_conflict_do_nothing())
+        values = {"repository": repository, "by": by, "since_at": time.time()}
+        self._database.execute(self._database.insert(PAUSES).values(values).on_conflict_do_nothing())
 
     def resume(self, repository: str) -> None:
         """End a pause."""
-        with self._database.write() as connection:
-            connection.execute(delete(PAUSES).where(PAUSES.c.repository == repository))
+        self._database.execute(delete(PAUSES).where(PAUSES.c.repository == repository))
 
     def pauses(self) -> dict[str, Pause]:
         """Return the pauses by repository or EVERYTHING."""
-        with self._database.read() as connection:
-            rows = connection.execute(select(PAUSES)).all()
+        rows = self._database.rows(select(PAUSES))
         return {row.repository: Pause(**row._asdict()) for row in rows}
 
     def paused(self, repository: str) -> bool:
         """Return True if the repository or everything is paused."""
         pauses = select(PAUSES.c.repository).where(PAUSES.c.repository.in_((EVERYTHING, repository))).limit(1)
-        with self._database.read() as connection:
-            return connection.execute(pauses).first() is not None
+        return self._database.scalar(pauses) is not None

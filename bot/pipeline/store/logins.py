@@ -47,8 +47,7 @@ class Logins:
 
     def end(self, session: str) -> None:
         """Delete a session: its cookie, and every copy of it, is invalid from now on."""
-        with self._database.write() as connection:
-            connection.execute(delete(SESSIONS).where(SESSIONS.c.id == session))
+        self._database.execute(delete(SESSIONS).where(SESSIONS.c.id == session))
 
     def first_id(self, name: str, github_id: int) -> int:
         """Return the id that an operator's name had at its first use; remember ``github_id`` if this is it."""
@@ -85,8 +84,7 @@ class Logins:
 
     def succeeded(self, address: str) -> None:
         """The password was right: what went wrong from this address before is forgotten."""
-        with self._database.write() as connection:
-            connection.execute(delete(LOGIN_ATTEMPTS).where(LOGIN_ATTEMPTS.c.address == address))
+        self._database.execute(delete(LOGIN_ATTEMPTS).where(LOGIN_ATTEMPTS.c.address == address))
 
     def _next(self, connection: Connection, address: str, apart: Callable[[int], float], longest: float) -> float:
         """Return the seconds until the next free moment, which is taken if they are at most ``longest``."""

@@ -138,21 +138,18 @@ class Overview:
     def repositories(self) -> tuple[str, ...]:
         """Every repository about which something was decided."""
         query = select(DECISIONS.c.repository).distinct().order_by(DECISIONS.c.repository).limit(1000)
-        with self._database.read() as connection:
-            return tuple(connection.scalars(query))
+        return tuple(self._database.scalars(query))
 
     def decisions(self, filters: Filter, before: int | None = None, limit: int = PAGE) -> tuple[Line, ...]:
         """The newest decisions that pass the filter, those with an id below ``before``."""
-        with self._database.read() as connection:
-            rows = connection.execute(_newest(_COLUMNS, filters, before, limit)).all()
+        rows = self._database.rows(_newest(_COLUMNS, filters, before, limit))
         return tuple(Line(**row._asdict()) for row in rows)
 
     def whole(
         self, filters: Filter, before: int | None = None, limit: int = PAGE
     ) -> tuple[tuple[Line, Decision], ...]:
         """The same with everything that was decided."""
-        with self._database.read() as connection:
-            rows = connection.execute(_newest(_WHOLE, filters, before, limit)).all()
+        rows = self._database.rows(_newest(_WHOLE, filters, before, limit))
         return tuple(map(_line, rows))
 
     def decision(self, number: int) -> tuple[Line, Decision] | None:
@@ -175,22 +172,19 @@ class Overview:
             .order_by(DECISIONS.c.repository)
             .limit(PAGE)
         )
-        with self._database.read() as connection:
-            return tuple(Line(**row._asdict()) for row in connection.execute(query))
+        return tuple(Line(**row._asdict()) for row in self._database.rows(query))
 
     def calls(self, job: str) -> tuple[Call, ...]:
         """The model calls of a job, oldest first."""
         columns = [MODEL_CALLS.c[name] for name in Call.model_fields]
         query = select(*columns).where(MODEL_CALLS.c.job == job).order_by(MODEL_CALLS.c.id).limit(200)
-        with self._database.read() as connection:
-            return tuple(Call(**row._asdict()) for row in connection.execute(query))
+        return tuple(Call(**row._asdict()) for row in self._database.rows(query))
 
     def posted(self, job: str) -> tuple[Posted, ...]:
         """Return the postings of a job."""
         columns = [POSTINGS.c[name] for name in Posted.model_fields]
         query = select(*columns).where(POSTINGS.c.job == job).order_by(POSTINGS.c.id).limit(200)
-        with self._database.read() as connection:
-            return tuple(Posted(**row._asdict()) for row in connection.execute(query))
+        return tuple(Posted(**row._asdict()) for row in self._database.rows(query))
 
     def days(self, today: date, count: int, repository: str = "") -> tuple[Day, ...]:
         """How decisions of bouncers and the reviewer came out on each of the last ``count`` days."""
@@ -203,8 +197,8 @@ class Overview:
         )
         if repository:
             query = query.where(DECISIONS.c.repository == repository)
-        with self._database.read() as connection:
-            counts = {row[0]: dict(zip(_CAME, row[1:], strict=True)) for row in connection.execute(query)}
+        rows = self._database.rows(query)
+        counts: dict[int, dict[Came, int]] = {row[0]: dict(zip(_CAME, row[1:], strict=True)) for row in rows}
         return tuple(
             Day(
                 day=start.date() + timedelta(days=number), **{str(k): v for k, v in counts.get(number, {}).items()}
@@ -224,8 +218,7 @@ class Overview:
             .order_by(DECISIONS.c.id.desc())
             .limit(_RECENT + _BEFORE)
         )
-        with self._database.read() as connection:
-            rows = connection.execute(query).all()
+        rows = self._database.rows(query)
         recent, before = rows[:_RECENT], rows[_RECENT:]
         failures = [row for row in recent if row.outage and row.created_at >= last_week]
         share_before = sum(row.outage for row in before) / len(before) if before else 0.0
@@ -237,15 +230,13 @@ class Overview:
     def mean_cost(self, since: datetime) -> float | None:
         """Return the mean cost in US dollars of a decision that called a model; None if no price is known."""
         query = select(func.avg(DECISIONS.c.cost_usd)).where(DECISIONS.c.created_at >= since.timestamp())
-        with self._database.read() as connection:
-            mean = connection.scalar(query.where(DECISIONS.c.calls > 0))
+        mean = self._database.scalar(query.where(DECISIONS.c.calls > 0))
         return None if mean is None else float(mean)
 
     def spent(self, today: date) -> Mapping[str, Spent]:
         """Calls and their price on a day, settled and reserved, by budget scope."""
         query = select(BUDGETS).where(BUDGETS.c.day == today.isoformat()).order_by(BUDGETS.c.scope)
-        with self._database.read() as connection:
-            rows = connection.execute(query).all()
+        rows = self._database.rows(query)
         return {row.scope: Spent(calls=row.calls, micros=row.micros) for row in rows}
 
     def costs(self, since: datetime, by: Literal["repository", "model", "day"]) -> tuple[Cost, ...]:
@@ -266,8 +257,7 @@ class Overview:
             .where(MODEL_CALLS.c.created_at >= since.timestamp())
             .group_by(column)
         )
-        with self._database.read() as connection:
-            sums = [row._asdict() for row in connection.execute(query)]
+        sums = [row._asdict() for row in self._database.rows(query)]
         rows = [Cost(**{**values, "name": _name(values["name"], by)}) for values in sums]
         if by == "day":
             return tuple(sorted(rows, key=lambda row: row.name))

@@ -56,7 +56,7 @@ class Unposted(NamedTuple):
 
 def unposted(decision: Decision) -> tuple[Unposted, ...]:
     """Return the findings that a review's filters held back, then those whose place is not in the diff."""
-    record = decision.record if isinstance(decision.record, ReviewRecord) else ReviewRecord()
+    record = decision.record_of(ReviewRecord)
     doubts = {doubt.fingerprint: doubt for doubt in record.doubts}
     rows = []
     for suppressed in record.suppressed:
@@ -79,8 +79,7 @@ class _Renderer:
         self._rules = Rules(host=host_of(web_url), about_url=about_url)
         self._urls = {posting.type: posting.link(web_url) for posting in posted}
         self._code: Mapping[str, str] = {
-            finding.fingerprint: "\n".join(finding.code)
-            for finding in (decision.record.posted if isinstance(decision.record, ReviewRecord) else ())
+            finding.fingerprint: "\n".join(finding.code) for finding in decision.record_of(ReviewRecord).posted
         }
 
     def cards(self, action: Action) -> tuple[Card, ...]:

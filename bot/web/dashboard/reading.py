@@ -18,9 +18,9 @@ from bot.core import events
 from bot.core.errors import OperatorError
 from bot.core.frozen import Frozen
 from bot.core.markdown import clean
+from bot.features.verify.pull_queue import QueuedPull, in_order
 from bot.pipeline.admin import Jobs
 from bot.pipeline.body import MAX_BODY, as_html
-from bot.pipeline.pull_queue import QueuedPull, in_order
 from bot.pipeline.store.decisions import watch
 from bot.pipeline.store.installations import EVERYTHING
 from bot.pipeline.store.overview import PAGE, Came, Filter, Overview, as_csv, as_json

@@ -1,13 +1,19 @@
-"""A desk at which commands about repositories are tried."""
+"""Ways to run ``bouncer`` in this process: as it is, and against a simulated GitHub and a scripted model."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from pytest_httpserver import HTTPServer
 
 from bot.simgithub import SimulatedGitHub
-from tests.bot.cli.github_commands import Desk
+from tests.bot.cli.github_commands import Desk, Ran, run_here
+
+
+@pytest.fixture
+def bouncer(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    return partial(run_here, capsys)
 
 
 @pytest.fixture

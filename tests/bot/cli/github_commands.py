@@ -42,6 +42,15 @@ class Ran(NamedTuple):
     err: str
 
 
+def run_here(captured: pytest.CaptureFixture[str], *arguments: str) -> Ran:
+    """Run ``bouncer`` in this process."""
+    captured.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        main(list(arguments))
+    assert isinstance(ended.value.code, int)
+    return Ran(ended.value.code, *captured.readouterr())
+
+
 class Desk:
     """A simulated GitHub with one repository, and a model whose reply follows from words in the question."""
 
@@ -108,11 +117,7 @@ class Desk:
                 patch.delenv(name)
             for name, value in self.environment(**environment).items():
                 patch.setenv(name, value)
-            self._captured.readouterr()
-            with pytest.raises(SystemExit) as ended:
-                main(list(arguments))
-        assert isinstance(ended.value.code, int)
-        return Ran(ended.value.code, *self._captured.readouterr())
+            return run_here(self._captured, *arguments)
 
     def writes(self) -> list[str]:
         """Return the requests to GitHub that are not reads."""

@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 from pytest_httpserver import HTTPServer
 
-from bot.cli import main
 from bot.pipeline.store import migrated
 from bot.pipeline.store.issues import FirstPass, Issues
 from bot.simgithub import App, SimulatedGitHub
+from tests.bot.cli.github_commands import Ran
 from tests.builders import issue
 from tests.conformance.checking import violations
 
 NAME = "acme/rocket"
 
-Run = Callable[..., tuple[int, str, str]]
+Run = Callable[..., Ran]
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def fixed(github: SimulatedGitHub, title: str) -> tuple[int, int]:
 def run(
     past: tuple[SimulatedGitHub, App],
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    bouncer: Callable[..., Ran],
     monkeypatch: pytest.MonkeyPatch,
 ) -> Run:
     """Run the command as the App of the simulated GitHub; code, stdout, stderr."""
@@ -73,11 +73,8 @@ def run(
     monkeypatch.setenv("GITHUB_APP_PRIVATE_KEY", app.private_key)
     monkeypatch.setenv("BOUNCER_DATA_DIR", str(tmp_path / "data"))
 
-    def act(*arguments: str, model: str = "recorded:replies.jsonl#m") -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as ended:
-            main(["calibrate", NAME, "--model", model, *arguments])
-        assert isinstance(ended.value.code, int)
-        return (ended.value.code, *capsys.readouterr())
+    def act(*arguments: str, model: str = "recorded:replies.jsonl#m") -> Ran:
+        return bouncer("calibrate", NAME, "--model", model, *arguments)
 
     return act
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -16,16 +15,11 @@ import pytest
 import requests
 
 from bot.simgithub import SimulatedGitHub
+from tests.bot.pipeline.rig import free_port
 from tests.bot.web.setup.conftest import form_of
 
 REPOSITORY = "octo/demo"
 SECONDS = 60.0
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture

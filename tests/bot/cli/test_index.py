@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from bot.cli import main
 from bot.pipeline.store import migrated
 from bot.pipeline.store.issues import Issues
 from bot.simgithub import SimulatedGitHub
+from tests.bot.cli.github_commands import Ran
 
 NAME = "acme/rocket"
 URL = "sqlite:///bouncer.db"
 
 
-def run() -> int:
-    with pytest.raises(SystemExit) as ended:
-        main(["index", NAME, "--pause", "0"])
-    return int(ended.value.code or 0)
-
-
 def test_an_interrupted_first_pass_goes_on_where_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bouncer: Callable[..., Ran]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DATABASE_URL", URL)
@@ -33,12 +28,12 @@ def test_an_interrupted_first_pass_goes_on_where_it_was(
             github.open_issue(NAME, f"Issue {number}")
         github.close(NAME, github.open_issue(NAME, "Old"))
         fault = github.fail("forbidden", path="/issues$", after=2, times=9)
-        assert run() != 0
+        assert bouncer("index", NAME, "--pause", "0").code != 0
         assert Issues(database).count(NAME) == 101
         assert Issues(database).history(NAME) is None, "an index that is not complete is not used"
         fault.times = 0
         before = len(github.requests)
-        assert run() == 0
+        code, output, _ = bouncer("index", NAME, "--pause", "0")
+        assert (code, output) == (0, f"{NAME}: 102 issues are indexed\n")
         pages = [request.query for request in list(github.requests)[before:] if request.path.endswith("/issues")]
         assert [page["state"] for page in pages] == ["closed"]
-        assert capsys.readouterr().out == f"{NAME}: 102 issues are indexed\n"

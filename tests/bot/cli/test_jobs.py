@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from bot.cli import main
 from bot.core.events import InstallationRepositoriesChanged
 from bot.pipeline.admin import Jobs
 from bot.pipeline.queue import Queue
+from tests.bot.cli.github_commands import Ran
 from tests.bot.pipeline.builders import edited, make_inbox, opened
 from tests.bot.pipeline.dead import bury
 
@@ -35,78 +35,71 @@ def jobs(database) -> Iterator[Jobs]:
 
 
 @pytest.fixture
-def bouncer(database_url: str, capsys: pytest.CaptureFixture[str]) -> Run:
-    def run(*arguments: str) -> Any:
-        code = 0
-        try:
-            main(["jobs", *arguments, "--database-url", database_url])
-        except SystemExit as end:
-            code = int(end.code or 0)
-        out, error = capsys.readouterr()
+def run(database_url: str, bouncer: Callable[..., Ran]) -> Run:
+    def act(*arguments: str) -> Any:
+        code, out, error = bouncer("jobs", *arguments, "--database-url", database_url)
         return code, json.loads(out) if "--json" in arguments and out else out, error
 
-    return run
+    return act
 
 
-def test_list_shows_the_newest_first_and_dead_letters_with_their_reason(jobs, bouncer):
-    code, out, error = bouncer("list")
+def test_list_shows_the_newest_first_and_dead_letters_with_their_reason(jobs, run):
+    code, out, error = run("list")
     assert (code, error) == (0, "1 dead, 1 queued\n")
     first, second = out.splitlines()
     assert first.startswith("d-2:triage  queued")
     assert second.endswith("acme/rocket#1  gave up after 13 tries: api.github.com does not answer")
 
 
-def test_list_as_json_is_one_object_and_nothing_else(jobs, bouncer):
-    code, out, error = bouncer("list", "--state", "dead", "--json")
+def test_list_as_json_is_one_object_and_nothing_else(jobs, run):
+    code, out, error = run("list", "--state", "dead", "--json")
     assert (code, error) == (0, "")
     assert out["counts"] == {"dead": 1, "queued": 1}
     assert [(job["id"], job["state"], job["attempt"]) for job in out["jobs"]] == [("d-1:triage", "dead", 0)]
 
 
-def test_show_says_everything_about_a_job(jobs, bouncer):
-    _, out, _ = bouncer("show", "d-1:triage")
+def test_show_says_everything_about_a_job(jobs, run):
+    _, out, _ = run("show", "d-1:triage")
     assert "state:         dead" in out
-    _, out, _ = bouncer("show", "d-1:triage", "--json")
+    _, out, _ = run("show", "d-1:triage", "--json")
     assert (out["job"]["kind"], out["decisions"]) == ("issue_opened", [])
 
 
-def test_retry_starts_a_dead_letter_anew(jobs, bouncer):
-    code, out, _ = bouncer("retry", "d-1:triage", "--json")
+def test_retry_starts_a_dead_letter_anew(jobs, run):
+    code, out, _ = run("retry", "d-1:triage", "--json")
     assert (code, out["jobs"][0]["state"], out["jobs"][0]["attempt"]) == (0, "queued", 1)
-    code, _, error = bouncer("retry", "d-1:triage")
+    code, _, error = run("retry", "d-1:triage")
     assert (code, error) == (2, "bouncer: job d-1:triage cannot be retried: it is queued\n")
 
 
-def test_cancel_stops_what_has_not_ended(jobs, bouncer):
-    code, out, _ = bouncer("cancel", "d-2:triage")
+def test_cancel_stops_what_has_not_ended(jobs, run):
+    code, out, _ = run("cancel", "d-2:triage")
     assert code == 0
     assert out.startswith("d-2:triage  cancelled")
     assert jobs.get("d-2:triage").state == "cancelled"
-    assert bouncer("cancel", "d-2:triage")[0] == 2
+    assert run("cancel", "d-2:triage")[0] == 2
 
 
-def test_wrong_usage_gets_one_line(jobs, bouncer, capsys):
-    assert bouncer("show", "nope")[::2] == (
+def test_wrong_usage_gets_one_line(jobs, run, bouncer):
+    assert run("show", "nope")[::2] == (
         2,
         "bouncer: no job 'nope': ids are <delivery>:<task>, see 'bouncer jobs list'\n",
     )
-    with pytest.raises(SystemExit) as end:
-        main(["jobs", "list", "--database-url", "sqlite:////no/such.db"])
-    assert end.value.code == 2
-    assert capsys.readouterr().err == (
+    assert bouncer("jobs", "list", "--database-url", "sqlite:////no/such.db")[::2] == (
+        2,
         "bouncer: DATABASE_URL: /no/such.db does not exist; if the server reads its settings from a file, name it "
-        "with --env-file\n"
+        "with --env-file\n",
     )
 
 
-def test_deliveries_that_wait_for_a_worker_are_counted(database, bouncer):
+def test_deliveries_that_wait_for_a_worker_are_counted(database, run):
     queue = Queue(database)
     inbox = make_inbox(database, queue)
     gone = InstallationRepositoriesChanged(sender=opened().sender, account="acme", added=(), removed=("acme/old",))
     for delivery in ("d-1", "d-2"):
         inbox.accept(delivery, gone)
-    assert bouncer("list") == (0, "", "no jobs, 2 recorded deliveries that no worker has taken up yet\n")
-    assert bouncer("list", "--json")[1] == {"jobs": [], "counts": {}, "untaken_deliveries": 2}
+    assert run("list") == (0, "", "no jobs, 2 recorded deliveries that no worker has taken up yet\n")
+    assert run("list", "--json")[1] == {"jobs": [], "counts": {}, "untaken_deliveries": 2}
     later = Jobs(database, lambda: time.time() + 100)
     assert 100 <= later.oldest_age() < 200
     inbox.take_up(lambda account, repositories: None)
@@ -130,7 +123,7 @@ def abstain(database, job: str, word: str, reason: str = "openai refused the key
     ("word", "reason"),
     [("model:unavailable", "x"), ("model", "the model gave no usable answer (unavailable)")],
 )
-def test_what_ended_without_a_verdict_is_decided_again(jobs, bouncer, database, word, reason):
+def test_what_ended_without_a_verdict_is_decided_again(jobs, run, database, word, reason):
     from bot.pipeline.store import Ledger
 
     bury(database, "x", "no such job")
@@ -138,39 +131,39 @@ def test_what_ended_without_a_verdict_is_decided_again(jobs, bouncer, database, 
     abstain(database, "d-2:triage", word, reason)
     abstain(database, "d-0:triage", word, reason)
     abstain(database, "d-1:triage", "model:refused")
-    code, out, error = bouncer("retry", "--abstained", "model:unavailable", "--since", "2d")
+    code, out, error = run("retry", "--abstained", "model:unavailable", "--since", "2d")
     assert (code, error) == (0, "1 jobs queued again, 1 skipped (open, or deleted)\n")
     assert out.startswith("d-2:triage  queued")
     assert Ledger(database).decisions.of_job("d-2:triage") == ()
     assert jobs.get("d-1:triage").state == "dead"
-    again = bouncer("retry", "--abstained", "model:unavailable")
+    again = run("retry", "--abstained", "model:unavailable")
     assert again == (0, "", "0 jobs queued again, 1 skipped (open, or deleted)\n")
 
 
-def test_everything_since_a_day_is_judged_again_with_cost_and_limit(jobs, bouncer, database):
+def test_everything_since_a_day_is_judged_again_with_cost_and_limit(jobs, run, database):
     bury(database, "x", "no such job")
     abstain(database, "d-2:triage", "model:invalid")
     abstain(database, "d-0:triage", "skipped:bot")
-    code, out, error = bouncer("rejudge", "--since", "1d")
+    code, out, error = run("rejudge", "--since", "1d")
     assert (code, out) == (2, "")
     assert "1 jobs without a verdict since " in error
     assert "cost unknown" in error
     assert "cannot ask for confirmation" in error
     today = datetime.now(UTC).strftime("%A")
-    assert bouncer("rejudge", "--since", today, "--limit", "5", "--yes")[:2] == (0, "1 jobs queued\n")
+    assert run("rejudge", "--since", today, "--limit", "5", "--yes")[:2] == (0, "1 jobs queued\n")
     assert jobs.get("d-2:triage").state == "queued"
 
 
-def test_old_abstentions_stay_and_wrong_usage_is_told(jobs, bouncer, database):
+def test_old_abstentions_stay_and_wrong_usage_is_told(jobs, run, database):
     bury(database, "x", "no such job")
     abstain(database, "d-2:triage", "model:unavailable")
     time.sleep(1.1)
-    assert bouncer("retry", "--abstained", "model:unavailable", "--since", "1s")[1] == ""
+    assert run("retry", "--abstained", "model:unavailable", "--since", "1s")[1] == ""
     for wrong in ((), ("d-2:triage", "--abstained", "model"), ("--abstained", "model", "--since", "soon")):
-        assert bouncer("retry", *wrong)[0] == 2
+        assert run("retry", *wrong)[0] == 2
 
 
-def test_a_waiting_job_can_be_run_now(jobs, bouncer, database):
+def test_a_waiting_job_can_be_run_now(jobs, run, database):
     queue = Queue(database)
     waiting = jobs.get("d-2:triage")
     later = waiting.model_copy(update={"id": "d-3:triage", "delivery": "d-3", "due": time.time() + 3600})
@@ -178,5 +171,5 @@ def test_a_waiting_job_can_be_run_now(jobs, bouncer, database):
         queue.enqueue(connection, later, 3600)
     queue.close()
     assert jobs.get("d-3:triage").state == "waiting"
-    code, out, _ = bouncer("retry", "d-3:triage")
+    code, out, _ = run("retry", "d-3:triage")
     assert (code, out.split()[1]) == (0, "queued")

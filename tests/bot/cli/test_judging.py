@@ -12,32 +12,27 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
-from bot.cli import main
+from tests.bot.cli.github_commands import Ran
 
 DIFF = "--- a/app.py\n+++ b/app.py\n@@ -1 +1 @@\n-a\n+b\n"
 CLEAR = {"explanation": "Clear.", "label": "WELL_SPECIFIED"}
 VAGUE = {"explanation": "Of what?", "open_points": ["Which file?"], "p_bounce": 80, "label": "VAGUE"}
 SOLVES = {"explanation": "It does.", "label": "CORRECT_AND_PRECISE"}
 
-Run = Callable[..., tuple[int, str, str]]
+Run = Callable[..., Ran]
 
 
 @pytest.fixture
-def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(tmp_path: Path, bouncer: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run a command in a folder with an issue, a patch and a model that says ``reply``; code, stdout, stderr."""
     monkeypatch.chdir(tmp_path)
     Path("issue.md").write_text("# It crashes\n\nOn an empty file.\n")
     Path("fix.diff").write_text(DIFF)
 
-    def act(
-        *arguments: str, reply: dict[str, Any] = CLEAR, model: str = "recorded:replies.jsonl#m"
-    ) -> tuple[int, str, str]:
+    def act(*arguments: str, reply: dict[str, Any] = CLEAR, model: str = "recorded:replies.jsonl#m") -> Ran:
         Path("replies.jsonl").write_text(json.dumps({"model": "m", "subject": "offline/files#1", **reply}) + "\n")
         monkeypatch.setenv("BOUNCER_MODEL", model)
-        with pytest.raises(SystemExit) as ended:
-            main(list(arguments))
-        assert isinstance(ended.value.code, int)
-        return (ended.value.code, *capsys.readouterr())
+        return bouncer(*arguments)
 
     return act
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli import main
+from tests.bot.cli.github_commands import Ran
 
 pytestmark = pytest.mark.debian("bubblewrap")
 
@@ -18,11 +18,11 @@ RIGHT = "from lists import split\n\ndef test_rest():\n    assert split([1, 2, 3]
 WRONG = "from lists import split\n\ndef test_rest():\n    assert split() == 3\n"
 COMMAND = f"{sys.executable} -m pytest -q -p no:hypothesispytest -p no:pytest_cov -p no:anyio {{tests}}"
 
-Run = Callable[..., tuple[int, str, str]]
+Run = Callable[..., Ran]
 
 
 @pytest.fixture
-def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(tmp_path: Path, bouncer: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run the command with a recorded model that drafts ``codes``; exit code, output and errors."""
     monkeypatch.chdir(tmp_path)
     Path("project").mkdir()
@@ -32,15 +32,11 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     )
     Path("report.md").write_text(REPORT)
 
-    def act(*codes: str, options: tuple[str, ...] = (), repo: str = "project") -> tuple[int, str, str]:
+    def act(*codes: str, options: tuple[str, ...] = (), repo: str = "project") -> Ran:
         lines = [{"model": "m", "subject": "offline/files#1", "plan": "", "code": code} for code in codes]
         Path("drafts.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
         arguments = ["--issue", "report.md", "--repo", repo, "--test-command", COMMAND]
-        with pytest.raises(SystemExit) as ended:
-            main(["reproduce", *arguments, "--model", "recorded:drafts.jsonl#m", *options])
-        assert isinstance(ended.value.code, int)
-        captured = capsys.readouterr()
-        return ended.value.code, captured.out, captured.err
+        return bouncer("reproduce", *arguments, "--model", "recorded:drafts.jsonl#m", *options)
 
     return act
 

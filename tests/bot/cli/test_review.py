@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pydantic_sarif.model import StaticAnalysisResultsFormatSarifVersion210JsonSchema as Sarif
 
-from bot.cli import main
+from tests.bot.cli.github_commands import Ran
 from tests.bot.features import reviews
 
 DIFF = f"""{reviews.DIFF}diff --git a/uv.lock b/uv.lock
@@ -53,7 +53,7 @@ def check(path):
 @pytest.mark.parametrize("done", [False, True], ids=["without the change", "with the change"])
 @pytest.mark.parametrize("command", ["review", "verify"])
 def test_the_code_around_a_change_is_read_from_a_checkout(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str, done: bool
+    tmp_path: Path, bouncer: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, command: str, done: bool
 ) -> None:
     monkeypatch.chdir(tmp_path)
     diff = DIFF.replace("@@ -10,3 +10,4 @@", "@@ -5,3 +5,4 @@").partition("diff --git a/uv.lock")[0]
@@ -76,15 +76,14 @@ def test_the_code_around_a_change_is_read_from_a_checkout(
         else ["--issue", "issue.md", "--patch", "here/change.diff"]
     )
 
-    with pytest.raises(SystemExit) as ended:
-        main([command, *files, "--repo", "here", "--model", "recorded:replies.jsonl#m", "--json"])
+    code, output, _ = bouncer(command, *files, "--repo", "here", "--model", "recorded:replies.jsonl#m", "--json")
 
-    assert ended.value.code == 0
-    assert json.loads(capsys.readouterr().out)["verdict"] == ("clean" if command == "review" else "INCORRECT")
+    assert code == 0
+    assert json.loads(output)["verdict"] == ("clean" if command == "review" else "INCORRECT")
 
 
 @pytest.fixture
-def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(tmp_path: Path, bouncer: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run the command in an empty folder with a model that reports ``findings``; exit code and output."""
     monkeypatch.chdir(tmp_path)
 
@@ -92,10 +91,7 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
         line = {"model": "m", "subject": "offline/files#1", "reasoning": "r", "findings": findings}
         Path("replies.jsonl").write_text(json.dumps(line) + "\n")
         Path("change.diff").write_text(diff)
-        with pytest.raises(SystemExit) as ended:
-            main(["review", "--diff", "change.diff", "--model", "recorded:replies.jsonl#m", *arguments])
-        assert isinstance(ended.value.code, int)
-        return ended.value.code, capsys.readouterr().out
+        return bouncer("review", "--diff", "change.diff", "--model", "recorded:replies.jsonl#m", *arguments)[:2]
 
     return act
 
@@ -192,15 +188,13 @@ BAD = {
 
 @pytest.mark.parametrize(("arguments", "message"), BAD.values(), ids=BAD)
 def test_bad_input_is_one_clear_line_and_exit_code_2(
-    arguments: list[str], message: str, run: Run, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], message: str, run: Run, bouncer: Callable[..., Ran]
 ) -> None:
     run()
     Path("prose.txt").write_text("just words\n")
     Path("bad.yml").write_text("review: {ignore: ['!']}\n")
-    with pytest.raises(SystemExit) as ended:
-        main(["review", "--model", "recorded:replies.jsonl#m", *arguments])
-    error = capsys.readouterr().err
-    assert ended.value.code == 2
+    code, _, error = bouncer("review", "--model", "recorded:replies.jsonl#m", *arguments)
+    assert code == 2
     assert message in error
     assert len(error.strip().split("\n")) == 1
 

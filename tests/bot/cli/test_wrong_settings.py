@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,9 @@ from cryptography.hazmat.primitives.asymmetric.ec import generate_private_key as
 from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from bot.cli import main
 from bot.core.errors import SettingsError
 from bot.settings import load
+from tests.bot.cli.github_commands import Ran
 
 ROOT = Path(__file__).parents[3]
 PEM = (Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
@@ -129,17 +130,15 @@ def test_a_bad_env_file_is_one_line(
     why: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    bouncer: Callable[..., Ran],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     # What the command puts into the environment goes with the test.
     monkeypatch.setattr(os, "environ", dict(os.environ))
     Path(".env").write_bytes(file)
-    with pytest.raises(SystemExit) as ended:
-        main(["jobs", "list", "--env-file", ".env"])
-    captured = capsys.readouterr()
-    assert (ended.value.code, captured.out, captured.err.count("\n")) == (2, "", 1)
-    assert captured.err.startswith(f"bouncer: {why.format(folder=tmp_path)}")
+    code, out, err = bouncer("jobs", "list", "--env-file", ".env")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(f"bouncer: {why.format(folder=tmp_path)}")
 
 
 ADDRESSES = ("GITHUB_API_URL", "GITHUB_WEB_URL", "OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "BOUNCER_NOTIFY_URL")

@@ -13,7 +13,8 @@ from bot.core.subjects import Comment
 from bot.features.services import Services
 from bot.router import decide
 from tests.bot.features.conftest import NOON, REPOSITORY, Remembered
-from tests.bot.features.test_triage import ANN, BOB, MAINTAINER, OURS, VAGUE, issue, opened, said, snapshot
+from tests.bot.features.test_triage import VAGUE, snapshot
+from tests.builders import ANN, BOB, BOUNCER, MIA, comment_created, issue, issue_opened
 from tests.scripted import ScriptedModel
 
 Build = Callable[..., Services]
@@ -30,7 +31,7 @@ def due(past: list[Decision]) -> events.IssueUnanswered:
 
 
 def bounced(services: Build, history: Remembered, event: events.Event | None = None) -> None:
-    history.past += decide(event or opened(), services(ScriptedModel([VAGUE]), snapshot(), CONFIG))
+    history.past += decide(event or issue_opened(), services(ScriptedModel([VAGUE]), snapshot(), CONFIG))
 
 
 def later(
@@ -61,7 +62,7 @@ def test_a_silent_author_is_warned_and_a_week_later_it_is_closed(services: Build
         ({"labels": ()}, None, "needs-info was taken off"),
         ({"labels": ("needs-info", "p1")}, None, "somebody labelled it"),
         ({"claimed": True}, None, "it is assigned to somebody, or planned"),
-        ({}, MAINTAINER, "people are talking about it"),
+        ({}, MIA, "people are talking about it"),
         ({}, BOB, "people are talking about it"),
         ({}, ANN, "people are talking about it"),
     ],
@@ -77,7 +78,7 @@ def test_whoever_else_touches_it_keeps_it_open(
         history.past.append(later(services, history))
 
 
-@pytest.mark.parametrize("author", [MAINTAINER, BOB, ANN])
+@pytest.mark.parametrize("author", [MIA, BOB, ANN])
 def test_a_deleted_comment_keeps_it_open(services: Build, history: Remembered, author: Any) -> None:
     bounced(services, history)
     gone = events.CommentDeleted(
@@ -96,7 +97,7 @@ def test_deleting_an_earlier_answer_or_a_bot_s_comment_changes_nothing(
     bounced(services, history)
     bounce = history.past[-1]
     history.past[-1] = bounce.model_copy(update={"record": bounce.record.model_copy(update={"answers": (9,)})})
-    for author in (ANN, OURS):
+    for author in (ANN, BOUNCER):
         gone = Comment(id=9, body="I see.", author=author)
         event = events.CommentDeleted(sender=ANN, repository=REPOSITORY, issue=issue(), comment=gone)
         assert decide(event, services(ScriptedModel([]), snapshot(), CONFIG), only="closing") == ()
@@ -108,11 +109,11 @@ def test_a_maintainer_s_word_keeps_it_open_for_good(services: Build, history: Re
     now = snapshot(issues={5: issue(labels=("needs-info",))})
     for words in ("/bouncer accept", "/bouncer pause"):
         past = list(history.past)
-        history.past += decide(said(words, MAINTAINER), services(ScriptedModel([]), snapshot(), CONFIG))
+        history.past += decide(comment_created(words, MIA), services(ScriptedModel([]), snapshot(), CONFIG))
         (decision,) = decide(timer, services(ScriptedModel([]), now, CONFIG))
         assert decision.reason == "a maintainer has spoken"
         history.past = past
-    reopened = events.IssueReopened(sender=MAINTAINER, repository=REPOSITORY, issue=issue())
+    reopened = events.IssueReopened(sender=MIA, repository=REPOSITORY, issue=issue())
     bounced(services, history, reopened)
     assert later(services, history).reason == "somebody opened it again"
 
@@ -121,7 +122,7 @@ def test_accepting_takes_the_warning_back(services: Build, history: Remembered) 
     bounced(services, history)
     history.past.append(later(services, history))
     (accepted,) = decide(
-        said("/bouncer accept", MAINTAINER), services(ScriptedModel([]), snapshot(), CONFIG), only="commands"
+        comment_created("/bouncer accept", MIA), services(ScriptedModel([]), snapshot(), CONFIG), only="commands"
     )
     edits = [action for action in accepted.actions if action.type == "upsert_comment"]
     assert [(edit.task, edit.body, edit.only_edit) for edit in edits] == [
@@ -134,7 +135,7 @@ def test_accepting_what_was_closed_here_opens_it_again(services: Build, history:
     bounced(services, history)
     for _ in ("warned", "closed"):
         history.past.append(later(services, history))
-    event = said("/bouncer accept", MAINTAINER, state="closed")
+    event = comment_created("/bouncer accept", MIA, issue(state="closed"))
     (accepted,) = decide(event, services(ScriptedModel([]), snapshot(), CONFIG), only="commands")
     assert SetIssueState(number=5, state="open") in accepted.actions
 

@@ -11,19 +11,19 @@ from bot.core import events
 from bot.core.actions import Decision, SubmitReview
 from bot.core.subjects import Actor, ReviewComment, Subject
 from bot.features.commands.record import CommandsRecord
-from bot.features.feedback.record import Signal
-from bot.features.feedback.signals import signals
+from bot.features.feedback.record import Outcome, Signal
+from bot.features.feedback.signals import Row, outcomes, rates, signals
 from bot.features.review.record import ReviewRecord
 from bot.features.services import Services
 from bot.features.shared.findings import Finding
-from bot.features.shared.taxonomy import Category, Impact, Severity
+from bot.features.shared.taxonomy import Category
 from bot.features.triage.record import TriageRecord
 from bot.github.offline import Snapshot
 from bot.github.protocol import IssueLink, Reactions
 from bot.router import decide
 from tests import builders
 from tests.bot.features.conftest import Remembered
-from tests.builders import ANN, BOUNCER, HELPER, MIA, issue, pull
+from tests.builders import ANN, BOUNCER, HELPER, MIA, issue, placed_finding, pull
 from tests.scripted import ScriptedModel
 
 PULL = pull(state="closed", merged=True)
@@ -31,16 +31,8 @@ Build = Callable[..., Services]
 
 
 def finding(name: str) -> Finding:
-    return Finding(
-        path="x.py",
-        line=3,
-        code=("a = 1",),
-        fingerprint=f"print-{name}",
-        comment=f"{name} breaks.",
-        category=next(iter(Category)),
-        impact=next(iter(Impact)),
-        severity=Severity.HIGH,
-    )
+    category = next(iter(Category))
+    return placed_finding(path="x.py", fingerprint=f"print-{name}", comment=f"{name} breaks.", category=category)
 
 
 def comment(number: int, name: str, author: Actor = BOUNCER) -> ReviewComment:
@@ -241,3 +233,39 @@ def test_a_revert_tells_on_what_it_reverts_and_shadow_mode_learns_too(
     assert fates(event_of_issue, services(ScriptedModel(), snapshot())) == {
         "triage acme/rocket#5": (False, 20, False, "closed as not planned")
     }
+
+
+def sign(key: str, outcome: Outcome, category: str = "Security") -> Signal:
+    return Signal(key=key, category=category, outcome=outcome, source="reaction")
+
+
+def test_nothing_counted_is_no_rate() -> None:
+    assert rates({}) == ()
+    (row,) = rates({"Security": {}})
+    assert (row.total, row.share, row.muted) == (0, 0.0, False)
+
+
+def test_a_word_against_a_finding_outweighs_a_later_change() -> None:
+    final = outcomes(
+        [sign("a", "ignored"), sign("a", "dismissed"), sign("a", "addressed"), sign("b", "addressed")]
+    )
+    assert {key: signal.outcome for key, signal in final.items()} == {"a": "dismissed", "b": "addressed"}
+
+
+def row(category: str = "Security", *, addressed: int = 0, dismissed: int = 0, ignored: int = 0) -> Row:
+    (row,) = rates({category: {"addressed": addressed, "dismissed": dismissed, "ignored": ignored}})
+    return row
+
+
+def test_a_category_is_muted_only_on_enough_evidence() -> None:
+    assert not row(dismissed=7).muted
+    assert row(dismissed=8).muted
+    assert not row(dismissed=50, addressed=50).muted
+
+
+def test_bounces_are_never_muted() -> None:
+    assert not row("bounce", dismissed=50).muted
+
+
+def test_rows_add_up() -> None:
+    assert row(addressed=1, dismissed=1, ignored=2).total == 4

@@ -14,7 +14,7 @@ from bot.features.services import IndexedIssue, Services
 from bot.router import decide
 from tests.bot.features import test_triage as triage
 from tests.bot.features import test_verify as verify
-from tests.builders import pull_opened
+from tests.builders import issue_opened, pull_opened
 from tests.scripted import ScriptedModel
 
 Build = Callable[..., Services]
@@ -26,7 +26,7 @@ DONE = {"thought": "clear", "action": "done", "notes": "x.py:2 raises ValueError
 def test_an_issue_is_judged_with_what_the_default_branch_says(services: Build) -> None:
     model = ScriptedModel([LOOK, DONE, triage.CLEAR])
     snapshot = triage.snapshot(heads={"main": "c0ffee"}, checkouts={"c0ffee": CODE})
-    (decision,) = decide(triage.opened(), services(model, snapshot, "triage: {investigate: true}"))
+    (decision,) = decide(issue_opened(), services(model, snapshot, "triage: {investigate: true}"))
     assert decision.verdict == "WELL_SPECIFIED"
     assert decision.record.tool_calls == 1
     assert decision.record.as_json()["looks"] == [{"action": "search", "target": "ValueError", "line": 1}]
@@ -49,13 +49,13 @@ def test_a_patch_is_judged_with_what_the_base_commit_says(services: Build) -> No
 @pytest.mark.parametrize("config", ["", "triage: {investigate: false}"])
 def test_nothing_is_looked_at_unasked(services: Build, config: str) -> None:
     model = ScriptedModel([triage.CLEAR])
-    (decision,) = decide(triage.opened(), services(model, triage.snapshot(), config))
+    (decision,) = decide(issue_opened(), services(model, triage.snapshot(), config))
     assert decision.record.tool_calls == 0
     assert len(model.asked) == 1
 
 
 def test_a_replay_without_the_code_is_a_broken_experiment(services: Build) -> None:
-    event: events.Event = triage.opened()
+    event: events.Event = issue_opened()
     fields: dict[str, Any] = {"heads": {"main": "c0ffee"}}
     with pytest.raises(NotRecorded):
         decide(event, services(ScriptedModel([LOOK]), triage.snapshot(**fields), "triage: {investigate: true}"))
@@ -79,7 +79,7 @@ def test_all_questions_but_the_paper_s_have_facts_and_examples(
     config = f"triage: {{investigate: true, examples: 1, prompt: {prompt}}}"
     model = ScriptedModel([DONE, triage.CLEAR])
     snapshot = triage.snapshot(heads={"main": "c0ffee"}, checkouts={"c0ffee": CODE})
-    event = triage.opened(body="`read_all()` of `x.py` fails.")
+    event = issue_opened(body="`read_all()` of `x.py` fails.")
     (decision,) = decide(event, services(model, snapshot, config, issue_index=Index()), "triage")
     for asked_prompt in model.asked:
         assert ("No file of the repository contains the name read_all." in asked_prompt.user) is is_told
@@ -91,6 +91,6 @@ def test_all_questions_but_the_paper_s_have_facts_and_examples(
 def test_without_an_index_the_question_with_examples_is_the_same(services: Build) -> None:
     hashes = set()
     for config in ("triage: {examples: 3}", "triage: {examples: 0}", ""):
-        (decision,) = decide(triage.opened(), services(ScriptedModel([triage.CLEAR]), triage.snapshot(), config))
+        (decision,) = decide(issue_opened(), services(ScriptedModel([triage.CLEAR]), triage.snapshot(), config))
         hashes.add(decision.record.prompt_hash)
     assert len(hashes) == 1

@@ -14,7 +14,7 @@ import pytest
 
 from bot.code.diff import parse
 from bot.core.actions import InlineComment
-from bot.features.review.check import CHECK
+from bot.features.review.texts import CHECK
 from bot.features.services import Services
 from bot.github.offline import Snapshot
 from bot.github.protocol import PostedReview

@@ -11,17 +11,15 @@ import pytest
 from bot.core import events
 from bot.core.actions import React, SetLabels, UpsertComment
 from bot.core.errors import ModelError, TransientError
-from bot.core.subjects import Actor, Comment, Issue
+from bot.core.subjects import Actor, Comment
 from bot.features.services import Services
+from bot.features.shared.rights import by_maintainer
 from bot.github.offline import Snapshot
-from bot.router import decide
-from tests.bot.features.conftest import NOON, REPOSITORY, Remembered
+from bot.router import SLASH_COMMANDS, decide
+from tests import builders
+from tests.bot.features.conftest import NOON, Remembered
+from tests.builders import ANN, BOB, BOUNCER, MIA, REPOSITORY, comment_created, issue, issue_opened
 from tests.scripted import ScriptedModel
-
-ANN = Actor(id=11, login="ann")
-BOB = Actor(id=12, login="bob")
-MAINTAINER = Actor(id=13, login="mia")
-OURS = Actor(id=1, login="bouncer[bot]", is_bot=True)
 
 VAGUE: dict[str, Any] = {
     "explanation": "It does not say what should happen.",
@@ -39,34 +37,15 @@ VAGUE: dict[str, Any] = {
 CLEAR: dict[str, Any] = {"explanation": "All there.", "p_bounce": 3, "label": "WELL_SPECIFIED"}
 
 
-def issue(**values: Any) -> Issue:
-    return Issue(**{"number": 5, "title": "Reading fails", "body": "It broke.", "author": ANN, **values})
-
-
 def snapshot(*comments: Comment, **values: Any) -> Snapshot:
-    return Snapshot(
-        repository=REPOSITORY.full_name,
-        identity=OURS,
-        comments={5: comments},
-        permissions={"ann": "read", "bob": "read", "mia": "triage"},
-        **values,
-    )
-
-
-def opened(**values: Any) -> events.IssueOpened:
-    return events.IssueOpened(sender=ANN, repository=REPOSITORY, issue=issue(**values))
-
-
-def said(body: str, by: Actor = ANN, **values: Any) -> events.CommentCreated:
-    comment = Comment(id=900, body=body, author=by)
-    return events.CommentCreated(sender=by, repository=REPOSITORY, issue=issue(**values), comment=comment)
+    return builders.snapshot(comments={5: comments}, **values)
 
 
 Build = Callable[..., Services]
 
 
 def test_a_vague_issue_gets_one_short_comment_and_a_label(services: Build) -> None:
-    (decision,) = decide(opened(), services(ScriptedModel([VAGUE]), snapshot()))
+    (decision,) = decide(issue_opened(), services(ScriptedModel([VAGUE]), snapshot()))
     comment, labels = decision.actions
     assert isinstance(comment, UpsertComment)
     assert comment.body == (
@@ -92,34 +71,34 @@ def test_a_vague_issue_gets_one_short_comment_and_a_label(services: Build) -> No
 
 
 def test_a_clear_issue_gets_nothing(services: Build) -> None:
-    (decision,) = decide(opened(), services(ScriptedModel([CLEAR]), snapshot()))
+    (decision,) = decide(issue_opened(), services(ScriptedModel([CLEAR]), snapshot()))
     assert decision.actions == ()
     assert (decision.verdict, decision.reason) == ("WELL_SPECIFIED", "specified well enough")
 
 
 def test_a_repository_can_ask_for_a_label_on_clear_issues(services: Build) -> None:
     config = "triage: {accepted_label: ready}"
-    (decision,) = decide(opened(), services(ScriptedModel([CLEAR]), snapshot(), config))
+    (decision,) = decide(issue_opened(), services(ScriptedModel([CLEAR]), snapshot(), config))
     assert decision.actions == (SetLabels(number=5, add=("ready",)),)
 
 
 @pytest.mark.parametrize(("mode", "kinds"), [("label", ["set_labels"]), ("shadow", [])])
 def test_modes_say_how_much_is_written(services: Build, mode: str, kinds: list[str]) -> None:
-    (decision,) = decide(opened(), services(ScriptedModel([VAGUE]), snapshot(), f"triage: {{mode: {mode}}}"))
+    (decision,) = decide(issue_opened(), services(ScriptedModel([VAGUE]), snapshot(), f"triage: {{mode: {mode}}}"))
     assert [action.type for action in decision.actions] == kinds
     assert decision.verdict == "VAGUE"
 
 
 def test_shadow_mode_keeps_what_it_would_have_posted(services: Build) -> None:
-    (live,) = decide(opened(), services(ScriptedModel([VAGUE]), snapshot()))
-    (shadow,) = decide(opened(), services(ScriptedModel([VAGUE]), snapshot(), "triage: {mode: shadow}"))
+    (live,) = decide(issue_opened(), services(ScriptedModel([VAGUE]), snapshot()))
+    (shadow,) = decide(issue_opened(), services(ScriptedModel([VAGUE]), snapshot(), "triage: {mode: shadow}"))
     assert (shadow.actions, shadow.withheld) == ((), live.actions)
     assert shadow.reason == "shadow mode, nothing written: not specified well enough"
 
 
 def test_switched_off_nobody_is_asked(services: Build) -> None:
     model = ScriptedModel([])
-    assert decide(opened(), services(model, snapshot(), "triage: {mode: off}")) == ()
+    assert decide(issue_opened(), services(model, snapshot(), "triage: {mode: off}")) == ()
     assert model.asked == []
 
 
@@ -131,12 +110,12 @@ def test_the_maintainer_s_line_decides(services: Build) -> None:
         ("{bounce_above: 40}", True),
     ):
         text = f"triage: {config}" if config else ""
-        (decision,) = decide(opened(), services(ScriptedModel([reply]), snapshot(), text))
+        (decision,) = decide(issue_opened(), services(ScriptedModel([reply]), snapshot(), text))
         assert decision.record.bounced is bounced
 
 
 def test_an_edit_that_makes_it_clear_takes_the_bounce_back(services: Build, history: Remembered) -> None:
-    history.past += decide(opened(), services(ScriptedModel([VAGUE]), snapshot()))
+    history.past += decide(issue_opened(), services(ScriptedModel([VAGUE]), snapshot()))
     edited = events.IssueEdited(
         sender=ANN, repository=REPOSITORY, issue=issue(body="Better.", labels=("needs-info",))
     )
@@ -153,8 +132,8 @@ def test_an_edit_that_makes_it_clear_takes_the_bounce_back(services: Build, hist
 
 
 def test_an_answer_is_read_and_answered_questions_are_not_repeated(services: Build, history: Remembered) -> None:
-    history.past += decide(opened(), services(ScriptedModel([VAGUE]), snapshot()))
-    answer = said("An error, please. Version 4.2.")
+    history.past += decide(issue_opened(), services(ScriptedModel([VAGUE]), snapshot()))
+    answer = comment_created("An error, please. Version 4.2.")
     model = ScriptedModel([VAGUE])
     (decision,) = decide(answer, services(model, snapshot(answer.comment)))
     assert "An error, please. Version 4.2." in model.asked[0].user
@@ -169,7 +148,7 @@ def test_an_answer_is_read_and_answered_questions_are_not_repeated(services: Bui
 
 
 def test_an_edit_that_answers_nothing_is_no_answer(services: Build, history: Remembered) -> None:
-    history.past += decide(opened(), services(ScriptedModel([VAGUE]), snapshot()))
+    history.past += decide(issue_opened(), services(ScriptedModel([VAGUE]), snapshot()))
     edited = events.IssueEdited(sender=ANN, repository=REPOSITORY, issue=issue(body="It broke!"))
     (decision,) = decide(edited, services(ScriptedModel([VAGUE]), snapshot()))
     comment, _ = decision.actions
@@ -177,10 +156,10 @@ def test_an_edit_that_answers_nothing_is_no_answer(services: Build, history: Rem
 
 
 def test_nothing_that_was_asked_is_asked_again_as_missing(services: Build, history: Remembered) -> None:
-    history.past += decide(opened(), services(ScriptedModel([VAGUE]), snapshot()))
+    history.past += decide(issue_opened(), services(ScriptedModel([VAGUE]), snapshot()))
     # A bystander's words are no answer of the author's, and the author's are, whatever they say.
     bystander = Comment(id=800, body="Same here.", author=BOB)
-    answer = said("I do not know.")
+    answer = comment_created("I do not know.")
     for others, is_asked in (((bystander,), True), ((bystander, answer.comment), False)):
         model = ScriptedModel([{**VAGUE, "open_points": VAGUE["open_points"][:3]}])
         (decision,) = decide(answer, services(model, snapshot(*others)))
@@ -190,15 +169,15 @@ def test_nothing_that_was_asked_is_asked_again_as_missing(services: Build, histo
 
 
 def test_an_unchanged_edit_is_not_judged_again(services: Build, history: Remembered) -> None:
-    history.past += decide(opened(), services(ScriptedModel([VAGUE]), snapshot()))
+    history.past += decide(issue_opened(), services(ScriptedModel([VAGUE]), snapshot()))
     same = events.IssueEdited(sender=ANN, repository=REPOSITORY, issue=issue(body="It broke.\r\n"))
     assert decide(same, services(ScriptedModel([]), snapshot())) == ()
 
 
 def test_chatter_is_not_judged(services: Build, history: Remembered) -> None:
-    assert decide(said("me too", BOB), services(ScriptedModel([]), snapshot())) == ()
-    history.past += decide(opened(), services(ScriptedModel([VAGUE]), snapshot()))
-    assert decide(said("me too", BOB), services(ScriptedModel([]), snapshot())) == ()
+    assert decide(comment_created("me too", BOB), services(ScriptedModel([]), snapshot())) == ()
+    history.past += decide(issue_opened(), services(ScriptedModel([VAGUE]), snapshot()))
+    assert decide(comment_created("me too", BOB), services(ScriptedModel([]), snapshot())) == ()
 
 
 @pytest.mark.parametrize(
@@ -226,35 +205,37 @@ def test_chatter_is_not_judged(services: Build, history: Remembered) -> None:
 def test_what_is_left_alone_is_recorded_with_its_reason(
     services: Build, values: dict[str, Any], config: str, word: str
 ) -> None:
-    (decision,) = decide(opened(**values), services(ScriptedModel([]), snapshot(), config))
+    (decision,) = decide(issue_opened(**values), services(ScriptedModel([]), snapshot(), config))
     assert (decision.abstained, decision.verdict, decision.actions) == (word, None, ())
 
 
 def test_a_server_in_shadow_mode_posts_nothing_at_all(services: Build, history: Remembered) -> None:
-    (bounce,) = decide(opened(), services(ScriptedModel([VAGUE]), snapshot(), shadow=True))
+    (bounce,) = decide(issue_opened(), services(ScriptedModel([VAGUE]), snapshot(), shadow=True))
     assert (bounce.actions, [action.type for action in bounce.withheld]) == ((), ["upsert_comment", "set_labels"])
-    (command,) = decide(said("/bouncer help", BOB), services(ScriptedModel([]), snapshot(), shadow=True))
+    (command,) = decide(
+        comment_created("/bouncer help", BOB), services(ScriptedModel([]), snapshot(), shadow=True)
+    )
     assert command.actions == ()
     assert command.withheld
 
 
 def test_our_own_issues_are_no_business_of_ours(services: Build) -> None:
-    event = events.IssueOpened(sender=OURS, repository=REPOSITORY, issue=issue(author=OURS))
+    event = events.IssueOpened(sender=BOUNCER, repository=REPOSITORY, issue=issue(author=BOUNCER))
     assert decide(event, services(ScriptedModel([]), snapshot())) == ()
 
 
 def test_accept_by_the_author_is_refused(services: Build, history: Remembered) -> None:
-    history.past += decide(opened(), services(ScriptedModel([VAGUE]), snapshot()))
-    (refused,) = decide(said("/bouncer accept"), services(ScriptedModel([]), snapshot()))
+    history.past += decide(issue_opened(), services(ScriptedModel([VAGUE]), snapshot()))
+    (refused,) = decide(comment_created("/bouncer accept"), services(ScriptedModel([]), snapshot()))
     assert (refused.verdict, refused.abstained) == (None, "refused")
     assert [action.type for action in refused.actions] == ["react", "upsert_comment"]
 
 
 def test_recheck_by_the_author_judges_again(services: Build) -> None:
-    commands, verdict = decide(said("/bouncer recheck"), services(ScriptedModel([VAGUE]), snapshot()))
+    commands, verdict = decide(comment_created("/bouncer recheck"), services(ScriptedModel([VAGUE]), snapshot()))
     assert commands.verdict == "recheck"
     assert verdict.verdict == "VAGUE"
-    (refused,) = decide(said("/bouncer recheck", BOB), services(ScriptedModel([]), snapshot()))
+    (refused,) = decide(comment_created("/bouncer recheck", BOB), services(ScriptedModel([]), snapshot()))
     assert refused.abstained == "refused"
 
 
@@ -262,7 +243,7 @@ def test_an_author_who_asks_again_and_again_is_told_once_by_a_reaction(
     services: Build, history: Remembered
 ) -> None:
     def ask(comment: int, by: Actor = ANN, number: int = 5, minutes: int = 0) -> list[str | None]:
-        event = said("/bouncer recheck", by, number=number)
+        event = comment_created("/bouncer recheck", by, issue(number=number))
         event = event.model_copy(update={"comment": event.comment.model_copy(update={"id": comment})})
         state = snapshot().model_copy(update={"comments": {number: ()}})
         built = services(ScriptedModel([VAGUE]), state, clock=lambda: NOON + timedelta(minutes=minutes))
@@ -274,7 +255,7 @@ def test_an_author_who_asks_again_and_again_is_told_once_by_a_reaction(
     assert ask(1) == ["recheck", "VAGUE"]  # the same comment, delivered to another handler
     assert ask(2, minutes=5) == ["refused"]
     assert history.past[-1].reason == "refused to ann: recheck"
-    assert ask(3, by=MAINTAINER, minutes=5) == ["recheck", "VAGUE"]
+    assert ask(3, by=MIA, minutes=5) == ["recheck", "VAGUE"]
     assert ask(4, minutes=11) == ["recheck", "VAGUE"]
     for number in range(20, 24):
         assert ask(number, number=number, minutes=30) == ["recheck", "VAGUE"]
@@ -283,13 +264,13 @@ def test_an_author_who_asks_again_and_again_is_told_once_by_a_reaction(
 
 def test_a_model_that_fails_is_an_abstention(services: Build) -> None:
     model = ScriptedModel([ModelError("no", reason="refused")])
-    (decision,) = decide(opened(), services(model, snapshot()))
+    (decision,) = decide(issue_opened(), services(model, snapshot()))
     assert (decision.verdict, decision.abstained, decision.actions) == (None, "model:refused", ())
 
 
 def test_a_model_that_is_away_is_tried_again_later(services: Build) -> None:
     with pytest.raises(TransientError):
-        decide(opened(), services(ScriptedModel([TransientError("busy", wait=3)]), snapshot()))
+        decide(issue_opened(), services(ScriptedModel([TransientError("busy", wait=3)]), snapshot()))
 
 
 def test_only_blocking_questions_are_asked_and_the_label_fits_its_chance(services: Build) -> None:
@@ -302,19 +283,19 @@ def test_only_blocking_questions_are_asked_and_the_label_fits_its_chance(service
         "missing": ["name of the option", "decision between alternatives"],
         "label": "REASONABLY_SPECIFIED",
     }
-    (decision,) = decide(opened(), services(ScriptedModel([values]), snapshot()))
+    (decision,) = decide(issue_opened(), services(ScriptedModel([values]), snapshot()))
     assert decision.verdict == "VAGUE", "72 percent is more than half"
     body = decision.actions[0].body  # type: ignore[union-attr]
     assert "need:\n- Which of the two names is the option to have?\n\nEdit the issue" in body
     assert "decision between" not in body, "a question says it once"
     assert "deadline" not in body
-    (decision,) = decide(opened(), services(ScriptedModel([values]), snapshot(), "triage: {prompt: paper}"))
+    (decision,) = decide(issue_opened(), services(ScriptedModel([values]), snapshot(), "triage: {prompt: paper}"))
     assert decision.verdict == "REASONABLY_SPECIFIED", "the paper's question keeps the label that was given"
 
 
 def test_the_papers_question_asks_for_explanation_and_label_alone(services: Build) -> None:
     model = ScriptedModel([VAGUE])
-    (decision,) = decide(opened(), services(model, snapshot(), "triage: {prompt: paper, language: auto}"))
+    (decision,) = decide(issue_opened(), services(model, snapshot(), "triage: {prompt: paper, language: auto}"))
     assert decision.verdict == "VAGUE"
     [request] = model.requests
     assert list(request.schema.model_json_schema()["properties"]) == ["explanation", "label"]
@@ -333,12 +314,12 @@ def test_the_papers_question_asks_for_explanation_and_label_alone(services: Buil
     ],
 )
 def test_everybody_else_is_judged(services: Build, values: dict[str, Any], config: str) -> None:
-    (decision,) = decide(opened(**values), services(ScriptedModel([CLEAR]), snapshot(), config))
+    (decision,) = decide(issue_opened(**values), services(ScriptedModel([CLEAR]), snapshot(), config))
     assert decision.verdict == "WELL_SPECIFIED"
 
 
 def test_who_asks_for_it_has_their_own_issue_judged(services: Build) -> None:
-    event = said("/bouncer recheck", author_association="OWNER")
+    event = comment_created("/bouncer recheck", about=issue(author_association="OWNER"))
     decisions = decide(event, services(ScriptedModel([CLEAR]), snapshot()), only="triage")
     assert [decision.verdict for decision in decisions] == ["WELL_SPECIFIED"]
 
@@ -350,25 +331,49 @@ def labelled(by: Actor, *, removed: bool = False) -> events.Event:
 
 def test_label_by_a_maintainer_names_them_and_asks_the_open_questions(services: Build) -> None:
     clear = {**CLEAR, "label": "REASONABLY_SPECIFIED", "p_bounce": 1, "missing": ["output format"]}
-    (decision,) = decide(labelled(MAINTAINER), services(ScriptedModel([{**clear, "open_points": []}]), snapshot()))
+    (decision,) = decide(labelled(MIA), services(ScriptedModel([{**clear, "open_points": []}]), snapshot()))
     body = decision.actions[0].body  # type: ignore[union-attr]
     assert body.startswith("Thanks for the report. mia asked for more details.\n\nEdit the issue or reply below")
     assert "REASONABLY" not in body
     assert "- " not in body.partition("<details>")[0], "no built-in question"
     assert (decision.record.bounced, decision.record.marked_by) == (True, "mia")
     point = {"question": "Is there a deadline?", "blocking": False}
-    (decision,) = decide(
-        labelled(MAINTAINER), services(ScriptedModel([{**clear, "open_points": [point]}]), snapshot())
-    )
+    (decision,) = decide(labelled(MIA), services(ScriptedModel([{**clear, "open_points": [point]}]), snapshot()))
     assert "need:\n- Is there a deadline?\n\nEdit" in decision.actions[0].body  # type: ignore[union-attr]
 
 
 def test_a_label_removed_in_shadow_mode_is_remembered(services: Build, history: Remembered) -> None:
     built = services(ScriptedModel([VAGUE]), snapshot(), "triage: {mode: shadow}")
-    history.past += decide(opened(), built)
-    (decision,) = decide(labelled(MAINTAINER, removed=True), built)
+    history.past += decide(issue_opened(), built)
+    (decision,) = decide(labelled(MIA, removed=True), built)
     assert (decision.verdict, decision.actions) == ("accept", ())
     assert SetLabels(number=5, remove=("needs-info",)) in decision.withheld
     history.past.append(decision)
-    (later,) = decide(opened(), services(ScriptedModel([VAGUE]), snapshot()))
+    (later,) = decide(issue_opened(), services(ScriptedModel([VAGUE]), snapshot()))
     assert later.abstained == "skipped:accepted"
+
+
+@pytest.mark.parametrize(
+    ("body", "by", "theirs"),
+    [
+        ("/bouncer recheck", ANN, False),
+        ("/bouncer recheck", MIA, True),
+        ("/bouncer reproduce", MIA, True),
+        ("/bouncer help", MIA, False),
+        ("It is 4.2.", MIA, False),
+        *(
+            (f"/bouncer recheck\n/bouncer {command.word}", ANN, False)
+            for command in SLASH_COMMANDS
+            if command.word != "recheck"
+        ),
+        ("It is 4.2.\n\n/bouncer accept", ANN, False),
+        ("/bouncer reproduce", BOB, False),
+        ("/bouncer recheck", BOB, False),
+    ],
+)
+def test_what_counts_as_asked_by_a_maintainer(
+    services: Callable[..., Services], body: str, by: Actor, theirs: bool
+) -> None:
+    here = services(ScriptedModel(), snapshot())
+    assert by_maintainer(comment_created(body, by), here) is theirs
+    assert not by_maintainer(issue_opened(), here)

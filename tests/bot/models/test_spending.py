@@ -27,6 +27,7 @@ from bot.simgithub import SimulatedGitHub
 from tests.bot.features import test_triage as triage
 from tests.bot.features.conftest import REPOSITORY
 from tests.bot.models.replies import PROMPT, Verdict
+from tests.builders import issue_opened
 from tests.scripted import ScriptedModel
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -58,14 +59,14 @@ def test_a_spent_budget_skips_issues_until_the_next_day(store: BudgetStore) -> N
     )
 
     def judge(number: int) -> str | None:
-        (decision,) = decide(triage.opened(number=number), services, only="triage")
+        (decision,) = decide(issue_opened(number=number), services, only="triage")
         return decision.verdict or decision.abstained
 
     verdicts = [judge(number) for number in range(1, 40)]
     calls = len(model.asked)
     assert verdicts == ["WELL_SPECIFIED"] * calls + ["skipped:budget"] * (39 - calls)
     assert 0 < calls < 39
-    (decision,) = decide(triage.opened(number=99), services, only="triage")
+    (decision,) = decide(issue_opened(number=99), services, only="triage")
     assert decision.actions == ()
     assert decision.reason.startswith("the budget of all on 2026-11-21 is used up: ")
 

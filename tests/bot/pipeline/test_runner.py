@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sqlalchemy import update
 
 from bot.core import events
@@ -16,7 +18,14 @@ from bot.features.services import Services
 from bot.github.writer import GitHubWriter
 from bot.pipeline.admin import Jobs
 from bot.pipeline.inbox import Inbox
-from bot.pipeline.runner import MAX_TRIES, MAX_TRIES_BUG, OPERATOR_SECONDS, Runner
+from bot.pipeline.runner import (
+    LONGEST_ASKED_SECONDS,
+    MAX_TRIES,
+    MAX_TRIES_BUG,
+    OPERATOR_SECONDS,
+    Runner,
+    pause,
+)
 from bot.pipeline.store import Database
 from bot.pipeline.store.overview import Filter, Overview
 from bot.pipeline.store.tables import DECISIONS, DELIVERIES
@@ -505,3 +514,23 @@ def test_an_unanswered_issue_is_warned_and_closed_once_after_any_crash(bench):
     assert bench.now[0] - began == 14 * 86_400
     assert bench.desk.forge.issue(1).state_reason == "not_planned"
     assert job not in bench.queue.states(), "nothing is left to come"
+
+
+@pytest.mark.parametrize(("tries", "seconds"), [(1, 2), (2, 4), (3, 8), (9, 512), (10, 900), (40, 900)])
+def test_pauses_double_up_to_a_quarter_of_an_hour(tries, seconds):
+    assert pause(tries, None, 0.0) == seconds
+
+
+def test_an_unreachable_github_is_tried_for_about_an_hour():
+    assert 45 * 60 < sum(pause(tries, None, 0.0) for tries in range(1, MAX_TRIES)) < 75 * 60
+
+
+def test_what_the_other_side_asks_for_is_honoured():
+    assert pause(1, 60.0, 0.0) == 60.0
+    assert pause(12, 60.0, 0.0) == 900.0
+
+
+@given(st.integers(1, 100), st.none() | st.floats(0, 1e9), st.floats(0, 1, exclude_max=True))
+def test_a_pause_is_never_shorter_than_asked_nor_without_end(tries, retry_after, jitter):
+    wait = pause(tries, retry_after, jitter)
+    assert min(retry_after or 0.0, LONGEST_ASKED_SECONDS) <= wait <= LONGEST_ASKED_SECONDS + 15

@@ -13,11 +13,8 @@ import pytest
 from bot.core.errors import BudgetExceeded, ModelError
 from bot.models.prompts import Prompts
 from bot.models.protocol import Prompt
-from bot.reproduction.attempt import Reproduction
-from bot.reproduction.drafting import Author
 from bot.reproduction.execution import SandboxHarness
-from bot.reproduction.pipeline import Options, reproduce_in
-from bot.reproduction.protocol import TestCommand
+from bot.reproduction.protocol import Author, Options, Reproduction, TestCommand
 from bot.reproduction.report import parse_report
 from bot.sandbox.protocol import ProgramResult, ProgramRun, Sandbox
 from evaluation.brt.drafting import PRESETS
@@ -91,7 +88,7 @@ def scripted(
 def run(project: Path, harness: SandboxHarness, model: ScriptedModel, **options: object) -> Reproduction:
     report = parse_report(REPORT).model_copy(update={"number": 12})
     all_options = Options.model_validate({"samples": 1, **options})
-    return reproduce_in(project, report, Author(model, Prompts(), "acme/shapes#12"), harness, all_options)
+    return harness.reproduce(project, report, Author(model, Prompts(), "acme/shapes#12"), all_options)
 
 
 def test_drafts_that_fail_as_reported_are_shown(project: Path, harness: SandboxHarness) -> None:

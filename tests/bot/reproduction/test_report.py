@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from bot.reproduction.context import context, layout, read_checkout
 from bot.reproduction.examples import STATIC, find_mentions, from_repository
 from bot.reproduction.lexical import most_alike, scores, words
+from bot.reproduction.protocol import Report
 from bot.reproduction.python.language import Python
-from bot.reproduction.report import Report, facts, framings, parse_report, read_report, to_markdown
+from bot.reproduction.report import facts, framings, parse_report, read_report, to_markdown
 
 PYTHON = Python()
 

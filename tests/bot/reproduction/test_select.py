@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.reproduction.attempt import Candidate
-from bot.reproduction.match import Grade, match
-from bot.reproduction.protocol import Frame, TestOutcome
+from bot.reproduction.match import match
+from bot.reproduction.protocol import Candidate, Frame, Grade, TestOutcome
 from bot.reproduction.report import facts, parse_report
 from bot.reproduction.select import (
     Cluster,

@@ -10,7 +10,7 @@ import pytest
 from bot.core.actions import Decision
 from bot.core.subjects import Subject
 from bot.features.reproduce.record import ReproduceRecord, StoredTest, stored_test
-from bot.features.verify.stored_tests import check_patch
+from bot.features.verify.runs import check_patch
 from bot.reproduction.execution import SandboxHarness
 
 STORED = StoredTest(

@@ -13,13 +13,13 @@ from urllib.parse import urlsplit
 import pytest
 from flask import Flask
 
-from bot import cli
 from bot.cli.doctor import AREAS
 from bot.github.webhook import sign
 from bot.pipeline.store import migrate, open_database
 from bot.settings import Settings
 from bot.simgithub import SimulatedGitHub
 from bot.web.app import Backend, create_app
+from tests.bot.cli.github_commands import Ran
 from tests.bot.pipeline.rig import SECRET as RIG_SECRET
 from tests.bot.pipeline.rig import Rig, wait
 from tests.serving import served
@@ -71,7 +71,7 @@ def public(folder: Path, trusted: int, *proxies: Proxy) -> Iterator[str]:
 
 
 @pytest.fixture
-def doctor(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Any:
+def doctor(monkeypatch: pytest.MonkeyPatch, bouncer: Callable[..., Ran], tmp_path: Path) -> Any:
     monkeypatch.chdir(tmp_path)
     for name in Settings.model_fields:
         monkeypatch.delenv(name.upper(), raising=False)
@@ -80,10 +80,7 @@ def doctor(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], 
         for name, value in {"GITHUB_WEBHOOK_SECRET": SECRET, **environment}.items():
             monkeypatch.setenv(name, value)
         skipped = [word for area in AREAS if area != "address" for word in ("--skip", area)]
-        with pytest.raises(SystemExit) as ended:
-            cli.main(["doctor", "--verbose", *skipped])
-        assert isinstance(ended.value.code, int)
-        return ended.value.code, capsys.readouterr().out
+        return bouncer("doctor", "--verbose", *skipped)[:2]
 
     return run
 

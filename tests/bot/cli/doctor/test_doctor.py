@@ -16,13 +16,13 @@ from pathlib import Path
 import pytest
 from pytest_httpserver import HTTPServer
 
-from bot import cli
 from bot.cli.doctor import AREAS
 from bot.cli.doctor.remote import _clock
 from bot.pipeline.store.database import open_database
 from bot.pipeline.store.tables import migrate
 from bot.settings import Settings
 from bot.simgithub import SimulatedGitHub
+from tests.bot.cli.github_commands import Ran
 
 CANARY = "canary-0123456789-abcdef"
 PUBLIC = "https://bouncer.example"
@@ -69,7 +69,7 @@ Run = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture
-def run(office: Office, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def run(office: Office, monkeypatch: pytest.MonkeyPatch, bouncer: Callable[..., Ran]) -> Run:
     """Run ``bouncer doctor`` without sandbox and address (tested apart); returns exit code and output."""
 
     def doctor(*arguments: str, **environment: str | None) -> tuple[int, str]:
@@ -78,11 +78,8 @@ def run(office: Office, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
                 monkeypatch.delenv(name, raising=False)
             else:
                 monkeypatch.setenv(name, value)
-        with pytest.raises(SystemExit) as ended:
-            cli.main(["doctor", "--verbose", "--skip", "sandbox", "--skip", "address", *arguments])
-        output = capsys.readouterr()
-        assert isinstance(ended.value.code, int)
-        return ended.value.code, output.out + output.err
+        ran = bouncer("doctor", "--verbose", "--skip", "sandbox", "--skip", "address", *arguments)
+        return ran.code, ran.out + ran.err
 
     return doctor
 
@@ -127,29 +124,26 @@ def test_failures_come_first_and_the_last_line_counts(run: Run, office: Office) 
 
 
 def test_fine_checks_are_counted_without_verbose(
-    office: Office, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    office: Office, monkeypatch: pytest.MonkeyPatch, bouncer: Callable[..., Ran]
 ) -> None:
     for name in [name for name in os.environ if name.startswith("BOUNCER_")]:
         monkeypatch.delenv(name)  # a variable of the test run is none of the server's, and is named as unknown
     for name, value in office.environment.items():
         monkeypatch.setenv(name, value)
     skipped = [word for area in AREAS if area != "settings" for word in ("--skip", area)]
-    with pytest.raises(SystemExit):
-        cli.main(["doctor", *skipped])
-    text = capsys.readouterr().out
+    text = bouncer("doctor", *skipped).out
     assert "ok  " not in text
     assert re.fullmatch(r"\d+ checks fine \(--verbose\)\nno failures, no notes\n", text)
 
 
 def test_configuration_can_come_from_standard_input(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, bouncer: Callable[..., Ran]
 ) -> None:
     content = io.BytesIO(b"triage:\n  mode: loud\n")
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(content))
-    with pytest.raises(SystemExit) as ended:
-        cli.main(["doctor", "--config", "-"])
-    assert ended.value.code == 2
-    assert capsys.readouterr().out.startswith("-:2: triage.mode: ")
+    code, output, _ = bouncer("doctor", "--config", "-")
+    assert code == 2
+    assert output.startswith("-:2: triage.mode: ")
 
 
 def test_looking_creates_nothing(run: Run, tmp_path: Path) -> None:
@@ -372,55 +366,42 @@ def test_json_is_one_object(run: Run) -> None:
 
 
 @pytest.mark.debian("bubblewrap")
-def test_the_sandbox_is_tried(
-    run: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_sandbox_is_tried(run: Run, bouncer: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BOUNCER_SANDBOX_NETWORK", "none")
     areas = ("settings", "files", "database", "github", "address", "model")
     skipped = [argument for area in areas for argument in ("--skip", area)]
-    with pytest.raises(SystemExit) as ended:
-        cli.main(["doctor", "--verbose", *skipped])
-    assert ended.value.code == 0
-    output = capsys.readouterr().out
+    code, output, _ = bouncer("doctor", "--verbose", *skipped)
+    assert code == 0
     assert output.startswith("ok    sandbox: bubblewrap runs programs without network")
     assert "set-up commands have no network" in output
 
 
 def test_a_sandbox_that_is_missing_fails_with_what_to_install(
-    office: Office, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    office: Office, monkeypatch: pytest.MonkeyPatch, bouncer: Callable[..., Ran], tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     areas = ("settings", "files", "database", "github", "address", "model")
     skipped = [argument for area in areas for argument in ("--skip", area)]
-    with pytest.raises(SystemExit) as ended:
-        cli.main(["doctor", "--verbose", *skipped])
-    assert ended.value.code == 1
-    assert "apt-get install bubblewrap" in capsys.readouterr().out
+    code, output, _ = bouncer("doctor", "--verbose", *skipped)
+    assert code == 1
+    assert "apt-get install bubblewrap" in output
 
 
 # --- a repository's file --------------------------------------------------------------------------------
 
 
-def check(capsys: pytest.CaptureFixture[str], file: Path, *arguments: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as ended:
-        cli.main(["doctor", "--config", str(file), *arguments])
-    output = capsys.readouterr()
-    assert isinstance(ended.value.code, int)
-    return ended.value.code, output.out, output.err
-
-
-def test_a_right_file_is_fine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_right_file_is_fine(tmp_path: Path, bouncer: Callable[..., Ran]) -> None:
     file = tmp_path / "bouncer.yml"
     file.write_text("triage:\n  mode: label\n")
-    assert check(capsys, file) == (0, f"{file}: fine\n", "")
+    assert bouncer("doctor", "--config", str(file)) == (0, f"{file}: fine\n", "")
 
 
 def test_what_is_wrong_is_named_with_line_key_and_allowed_values(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, bouncer: Callable[..., Ran]
 ) -> None:
     file = tmp_path / "bouncer.yml"
     file.write_text("triage:\n  mode: loud\nreview:\n  max_findings: 99\ntirage: {}\n")
-    code, output, _ = check(capsys, file)
+    code, output, _ = bouncer("doctor", "--config", str(file))
     assert code == 2
     assert output.splitlines() == [
         f"{file}:2: triage.mode: must be 'comment', 'label', 'shadow' or 'off', not 'loud'",
@@ -430,16 +411,16 @@ def test_what_is_wrong_is_named_with_line_key_and_allowed_values(
     ]
 
 
-def test_the_same_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_same_as_json(tmp_path: Path, bouncer: Callable[..., Ran]) -> None:
     file = tmp_path / "bouncer.yml"
     file.write_text("triage: {mode: loud}")
-    code, output, _ = check(capsys, file, "--json")
+    code, output, _ = bouncer("doctor", "--config", str(file), "--json")
     assert code == 2
     assert json.loads(output)["problems"][0]["key"] == "triage.mode"
 
 
-def test_a_file_that_is_not_there_is_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, output, errors = check(capsys, tmp_path / "gone.yml")
+def test_a_file_that_is_not_there_is_bad_input(tmp_path: Path, bouncer: Callable[..., Ran]) -> None:
+    code, output, errors = bouncer("doctor", "--config", str(tmp_path / "gone.yml"))
     assert (code, output) == (2, "")
     assert errors == f"bouncer: {tmp_path / 'gone.yml'}: No such file or directory\n"
 

@@ -9,7 +9,7 @@ import pytest
 from bot.code.diff import Diff, parse
 from bot.features.review.rounds import MAX_LINES, Scope, line_hashes
 from bot.features.shared.findings import Finding
-from bot.features.shared.taxonomy import Category, Impact, Severity
+from tests.builders import placed_finding
 
 
 def diff(*hunks: tuple[int, str], path: str = "app.py") -> str:
@@ -41,10 +41,7 @@ def held(before: str, after: str) -> list[str]:
 
 
 def _finding(path: str, line: int, is_removed: bool) -> Finding:
-    return Finding(
-        path=path, line=line, side="LEFT" if is_removed else "RIGHT", code=("x",), fingerprint="f", comment="c",
-        category=Category.DATA, impact=Impact.RELIABILITY, severity=Severity.HIGH,
-    )  # fmt: skip
+    return placed_finding(path=path, line=line, side="LEFT" if is_removed else "RIGHT")
 
 
 FIRST = "+one(1)\n+two(2)\n+three(3)\n"

@@ -2,22 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from bot.pipeline.store import Database
 from bot.pipeline.store.logins import LONGEST_ALL_SECONDS, LONGEST_WAIT_SECONDS, Logins
-
-
-class Clock:
-    now = 1_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
+from tests.bot.pipeline.conftest import Clock
 
 
 def guess(logins: Logins, clock: Clock, address: str) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
@@ -15,9 +16,10 @@ from bot.features.triage.judgement import InputReply
 from bot.features.triage.record import TriageRecord
 from bot.models.budget import Limit, Spent
 from bot.models.protocol import Prompt
-from bot.pipeline.store import Posting
+from bot.pipeline.store import Database, Posting, withhold
 from bot.pipeline.store.calls import AskOnce
 from bot.pipeline.store.database import when_free
+from bot.pipeline.store.tables import COUNTERS
 from tests.bot.pipeline.rig import REPLY
 from tests.scripted import ScriptedModel
 
@@ -172,3 +174,16 @@ def test_a_write_that_somebody_came_before_is_tried_anew(tmp_path):
 
     assert when_free(ours, 5, write) == [(2,)]
     assert codes == [sqlite3.SQLITE_BUSY_SNAPSHOT]
+
+
+def test_nothing_withheld_is_written_in_any_form(database: Database) -> None:
+    withhold(database, lambda: ('two "lines"\nof a key', "short"))
+    texts = ('a two "lines"\nof a key b', json.dumps({"k": 'two "lines"\nof a key'}), "a short word")
+    with database.write() as connection:
+        for number, text in enumerate(texts):
+            connection.execute(
+                COUNTERS.insert(), {"name": text, "labels": str(number), "value": 1, "updated_at": 1}
+            )
+    with database.read() as connection:
+        labels = connection.execute(COUNTERS.select().order_by(COUNTERS.c.labels)).scalars().all()
+    assert labels == ["a REDACTED b", '{"k": "REDACTED"}', "a short word"]

@@ -14,8 +14,6 @@ from bot.core.actions import Decision, InlineComment, SetLabels, SubmitReview, U
 from bot.core.subjects import Subject
 from bot.features.feedback.record import FeedbackRecord, Signal
 from bot.features.review.record import ReviewRecord
-from bot.features.shared.findings import Finding
-from bot.features.shared.taxonomy import Category, Impact, Severity
 from bot.features.triage.record import TriageRecord
 from bot.github.oauth import GitHubLogin
 from bot.models.protocol import Prompt
@@ -26,6 +24,7 @@ from bot.web.app import Backend
 from bot.web.dashboard import DashboardSettings
 from bot.web.dashboard.pages import blueprint
 from tests.bot.pipeline.dead import dead_letter
+from tests.builders import placed_finding
 from tests.serving import served
 
 PASSWORD = "correct horse"
@@ -152,16 +151,8 @@ def _written(ledger: Ledger) -> None:
             ),
             "record": ReviewRecord(
                 posted=(
-                    Finding(
-                        path="rocket/table.py",
-                        line=7,
-                        start_line=None,
-                        code=("return rows[:-1]",),
-                        fingerprint="f1",
-                        comment="The last row is lost.",
-                        category=Category.CODING,
-                        impact=Impact.FUNCTIONAL_SUITABILITY,
-                        severity=Severity.HIGH,
+                    placed_finding(
+                        path="rocket/table.py", line=7, code=("return rows[:-1]",), comment="The last row is lost."
                     ),
                 )
             ),

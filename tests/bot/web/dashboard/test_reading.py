@@ -11,7 +11,7 @@ from sqlalchemy import update
 
 from bot.core.actions import Usage
 from bot.features.review.record import Doubt, ReviewRecord, Suppressed
-from bot.features.shared.findings import Dropped, Finding, Reported
+from bot.features.shared.findings import Dropped, Reported
 from bot.features.shared.taxonomy import Category, Impact, Severity
 from bot.models.protocol import Prompt
 from bot.pipeline.metrics import exposition
@@ -20,6 +20,7 @@ from bot.pipeline.store.tables import MODEL_CALLS
 from bot.web.app import Backend
 from tests.bot.web.dashboard.conftest import dashboard, decision
 from tests.bot.web.dashboard.test_access import log_in, token
+from tests.builders import placed_finding
 
 
 @pytest.fixture
@@ -64,17 +65,7 @@ def test_costs_show_calls_if_no_price_is_known(client: FlaskClient, backend: Bac
 
 
 def test_unposted_findings_are_listed_with_the_reason(client: FlaskClient, backend: Backend) -> None:
-    finding = Finding(
-        path="a.py",
-        line=3,
-        start_line=None,
-        code=("x = 1",),
-        fingerprint="f9",
-        comment="x is never read.",
-        category=Category.CODING,
-        impact=Impact.FUNCTIONAL_SUITABILITY,
-        severity=Severity.LOW,
-    )
+    finding = placed_finding(fingerprint="f9", comment="x is never read.", severity=Severity.LOW)
     reported = Reported(
         path="b.py", quote="gone", comment="It breaks.", category=Category.CODING,
         impact=Impact.FUNCTIONAL_SUITABILITY, severity=Severity.HIGH,

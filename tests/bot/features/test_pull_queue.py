@@ -8,9 +8,9 @@ import pytest
 
 from bot.core.actions import Decision
 from bot.core.subjects import Subject
+from bot.features.verify.pull_queue import QueuedPull, in_order
 from bot.features.verify.record import ExecutedTest, VerifyRecord
 from bot.github.protocol import OpenPull
-from bot.pipeline.pull_queue import QueuedPull, in_order
 
 START = datetime(2026, 3, 4, tzinfo=UTC)
 HEAD = "a" * 40

@@ -65,7 +65,7 @@ def in_order(
 def _queued(pull: OpenPull, past: Sequence[Decision]) -> QueuedPull:
     present = [decision for decision in past if decision.subject.revision == f"sha:{pull.head_sha}"]
     last = history.last_verdict(present)
-    record = last.record if last and isinstance(last.record, VerifyRecord) else VerifyRecord()
+    record = last.record_of(VerifyRecord) if last else VerifyRecord()
     verdict: Verdict = "not judged" if last is None else "may fall short" if record.bounced else "verified"
     outcomes = {run.solved for run in record.runs}
     tests: Tests = "failing" if False in outcomes else "shown" if True in outcomes else "none"

@@ -1,0 +1,273 @@
+"""Fill pieces that fit a model call with groups of files, or with symbols of files that are too large. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import NamedTuple
+
+from bot.code.diff import FileDiff
+from bot.code.file_classes import topic
+from bot.code.moves import Notes, Texts
+from bot.code.parts import Place, Symbols
+from bot.code.rendering import render, render_line
+from bot.core.text import estimate, show
+
+# The blank line between two blocks, in tokens.
+_BETWEEN = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """The part of a change for one model call: its files as text, and an upper limit of its tokens."""
+
+    blocks: tuple[str, ...]
+    tokens: int
+    paths: tuple[str, ...]
+    others: str = ""
+    """Signatures that the other pieces change, and lines that they remove."""
+
+    @property
+    def text(self) -> str:
+        """All blocks."""
+        return "\n\n".join(self.blocks)
+
+
+class _Row(NamedTuple):
+    """A shown line of a file: where it stands, as text, and its tokens."""
+
+    place: Place
+    text: str
+    tokens: int
+
+
+class _Unit(NamedTuple):
+    """Rows of one file that belong together: a whole file, or the lines of one symbol."""
+
+    file: FileDiff
+    rows: Sequence[_Row]
+    key: str = ""
+
+
+@dataclass(slots=True)
+class _Box:
+    """A piece while it is being filled: rows by file, in the order in which the files came."""
+
+    files: dict[int, tuple[FileDiff, list[_Row]]] = field(default_factory=dict)
+    hunks: set[tuple[int, int]] = field(default_factory=set)
+    tokens: int = 0
+
+    def cost(self, units: Iterable[_Unit]) -> int:
+        """Return the tokens that the units add, with the headers of files and hunks that are new here."""
+        files = {id(unit.file): unit.file for unit in units if id(unit.file) not in self.files}
+        hunks = {(id(unit.file), row.place[0]): unit.file for unit in units for row in unit.rows}
+        heads = (_hunk_head(file, key[1]) for key, file in hunks.items() if key not in self.hunks)
+        return (
+            sum(estimate(render(file, ())) + _BETWEEN for file in files.values())
+            + sum(estimate(head) + 1 for head in heads)
+            + sum(row.tokens for unit in units for row in unit.rows)
+        )
+
+    def put(self, units: Sequence[_Unit]) -> None:
+        """Add units."""
+        self.tokens += self.cost(units)
+        for unit in units:
+            self.files.setdefault(id(unit.file), (unit.file, []))[1].extend(unit.rows)
+            self.hunks.update((id(unit.file), row.place[0]) for row in unit.rows)
+
+    def piece(self, others: str = "") -> Piece:
+        """Return each file as text, with its rows in the order of the diff."""
+        blocks = (render(file, _with_heads(file, sorted(rows))) for file, rows in self.files.values())
+        tokens = self.tokens + (estimate(others) + _BETWEEN if others else 0)
+        return Piece(tuple(blocks), tokens, tuple(file.path for file, _ in self.files.values()), others)
+
+
+def _hunk_head(file: FileDiff, number: int) -> str:
+    return f"@@ {show(file.hunks[number].context)}".rstrip()
+
+
+def _with_heads(file: FileDiff, rows: Sequence[_Row]) -> Iterator[str]:
+    for number, of_hunk in groupby(rows, lambda row: row.place[0]):
+        yield _hunk_head(file, number)
+        yield from (row.text for row in of_hunk)
+
+
+class Filling:
+    """At most ``most`` pieces of at most ``budget`` tokens, filled cluster by cluster."""
+
+    def __init__(self, budget: int, most: int) -> None:
+        self._budget, self._most = budget, most
+        self.boxes: list[_Box] = []
+        self.placed: dict[int, list[bool]] = {}
+
+    def add(self, cluster: Sequence[_Unit]) -> None:
+        """Put units into one piece if they fit, else each wherever there is room, cut between lines if need be."""
+        box = self._room(cluster)
+        if box is not None:
+            box.put(cluster)
+            for unit in cluster:
+                self.placed.setdefault(id(unit.file), []).append(True)
+        elif len(cluster) > 1:
+            for unit in cluster:
+                self.add([unit])
+        else:
+            chunks = list(self._chunks(cluster[0]))
+            if len(chunks) > 1:
+                for chunk in chunks:
+                    self.add([chunk])
+            else:
+                self.placed.setdefault(id(cluster[0].file), []).append(False)
+
+    def _room(self, units: Sequence[_Unit]) -> _Box | None:
+        """Return the first box with room for the units, or a new one; None if there can be none."""
+        box = next((box for box in self.boxes if box.tokens + box.cost(units) <= self._budget), None)
+        if box is None and len(self.boxes) < self._most and _Box().cost(units) <= self._budget:
+            self.boxes.append(box := _Box())
+        return box
+
+    def _chunks(self, unit: _Unit) -> Iterator[_Unit]:
+        """Cut a unit that is too large for a piece between lines."""
+        rows: list[_Row] = []
+        tokens = _Box().cost([unit._replace(rows=())])
+        for row in unit.rows:
+            head = estimate(_hunk_head(unit.file, row.place[0])) + 1
+            extra = row.tokens + (0 if rows and rows[-1].place[0] == row.place[0] else head)
+            if rows and tokens + extra > self._budget:
+                yield unit._replace(rows=rows)
+                rows, tokens, extra = [], _Box().cost([unit._replace(rows=())]), row.tokens + head
+            rows.append(row)
+            tokens += extra
+        yield unit._replace(rows=rows)
+
+    @property
+    def shown(self) -> int:
+        """The number of lines in all pieces."""
+        return sum(len(rows) for box in self.boxes for _, rows in box.files.values())
+
+
+def _groups(files: Sequence[FileDiff]) -> list[list[FileDiff]]:
+    """Group files that belong together: a source file with its tests, and all settings. Keep the order."""
+    groups: dict[str, list[FileDiff]] = {}
+    for file in files:
+        groups.setdefault(topic(file), []).append(file)
+    return list(groups.values())
+
+
+#: Shares of a piece that are kept free for what other pieces tell, the first if it needs no further piece.
+OTHERS = (8, 16, 32, 64)
+
+
+def fill(
+    files: Sequence[FileDiff], budget: int, most: int, notes: Notes, texts: Texts | None
+) -> tuple[Filling, tuple[Piece, ...]]:
+    """Fill pieces with whole groups of files. If one cannot hold all, what is too large is split by symbol."""
+    groups = [[_Unit(file, _rows(file, notes)) for file in group] for group in _groups(files)]
+    if _Box().cost([unit for group in groups for unit in group]) <= budget:
+        filling = _filled(groups, budget, most)
+        return filling, tuple(box.piece() for box in filling.boxes)
+    symbols = {id(unit.file): Symbols.of(unit.file, texts) for group in groups for unit in group}
+    filling = _filled(_clusters(groups, budget, symbols), budget, most)
+    for limit in (budget - budget // share for share in OTHERS):
+        reserving = _filled(_clusters(groups, limit, symbols), limit, most)
+        if reserving.shown == filling.shown and len(reserving.boxes) == len(filling.boxes):
+            filling = reserving
+            break
+    others = (_others(number, filling.boxes, symbols, budget) for number in range(len(filling.boxes)))
+    return filling, tuple(box.piece(text) for box, text in zip(filling.boxes, others, strict=True))
+
+
+def _filled(clusters: Iterable[Sequence[_Unit]], budget: int, most: int) -> Filling:
+    filling = Filling(budget, most)
+    for cluster in clusters:
+        filling.add(cluster)
+    return filling
+
+
+def _others(number: int, boxes: Sequence[_Box], symbols: Mapping[int, Symbols], budget: int) -> str:
+    """Return the changed signatures and then the removed lines of the other boxes, as far as there is room."""
+    room = min(budget - boxes[number].tokens, budget // OTHERS[0]) - _BETWEEN
+    rows: list[tuple[bool, int, int, _Row]] = []
+    for place, box in enumerate(boxes):
+        for key, (file, of_file) in box.files.items() if place != number else ():
+            for row in of_file:
+                line = file.hunks[row.place[0]].lines[row.place[1]]
+                is_signature = line.mark != " " and symbols[key].is_signature(line)
+                is_shown = row.text == render_line(line) and any(map(str.isalnum, line.text))
+                if is_shown and (is_signature or line.mark == "-"):
+                    rows.append((not is_signature, place, key, row))
+    selected: dict[tuple[int, int], list[_Row]] = {}
+    for _, place, key, row in sorted(rows, key=lambda entry: entry[0]):
+        head = 0 if (place, key) in selected else estimate(_part_head(place, boxes[place].files[key][0])) + 1
+        if row.tokens + head <= room:
+            selected.setdefault((place, key), []).append(row)
+            room -= row.tokens + head
+    texts = (
+        "\n".join([_part_head(place, boxes[place].files[key][0]), *(row.text for row in sorted(of_file))])
+        for (place, key), of_file in sorted(selected.items(), key=lambda entry: entry[0][0])
+    )
+    return "\n".join(texts)
+
+
+def _part_head(place: int, file: FileDiff) -> str:
+    return f"=== {show(file.path)} (part {place + 1})"
+
+
+def _clusters(groups: Sequence[Sequence[_Unit]], budget: int, symbols: Mapping[int, Symbols]) -> list[list[_Unit]]:
+    """Split what is too large for a piece by symbol, and put a removed symbol beside the one that replaces it."""
+    places = Counter(name for of_file in symbols.values() for name in of_file.added)
+    elsewhere = frozenset(name for name, count in places.items() if count == 1)
+    clusters: list[list[_Unit]] = []
+    for group in groups:
+        if _Box().cost(group) <= budget:
+            clusters.append(list(group))
+            continue
+        for unit in group:
+            is_small = _Box().cost([unit]) <= budget
+            parts = [unit] if is_small else _by_symbol(unit, symbols[id(unit.file)], elsewhere)
+            clusters += [[part] for part in parts]
+    return _joined(clusters, budget, symbols, elsewhere)
+
+
+def _by_symbol(unit: _Unit, symbols: Symbols, elsewhere: frozenset[str]) -> list[_Unit]:
+    keys = symbols.keys(elsewhere)
+    parts: dict[str, list[_Row]] = {}
+    for row in unit.rows:
+        parts.setdefault(keys[row.place], []).append(row)
+    return [_Unit(unit.file, rows, key) for key, rows in parts.items()]
+
+
+def _joined(
+    clusters: Sequence[list[_Unit]], budget: int, symbols: Mapping[int, Symbols], elsewhere: frozenset[str]
+) -> list[list[_Unit]]:
+    """Join clusters of which one removes a symbol that another one adds, if both fit into a piece."""
+    home: dict[str, list[_Unit]] = {}
+    for cluster in clusters:
+        for unit in cluster:
+            home.update(dict.fromkeys(_names(unit, symbols[id(unit.file)].added) & elsewhere, cluster))
+    joined = {id(cluster): cluster for cluster in clusters}
+    for cluster in clusters:
+        for unit in list(cluster):
+            for name in sorted(_names(unit, symbols[id(unit.file)].removed) & elsewhere):
+                first, second = joined[id(cluster)], joined[id(home[name])] if name in home else cluster
+                if first is not second and _Box().cost([*first, *second]) <= budget:
+                    first += second
+                    joined |= {key: first for key, value in joined.items() if value is second}
+    return list({id(cluster): cluster for cluster in joined.values()}.values())
+
+
+def _names(unit: _Unit, names: frozenset[str]) -> frozenset[str]:
+    """Return which of these bare names the unit shows; a whole file shows all."""
+    return names & {unit.key.rpartition(".")[2]} if unit.key else names
+
+
+def _rows(file: FileDiff, notes: Notes) -> list[_Row]:
+    rows: list[_Row] = []
+    for number, hunk in enumerate(file.hunks):
+        for at, line in enumerate(hunk.lines):
+            note = notes.get((file.path, number, at))
+            if note != "":
+                text = render_line(line) if note is None else f"      {note}"
+                rows.append(_Row((number, at), text, estimate(text) + 1))
+    return rows
