@@ -82,6 +82,16 @@ class People:
         self._operations.set_state(place, issue, "open", self._actor(by, issue), "reopened")
 
     @_action
+    def delete(self, repository: str, number: int, *, by: str) -> None:
+        self._operations.delete(*self.find(repository, number), self.world.user(by))
+
+    @_action
+    def transfer(self, repository: str, number: int, to: str, *, by: str) -> int:
+        """Transfer an issue to another repository and return its number there."""
+        place, issue = self.find(repository, number)
+        return self._operations.transfer(place, issue, self.world.repositories[to], self.world.user(by)).number
+
+    @_action
     def unlabel(self, repository: str, number: int, name: str, *, by: str) -> None:
         self._operations.remove_label(*self.find(repository, number), name, self.world.user(by))
 

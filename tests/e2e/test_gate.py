@@ -69,6 +69,18 @@ def test_a_label_a_milestone_an_assignee_or_accept_makes_ready(shop: Site, home:
     assert not any(is_draft(shop, place, pull) for pull in pulls)
 
 
+def test_an_issue_that_is_deleted_or_transferred_counts_no_more(shop: Site, home: Callable[[str], str]) -> None:
+    place, other = home("{mode: check}"), home("{mode: 'off'}")
+    issues = [shop.github.open_issue(place, "It breaks", labels=["ready"]) for _ in range(2)]
+    pulls = [opened(shop, place, issue, author=f"author{issue}", body=f"Fixes #{issue}") for issue in issues]
+    for issue, pull in zip(issues, pulls, strict=True):
+        assert answer(shop, place, pull) == ("success", f"#{issue} is ready for work")
+    shop.github.delete(place, issues[0], by="mia")
+    shop.github.transfer(place, issues[1], other, by="mia")
+    for issue, pull in zip(issues, pulls, strict=True):
+        assert answer(shop, place, pull) == ("failure", f"Not ready: `#{issue}` cannot be found")
+
+
 def test_the_earlier_pull_request_for_an_issue_is_named(shop: Site, home: Callable[[str], str]) -> None:
     place = home("{mode: check}")
     issue = shop.github.open_issue(place, "It breaks", labels=["ready"])

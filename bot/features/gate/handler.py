@@ -25,7 +25,12 @@ from bot.features.shared.rights import asked_for
 from bot.github.protocol import IssueLink, PullFacts
 
 IssueEvent = (
-    events.IssueLabeled | events.IssueUnlabeled | events.IssuePlanned | events.IssueClosed | events.IssueReopened
+    events.IssueLabeled
+    | events.IssueUnlabeled
+    | events.IssuePlanned
+    | events.IssueClosed
+    | events.IssueReopened
+    | events.IssueRemoved
 )
 #: Pull requests that are evaluated again after one event at most.
 MAX_AFFECTED = 50
@@ -88,7 +93,8 @@ def _may_matter(event: IssueEvent, services: Services) -> bool:
 
 def _of_issues(numbers: Sequence[int], event: events.RepositoryEvent, services: Services) -> Decision | None:
     """Return a decision that has all other pull requests of these issues evaluated again."""
-    affected = _linking(numbers, services) - {event.number}
+    find = _evaluated_for if isinstance(event, events.IssueRemoved) else _linking
+    affected = find(numbers, services) - {event.number}
     if not affected:
         return None
     return Decision(
@@ -107,6 +113,18 @@ def _linking(numbers: Sequence[int], services: Services) -> set[int]:
         except NotFound:
             continue
     return pulls
+
+
+def _evaluated_for(numbers: Sequence[int], services: Services) -> set[int]:
+    """Return the open pull requests that linked an issue when they were evaluated last.
+
+    GitHub names none for an issue that it does not have any more.
+    """
+    return {
+        decision.subject.number
+        for decision in services.history.newest(services.forge.repository, "gate") or ()
+        if isinstance(decision.record, GateRecord) and set(numbers) & set(decision.record.issues)
+    }
 
 
 def _last_record(subject: Subject, services: Services) -> GateRecord | None:
