@@ -130,8 +130,7 @@ def _evaluated_for(numbers: Sequence[int], services: Services) -> set[int]:
 def _last_record(subject: Subject, services: Services) -> GateRecord | None:
     """Return the record of the last evaluation of a pull request; of one in shadow mode nothing was done."""
     past = services.history.decisions(subject.key, "gate")
-    records = (decision.record for decision in reversed(past) if not decision.withheld)
-    return next((record for record in records if isinstance(record, GateRecord)), None)
+    return history.last_record([decision for decision in past if not decision.withheld], GateRecord)
 
 
 def _of_pull(number: int, event: events.RepositoryEvent, services: Services) -> Decision | None:
