@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
 
 from tests.builders import NO_PLUGINS
 from tests.e2e.site import Site
+from tests.e2e.test_queue import queue
 from tests.e2e.test_reproduce_life import BUGGY, FIXED, TESTS
 
 pytestmark = pytest.mark.debian("bubblewrap")
@@ -78,6 +80,8 @@ def test_words_and_tests_of_a_pull_request_are_checked(shop: Site, repository: C
         "May not do all that it says; the new test fails before the change and passes after it",
     )
     assert summary.startswith(SUMMARY)
+    (row,) = json.loads(queue(shop, home, "--json"))["pulls"]
+    assert (row["number"], row["tests"]) == (number, "shown")
 
     github.push(home, number, {"shapes.py": f"{NEW}LIMIT = 2\n", "tests/test_shapes.py": FOUR})
     shop.quiet()
