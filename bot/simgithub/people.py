@@ -204,6 +204,7 @@ class People:
         place, issue, pull = self._find_pull(repository, number)
         user, base = self.world.user(by), place.branches[pull.base_ref]
         pull.merged, pull.merged_at = True, self.world.now()
+        place.contributors.add(issue.author.login)
         message = f"Merge pull request #{number}\n\n{issue.title}\n\n{issue.body}"
         files = self.world.commits[pull.head_sha].files
         pull.merge_sha = self.world.commit(files, message, (base, pull.head_sha)).sha

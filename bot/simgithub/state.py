@@ -213,6 +213,8 @@ class RepositoryState:
     labels: dict[str, str] = field(default_factory=dict)
     checks: list[CheckRunState] = field(default_factory=list)
     roles: dict[str, Permission] = field(default_factory=dict)
+    #: Logins of the authors of merged pull requests.
+    contributors: set[str] = field(default_factory=set)
 
     @property
     def full_name(self) -> str:

@@ -159,6 +159,30 @@ def test_exempt_pull_requests_need_no_issue(
     assert not is_draft(shop, place, number)
 
 
+@pytest.mark.parametrize(
+    ("gate", "expected"),
+    [
+        (
+            "{mode: draft, known_authors: true}",
+            ("skipped", "No issue needed: its author has a merged pull request"),
+        ),
+        ("{mode: draft}", ("failure", "Not ready: no issue is linked")),
+    ],
+)
+def test_known_authors_need_no_issue_if_the_repository_says_so(
+    shop: Site, home: Callable[[str], str], gate: str, expected: tuple[str, str]
+) -> None:
+    place = home(gate)
+    merged, closed = (opened(shop, place, author=author) for author in ("alice", "bob"))
+    shop.github.merge(place, merged, by="mia")
+    shop.github.close(place, closed)
+    contributor, stranger = (opened(shop, place, author=author, text=LARGE * 2) for author in ("alice", "bob"))
+    assert answer(shop, place, contributor) == expected
+    assert answer(shop, place, stranger) == ("failure", "Not ready: no issue is linked")
+    assert is_draft(shop, place, contributor) == (expected[0] == "failure")
+    assert is_draft(shop, place, stranger)
+
+
 def test_a_bounced_issue_is_not_ready_until_it_is_clear(shop: Site, home: Callable[..., str]) -> None:
     place = home("{mode: check, trust_triage: true}", "verify: {mode: 'off'}\nreview: {mode: 'off'}\n")
     bounced = shop.github.open_issue(place, "It breaks", "It does not work any more.", labels=["ready"])
