@@ -201,10 +201,15 @@ def test_an_issue_of_another_repository_counts_where_the_app_is(shop: Site, home
     secret = home("{mode: 'off'}")
     shop.github.world.repositories[secret].private = True
     issues = {name: shop.github.open_issue(name, "It breaks", labels=["ready"]) for name in (tracker, secret)}
-    number = opened(shop, place, body=f"Fixes {tracker}#{issues[tracker]}")
+    name = f"{tracker}#{issues[tracker]}"
+    number = opened(shop, place, body=f"Fixes {name}")
     hidden = opened(shop, place, body=f"Fixes {secret}#{issues[secret]}")
     missing = opened(shop, place, body="Fixes other/place#1")
-    assert answer(shop, place, number) == ("success", f"{tracker}#{issues[tracker]} is ready for work")
+    assert answer(shop, place, number) == ("success", f"{name} is ready for work")
+    second = opened(shop, place, body=f"Fixes {name}", author="bob")
+    assert answer(shop, place, second) == ("failure", f"Not ready: #{number} was opened earlier for {name}")
+    shop.github.close(place, number)
+    assert answer(shop, place, second) == ("success", f"{name} is ready for work")
     assert answer(shop, place, hidden) == ("failure", f"Not ready: `{secret}#{issues[secret]}` cannot be found")
     assert answer(shop, place, missing) == ("failure", "Not ready: `other/place#1` cannot be found")
 
