@@ -118,7 +118,9 @@ _ALL = (
     "check_suite",
 )
 
-IssueAction = Literal["opened", "edited", "reopened", "closed", "labeled", "unlabeled", "assigned", "deleted"]
+IssueAction = Literal[
+    "opened", "edited", "reopened", "closed", "labeled", "unlabeled", "assigned", "deleted", "transferred"
+]
 
 
 def issue(

@@ -21,8 +21,9 @@ from bot.cli import demo
 from bot.core.config import PATH
 from bot.simgithub import SimulatedGitHub
 from bot.web.app import Backend
+from tests.bot.pipeline.rig import wait
 from tests.bot.web.dashboard.conftest import PASSWORD, dashboard
-from tests.e2e import test_pull_words
+from tests.e2e import test_pull_words, test_watch
 from tests.e2e.provider import completion
 from tests.e2e.site import APP, BROKEN, FIXED, WORSE, site
 from tests.e2e.site import PASSWORD as E2E_PASSWORD
@@ -50,6 +51,7 @@ def main() -> None:
         _words(browser, where)
         _ready(browser, where)
         _queue(browser, where)
+        _watch(browser, where)
         page = where / "day.html"
         page.write_text(demo._page(scenes, demo._who(demo.RECORDED)), "utf-8")
         _comments(browser, page)
@@ -175,6 +177,39 @@ def _queue(browser: Browser, folder: Path) -> None:
             page.screenshot(
                 path=(FOLDER if width == 1200 else folder) / f"queue{width % 1200 or ''}.png", full_page=True
             )
+
+
+def _watch(browser: Browser, folder: Path) -> None:
+    """The answer to a bisection, and the comment when the same test no longer fails."""
+    (folder / "watch").mkdir()
+    with site(folder / "watch", DAY_SECONDS="1") as shop:
+        github, comment_of, notes = shop.github, test_watch.comment_of, test_watch.write_notes
+        files = {"shapes.py": test_watch.FIXED, "tests/test_shapes.py": TESTS, PATH: test_watch.CONFIG}
+        home = shop.repository(test_watch.HOME, files)
+        notes(shop, 3)
+        github.tag(home, "v1.1")
+        notes(shop, 5)
+        regression = github.open_pull(home, "Chunk faster", files={"shapes.py": BUGGY})
+        github.merge(home, regression, by="mia")
+        notes(shop, 9)
+        title = "split drops the rest"
+        number = github.open_issue(home, title, REPORT)
+        github.comment(home, number, "/bouncer reproduce", "mia")
+        wait(lambda: comment_of(shop, number, "**Reproduced on"), 120, "reproduced")
+        github.comment(home, number, "/bouncer bisect", "mia")
+        wait(lambda: comment_of(shop, number, "mia: "), 240, "bisected")
+        fix = github.open_pull(home, "Keep the rest", files={"shapes.py": test_watch.FIXED})
+        github.merge(home, fix, by="mia")
+        notes(shop, 2)
+        wait(lambda: comment_of(shop, number, "**The drafted test no longer fails"), 240, "fixed")
+        bisected, fixed = (
+            comment_of(shop, number, "mia: "),
+            comment_of(shop, number, "**The drafted test no longer fails"),
+        )
+    scene = demo.Scene(f"#{number} {title}", "mia: /bouncer bisect", "comment", bisected)
+    _scene(browser, folder / "bisect.html", scene, "No model was asked.")
+    scene = demo.Scene(f"#{number} {title}", f"alice: {REPORT}", "label maybe-fixed; comment", fixed)
+    _scene(browser, folder / "watch.html", scene, "No model was asked.")
 
 
 def _dashboard(browser: Browser, address: str) -> None:

@@ -108,6 +108,12 @@ class IssueClosed(_OnIssue):
     kind: Literal["issue_closed"] = "issue_closed"
 
 
+class IssueRemoved(_OnIssue):
+    """It was deleted, or transferred to another repository; ``issue`` is as it stood before."""
+
+    kind: Literal["issue_removed"] = "issue_removed"
+
+
 class IssueUnanswered(_OnIssue):
     """Time has passed since a decision about an issue. It comes from that decision, not from a delivery."""
 
@@ -282,7 +288,9 @@ IssueShown = IssueOpened | IssueEdited | IssueReopened
 HeadShown = PullRequestOpened | PullRequestSynchronized | PullRequestReopened | PullRequestReadied
 PullShown = HeadShown | PullRequestEdited
 
-IssueEvent = IssueShown | IssueLabeled | IssueUnlabeled | IssuePlanned | IssueClosed | IssueUnanswered
+IssueEvent = (
+    IssueShown | IssueLabeled | IssueUnlabeled | IssuePlanned | IssueClosed | IssueRemoved | IssueUnanswered
+)
 CommentEvent = CommentCreated | CommentEdited | CommentDeleted
 PullRequestEvent = PullShown | PullRequestClosed
 RepositoryEvent = (

@@ -157,7 +157,10 @@ class GitHubForge:
         return self._identity(self._client.get)
 
     def issue(self, number: int) -> Issue:
-        return read(payloads.issue, self._client.get(f"{self._path}/issues/{number}"))
+        issue = read(payloads.issue, self._client.get(f"{self._path}/issues/{number}"))
+        if issue.number != number:
+            raise NotFound(f"#{number} was transferred to another repository")
+        return issue
 
     def open_issues(self, limit: int) -> tuple[Issue, ...]:
         """List the newest open issues, ``limit`` at most, without pull requests."""

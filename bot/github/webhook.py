@@ -113,6 +113,7 @@ _EVENTS: Mapping[str, Mapping[str, type[events.RepositoryEvent]]] = {
         "closed": events.IssueClosed,
         "labeled": events.IssueLabeled,
         "unlabeled": events.IssueUnlabeled,
+        **dict.fromkeys(("deleted", "transferred"), events.IssueRemoved),
         **dict.fromkeys(("assigned", "unassigned", "milestoned", "demilestoned"), events.IssuePlanned),
     },
     "issue_comment": {

@@ -28,7 +28,7 @@ BATCH = 100
 DEBOUNCE_SECONDS = 2.0
 DAY_SECONDS = 86_400.0
 
-_CLOSES = events.IssueClosed | events.PullRequestClosed
+_CLOSES = events.IssueClosed | events.IssueRemoved | events.PullRequestClosed
 _REOPENS = events.IssueReopened | events.PullRequestReopened
 #: These delete data of repositories, which takes too long for a request, so a worker does it.
 _SLOW = events.InstallationChanged | events.InstallationRepositoriesChanged

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from bot.simgithub.hooks import Hooks
@@ -46,9 +47,8 @@ class Operations:
     def _new(
         self, repository: RepositoryState, title: str, body: str, author: User, labels: Sequence[str] = ()
     ) -> IssueState:
-        number = max(repository.issues, default=0) + 1
-        issue = IssueState(number, title, body, author, self.world.now(), labels=list(labels))
-        repository.issues[number] = issue
+        issue = IssueState(_next(repository), title, body, author, self.world.now(), labels=list(labels))
+        repository.issues[issue.number] = issue
         return issue
 
     def edit(self, repository: RepositoryState, issue: IssueState, by: User, **new: str) -> None:
@@ -75,6 +75,35 @@ class Operations:
         issue.closer = by if state == "closed" else None
         issue.reopened_at += [self.world.now()] if state == "open" else []
         self.announce(repository, issue, "closed" if state == "closed" else "reopened", by)
+
+    def delete(self, repository: RepositoryState, issue: IssueState, by: User) -> None:
+        self._remove(repository, issue, None)
+        self.announce(repository, issue, "deleted", by)
+
+    def transfer(
+        self, repository: RepositoryState, issue: IssueState, target: RepositoryState, by: User
+    ) -> IssueState:
+        """Move an issue to another repository, where it is opened under the next number."""
+        moved = replace(issue, number=_next(target))
+        target.issues[moved.number] = moved
+        self._remove(repository, issue, (target.full_name, moved.number))
+        new = {"new_issue": self.render.issue(target, moved), "new_repository": self.render.repository(target)}
+        self.announce(repository, issue, "transferred", by, changes=new)
+        old = {
+            "old_issue": self.render.issue(repository, issue),
+            "old_repository": self.render.repository(repository),
+        }
+        self.announce(target, moved, "opened", by, changes=old)
+        return moved
+
+    def _remove(self, repository: RepositoryState, issue: IssueState, to: tuple[str, int] | None) -> None:
+        repository.removed[issue.number] = to
+        del repository.issues[issue.number]
+        link = (repository.full_name, issue.number)
+        for place in self.world.repositories.values():
+            for other in place.issues.values():
+                if other.pull is not None:
+                    other.pull.closes = [closed for closed in other.pull.closes if closed != link]
 
     def add_label(self, repository: RepositoryState, issue: IssueState, name: str, by: User) -> None:
         """Set a label and create it if the repository does not have it, as GitHub does."""
@@ -294,6 +323,11 @@ class Operations:
             ],
         }
         self.hooks.deliver(installation, "installation", "created", by, payload)
+
+
+def _next(repository: RepositoryState) -> int:
+    """Return the next number of an issue or pull request; no number is used twice."""
+    return max((*repository.issues, *repository.removed), default=0) + 1
 
 
 def _or_not_found(comment: tuple[IssueState, CommentState] | None) -> tuple[IssueState, CommentState]:

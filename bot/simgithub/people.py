@@ -82,6 +82,16 @@ class People:
         self._operations.set_state(place, issue, "open", self._actor(by, issue), "reopened")
 
     @_action
+    def delete(self, repository: str, number: int, *, by: str) -> None:
+        self._operations.delete(*self.find(repository, number), self.world.user(by))
+
+    @_action
+    def transfer(self, repository: str, number: int, to: str, *, by: str) -> int:
+        """Transfer an issue to another repository and return its number there."""
+        place, issue = self.find(repository, number)
+        return self._operations.transfer(place, issue, self.world.repositories[to], self.world.user(by)).number
+
+    @_action
     def unlabel(self, repository: str, number: int, name: str, *, by: str) -> None:
         self._operations.remove_label(*self.find(repository, number), name, self.world.user(by))
 
@@ -194,6 +204,7 @@ class People:
         place, issue, pull = self._find_pull(repository, number)
         user, base = self.world.user(by), place.branches[pull.base_ref]
         pull.merged, pull.merged_at = True, self.world.now()
+        place.contributors.add(issue.author.login)
         message = f"Merge pull request #{number}\n\n{issue.title}\n\n{issue.body}"
         files = self.world.commits[pull.head_sha].files
         pull.merge_sha = self.world.commit(files, message, (base, pull.head_sha)).sha

@@ -131,7 +131,9 @@ class Renderer:
     def association(repository: RepositoryState, user: User) -> str:
         if user.login == repository.full_name.partition("/")[0]:
             return "OWNER"
-        return "NONE" if repository.roles.get(user.login, "none") in ("none", "read") else "COLLABORATOR"
+        if repository.roles.get(user.login, "none") not in ("none", "read"):
+            return "COLLABORATOR"
+        return "CONTRIBUTOR" if user.login in repository.contributors else "NONE"
 
     def comment(self, repository: RepositoryState, issue: IssueState, comment: CommentState) -> Json:
         kind = "pull" if issue.pull else "issues"

@@ -208,9 +208,13 @@ class RepositoryState:
     branches: dict[str, str] = field(default_factory=dict)
     tags: dict[str, str] = field(default_factory=dict)
     issues: dict[int, IssueState] = field(default_factory=dict)
+    #: Number of a deleted or transferred issue -> repository and number that it has now; None: it was deleted.
+    removed: dict[int, tuple[str, int] | None] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
     checks: list[CheckRunState] = field(default_factory=list)
     roles: dict[str, Permission] = field(default_factory=dict)
+    #: Logins of the authors of merged pull requests.
+    contributors: set[str] = field(default_factory=set)
 
     @property
     def full_name(self) -> str:

@@ -18,17 +18,19 @@ MAX_BODY = 65_536
 class ApiRefusal(Exception):
     """A refusal: status and message, and the errors that a 422 lists."""
 
-    def __init__(self, status: int, message: str, errors: list[Any] | None = None) -> None:
+    def __init__(self, status: int, message: str, errors: list[Any] | None = None, *, location: str = "") -> None:
         super().__init__(message)
         self.status = status
         self.message = message
         self.errors = errors
+        self.location = location
 
     def answer(self) -> ApiAnswer:
         body: Json = {"message": self.message, "documentation_url": "https://docs.github.com/rest"}
         if self.errors is not None:
             body["errors"] = self.errors
-        return ApiAnswer(self.status, {**body, "status": str(self.status)})
+        headers = {"Location": self.location} if self.location else {}
+        return ApiAnswer(self.status, {**body, "status": str(self.status)}, headers)
 
 
 @dataclass
@@ -100,10 +102,16 @@ class ApiCall:
     @property
     def issue(self) -> IssueState:
         """The issue or pull request in the path."""
-        issue = self.repository.issues.get(self.args["number"])
-        if issue is None:
+        repository, number = self.repository, self.args["number"]
+        issue = repository.issues.get(number)
+        if issue is not None:
+            return issue
+        if number not in repository.removed:
             raise ApiRefusal(404, "Not Found")
-        return issue
+        if (place := repository.removed[number]) is None:
+            raise ApiRefusal(410, "This issue was deleted")
+        location = f"{self.base}/repos/{place[0]}/issues/{place[1]}"
+        raise ApiRefusal(301, "Moved Permanently", location=location)
 
     @property
     def pull(self) -> tuple[IssueState, Pull]:

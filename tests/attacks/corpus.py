@@ -26,6 +26,7 @@ CLASSES = {
     "diffs": "diffs",
     "changes and what is written for them": "changes",
     "the gate": "gate",
+    "a bug's life": "life",
     "sandbox": "sandbox",
     "dashboard": "dashboard",
     "set-up": "setup",

@@ -6,6 +6,7 @@ Attacks of a class are made one after the other, then the app comes to rest, the
 from __future__ import annotations
 
 import http.client
+import json
 import re
 import socket
 from collections.abc import Sequence
@@ -16,13 +17,13 @@ from sqlalchemy import func, select
 
 from bot.core.config import PATH
 from bot.pipeline.store.tables import DELIVERIES
-from tests.attacks import commands, configuration, dashboard, gate, model_text, webhook
+from tests.attacks import commands, configuration, dashboard, gate, life, model_text, webhook
 from tests.attacks.commands import AUTHOR, MACHINE, MAINTAINER, READER, STRANGER
 from tests.attacks.corpus import each, named, params
 from tests.attacks.dashboard import HOSTILE, Visit
 from tests.bot.pipeline.publishing.rendering import fault
 from tests.bot.pipeline.publishing.surfaces import HOST
-from tests.e2e.provider import completion
+from tests.e2e.provider import CLEAR, completion
 from tests.e2e.site import PASSWORD, Site
 
 
@@ -186,6 +187,42 @@ def test_model_text(shop: Site, replied: dict[str, int], never: str, name: str) 
         assert decision.verdict == "VAGUE", never
 
 
+@pytest.fixture(scope="module")
+def alike(shop: Site) -> dict[str, tuple[int, int]]:
+    """Open two alike issues for every text, and accept the second. Return their numbers by the attack's name."""
+    config = "triage: {brief: true}\nduplicates: {mode: comment, suggest_above: 90}\n"
+    home = shop.repository("acme/life", {PATH: config})
+    words = {name: f"w{index}ord" for index, (_, name, _) in enumerate(each(life.WORDS))}
+    roots = {
+        name: shop.github.open_issue(home, f"{words[name]} {text}", "With version 4.2.", STRANGER, [text[:50]])
+        for _, name, text in each(life.WORDS)
+    }
+    shop.quiet(120)
+    shop.index(home)
+    issues = {}
+    for _, name, text in each(life.WORDS):
+        brief = {**CLEAR, "request": text}
+        same = {"number": roots[name], "both": text, "relation": "same cause", "p_same_cause": 95}
+        replies = (brief, {"comparisons": [same]})
+        shop.model.misbehave(words[name], *(completion(json.dumps(reply)) for reply in replies))
+        issues[name] = roots[name], shop.github.open_issue(home, f"{words[name]} {text}", "Since 4.2.", STRANGER)
+        shop.quiet()
+        shop.github.comment(home, issues[name][1], "/bouncer accept", MAINTAINER)
+    shop.quiet(120)
+    return issues
+
+
+@pytest.mark.parametrize(("never", "name"), named(life.WORDS))
+def test_words_of_a_bugs_life(shop: Site, alike: dict[str, tuple[int, int]], never: str, name: str) -> None:
+    root, number = alike[name]
+    suggestion = f"This may be the same as #{root}: "
+    comments = shop.said("acme/life", number)
+    assert any(suggestion in comment for comment in comments), comments
+    assert any("<summary>Brief</summary>" in comment for comment in comments), comments
+    assert [text for comment in comments if (text := alive(shop, comment.replace(suggestion, "")))] == [], never
+    assert shop.github.labels("acme/life", number) == ["ready"], never
+
+
 class Client:
     """A client that is logged in to the dashboard and does not follow redirections."""
 
@@ -250,7 +287,7 @@ def test_dashboard_leads_back(client: Client, never: str, attack: str) -> None:
     assert (answer.status, leads_away(client, answer)) == (302, False), never
 
 
-@pytest.mark.usefixtures("comments", "configured", "gated", "replied")
+@pytest.mark.usefixtures("alike", "comments", "configured", "gated", "replied")
 def test_nothing_of_it_broke_the_app(shop: Site) -> None:
     assert shop.troubles() == {}
     assert "Traceback" not in shop.log.read_text()

@@ -20,6 +20,11 @@ def test_a_text_stays_dead_wherever_it_is_posted(never: str, attack: str) -> Non
     assert Press().everywhere(attack) == "", never
 
 
+@pytest.mark.parametrize(("never", "attack"), params(TABLE))
+def test_a_file_that_a_brief_links_stays_dead(never: str, attack: str) -> None:
+    assert Press().linked_file(attack) == "", never
+
+
 def compact(text: str) -> str:
     return "".join(text.replace("\u200b", "").split())
 

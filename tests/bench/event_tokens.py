@@ -142,6 +142,7 @@ EVENTS = (
         Event(f"verify, {name}: a pull request", only("verify", f"prompt: {name}"), patch, issue)
         for name in ("careful", "rubric", "panel", "paper")
     ),
+    Event("verify, description: a pull request", only("verify", "description: true"), change),
     Event("review, single-shot: a pull request", only("review"), change),
     Event("review, with doubt: a pull request", only("review", "doubt: true"), change),
     Event("review, panel of 4 with doubt: a pull request", only("review", "strategy: panel"), change),

@@ -81,6 +81,19 @@ def test_the_root_is_named_once_and_nothing_else_changes(shop: Site) -> None:
     assert SUGGESTION.format(root) in bounce
 
 
+def test_an_issue_that_is_deleted_or_transferred_is_not_named(shop: Site) -> None:
+    home, other = shop.repository("acme/gone", COMMENT), shop.repository("acme/elsewhere")
+    numbers = [shop.github.open_issue(home, "Mean of nothing", CLEAR) for _ in range(2)]
+    shop.quiet()
+    shop.index(home)
+    shop.github.delete(home, numbers[0], by="mia")
+    shop.github.transfer(home, numbers[1], other, by="mia")
+    late = shop.github.open_issue(home, "Mean of nothing fails", CLEAR)
+    shop.quiet()
+    (decision,) = shop.decided(home, late, "duplicates")
+    assert (decision.abstained, shop.said(home, late)) == ("skipped:unique", [])
+
+
 def test_by_default_it_is_recorded_and_nothing_is_posted(shop: Site) -> None:
     home = shop.repository("acme/quiet")
     unset = shop.repository("acme/unset", {".github/bouncer.yml": "duplicates: {mode: comment}\n"})

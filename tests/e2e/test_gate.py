@@ -67,6 +67,18 @@ def test_a_label_a_milestone_an_assignee_or_accept_makes_ready(shop: Site, home:
     assert not any(is_draft(shop, place, pull) for pull in pulls)
 
 
+def test_an_issue_that_is_deleted_or_transferred_counts_no_more(shop: Site, home: Callable[[str], str]) -> None:
+    place, other = home("{mode: check}"), home("{mode: 'off'}")
+    issues = [shop.github.open_issue(place, "It breaks", labels=["ready"]) for _ in range(2)]
+    pulls = [opened(shop, place, issue, author=f"author{issue}", body=f"Fixes #{issue}") for issue in issues]
+    for issue, pull in zip(issues, pulls, strict=True):
+        assert answer(shop, place, pull) == ("success", f"#{issue} is ready for work")
+    shop.github.delete(place, issues[0], by="mia")
+    shop.github.transfer(place, issues[1], other, by="mia")
+    for issue, pull in zip(issues, pulls, strict=True):
+        assert answer(shop, place, pull) == ("failure", f"Not ready: `#{issue}` cannot be found")
+
+
 def test_the_earlier_pull_request_for_an_issue_is_named(shop: Site, home: Callable[[str], str]) -> None:
     place = home("{mode: check}")
     issue = shop.github.open_issue(place, "It breaks", labels=["ready"])
@@ -145,6 +157,30 @@ def test_exempt_pull_requests_need_no_issue(
     assert not is_draft(shop, place, number)
 
 
+@pytest.mark.parametrize(
+    ("gate", "expected"),
+    [
+        (
+            "{mode: draft, known_authors: true}",
+            ("skipped", "No issue needed: its author has a merged pull request"),
+        ),
+        ("{mode: draft}", ("failure", "Not ready: no issue is linked")),
+    ],
+)
+def test_known_authors_need_no_issue_if_the_repository_says_so(
+    shop: Site, home: Callable[[str], str], gate: str, expected: tuple[str, str]
+) -> None:
+    place = home(gate)
+    merged, closed = (opened(shop, place, author=author) for author in ("alice", "bob"))
+    shop.github.merge(place, merged, by="mia")
+    shop.github.close(place, closed)
+    contributor, stranger = (opened(shop, place, author=author, text=LARGE * 2) for author in ("alice", "bob"))
+    assert answer(shop, place, contributor) == expected
+    assert answer(shop, place, stranger) == ("failure", "Not ready: no issue is linked")
+    assert is_draft(shop, place, contributor) == (expected[0] == "failure")
+    assert is_draft(shop, place, stranger)
+
+
 def test_a_bounced_issue_is_not_ready_until_it_is_clear(shop: Site, home: Callable[..., str]) -> None:
     place = home("{mode: check, trust_triage: true}", "verify: {mode: 'off'}\nreview: {mode: 'off'}\n")
     bounced = shop.github.open_issue(place, *VAGUE, labels=["ready"])
@@ -163,10 +199,15 @@ def test_an_issue_of_another_repository_counts_where_the_app_is(shop: Site, home
     secret = home("{mode: 'off'}")
     shop.github.world.repositories[secret].private = True
     issues = {name: shop.github.open_issue(name, "It breaks", labels=["ready"]) for name in (tracker, secret)}
-    number = opened(shop, place, body=f"Fixes {tracker}#{issues[tracker]}")
+    name = f"{tracker}#{issues[tracker]}"
+    number = opened(shop, place, body=f"Fixes {name}")
     hidden = opened(shop, place, body=f"Fixes {secret}#{issues[secret]}")
     missing = opened(shop, place, body="Fixes other/place#1")
-    assert answer(shop, place, number) == ("success", f"{tracker}#{issues[tracker]} is ready for work")
+    assert answer(shop, place, number) == ("success", f"{name} is ready for work")
+    second = opened(shop, place, body=f"Fixes {name}", author="bob")
+    assert answer(shop, place, second) == ("failure", f"Not ready: #{number} was opened earlier for {name}")
+    shop.github.close(place, number)
+    assert answer(shop, place, second) == ("success", f"{name} is ready for work")
     assert answer(shop, place, hidden) == ("failure", f"Not ready: `{secret}#{issues[secret]}` cannot be found")
     assert answer(shop, place, missing) == ("failure", "Not ready: `other/place#1` cannot be found")
 

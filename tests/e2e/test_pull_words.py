@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.builders import NO_PLUGINS
 from tests.e2e.site import Repository, Site
+from tests.e2e.test_queue import queue
 from tests.e2e.test_reproduce_life import BUGGY, FIXED, TESTS
 
 pytestmark = pytest.mark.debian("bubblewrap")
@@ -76,6 +79,8 @@ def test_words_and_tests_of_a_pull_request_are_checked(shop: Site, repository: R
         "May not do all that it says; the new test fails before the change and passes after it",
     )
     assert summary.startswith(SUMMARY)
+    (row,) = json.loads(queue(shop, home, "--json"))["pulls"]
+    assert (row["number"], row["tests"]) == (number, "shown")
 
     github.push(home, number, {"shapes.py": f"{NEW}LIMIT = 2\n", "tests/test_shapes.py": FOUR})
     shop.quiet()

@@ -1,13 +1,19 @@
-"""A bug's life on the default branch: 30 commits with a regression, a revert, and a commit that does not build."""
+"""A bug's life on the default branch of 30 commits.
+
+There are a regression, its revert, a commit that does not build, a flaky test, and pull requests that compete.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from tests.bot.pipeline.rig import wait
 from tests.builders import NO_PLUGINS
+from tests.e2e.provider import completion
 from tests.e2e.site import Site, site
 from tests.e2e.test_reproduce_life import BUGGY, FIXED, REPORT, TESTS
 
@@ -24,6 +30,18 @@ reproduce:
   command: python -m pytest -q {tests}
 """
 HOME = "acme/history"
+STILL = "def tick():\n    return 0\n"
+#: Each call returns the opposite of the call before, if less than five seconds pass in between.
+FLAKY = """\
+import time
+
+
+def tick():
+    slot = time.time() // 5
+    time.sleep(5 * (slot + 1) - time.time())
+    return int(slot % 2)
+"""
+TICKS = "from clock import tick\n\n\ndef test_tick():\n    assert tick() == 1\n"
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +55,18 @@ def write_notes(shop: Site, count: int) -> None:
     for _ in range(count):
         number = len(shop.github.world.commits)
         shop.github.commit(HOME, {"NOTES.md": f"Note {number}.\n"})
+
+
+def head_of(shop: Site) -> str:
+    return shop.github.world.repositories[HOME].branches["main"]
+
+
+def commits(shop: Site) -> int:
+    """Return the number of commits of the default branch, by first parents."""
+    count, sha = 0, head_of(shop)
+    while sha:
+        count, sha = count + 1, next(iter(shop.github.world.commits[sha].parents), "")
+    return count
 
 
 def comment_of(shop: Site, number: int, start: str) -> str:
@@ -85,12 +115,42 @@ def compare_pull_requests(shop: Site, issue: int) -> None:
     github.close(HOME, first)
 
 
+def make_flaky(shop: Site) -> int:
+    """Open an issue whose test is reproduced and turns flaky, and return its number once it is left alone."""
+    github, draft = shop.github, {"plan": "It stands still.", "code": TICKS}
+    shop.model.misbehave("`tick()`", completion(json.dumps(draft)))
+    number = github.open_issue(HOME, "tick stands still", "With version 4.2 `tick()` returns 0. I expect 1.")
+    github.comment(HOME, number, "/bouncer reproduce", "mia")
+    wait(lambda: comment_of(shop, number, "**Reproduced on `main`"), 60, "reproduced")
+
+    sha = github.commit(HOME, {"clock.py": FLAKY})
+    github.comment(HOME, number, "/bouncer bisect", "mia")
+    wait(lambda: comment_of(shop, number, "mia: "), 240, "not bisected")
+    assert comment_of(shop, number, "mia: ").startswith(
+        f"mia: `tests/test_clock.py::test_issue_{number}` is flaky: its runs on {sha[:7]} differ, so a bisection "
+    )
+    # A first run that fails as ever is enough for a day: it takes another commit then.
+    while "skipped:flaky" not in [item.abstained for item in watched(shop, number)]:
+        write_notes(shop, 1)
+        wait(lambda: head_of(shop) in [item.record.sha for item in watched(shop, number)], 120, "run once more")
+    return number
+
+
+def watched(shop: Site, number: int) -> list[Any]:
+    """Return the decisions of the watch on an issue, without bisections."""
+    return [
+        item for item in shop.decided(HOME, number, "watch") if "bisected" not in f"{item.verdict}{item.abstained}"
+    ]
+
+
 def test_regression_is_bisected_and_its_fix_and_its_return_are_told(hasty: Site) -> None:
     github = hasty.github
     files = {
         "pytest.ini": NO_PLUGINS["pytest.ini"].decode(),
         "shapes.py": FIXED,
         "tests/test_shapes.py": TESTS,
+        "clock.py": STILL,
+        "tests/test_clock.py": "from clock import tick\n",
         ".github/bouncer.yml": CONFIG,
     }
     hasty.repository(HOME, files)
@@ -99,7 +159,7 @@ def test_regression_is_bisected_and_its_fix_and_its_return_are_told(hasty: Site)
     write_notes(hasty, 3)
     regression = github.open_pull(HOME, "Chunk faster", files={"shapes.py": BUGGY})
     github.merge(HOME, regression, by="mia")
-    bad = github.world.repositories[HOME].branches["main"]
+    bad = head_of(hasty)
     github.commit(HOME, {"shapes.py": "def split(items, size:\n"})
     github.commit(HOME, {"shapes.py": BUGGY})
     write_notes(hasty, 4)
@@ -121,10 +181,11 @@ def test_regression_is_bisected_and_its_fix_and_its_return_are_told(hasty: Site)
     assert len(bisections) == 1, "nothing is run for a stranger"
 
     compare_pull_requests(hasty, number)
+    flaky = make_flaky(hasty)
 
     write_notes(hasty, 2)
     revert = github.revert(HOME, regression, by="mia")
-    good = github.world.repositories[HOME].branches["main"]
+    good = head_of(hasty)
     write_notes(hasty, 1)
     wait(lambda: "maybe-fixed" in github.labels(HOME, number), 240, "the fix is told")
     fixed = comment_of(hasty, number, "**The drafted test no longer fails")
@@ -133,7 +194,7 @@ def test_regression_is_bisected_and_its_fix_and_its_return_are_told(hasty: Site)
     )
 
     again = github.commit(HOME, {"shapes.py": BUGGY})
-    write_notes(hasty, 5)
+    write_notes(hasty, 30 - commits(hasty))
     wait(lambda: "maybe-fixed" not in github.labels(HOME, number), 240, "the regression is told")
     wait(lambda: comment_of(hasty, number, "**The drafted test fails again"), 60, "the same comment says so")
     regressed = comment_of(hasty, number, "**The drafted test fails again")
@@ -142,11 +203,10 @@ def test_regression_is_bisected_and_its_fix_and_its_return_are_told(hasty: Site)
     assert github.find(HOME, number)[1].state == "open"
     assert "@" not in "".join(hasty.said(HOME, number))
     assert not any(decision.usage.calls for decision in hasty.decided(HOME, number, "watch")), "no model is asked"
-    main = github.world.repositories[HOME].branches["main"]
-    first_parents = 0
-    while main:
-        first_parents, main = first_parents + 1, next(iter(github.world.commits[main].parents), "")
-    assert first_parents == 30
+    assert commits(hasty) >= 30
+    assert watched(hasty, flaky)[-1].abstained == "skipped:flaky", "it is not run again"
+    assert github.labels(HOME, flaky) == ["reproduced"]
+    assert len(hasty.said(HOME, flaky)) == 2, "the reproduction, and the answer to the command"
 
     github.close(HOME, number, by="mia")
     wait(lambda: hasty.decided(HOME, number, "watch")[-1].abstained == "skipped:closed", 60, "the watch ends")

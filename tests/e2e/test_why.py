@@ -68,6 +68,7 @@ def test_a_finding_is_explained_in_its_thread_and_a_patch_below_it(shop: Site, h
         item for item in shop.model.about('"verdicts"', "WhyReply") if "Empty files still fail" in item.text
     ]
     assert "+        return data.value" in question.text
+    assert '"regressions"' not in question.text, "empty fields cost nothing"
     checks, reviews = shop.checks(home), shop.reviews(home, number)
     assert (len(checks), len(reviews)) == (1, 1), "nothing is judged anew"
 

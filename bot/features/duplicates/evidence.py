@@ -83,8 +83,7 @@ def _newer(number: int, services: Services) -> int:
 def _last_record(number: int, services: Services) -> DuplicatesRecord | None:
     """Return the newest comparison of an issue with earlier ones."""
     past = services.history.decisions(f"{services.forge.repository}#{number}", "duplicates")
-    records = (decision.record for decision in reversed(past))
-    return next((record for record in records if isinstance(record, DuplicatesRecord)), None)
+    return history.last_record(past, DuplicatesRecord)
 
 
 def _test_of(number: int, services: Services) -> StoredTest | None:

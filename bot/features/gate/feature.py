@@ -19,6 +19,7 @@ FEATURE = Feature(
         events.IssueUnlabeled,
         events.IssuePlanned,
         events.IssueClosed,
+        events.IssueRemoved,
         events.IssueReopened,
         events.CommentCreated,
         events.CheckRerequested,

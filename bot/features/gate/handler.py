@@ -25,8 +25,15 @@ from bot.features.shared.rights import asked_for
 from bot.github.protocol import IssueLink, PullFacts
 
 IssueEvent = (
-    events.IssueLabeled | events.IssueUnlabeled | events.IssuePlanned | events.IssueClosed | events.IssueReopened
+    events.IssueLabeled
+    | events.IssueUnlabeled
+    | events.IssuePlanned
+    | events.IssueClosed
+    | events.IssueReopened
+    | events.IssueRemoved
 )
+#: A linked issue: its number, or ``owner/name#12`` for one of another repository.
+Claim = int | str
 #: Pull requests that are evaluated again after one event at most.
 MAX_AFFECTED = 50
 
@@ -65,7 +72,7 @@ def handle(event: Event, services: Services) -> Decision | None:
         return _of_issues((event.number,), event, services) if asked_for("accept", event, services) else None
     if isinstance(event, events.PullRequestClosed):
         record = _last_record(event.subject, services)
-        return _of_issues(record.issues, event, services) if record else None
+        return _of_issues(record.claims, event, services) if record else None
     if isinstance(event, events.PullShown) and event.sender.id == services.forge.identity().id:
         return None  # We marked it as ready for review ourselves.
     if isinstance(event, events.LinkedIssueChanged | events.PullShown):
@@ -86,9 +93,10 @@ def _may_matter(event: IssueEvent, services: Services) -> bool:
     return event.label.lower() in map(str.lower, labels)
 
 
-def _of_issues(numbers: Sequence[int], event: events.RepositoryEvent, services: Services) -> Decision | None:
+def _of_issues(claims: Sequence[Claim], event: events.RepositoryEvent, services: Services) -> Decision | None:
     """Return a decision that has all other pull requests of these issues evaluated again."""
-    affected = _linking(numbers, services) - {event.number}
+    find = _evaluated_for if isinstance(event, events.IssueRemoved) else _linking
+    affected = find(claims, services) - {event.number}
     if not affected:
         return None
     return Decision(
@@ -99,9 +107,10 @@ def _of_issues(numbers: Sequence[int], event: events.RepositoryEvent, services: 
     )
 
 
-def _linking(numbers: Sequence[int], services: Services) -> set[int]:
-    pulls: set[int] = set()
-    for number in numbers[:MAX_ISSUES]:
+def _linking(claims: Sequence[Claim], services: Services) -> set[int]:
+    """Return the open pull requests for issues, as GitHub knows them for issues of this repository."""
+    pulls = _evaluated_for([claim for claim in claims if isinstance(claim, str)], services)
+    for number in [claim for claim in claims if isinstance(claim, int)][:MAX_ISSUES]:
         try:
             pulls.update(services.forge.pulls_for_issue(number))
         except NotFound:
@@ -109,11 +118,23 @@ def _linking(numbers: Sequence[int], services: Services) -> set[int]:
     return pulls
 
 
+def _evaluated_for(claims: Sequence[Claim], services: Services) -> set[int]:
+    """Return the open pull requests that linked one of these issues when they were evaluated last.
+
+    GitHub names none for an issue that is gone, and another repository would have to be asked.
+    """
+    newest = services.history.newest(services.forge.repository, "gate") if claims else ()
+    return {
+        decision.subject.number
+        for decision in newest or ()
+        if isinstance(decision.record, GateRecord) and set(claims) & set(decision.record.claims)
+    }
+
+
 def _last_record(subject: Subject, services: Services) -> GateRecord | None:
     """Return the record of the last evaluation of a pull request; of one in shadow mode nothing was done."""
     past = services.history.decisions(subject.key, "gate")
-    records = (decision.record for decision in reversed(past) if not decision.withheld)
-    return next((record for record in records if isinstance(record, GateRecord)), None)
+    return history.last_record([decision for decision in past if not decision.withheld], GateRecord)
 
 
 def _of_pull(number: int, event: events.RepositoryEvent, services: Services) -> Decision | None:
@@ -123,7 +144,8 @@ def _of_pull(number: int, event: events.RepositoryEvent, services: Services) -> 
         return None
     subject = Subject(repository=services.forge.repository, number=number, revision=pull.revision)
     before = _last_record(subject, services)
-    readiness = evaluate(facts, tuple(_linked(facts, services)), services.config)
+    linked = tuple(_linked(facts, services))
+    readiness = evaluate(facts, linked, services.config)
     draft = before.draft if before else ""
     if draft == "converted" and not pull.draft:
         draft = "returned"  # A person marked it as ready for review.
@@ -140,15 +162,20 @@ def _of_pull(number: int, event: events.RepositoryEvent, services: Services) -> 
         if draft:
             body = texts.converted(readiness, services.config)
             actions.append(UpsertComment(task="gate", number=number, body=body))
-    issues = tuple(claim.issue.number for claim in facts.claims)
+    record = GateRecord(
+        issues=tuple(claim.issue.number for claim in facts.claims),
+        elsewhere=tuple(issue.name.lower() for issue in linked if not issue.name.startswith("#")),
+        ready=readiness.passes,
+        draft=draft,
+    )
     return Decision(
         kind="gate",
         subject=subject,
         verdict="ready" if readiness.passes else "not ready",
         actions=tuple(actions),
         reason=readiness.sentence,
-        record=GateRecord(issues=issues, ready=readiness.passes, draft=draft),
-        affects=_later_claims(number, event, before, issues, services),
+        record=record,
+        affects=_later_claims(number, event, before, record, services),
     )
 
 
@@ -156,13 +183,13 @@ def _later_claims(
     number: int,
     event: events.RepositoryEvent,
     before: GateRecord | None,
-    issues: Sequence[int],
+    record: GateRecord,
     services: Services,
 ) -> tuple[int, ...]:
     """Return the newer pull requests whose issue this one claims now, or does not claim any more."""
-    earlier_issues = set(before.issues if before and not isinstance(event, events.PullRequestReopened) else ())
+    earlier_claims = set(before.claims if before and not isinstance(event, events.PullRequestReopened) else ())
     is_new = before is None and isinstance(event, events.PullRequestOpened)
-    changed = () if is_new else tuple(sorted(earlier_issues ^ set(issues)))
+    changed = record.elsewhere if is_new else tuple(sorted(earlier_claims ^ set(record.claims), key=str))
     return tuple(sorted(other for other in _linking(changed, services) if other > number))[:MAX_AFFECTED]
 
 
@@ -183,7 +210,9 @@ def _linked(facts: PullFacts, services: Services) -> Iterator[LinkedIssue]:
         if here and link.number in numbers:
             continue
         name = f"#{link.number}" if here else f"{link.repository}#{link.number}"
-        yield _with_history(name, _read(link, services, here=here), link.repository, services, None)
+        others = () if here else _evaluated_for([name.lower()], services)
+        first = min((number for number in others if number < facts.pull.number), default=None)
+        yield _with_history(name, _read(link, services, here=here), link.repository, services, first)
 
 
 def _read(link: IssueLink, services: Services, *, here: bool) -> Issue | None:

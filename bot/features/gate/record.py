@@ -13,7 +13,13 @@ class GateRecord(Record):
     """The issues that a pull request links, and what became of its draft state."""
 
     issues: tuple[int, ...] = Field((), description="linked issues of the same repository")
+    elsewhere: tuple[str, ...] = Field((), description="``owner/name#12``: linked issues of other repositories")
     ready: bool = False
     draft: Literal["", "converted", "returned"] = Field(
         "", description="converted: it is a draft because of the gate; returned: it was one, and is not any more"
     )
+
+    @property
+    def claims(self) -> tuple[int | str, ...]:
+        """All linked issues."""
+        return (*self.issues, *self.elsewhere)

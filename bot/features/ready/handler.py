@@ -44,8 +44,7 @@ def handle(event: Event, services: Services) -> Decision | None:
         return None
     test = None if services.config.reproduce.mode == "off" else stored_test(past)
     record = _readiness(services, past, test)
-    records = [decision.record for decision in past if isinstance(decision.record, ReadyRecord)]
-    before = records[-1] if records else ReadyRecord()
+    before = history.last_record(past, ReadyRecord) or ReadyRecord()
     if record == before or not (record.ready or before.ready):
         return None
     actions: tuple[Action, ...] = (SetLabels(number=event.number, remove=(config.ready_label,)),)

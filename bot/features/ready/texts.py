@@ -33,7 +33,9 @@ def ready(record: ReadyRecord, test: StoredTest | None, title: str, repository: 
 
 def _link(path: str, sha: str, repository: Repository) -> str:
     name = code_span(path)
-    return f"[{name}]({repository.html_url}/blob/{sha}/{quote(path)})" if repository.html_url else name
+    if not repository.html_url:
+        return name
+    return f"[{name}]({repository.html_url}/blob/{sha}/{quote(path, errors='replace')})"
 
 
 def _acceptance(test: StoredTest) -> list[str]:

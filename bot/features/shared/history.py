@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
-from bot.core.actions import Decision, SetLabels
+from bot.core.actions import Decision, Record, SetLabels
 from bot.features.commands.record import CommandsRecord
 from bot.features.shared.labels import BouncerRecord
 from bot.features.triage.record import TriageRecord
+
+R = TypeVar("R", bound=Record)
+
+
+def last_record(past: Sequence[Decision], record_type: type[R]) -> R | None:
+    """Return the newest record of a type, whatever was decided since without one; None if there is none."""
+    records = (decision.record for decision in reversed(past))
+    return next((record for record in records if isinstance(record, record_type)), None)
 
 
 def last_verdict(past: Sequence[Decision]) -> Decision | None:

@@ -23,7 +23,7 @@ from bot.core.errors import BudgetExceeded, ForgeError, ModelError
 from bot.core.events import Event
 from bot.core.subjects import Issue, PullRequest, Subject, text_revision
 from bot.features.services import Services
-from bot.features.shared import investigation, pull_requests
+from bot.features.shared import history, investigation, pull_requests
 from bot.features.shared.investigation import Notes, model_reply
 from bot.features.shared.labels import ModelReply, severity
 from bot.features.shared.links import issue_links
@@ -40,7 +40,7 @@ from bot.features.verify.record import (
 )
 from bot.features.verify.rivals import closed, named_rivals, renewed_check, rivals
 from bot.features.verify.runs import run_new_tests, run_stored
-from bot.features.verify.twins import content_of, last_content
+from bot.features.verify.twins import content_of
 from bot.models.protocol import Prompt
 
 T = TypeVar("T", bound=BaseModel)
@@ -76,8 +76,7 @@ def handle(event: Event, services: Services) -> Decision | None:
     past = services.history.decisions(subject.key, "verify", "commands")
     skip = None if request.is_explicit else pull_requests.skip_reason(pull, services, past)
     if skip is not None:
-        # Later pull requests are still compared with what this one changes.
-        return _abstain(subject, pull, *skip, content=last_content(past))
+        return _abstain(subject, pull, *skip).model_copy(update={"record": _lasting(past, subject)})
     config, links, before = services.config.verify, issue_links(pull, services), named_rivals(past)
     content = content_of(pull, links, services)
     if not (links or config.description or config.tests):
@@ -96,6 +95,16 @@ def handle(event: Event, services: Services) -> Decision | None:
     task = _Judgement(subject, pull, services, unjudged, no_run, revisions, content)
     decision = task.decide(issues, by_description=alone is not None)
     return decision.model_copy(update={"affects": tuple(dict.fromkeys((*decision.affects, *before)))})
+
+
+def _lasting(past: Sequence[Decision], subject: Subject) -> VerifyRecord | None:
+    """Return what is still known of a skipped pull request, for checks of others; of tests, on this head only."""
+    last = history.last_record(past, VerifyRecord)
+    here = [decision for decision in past if decision.subject.revision == subject.revision]
+    tested = history.last_record(here, VerifyRecord) or VerifyRecord()
+    return last and VerifyRecord(
+        content=last.content, rivals=last.rivals, runs=tested.runs, new_tests=tested.new_tests
+    )
 
 
 def _skip_queue(event: events.MergeGroupRequested) -> Decision:

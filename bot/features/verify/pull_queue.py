@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 from bot.core.actions import Decision
 from bot.core.frozen import Frozen
 from bot.features.shared import history
-from bot.features.verify.record import VerifyRecord
+from bot.features.verify.record import NewTests, VerifyRecord
 from bot.github.protocol import OpenPull
 
 Verdict = Literal["verified", "not judged", "may fall short"]
@@ -30,7 +30,7 @@ class QueuedPull(Frozen):
 
     @property
     def order(self) -> tuple[object, ...]:
-        """Verified ones first, then those whose tests show it, then those that wait for us, the oldest on top."""
+        """Verified ones first, then those whose new tests show it, then those that wait for us, oldest on top."""
         values = (self.verdict, self.tests, self.turn)
         places = (order.index(value) for order, value in zip(_ORDERS, values, strict=True))
         return (*places, self.pull.created_at, self.pull.number)
@@ -65,10 +65,10 @@ def in_order(
 def _queued(pull: OpenPull, past: Sequence[Decision]) -> QueuedPull:
     present = [decision for decision in past if decision.subject.revision == f"sha:{pull.head_sha}"]
     last = history.last_verdict(present)
-    record = last.record_of(VerifyRecord) if last else VerifyRecord()
-    verdict: Verdict = "not judged" if last is None else "may fall short" if record.bounced else "verified"
-    outcomes = {run.solved for run in record.runs}
-    tests: Tests = "failing" if False in outcomes else "shown" if True in outcomes else "none"
+    record = history.last_record(present, VerifyRecord)
+    verdict: Verdict = "not judged" if last is None else "may fall short" if history.bounced(last) else "verified"
+    new_tests = (record and record.new_tests) or NewTests()
+    tests: Tests = "failing" if new_tests.failing else "shown" if new_tests.telling else "none"
     # Drafts and what a maintainer spoke to last wait for the author; so does a patch that was sent back.
     has_answer = pull.member_at is not None and pull.member_at > pull.author_at
     turn: Turn = "author" if pull.draft or has_answer or verdict == "may fall short" else "maintainers"

@@ -135,6 +135,16 @@ class NewTests(Frozen):
         """True if a test was run with the change."""
         return any(test.after != "not run" for test in self.tests)
 
+    @property
+    def failing(self) -> int:
+        """The number of tests that fail with the change."""
+        return sum(test.after == "failed" for test in self.tests)
+
+    @property
+    def telling(self) -> int:
+        """The number of tests that show the change: they fail without it and pass with it."""
+        return sum(test.before in ("failed", "cannot be loaded") and test.after == "passed" for test in self.tests)
+
 
 class VerifyRecord(BouncerRecord):
     """A verdict on a patch, for each issue that it says it solves."""

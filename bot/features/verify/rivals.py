@@ -8,6 +8,7 @@ from bot.core import events
 from bot.core.actions import Decision
 from bot.core.errors import ForgeError
 from bot.features.services import Services
+from bot.features.shared import history
 from bot.features.verify import texts
 from bot.features.verify.record import ExecutedTest, Rival, VerifyRecord
 
@@ -35,16 +36,9 @@ def rivals(runs: Sequence[ExecutedTest], number: int, services: Services) -> tup
 
 def _outcome(pull: int, run: ExecutedTest, services: Services) -> str:
     """Return the newest outcome of the same test on another pull request; empty if there is none."""
-    last = _last_record(services.history.decisions(f"{services.forge.repository}#{pull}", "verify"))
-    runs = last[1].runs if last else ()
-    return next((other.head for other in runs if (other.issue, other.test) == (run.issue, run.test)), "")
-
-
-def _last_record(past: Sequence[Decision]) -> tuple[Decision, VerifyRecord] | None:
-    for decision in reversed(past):
-        if isinstance(decision.record, VerifyRecord):
-            return decision, decision.record
-    return None
+    past = services.history.decisions(f"{services.forge.repository}#{pull}", "verify")
+    record = history.last_record(past, VerifyRecord) or VerifyRecord()
+    return next((other.head for other in record.runs if (other.issue, other.test) == (run.issue, run.test)), "")
 
 
 def named_rivals(past: Sequence[Decision]) -> tuple[int, ...]:
@@ -68,10 +62,12 @@ def renewed_check(event: events.LinkedIssueChanged, services: Services) -> Decis
 
     Return None if there is nothing new to say. Neither a model is asked nor is anything run.
     """
-    last = _last_record(services.history.decisions(event.subject.key, "verify"))
-    if last is None or not last[1].runs:
+    past = services.history.decisions(event.subject.key, "verify")
+    record = history.last_record(past, VerifyRecord)
+    decision = next((decision for decision in reversed(past) if decision.record is record), None)
+    # A check that says why the pull request is skipped stands.
+    if record is None or decision is None or decision.abstained or not record.runs:
         return None
-    decision, record = last
     others = rivals(record.runs, event.number, services)
     pull = services.forge.pull_request(event.number)
     if others == record.rivals or pull.state == "closed" or pull.revision != decision.subject.revision:

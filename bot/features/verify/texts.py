@@ -241,9 +241,8 @@ def tests_sentence(tests: NewTests) -> str:
     count = len(tests.tests)
     if not count:
         return ""
-    failing = sum(test.after == "failed" for test in tests.tests)
+    failing, telling = tests.failing, tests.telling
     idle = sum(test.before == test.after == "passed" for test in tests.tests)
-    telling = sum(test.before in ("failed", "cannot be loaded") and test.after == "passed" for test in tests.tests)
     if failing:
         return f"{_of_new(failing, count)} {_verb('fail', failing)} with the change"
     if idle:

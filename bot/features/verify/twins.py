@@ -9,7 +9,6 @@ import hashlib
 from collections.abc import Iterable, Sequence
 
 from bot.code.diff import Diff, parse
-from bot.core.actions import Decision
 from bot.core.errors import ForgeError
 from bot.core.subjects import PullRequest
 from bot.features.services import Services
@@ -47,13 +46,6 @@ def content_of(pull: PullRequest, links: Sequence[IssueLink], services: Services
     }
     twins = (_twin(number, content, other) for number, other in sorted(earlier.items()))
     return content.model_copy(update={"twins": tuple(twin for twin in twins if twin.is_one)})
-
-
-def last_content(past: Sequence[Decision]) -> PullContent | None:
-    """Return what a pull request changed and closed when it was compared last."""
-    records = (decision.record for decision in reversed(past))
-    contents = (record.content for record in records if isinstance(record, VerifyRecord))
-    return next(filter(None, contents), None)
 
 
 def _twin(number: int, content: PullContent, other: PullContent) -> Twin:

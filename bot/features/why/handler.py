@@ -11,8 +11,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pydantic import Field
-
 from bot.code.diff import parse
 from bot.core import events
 from bot.core.actions import Decision, Record, UpsertComment
@@ -49,9 +47,7 @@ ENOUGH = f"I have answered this {MAX_ANSWERS} times here and leave it at that. A
 class WhyReply(Lenient):
     """The model's answer."""
 
-    answer: str = Field(
-        description="at most six sentences; what is quoted stands between backticks, copied exactly"
-    )
+    answer: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,12 +158,9 @@ def _finding(event: events.ReviewCommentCreated, services: Services) -> _Verdict
     finding = in_thread(event, findings, services.forge)
     if finding is None:
         return None
-    values = finding.model_dump(
-        mode="json", include={"path", "comment", "category", "impact", "severity", "code", "proof"}
-    )
-    return _Verdict(
-        json.dumps(values, indent=1, ensure_ascii=False), _code(finding, event, services), finding.comment
-    )
+    names = {"path", "comment", "category", "impact", "severity", "code", "proof"}
+    record = _compact(finding.model_dump(mode="json", include=names))
+    return _Verdict(record, _code(finding, event, services), finding.comment)
 
 
 def _code(finding: Finding, event: events.ReviewCommentCreated, services: Services) -> str:
@@ -184,4 +177,15 @@ def _diff(number: int, services: Services) -> str:
 
 def _record(record: Record, names: Sequence[str]) -> str:
     values = record.as_json()
-    return json.dumps({name: values[name] for name in names if values.get(name)}, indent=1, ensure_ascii=False)
+    return _compact({name: values[name] for name in names if name in values})
+
+
+def _compact(value: object) -> str:
+    """Return a value as JSON, without spaces and without fields that say nothing."""
+    return json.dumps(_telling(value), ensure_ascii=False, separators=(",", ":"))
+
+
+def _telling(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: _telling(item) for name, item in value.items() if item not in (None, "", [], {})}
+    return [_telling(item) for item in value] if isinstance(value, list) else value

@@ -145,12 +145,18 @@ class Issues:
 
     def update(self, connection: Connection, event: Event, now: float) -> None:
         """Keep the index of an event's repository up to date, if it has one."""
-        event_types = events.IssueShown | events.IssueClosed | events.CommentCreated
+        event_types = events.IssueShown | events.IssueClosed | events.IssueRemoved | events.CommentCreated
         if not isinstance(event, event_types) or event.issue.is_pull_request:
             return
         repository = event.repository.full_name
         begun = select(ISSUE_INDEXES.c.page).where(ISSUE_INDEXES.c.repository == repository)
         if connection.scalar(begun) is None:
+            return
+        if isinstance(event, events.IssueRemoved):
+            connection.execute(delete(ISSUE_TEXTS).where(_at(repository, event.number)))
+            # The issue that these repeat cannot be named any more.
+            repeats = and_(ISSUE_TEXTS.c.repository == repository, ISSUE_TEXTS.c.root == event.number)
+            connection.execute(update(ISSUE_TEXTS).where(repeats).values(root=ISSUE_TEXTS.c.number))
             return
         row = _row(repository, event.issue, now)
         changed = {name: row[name] for name in ("title", "body", "state", "closed_at")}

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
 from bot.core.actions import Decision
 from bot.core.subjects import Subject
 from bot.features.verify.pull_queue import QueuedPull, in_order
-from bot.features.verify.record import ExecutedTest, VerifyRecord
+from bot.features.verify.record import ExecutedTest, NewTest, NewTests, TestState, VerifyRecord
 from bot.github.protocol import OpenPull
 
 START = datetime(2026, 3, 4, tzinfo=UTC)
 HEAD = "a" * 40
+#: The outcomes of a new test without the change and with it.
+Outcome = tuple[TestState, TestState]
+TELLING: Outcome = ("failed", "passed")
+IDLE: Outcome = ("passed", "passed")
+FAILING: Outcome = ("failed", "failed")
+STORED_TEST = ExecutedTest(issue=1, test="t", command="c", base="failed", head="passed", solved=True)
 
 
 def pull(number: int = 1, **values: object) -> OpenPull:
@@ -22,17 +29,18 @@ def pull(number: int = 1, **values: object) -> OpenPull:
     return OpenPull.model_validate({"number": number, **facts, **values})
 
 
-def verdict(*outcomes: bool | None, bounced: bool = False, head: str = HEAD) -> Decision:
-    runs = tuple(
-        ExecutedTest(issue=1, test="t", command="c", base="failed", head="passed", solved=outcome)
-        for outcome in outcomes
-    )
+def verdict(*outcomes: Outcome, bounced: bool = False, head: str = HEAD, **values: Any) -> Decision:
+    tests = tuple(NewTest(test="t", before=before, after=after) for before, after in outcomes)
     return Decision(
         kind="verify",
         subject=Subject(repository="acme/rocket", number=1, revision=f"sha:{head}"),
+        record=VerifyRecord(bounced=bounced, new_tests=NewTests(tests=tests), **values),
         verdict="INCORRECT" if bounced else "CORRECT_AND_PRECISE",
-        record=VerifyRecord(bounced=bounced, runs=runs),
     )
+
+
+def without_verdict(*outcomes: Outcome) -> Decision:
+    return verdict(*outcomes).model_copy(update={"verdict": None, "abstained": "no-issue"})
 
 
 def queued(open_pull: OpenPull, *decisions: Decision) -> QueuedPull:
@@ -45,12 +53,15 @@ def queued(open_pull: OpenPull, *decisions: Decision) -> QueuedPull:
     [
         ((), ("not judged", "none")),
         ((verdict(),), ("verified", "none")),
-        ((verdict(None),), ("verified", "none")),
-        ((verdict(True),), ("verified", "shown")),
-        ((verdict(True, False),), ("verified", "failing")),
+        ((verdict(IDLE),), ("verified", "none")),
+        ((verdict(TELLING, IDLE),), ("verified", "shown")),
+        ((verdict(TELLING, FAILING),), ("verified", "failing")),
+        ((verdict(("cannot be loaded", "passed")),), ("verified", "shown")),
+        ((verdict(runs=(STORED_TEST,)),), ("verified", "none")),
         ((verdict(bounced=True),), ("may fall short", "none")),
-        ((verdict(bounced=True), verdict(True)), ("verified", "shown")),
-        ((verdict(True, head="b" * 40),), ("not judged", "none")),
+        ((verdict(bounced=True), verdict(TELLING)), ("verified", "shown")),
+        ((verdict(TELLING, head="b" * 40),), ("not judged", "none")),
+        ((without_verdict(TELLING),), ("not judged", "shown")),
     ],
 )
 def test_only_verdicts_about_the_present_code_count(
@@ -73,7 +84,7 @@ def test_verdict_goes_before_tests_turn_and_age() -> None:
     later = START + timedelta(days=99)
     pulls = [pull(1), pull(2, member_at=later), pull(3), pull(4), pull(5), pull(6)]
     past = {
-        "acme/rocket#2": [verdict(True)],
+        "acme/rocket#2": [verdict(TELLING)],
         "acme/rocket#3": [verdict(bounced=True)],
         "acme/rocket#5": [verdict()],
         "acme/rocket#6": [verdict()],

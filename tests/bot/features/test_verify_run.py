@@ -11,8 +11,9 @@ import pytest
 from bot.core import events
 from bot.core.actions import Decision, SetCheck, UpsertComment
 from bot.core.subjects import Subject
+from bot.features.commands.record import CommandsRecord
 from bot.features.services import Services
-from bot.features.verify.record import ExecutedTest, VerifyRecord
+from bot.features.verify.record import ExecutedTest, PullContent, VerifyRecord
 from bot.github.offline import Snapshot
 from bot.github.protocol import IssueLink, PullDiff
 from bot.reproduction.setup import SandboxHarnesses
@@ -153,6 +154,38 @@ def test_a_check_is_renewed_when_another_pull_request_was_run(services: Build, r
         update={"pull_requests": {20: pull(base_sha=BASE, head_sha="c" * 40)}}
     )
     assert decide(changed, services(ScriptedModel(), pushed, EXECUTE)) == ()
+
+
+def test_a_skipped_pull_request_keeps_its_outcome_and_rivals(services: Build, reproduced: Remembered) -> None:
+    built = services(ScriptedModel([GOOD, GOOD]), competing(FIXED, 21), EXECUTE)
+    rival(reproduced, "failed")
+    first = verify(built)
+    assert isinstance(first.record, VerifyRecord)
+    compared = first.record.model_copy(update={"content": PullContent(closes=(12,))})
+    reproduced.past.append(first.model_copy(update={"record": compared}))
+    pause = CommandsRecord(done=("pause",))
+    subject = Subject(repository="acme/rocket", number=20, revision=f"sha:{HEAD}")
+    reproduced.past.append(Decision(kind="commands", subject=subject, record=pause))
+    skipped = verify(built, builders.event(events.PullRequestEdited, pull(base_sha=BASE, title="Halve")))
+    assert (skipped.abstained, check_of(skipped).conclusion) == ("skipped:paused", "skipped")
+    reproduced.past.append(skipped)
+
+    # The other one is compared with what was seen here, and is told if this one is closed.
+    other = competing(FIXED, 21).model_copy(
+        update={
+            "pull_requests": {21: pull(number=21, base_sha=BASE)},
+            "diffs": {21: built.forge.diff(20)},
+            "linked_issues": {21: (IssueLink(repository="acme/rocket", number=12),)},
+        }
+    )
+    event = builders.event(events.PullRequestOpened, pull(number=21, base_sha=BASE))
+    title = check_of(verify(services(ScriptedModel([GOOD]), other, EXECUTE), event)).title
+    assert title == "Appears to solve #12; its reproducing test: passes here, passes on #20"
+    assert verify(built, builders.event(events.PullRequestClosed, pull(state="closed"))).affects == (21,)
+    # The check of the paused one stays as it is.
+    rival(reproduced, "passed")
+    changed = events.LinkedIssueChanged(sender=MIA, repository=REPOSITORY, pull=20, task="verify")
+    assert decide(changed, built) == ()
 
 
 @pytest.mark.usefixtures("reproduced")

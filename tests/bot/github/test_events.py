@@ -28,6 +28,8 @@ MEANING = {
     "issues/reopened": "issue_reopened",
     "issues/labeled": "issue_labeled",
     "issues/unlabeled": "issue_unlabeled",
+    "issues/deleted": "issue_removed",
+    "issues/transferred": "issue_removed",
     "issue_comment/created": "comment_created",
     "issue_comment/edited": "comment_edited",
     "issue_comment/deleted": "comment_deleted",

@@ -119,6 +119,24 @@ def test_actions_of_people_are_announced_signed_and_in_order(
     ]
 
 
+def test_a_deleted_or_transferred_issue_is_gone_and_its_number_too(
+    github: SimulatedGitHub, app: App, hook: Hook
+) -> None:
+    github.create_repository("octo/other")
+    first, second = (github.open_issue(NAME, "Reading fails") for _ in range(2))
+    pull = github.open_pull(NAME, "Fix", files={"a.py": "x = 2\n"}, closes=[first, second])
+    github.delete(NAME, first, by="octo")
+    assert github.transfer(NAME, second, "octo/other", by="octo") == 1
+    place = f"{github.api_url}/repos/{NAME}/issues"
+    gone, moved = (requests.get(f"{place}/{number}", timeout=5) for number in (first, second))
+    assert (gone.status_code, moved.status_code, moved.json()["number"]) == (410, 200, 1)
+    record = github.find(NAME, pull)[1].pull
+    assert record is not None
+    assert record.closes == []
+    assert github.open_issue(NAME, "Another") == pull + 1
+    assert hook.event_types()[-3:] == ["issue_removed", "issue_removed", "issue_opened"]
+
+
 def test_changes_of_a_pull_request_are_announced(github: SimulatedGitHub, app: App, hook: Hook) -> None:
     number = github.open_pull(NAME, "Fix", files={"a.py": "x = 2\n"}, draft=True, fork=True)
     github.ready(NAME, number)

@@ -30,6 +30,8 @@ from bot.features.verify.record import (
     Unjudged,
     VerifyRecord,
 )
+from bot.features.watch import texts as watch
+from bot.features.watch.texts import NamedCommit
 from bot.github.protocol import PullDiff
 from bot.pipeline.publisher import Publisher
 from bot.pipeline.store.decisions import Posting
@@ -195,22 +197,37 @@ class Press:
         return fault(posted, HOST, ours="#12") or _told(posted)
 
     def brief(self, text: str) -> str:
-        """The comment on an issue that is ready: the text as the request and as a test."""
+        """The comment on an issue that is ready: the text as the request, as a test, and as every name."""
         record = ReadyRecord(ready=True, accepted_by="mia", request=text, sha=SHA, files=("a.py",))
         test = StoredTest(
-            path="a.py",
-            name="t",
-            content="",
-            code=text,
-            new_file=False,
-            command=("pytest",),
-            branch="main",
-            sha=SHA,
+            path=text, name=text, content="", code=text, new_file=False, command=(text,), branch=text, sha=SHA
         )
         (posted,) = self.post(
             UpsertComment(task="triage", number=20, body=ready.ready(record, test, text, REPOSITORY))
         )
         return dangerous(Page(posted), posted, HOST) or _swallowed(text, posted, "\n</details>") or _told(posted)
+
+    def linked_file(self, text: str) -> str:
+        """The same comment: the text as a file that it links. Such a name may take the fold with it."""
+        record = ReadyRecord(ready=True, accepted_by="mia", sha=SHA, files=(text,))
+        return self.raw(ready.ready(record, None, "Reading fails", REPOSITORY))
+
+    def watch(self, text: str) -> str:
+        """The comments on a watched test and on a bisection: the text as the name of the test and of tags."""
+        commits = (NamedCommit(sha=SHA, pull=15),)
+        bodies = (
+            watch.fixed(text, SHA, commits),
+            watch.regressed(text, SHA, commits),
+            watch.bisected(text, text, commits, 4, 1),
+            watch.not_failing(text, "flaky", SHA),
+            watch.flaky_on(text, SHA),
+            watch.no_passing_tag(text, (text, text)),
+        )
+        for body in bodies:
+            (posted,) = self.post(UpsertComment(task="watch", number=20, body=body))
+            if problem := fault(posted, HOST, ours="#15") or _told(posted):
+                return problem
+        return ""
 
     def raw(self, text: str) -> str:
         """The text as a whole body: what a handler that forgot to clean would post."""
@@ -222,7 +239,8 @@ class Press:
         return next((f"{place.__name__}: {problem}" for place in self.places() if (problem := place(text))), "")
 
     def places(self) -> tuple[Any, ...]:
-        return self.comment, self.check, self.review, self.summary, self.suggestion, self.brief, self.raw
+        on_pulls = self.check, self.review, self.summary
+        return self.comment, *on_pulls, self.suggestion, self.brief, self.watch, self.raw
 
 
 def _finding(text: str) -> Finding:

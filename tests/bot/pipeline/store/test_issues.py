@@ -108,6 +108,16 @@ def test_chains_end_at_the_root_and_circles_end(database: Database) -> None:
     assert {row.number: row.root for row in rows} == {1: 2, 2: 2, 3: 2}
 
 
+def test_a_removed_issue_leaves_the_index_and_is_no_root(database: Database) -> None:
+    index = indexed(database, *(issue(number, "Slow import") for number in (1, 2)))
+    comment = Comment(id=1, body="Duplicate of #1", author=ANN, author_association="MEMBER")
+    values = {"sender": ANN, "repository": REPOSITORY}
+    happen(database, events.CommentCreated(issue=issue(2, "Slow import"), comment=comment, **values))
+    happen(database, events.IssueRemoved(issue=issue(1, "Slow import"), **values))
+    rows = index.similar(NAME, issue(9, "Slow import"), 5) or ()
+    assert [(row.number, row.root) for row in rows] == [(2, 2)]
+
+
 @pytest.mark.parametrize(
     "title", ['"', "' OR 1=1 --", "NEAR(a, b) AND NOT *", "a:b | c & !d <-> (", "\N{SNOWMAN}", "", "x" * 70_000]
 )

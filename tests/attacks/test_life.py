@@ -1,0 +1,61 @@
+"""Names in a repository stay dead in what is said about its stored test, which is really run in the sandbox."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from bot.core.actions import Decision, UpsertComment
+from bot.features.reproduce.record import ReproduceRecord
+from bot.features.services import Services
+from bot.router import decide
+from bot.sandbox.bubblewrap import Bubblewrap
+from tests.attacks.corpus import params
+from tests.attacks.life import NAMES
+from tests.bot.features.conftest import Remembered, history, reproduced_by, services  # noqa: F401
+from tests.bot.features.test_watch import DAILY, NEW, OLD, next_day, snapshot
+from tests.bot.pipeline.publishing.rendering import fault
+from tests.bot.pipeline.publishing.surfaces import HOST, Press
+from tests.builders import MIA, NO_PLUGINS, comment_created, pull
+from tests.scripted import ScriptedModel
+
+TEST = "from rocket import half\n\n\ndef test_issue_5():\n    assert half(3) == 1.5\n"
+GOOD, BAD = b"def half(x):\n    return x / 2\n", b"def half(x):\n    return x // 2\n"
+
+
+def reproduced_in(folder: str) -> Decision:
+    """Build the decision that stored the test in a folder."""
+    decision = reproduced_by(5, TEST, OLD, again_days=1)
+    assert isinstance(decision.record, ReproduceRecord)
+    assert decision.record.test
+    test = decision.record.test.model_copy(update={"path": f"{folder}/test_issue.py"})
+    return decision.model_copy(update={"record": decision.record.model_copy(update={"test": test})})
+
+
+@pytest.mark.debian("bubblewrap")
+@pytest.mark.parametrize(("never", "attack"), params(NAMES))
+def test_names_in_a_bugs_life(
+    services: Callable[..., Services],  # noqa: F811
+    history: Remembered,  # noqa: F811
+    never: str,
+    attack: tuple[str, str, str],
+) -> None:
+    folder, tag, title = attack
+    history.past.append(reproduced_in(folder))
+    merged = pull(number=15, title=title, state="closed", merged=True)
+
+    def posted(old: bytes, new: bytes, *, bisects: bool) -> str:
+        code = {sha: NO_PLUGINS | {"rocket.py": text} for sha, text in ((OLD, old), (NEW, new))}
+        state = snapshot(checkouts=code, tags={tag: OLD}, pulls_for_commit={NEW: (merged,)})
+        built = services(ScriptedModel(), state, DAILY, sandbox=Bubblewrap())
+        event = comment_created("/bouncer bisect", MIA)
+        (decision,) = decide(event, built, only="watch") if bisects else next_day(built)
+        (comment,) = (action for action in decision.actions if isinstance(action, UpsertComment))
+        (text,) = Press().post(comment)
+        return text
+
+    bisected, fixed = posted(GOOD, BAD, bisects=True), posted(BAD, GOOD, bisects=False)
+    assert "fails since bbbbbbb (pull request #15). It passes on `" in bisected
+    assert fixed.startswith("**The drafted test no longer fails since bbbbbbb (pull request #15). Close?**")
+    assert [fault(text, HOST, ours="#15") for text in (bisected, fixed)] == ["", ""], never
