@@ -190,7 +190,7 @@ def write(runs: Runs, tasks: dict[str, str], scoring: Scoring, files: Sequence[t
         sections.append(cost_section(group, bench.costs(scores)))
     sections = list(_by_other_titles(sections))
     if benches:
-        sections.append(papers_section(in_page))
+        sections.append(papers_section(in_page, sections))
     version = f"bouncer {__version__}"
     if not all(is_timeless(run.facts) for _, run in runs):
         version += f", {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
