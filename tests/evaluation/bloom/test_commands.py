@@ -128,6 +128,9 @@ def test_a_masked_pair_that_no_developers_test_verifies_is_left_out(
     built = json.loads(capsys.readouterr().out)
     assert (built["built"], built["failed"]) == (0, 1)
     assert "no developer's test" in Path("masked/failed.jsonl").read_text()
+    facts = json.loads(Path("masked/run.json").read_text())
+    assert facts["tasks"]["source"] == str(bench / "cases.jsonl"), "valid in every working directory"
+    assert facts["config"]["unverified"] is False, "a setting that is off is on record, too"
 
 
 def test_a_masked_pair_that_fails_the_developers_test_is_left_out(
