@@ -72,9 +72,10 @@ def cost_row(name: str, count: int, usage: Usage, seconds: float) -> tuple[Cell,
 
 
 def _config(facts: RunFacts) -> str:
-    """The keys that differ between runs more often than not, in one line."""
+    """Everything that was set, in one line: what stands alone, then part by part."""
+    alone = _pairs({name: value for name, value in facts.config.items() if not isinstance(value, dict)})
     parts = {part: _pairs(keys) for part, keys in facts.config.items() if isinstance(keys, dict)}
-    return "; ".join(f"{part}: {text}" for part, text in parts.items() if text)
+    return "; ".join([*filter(None, [alone]), *(f"{part}: {text}" for part, text in parts.items() if text)])
 
 
 def _pairs(values: dict[str, Any]) -> str | None:

@@ -123,6 +123,7 @@ def test_the_report_has_both_figures_beside_the_published_ones(
     assert run("report", "run", "--out", "report.html") == 0
 
     page = Path("report.html").read_text()
+    assert "author recorded:scripted.jsonl#scripted author, loop True; triage: " in page, "every setting is told"
     assert "left-out facts that the answers bring back %" in page
     assert "Claude 3.5 Sonnet, medium" in page
     assert "The question loop by label of the summary" in page
