@@ -251,6 +251,11 @@ def test_layers_are_told_as_tables_and_as_a_page(bench: Path, capsys: pytest.Cap
     lines("unanswered.jsonl", [{**case, "changes": {"clarified": {"flagged": True, "answer": ""}}}])
     unanswered = ("--baseline", "plain", "--clarified", "again", "--asked", "unanswered.jsonl")
     assert printed(capsys, "score", "bloom", *unanswered)["create"]["improvement"]["reports"] == 0
+    lines("rephrased.jsonl", [{**case, "changes": {"rephrased": True}}])
+    never_read = ("--baseline", "plain", "--asked", "rephrased.jsonl", "--unclear", "unclear.jsonl")
+    assert printed(capsys, "score", "bloom", *never_read)["create"]["detection"]["unanswered"] == 1
+    assert run("score", "bloom", *never_read) == 0
+    assert "without a verdict" in capsys.readouterr().out
     page = Path("layers.html").read_text()
     assert page.count("<svg") == 3
     assert "Figure 2: closed and open book on GHRB" in page
