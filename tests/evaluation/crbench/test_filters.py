@@ -323,6 +323,8 @@ def test_golden_comments_replay_from_a_recorded_model_to_a_page(golden: Path, tm
     assert command("score", "crbench", "--tasks", str(golden), "--run", str(folder), "--judge", judge) == 0
     assert command("report", str(folder), "--out", f"{tmp_path}/r.html") == 0
     look(tmp_path / "r.html", figures=6)
+    assert command("report", str(folder), "--out", f"{tmp_path}/r.md") == 0
+    assert "| single-shot, reviewer | 1 | – | – | " in (tmp_path / "r.md").read_text(), "no fix, no fixed lines"
 
 
 @pytest.mark.debian("chromium")
