@@ -138,9 +138,10 @@ def test_without_the_loop_no_author_is_asked(bench: Path) -> None:
 
 
 def test_equal_scores_count_half_and_labels_stand_in_for_probabilities() -> None:
-    def pair(full: str, summary: str) -> PairRecord:
+    def pair(full: str, summary: str, *percents: int) -> PairRecord:
         full_verdict, summary_verdict = (
-            Verdict(label=label, p_bounce=None, bounced=False) for label in (full, summary)
+            Verdict(label=label, p_bounce=percent, bounced=False)
+            for label, percent in zip((full, summary), percents or (None, None), strict=True)
         )
         return PairRecord(full=full_verdict, summary=summary_verdict)
 
@@ -149,6 +150,9 @@ def test_equal_scores_count_half_and_labels_stand_in_for_probabilities() -> None
     (section, _) = sections([ScoredRun("m", pairs)], Scoring(replicates=0))
 
     assert section.data["ambiguity"]["m"]["auc"][0] == 0.75
+    mixed = {"a": pair("WELL_SPECIFIED", "VAGUE", 70, 80), "b": pair("REASONABLY_SPECIFIED", "VAGUE")}
+    (of_labels, _) = sections([ScoredRun("m", mixed)], Scoring(replicates=0))
+    assert of_labels.data["ambiguity"]["m"]["auc"][0] == 1.0, "70 % and a label are not on one scale"
     assert section.data["ambiguity"]["m"]["brought_back"][0] is None  # no facts, no share
 
 
