@@ -154,7 +154,7 @@ def write(runs: Runs, tasks: dict[str, str], scoring: Scoring, files: Sequence[t
     """
     registry = benchmarks()
     in_page = [run.facts.benchmark for _, run in runs] + [name for name, _ in files]
-    benches = {name: registry[name].load() for name in set(in_page) & registry.keys()}
+    benches = {name: registry[name].load() for name in set(in_page) & registry.keys() if registry[name].benchmark}
     groups: dict[Any, list[tuple[str, RunFolder]]] = {benches[name].sections: [] for name, _ in files}
     for name, run in runs:
         bench = benches.get(run.facts.benchmark)

@@ -87,6 +87,8 @@ def test_a_masked_bug_is_still_the_same_bug(bench: Path, capsys: pytest.CaptureF
     printed(capsys, "build", "bloom", *UNVERIFIED)
     (case,) = map(json.loads, Path("masked/cases.jsonl").read_text().splitlines())
     new = case["changes"]["hash"]["names"]["split_list"]
+    titles = [section["title"] for section in printed(capsys, "report", "masked")["sections"]]
+    assert titles == ["Runs", "Cost"], "a build has no score of its own"
     test = {"path": "tests/test_rest.py", "content": TEST.replace("split_list", new)}
     lines("gold.jsonl", [{"instance_id": "lists-1", "candidate_id": "gold", **test}])
 
