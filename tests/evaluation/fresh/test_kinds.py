@@ -197,8 +197,10 @@ def compared(report: dict[str, Any], figure: str) -> tuple[float, float, float]:
 
 
 def test_a_set_up_that_fails_is_told_and_tried_again(capsys: pytest.CaptureFixture[str]) -> None:
-    run("build", "fresh", "--repo", "ada+lists", "--since", "2020-01-01", "--out", "other", "--setup", "exit 3",
-        "--test-command", "python -m unittest {tests}", "--json")  # fmt: skip
+    with pytest.raises(SystemExit) as ended:
+        main(["build", "fresh", "--repo", "ada+lists", "--since", "2020-01-01", "--out", "other",
+              "--setup", "exit 3", "--test-command", "python -m unittest {tests}", "--json"])  # fmt: skip
+    assert ended.value.code == 1, "nothing was finished"
     out, err = capsys.readouterr()
     steps = json.loads(out)["steps"]
     assert f"1 of 1: {BUG}, " in err
