@@ -207,7 +207,7 @@ PAPERS: dict[str, tuple[Item, ...]] = {
         Item(
             "3.5",
             "Evaluate: the model picks",
-            f"{_DRAFT} --pick --out PICKED; score bloom --baseline BASELINE --picked PICKED",
+            f"{_DRAFT} --preset libro --pick --out PICKED; score bloom --baseline BASELINE --picked PICKED",
             _CASES,
         ),
         Item(
