@@ -12,6 +12,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from evaluation.cli import main
+from tests.evaluation.browser import look
 
 BUGGY = (
     "def split_list(items, size):\n"
@@ -223,6 +224,7 @@ def test_a_spent_budget_ends_a_build_which_the_same_command_continues(
     assert paid < 6
 
 
+@pytest.mark.debian("chromium")
 def test_layers_are_told_as_tables_and_as_a_page(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
     drafting = ("--model", "recorded:drafts.jsonl#m", "--samples", "1")
     for out, more in (("plain", ()), ("again", ()), ("picked", ("--pick",))):
@@ -261,6 +263,7 @@ def test_layers_are_told_as_tables_and_as_a_page(bench: Path, capsys: pytest.Cap
     page = Path("layers.html").read_text()
     assert page.count("<svg") == 3
     assert "Figure 2: closed and open book on GHRB" in page
+    look(bench / "layers.html", figures=3)
 
 
 def test_components_annotated_by_hand_go_with_the_success_of_a_run(
