@@ -113,6 +113,9 @@ def test_the_numbers_of_the_page_are_those_of_score(command: Command, runs: list
     assert "investigate False" in str(sections["Runs"]["tables"][0]["rows"]), "a setting that is off is told, too"
     table_ii = sections["Input bouncer"]["tables"][0]["rows"]
     assert ["o4-mini (paper)", 1699, 0.592, 0.271, "26.8", "5.4", None, "39.0", 0.14, 0.38] in table_ii
+    # IV.G: 27.35 USD for the 1,699 + 642 tasks.
+    codex = ["codex (paper)", 2341, None, None, None, None, "27.35", "0.01168", None]
+    assert codex in sections["Cost"]["tables"][0]["rows"]
 
 
 def test_two_runs_are_compared_and_three_make_a_chain(command: Command, runs: list[Path]) -> None:
