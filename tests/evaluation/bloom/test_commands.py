@@ -281,6 +281,7 @@ def test_components_annotated_by_hand_go_with_the_success_of_a_run(
     assert (first["component"], first["rank"], second["rank"]) == ("test code", 1, 2)
     assert value["auc"] == 1.0
     assert (value["presence"]["test code"], value["success_with"]["test code"]) == (0.5, 1.0)
+    assert value["success_without"]["test code"] == 0.0
 
 
 def test_a_report_that_triage_cannot_read_is_no_clear_report(
