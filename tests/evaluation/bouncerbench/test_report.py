@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ from bot.core.actions import Usage
 from evaluation.report.figures import Curve, Flow, Series, bars, curves, radar, sankey
 from evaluation.report.page import Report, Section, Table, as_html, as_json, as_markdown
 from evaluation.report.papers import PAPERS
-from evaluation.report.runs import cost_row
+from evaluation.report.runs import cost_row, is_timeless
+from evaluation.report.terminal import short
+from evaluation.run.folder import RunFacts, Tasks
 from tests.evaluation.bouncerbench.conftest import Command, Write
 from tests.evaluation.browser import look
 
@@ -191,6 +194,18 @@ def test_columns_of_numbers_are_told_from_columns_of_words() -> None:
     table = Table(("run", "change", "label"), (("1", "-0.5", "VAGUE"), ("2", "0.3", "2 of 3")))
     assert table.words == (True, False, False)
     assert Table(("run", "label"), (("1", "VAGUE"),)).words == (True, True)
+
+
+def test_a_recorded_model_has_a_short_name_and_no_dates() -> None:
+    assert (short("recorded:replies.jsonl#m"), short("openai:fine#tuned")) == ("m", "openai:fine#tuned")
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    for model, timeless in (
+        ("recorded:r#m", True),
+        ("recorded:r#m, recorded:s#m", True),
+        ("recorded:r#m,o:m", False),
+    ):
+        facts = RunFacts(benchmark="b", model=model, version="0", tasks=Tasks(source="t"), started_at=now)
+        assert is_timeless(facts) is timeless, "a fallback that is asked live answers today"
 
 
 def test_the_same_numbers_give_the_same_picture() -> None:
