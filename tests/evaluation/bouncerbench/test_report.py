@@ -191,7 +191,7 @@ def test_cells_that_are_not_defined_are_dashes_and_null() -> None:
 
 
 def test_columns_of_numbers_are_told_from_columns_of_words() -> None:
-    table = Table(("run", "change", "label"), (("1", "-0.5", "VAGUE"), ("2", "0.3", "2 of 3")))
+    table = Table(("run", "change", "label"), (("1", "-0.5", "VAGUE"), ("2", "-0.3", "2 of 3")))
     assert table.words == (True, False, False)
     assert Table(("run", "label"), (("1", "VAGUE"),)).words == (True, True)
 
