@@ -67,13 +67,6 @@ class Verdict(Frozen):
     p_bounce: int | None
     bounced: bool
 
-    @property
-    def score(self) -> float:
-        """The probability to bounce, percent; of an answer without one, the severity of its label."""
-        if self.p_bounce is not None:
-            return self.p_bounce
-        return 100 * LABELS.index(self.label) / (len(LABELS) - 1)
-
 
 class PairRecord(Lenient):
     """The verdicts on both texts of a pair, and the conversation about the summary."""
@@ -164,15 +157,31 @@ class ScoredRun:
     def answered(self) -> list[PairRecord]:
         return [pair for pair in self.pairs.values() if pair is not None]
 
+    def _ranks(self) -> dict[str, list[int]]:
+        """By text, the probability to bounce of each answered pair; the severities of labels if any has none."""
+        texts = {
+            "full": [pair.full for pair in self.answered],
+            "summary": [pair.summary for pair in self.answered],
+        }
+        by_probability = all(verdict.p_bounce is not None for verdicts in texts.values() for verdict in verdicts)
+        return {
+            text: [
+                (verdict.p_bounce or 0) if by_probability else LABELS.index(verdict.label) for verdict in verdicts
+            ]
+            for text, verdicts in texts.items()
+        }
+
     def figures(self, draws: Counts) -> dict[str, Array]:
         """The figures on samples of pairs. A pair without an answer is in every denominator but the AUC's."""
         pairs = list(self.pairs.values())
-        scores = sorted({verdict.score for pair in self.answered for verdict in (pair.full, pair.summary)})
+        ranks = self._ranks()
+        scores = sorted({rank for of_text in ranks.values() for rank in of_text})
         valid = np.array([pair is not None for pair in pairs])
         tables = np.zeros((len(draws), len(scores), 2), dtype=np.int64)
         if scores:
-            for column, texts in enumerate(("full", "summary")):
-                codes = [0 if pair is None else scores.index(getattr(pair, texts).score) for pair in pairs]
+            for column, of_text in enumerate(ranks.values()):
+                places = iter(of_text)
+                codes = [0 if pair is None else scores.index(next(places)) for pair in pairs]
                 table = contingency(codes, valid.astype(int), (len(scores), 2), draws)
                 tables[..., column] = table[..., 1]
         columns = {

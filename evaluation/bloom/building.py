@@ -25,7 +25,7 @@ from evaluation.bloom.rewriting import Rewriter
 from evaluation.brt.cases import Case, read_cases
 from evaluation.brt.drafting import working_sandbox
 from evaluation.brt.judge import Judge
-from evaluation.dataset import choose, fingerprint, read_rows, task_id
+from evaluation.dataset import choose, fingerprint, located, read_rows, task_id
 from evaluation.report.terminal import print_json, say
 from evaluation.run.folder import RUN_FILE, RunFacts, RunFolder, Tasks
 from evaluation.run.model import Account, benchmark_prompts
@@ -133,14 +133,14 @@ def build_command(
     if out.exists() and not (out / RUN_FILE).exists() and any(entry.name != "cache" for entry in out.iterdir()):
         raise OperatorError(f"{out}: not empty, and no earlier call of this command filled it")
     config: dict[str, Any] = {"changes": list(changes), "judge": judge or writer, "language": language}
-    config |= {"known": findings and fingerprint(findings)}
+    config |= {"known": findings and fingerprint(findings), "unverified": unverified}
     facts = RunFacts(
         benchmark=BENCHMARK,
         model=writer,
         version=__version__,
-        config=config | ({"unverified": True} if unverified else {}),
+        config=config,
         seed=seed,
-        tasks=Tasks(source=cases, sha256=fingerprint(cases), limit=limit),
+        tasks=Tasks(source=located(cases), sha256=fingerprint(cases), limit=limit),
         started_at=datetime.now(UTC),
     )
     folder = RunFolder.resume(out, facts, [task.id for task in tasks])

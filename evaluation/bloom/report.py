@@ -124,7 +124,8 @@ def _layers(
         better = improvement(first, of(clarified), with_answers)
     if unclear is not None:
         truth = {task_id(row): row.data.get("unclear") is True for row in read_rows(unclear)}
-        ambiguity = detection(truth, {name: bool(change.get("flagged")) for name, change in changes.items()})
+        flags = {name: bool(change["flagged"]) for name, change in changes.items() if "flagged" in change}
+        ambiguity = detection(truth, flags)
     value: dict[str, Any] = {
         "remember": remembered.as_json(),
         "altered": {name: comparison.as_json() for name, comparison in comparisons.items()},
@@ -355,6 +356,7 @@ def _created_section(better: Improvement | None, ambiguity: Detection | None) ->
         rows += [
             ("ambiguity detection rate %", percentage(ambiguity.rate), f"of {ambiguity.unclear} unclear reports"),
             ("false alarms %", percentage(ambiguity.false_alarms), f"of {ambiguity.clear} clear reports"),
+            ("without a verdict", ambiguity.unanswered, "counted as not flagged"),
         ]
     if better is not None:
         points = percentage(better.points)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -106,16 +107,17 @@ def opened(
             request.recognised and judging.prompt != "paper",
         )
         if kind == INPUT:
-            yield through_handler(
+            session: Session[Any] = through_handler(
                 lambda task: stage_input(task, code), "triage", full, prompts, prompt_names=prompt_names,
                 parts=("triage",), ready=_has_text, recognition=recognition,
             )  # fmt: skip
         else:
-            yield through_handler(
+            session = through_handler(
                 lambda task: stage_output(task, code), "verify", full, prompts, prompt_names=prompt_names,
                 parts=("pulls", "verify"), ready=lambda task: _has_text(task) and task.patch is not None,
                 recognition=recognition,
             )  # fmt: skip
+        yield replace(session, config={**session.config, "code": code is not None})
 
 
 def _require_probability(request: ReplayRequest, config: TriageConfig | VerifyConfig) -> None:

@@ -144,9 +144,9 @@ def opened(
             parts=("pulls", "review", *(("reproduce",) if harness else ())),
             recognition=request.recognised,
         )
-        more: dict[str, Any] = {}
+        more: dict[str, Any] = {"code": repos is not None}
         if harness is not None:
-            more = {"sandbox": harness.sandbox.name, "test_command": harness.command.argv}
+            more |= {"sandbox": harness.sandbox.name, "test_command": harness.command.argv}
         yield replace(session, config={**session.config, **more})
 
 

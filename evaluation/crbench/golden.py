@@ -99,7 +99,7 @@ class _Martian(Frozen):
 
 
 def read_golden(rows: Iterator[Row], kind: GoldenSet, *, defects_only: bool) -> Iterator[GoldenPull]:
-    """The pull requests of a data set that have a confirmed comment, with their rejected comments.
+    """The pull requests of a data set with their confirmed and their rejected comments, if they have any.
 
     ``defects_only`` leaves out comments about maintainability. Raises OperatorError with file and line.
     """
@@ -111,7 +111,7 @@ def read_golden(rows: Iterator[Row], kind: GoldenSet, *, defects_only: bool) -> 
         before = pulls.get(pull.instance_id, pull.model_copy(update={"bugs": (), "rejected": ()}))
         both = {"bugs": before.bugs + bugs, "rejected": before.rejected + pull.rejected}
         pulls[pull.instance_id] = before.model_copy(update=both)
-    yield from (pull for pull in pulls.values() if pull.bugs)
+    yield from (pull for pull in pulls.values() if pull.bugs or pull.rejected)
 
 
 def golden_task(pull: GoldenPull, clone: GitRepository | None, pulls: Pulls) -> ReviewTask:

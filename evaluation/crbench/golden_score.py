@@ -83,7 +83,7 @@ def score_golden(
     account = Account(environment, Path(cache or "judge-cache"), max_cost)
     own_prompts = benchmark_prompts(None if prompts is None else Path(prompts))
     panel = Panel(tuple(map(account.model, names)), own_prompts, 1, seed, workers)
-    items = remarks(list(read_tasks(tasks)), limit, seed) if tasks else []
+    items = remarks(list(read_tasks(tasks, remarked=True)), limit, seed) if tasks else []
     sections: list[Section] = []
     try:
         if items and panel.models:

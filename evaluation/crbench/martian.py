@@ -138,6 +138,8 @@ class Martian:
         for judge, by_url in sorted(self.evaluations.items()):
             for url, by_tool in by_url.items():
                 for tool, evaluation in by_tool.items():
+                    if evaluation.skipped:
+                        continue
                     unmatched = {entry.candidate for entry in evaluation.false_positives}
                     golden = (*evaluation.true_positives, *evaluation.false_negatives)
                     texts = dict.fromkeys(

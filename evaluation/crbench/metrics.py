@@ -192,7 +192,7 @@ class Averages(Frozen):
     """Means over the kept tasks; None if nothing is known to average."""
 
     tasks: int
-    lines_fixed: float | None = Field(description="lines that the fix removes and adds")
+    lines_fixed: float | None = Field(description="lines that the fix removes and adds, of tasks with a fix")
     comments: float | None = Field(description="comments that a pull request got, if that is known")
     comments_known: int = Field(description="for how many tasks that is")
     description_length: float | None = Field(description="characters of the pull request's description")
@@ -240,7 +240,7 @@ def averages(tasks: Sequence[ReviewTask]) -> Averages:
     comments = [pull.comments for pull in pulls if pull.comments is not None]
     return Averages(
         tasks=len(tasks),
-        lines_fixed=_mean([task.fixed_lines for task in tasks]),
+        lines_fixed=_mean([task.fixed_lines for task in tasks if task.fixed]),
         comments=_mean(comments),
         comments_known=len(comments),
         description_length=_mean([len(pull.body) for pull in pulls]),

@@ -198,7 +198,11 @@ def finish(task: ReviewTask, pull: PullContext, verdict: Judged) -> ReviewTask:
     )
 
 
-def read_tasks(source: str) -> Iterator[ReviewTask]:
-    """The kept tasks of a build. Raises OperatorError with file and line."""
+def read_tasks(source: str, *, remarked: bool = False) -> Iterator[ReviewTask]:
+    """The kept tasks of a build. Raises OperatorError with file and line.
+
+    ``remarked``: also pull requests that have rejected comments alone, which are no task for a reviewer.
+    """
     rows = ((str(row.data.get("instance_id")), row.where, shaped(row, ReviewTask)) for row in read_rows(source))
-    return (task for task in unique(rows) if task.kept and task.pull is not None and (task.bugs or task.clean))
+    tasks = (task for task in unique(rows) if task.kept and task.pull is not None)
+    return (task for task in tasks if task.bugs or task.clean or (remarked and task.rejected))

@@ -103,7 +103,7 @@ class Options:
 def build_command(
     repo: Path, out: Path, name: str | None, limit: int | None, workers: int, as_json: bool, **values: Any
 ) -> int:
-    """Find, run and write; returns the exit code."""
+    """Find, run and write; returns the exit code: 1 if no fix was finished, though some were tried."""
     options, environment = Options(**values), settings.load()
     began, out, steps = time.monotonic(), out.absolute(), Counter[str]()
     with GitRepository(repo) as clone:
@@ -120,7 +120,7 @@ def build_command(
             rows = _examined(candidates, bench, lines, workers)
     _write(out, repo, rows, steps)
     _report(out, steps, time.monotonic() - began, as_json)
-    return 0
+    return 1 if rows and all(row.unfinished for row in rows) else 0
 
 
 def _examined(candidates: Sequence[Fix], bench: Bench, lines: LineFile, workers: int) -> list[Examined]:

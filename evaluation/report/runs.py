@@ -72,9 +72,10 @@ def cost_row(name: str, count: int, usage: Usage, seconds: float) -> tuple[Cell,
 
 
 def _config(facts: RunFacts) -> str:
-    """The keys that differ between runs more often than not, in one line."""
+    """Everything that was set, in one line: what stands alone, then part by part."""
+    alone = _pairs({name: value for name, value in facts.config.items() if not isinstance(value, dict)})
     parts = {part: _pairs(keys) for part, keys in facts.config.items() if isinstance(keys, dict)}
-    return "; ".join(f"{part}: {text}" for part, text in parts.items() if text)
+    return "; ".join([*filter(None, [alone]), *(f"{part}: {text}" for part, text in parts.items() if text)])
 
 
 def _pairs(values: dict[str, Any]) -> str | None:
@@ -153,7 +154,7 @@ def write(runs: Runs, tasks: dict[str, str], scoring: Scoring, files: Sequence[t
     """
     registry = benchmarks()
     in_page = [run.facts.benchmark for _, run in runs] + [name for name, _ in files]
-    benches = {name: registry[name].load() for name in set(in_page) & registry.keys()}
+    benches = {name: registry[name].load() for name in set(in_page) & registry.keys() if registry[name].benchmark}
     groups: dict[Any, list[tuple[str, RunFolder]]] = {benches[name].sections: [] for name, _ in files}
     for name, run in runs:
         bench = benches.get(run.facts.benchmark)
@@ -190,7 +191,7 @@ def write(runs: Runs, tasks: dict[str, str], scoring: Scoring, files: Sequence[t
         sections.append(cost_section(group, bench.costs(scores)))
     sections = list(_by_other_titles(sections))
     if benches:
-        sections.append(papers_section(in_page))
+        sections.append(papers_section(in_page, sections))
     version = f"bouncer {__version__}"
     if not all(is_timeless(run.facts) for _, run in runs):
         version += f", {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"

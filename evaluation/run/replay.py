@@ -306,14 +306,16 @@ def _interruptible(stop: threading.Event) -> Iterator[None]:
 
 @contextmanager
 def _progress(total: int, finished: int) -> Iterator[Callable[[Record], None]]:
-    done, failed, cost = finished, 0, 0.0
+    done, failed = finished, 0
+    cost: float | None = None
     with progress() as show:
 
         def advance(record: Record) -> None:
             nonlocal done, failed, cost
             done += 1
             failed += record.failed
-            cost += record.usage.cost_usd or 0.0
-            show("", min(done, total), total, f"{failed} failed  {cost:.2f} USD")
+            if record.usage.cost_usd is not None:
+                cost = (cost or 0.0) + record.usage.cost_usd
+            show("", min(done, total), total, f"{failed} failed" + ("" if cost is None else f"  {cost:.2f} USD"))
 
         yield advance

@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, create_model
 
 from bot.core.actions import Usage
 from bot.core.errors import OperatorError, TransientError
@@ -62,8 +62,9 @@ def test_another_question_model_or_parameter_is_another_reply(tmp_path: Path) ->
         cache_key("m", ask("q", max_tokens=10), Answer),
         cache_key("m", ask("q", sample=1), Answer),
         cache_key("m", ask("q"), Wider),
+        cache_key("m", ask("q"), create_model("Answer", __base__=Answer, more=(str, ...))),
     }
-    assert len(keys) == 8
+    assert len(keys) == 9
     assert all(is_key(key) for key in keys)
     assert cache_key("m", ask("q", subject="o/n#1"), Answer) == cache_key("m", ask("q", subject="o/n#2"), Answer)
 

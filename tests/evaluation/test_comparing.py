@@ -62,6 +62,15 @@ def test_the_difference_is_paired_and_the_prompts_are_named(
     assert "Prompts that differ: recognised: not asked to " in output
 
 
+def test_only_tasks_of_both_runs_are_compared(runs: None, capsys: pytest.CaptureFixture[str]) -> None:
+    run(
+        capsys, "replay", "bouncerbench-output", "--tasks", "tasks.jsonl", "--prompt", "paper", "--limit", "7",
+        "--model", "recorded:paper.jsonl#m", "--out", "part",
+    )  # fmt: skip
+    for old, new in (("part", "careful"), ("careful", "part")):
+        assert json.loads(run(capsys, "compare", old, new, "--replicates", "0", "--json"))["tasks"] == 7
+
+
 def test_a_rubric_joins_the_chances_of_wrong_behaviour_and_a_missed_form(
     runs: None, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -71,6 +71,21 @@ def test_a_second_run_of_the_same_command_judges_only_what_is_missing(tmp_path: 
     assert (result.skipped, result.finished) == (3, 2)
 
 
+def test_a_limit_after_a_whole_run_leaves_it_whole(tmp_path: Path) -> None:
+    names = [task.id for task in numbers(3)]
+    run(numbers(3), double, RunFolder.resume(tmp_path, facts(), names), Options())
+    run(numbers(1), double, RunFolder.resume(tmp_path, facts(limit=1), names[:1]), Options())
+    folder = RunFolder.read(tmp_path)
+    assert folder.facts.tasks.limit is None
+    assert folder.due(names, str) == names
+
+
+def test_a_recorded_task_stays_in_the_denominator(tmp_path: Path) -> None:
+    """Also one that the list of tasks lacks, as of a folder that was put together by hand."""
+    run(numbers(2), double, RunFolder.resume(tmp_path, facts(), ["task-0"]), Options())
+    assert RunFolder.read(tmp_path).due(["task-0", "task-1", "task-2"], str) == ["task-0", "task-1"]
+
+
 def test_another_model_is_refused_in_one_line(tmp_path: Path) -> None:
     run(numbers(1), double, RunFolder.resume(tmp_path, facts()), Options())
     with pytest.raises(OperatorError, match=r'model was "recorded:f#m", is now "openai:x"'):

@@ -111,6 +111,8 @@ def test_questions_bring_back_facts_and_clear_the_summary(bench: Path, capsys: p
     }  # fmt: skip
     records = {row["task_id"]: row for row in map(json.loads, Path("run/records.jsonl").read_text().splitlines())}
     assert records["lists-1"]["answer"] == ANSWER
+    # Triage of both texts and of the answer; the author answers, lists the facts, and finds them in the answer.
+    assert records["lists-1"]["usage"]["calls"] == 6
     assert "no verdict" in records["lists-3"]["error"]
 
 
@@ -123,6 +125,7 @@ def test_the_report_has_both_figures_beside_the_published_ones(
     assert run("report", "run", "--out", "report.html") == 0
 
     page = Path("report.html").read_text()
+    assert "author recorded:scripted.jsonl#scripted author, loop True; triage: " in page, "every setting is told"
     assert "left-out facts that the answers bring back %" in page
     assert "Claude 3.5 Sonnet, medium" in page
     assert "The question loop by label of the summary" in page
@@ -137,9 +140,10 @@ def test_without_the_loop_no_author_is_asked(bench: Path) -> None:
 
 
 def test_equal_scores_count_half_and_labels_stand_in_for_probabilities() -> None:
-    def pair(full: str, summary: str) -> PairRecord:
+    def pair(full: str, summary: str, *percents: int) -> PairRecord:
         full_verdict, summary_verdict = (
-            Verdict(label=label, p_bounce=None, bounced=False) for label in (full, summary)
+            Verdict(label=label, p_bounce=percent, bounced=False)
+            for label, percent in zip((full, summary), percents or (None, None), strict=True)
         )
         return PairRecord(full=full_verdict, summary=summary_verdict)
 
@@ -148,7 +152,22 @@ def test_equal_scores_count_half_and_labels_stand_in_for_probabilities() -> None
     (section, _) = sections([ScoredRun("m", pairs)], Scoring(replicates=0))
 
     assert section.data["ambiguity"]["m"]["auc"][0] == 0.75
+    mixed = {"a": pair("WELL_SPECIFIED", "VAGUE", 70, 80), "b": pair("REASONABLY_SPECIFIED", "VAGUE")}
+    (of_labels, _) = sections([ScoredRun("m", mixed)], Scoring(replicates=0))
+    assert of_labels.data["ambiguity"]["m"]["auc"][0] == 1.0, "70 % and a label are not on one scale"
     assert section.data["ambiguity"]["m"]["brought_back"][0] is None  # no facts, no share
+
+
+def test_questions_are_counted_for_each_summary_of_a_label() -> None:
+    vague = Verdict(label="VAGUE", p_bounce=None, bounced=True)
+    pairs = {
+        name: PairRecord(full=vague, summary=vague, questions=questions, points=("p", "q"), recovered=recovered)
+        for name, questions, recovered in (("a", ("x?", "y?"), (1, 2)), ("b", ("z?",), (1,)))
+    }
+    (section, _) = sections([ScoredRun("m", pairs)], Scoring(replicates=0))
+    assert section.data["ambiguity"]["m"]["by_label"] == {
+        "VAGUE": {"summaries": 2, "questions": 1.5, "brought_back": 0.75, "clear_afterwards": 0.0}
+    }
 
 
 def workbook(path: Path, rows: list[list[str]], shared: bool) -> None:

@@ -12,6 +12,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from evaluation.cli import main
+from tests.evaluation.browser import look
 
 BUGGY = (
     "def split_list(items, size):\n"
@@ -87,6 +88,8 @@ def test_a_masked_bug_is_still_the_same_bug(bench: Path, capsys: pytest.CaptureF
     printed(capsys, "build", "bloom", *UNVERIFIED)
     (case,) = map(json.loads, Path("masked/cases.jsonl").read_text().splitlines())
     new = case["changes"]["hash"]["names"]["split_list"]
+    titles = [section["title"] for section in printed(capsys, "report", "masked")["sections"]]
+    assert titles == ["Runs", "Cost"], "a build has no score of its own"
     test = {"path": "tests/test_rest.py", "content": TEST.replace("split_list", new)}
     lines("gold.jsonl", [{"instance_id": "lists-1", "candidate_id": "gold", **test}])
 
@@ -128,6 +131,9 @@ def test_a_masked_pair_that_no_developers_test_verifies_is_left_out(
     built = json.loads(capsys.readouterr().out)
     assert (built["built"], built["failed"]) == (0, 1)
     assert "no developer's test" in Path("masked/failed.jsonl").read_text()
+    facts = json.loads(Path("masked/run.json").read_text())
+    assert facts["tasks"]["source"] == str(bench / "cases.jsonl"), "valid in every working directory"
+    assert facts["config"]["unverified"] is False, "a setting that is off is on record, too"
 
 
 def test_a_masked_pair_that_fails_the_developers_test_is_left_out(
@@ -218,6 +224,7 @@ def test_a_spent_budget_ends_a_build_which_the_same_command_continues(
     assert paid < 6
 
 
+@pytest.mark.debian("chromium")
 def test_layers_are_told_as_tables_and_as_a_page(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
     drafting = ("--model", "recorded:drafts.jsonl#m", "--samples", "1")
     for out, more in (("plain", ()), ("again", ()), ("picked", ("--pick",))):
@@ -248,9 +255,15 @@ def test_layers_are_told_as_tables_and_as_a_page(bench: Path, capsys: pytest.Cap
     lines("unanswered.jsonl", [{**case, "changes": {"clarified": {"flagged": True, "answer": ""}}}])
     unanswered = ("--baseline", "plain", "--clarified", "again", "--asked", "unanswered.jsonl")
     assert printed(capsys, "score", "bloom", *unanswered)["create"]["improvement"]["reports"] == 0
+    lines("rephrased.jsonl", [{**case, "changes": {"rephrased": True}}])
+    never_read = ("--baseline", "plain", "--asked", "rephrased.jsonl", "--unclear", "unclear.jsonl")
+    assert printed(capsys, "score", "bloom", *never_read)["create"]["detection"]["unanswered"] == 1
+    assert run("score", "bloom", *never_read) == 0
+    assert "without a verdict" in capsys.readouterr().out
     page = Path("layers.html").read_text()
     assert page.count("<svg") == 3
     assert "Figure 2: closed and open book on GHRB" in page
+    look(bench / "layers.html", figures=3)
 
 
 def test_components_annotated_by_hand_go_with_the_success_of_a_run(
@@ -268,6 +281,7 @@ def test_components_annotated_by_hand_go_with_the_success_of_a_run(
     assert (first["component"], first["rank"], second["rank"]) == ("test code", 1, 2)
     assert value["auc"] == 1.0
     assert (value["presence"]["test code"], value["success_with"]["test code"]) == (0.5, 1.0)
+    assert value["success_without"]["test code"] == 0.0
 
 
 def test_a_report_that_triage_cannot_read_is_no_clear_report(

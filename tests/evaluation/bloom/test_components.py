@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from evaluation.bloom.components import Presence, analyze, scott_knott, scott_knott_esd
+from evaluation.bloom.components import Presence, _cohens_d, analyze, scott_knott, scott_knott_esd
 
 #: Ten measurements with mean 0 and variance 1.
 _STEPS = [place - 4.5 for place in range(10)]
@@ -47,6 +47,11 @@ def test_a_difference_below_a_fifth_of_the_deviation_is_negligible() -> None:
     assert len(scott_knott(clear)) == len(scott_knott(slight)) == 2
     assert scott_knott_esd(clear) == {"b": 1, "a": 2}
     assert scott_knott_esd(slight) == {"b": 1, "a": 1}
+
+
+def test_deviations_are_pooled_over_the_degrees_of_freedom() -> None:
+    """Cohen (1988) by hand: both variances are 1 over 2 degrees of freedom each, the means are 1 apart."""
+    assert _cohens_d([1, 2, 3], [2, 3, 4]) == pytest.approx(-1.0)
 
 
 def test_measurements_are_ranked_by_their_logarithm() -> None:

@@ -273,6 +273,7 @@ def test_the_rates_of_the_layer_create() -> None:
     assert (rates.unclear, rates.clear, rates.unanswered) == (3, 1, 1)
     assert rates.rate == pytest.approx(1 / 3)
     assert rates.false_alarms == 1.0
+    assert detection({"c": False, "e": False}, {"c": True}).false_alarms == 0.5, "no verdict is no alarm"
     without, with_answer = {"a": False, "b": True, "d": True}, {"a": True, "b": True, "c": True, "d": False}
     better = improvement(without, with_answer, ["a", "b", "c"])  # d was not clarified
     assert (better.reports, better.without, better.with_answer, better.points) == (2, 0.5, 1.0, 0.5)

@@ -10,7 +10,7 @@ import pytest
 
 from evaluation.bloom.apply import Namer, mask_case
 from evaluation.bloom.code_base import CannotMask, CodeBase, Kind, check
-from evaluation.bloom.masking import mask_python, patched_methods
+from evaluation.bloom.masking import mask_python, mask_report, patched_methods
 from evaluation.bloom.masking_java import JavaCode, check_java, mask_java, patched_java
 from evaluation.brt.cases import Case
 from evaluation.run.model import benchmark_prompts
@@ -171,6 +171,12 @@ def test_patched_methods_are_the_innermost_functions_that_differ() -> None:
     assert patched_methods({}, {"tests/test_m.py": "def test_a(): ...\n"}) == {}
 
 
+def test_only_whole_words_of_a_report_are_masked() -> None:
+    report = "`count` fails, counter and recount do not; my.count(1) does."
+    masked = "`func_1` fails, counter and recount do not; my.func_1(1) does."
+    assert mask_report(report, {"count": "func_1"}) == masked
+
+
 def test_two_methods_never_get_one_name(tmp_path: Path) -> None:
     body = "def first(a):\n    return a + 1\n\n\ndef second(a):\n    return a + 2\n"
     for name, text in (("base", body), ("fixed", body.replace("+", "-"))):
@@ -191,7 +197,7 @@ class A {
   @Column(parse = "parse") String parse(String text) {
     return this.parse(text) + parse + "parse" + p\u0061rse(text); }
   Object ref(Date d, Other o) { map(this::parse); d.parse(1); Integer.parse("x"); o.parse(); return new parse(); }
-  Object more(A a) { make().parse(); a.parse("x"); return A.class.getMethod("parse"); }
+  Object more(A a) { "x".parse(); make().parse(); a.parse("x"); return A.class.getMethod("parse"); }
 }
 class Other { }
 class B extends A { String parse(String t) { return super.parse(t); } }
@@ -213,7 +219,7 @@ def test_java_methods_are_renamed_where_they_are_meant() -> None:
         '    return this.func_1(text) + parse + "parse" + func_1(text); }',
         "  Object ref(Date d, Other o) "
         '{ map(this::func_1); d.parse(1); Integer.parse("x"); o.parse(); return new parse(); }',
-        '  Object more(A a) { make().func_1(); a.func_1("x"); return A.class.getMethod("func_1"); }',
+        '  Object more(A a) { "x".parse(); make().func_1(); a.func_1("x"); return A.class.getMethod("func_1"); }',
         "class B extends A { String func_1(String t) { return super.func_1(t); } }",
     ]
 

@@ -105,6 +105,9 @@ def test_with_clones_at_hand_a_patch_is_judged_with_the_code_around_it(plain: Pr
     assert "--- engine.py, the rest of the changed file:\n1  def first(items):" in model.asked[0].user
     assert outcome.decision is not None
     assert outcome.decision.record.as_json()["context"]["parts"] == 1
+    assert session.config["code"] is True
+    with opened(OUTPUT, ReplayRequest(out="run"), None, None, {"prompt": "careful"}) as session:
+        assert session.config["code"] is False, "a run without the code is another run, and says so"
 
 
 def test_the_base_commit_is_all_that_can_be_seen(plain: Project, write: Write, tmp_path: Path) -> None:

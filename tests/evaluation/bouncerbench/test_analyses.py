@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.core.errors import OperatorError
+from bot.models.protocol import Voice
 from evaluation.bouncerbench.answers import Answer
 from evaluation.bouncerbench.chain import Tickets, chain, chain_section, with_annotations
 from evaluation.bouncerbench.compare import compare, used_tools
@@ -18,6 +19,7 @@ from evaluation.bouncerbench.operating import (
     risk_coverage,
 )
 from evaluation.bouncerbench.tasks import INPUT, InputTask, OutputTask
+from evaluation.bouncerbench.voices import spread
 from evaluation.statistics import Resampling, mcnemar
 
 
@@ -138,6 +140,19 @@ def test_two_equal_runs_do_not_differ() -> None:
 def test_runs_without_a_common_task_cannot_be_compared() -> None:
     with pytest.raises(OperatorError, match="share no task"):
         compare([issue("a", 0), issue("b", 0)], {"a": said(0)}, {"b": said(0)})
+
+
+def test_a_missing_answer_is_no_flip() -> None:
+    tasks = [issue("a", 0), issue("b", 3), issue("c", 3)]
+    first = {"a": said(0), "b": said(None), "c": said(3)}
+    second = {"a": said(3), "b": said(3), "c": said(None)}
+    comparison = compare(tasks, first, second, Resampling(replicates=0))
+    assert (comparison.tasks, len(comparison.flips), comparison.only_first_right) == (1, 1, 1)
+
+
+def test_voices_are_as_far_apart_as_the_outermost() -> None:
+    voices = [Voice(model=str(n), probabilities={"p_bounce": n}) for n in (50, 20, 80)]
+    assert (spread(voices), spread(voices[:1])) == (60, None)
 
 
 def test_the_chain_gives_the_papers_lite_figures() -> None:

@@ -180,7 +180,10 @@ def test_a_run_names_its_tasks_from_everywhere_and_no_cost_out_of_nothing(
 ) -> None:
     _, replies = small
     model = f"recorded:{replies}#m"
-    command("replay", "bouncerbench-input", "--tasks", "tasks.jsonl", "--model", model, "--out", "run")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    bar = command("replay", "bouncerbench-input", "--tasks", "tasks.jsonl", "--model", model, "--out", "run").err
+    assert "0 failed" in bar
+    assert "0.00 USD" not in bar
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ from bot.core.actions import Usage
 from evaluation.report.figures import Curve, Flow, Series, bars, curves, radar, sankey
 from evaluation.report.page import Report, Section, Table, as_html, as_json, as_markdown
 from evaluation.report.papers import PAPERS
-from evaluation.report.runs import cost_row
+from evaluation.report.runs import cost_row, is_timeless
+from evaluation.report.terminal import short
+from evaluation.run.folder import RunFacts, Tasks
 from tests.evaluation.bouncerbench.conftest import Command, Write
 from tests.evaluation.browser import look
 
@@ -113,6 +116,9 @@ def test_the_numbers_of_the_page_are_those_of_score(command: Command, runs: list
     assert "investigate False" in str(sections["Runs"]["tables"][0]["rows"]), "a setting that is off is told, too"
     table_ii = sections["Input bouncer"]["tables"][0]["rows"]
     assert ["o4-mini (paper)", 1699, 0.592, 0.271, "26.8", "5.4", None, "39.0", 0.14, 0.38] in table_ii
+    # IV.G: 27.35 USD for the 1,699 + 642 tasks.
+    codex = ["codex (paper)", 2341, None, None, None, None, "27.35", "0.01168", None]
+    assert codex in sections["Cost"]["tables"][0]["rows"]
 
 
 def test_two_runs_are_compared_and_three_make_a_chain(command: Command, runs: list[Path]) -> None:
@@ -182,6 +188,24 @@ def test_cells_that_are_not_defined_are_dashes_and_null() -> None:
     assert "| a\\|b | – |" in as_markdown(page)
     assert "1,234" in as_html(page)
     assert json.loads(as_json(page))["sections"][0]["tables"][0]["rows"] == [["a|b", None], ["c", 1234]]
+
+
+def test_columns_of_numbers_are_told_from_columns_of_words() -> None:
+    table = Table(("run", "change", "label"), (("1", "-0.5", "VAGUE"), ("2", "-0.3", "2 of 3")))
+    assert table.words == (True, False, False)
+    assert Table(("run", "label"), (("1", "VAGUE"),)).words == (True, True)
+
+
+def test_a_recorded_model_has_a_short_name_and_no_dates() -> None:
+    assert (short("recorded:replies.jsonl#m"), short("openai:fine#tuned")) == ("m", "openai:fine#tuned")
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    for model, timeless in (
+        ("recorded:r#m", True),
+        ("recorded:r#m, recorded:s#m", True),
+        ("recorded:r#m,o:m", False),
+    ):
+        facts = RunFacts(benchmark="b", model=model, version="0", tasks=Tasks(source="t"), started_at=now)
+        assert is_timeless(facts) is timeless, "a fallback that is asked live answers today"
 
 
 def test_the_same_numbers_give_the_same_picture() -> None:
@@ -261,8 +285,21 @@ def test_every_command_of_the_bouncers_tables_runs_and_at_hand_is_computed(
         return {row[0] for row in tables[0]["rows"] if row[-1] == "on this page"}
 
     assert at_hand(runs[0]) == {"Table I", "Table II", "Figure 2", "IV.C"}
-    assert "IV.E" not in at_hand(runs[2])
+    assert at_hand(runs[2]) == {"Table III", "Figure 3"}, "no task says which tests fail"
     assert "IV.E" in at_hand(runs[2], tmp_path / "again")
+
+
+def test_what_the_tasks_do_not_tell_is_not_called_at_hand(
+    command: Command, runs: list[Path], write: Write
+) -> None:
+    """Labels without texts have no lengths, outcomes without patches neither; recorded replies have no cost."""
+    labels = write("labels.jsonl", ({"instance_id": f"o__n-{n}", "underspecified": n % 4} for n in range(40)))
+    outcomes = write("outcomes.jsonl", ({"instance_id": f"o__n-{n}", "resolved": n % 3 == 0} for n in range(40)))
+    tasks = ("--tasks", f"bouncerbench-input={labels}", "--tasks", f"bouncerbench-output={outcomes}")
+    rows = command("report", runs[0], runs[2], *tasks, "--json").json["sections"][-1]["tables"][0]["rows"]
+    assert {row[0] for row in rows if row[-1] == "on this page"} == {
+        "Table I", "Table II", "Table III", "Table IV", "Figure 4", "IV.C",
+    }  # fmt: skip
 
 
 def test_more_than_two_runs_get_a_picture_for_each_rate(

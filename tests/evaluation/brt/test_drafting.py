@@ -331,6 +331,7 @@ def test_the_preset_of_libro_changes_no_draft_and_ranks_as_libro_does(
     _, scores = printed(capsys, "score", "brt", "--run", "run", "--export", "libro", "--json")
     printed(capsys, "replay", "brt", *arguments, "--threshold", "3", "--out", "strict", "--json")
     _, strict = printed(capsys, "score", "brt", "--run", "strict", "--json")
+    printed(capsys, "replay", "brt", *arguments, "--pick", "--out", "picked", "--json")
 
     (record,) = map(json.loads, Path("run/records.jsonl").read_text().splitlines())
     facts = json.loads(Path("run/run.json").read_text())
@@ -346,6 +347,8 @@ def test_the_preset_of_libro_changes_no_draft_and_ranks_as_libro_does(
     assert Path("libro/rankings_before.csv").read_text().splitlines()[1:] == [before]
     assert strict["suggestions"]["bugs"] == 0
     assert strict["suggestions"]["suggestion_recall"] == 0.0
+    (picked,) = map(json.loads, Path("picked/records.jsonl").read_text().splitlines())
+    assert picked["shown"] == ["0"], "clusters of a single draft are removed before the model picks"
 
 
 def test_a_run_of_another_benchmark_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

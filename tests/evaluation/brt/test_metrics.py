@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from bot.core.errors import OperatorError
+from bot.reproduction.protocol import TestOutcome
 from evaluation.brt.libro import read_outcomes, read_rankings
 from evaluation.brt.metrics import (
+    Bug,
     Draft,
     Features,
     Ranking,
@@ -27,6 +29,7 @@ from evaluation.brt.metrics import (
     wasted_at_n,
     wasted_where_found,
 )
+from evaluation.brt.swt import swt_section
 from evaluation.cli import main
 from evaluation.dataset import Row, read_rows
 
@@ -74,6 +77,21 @@ def test_precision_of_bugs_and_precision_of_tests_are_two_things() -> None:
 
     assert suggestion_precision(suggested) == pytest.approx(1 / 2)
     assert precision_of_tests(suggested) == pytest.approx(2 / 8)
+
+
+def test_swt_bench_counts_one_answer_that_applies_for_each_instance() -> None:
+    failing = TestOutcome(status="failed")
+    right = Draft(candidate_id="1", applied=True, brt=True, base=failing)
+    passing = Draft(candidate_id="2", applied=True, base=TestOutcome(status="passed"))
+    bugs = (
+        Bug("right", (right,)),
+        Bug("second", (passing, right)),
+        Bug("unsuggested", (right, passing), (passing,), is_drafted=True),
+        Bug("unfit", (Draft(candidate_id="3"),)),
+        Bug("silent"),
+    )
+    counts = swt_section([("m", bugs)]).data["swt_bench"]["m"]
+    assert counts == {"instances": 5, "answered": 3, "failing": 1, "reproduced": 1}
 
 
 def test_shares_of_nothing_are_not_numbers() -> None:

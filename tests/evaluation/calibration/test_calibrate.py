@@ -18,7 +18,7 @@ from bot.models.wrappers import load_maps
 from evaluation.bouncerbench.answers import Answer
 from evaluation.bouncerbench.tasks import input_tasks
 from evaluation.calibration import thresholds
-from evaluation.calibration.report import models_as_cases
+from evaluation.calibration.report import _percents, models_as_cases
 from evaluation.cli import main
 from tests.evaluation.browser import look
 
@@ -246,6 +246,10 @@ def test_the_promise_holds_on_recorded_answers_of_five_models(
     # A fitted line beats the usual one for every model, on repositories that it was not fitted on.
     assert all(model_lines["f_m_fitted_line"] > model_lines["f_m_usual_line"] for model_lines in lines.values())
     assert f"{together['auc']:.3f}" == "0.694"
+
+
+def test_coverage_tells_the_mean_over_repositories_and_the_highest() -> None:
+    assert _percents([0.1, 0.4, 0.1]) == "20.0 [40.0]"
 
 
 def test_maps_never_fall_and_lower_the_error_of_a_model_that_is_too_sure() -> None:

@@ -88,19 +88,23 @@ def test_what_no_review_could_prevent_is_discarded_with_the_models_reason(projec
     assert (task["bugs"], task["pull"]) == ([], None)
 
 
-def test_a_description_of_a_hundred_words_is_sent_back_and_else_not_used(project: Path) -> None:
-    wordy = {"description": "word " * 100}
-    yes = {"reasoning": "r", "category": "PREVENTABLE", "confidence": 1}
-    model = recording(
-        project / "wordy.jsonl", "m", [("ada__engine-101/preventable", yes), ("ada__engine-101/paraphrase", wordy)]
-    )
+@pytest.mark.parametrize(("words", "is_kept"), [(99, True), (100, False)])
+def test_a_description_of_a_hundred_words_is_sent_back_and_else_not_used(
+    project: Path, words: int, is_kept: bool
+) -> None:
+    """Listing 2 asks for less than 100 words."""
+    replies = {
+        "preventable": {"reasoning": "r", "category": "PREVENTABLE", "confidence": 1},
+        "paraphrase": {"description": "word " * words},
+        "tags": {"reasoning": "r", "category": "structural", "impact": "reliability", "severity": "high"},
+    }
+    answers = [(f"ada__engine-101/{name}", reply) for name, reply in replies.items()]
 
-    build(project, model)
+    build(project, recording(project / "wordy.jsonl", "m", answers))
 
     task = tasks(project)["ada__engine-101"]
-    assert not task["kept"]
-    assert task["unfinished"]
-    assert task["reason"].startswith("unfinished: ")
+    assert (task["kept"], task["unfinished"]) == (is_kept, not is_kept)
+    assert is_kept or task["reason"].startswith("unfinished: ")
 
 
 def test_a_build_in_which_every_instance_fails_exits_with_1_and_the_reason(

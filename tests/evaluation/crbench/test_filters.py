@@ -129,8 +129,11 @@ def martian(tmp_path: Path) -> Path:
             "loud": evaluation(texts["loud"][:hits], texts["loud"][hits:]),
         }
         candidates = {tool: [{"text": text} for text in replies] for tool, replies in texts.items()}
-        clone.write(f"{folder}/evaluations.json", json.dumps({URL: results}))
-        clone.commit("Add results", f"{folder}/candidates.json", json.dumps({URL: candidates}))
+        # A pull request that the judge skipped says nothing about a tool, whatever candidates it has.
+        skipped = {"quiet": {"skipped": True, "total_candidates": 1}}
+        clone.write(f"{folder}/evaluations.json", json.dumps({URL: results, f"{URL}1": skipped}))
+        others = {"quiet": [{"text": "never judged"}]}
+        clone.commit("Add results", f"{folder}/candidates.json", json.dumps({URL: candidates, f"{URL}1": others}))
     return clone.folder
 
 
@@ -141,7 +144,7 @@ def test_the_tools_of_martians_benchmark_are_counted_per_judge(
     tools = {(tool["tool"], tool["judge"]): tool for tool in json.loads(capsys.readouterr().out)["tools"]}
     assert tools["loud", "opus"].items() >= {"recall": 0.5, "precision": 1 / 3, "comments_per_pull": 3.0}.items()
     assert tools["loud", "gpt"].items() >= {"recall": 0.0, "precision": 0.0, "golden": 2}.items()
-    assert tools["quiet", "opus"].items() >= {"recall": 0.5, "precision": 1.0}.items()
+    assert tools["quiet", "opus"].items() >= {"recall": 0.5, "precision": 1.0, "pulls": 1}.items()
     assert command("score", "golden", "--martian", str(martian.parent / "repos")) == 2
     assert command("score", "golden", "--json") == 2
     assert "give --tasks, --martian, or both" in capsys.readouterr().err
@@ -156,6 +159,8 @@ def test_our_judge_is_compared_with_each_published_one(
          {"reason": "r", "classification": label, "bug": 1})
         for text, label in labels.items()
     ]  # fmt: skip
+    of_skipped = ReviewComment(task_id="ada__engine-51", path="", line=None, text="never judged").key
+    replies.append((f"ada__engine-51/{of_skipped}", {"reason": "r", "classification": "NOISE", "bug": None}))
     judge = recording(tmp_path / "judge.jsonl", "judge", replies)
     options = ("--martian", str(martian), "--judge", judge, "--cache", f"{tmp_path}/cache")
     assert command("score", "golden", *options, "--json") == 0
@@ -323,6 +328,8 @@ def test_golden_comments_replay_from_a_recorded_model_to_a_page(golden: Path, tm
     assert command("score", "crbench", "--tasks", str(golden), "--run", str(folder), "--judge", judge) == 0
     assert command("report", str(folder), "--out", f"{tmp_path}/r.html") == 0
     look(tmp_path / "r.html", figures=6)
+    assert command("report", str(folder), "--out", f"{tmp_path}/r.md") == 0
+    assert "| single-shot, reviewer | 1 | – | – | " in (tmp_path / "r.md").read_text(), "no fix, no fixed lines"
 
 
 @pytest.mark.debian("chromium")

@@ -8,6 +8,7 @@ import pytest
 
 from bot.core.errors import OperatorError
 from evaluation.crbench.mapping import BlameOptions, blame_fix
+from evaluation.git.clones import listing
 from evaluation.git.repository import GitError, GitRepository, find_clone
 from tests.evaluation.crbench.repositories import Scratch
 
@@ -106,6 +107,16 @@ def test_a_shallow_clone_is_refused_with_a_clear_line(repository: Scratch, tmp_p
 
     with pytest.raises(OperatorError, match=r"shallow is a shallow clone: .*git fetch --unshallow"):
         GitRepository(tmp_path / "shallow")
+
+
+def test_a_commits_files_are_listed_without_links(tmp_path: Path) -> None:
+    scratch = Scratch(tmp_path / "ada+engine")
+    (scratch.folder / "link.py").symlink_to("/etc/hostname")
+    scratch.commit("Begin", "engine.py", "x = 1")
+    with GitRepository(scratch.folder) as clone:
+        assert [(file.path, file.size, file.program) for file in listing(clone, scratch.head())] == [
+            ("engine.py", 6, False)
+        ]
 
 
 @pytest.mark.parametrize(

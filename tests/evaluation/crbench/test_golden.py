@@ -10,6 +10,7 @@ import pytest
 
 from evaluation.cli import main
 from evaluation.crbench.golden import read_golden
+from evaluation.crbench.judge import ReviewComment
 from evaluation.crbench.task import read_tasks
 from evaluation.dataset import read_rows
 from tests.evaluation.crbench.conftest import recording
@@ -174,16 +175,32 @@ def test_any_reviewers_comments_are_judged_against_all_golden_ones(
 
 
 @pytest.mark.parametrize(
-    ("kind", "file", "pulls", "comments"),
-    [("aacr", "aacr_bench", 196, 1505), ("martian", "martian_golden_comments", 50, 137)],
+    ("kind", "file", "pulls", "comments", "rejected"),
+    [("aacr", "aacr_bench", (196, 155), 1505, 640), ("martian", "martian_golden_comments", (50, 0), 137, 0)],
 )
 def test_the_real_data_sets_are_read_whole(
-    shared_data: Path, kind: Any, file: str, pulls: int, comments: int
+    shared_data: Path, kind: Any, file: str, pulls: tuple[int, int], comments: int, rejected: int
 ) -> None:
     result = list(
         read_golden(read_rows(str(shared_data / "review" / f"{file}.jsonl.gz")), kind, defects_only=False)
     )
 
-    assert len(result) == pulls
+    assert (sum(bool(pull.bugs) for pull in result), sum(bool(pull.rejected) for pull in result)) == pulls
     assert sum(len(pull.bugs) for pull in result) == comments
-    assert len({pull.instance_id for pull in result}) == pulls
+    assert sum(len(pull.rejected) for pull in result) == rejected
+    assert len({pull.instance_id for pull in result}) == len(result)
+
+
+def test_rejected_comments_alone_make_negatives_and_no_task(
+    tmp_path: Path, scratch: Scratch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base, head = scratch.git("rev-parse", "main~3"), scratch.git("rev-parse", "five")
+    build(tmp_path, "aacr", [aacr(5, base, head, ("Nonsense.", "Code Defect"), kind="negative")])
+    assert list(read_tasks(f"{tmp_path}/tasks.jsonl")) == []
+    key = ReviewComment(task_id="ada__engine-5", path="", line=None, text="Nonsense.").key
+    noise = {"reason": "r", "classification": "NOISE", "bug": None}
+    judge = recording(tmp_path / "j.jsonl", "j", [(f"ada__engine-5/{key}", noise)])
+    capsys.readouterr()
+    options = ("--tasks", f"{tmp_path}/tasks.jsonl", "--judge", judge, "--cache", f"{tmp_path}/cache", "--json")
+    assert command("score", "golden", *options) == 0
+    assert json.loads(capsys.readouterr().out)["judge"]["rejected"]["NOISE"] == 1

@@ -159,6 +159,7 @@ def test_a_merge_inside_a_fork_carries_the_forks_own_numbers(repository: Scratch
         ("Merge pull request ada/engine#48 from bob/x", 48),
         ("Merge pull request other/project#49 from bob/x", None),
         ("Merge branch 'speed', which closes #50", None),
+        ("Merge pull request Ada/Engine#53 from bob/x", 53),
         ("Merge #51 #52", None),
     ],
 )
@@ -333,7 +334,9 @@ def test_tests_and_documentation_are_not_blamed(repository: Scratch, map_fix: Ma
     assert included.prs == (140,)
 
 
-@pytest.mark.parametrize("path", ["src/contest/latest.py", "pytest_plugin/attest.py", "src/_pytest/docstrings.py"])
+@pytest.mark.parametrize(
+    "path", ["src/contest/latest.py", "pytest_plugin/attest.py", "src/_pytest/docstrings.py", "bin/test"]
+)
 def test_a_path_that_merely_contains_the_word_test_is_code(
     repository: Scratch, map_fix: MapFix, path: str
 ) -> None:

@@ -12,6 +12,9 @@ from bot.cli import main as bouncer
 from bot.pipeline.store import migrated
 from bot.simgithub import SimulatedGitHub
 from evaluation.cli import main as bouncer_eval
+from evaluation.duplicates.bench import ScoredRun, _compared
+from evaluation.duplicates.tasks import HistoryIssue
+from evaluation.run.folder import Record
 from tests.evaluation.browser import look
 from tests.pairs import PAIRS
 
@@ -88,12 +91,31 @@ def test_ten_planted_pairs_go_from_github_to_the_report(
     assert (scores["suggested"], scores["right"], scores["precision"][0]) == (10, 9, 0.9)
     assert scores["promise"]["suggest_above"] is None
 
+    assert run(bouncer_eval, "score", "duplicates", "--run", "run", "--suggest-above", "95") == 0
+    columns = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["run", "90", "10", "1", "90.0", "9"] in columns, "threshold, suggestions, wrong, precision, named"
+    assert ["run", "95", "8", "0", "100.0", "8"] in columns, "the threshold of the command is listed, too"
     assert run(bouncer_eval, "report", "run", "--out", "report.html") == 0
     page = Path("report.html").read_text()
     assert "recall at 5 %" in page
     assert "recorded:scripted.jsonl#scripted" in page
     assert "10 suggestions, 1 of them wrong, bear no promise that at most 5% are wrong" in page
     look(tmp_path / "report.html", figures=0)
+
+
+def test_another_duplicate_among_the_candidates_leads_to_the_root() -> None:
+    task = HistoryIssue(
+        number=9, title="t", state="closed", root=3, instance_id="acme__means-9", repository=NAME, task=True
+    )
+    comparison = {"number": 7, "both": "fail", "relation": "same cause", "p_same_cause": 95}
+    record = Record(
+        task_id=task.instance_id, decision={"record": {"candidates": [7], "comparisons": [comparison]}}
+    )
+    row = _compared(task, record, {(NAME, 7): 3, (NAME, 9): 3})
+    assert (row.retrieved, row.named(90), row.named(96)) == (True, 3, None)
+    other = _compared(task, record, {(NAME, 7): 4, (NAME, 9): 3})
+    promise = ScoredRun("m", 90, (row, other)).promise
+    assert (promise.suggestions, promise.wrong) == (2, 1), "a duplicate of something else"
 
 
 def test_a_repository_without_an_index_is_named(

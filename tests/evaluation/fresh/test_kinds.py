@@ -16,6 +16,7 @@ from bot.github.protocol import Past, PastIssue
 from evaluation.cli import main
 from evaluation.crbench.judge import comments_in
 from evaluation.run.folder import RunFolder
+from tests.evaluation.browser import look
 from tests.evaluation.crbench.repositories import Scratch
 
 pytestmark = pytest.mark.debian("bubblewrap")
@@ -105,6 +106,7 @@ def scored(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any
     return result
 
 
+@pytest.mark.debian("chromium")
 def test_every_kind_of_task_is_replayed_and_scored_on_fresh_bugs(
     built: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -180,6 +182,7 @@ def test_every_kind_of_task_is_replayed_and_scored_on_fresh_bugs(
     page = Path("report.html").read_text()
     assert page.count("Before and after 2020-09-01") >= 3
     assert "Without recognised answers" in page
+    look(Path("report.html").absolute(), figures=3)
 
 
 def only(report: dict[str, Any]) -> dict[str, Any]:
@@ -197,8 +200,10 @@ def compared(report: dict[str, Any], figure: str) -> tuple[float, float, float]:
 
 
 def test_a_set_up_that_fails_is_told_and_tried_again(capsys: pytest.CaptureFixture[str]) -> None:
-    run("build", "fresh", "--repo", "ada+lists", "--since", "2020-01-01", "--out", "other", "--setup", "exit 3",
-        "--test-command", "python -m unittest {tests}", "--json")  # fmt: skip
+    with pytest.raises(SystemExit) as ended:
+        main(["build", "fresh", "--repo", "ada+lists", "--since", "2020-01-01", "--out", "other",
+              "--setup", "exit 3", "--test-command", "python -m unittest {tests}", "--json"])  # fmt: skip
+    assert ended.value.code == 1, "nothing was finished"
     out, err = capsys.readouterr()
     steps = json.loads(out)["steps"]
     assert f"1 of 1: {BUG}, " in err
