@@ -45,8 +45,8 @@ UNSTATED_WAIT = 60.0
 #: Longest wait that a server can ask for, seconds.
 LONGEST_WAIT = 3600.0
 #: Bytes of stored answers in one process, and of the largest answer that is stored.
-CACHE_BYTES = 4 << 20
-CACHED_ANSWER_BYTES = 1 << 20
+CACHE_BYTES = 1 << 20
+CACHED_ANSWER_BYTES = 1 << 18
 #: What a stored answer takes besides its text: its key, its ETag and the objects around them, bytes.
 CACHE_OVERHEAD = 1_000
 #: Connections of one process, and those of them that stay open when they are idle.
