@@ -60,12 +60,17 @@ PAGES = ("/", "/decisions", "/jobs")
 
 @dataclass(frozen=True)
 class Sample:
-    """The state at one moment. Sizes in bytes, memory in MB by process, seconds since the start of the run."""
+    """The state at one moment. Sizes in bytes, memory (PSS) and RSS in MB by process with its children.
+
+    ``seconds`` are since the start of the run. Memory that a forked process stops sharing moves from one PSS to
+    another and raises their sum, so growth is looked for in the RSS.
+    """
 
     seconds: float
     deliveries: int
     open_jobs: int
     memory: dict[str, float]
+    rss: dict[str, float]
     sizes: dict[str, int]
     pages: dict[str, float]
 
@@ -332,12 +337,12 @@ class Processes:
         here = "generator, GitHub and provider"
         return {**busy, here: sum(os.times()[:2]), "the machine": (user + nice + system) / 100}
 
-    def memory(self) -> dict[str, float]:
-        """Return the PSS of each process with its children, MB."""
+    def memory(self) -> dict[str, dict[str, float]]:
+        """Return PSS and RSS of each process with its children, MB."""
         sizes = {}
         for name, process in self._running.items():
             try:
-                sizes[name] = memory(list(process_tree(process.pid)))["pss"]
+                sizes[name] = memory(list(process_tree(process.pid)))
             except OSError:  # a process that ended while it was looked at
                 continue
         return sizes
@@ -442,11 +447,13 @@ class Meter:
             except OSError:  # the web server restarts
                 continue
             pages[path] = 1000 * (time.perf_counter() - start)
+        memory = self._processes.memory()
         sample = Sample(
             seconds=time.monotonic() - self._start,
             deliveries=self._done + self._year.deliveries,
             open_jobs=self._count(),
-            memory=self._processes.memory(),
+            memory={name: sizes["pss"] for name, sizes in memory.items()},
+            rss={name: sizes["rss"] for name, sizes in memory.items()},
             sizes=self.sizes(),
             pages=pages,
         )
@@ -517,9 +524,7 @@ def report(year: Year, meter: Meter, samples: Sequence[Sample]) -> None:
     print(f"GitHub: {year.site.github._server.used} requests that cost quota, {meter.faults} faults injected")
     for name, slope in slopes(samples).items():
         size = last.memory.get(name, 0)
-        print(
-            f"memory of {name}: {size:.0f} MB, {slope:+.2f} MB per 10,000 deliveries in the second half (goal: 1)"
-        )
+        print(f"memory of {name}: {size:.0f} MB (PSS); RSS {slope:+.2f} MB per 10,000 deliveries later (goal: 1)")
     print(
         "busy in the second half, cores: "
         + ", ".join(f"{name} {cores:.2f}" for name, cores in meter.cores().items())
@@ -542,7 +547,7 @@ def report(year: Year, meter: Meter, samples: Sequence[Sample]) -> None:
 
 
 def slopes(samples: Sequence[Sample]) -> dict[str, float]:
-    """Return MB per 10,000 deliveries of each process over the second half of the last run.
+    """Return MB of RSS per 10,000 deliveries of each process over the second half of the last run.
 
     By the median of the slopes between two samples (Theil and Sen): a child that parses code for a moment is no
     growth.
@@ -554,7 +559,7 @@ def slopes(samples: Sequence[Sample]) -> dict[str, float]:
     late = [sample for sample in run if sample.seconds >= run[-1].seconds / 2]
     result = {}
     for name in ("web", "worker 1", "worker 2"):
-        points = [(sample.deliveries / 10_000, sample.memory[name]) for sample in late if name in sample.memory]
+        points = [(sample.deliveries / 10_000, sample.rss[name]) for sample in late if name in sample.rss]
         if len({x for x, _ in points}) > 1:
             deliveries, sizes = zip(*points, strict=True)
             result[name] = float(theilslopes(sizes, deliveries).slope)
