@@ -11,7 +11,6 @@ from bot.code.index import CodeIndex, FileDefinition, family
 from bot.code.page import CodeExcerpt
 from bot.code.syntax import Definition, Reference, callables, enclosing
 from bot.code.uses import uses_of_changes
-from bot.core.text import show
 
 #: Longest function around a change that is shown whole; lines of the head of a longer one, and beside each change.
 WHOLE, HEAD, BESIDE = 60, 6, 10
@@ -45,7 +44,7 @@ def _rest(changed: Changed, files: Sequence[FileDiff]) -> Iterator[CodeExcerpt]:
         count = (changed.index.text(file.path) or "").count("\n")
         if count < SMALL_FILE and file.change != "added":
             whole.add(file.path)
-            yield CodeExcerpt(file.path, tuple(range(1, count + 1)), "the rest of the changed file")
+            yield CodeExcerpt(file.path, tuple(range(1, count + 1)), "rest of the changed file")
     paths = {file.path for file in files} - whole
     for (path, definition), lines in changed.definitions:
         if path in paths and definition.kind != "value":
@@ -53,10 +52,11 @@ def _rest(changed: Changed, files: Sequence[FileDiff]) -> Iterator[CodeExcerpt]:
                 outer.first for outer in changed.resolver.scope(path, definition.first) if outer.kind != "class"
             }
             numbers = heads.union(_body(changed, path, definition, lines))
-            yield CodeExcerpt(path, tuple(sorted(numbers)), f"{named(definition)}, which the change is in")
+            yield CodeExcerpt(path, tuple(sorted(numbers)), f"rest of the changed {named(definition)}")
             for other in _accessors(changed, path, definition):
-                title = f"{named(other)}, another of the same name"
-                yield CodeExcerpt(path, head(changed.index, FileDefinition(path, other)), title)
+                yield CodeExcerpt(
+                    path, head(changed.index, FileDefinition(path, other)), f"another {named(other)}"
+                )
 
 
 def _accessors(changed: Changed, path: str, definition: Definition) -> list[Definition]:
@@ -122,12 +122,10 @@ def _definition(
     user = changed.around_line(path, reference.line)
     by = "the change" if user is None else f"the changed {named(user)}"
     verb = {"call": "called", "write": "set"}.get(reference.kind, "used")
-    where = show(f"{path.rpartition('/')[2]}:{reference.line}")
     names = list(dict.fromkeys(named(place.definition) for place in places))
     list_of_names = ", ".join(names[:4]) + (" and more" if len(names) > 4 else "")
-    title = f"{list_of_names} {'are' if len(names) > 1 else 'is'} {verb} by {by} ({where})"
     lines = {number for place in places for number in head(changed.index, place)}
-    return CodeExcerpt(places[0].path, tuple(sorted(lines)), title)
+    return CodeExcerpt(places[0].path, tuple(sorted(lines)), f"{list_of_names}, {verb} by {by}")
 
 
 def head(index: CodeIndex, place: FileDefinition) -> tuple[int, ...]:
@@ -165,8 +163,8 @@ def _classes(changed: Changed) -> Iterator[CodeExcerpt]:
     for place, _ in changed.definitions:
         if place.definition.kind == "function" and place.definition.within and not is_test(place.path):
             for owner in changed.resolver.owner_of(place)[-1:]:
-                title = f"{named(owner.definition)}, whose method changes"
-                yield CodeExcerpt(owner.path, _class_head(changed.index, owner), title)
+                relation = f"{named(owner.definition)}, whose method changes"
+                yield CodeExcerpt(owner.path, _class_head(changed.index, owner), relation)
 
 
 def _imports(changed: Changed) -> Iterator[CodeExcerpt]:

@@ -160,19 +160,18 @@ def _are_related(changed: Changed, one: FileDefinition, other: FileDefinition) -
 
 
 def _user(
-    path: str, user: Definition | None, references: Sequence[Reference], what: str, longest: int
+    path: str, user: Definition | None, references: Sequence[Reference], target: str, longest: int
 ) -> CodeExcerpt:
     """Return the lines of one user around its first references."""
     numbers = [reference.line for reference in references][:MAX_LINES]
     verb = "calls" if references[0].kind == "call" else "uses"
-    where = f"line {', '.join(map(str, dict.fromkeys(numbers)))}"
     if user is None:
-        return CodeExcerpt(path, tuple(sorted(set(numbers))), f"{verb} {what} in {where}")
+        return CodeExcerpt(path, tuple(sorted(set(numbers))), f"{verb} {target}")
     lines: Collection[int] = range(user.first, user.last + 1)
     if user.last - user.first >= longest:
         beside = {line for number in numbers for line in range(number - BESIDE_CALL, number + BESIDE_CALL + 1)}
         lines = {user.first, *beside.intersection(lines)}
-    return CodeExcerpt(path, tuple(sorted(lines)), f"{named(user)} {verb} {what} in {where}")
+    return CodeExcerpt(path, tuple(sorted(lines)), f"{named(user)} {verb} {target}")
 
 
 def _distance(path: str, homes: Sequence[str]) -> int:
