@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
 
 from bot.code.changed import Changed, changed_lines, named
 from bot.code.diff import FileDiff
 from bot.code.file_classes import is_test
 from bot.code.index import CodeIndex, FileDefinition, family
 from bot.code.page import CodeExcerpt
+from bot.code.resolution import segments
 from bot.code.syntax import Definition, Reference, callables, enclosing
 from bot.code.uses import uses_of_changes
 
 #: Longest function around a change that is shown whole; lines of the head of a longer one, and beside each change.
-WHOLE, HEAD, BESIDE = 60, 6, 10
+WHOLE, HEAD, BESIDE = 60, 8, 10
 #: If a change is in more functions than this, less of each is shown: longest whole, and lines beside each change.
 MANY, WHOLE_OF_MANY, BESIDE_OF_MANY = 9, 24, 5
 #: The same for a class. More of its fields are not shown.
 SMALL_CLASS, CLASS_HEAD, BESIDE_IN_CLASS, FIELDS = 8, 1, 3, 20
 #: Longest class, and longest function that sets it, that are shown whole around a field.
 SMALL_OWNER, CONSTRUCTOR = 14, 32
-#: Longest file that is shown whole, and lines of a definition, of a value and of imports.
-SMALL_FILE, DEFINITION, VALUE, IMPORTS = 60, 20, 8, 20
+#: Longest file that is shown whole; lines of a function, of a class, of a value and of imports.
+SMALL_FILE, DEFINITION, CLASS, VALUE, IMPORTS = 60, 20, 24, 8, 20
 #: Most definitions that are looked up for changed lines, and for the lines beside them.
-MAX_DEFINITIONS, MAX_BESIDE = 40, 12
+MAX_DEFINITIONS, MAX_BESIDE = 40, 16
+
+_WORD = re.compile(r"[A-Za-z_$][\w$]*")
 
 
 def excerpts(changed: Changed) -> Iterator[CodeExcerpt]:
@@ -77,7 +82,8 @@ def _body(changed: Changed, path: str, definition: Definition, lines: Collection
         whole, beside = SMALL_CLASS, BESIDE_IN_CLASS
     if last - first < whole:
         return tuple(range(first, last + 1))
-    numbers = set(range(first, min(max(definition.body, first) + (CLASS_HEAD if is_class else HEAD), last + 1)))
+    count = max(definition.body - first, 0) + (CLASS_HEAD if is_class else HEAD)
+    numbers = set(_first_lines(changed.index, path, range(first, last + 1), count))
     for number in lines:
         numbers.update(range(max(first, number - beside), min(last, number + beside) + 1))
     if not is_class:
@@ -94,7 +100,7 @@ def _definitions(changed: Changed, *, is_changed: bool) -> Iterator[CodeExcerpt]
             reference for reference in changed.references(file.path) if (reference.line in numbers) == is_changed
         ]
         if not is_changed:
-            references += changed.further_references(file, WHOLE)
+            references += changed.further_references(file)
         receivers = {reference.receiver for reference in references}
         first_uses: dict[tuple[str, str], Reference] = {}
         for reference in sorted(references, key=lambda reference: reference.kind != "call"):
@@ -124,12 +130,16 @@ def _definition(
     verb = {"call": "called", "write": "set"}.get(reference.kind, "used")
     names = list(dict.fromkeys(named(place.definition) for place in places))
     list_of_names = ", ".join(names[:4]) + (" and more" if len(names) > 4 else "")
-    lines = {number for place in places for number in head(changed.index, place)}
+    is_called = reference.kind == "call"
+    lines = {number for place in places for number in head(changed.index, place, is_called=is_called)}
     return CodeExcerpt(places[0].path, tuple(sorted(lines)), f"{list_of_names}, {verb} by {by}")
 
 
-def head(index: CodeIndex, place: FileDefinition) -> tuple[int, ...]:
-    """Return the lines of a definition that are shown: all of a short one, else its head, and a class's fields."""
+def head(index: CodeIndex, place: FileDefinition, *, is_called: bool = False) -> tuple[int, ...]:
+    """Return the lines of a definition that are shown: all of a short one, else its start.
+
+    Of a class that is not called, these are its fields.
+    """
     path, definition = place
     first, last = definition.first, definition.last
     if definition.kind == "value":
@@ -140,11 +150,17 @@ def head(index: CodeIndex, place: FileDefinition) -> tuple[int, ...]:
         if owner.last - owner.first < (CONSTRUCTOR if owner.kind == "function" else SMALL_OWNER):
             return tuple(range(owner.first, owner.last + 1))
         return tuple(sorted({owner.first, *own}))
-    if last - first < (DEFINITION if definition.kind == "function" else SMALL_CLASS):
+    if last - first < (DEFINITION if definition.kind == "function" else CLASS):
         return tuple(range(first, last + 1))
-    if definition.kind == "function":
-        return tuple(range(first, min(max(definition.body, first) + DEFINITION, last + 1)))
-    return _class_head(index, place)
+    if definition.kind == "class" and not is_called:
+        return _class_head(index, place)
+    return _first_lines(index, path, range(first, last + 1), max(definition.body - first, 0) + DEFINITION)
+
+
+def _first_lines(index: CodeIndex, path: str, lines: range, count: int) -> tuple[int, ...]:
+    """Return the first lines with text among some lines of a file."""
+    source = (index.text(path) or "").split("\n")
+    return tuple(islice((number for number in lines if source[number - 1].strip()), count))
 
 
 def _class_head(index: CodeIndex, place: FileDefinition) -> tuple[int, ...]:
@@ -168,8 +184,19 @@ def _classes(changed: Changed) -> Iterator[CodeExcerpt]:
 
 
 def _imports(changed: Changed) -> Iterator[CodeExcerpt]:
+    """Yield the lines of imports that changed lines use."""
     for file in changed.sources:
-        statements = changed.index.outline(file.path).imports
-        lines = {number for statement in statements for number in range(statement.first, statement.last + 1)}
+        numbers = changed_lines(file)
+        used = {
+            word
+            for reference in changed.references(file.path)
+            if reference.line in numbers
+            for word in (reference.name, *segments(reference.receiver)[:1])
+        }
+        lines: set[int] = set()
+        for statement in changed.index.outline(file.path).imports:
+            rows = enumerate(statement.text.split("\n"), start=statement.first)
+            matches = {number for number, row in rows if used.intersection(_WORD.findall(row))}
+            lines |= matches | {statement.first} if matches else matches
         if lines:
-            yield CodeExcerpt(file.path, tuple(sorted(lines))[:IMPORTS], "imports of the changed file")
+            yield CodeExcerpt(file.path, tuple(sorted(lines))[:IMPORTS], "imports")

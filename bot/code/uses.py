@@ -16,7 +16,7 @@ from bot.core.text import show
 
 #: Longest caller, test, and method that uses a changed field of its class, that are shown whole; and lines beside
 #: a call in a longer one.
-CALLER, TEST, METHOD, BESIDE_CALL = 8, 12, 20, 2
+CALLER, TEST, METHOD, BESIDE_CALL = 12, 8, 20, 2
 #: Most callers of one function, in all, and tests; most lines of one caller that are named.
 MAX_CALLERS, MAX_ALL_CALLERS, MAX_TESTS, MAX_LINES = 4, 14, 1, 3
 #: Most files that are searched for one name, and users in one of them.

@@ -150,3 +150,9 @@ def test_each_language_resolves_by_import_path_and_receiver_type(
     assert definition in text
     assert constant in text
     assert other not in text
+
+
+def test_imports_are_shown_if_changed_lines_use_them() -> None:
+    text = surroundings(PYTHON, "app/main.py", OLD, NEW).within(6_000).text
+    assert "imports\n from app import store\n from app.store import Store, load as read\n" in text
+    assert "import" not in surroundings(PYTHON, "app/main.py", "LIMIT = 2", "LIMIT = 3").within(6_000).text
