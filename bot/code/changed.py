@@ -60,6 +60,11 @@ class Changed:
                     results.append((FileDefinition(file.path, definition), lines))
         return results
 
+    def is_in_test(self, path: str, line: int) -> bool:
+        """Return True for a line of a test file, or of a module of tests in Rust; False if only tests change."""
+        modules = (outer.name for outer in self.resolver.scope(path, line)) if path.endswith(".rs") else ()
+        return all(file.path != path for file in self.sources) or "tests" in modules
+
     def visible(self, path: str) -> frozenset[int]:
         """Return the lines of a file that the diff shows."""
         files = [file for file in self.diff.named(path) if file.path == path]

@@ -7,8 +7,6 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 
 from bot.code.changed import Changed, changed_lines, named
-from bot.code.diff import FileDiff
-from bot.code.file_classes import is_test
 from bot.code.index import CodeIndex, FileDefinition, family
 from bot.code.page import CodeExcerpt
 from bot.code.resolution import segments
@@ -33,26 +31,28 @@ _WORD = re.compile(r"[A-Za-z_$][\w$]*")
 
 def excerpts(changed: Changed) -> Iterator[CodeExcerpt]:
     """Yield all excerpts about a change, the most needed first."""
-    yield from _rest(changed, changed.sources)
+    yield from _rest(changed, of_tests=False)
     yield from _definitions(changed, is_changed=True)
     yield from uses_of_changes(changed)
     yield from _definitions(changed, is_changed=False)
     yield from _classes(changed)
     yield from _imports(changed)
-    yield from _rest(changed, [file for file in changed.readable if file not in changed.sources])
+    yield from _rest(changed, of_tests=True)
 
 
-def _rest(changed: Changed, files: Sequence[FileDiff]) -> Iterator[CodeExcerpt]:
-    """Yield the rest of what the change of some files is in."""
+def _rest(changed: Changed, *, of_tests: bool) -> Iterator[CodeExcerpt]:
+    """Yield the rest of what the change is in: of tests, or of all else."""
     whole = set()
-    for file in files:
+    for file in changed.readable:
+        if changed.is_in_test(file.path, 1) != of_tests:
+            continue
         count = (changed.index.text(file.path) or "").count("\n")
         if count < SMALL_FILE and file.change != "added":
             whole.add(file.path)
             yield CodeExcerpt(file.path, tuple(range(1, count + 1)), "rest of the changed file")
-    paths = {file.path for file in files} - whole
     for (path, definition), lines in changed.definitions:
-        if path in paths and definition.kind != "value":
+        is_missing = path not in whole and changed.is_in_test(path, definition.first) == of_tests
+        if is_missing and definition.kind != "value":
             heads = {
                 outer.first for outer in changed.resolver.scope(path, definition.first) if outer.kind != "class"
             }
@@ -76,7 +76,11 @@ def _body(changed: Changed, path: str, definition: Definition, lines: Collection
     """Return a short definition whole, else its head and the lines beside changes; of a function more."""
     first, last = definition.first, definition.last
     is_class = definition.kind == "class"
-    functions = [place for place, _ in changed.definitions if place.definition.kind == "function"]
+    functions = [
+        place
+        for place, _ in changed.definitions
+        if place.definition.kind == "function" and not changed.is_in_test(place.path, place.definition.first)
+    ]
     whole, beside = (WHOLE_OF_MANY, BESIDE_OF_MANY) if len(functions) > MANY else (WHOLE, BESIDE)
     if is_class:
         whole, beside = SMALL_CLASS, BESIDE_IN_CLASS
@@ -97,7 +101,9 @@ def _definitions(changed: Changed, *, is_changed: bool) -> Iterator[CodeExcerpt]
     for file in changed.sources:
         numbers = changed_lines(file)
         references = [
-            reference for reference in changed.references(file.path) if (reference.line in numbers) == is_changed
+            reference
+            for reference in changed.references(file.path)
+            if (reference.line in numbers) == is_changed and not changed.is_in_test(file.path, reference.line)
         ]
         if not is_changed:
             references += changed.further_references(file)
@@ -177,7 +183,8 @@ def _class_head(index: CodeIndex, place: FileDefinition) -> tuple[int, ...]:
 def _classes(changed: Changed) -> Iterator[CodeExcerpt]:
     """Yield the heads of the classes whose methods change."""
     for place, _ in changed.definitions:
-        if place.definition.kind == "function" and place.definition.within and not is_test(place.path):
+        path, definition = place
+        if definition.kind == "function" and definition.within and not changed.is_in_test(path, definition.first):
             for owner in changed.resolver.owner_of(place)[-1:]:
                 relation = f"{named(owner.definition)}, whose method changes"
                 yield CodeExcerpt(owner.path, _class_head(changed.index, owner), relation)

@@ -53,8 +53,9 @@ def uses_of_changes(changed: Changed) -> Iterator[CodeExcerpt]:
 def _targets(changed: Changed) -> dict[str, list[FileDefinition]]:
     """Return what changed outside of tests, by the name that others use for it."""
     targets: dict[str, list[FileDefinition]] = {}
-    sources = {file.path for file in changed.sources}
     for place, _ in changed.definitions:
+        if changed.is_in_test(place.path, place.definition.first):
+            continue
         scope = changed.resolver.scope(place.path, place.definition.first)
         outermost = next((outer for outer in scope if outer.kind == "function" and outer.name), place.definition)
         for definition in dict.fromkeys((place.definition, outermost)):
@@ -62,7 +63,7 @@ def _targets(changed: Changed) -> dict[str, list[FileDefinition]]:
             if name in _CONSTRUCTORS:
                 name = definition.within.rpartition(".")[2]
             # What changed in a class is searched by its own name.
-            if place.path in sources and definition.kind != "class" and len(name) > 2:
+            if definition.kind != "class" and len(name) > 2:
                 targets.setdefault(name, []).append(FileDefinition(place.path, definition))
     return targets
 
