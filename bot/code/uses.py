@@ -16,7 +16,7 @@ from bot.core.text import show
 
 #: Longest caller, test, and method that uses a changed field of its class, that are shown whole; and lines beside
 #: a call in a longer one.
-CALLER, TEST, METHOD, BESIDE_CALL = 12, 8, 20, 2
+CALLER, TEST, METHOD, BESIDE_CALL = 12, 8, 30, 2
 #: Most callers of one function, in all, and tests; most lines of one caller that are named.
 MAX_CALLERS, MAX_ALL_CALLERS, MAX_TESTS, MAX_LINES = 4, 14, 1, 3
 #: Most files that are searched for one name, and users in one of them.
@@ -29,6 +29,7 @@ def uses_of_changes(changed: Changed) -> Iterator[CodeExcerpt]:
     """Yield the uses of all that a change alters or removes, within limits."""
     removed = _removed(changed)
     count = tests = 0
+    users = set[tuple[str, int]]()
     for language in dict.fromkeys(family(file.path) for file in changed.sources):
         targets = {
             name: places for name, places in _targets(changed).items() if family(places[0].path) == language
@@ -44,7 +45,9 @@ def uses_of_changes(changed: Changed) -> Iterator[CodeExcerpt]:
                     if tests > MAX_TESTS:
                         continue
                 else:
-                    used, count = used + 1, count + 1
+                    is_new = (excerpt.path, excerpt.lines[0]) not in users
+                    users.add((excerpt.path, excerpt.lines[0]))
+                    used, count = used + 1, count + is_new
                     if used > MAX_CALLERS or count > MAX_ALL_CALLERS:
                         break
                 yield excerpt

@@ -156,3 +156,30 @@ def test_imports_are_shown_if_changed_lines_use_them() -> None:
     text = surroundings(PYTHON, "app/main.py", OLD, NEW).within(6_000).text
     assert "imports\n from app import store\n from app.store import Store, load as read\n" in text
     assert "import" not in surroundings(PYTHON, "app/main.py", "LIMIT = 2", "LIMIT = 3").within(6_000).text
+
+
+def test_a_field_that_names_a_function_stands_for_it() -> None:
+    files = {
+        "src/a.ts": "import { B } from './b'\nexport function f() {\n  return B.create(1)\n}\n" + "\n" * 60,
+        "src/b.ts": "const make = (n: number) => {\n  return n\n}\nexport class B {\n  static create = make\n}\n",
+    }
+    text = surroundings(files, "src/a.ts", "  return null", "  return B.create(1)").within(6_000).text
+    assert "@ 1 `make`, called by the changed `f`\n const make" in text
+
+
+def test_tests_in_a_module_of_rust_count_as_tests() -> None:
+    source = "fn f() -> u8 {\n    g()\n}\n\nfn g() -> u8 {\n    1\n}\n" + "\n" * 60
+    test = "mod tests {\n    #[test]\n    fn works() {\n        super::g();\n    }\n}\n"
+    files = {"src/a.rs": source + test}
+    assert "called by" not in surroundings(files, "src/a.rs", "    g();", "        super::g();").within(6_000).text
+
+
+def test_a_telling_field_that_is_defined_once_has_its_declared_type() -> None:
+    files = {
+        "src/lib.rs": "mod path_router;\nuse path_router::Paths;\nstruct S {\n    path_router: Paths,\n}\n",
+        "src/path_router.rs": "pub struct Paths;\nimpl Paths {\n    fn nest(&self) {\n        work(1);\n    }\n}\n"
+        + "\n" * 60,
+        "src/c.rs": "struct T;\nimpl T {\n    fn call(self) {\n        tap!(self, this => this.path_router.nest());\n    }\n}\n",
+    }
+    text = surroundings(files, "src/path_router.rs", "        work(0);", "        work(1);").within(6_000).text
+    assert "--- src/c.rs\n@ 3 `T.call` calls the changed `nest`" in text
