@@ -35,7 +35,6 @@ def excerpts(changed: Changed) -> Iterator[CodeExcerpt]:
     yield from _definitions(changed, is_changed=True)
     yield from uses_of_changes(changed)
     yield from _definitions(changed, is_changed=False)
-    yield from _classes(changed)
     yield from _imports(changed)
     yield from _rest(changed, of_tests=True)
 
@@ -178,16 +177,6 @@ def _class_head(index: CodeIndex, place: FileDefinition) -> tuple[int, ...]:
     }
     lines = fields.union(range(definition.first, max(definition.body, definition.first) + 1))
     return tuple(sorted(lines))[:FIELDS]
-
-
-def _classes(changed: Changed) -> Iterator[CodeExcerpt]:
-    """Yield the heads of the classes whose methods change."""
-    for place, _ in changed.definitions:
-        path, definition = place
-        if definition.kind == "function" and definition.within and not changed.is_in_test(path, definition.first):
-            for owner in changed.resolver.owner_of(place)[-1:]:
-                relation = f"{named(owner.definition)}, whose method changes"
-                yield CodeExcerpt(owner.path, _class_head(changed.index, owner), relation)
 
 
 def _imports(changed: Changed) -> Iterator[CodeExcerpt]:
