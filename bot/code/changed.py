@@ -60,6 +60,11 @@ class Changed:
                     results.append((FileDefinition(file.path, definition), lines))
         return results
 
+    def is_in_test(self, path: str, line: int) -> bool:
+        """Return True for a line of a test file, or of a module of tests in Rust; False if only tests change."""
+        modules = (outer.name for outer in self.resolver.scope(path, line)) if path.endswith(".rs") else ()
+        return all(file.path != path for file in self.sources) or "tests" in modules
+
     def visible(self, path: str) -> frozenset[int]:
         """Return the lines of a file that the diff shows."""
         files = [file for file in self.diff.named(path) if file.path == path]
@@ -71,11 +76,8 @@ class Changed:
             self._references[path] = self.index.references(path, (), self.visible(path))
         return self._references[path]
 
-    def further_references(self, file: FileDiff, long: int) -> Iterator[Reference]:
-        """Yield the references on removed lines, as plain names, and calls that give changed lines their values.
-
-        The calls are those in functions of at least ``long`` lines.
-        """
+    def further_references(self, file: FileDiff) -> Iterator[Reference]:
+        """Yield the names on removed lines, and the calls on lines that depend on changed ones."""
         for hunk in file.hunks:
             texts = {
                 mark: "\n".join(
@@ -90,15 +92,17 @@ class Changed:
                     yield Reference(word, "", anchor, "read")
         numbers: set[int] = set()
         for (path, definition), lines in self.definitions:
-            if path == file.path and definition.kind == "function" and definition.last - definition.first >= long:
+            if path == file.path and definition.kind == "function":
                 numbers |= self.dependent_lines(path, definition, lines)
-        numbers -= self.visible(file.path)
         for reference in self.index.references(file.path, (), numbers) if numbers else ():
             if reference.kind == "call":
                 yield reference
 
     def dependent_lines(self, path: str, definition: Definition, changed: Collection[int]) -> set[int]:
-        """Return the lines of a function that assign what changed lines read, or mention what these assign."""
+        """Return lines of a function that assign what changed lines read, or mention what these assign.
+
+        Those that the diff shows are left out.
+        """
         source = (self.index.text(path) or "").split("\n")
         read: set[str] = set()
         assigned: set[str] = set()
@@ -107,11 +111,14 @@ class Changed:
                 first = (segments(reference.receiver) or [""])[0] if reference.receiver else reference.name
                 (assigned if reference.kind == "write" else read).add(first)
         results: set[int] = set()
+        visible = self.visible(path)
         for names, form in ((read - assigned, r"\b(?:%s)\b[^=\n(]*(?::=|=[^=])"), (assigned, r"\b(?:%s)\b")):
             words = sorted(re2.escape(name) for name in names - {"self", "this"} if len(name) > 2)
             if words:
                 pattern = re2.compile(form % "|".join(words))
-                lines = range(definition.first, definition.last + 1)
+                lines = [
+                    number for number in range(definition.first, definition.last + 1) if number not in visible
+                ]
                 results.update([number for number in lines if pattern.search(source[number - 1])][:MAX_SOURCES])
         return results
 

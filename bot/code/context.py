@@ -99,9 +99,9 @@ class Surroundings:
         unread = [file.path for file in files if file.change == "modified" and self.sides.after(file) is None]
         slow = self._index.too_slow if any(grammar_of(file.path) for file in files) else set()
         return CodeContext(
-            text="\n\n".join(page.texts),
+            text=page.text,
             tokens=page.tokens,
-            parts=len(page.texts),
+            parts=page.parts,
             left_out=page.left_out,
             looked_up=looked_up,
             not_shown=tuple(unread[:MAX_NAMES]),

@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from bot.code.changed import Changed
+from bot.code.changed import Changed, named
 from bot.code.index import FileDefinition, family
 from bot.code.names import PATH, names_in
 from bot.code.page import CodeExcerpt
 from bot.code.related import head
 from bot.code.uses import uses
-from bot.core.text import show
 
 #: Names of one phrase that are looked up, definitions of one name that are shown, and its callers.
 MAX_NAMES, MAX_PLACES, MAX_CALLERS = 6, 3, 4
@@ -32,8 +31,7 @@ def look_up(phrase: str, changed: Changed) -> Iterator[CodeExcerpt]:
     for name in names_in(phrase)[:MAX_NAMES]:
         places = _definitions(name, changed, paths)
         for place in places:
-            title = f"`{show(place.definition.qualified)}`, looked up"
-            yield CodeExcerpt(place.path, head(changed.index, place), title)
+            yield CodeExcerpt(place.path, head(changed.index, place), f"{named(place.definition)}, looked up")
         if places and _ASKS_FOR_USES.search(phrase):
             last = places[0].definition.name
             mentions = changed.index.mentioning([last], family(places[0].path))[last]

@@ -73,7 +73,8 @@ def _definition(node: Node, around: Sequence[_Open], grammar: Grammar, data: byt
         kind = "value"
     else:
         return None
-    if grammar.name == "c" and kind == "class" and node.child_by_field_name("body") is None:
+    is_declared = node.type == "mod_item" or (grammar.name == "c" and kind == "class")
+    if is_declared and node.child_by_field_name("body") is None:
         return None
     name = _name(node, around, grammar, data)
     if kind == "value" and not (name and _is_lasting(node, around, grammar, name)):
@@ -133,7 +134,7 @@ def _type(node: Node, kind: Kind, data: bytes) -> str:
         if declared is not None:
             return " ".join(_text(declared, data, _TYPE).split())
     value = node.child_by_field_name("value") or node.child_by_field_name("right")
-    if kind == "value" and value is not None and value.type in ("call", "new_expression"):
+    if kind == "value" and value is not None and value.type in ("call", "new_expression", "identifier"):
         return _text(value, data, _TYPE).split("(")[0].removeprefix("new ").strip()
     return ""
 
@@ -247,7 +248,7 @@ def _first(node: Node, around: Sequence[_Open], grammar: Grammar) -> int:
 _WORD = re.compile(rb"[A-Za-z_$#][\w$]*")
 #: Node types of names, the fields of what stands before the dot, and of the name behind it.
 _NAMES = re.compile(r"identifier$|^(?:property|field)_identifier$")
-_BEFORE = ("object", "operand", "value", "argument", "path", "scope", "package")
+_BEFORE = ("object", "operand", "value", "argument", "path", "scope", "package", "module")
 _BEHIND = frozenset({"attribute", "property", "field", "name"})
 _CALLS = frozenset({"call", "call_expression", "method_invocation", "new_expression", "object_creation_expression",
                     "macro_invocation"})  # fmt: skip

@@ -18,7 +18,7 @@ class CodeExcerpt:
 
     path: str
     lines: tuple[int, ...]
-    title: str
+    relation: str
 
 
 class Skipped(Frozen):
@@ -49,20 +49,31 @@ class CodeContext(Frozen):
 
 
 class ContextPage:
-    """The excerpts that fit into a budget. No line is shown twice, nor one that is visible elsewhere."""
+    """The excerpts that fit into a budget, by file. No line is shown twice, nor one that is visible elsewhere."""
 
     def __init__(
         self, text: Callable[[str], str | None], budget: int, visible: Mapping[str, Collection[int]]
     ) -> None:
         self._text, self._budget = text, budget
         self._shown = {path: set(lines) for path, lines in visible.items()}
-        self.texts: list[str] = []
+        self._excerpts: dict[str, list[tuple[int, str]]] = {}
         self.tokens = self.left_out = 0
 
     def add_all(self, excerpts: Iterable[CodeExcerpt]) -> bool:
         """Add the lines of excerpts that are not shown yet. Return True if all lines of one of them are shown."""
         results = [self._add(excerpt) for excerpt in excerpts]
         return any(results)
+
+    @property
+    def parts(self) -> int:
+        """The number of excerpts."""
+        return sum(map(len, self._excerpts.values()))
+
+    @property
+    def text(self) -> str:
+        """The excerpts: the files in the order in which they came, each in the order of its lines."""
+        files = self._excerpts.items()
+        return "\n\n".join("\n".join([_head(path), *(text for _, text in sorted(of))]) for path, of in files)
 
     def _add(self, excerpt: CodeExcerpt) -> bool:
         visible = self._shown.setdefault(excerpt.path, set())
@@ -71,27 +82,36 @@ class ContextPage:
         fresh = [number for number in lines if source[number - 1].strip()]
         if not any(source[number - 1].strip(" \t{}()[];,") for number in fresh):
             return bool(excerpt.lines)
-        text = _excerpt(f"{show(excerpt.path)}, {excerpt.title}", source, fresh)
-        cost = estimate(text) + 2
+        text = _excerpt(excerpt.relation, source, fresh)
+        cost = estimate(text) + 1
+        if excerpt.path not in self._excerpts:
+            cost += estimate(_head(excerpt.path)) + 2
         if self.tokens + cost > self._budget:
             self.left_out += 1
             return False
         visible.update(fresh)
-        self.texts.append(text)
+        self._excerpts.setdefault(excerpt.path, []).append((fresh[0], text))
         self.tokens += cost
         return True
 
 
-def _excerpt(title: str, source: Sequence[str], lines: Sequence[int]) -> str:
-    """Render lines of a file with their numbers, an ellipsis for every gap of code, and no common indentation."""
+def _head(path: str) -> str:
+    return f"--- {show(path)}"
+
+
+def _excerpt(relation: str, source: Sequence[str], lines: Sequence[int]) -> str:
+    """Render lines of a file below the number of the first, without common indentation and blank lines.
+
+    A gap shows the number of the next line. A space keeps code from looking like a head.
+    """
     code = [show(source[number - 1].expandtabs(4)) for number in lines]
     margin = min(len(line) - len(line.lstrip()) for line in code)
-    rows = [f"--- {title}:"]
+    rows = [f"@ {lines[0]} {relation}"]
     before = lines[0] - 1
     for number, line in zip(lines, code, strict=True):
         if any(source[skipped].strip() for skipped in range(before, number - 1)):
-            rows.append("...")
+            rows.append(f"... {number}")
         text = line[margin : margin + WIDEST].rstrip()
-        rows.append(f"{number}  {text}{'…' if len(line) > margin + WIDEST else ''}")
+        rows.append(f" {text}{'…' if len(line) > margin + WIDEST else ''}")
         before = number
     return "\n".join(rows)

@@ -2,61 +2,65 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
 
 from bot.code.changed import Changed, changed_lines, named
-from bot.code.diff import FileDiff
-from bot.code.file_classes import is_test
 from bot.code.index import CodeIndex, FileDefinition, family
 from bot.code.page import CodeExcerpt
+from bot.code.resolution import segments
 from bot.code.syntax import Definition, Reference, callables, enclosing
 from bot.code.uses import uses_of_changes
-from bot.core.text import show
 
 #: Longest function around a change that is shown whole; lines of the head of a longer one, and beside each change.
-WHOLE, HEAD, BESIDE = 60, 6, 10
+WHOLE, HEAD, BESIDE = 60, 8, 10
 #: If a change is in more functions than this, less of each is shown: longest whole, and lines beside each change.
 MANY, WHOLE_OF_MANY, BESIDE_OF_MANY = 9, 24, 5
 #: The same for a class. More of its fields are not shown.
 SMALL_CLASS, CLASS_HEAD, BESIDE_IN_CLASS, FIELDS = 8, 1, 3, 20
 #: Longest class, and longest function that sets it, that are shown whole around a field.
 SMALL_OWNER, CONSTRUCTOR = 14, 32
-#: Longest file that is shown whole, and lines of a definition, of a value and of imports.
-SMALL_FILE, DEFINITION, VALUE, IMPORTS = 60, 20, 8, 20
+#: Longest file that is shown whole; lines of a function, of a class, of a value and of imports.
+SMALL_FILE, DEFINITION, CLASS, VALUE, IMPORTS = 60, 20, 24, 8, 20
 #: Most definitions that are looked up for changed lines, and for the lines beside them.
-MAX_DEFINITIONS, MAX_BESIDE = 40, 12
+MAX_DEFINITIONS, MAX_BESIDE = 40, 16
+
+_WORD = re.compile(r"[A-Za-z_$][\w$]*")
 
 
 def excerpts(changed: Changed) -> Iterator[CodeExcerpt]:
     """Yield all excerpts about a change, the most needed first."""
-    yield from _rest(changed, changed.sources)
+    yield from _rest(changed, of_tests=False)
     yield from _definitions(changed, is_changed=True)
     yield from uses_of_changes(changed)
     yield from _definitions(changed, is_changed=False)
-    yield from _classes(changed)
     yield from _imports(changed)
-    yield from _rest(changed, [file for file in changed.readable if file not in changed.sources])
+    yield from _rest(changed, of_tests=True)
 
 
-def _rest(changed: Changed, files: Sequence[FileDiff]) -> Iterator[CodeExcerpt]:
-    """Yield the rest of what the change of some files is in."""
+def _rest(changed: Changed, *, of_tests: bool) -> Iterator[CodeExcerpt]:
+    """Yield the rest of what the change is in: of tests, or of all else."""
     whole = set()
-    for file in files:
+    for file in changed.readable:
+        if changed.is_in_test(file.path, 1) != of_tests:
+            continue
         count = (changed.index.text(file.path) or "").count("\n")
         if count < SMALL_FILE and file.change != "added":
             whole.add(file.path)
-            yield CodeExcerpt(file.path, tuple(range(1, count + 1)), "the rest of the changed file")
-    paths = {file.path for file in files} - whole
+            yield CodeExcerpt(file.path, tuple(range(1, count + 1)), "rest of the changed file")
     for (path, definition), lines in changed.definitions:
-        if path in paths and definition.kind != "value":
+        is_missing = path not in whole and changed.is_in_test(path, definition.first) == of_tests
+        if is_missing and definition.kind != "value":
             heads = {
                 outer.first for outer in changed.resolver.scope(path, definition.first) if outer.kind != "class"
             }
             numbers = heads.union(_body(changed, path, definition, lines))
-            yield CodeExcerpt(path, tuple(sorted(numbers)), f"{named(definition)}, which the change is in")
+            yield CodeExcerpt(path, tuple(sorted(numbers)), f"rest of the changed {named(definition)}")
             for other in _accessors(changed, path, definition):
-                title = f"{named(other)}, another of the same name"
-                yield CodeExcerpt(path, head(changed.index, FileDefinition(path, other)), title)
+                yield CodeExcerpt(
+                    path, head(changed.index, FileDefinition(path, other)), f"another {named(other)}"
+                )
 
 
 def _accessors(changed: Changed, path: str, definition: Definition) -> list[Definition]:
@@ -71,13 +75,18 @@ def _body(changed: Changed, path: str, definition: Definition, lines: Collection
     """Return a short definition whole, else its head and the lines beside changes; of a function more."""
     first, last = definition.first, definition.last
     is_class = definition.kind == "class"
-    functions = [place for place, _ in changed.definitions if place.definition.kind == "function"]
+    functions = [
+        place
+        for place, _ in changed.definitions
+        if place.definition.kind == "function" and not changed.is_in_test(place.path, place.definition.first)
+    ]
     whole, beside = (WHOLE_OF_MANY, BESIDE_OF_MANY) if len(functions) > MANY else (WHOLE, BESIDE)
     if is_class:
         whole, beside = SMALL_CLASS, BESIDE_IN_CLASS
     if last - first < whole:
         return tuple(range(first, last + 1))
-    numbers = set(range(first, min(max(definition.body, first) + (CLASS_HEAD if is_class else HEAD), last + 1)))
+    count = max(definition.body - first, 0) + (CLASS_HEAD if is_class else HEAD)
+    numbers = set(_first_lines(changed.index, path, range(first, last + 1), count))
     for number in lines:
         numbers.update(range(max(first, number - beside), min(last, number + beside) + 1))
     if not is_class:
@@ -91,10 +100,12 @@ def _definitions(changed: Changed, *, is_changed: bool) -> Iterator[CodeExcerpt]
     for file in changed.sources:
         numbers = changed_lines(file)
         references = [
-            reference for reference in changed.references(file.path) if (reference.line in numbers) == is_changed
+            reference
+            for reference in changed.references(file.path)
+            if (reference.line in numbers) == is_changed and not changed.is_in_test(file.path, reference.line)
         ]
         if not is_changed:
-            references += changed.further_references(file, WHOLE)
+            references += changed.further_references(file)
         receivers = {reference.receiver for reference in references}
         first_uses: dict[tuple[str, str], Reference] = {}
         for reference in sorted(references, key=lambda reference: reference.kind != "call"):
@@ -122,16 +133,18 @@ def _definition(
     user = changed.around_line(path, reference.line)
     by = "the change" if user is None else f"the changed {named(user)}"
     verb = {"call": "called", "write": "set"}.get(reference.kind, "used")
-    where = show(f"{path.rpartition('/')[2]}:{reference.line}")
     names = list(dict.fromkeys(named(place.definition) for place in places))
     list_of_names = ", ".join(names[:4]) + (" and more" if len(names) > 4 else "")
-    title = f"{list_of_names} {'are' if len(names) > 1 else 'is'} {verb} by {by} ({where})"
-    lines = {number for place in places for number in head(changed.index, place)}
-    return CodeExcerpt(places[0].path, tuple(sorted(lines)), title)
+    is_called = reference.kind == "call"
+    lines = {number for place in places for number in head(changed.index, place, is_called=is_called)}
+    return CodeExcerpt(places[0].path, tuple(sorted(lines)), f"{list_of_names}, {verb} by {by}")
 
 
-def head(index: CodeIndex, place: FileDefinition) -> tuple[int, ...]:
-    """Return the lines of a definition that are shown: all of a short one, else its head, and a class's fields."""
+def head(index: CodeIndex, place: FileDefinition, *, is_called: bool = False) -> tuple[int, ...]:
+    """Return the lines of a definition that are shown: all of a short one, else its start.
+
+    Of a class that is not called, these are its fields.
+    """
     path, definition = place
     first, last = definition.first, definition.last
     if definition.kind == "value":
@@ -142,11 +155,17 @@ def head(index: CodeIndex, place: FileDefinition) -> tuple[int, ...]:
         if owner.last - owner.first < (CONSTRUCTOR if owner.kind == "function" else SMALL_OWNER):
             return tuple(range(owner.first, owner.last + 1))
         return tuple(sorted({owner.first, *own}))
-    if last - first < (DEFINITION if definition.kind == "function" else SMALL_CLASS):
+    if last - first < (DEFINITION if definition.kind == "function" else CLASS):
         return tuple(range(first, last + 1))
-    if definition.kind == "function":
-        return tuple(range(first, min(max(definition.body, first) + DEFINITION, last + 1)))
-    return _class_head(index, place)
+    if definition.kind == "class" and not is_called:
+        return _class_head(index, place)
+    return _first_lines(index, path, range(first, last + 1), max(definition.body - first, 0) + DEFINITION)
+
+
+def _first_lines(index: CodeIndex, path: str, lines: range, count: int) -> tuple[int, ...]:
+    """Return the first lines with text among some lines of a file."""
+    source = (index.text(path) or "").split("\n")
+    return tuple(islice((number for number in lines if source[number - 1].strip()), count))
 
 
 def _class_head(index: CodeIndex, place: FileDefinition) -> tuple[int, ...]:
@@ -160,18 +179,20 @@ def _class_head(index: CodeIndex, place: FileDefinition) -> tuple[int, ...]:
     return tuple(sorted(lines))[:FIELDS]
 
 
-def _classes(changed: Changed) -> Iterator[CodeExcerpt]:
-    """Yield the heads of the classes whose methods change."""
-    for place, _ in changed.definitions:
-        if place.definition.kind == "function" and place.definition.within and not is_test(place.path):
-            for owner in changed.resolver.owner_of(place)[-1:]:
-                title = f"{named(owner.definition)}, whose method changes"
-                yield CodeExcerpt(owner.path, _class_head(changed.index, owner), title)
-
-
 def _imports(changed: Changed) -> Iterator[CodeExcerpt]:
+    """Yield the lines of imports that changed lines use."""
     for file in changed.sources:
-        statements = changed.index.outline(file.path).imports
-        lines = {number for statement in statements for number in range(statement.first, statement.last + 1)}
+        numbers = changed_lines(file)
+        used = {
+            word
+            for reference in changed.references(file.path)
+            if reference.line in numbers
+            for word in (reference.name, *segments(reference.receiver)[:1])
+        }
+        lines: set[int] = set()
+        for statement in changed.index.outline(file.path).imports:
+            rows = enumerate(statement.text.split("\n"), start=statement.first)
+            matches = {number for number, row in rows if used.intersection(_WORD.findall(row))}
+            lines |= matches | {statement.first} if matches else matches
         if lines:
-            yield CodeExcerpt(file.path, tuple(sorted(lines))[:IMPORTS], "imports of the changed file")
+            yield CodeExcerpt(file.path, tuple(sorted(lines))[:IMPORTS], "imports")

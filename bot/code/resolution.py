@@ -51,6 +51,19 @@ class Resolver:
 
     def resolve(self, path: str, reference: Reference) -> tuple[FileDefinition, ...]:
         """Return the definitions that a reference of a file means; none if that is not certain."""
+        places = self._resolve(path, reference)
+        if reference.kind != "call":
+            return places
+        functions = [
+            function
+            for place in places
+            if place.definition.kind == "value"  # ``static create = createEnum``
+            for function in self._bare(place.path, place.definition.type, (), 0)
+            if function.definition.kind == "function"
+        ]
+        return (*places, *functions)
+
+    def _resolve(self, path: str, reference: Reference) -> tuple[FileDefinition, ...]:
         scope = self.scope(path, reference.line)
         if not reference.receiver:
             return self._bare(path, reference.name, scope, reference.line)
@@ -62,6 +75,11 @@ class Resolver:
         modules = self._modules(path, reference.receiver)
         if modules:
             return self._exported(Imported(modules, reference.name), 0)
+        *_, last = segments(reference.receiver) or [""]
+        if is_telling(last):  # a field that the repository defines once
+            owner = self._classes(self.only(path, last.removesuffix("()")), (), is_call=last.endswith("()"))
+            if places := self._members(owner, reference.name):
+                return places
         if family(path) == "c" or is_telling(reference.name):
             return self.only(path, reference.name)
         return ()

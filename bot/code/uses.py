@@ -16,7 +16,7 @@ from bot.core.text import show
 
 #: Longest caller, test, and method that uses a changed field of its class, that are shown whole; and lines beside
 #: a call in a longer one.
-CALLER, TEST, METHOD, BESIDE_CALL = 8, 12, 20, 2
+CALLER, TEST, METHOD, BESIDE_CALL = 12, 8, 30, 2
 #: Most callers of one function, in all, and tests; most lines of one caller that are named.
 MAX_CALLERS, MAX_ALL_CALLERS, MAX_TESTS, MAX_LINES = 4, 14, 1, 3
 #: Most files that are searched for one name, and users in one of them.
@@ -29,6 +29,7 @@ def uses_of_changes(changed: Changed) -> Iterator[CodeExcerpt]:
     """Yield the uses of all that a change alters or removes, within limits."""
     removed = _removed(changed)
     count = tests = 0
+    users = set[tuple[str, int]]()
     for language in dict.fromkeys(family(file.path) for file in changed.sources):
         targets = {
             name: places for name, places in _targets(changed).items() if family(places[0].path) == language
@@ -44,7 +45,9 @@ def uses_of_changes(changed: Changed) -> Iterator[CodeExcerpt]:
                     if tests > MAX_TESTS:
                         continue
                 else:
-                    used, count = used + 1, count + 1
+                    is_new = (excerpt.path, excerpt.lines[0]) not in users
+                    users.add((excerpt.path, excerpt.lines[0]))
+                    used, count = used + 1, count + is_new
                     if used > MAX_CALLERS or count > MAX_ALL_CALLERS:
                         break
                 yield excerpt
@@ -53,8 +56,9 @@ def uses_of_changes(changed: Changed) -> Iterator[CodeExcerpt]:
 def _targets(changed: Changed) -> dict[str, list[FileDefinition]]:
     """Return what changed outside of tests, by the name that others use for it."""
     targets: dict[str, list[FileDefinition]] = {}
-    sources = {file.path for file in changed.sources}
     for place, _ in changed.definitions:
+        if changed.is_in_test(place.path, place.definition.first):
+            continue
         scope = changed.resolver.scope(place.path, place.definition.first)
         outermost = next((outer for outer in scope if outer.kind == "function" and outer.name), place.definition)
         for definition in dict.fromkeys((place.definition, outermost)):
@@ -62,7 +66,7 @@ def _targets(changed: Changed) -> dict[str, list[FileDefinition]]:
             if name in _CONSTRUCTORS:
                 name = definition.within.rpartition(".")[2]
             # What changed in a class is searched by its own name.
-            if place.path in sources and definition.kind != "class" and len(name) > 2:
+            if definition.kind != "class" and len(name) > 2:
                 targets.setdefault(name, []).append(FileDefinition(place.path, definition))
     return targets
 
@@ -160,19 +164,18 @@ def _are_related(changed: Changed, one: FileDefinition, other: FileDefinition) -
 
 
 def _user(
-    path: str, user: Definition | None, references: Sequence[Reference], what: str, longest: int
+    path: str, user: Definition | None, references: Sequence[Reference], target: str, longest: int
 ) -> CodeExcerpt:
     """Return the lines of one user around its first references."""
     numbers = [reference.line for reference in references][:MAX_LINES]
     verb = "calls" if references[0].kind == "call" else "uses"
-    where = f"line {', '.join(map(str, dict.fromkeys(numbers)))}"
     if user is None:
-        return CodeExcerpt(path, tuple(sorted(set(numbers))), f"{verb} {what} in {where}")
+        return CodeExcerpt(path, tuple(sorted(set(numbers))), f"{verb} {target}")
     lines: Collection[int] = range(user.first, user.last + 1)
     if user.last - user.first >= longest:
         beside = {line for number in numbers for line in range(number - BESIDE_CALL, number + BESIDE_CALL + 1)}
         lines = {user.first, *beside.intersection(lines)}
-    return CodeExcerpt(path, tuple(sorted(lines)), f"{named(user)} {verb} {what} in {where}")
+    return CodeExcerpt(path, tuple(sorted(lines)), f"{named(user)} {verb} {target}")
 
 
 def _distance(path: str, homes: Sequence[str]) -> int:

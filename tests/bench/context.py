@@ -95,7 +95,7 @@ def score(case: Case, repository: GitRepository, *, with_missing: bool) -> Score
     surrounded = Surroundings(diff, Sides(tree))
     contexts = [surrounded.within(REVIEW.context_tokens, piece.paths) for piece in packed.pieces]
     in_diff = places_in_diff(diff)
-    places = set().union(*(places_in_text(context.text) for context in contexts))
+    places = set().union(*(places_in_text(context.text, tree.read) for context in contexts))
     needs = [(need, tree.read(need.path) or "") for need in case.needs]
     needs = [(need, source) for need, source in needs if not need.is_met(source, in_diff)]
     met = [need for need, source in needs if need.is_met(source, in_diff | places)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,9 +17,6 @@ ENOUGH, NEAR = 20, 5
 #: Path and number of a line.
 Place = tuple[str, int]
 
-_TITLE = re.compile(r"^--- ([^\s(),:]+\.\w+)\b")
-_ROW = re.compile(r"^ *(\d+)(?:  |$)")
-_USE = re.compile(r"^(\S+\.\w+):(\d+): ")
 _NEED = re.compile(r"^  (\S+) (\S+) (\d+)-(\d+)(?: > (\S+))?$")
 
 
@@ -89,15 +86,19 @@ def places_in_diff(diff: Diff) -> set[Place]:
     }
 
 
-def places_in_text(text: str) -> set[Place]:
-    """Return the lines that a context shows, by its titles and line numbers."""
+def places_in_text(text: str, read: Callable[[str], str | None]) -> set[Place]:
+    """Return the lines that a context shows, by the numbers above them. ``read`` returns the text of a file."""
     places: set[Place] = set()
-    path = ""
-    for row in text.split("\n"):
-        if (title := _TITLE.match(row)) is not None:
-            path = title[1]
-        elif (numbered := _ROW.match(row)) is not None:
-            places.add((path, int(numbered[1])))
-        elif (use := _USE.match(row)) is not None:
-            places.add((use[1], int(use[2])))
+    path, number, lines = "", 0, list[str]()
+    for row in filter(None, text.split("\n")):
+        if row.startswith("--- "):
+            path = row[4:]
+            lines = (read(path) or "").split("\n")
+        elif row.startswith(("@ ", "... ")):
+            number = int(row.split()[1])
+        else:
+            while not lines[number - 1].strip():  # blank lines are not shown
+                number += 1
+            places.add((path, number))
+            number += 1
     return places

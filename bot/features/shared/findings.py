@@ -40,51 +40,46 @@ def most_familiar(grades: Iterable[Grade | None]) -> Grade | None:
 class FurtherPlace(Lenient):
     """Another place with the same cause, as the model reports it."""
 
-    path: str = Field(description="path of the file, exactly as in its header")
-    quote: str = Field(description="the line or lines of code, copied without line numbers")
-    line: int | None = Field(None, description="line number shown beside the first quoted line, null if none")
+    path: str
+    quote: str
+    line: int | None = None
 
 
 class Edit(Lenient):
     """An edit of a file as it is after the change."""
 
-    path: str = Field(description="path of the file")
-    old: str = Field(description="the code that it replaces, copied exactly: lines, or a part of one line")
-    new: str = Field(description="the code that stands there instead; empty to delete")
+    path: str
+    old: str
+    new: str
 
 
 class Reported(Lenient):
-    """A defect as the model reports it. Nothing in it is trusted until its quote is matched in the diff."""
+    """A defect as the model reports it. Nothing in it is trusted until its quote is matched in the diff.
 
-    path: str = Field(description="path of the file, exactly as in its header")
-    quote: str = Field(description="the line or lines of code that are wrong, copied without line numbers")
-    line: int | None = Field(None, description="line number shown beside the first quoted line, null if none")
-    symbol: str = Field("", description="name of the function, variable or key at fault, as in the diff; or empty")
-    comment: str = Field(
-        description="one sentence: what breaks, and when. One sentence: why. Then how to mend it, if it is short"
-    )
-    places: tuple[FurtherPlace, ...] = Field((), description="further places of the same cause; usually empty")
-    category: Category = Field(description="root cause")
-    impact: Impact = Field(description="what it compromises")
-    severity: Severity = Field(description="high: crash, data loss, security; medium: wrong result; low: minor")
-    confidence: Chance = Field(
-        None, description="chance in percent that a maintainer who checks it agrees that the change breaks this"
-    )
-    depends_on: tuple[str, ...] = Field(
-        (), description="code that is not shown and that decides whether it holds: `name` or `name in path`"
-    )
-    suggestion: str | None = Field(
-        None, description="code that replaces exactly the quoted lines, one or several; null unless surely right"
-    )
-    repair: tuple[Edit, ...] = Field((), description="its smallest repair; empty if it is in code not shown")
+    The question explains the fields.
+    """
+
+    path: str
+    quote: str
+    line: int | None = None
+    symbol: str = ""
+    comment: str
+    places: tuple[FurtherPlace, ...] = ()
+    category: Category
+    impact: Impact
+    severity: Severity
+    confidence: Chance = None
+    depends_on: tuple[str, ...] = ()
+    suggestion: str | None = None
+    repair: tuple[Edit, ...] = ()
     recognised: SkipJsonSchema[Grade | None] = Field(None, description="only asked in evaluation")
 
 
 class ReviewReply(Lenient):
     """The model's review. The reasoning comes before the findings."""
 
-    reasoning: str = Field(description="what the change does, and where it could go wrong; a few sentences")
-    findings: tuple[Reported, ...] = Field(description="defects only; an empty list when there are none")
+    reasoning: str
+    findings: tuple[Reported, ...]
 
 
 ProofOutcome = Literal["proven", "passes on both", "not proven", "not run"]

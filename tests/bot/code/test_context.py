@@ -54,31 +54,31 @@ NEW = "    return made.fetch(read(path), store.LAST)"
 
 def test_names_are_resolved_by_import_and_receiver_and_never_guessed() -> None:
     text = surroundings(PYTHON, "app/main.py", OLD, NEW).within(6_000).text
-    assert "--- app/store.py, `load` is called by the changed `run` (main.py:12):\n4  def load(path):" in text
-    assert "`Store.fetch` is called by the changed `run` (main.py:12):\n12  def fetch" in text
-    assert "`LAST` is used by the changed `run` (main.py:12):\n1  LAST = 7" in text
+    assert "@ 4 `load`, called by the changed `run`\n def load(path):" in text
+    assert "@ 12 `Store.fetch`, called by the changed `run`\n def fetch" in text
+    assert "--- app/store.py\n@ 1 `LAST`, used by the changed `run`\n LAST = 7" in text
     assert "app/noise.py" not in text
 
 
 def test_callers_and_tests_are_shown_with_their_relation() -> None:
     text = surroundings(PYTHON, "app/main.py", OLD, NEW).within(6_000).text
-    assert "--- app/caller.py, `start` calls the changed `run` in line 5:\n4  def start():" in text
-    assert "--- tests/test_main.py, `test_run` calls the changed `run` in line 5:" in text
+    assert "--- app/caller.py\n@ 4 `start` calls the changed `run`\n def start():" in text
+    assert "--- tests/test_main.py\n@ 4 `test_run` calls the changed `run`" in text
 
 
 def test_no_line_is_shown_twice() -> None:
     around = surroundings(PYTHON, "app/main.py", OLD, NEW)
     rows = [row for row in around.within(6_000).text.split("\n") if "def run" in row or "return made" in row]
-    assert rows == ["7  def run(path, things):"]
+    assert rows == [" def run(path, things):"]
     assert "def run" not in around.within(6_000, visible={"app/main.py": range(1, 20)}).text
 
 
 @pytest.mark.parametrize(
     ("phrase", "row"),
     [
-        ("`Store.fetch`", "12  def fetch(self, name, last):"),
-        ("what load() in app/store.py returns", "4  def load(path):"),
-        ("LAST", "1  LAST = 7"),
+        ("`Store.fetch`", "@ 12 `Store.fetch`, looked up\n def fetch(self, name, last):"),
+        ("what load() in app/store.py returns", "@ 4 `load`, looked up\n def load(path):"),
+        ("LAST", "@ 1 `LAST`, looked up\n LAST = 7"),
     ],
 )
 def test_a_phrase_looks_up_the_code_that_it_names_first(phrase: str, row: str) -> None:
@@ -90,7 +90,7 @@ def test_a_phrase_looks_up_the_code_that_it_names_first(phrase: str, row: str) -
 
 def test_a_phrase_that_asks_for_callers_gets_them() -> None:
     around = surroundings(PYTHON, "app/main.py", "LIMIT = 2", "LIMIT = 3")
-    assert "calls the `run` in line 5" in around.within(6_000, phrases=["callers of `run`"]).text
+    assert "`start` calls the `run`" in around.within(6_000, phrases=["callers of `run`"]).text
 
 
 GO = {
@@ -134,12 +134,12 @@ C = {
 @pytest.mark.parametrize(
     ("files", "path", "new", "definition", "constant", "other"),
     [
-        (GO, "a/a.go", "\treturn s.Get(b.Max)", "b/b.go, `S.Get` is called", "const Max = 3", "c/c.go"),
-        (JAVA, "p/A.java", "        return b.get(B.MAX);", "q/B.java, `B.get` is called", "MAX = 3", "q/C.java"),
-        (TYPESCRIPT, "src/a.ts", "  return b.get(MAX)", "src/c.ts, `B.get` is called", "const MAX = 3", "D"),
-        (JAVASCRIPT, "lib/a.js", "  return fetch(MAX)", "lib/b.js, `get` is called", "MAX = 3", "lib/c.js"),
-        (RUST, "src/a.rs", "    s.get(MAX)", "src/b.rs, `S.get` is called", "const MAX: u8 = 3", "src/c.rs"),
-        (C, "src/a.c", "    return get(n, MAX);", "src/b.c, `get` is called", "#define MAX 3", "test/b.c"),
+        (GO, "a/a.go", "\treturn s.Get(b.Max)", "`S.Get`, called", "const Max = 3", "c/c.go"),
+        (JAVA, "p/A.java", "        return b.get(B.MAX);", "`B.get`, called", "MAX = 3", "q/C.java"),
+        (TYPESCRIPT, "src/a.ts", "  return b.get(MAX)", "`B.get`, called", "const MAX = 3", "D"),
+        (JAVASCRIPT, "lib/a.js", "  return fetch(MAX)", "`get`, called", "MAX = 3", "lib/c.js"),
+        (RUST, "src/a.rs", "    s.get(MAX)", "`S.get`, called", "const MAX: u8 = 3", "src/c.rs"),
+        (C, "src/a.c", "    return get(n, MAX);", "`get`, called", "#define MAX 3", "test/b.c"),
     ],
     ids=["go", "java", "typescript", "javascript", "rust", "c"],
 )
@@ -150,3 +150,36 @@ def test_each_language_resolves_by_import_path_and_receiver_type(
     assert definition in text
     assert constant in text
     assert other not in text
+
+
+def test_imports_are_shown_if_changed_lines_use_them() -> None:
+    text = surroundings(PYTHON, "app/main.py", OLD, NEW).within(6_000).text
+    assert "imports\n from app import store\n from app.store import Store, load as read\n" in text
+    assert "import" not in surroundings(PYTHON, "app/main.py", "LIMIT = 2", "LIMIT = 3").within(6_000).text
+
+
+def test_a_field_that_names_a_function_stands_for_it() -> None:
+    files = {
+        "src/a.ts": "import { B } from './b'\nexport function f() {\n  return B.create(1)\n}\n" + "\n" * 60,
+        "src/b.ts": "const make = (n: number) => {\n  return n\n}\nexport class B {\n  static create = make\n}\n",
+    }
+    text = surroundings(files, "src/a.ts", "  return null", "  return B.create(1)").within(6_000).text
+    assert "@ 1 `make`, called by the changed `f`\n const make" in text
+
+
+def test_tests_in_a_module_of_rust_count_as_tests() -> None:
+    source = "fn f() -> u8 {\n    g()\n}\n\nfn g() -> u8 {\n    1\n}\n" + "\n" * 60
+    test = "mod tests {\n    #[test]\n    fn works() {\n        super::g();\n    }\n}\n"
+    files = {"src/a.rs": source + test}
+    assert "called by" not in surroundings(files, "src/a.rs", "    g();", "        super::g();").within(6_000).text
+
+
+def test_a_telling_field_that_is_defined_once_has_its_declared_type() -> None:
+    files = {
+        "src/lib.rs": "mod path_router;\nuse path_router::Paths;\nstruct S {\n    path_router: Paths,\n}\n",
+        "src/path_router.rs": "pub struct Paths;\nimpl Paths {\n    fn nest(&self) {\n        work(1);\n    }\n}\n"
+        + "\n" * 60,
+        "src/c.rs": "struct T;\nimpl T {\n    fn call(self) {\n        tap!(self, this => this.path_router.nest());\n    }\n}\n",
+    }
+    text = surroundings(files, "src/path_router.rs", "        work(0);", "        work(1);").within(6_000).text
+    assert "--- src/c.rs\n@ 3 `T.call` calls the changed `nest`" in text

@@ -75,12 +75,10 @@ def test_reviewer_sees_the_function_its_calls_and_users_of_removed_names(service
     model = ScriptedModel([reviews.CLEAN])
     decision = review(services, model, checkouts={HEAD: FILES})
     question = model.asked[0].user
-    assert "--- src/app.py, the rest of the changed file:\n6  class Loader:\n7      def load(self" in question
-    assert '20      return "x"' in question
-    assert (
-        "--- lib/parsing.py, `parse` is called by the changed `Loader.load` (app.py:12):\n1  def parse" in question
-    )
-    assert "uses the removed `LIMIT` in line 1, 2:\n1  from src.app import LIMIT\n2  print(LIMIT)" in question
+    assert "--- src/app.py\n@ 6 rest of the changed file\n class Loader:\n     def load(self" in question
+    assert '\n     return "x"\n' in question
+    assert "--- lib/parsing.py\n@ 1 `parse`, called by the changed `Loader.load`\n def parse" in question
+    assert "@ 1 uses the removed `LIMIT`\n from src.app import LIMIT\n print(LIMIT)" in question
     assert "Python >=3.9 (pyproject.toml)" in question
     assert decision.record.as_json()["context"][0]["parts"] == 3
 
@@ -88,8 +86,8 @@ def test_reviewer_sees_the_function_its_calls_and_users_of_removed_names(service
 def test_where_only_the_base_is_at_hand_the_change_is_put_on_it(services: Build) -> None:
     model = ScriptedModel([reviews.CLEAN])
     review(services, model, checkouts={BASE: {**FILES, "src/app.py": OLD.encode()}})
-    assert "uses the removed `LIMIT` in line 1, 2:" in model.asked[0].user
-    assert "\n7      def load(self, path):" in model.asked[0].user
+    assert "@ 1 uses the removed `LIMIT`" in model.asked[0].user
+    assert "\n     def load(self, path):" in model.asked[0].user
 
 
 @pytest.mark.parametrize("config", ["", "review: {context_tokens: 0}"])
@@ -292,7 +290,7 @@ def test_patch_is_judged_with_the_code_around_it_without_lock_files(services: Bu
     model = ScriptedModel([verify.GOOD])
     decision = verify.verify(pull_opened(base_sha=BASE), services(model, snapshot, "verify: {prompt: careful}"))
     question = model.asked[0].user
-    assert "--- src/app.py, the rest of the changed file:" in question
+    assert "--- src/app.py\n@ 6 rest of the changed file" in question
     assert "reproduce_bug.py: environment noise" in question
     assert "print('stray')" not in question
     assert decision.record.as_json()["omitted"] == ["reproduce_bug.py: environment noise"]

@@ -179,10 +179,7 @@ def test_a_doubter_sees_the_whole_of_a_short_change_and_the_code_around_it(servi
     model = ScriptedModel([reply(EMPTY), {**NAMED, "quote": "return file.read() or None"}])
     decision = review(services(model, recorded, DOUBT))
     assert "The whole change." in model.asked[1].user
-    assert (
-        "--- lib.py, `parse` is called by the changed `load` (app.py:11):\n1  def parse(file):"
-        in model.asked[1].user
-    )
+    assert "--- lib.py\n@ 1 `parse`, called by the changed `load`\n def parse(file):" in model.asked[1].user
     assert len(comments(decision)) == 1, "the line where it goes wrong may be in what is called"
 
 
