@@ -14,7 +14,7 @@ from bot.code.syntax import Definition, Reference, callables, enclosing
 from bot.code.uses import uses_of_changes
 
 #: Longest function around a change that is shown whole; lines of the head of a longer one, and beside each change.
-WHOLE, HEAD, BESIDE = 60, 8, 10
+WHOLE, HEAD, BESIDE = 40, 8, 10
 #: If a change is in more functions than this, less of each is shown: longest whole, and lines beside each change.
 MANY, WHOLE_OF_MANY, BESIDE_OF_MANY = 9, 24, 5
 #: The same for a class. More of its fields are not shown.
