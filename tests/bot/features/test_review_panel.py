@@ -234,7 +234,7 @@ def test_looks_differ_in_order_lens_and_code_around(services: Build) -> None:
     assert ["Code around it" in prompt.user for prompt in prompts] == [False, True, True, True]
     firsts = [prompt.user.index("=== src/app.py") < prompt.user.index("=== src/lib.py") for prompt in prompts]
     assert firsts == [True, False, True, False]
-    assert all("Its title, only a name" in prompt.user for prompt in prompts), "what is meant is no code"
+    assert all("The title of the change" in prompt.user for prompt in prompts), "what is meant is no code"
     assert "report nothing else" in prompts[0].system
 
 
