@@ -97,7 +97,7 @@ def test_a_maintainer_s_word_counts_without_a_ledger(desk: Desk, workflow: Workf
 
 
 def test_why_is_answered_from_what_the_comment_says(desk: Desk, workflow: Workflow) -> None:
-    desk.replies |= {"Why was this verdict reached": {"answer": "It names no file."}, "It crashes": VAGUE}
+    desk.replies |= {"You explain why a verdict was reached": {"answer": "It names no file."}, "It crashes": VAGUE}
     number = desk.github.open_issue("acme/rocket", "It crashes", "Sometimes.")
     workflow.run()
     desk.github.comment("acme/rocket", number, "/bouncer why", author="acme")
@@ -109,7 +109,7 @@ def test_why_is_answered_from_what_the_comment_says(desk: Desk, workflow: Workfl
 
 
 def test_answers_to_why_are_limited_by_our_own_answers(desk: Desk, workflow: Workflow) -> None:
-    desk.replies |= {"Why was this verdict reached": {"answer": "It names no file."}, "It crashes": VAGUE}
+    desk.replies |= {"You explain why a verdict was reached": {"answer": "It names no file."}, "It crashes": VAGUE}
     number = desk.github.open_issue("acme/rocket", "It crashes", "Sometimes.")
     workflow.run()
     for _ in range(MAX_ANSWERS + 2):
