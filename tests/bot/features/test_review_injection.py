@@ -104,9 +104,9 @@ def test_a_model_that_repeats_everything_it_reads_writes_nothing_harmful(payload
 def test_whatever_strangers_write_stays_inside_the_fence(payload: str, services: Build) -> None:
     line = one_line(payload)
     diff = DIFF.replace("raise Missing(path)", f"raise Missing(path)  # {line}")
-    texts = {"title": line, "body": payload}
+    plain_texts, texts = {"body": "It reads a file."}, {"title": line, "body": payload}
     prompts: list[Prompt] = []
-    for shot, values in ((snapshot(), {}), (snapshot(diff=diff, **texts), texts)):
+    for shot, values in ((snapshot(**plain_texts), plain_texts), (snapshot(diff=diff, **texts), texts)):
         model = ScriptedModel([reply()])
         decide(opened(**values), services(model, shot), only="review")
         prompts += model.asked
