@@ -1,24 +1,13 @@
 """Why: ``/bouncer why`` is answered from what was recorded with a verdict or a finding."""
 
-from collections.abc import Iterator
 from datetime import timedelta
 
 from bot.core import events
-from bot.core.actions import Decision
 from bot.core.commands import AuthorLimit, SlashCommand
 from bot.features.feature import Feature
-from bot.features.shared.posts import Posts
 from bot.features.why.handler import concerns, handle
 from bot.features.why.record import WhyRecord
-
-
-def standing(posts: Posts) -> Iterator[Decision]:
-    """Yield the answers, except to this event."""
-    comment = getattr(posts.event, "comment", None)
-    for about in posts.answers("why"):
-        if comment is None or about != str(comment.id):
-            yield Decision(kind="why", subject=posts.subject(), verdict="answered")
-
+from bot.features.why.standing import standing
 
 FEATURE = Feature(
     name="why",
