@@ -177,7 +177,9 @@ def test_an_app_that_github_does_not_know_decides_nothing_and_says_why(tmp_path:
         wait(shop.ready, 60, "up")
         shop.connect()
         number = shop.github.open_issue(home, "It breaks", "It does not work.")
-        wait(lambda: "401" in str(shop.troubles()), 60, "a job tells of it")
-        assert all("401" in value or "waits for triage" in value for value in shop.troubles().values())
+        wait(lambda: len(shop.troubles()) == 3, 60, "triage, and two jobs that build on it, tell of it")
+        errors = {job.rpartition(":")[2]: error for job, error in shop.troubles().items()}
+        assert "GitHub answered 401" in errors.pop("triage")
+        assert all(error.endswith(": waits for triage") for error in errors.values())
         assert shop.decided(home, number) == ()
         assert shop.said(home, number) == []
