@@ -72,8 +72,8 @@ class ContextPage:
     @property
     def text(self) -> str:
         """The excerpts: the files in the order in which they came, each in the order of its lines."""
-        files = self._excerpts.items()
-        return "\n\n".join("\n".join([_head(path), *(text for _, text in sorted(of))]) for path, of in files)
+        files = ([_head(path), *(text for _, text in sorted(parts))] for path, parts in self._excerpts.items())
+        return "\n\n".join(map("\n".join, files))
 
     def _add(self, excerpt: CodeExcerpt) -> bool:
         visible = self._shown.setdefault(excerpt.path, set())

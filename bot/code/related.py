@@ -193,6 +193,7 @@ def _imports(changed: Changed) -> Iterator[CodeExcerpt]:
         for statement in changed.index.outline(file.path).imports:
             rows = enumerate(statement.text.split("\n"), start=statement.first)
             matches = {number for number, row in rows if used.intersection(_WORD.findall(row))}
-            lines |= matches | {statement.first} if matches else matches
+            if matches:
+                lines |= {statement.first, *matches}
         if lines:
             yield CodeExcerpt(file.path, tuple(sorted(lines))[:IMPORTS], "imports")

@@ -28,8 +28,8 @@ _CONSTRUCTORS = frozenset({"__init__", "__new__", "constructor"})
 def uses_of_changes(changed: Changed) -> Iterator[CodeExcerpt]:
     """Yield the uses of all that a change alters or removes, within limits."""
     removed = _removed(changed)
-    count = tests = 0
-    users = set[tuple[str, int]]()
+    tests = 0
+    users: set[tuple[str, int]] = set()
     for language in dict.fromkeys(family(file.path) for file in changed.sources):
         targets = {
             name: places for name, places in _targets(changed).items() if family(places[0].path) == language
@@ -45,10 +45,9 @@ def uses_of_changes(changed: Changed) -> Iterator[CodeExcerpt]:
                     if tests > MAX_TESTS:
                         continue
                 else:
-                    is_new = (excerpt.path, excerpt.lines[0]) not in users
                     users.add((excerpt.path, excerpt.lines[0]))
-                    used, count = used + 1, count + is_new
-                    if used > MAX_CALLERS or count > MAX_ALL_CALLERS:
+                    used += 1
+                    if used > MAX_CALLERS or len(users) > MAX_ALL_CALLERS:
                         break
                 yield excerpt
 

@@ -127,7 +127,7 @@ def _evaluated_for(claims: Sequence[Claim], services: Services) -> set[int]:
     return {
         decision.subject.number
         for decision in newest or ()
-        if isinstance(decision.record, GateRecord) and set(claims) & set(decision.record.claims)
+        if set(claims) & set(decision.record_of(GateRecord).claims)
     }
 
 

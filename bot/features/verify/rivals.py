@@ -43,8 +43,8 @@ def _outcome(pull: int, run: ExecutedTest, services: Services) -> str:
 
 def named_rivals(past: Sequence[Decision]) -> tuple[int, ...]:
     """Return the pull requests that the last check of a run test names; their checks name this one."""
-    records = (decision.record for decision in reversed(past))
-    rivals = (record.rivals for record in records if isinstance(record, VerifyRecord) and record.runs)
+    records = (decision.record_of(VerifyRecord) for decision in reversed(past))
+    rivals = (record.rivals for record in records if record.runs)
     return tuple(dict.fromkeys(rival.pull for rival in next(rivals, ())))
 
 
@@ -63,10 +63,12 @@ def renewed_check(event: events.LinkedIssueChanged, services: Services) -> Decis
     Return None if there is nothing new to say. Neither a model is asked nor is anything run.
     """
     past = services.history.decisions(event.subject.key, "verify")
-    record = history.last_record(past, VerifyRecord)
-    decision = next((decision for decision in reversed(past) if decision.record is record), None)
+    decision = next((decision for decision in reversed(past) if isinstance(decision.record, VerifyRecord)), None)
     # A check that says why the pull request is skipped stands.
-    if record is None or decision is None or decision.abstained or not record.runs:
+    if decision is None or decision.abstained:
+        return None
+    record = decision.record_of(VerifyRecord)
+    if not record.runs:
         return None
     others = rivals(record.runs, event.number, services)
     pull = services.forge.pull_request(event.number)
