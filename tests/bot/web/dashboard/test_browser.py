@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from bot.web.app import Backend
 from tests.bot.web.conftest import serious
@@ -52,45 +52,46 @@ def test_log_in_filter_open_a_decision_and_retry_a_dead_letter(page: Page, site:
     faults += serious(page)
     page.get_by_label("The operator's password").fill(PASSWORD)
     page.get_by_role("button", name="Log in").click()
-    assert page.get_by_role("heading", level=1).inner_text() == "Overview"
-    assert page.get_by_text("muted", exact=True).is_visible()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
+    expect(page.get_by_text("muted", exact=True)).to_be_visible()
     faults += serious(page)
 
     page.get_by_role("link", name="Decisions").click()
     page.get_by_label("Outcome").select_option("abstained")
     page.get_by_label("Kind").select_option("triage")
     page.get_by_role("button", name="Show").click()
-    assert page.locator("tbody tr").count() == 1
-    assert page.get_by_text("model:refused").is_visible()
+    expect(page.locator("tbody tr")).to_have_count(1)
+    expect(page.get_by_text("model:refused")).to_be_visible()
     page.get_by_label("Outcome").select_option("bounced")
     page.get_by_role("button", name="Show").click()
-    assert page.locator("tbody tr").count() == 4
+    expect(page.locator("tbody tr")).to_have_count(4)
     faults += serious(page)
 
     page.get_by_role("link", name="acme/rocket#4").click()
-    assert page.get_by_text("not specified well enough").is_visible()
+    expect(page.get_by_text("not specified well enough")).to_be_visible()
     assert "owned" not in page.title()
     faults += serious(page)
 
     page.get_by_role("link", name="Shadow mode").click()
-    assert page.get_by_role("article").first.locator("strong").inner_text() == "files"
+    expect(page.get_by_role("article").first.locator("strong")).to_have_text("files")
     faults += serious(page)
 
     page.get_by_role("link", name="Decisions").click()
     page.get_by_label("Search").fill("#32")
     page.get_by_role("button", name="Show").click()
     page.get_by_role("link", name="acme/rocket#32").click()
+    expect(page.get_by_role("article").last.locator("strong")).to_have_text("last")
     assert page.get_by_text("Suggested change").count() == 0  # the style sheet's, not the text's
-    assert page.get_by_role("article").last.locator("strong").inner_text() == "last"
     faults += serious(page)
 
     page.get_by_role("link", name="Costs").click()
-    assert page.get_by_text("scripted:test").first.is_visible()
+    expect(page.get_by_text("scripted:test").first).to_be_visible()
     faults += serious(page)
 
     page.get_by_role("link", name="Jobs").click()
     page.get_by_role("link", name="failed (1)").click()
     page.locator("tbody a").click()
+    expect(page.get_by_role("button", name="Retry")).to_be_visible()
     faults += serious(page)
     page.get_by_role("button", name="Retry").click()
     page.get_by_text("queued", exact=True).wait_for()
@@ -106,8 +107,9 @@ def test_log_in_filter_open_a_decision_and_retry_a_dead_letter(page: Page, site:
     faults += serious(page)
 
     page.get_by_role("button", name="Log out").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Log in")
     page.goto(f"{site}/decisions")
-    assert page.get_by_role("heading", level=1).inner_text() == "Log in"
+    expect(page.get_by_role("heading", level=1)).to_have_text("Log in")
     assert faults == []
     assert foreign == []
 
@@ -116,6 +118,7 @@ def test_no_page_is_wider_than_a_phone(page: Page, site: str, filled: Backend) -
     page.goto(site)
     page.get_by_label("The operator's password").fill(PASSWORD)
     page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
     for path in PATHS:
         page.goto(site + path)
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), path
@@ -150,6 +153,7 @@ def test_nothing_is_cut_at_500_pixels(chromium: Browser, site: str, filled: Back
     page.goto(site)
     page.get_by_label("The operator's password").fill(PASSWORD)
     page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
     for path in PATHS:
         page.goto(site + path)
         for summary in page.locator("details > summary").all():

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from bot.github.registration import stored
 from tests.bot.web.conftest import serious
@@ -35,27 +35,28 @@ def walk(page: Page, site: Site, look: bool = False) -> list[str]:
     page.goto(f"{site.url}/setup?link={LINK}")
     look_at("begin")
     page.get_by_role("button", name="Begin").click()
+    expect(page.get_by_label("Start in shadow mode: record, post nothing")).to_be_checked()
     look_at("choose")
-    assert page.get_by_label("Start in shadow mode: record, post nothing").is_checked()
     page.get_by_label("Name of the app").fill("")
     page.get_by_role("button", name="Continue").click()
-    assert page.get_by_text("Enter a name of 1 to 34 characters").is_visible()
+    expect(page.get_by_text("Enter a name of 1 to 34 characters")).to_be_visible()
     look_at("choose-wrong")
     page.get_by_label("Name of the app").fill("bouncer of octo")
     page.get_by_role("button", name="Continue").click()
-    assert page.get_by_role("heading", level=1).inner_text() == "Create the app"
+    expect(page.get_by_role("heading", level=1)).to_have_text("Create the app")
     look_at("confirm")
     page.get_by_role("button", name="Change something").click()
+    expect(page.get_by_role("button", name="Continue")).to_be_visible()
     assert page.get_by_label("Name of the app").input_value() == "bouncer of octo"
     page.get_by_role("button", name="Continue").click()
     page.get_by_role("button", name="Create it on GitHub").click()
-    assert page.get_by_role("heading", level=1).inner_text() == "Create GitHub App"
+    expect(page.get_by_role("heading", level=1)).to_have_text("Create GitHub App")
     page.get_by_role("button", name="Create GitHub App").click()
-    assert page.get_by_role("heading", level=1).inner_text() == "Your app is registered"
+    expect(page.get_by_role("heading", level=1)).to_have_text("Your app is registered")
     look_at("done")
     page.get_by_role("link", name="Install it on your repositories").click()
     page.get_by_role("button", name="Install").click()
-    assert page.get_by_role("heading", level=1).inner_text() == "Bouncer is installed"
+    expect(page.get_by_role("heading", level=1)).to_have_text("Bouncer is installed")
     look_at("installed")
     return faults
 
