@@ -136,7 +136,6 @@ class Overview:
         self._database = database
 
     def repositories(self) -> tuple[str, ...]:
-        """Every repository about which something was decided."""
         query = select(DECISIONS.c.repository).distinct().order_by(DECISIONS.c.repository).limit(1000)
         return tuple(self._database.scalars(query))
 
@@ -153,10 +152,7 @@ class Overview:
         return tuple(map(_line, rows))
 
     def decision(self, number: int) -> tuple[Line, Decision] | None:
-        """One decision, whole."""
-        query = select(*_WHOLE).where(DECISIONS.c.id == number)
-        with self._database.read() as connection:
-            row = connection.execute(query).one_or_none()
+        row = self._database.row(select(*_WHOLE).where(DECISIONS.c.id == number))
         return None if row is None else _line(row)
 
     def wrong_configurations(self) -> tuple[Line, ...]:
@@ -175,13 +171,11 @@ class Overview:
         return tuple(Line(**row._asdict()) for row in self._database.rows(query))
 
     def calls(self, job: str) -> tuple[Call, ...]:
-        """The model calls of a job, oldest first."""
         columns = [MODEL_CALLS.c[name] for name in Call.model_fields]
         query = select(*columns).where(MODEL_CALLS.c.job == job).order_by(MODEL_CALLS.c.id).limit(200)
         return tuple(Call(**row._asdict()) for row in self._database.rows(query))
 
     def posted(self, job: str) -> tuple[Posted, ...]:
-        """Return the postings of a job."""
         columns = [POSTINGS.c[name] for name in Posted.model_fields]
         query = select(*columns).where(POSTINGS.c.job == job).order_by(POSTINGS.c.id).limit(200)
         return tuple(Posted(**row._asdict()) for row in self._database.rows(query))
