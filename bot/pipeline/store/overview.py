@@ -58,6 +58,11 @@ class Line(Frozen):
     outcome: str | None = Field(description="what publishing came to; None while it is under way")
     created_at: datetime
 
+    def url(self, web_url: str) -> str:
+        """Return the address of its subject on GitHub; empty for a decision about a whole repository."""
+        # GitHub redirects the address of an issue to the pull request of that number.
+        return f"{web_url}/{self.repository}/issues/{self.number}" if self.number else ""
+
 
 class Filter(Frozen):
     """Which decisions are listed."""
@@ -350,7 +355,7 @@ def row(line: Line, decision: Decision, web_url: str) -> dict[str, Any]:
     values = line.model_dump(mode="json")
     values["reason"] = redact(decision.reason)
     values["actions"] = " ".join(action.type for action in decision.actions)
-    values["url"] = f"{web_url}/{line.repository}/issues/{line.number}" if line.number else ""
+    values["url"] = line.url(web_url)
     return {name: values[name] for name in COLUMNS}
 
 
