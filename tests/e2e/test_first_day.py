@@ -37,8 +37,13 @@ _UNCHOSEN = r'<input type="(?:radio|checkbox)"(?![^>]*checked)[^>]*>'
 
 @pytest.fixture
 def fresh(tmp_path: Path) -> Iterator[Site]:
+    yield from started(tmp_path)
+
+
+def started(tmp_path: Path, **environment: str) -> Iterator[Site]:
     """``bouncer serve`` as it starts without credentials, its data in a folder of its own."""
     with stopped(tmp_path) as shop:
+        shop.environment |= environment
         for name in CREDENTIALS:
             del shop.environment[name]
         shop.environment["BOUNCER_DATA_DIR"] = str(tmp_path / "data")
@@ -106,6 +111,15 @@ def test_the_link_works_once_and_set_up_is_closed_to_everybody_else(fresh: Site)
     assert "Who owns the app" in owner.get("/setup")
     assert refused(stranger, "/setup/callback?code=x&state=y") == 403
     assert refused(owner, "/setup/callback?code=x&state=y") == 400
+
+
+def test_set_up_is_reachable_before_a_model_is_named(tmp_path: Path) -> None:
+    for fresh in started(tmp_path, BOUNCER_MODEL=""):
+        assert "BOUNCER_MODEL is not set" in fresh.log.read_text()
+        visitor = Visitor(f"http://127.0.0.1:{fresh.port}")
+        assert "Who owns the app" in visitor.submit(visitor.get(link(fresh)))
+        assert "worker_started" not in fresh.log.read_text()
+        assert fresh.log.read_text().count(link(fresh)) == 2, "it is printed again below the first lines"
 
 
 def test_deliveries_before_set_up_are_refused_so_that_github_shows_it(fresh: Site) -> None:

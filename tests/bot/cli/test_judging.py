@@ -83,15 +83,6 @@ def test_wrong_usage_is_one_line(run: Run, arguments: list[str], why: str) -> No
     assert run(*arguments) == (2, "", f"{why}\n")
 
 
-def test_what_a_model_says_cannot_steer_the_terminal(run: Run) -> None:
-    hostile = {"explanation": "\x1b[2J\x1b]0;owned\x07fine\u202e", "label": "WELL_SPECIFIED"}
-    output = run("triage", "issue.md", reply=hostile)[1]
-    assert r"\x1b[2J\x1b]0;owned\x07fine\u202e" in output
-    assert "\x1b" not in output
-    output = run("verify", "--issue", "issue.md", "--patch", "fix.diff", reply={**SOLVES, **hostile, **SOLVES})[1]
-    assert "\x1b" not in output
-
-
 def test_a_reply_that_cannot_be_used_is_named_once(run: Run) -> None:
     code, out, _ = run("triage", "issue.md", reply={"text": "It looks fine to me."})
     reason = "the reply recorded for offline/files#1 is unusable: the answer holds no JSON object"

@@ -147,17 +147,6 @@ def test_a_job_that_runs_when_the_end_comes_is_finished(rig: Rig) -> None:
 
 
 @pytest.mark.timeout(480)
-def test_children_do_not_outlive_a_killed_parent(rig: Rig) -> None:
-    serve = rig.start("bot", "serve")
-    wait(lambda: rig.ready() and settled(serve), 180, "ready")
-    everybody = family(serve.pid)
-    assert len(everybody) >= 2
-    os.kill(serve.pid, signal.SIGKILL)
-    serve.wait(10)
-    wait(lambda: not any(alive(pid) for pid in everybody), 40, "the children ended too")
-
-
-@pytest.mark.timeout(480)
 def test_a_database_that_is_away_for_a_while_is_waited_for(tmp_path: Path, own_postgres: PostgresServer) -> None:
     with SimulatedGitHub() as github:
         rig = Rig(github, own_postgres.get_uri(), tmp_path)
