@@ -244,7 +244,10 @@ class GitHubForge:
         return self._list(f"/pulls/{number}/comments", payloads.review_comment)
 
     def reviews(self, number: int) -> tuple[PostedReview, ...]:
-        return self._list(f"/pulls/{number}/reviews", _review)
+        return self._list(
+            f"/pulls/{number}/reviews",
+            lambda value: payloads.build(PostedReview, value, author=payloads.actor(value.get("user"))),
+        )
 
     def check_runs(self, sha: str, name: str) -> tuple[CheckRun, ...]:
         query: Query = {"check_name": name, "filter": "all"}
@@ -450,10 +453,6 @@ def _resolved(node: Any) -> int | None:
     """Return the first comment of a thread if the thread is resolved."""
     comments = node["comments"]["nodes"]
     return int(comments[0]["fullDatabaseId"]) if node["isResolved"] and comments else None
-
-
-def _review(value: Any) -> PostedReview:
-    return payloads.build(PostedReview, value, author=payloads.actor(value.get("user")))
 
 
 def _permission(value: Any) -> Permission:
