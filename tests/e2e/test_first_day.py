@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import re
 import stat
-import urllib.error
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -98,21 +97,6 @@ def test_from_nothing_to_the_first_answer_without_editing_a_file(fresh: Site) ->
         assert secret not in everything
 
 
-def test_the_link_works_once_and_set_up_is_closed_to_everybody_else(fresh: Site) -> None:
-    here = f"http://127.0.0.1:{fresh.port}"
-    stranger = Visitor(here)
-    assert refused(stranger, "/setup") == 403
-    assert refused(stranger, "/setup?link=guessed") == 403
-    owner = Visitor(here)
-    visits = owner.get(link(fresh))
-    assert "Begin" in Visitor(here).get(link(fresh)), "looking at the link does not use it up"
-    owner.submit(visits)
-    assert refused(stranger, link(fresh)) == 403
-    assert "Who owns the app" in owner.get("/setup")
-    assert refused(stranger, "/setup/callback?code=x&state=y") == 403
-    assert refused(owner, "/setup/callback?code=x&state=y") == 400
-
-
 def test_set_up_is_reachable_before_a_model_is_named(tmp_path: Path) -> None:
     for fresh in started(tmp_path, BOUNCER_MODEL=""):
         assert "BOUNCER_MODEL is not set" in fresh.log.read_text()
@@ -136,11 +120,3 @@ def test_after_a_restart_it_goes_on_with_what_was_stored(fresh: Site) -> None:
     fresh.start("bot", "serve")
     wait(fresh.ready, 60, "up again")
     assert "/setup?link=" not in fresh.log.read_text()
-
-
-def refused(visitor: Visitor, path: str) -> int:
-    with pytest.raises(urllib.error.HTTPError) as caught:
-        visitor.get(path)
-    status = caught.value.code
-    caught.value.close()
-    return status
