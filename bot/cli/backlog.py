@@ -52,8 +52,6 @@ COLUMNS = ("number", "title", "url", "result", "p_bounce", "label", "questions",
 
 
 class BacklogIssue(NamedTuple):
-    """An issue and its decision."""
-
     issue: Issue
     decision: Decision
     labelled: bool = False

@@ -95,8 +95,6 @@ def over(limit: Limit, day: date, spent: Spent, worst: Spent) -> BudgetExceeded 
 
 
 class MemoryBudget:
-    """A BudgetStore for one process."""
-
     def __init__(self) -> None:
         self._spent: dict[tuple[date, str], Spent] = {}
         self._reserved: dict[str, tuple[date, tuple[str, ...], Spent]] = {}

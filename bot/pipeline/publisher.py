@@ -300,7 +300,6 @@ class Executor:
         return ()
 
     def _issue(self, number: int) -> Issue:
-        """Return an issue as it is now."""
         here = self._present
         return here if isinstance(here, Issue) and here.number == number else self.services.forge.issue(number)
 

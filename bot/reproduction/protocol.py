@@ -408,9 +408,7 @@ class Harness(Protocol):
     """The way to run a repository's tests on a checkout, which is never changed."""
 
     @property
-    def command(self) -> TestCommand:
-        """The repository's test command."""
-        ...
+    def command(self) -> TestCommand: ...
 
     @property
     def sandbox_name(self) -> str:

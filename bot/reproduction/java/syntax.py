@@ -82,7 +82,6 @@ def text_of(node: Node | None) -> str:
 
 
 def field_text(node: Node, name: str = "name") -> str:
-    """Return the text of a node's field."""
     return text_of(node.child_by_field_name(name))
 
 
