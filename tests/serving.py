@@ -11,9 +11,9 @@ from werkzeug.serving import make_server
 
 
 @contextmanager
-def served(app: Flask) -> Iterator[str]:
+def served(app: Flask, port: int = 0) -> Iterator[str]:
     """The address of a server; pages may be added until the first request."""
-    server = make_server("127.0.0.1", 0, app, threaded=True)
+    server = make_server("127.0.0.1", port, app, threaded=True)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     try:

@@ -35,12 +35,10 @@ class DuplicateFindings(Frozen):
 
     @property
     def title(self) -> str:
-        """The heading: what was compared."""
         return f"Duplicates: {self.issues} closed issues, {self.duplicates} of them duplicates"
 
     @property
     def settings(self) -> str:
-        """The lines for bouncer.yml."""
         above = self.promise.suggest_above
         if above is None:
             return "duplicates:\n  mode: shadow"
@@ -54,7 +52,6 @@ class DuplicateFindings(Frozen):
         return tuple(sorted(wrong, key=lambda row: (-row.p, row.number)))
 
     def sentences(self) -> list[str]:
-        """Describe the results in sentences."""
         promise = self.promise
         share = f"{100 * promise.harm:g} %"
         if promise.suggest_above is None:

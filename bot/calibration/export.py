@@ -75,7 +75,6 @@ class Journal:
         self._write(json.dumps(row).encode("ascii") + b"\n")
 
     def clear(self) -> None:
-        """Delete the file."""
         self._file.unlink(missing_ok=True)
 
     def _write(self, line: bytes) -> None:

@@ -45,7 +45,6 @@ class Calibration(Frozen):
 
     @property
     def settings(self) -> str:
-        """The lines for bouncer.yml."""
         sections = ["\n".join([f"{findings.bouncer}:", *_section(findings)]) for findings in self.findings]
         return "\n".join([*sections, *([self.duplicates.settings] if self.duplicates else [])])
 
@@ -61,7 +60,6 @@ def _section(findings: Findings) -> list[str]:
 
 
 def as_text(calibration: Calibration) -> str:
-    """Render the report for a terminal."""
     head = f"{calibration.repository}, judged by {calibration.model}. "
     head += f"{calibration.requests} requests to GitHub for the export."
     if calibration.unfinished:
@@ -82,7 +80,6 @@ def title(findings: Findings) -> str:
 
 
 def sentences(findings: Findings) -> list[str]:
-    """Describe the results in sentences."""
     _, fine, wrong, harmed = _WORDS[findings.bouncer]
     promise, line = findings.promise, findings.promise.line
     if line is None:
@@ -97,11 +94,14 @@ def sentences(findings: Findings) -> list[str]:
             "Run in shadow mode: everything is judged and recorded, nothing is written; then calibrate again.",
         ]
     else:
+        caught = (
+            f"{line.caught} of {line.bad} of the others" if line.bad else f"and there were no {wrong} to catch"
+        )
         lines = [
             f"Promise: with the line at {_place(findings)}, at most {_percent(promise.harm)} of the {fine} are "
             f"{harmed} (95 % sure, as long as the future resembles this past).",
             f"Here it bounces {findings.bounced} of {len(findings.cases)}: {line.harmed} of {line.good} {fine} "
-            f"(at most {_percent(line.bound)} in truth), {_caught(line, wrong)}.",
+            f"(at most {_percent(line.bound)} in truth), {caught}.",
             f"Such a promise takes at least {promise.needed} {fine}.",
         ]
     if findings.by_label:
@@ -112,10 +112,6 @@ def sentences(findings: Findings) -> list[str]:
         )
     lines += [f"{count} not judged: {why}." for why, count in findings.unjudged.items()]
     return lines
-
-
-def _caught(line: OperatingPoint, bad: str) -> str:
-    return f"{line.caught} of {line.bad} of the others" if line.bad else f"and there were no {bad} to catch"
 
 
 def _percent(share: float) -> str:

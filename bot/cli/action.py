@@ -18,10 +18,11 @@ from bot.cli.remote import reached
 from bot.cli.review import gate as review_gate
 from bot.cli.review import write_sarif
 from bot.core.errors import ForgeError, NotFound, OperatorError, TransientError
+from bot.core.text import show
 
 if TYPE_CHECKING:
     from bot.app import Access
-    from bot.core.actions import Decision, Task
+    from bot.core.actions import Decision
     from bot.core.config import RepoConfig
     from bot.core.events import RepositoryEvent
     from bot.features.services import Services
@@ -106,10 +107,14 @@ def command(
             {"decisions": [{**as_object(result.decision), "outcome": result.outcome} for result in results]}
         )
     else:
-        _print(lines)
+        for line in lines:
+            # A model's text must not start a workflow command in the log.
+            click.echo("bouncer: " + show(" ".join(line.split())).replace("##[", "## ["))
     _summarise(workflow, lines)
     refused = any(result.missing for result in results) and not _read_only_by_design(workflow, event)
-    return 1 if refused else max((_failed(result.decision, words) for result in results), default=0)
+    decisions = [result.decision for result in results]
+    codes = [(review_gate if decision.kind == "review" else gate)(words, decision) for decision in decisions]
+    return 1 if refused else max(codes, default=0)
 
 
 def _words(text: str, allowed: tuple[str, ...], option: str) -> tuple[str, ...]:
@@ -214,15 +219,12 @@ def _publish(publisher: Publisher, decision: Decision, services: Services, acces
     except ForgeError as error:
         if error.status != 403:
             raise
-        return TaskResult(decision, f"not posted: {error}", _permissions(decision.kind))
+        # As a workflow writes them below ``permissions:``.
+        needed = router.feature_named(decision.kind).permissions.items()
+        missing = "` and `".join(f"{name.replace('_', '-')}: {level}" for name, level in needed)
+        return TaskResult(decision, f"not posted: {error}", missing)
     outcome = str(published)
     return TaskResult(decision, "not posted (shadow mode)" if outcome == "withheld" else outcome)
-
-
-def _permissions(task: Task) -> str:
-    """Return what a workflow's ``permissions:`` needs for the actions of a feature, as a workflow writes it."""
-    needed = router.feature_named(task).permissions
-    return "` and `".join(f"{name.replace('_', '-')}: {level}" for name, level in needed.items())
 
 
 def _read_only_by_design(workflow: Workflow, event: RepositoryEvent) -> bool:
@@ -236,24 +238,12 @@ def _read_only_by_design(workflow: Workflow, event: RepositoryEvent) -> bool:
     )
 
 
-def _failed(decision: Decision, words: tuple[str, ...]) -> int:
-    return review_gate(words, decision) if decision.kind == "review" else gate(words, decision)
-
-
 def _line(result: TaskResult) -> str:
     """Return the verdict, its outcome and the missing permission on one line."""
     decision = result.decision
     verdict = decision.verdict or f"no verdict ({decision.reason})"
     line = f"{decision.kind}: {verdict}; {result.outcome}"
     return f"{line}. The workflow needs `permissions:` with `{result.missing}`" if result.missing else line
-
-
-def _print(lines: list[str]) -> None:
-    """Print to the workflow's log. A model's text must not start a workflow command."""
-    from bot.core.text import show
-
-    for line in lines:
-        click.echo("bouncer: " + show(" ".join(line.split())).replace("##[", "## ["))
 
 
 def _summarise(workflow: Workflow, lines: list[str]) -> None:

@@ -52,8 +52,6 @@ COLUMNS = ("number", "title", "url", "result", "p_bounce", "label", "questions",
 
 
 class BacklogIssue(NamedTuple):
-    """An issue and its decision."""
-
     issue: Issue
     decision: Decision
     labelled: bool = False
@@ -294,7 +292,10 @@ def _label(
 
 def _print(backlog: Backlog, files: Sequence[str], label: str, *, as_json: bool) -> None:
     for file in files:
-        text = _as_csv(backlog) if file.lower().endswith(".csv") else _as_html(backlog)
+        text = _as_csv(backlog)
+        if not file.lower().endswith(".csv"):
+            data = base64.b64encode(text.encode()).decode("ascii")
+            text = render("bot.cli", "backlog.html.jinja", backlog=backlog, results=RESULTS, csv=data)
         write_text(file, text)
     if as_json:
         cost = sum((row.decision.usage for row in backlog.rows), Usage()).cost_usd
@@ -321,11 +322,6 @@ def _as_text(backlog: Backlog, label: str) -> str:
         lines += [f"Labelled before: {before}"] if before else []
         lines += [f"Not labelled: {rest} (--limit-actions)"] if rest else []
     return "\n".join(lines)
-
-
-def _as_html(backlog: Backlog) -> str:
-    data = base64.b64encode(_as_csv(backlog).encode()).decode("ascii")
-    return render("bot.cli", "backlog.html.jinja", backlog=backlog, results=RESULTS, csv=data)
 
 
 def _as_csv(backlog: Backlog) -> str:

@@ -119,7 +119,10 @@ def verify(
         files = _described(description_file, issue_file, patch_file) or _opened(issue_file, patch_file)
         decision = decide("verify", *files, judging, repo, test_command)
     if as_json:
-        print_json({**as_object(decision), **_only(decision)})
+        verdicts = _verdicts(decision)
+        # Of exactly one issue the fields stand beside the others.
+        fields = verdicts[0].model_dump(mode="json", exclude={"issue"}) if len(verdicts) == 1 else {}
+        print_json({**as_object(decision), **fields})
     else:
         show_card(_output_card(decision))
     return gate(fail_on, decision)
@@ -160,12 +163,6 @@ def _opened(issue_file: str | None, patch_file: str | None) -> Opened[PullReques
     title, body = split_title(read_text(issue_file))
     issue = Issue(number=2, title=title, body=body, author=AUTHOR)
     return pull_request_opened(read_diff(patch_file), title=f"Fix: {title}", issues=[issue])
-
-
-def _only(decision: Decision) -> dict[str, object]:
-    """Return the fields of the verdict if there is exactly one issue."""
-    verdicts = _verdicts(decision)
-    return verdicts[0].model_dump(mode="json", exclude={"issue"}) if len(verdicts) == 1 else {}
 
 
 def _verdicts(decision: Decision) -> tuple[OutputVerdict, ...]:

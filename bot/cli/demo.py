@@ -147,12 +147,19 @@ def command(model: str | None, html: Path | None) -> int:
         console.print(f"A simulated GitHub at {github.web_url}, `bouncer web` and `bouncer worker`.")
         console.print(f"[bold]{_who(model)}[/bold]\n")
         with _serving(github, where, database, model):
-            scenes = _story(github, _jobs(database))
+            from bot.pipeline.admin import Jobs
+            from bot.pipeline.store import open_database
+
+            scenes = _story(github, Jobs(open_database(database)))
     for scene in scenes:
         _show(console, scene)
     console.print(f"{time.monotonic() - begun:.0f} s. {_who(model)}")
     if html is not None:
-        write_text(html, _page(scenes, _who(model)))
+        from bot.pipeline.body import as_html
+
+        # Each comment as GitHub shows it.
+        bodies = [(scene, as_html(scene.posted)) for scene in scenes]
+        write_text(html, render("bot.cli", "demo.html.jinja", scenes=bodies, who=_who(model)))
         console.print(f"Page: {html}")
     return 0
 
@@ -249,14 +256,6 @@ def _show(console: Console, scene: Scene) -> None:
     )
 
 
-def _page(scenes: list[Scene], who: str) -> str:
-    """Return a page that shows each comment as GitHub does."""
-    from bot.pipeline.body import as_html
-
-    bodies = [(scene, as_html(scene.posted)) for scene in scenes]
-    return render("bot.cli", "demo.html.jinja", scenes=bodies, who=who)
-
-
 def _settle(github: SimulatedGitHub, jobs: Jobs) -> None:
     """Wait until all events so far are handled. Raises OperatorError."""
     github.settle()
@@ -277,14 +276,6 @@ def _busy(jobs: Jobs) -> bool:
     from bot.pipeline.job import OPEN
 
     return bool(jobs.untaken() or jobs.list(OPEN, REPOSITORY))
-
-
-def _jobs(url: str) -> Jobs:
-    """Return the server's jobs, read from its database."""
-    from bot.pipeline.admin import Jobs
-    from bot.pipeline.store import open_database
-
-    return Jobs(open_database(url))
 
 
 @contextmanager

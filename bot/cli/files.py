@@ -380,5 +380,4 @@ def spoken(decision: Decision) -> str:
 
 
 def print_json(value: dict[str, Any]) -> None:
-    """Print one JSON object on standard output."""
     click.echo(json.dumps(value, ensure_ascii=True))

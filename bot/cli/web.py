@@ -103,7 +103,6 @@ def show_link(settings: Settings, link: str) -> None:
 
 
 def setup_pages(settings: Settings, link: str) -> tuple[Pages, ...]:
-    """Return the set-up pages that the link opens."""
     from bot.github.registration import convert
     from bot.web.setup.flow import Addresses, Guard
     from bot.web.setup.pages import Setup, blueprint

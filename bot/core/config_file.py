@@ -127,7 +127,9 @@ def _validate(value: dict[str, Any], lines: _Lines) -> tuple[RepoConfig, tuple[P
             break
         except ValidationError as error:
             for detail in error.errors(include_url=False):
-                path = _nearest_key(tuple(map(str, detail["loc"])), lines)
+                path = tuple(map(str, detail["loc"]))
+                while path not in lines:
+                    path = path[:-1]
                 key = ".".join(path)
                 problem = Problem(key=key, line=lines[path], message=_message(detail), shadowed=_governed(path))
                 problems.setdefault(key, problem)
@@ -146,13 +148,6 @@ def _governed(path: tuple[str, ...]) -> tuple[str, ...]:
     if is_mode and not rest:
         return MODES
     return () if section in RepoConfig.model_fields else tuple(get_close_matches(section.lower(), MODES, n=1))
-
-
-def _nearest_key(path: tuple[str, ...], lines: _Lines) -> tuple[str, ...]:
-    """Return the longest beginning of ``path`` that has a line."""
-    while path not in lines:
-        path = path[:-1]
-    return path
 
 
 def _drop(value: dict[str, Any], path: tuple[str, ...]) -> None:

@@ -41,7 +41,6 @@ class _InRepository(_Event):
 
     @property
     def subject(self) -> Subject:
-        """The subject of a decision about this event."""
         return Subject(repository=self.repository.full_name, number=self.number, revision=self.revision)
 
     @property
@@ -314,10 +313,8 @@ _EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="k
 
 
 def to_json(event: Event) -> str:
-    """The form in which an event is stored."""
     return event.model_dump_json()
 
 
 def from_json(text: str | bytes) -> Event:
-    """The event that ``to_json`` stored."""
     return _EVENT.validate_json(text)

@@ -43,7 +43,6 @@ class Repository(Frozen):
 
     @property
     def full_name(self) -> str:
-        """``owner/name``."""
         return f"{self.owner}/{self.name}"
 
     @property

@@ -188,7 +188,6 @@ class GitHubApp:
         self.close()
 
     def close(self) -> None:
-        """Close all connections."""
         self._archives.close()
         self._transport.close()
 
@@ -199,7 +198,6 @@ class GitHubApp:
         )
 
     def installations(self) -> tuple[Installation, ...]:
-        """List every account that installed the app."""
         return tuple(read(_installation, value) for value in self._client.pages("/app/installations"))
 
     def installation_for(self, owner: str, name: str) -> Installation:

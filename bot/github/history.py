@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from bot.core.subjects import Issue, PullRequest, Repository
-from bot.github.payloads import actor, page, read
+from bot.github.payloads import actor, nodes, page, read
 from bot.github.protocol import Labelled, ListPage, Message, PastIssue, PastPull, PullDiff
 from bot.github.reader import GitHubForge
 
@@ -124,21 +124,14 @@ class GitHubChronicle:
     def _page(
         self, query: str, place: tuple[str, ...], convert: Callable[[Any], T], **more: object
     ) -> ListPage[T]:
-        owner, _, name = self._forge.repository.partition("/")
-        variables = {"owner": owner, "name": name, "first": PER_PAGE, **more}
-        data = self._forge.graphql(query, variables)
+        data = self._forge.graphql(query, {"first": PER_PAGE, **more})
         return read(partial(page, place=("repository", *place), convert=convert), data)
-
-
-def _nodes(value: Any) -> list[Any]:
-    """Return the nodes of a connection; GitHub sends null for an empty one, and for a hidden node."""
-    return [node for node in (value or {}).get("nodes") or () if node]
 
 
 def _original_text(node: Mapping[str, Any]) -> tuple[str, str, bool]:
     """Return title and text as opened, and True if the text could be read."""
-    title = next((rename["previousTitle"] for rename in _nodes(node["renamed"])), node["title"])
-    first = next(iter(_nodes(node["userContentEdits"])), None)
+    title = next((rename["previousTitle"] for rename in nodes(node["renamed"])), node["title"])
+    first = next(iter(nodes(node["userContentEdits"])), None)
     if first is None:
         return title, node.get("body") or "", True
     is_lost = first["deletedAt"] is not None or first["diff"] is None
@@ -163,7 +156,7 @@ def _issue(node: Any) -> PastIssue:
     issue, whole = _text_of(node)
     author_comments = [
         comment["createdAt"]
-        for comment in _nodes(node["comments"])
+        for comment in nodes(node["comments"])
         if actor(comment["author"]).login == issue.author.login
     ]
     return PastIssue(
@@ -172,11 +165,11 @@ def _issue(node: Any) -> PastIssue:
         closed_at=node["closedAt"],
         state_reason=(node["stateReason"] or "").lower() or None,
         closed_by=tuple(
-            closing["number"] for closing in _nodes(node["closedByPullRequestsReferences"]) if closing["merged"]
+            closing["number"] for closing in nodes(node["closedByPullRequestsReferences"]) if closing["merged"]
         ),
         labelled=tuple(
             Labelled(name=labelling["label"]["name"], at=labelling["createdAt"])
-            for labelling in _nodes(node["labelled"])
+            for labelling in nodes(node["labelled"])
         ),
         author_spoke_at=author_comments[-1] if author_comments else None,
     )
@@ -186,7 +179,7 @@ def _pull(repository: str, node: Any) -> PastPull:
     text, whole = _text_of(node)
     issue_nodes = [
         closing
-        for closing in _nodes(node["closingIssuesReferences"])
+        for closing in nodes(node["closingIssuesReferences"])
         if closing["repository"]["nameWithOwner"].lower() == repository.lower()
     ]
     issues = [_text_of(issue_node) for issue_node in issue_nodes]
@@ -208,7 +201,7 @@ def _pull(repository: str, node: Any) -> PastPull:
         merge_sha=(node["mergeCommit"] or {}).get("oid") or "",
         issues=tuple(issue for issue, _ in issues),
         reopened=tuple(
-            event["createdAt"] for issue_node in issue_nodes for event in _nodes(issue_node["reopened"])
+            event["createdAt"] for issue_node in issue_nodes for event in nodes(issue_node["reopened"])
         ),
     )
 

@@ -166,7 +166,6 @@ class Transport:
         )
 
     def close(self) -> None:
-        """Close all connections."""
         self.http.close()
 
 

@@ -177,7 +177,6 @@ class RecordedTree:
 
 
 def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write files below an empty folder."""
     for path, content in files.items():
         target = folder / path
         if not target.resolve().is_relative_to(folder.resolve()):

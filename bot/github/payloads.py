@@ -140,6 +140,11 @@ def build(model: type[M], value: Json, **more: object) -> M:
     return model(**{**same, **more})
 
 
+def nodes(connection: Any) -> list[Any]:
+    """Return the nodes of a connection; GitHub sends null for an empty one, and for a hidden node."""
+    return [node for node in (connection or {}).get("nodes") or () if node]
+
+
 def page(data: Json, place: tuple[str, ...], convert: Callable[[Json], T]) -> ListPage[T]:
     """Convert a page of the GraphQL connection at ``place``. A node that the token may not read is null."""
     connection = reduce(getitem, place, data)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -27,7 +28,7 @@ from bot.core.subjects import (
 )
 from bot.github import archive, payloads
 from bot.github.http import PER_PAGE, Client, Query, below, segment
-from bot.github.payloads import read
+from bot.github.payloads import nodes, read
 from bot.github.protocol import (
     MAX_TAGS,
     ClaimedIssue,
@@ -143,8 +144,8 @@ class GitHubForge:
         self._path = f"/repos/{quote(repository)}"
 
     def graphql(self, query: str, variables: Mapping[str, Any]) -> Any:
-        """Run a GraphQL query and return its ``data``."""
-        return self._client.graphql(query, variables)
+        owner, _, name = self._repository.partition("/")
+        return self._client.graphql(query, {"owner": owner, "name": name, **variables})
 
     @property
     def repository(self) -> str:
@@ -177,29 +178,28 @@ class GitHubForge:
 
         ``since`` leaves out those that did not change later.
         """
-        query: Query = {"state": state, "sort": "created", "direction": "asc", "per_page": PER_PAGE, "page": page}
-        if since is not None:
-            query = {**query, "since": f"{since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"}
-        values = self._client.value(f"{self._path}/issues", query)
-        issues = read(lambda items: tuple(map(payloads.issue, items)), values)
-        return issues, len(issues) == PER_PAGE
+        return self._page("/issues", payloads.issue, page, since, state=state)
 
     def comment_page(self, page: int, since: datetime) -> tuple[tuple[tuple[int, Comment], ...], bool]:
         """Return a page of comments with the numbers of their subjects, and True if more follow.
 
         ``since`` leaves out those that did not change later.
         """
-        query: Query = {"sort": "created", "direction": "asc", "per_page": PER_PAGE, "page": page}
-        query = {**query, "since": f"{since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"}
-        values = self._client.value(f"{self._path}/issues/comments", query)
-        comments = read(lambda items: tuple(map(payloads.numbered_comment, items)), values)
-        return comments, len(comments) == PER_PAGE
+        return self._page("/issues/comments", payloads.numbered_comment, page, since)
+
+    def _page(
+        self, path: str, convert: Callable[[Any], T], page: int, since: datetime | None, **more: str
+    ) -> tuple[tuple[T, ...], bool]:
+        query: Query = {**more, "sort": "created", "direction": "asc", "per_page": PER_PAGE, "page": page}
+        if since is not None:
+            query = {**query, "since": f"{since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"}
+        items = read(lambda values: tuple(map(convert, values)), self._client.value(self._path + path, query))
+        return items, len(items) == PER_PAGE
 
     def open_issue_count(self) -> int | None:
         """Return the number of open issues; None without a token, which GraphQL needs."""
-        owner, _, name = self._repository.partition("/")
         try:
-            data = self.graphql(_OPEN_ISSUES, {"owner": owner, "name": name})
+            data = self.graphql(_OPEN_ISSUES, {})
         except ForgeError:
             return None
         return read(lambda value: int(value["repository"]["issues"]["totalCount"]), data)
@@ -224,38 +224,30 @@ class GitHubForge:
         return read(lambda entries: assemble(entries, changed), files)
 
     def linked_issues(self, number: int) -> tuple[IssueLink, ...]:
-        return self._connection(_CLOSING, "closingIssuesReferences", number, _link)
+        return self._connection(_CLOSING, ("pullRequest", "closingIssuesReferences"), _link, number=number)
 
     def pull_facts(self, number: int) -> PullFacts:
         convert = partial(_facts, repository=self._repository)
-        return read(lambda data: convert(data["repository"]["pullRequest"]), self._about(_FACTS, number))
+        return read(
+            lambda data: convert(data["repository"]["pullRequest"]), self.graphql(_FACTS, {"number": number})
+        )
 
     def open_pulls(self, limit: int) -> tuple[OpenPull, ...]:
         """Return the oldest open pull requests. It costs a request for 50 of them."""
-        owner, _, name = self._repository.partition("/")
-        pulls: tuple[OpenPull, ...] = ()
-        after: str | None = None
-        while True:
-            first = min(_PULLS_PAGE, limit - len(pulls))
-            data = self.graphql(_PULLS, {"owner": owner, "name": name, "first": first, "after": after})
-            page = read(partial(payloads.page, place=("repository", "pullRequests"), convert=_open_pull), data)
-            pulls, after = pulls + page.items, page.after
-            if after is None or len(pulls) >= limit:
-                return pulls
+        return self._connection(_PULLS, ("pullRequests",), _open_pull, first=_PULLS_PAGE, limit=limit)
 
     def pulls_for_issue(self, number: int) -> tuple[int, ...]:
         convert = partial(_open_pulls, repository=self._repository)
-        return read(lambda data: convert(data["repository"]["issue"]), self._about(_ISSUE, number))
-
-    def _about(self, query: str, number: int) -> Any:
-        owner, _, name = self._repository.partition("/")
-        return self.graphql(query, {"owner": owner, "name": name, "number": number})
+        return read(lambda data: convert(data["repository"]["issue"]), self.graphql(_ISSUE, {"number": number}))
 
     def review_comments(self, number: int) -> tuple[ReviewComment, ...]:
         return self._list(f"/pulls/{number}/comments", payloads.review_comment)
 
     def reviews(self, number: int) -> tuple[PostedReview, ...]:
-        return self._list(f"/pulls/{number}/reviews", _review)
+        return self._list(
+            f"/pulls/{number}/reviews",
+            lambda value: payloads.build(PostedReview, value, author=payloads.actor(value.get("user"))),
+        )
 
     def check_runs(self, sha: str, name: str) -> tuple[CheckRun, ...]:
         query: Query = {"check_name": name, "filter": "all"}
@@ -282,7 +274,7 @@ class GitHubForge:
         return read(_reactions, list(self._client.pages(path)))
 
     def resolved_threads(self, number: int) -> tuple[int, ...]:
-        firsts = self._connection(_THREADS, "reviewThreads", number, _resolved)
+        firsts = self._connection(_THREADS, ("pullRequest", "reviewThreads"), _resolved, number=number)
         return tuple(first for first in firsts if first is not None)
 
     def head(self, ref: str) -> str:
@@ -300,7 +292,7 @@ class GitHubForge:
 
     def tags(self) -> Mapping[str, str]:
         values = islice(self._client.pages(f"{self._path}/tags"), MAX_TAGS)
-        return dict(read(_tag, value) for value in values)
+        return dict(read(lambda tag: (str(tag["name"]), str(tag["commit"]["sha"])), value) for value in values)
 
     def file(self, path: str, ref: str) -> bytes:
         return self._file(self._path, path, {"ref": ref})
@@ -338,17 +330,25 @@ class GitHubForge:
     def _list(self, path: str, convert: Callable[[Any], T]) -> tuple[T, ...]:
         return tuple(read(convert, value) for value in self._client.pages(self._path + path))
 
-    def _connection(self, query: str, field: str, number: int, convert: Callable[[Any], T]) -> tuple[T, ...]:
-        """Read all nodes of a GraphQL connection of a pull request."""
-        owner, _, name = self._repository.partition("/")
+    def _connection(
+        self,
+        query: str,
+        place: tuple[str, ...],
+        convert: Callable[[Any], T],
+        *,
+        first: int = 100,
+        limit: int = sys.maxsize,
+        **variables: object,
+    ) -> tuple[T, ...]:
+        """Read the nodes of a GraphQL connection, ``first`` in a request and ``limit`` in all."""
         items: tuple[T, ...] = ()
         after: str | None = None
         while True:
-            variables = {"owner": owner, "name": name, "number": number, "first": 100, "after": after}
-            data = self.graphql(query, variables)
-            page = read(partial(payloads.page, place=("repository", "pullRequest", field), convert=convert), data)
+            size = min(first, limit - len(items))
+            data = self.graphql(query, {**variables, "first": size, "after": after})
+            page = read(partial(payloads.page, place=("repository", *place), convert=convert), data)
             items, after = items + page.items, page.after
-            if after is None:
+            if after is None or len(items) >= limit:
                 return items
 
 
@@ -360,10 +360,10 @@ def _open_pull(node: Any) -> OpenPull:
     author = (node["author"] or {}).get("login") or ""
     created, updated = (datetime.fromisoformat(node[name]) for name in ("createdAt", "updatedAt"))
     commits = [
-        min(updated, datetime.fromisoformat(item["commit"]["committedDate"])) for item in _nodes(node, "commits")
+        min(updated, datetime.fromisoformat(item["commit"]["committedDate"])) for item in nodes(node["commits"])
     ]
     times: dict[bool, list[datetime]] = {True: [created, *commits], False: []}
-    for item in (*_nodes(node, "comments"), *_nodes(node, "reviews")):
+    for item in (*nodes(node["comments"]), *nodes(node["reviews"])):
         account, at = item["author"] or {}, item.get("createdAt") or item.get("submittedAt")
         is_author = account.get("login") == author
         # A review that is not submitted has no time.
@@ -381,10 +381,6 @@ def _open_pull(node: Any) -> OpenPull:
     )
 
 
-def _nodes(node: Any, field: str) -> list[Any]:
-    return [item for item in (node[field] or {}).get("nodes") or () if item]
-
-
 def _reactions(values: list[Any]) -> Reactions:
     def by(content: str) -> tuple[Actor, ...]:
         return tuple(payloads.actor(value.get("user")) for value in values if value["content"] == content)
@@ -397,13 +393,8 @@ def _first_parent(commit: Any) -> tuple[str, str]:
     return str(commit["sha"]), str(parents[0]["sha"]) if parents else ""
 
 
-def _tag(value: Any) -> tuple[str, str]:
-    return str(value["name"]), str(value["commit"]["sha"])
-
-
 def _facts(value: Any, *, repository: str) -> PullFacts:
-    files = [file for file in (value.get("files") or {}).get("nodes") or () if file]
-    linked = [node for node in value["closingIssuesReferences"]["nodes"] if node]
+    files = nodes(value.get("files"))
     pull = payloads.build(
         PullRequest,
         value,
@@ -424,8 +415,8 @@ def _facts(value: Any, *, repository: str) -> PullFacts:
         renames=any(file["changeType"] in ("RENAMED", "COPIED") for file in files),
         claims=tuple(
             _claim(node, repository)
-            for node in linked
-            if node["repository"]["nameWithOwner"].lower() == repository.lower()
+            for node in value["closingIssuesReferences"]["nodes"]
+            if node and node["repository"]["nameWithOwner"].lower() == repository.lower()
         ),
     )
 
@@ -462,10 +453,6 @@ def _resolved(node: Any) -> int | None:
     """Return the first comment of a thread if the thread is resolved."""
     comments = node["comments"]["nodes"]
     return int(comments[0]["fullDatabaseId"]) if node["isResolved"] and comments else None
-
-
-def _review(value: Any) -> PostedReview:
-    return payloads.build(PostedReview, value, author=payloads.actor(value.get("user")))
 
 
 def _permission(value: Any) -> Permission:

@@ -7,7 +7,7 @@ import re
 import secrets
 from collections.abc import Iterable, Mapping
 from contextlib import closing
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -84,13 +84,9 @@ class Manifest(Frozen):
 @cache
 def manifest() -> Manifest:
     """Read the manifest of this version. Raises OperatorError if it is missing or wrong."""
-    for place in _PLACES:
-        if place.is_file():
-            return _read(place)
-    raise OperatorError(f"app.yml is missing from the installation: looked at {_PLACES[0]}")
-
-
-def _read(place: Path) -> Manifest:
+    place = next((place for place in _PLACES if place.is_file()), None)
+    if place is None:
+        raise OperatorError(f"app.yml is missing from the installation: looked at {_PLACES[0]}")
     try:
         return Manifest(**yaml.safe_load(place.read_text(encoding="utf-8")))
     except (OSError, yaml.YAMLError, TypeError, ValidationError) as error:
@@ -185,9 +181,5 @@ def convert(code: str, api_url: str, web_url: str) -> Credentials:
             if error.status == 422:
                 raise NotFound("GitHub does not accept the code") from None
             raise
-    return read(partial(_credentials, api_url, web_url), value)
-
-
-def _credentials(api_url: str, web_url: str, value: Any) -> Credentials:
-    values = {"app_id": value["id"], "private_key": value["pem"], "api_url": api_url, "web_url": web_url}
-    return build(Credentials, value, **values)
+    urls = {"api_url": api_url, "web_url": web_url}
+    return read(lambda app: build(Credentials, app, app_id=app["id"], private_key=app["pem"], **urls), value)

@@ -33,8 +33,6 @@ QUERIES = (TO_DRAFT, TO_READY, MINIMIZE)
 
 
 class GitHubWriter:
-    """The writer of one repository."""
-
     def __init__(self, client: Client, contents: Client, repository: str) -> None:
         self._client = client
         #: Another token, the only one that may change files; minted when a test pull request is first opened.

@@ -23,7 +23,7 @@ from bot.core.actions import Usage
 from bot.core.errors import BudgetExceeded, ModelError, SettingsError, TransientError
 from bot.core.frozen import Frozen
 from bot.core.io_limits import read_file
-from bot.models.protocol import Model, Prompt, Reply
+from bot.models.protocol import Model, Prompt, Reply, Wrapper
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -95,8 +95,6 @@ def over(limit: Limit, day: date, spent: Spent, worst: Spent) -> BudgetExceeded 
 
 
 class MemoryBudget:
-    """A BudgetStore for one process."""
-
     def __init__(self) -> None:
         self._spent: dict[tuple[date, str], Spent] = {}
         self._reserved: dict[str, tuple[date, tuple[str, ...], Spent]] = {}
@@ -129,7 +127,7 @@ class MemoryBudget:
                 )
 
 
-class Budgeted:
+class Budgeted(Wrapper):
     """A model that is asked only if every limit leaves room for the worst case; raises BudgetExceeded otherwise.
 
     The constructor raises SettingsError if a limit is in dollars and the model has no known price.
@@ -140,13 +138,9 @@ class Budgeted:
             raise SettingsError(
                 f"model {model.id}: a budget in USD is set, but no price is known: add it to BOUNCER_PRICES_FILE"
             )
-        self._model = model
+        super().__init__(model)
         self._price = price
         self._budget = budget
-
-    @property
-    def id(self) -> str:
-        return self._model.id
 
     def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
         store, limits = self._budget.store, self._budget.limits

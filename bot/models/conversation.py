@@ -108,13 +108,8 @@ class Conversation:
                 error.usage = sum(usages, Usage()) if usages else None
                 raise
             finally:
-                total = sum(usages, Usage())
-                span.set_attributes(
-                    {
-                        f"bouncer.{name}": getattr(total, name)
-                        for name in ("calls", "input_tokens", "output_tokens")
-                    }
-                )
+                total, names = sum(usages, Usage()), ("calls", "input_tokens", "output_tokens")
+                span.set_attributes({f"bouncer.{name}": getattr(total, name) for name in names})
 
     def _converse(self, request: Request, schema: type[T], usages: list[Usage]) -> Reply[T]:
         answer, value, fault = self._turn(request, schema, usages)
@@ -139,23 +134,21 @@ class Conversation:
     ) -> tuple[Answer, T | None, Unusable | None]:
         start = self._clock()
         answer = self.provider.complete(request)
-        usages.append(self._usage(answer, self._clock() - start))
+        usage = Usage(
+            calls=1,
+            input_tokens=answer.input_tokens,
+            output_tokens=answer.output_tokens,
+            cached_tokens=answer.cached_tokens,
+            seconds=self._clock() - start,
+            cost_usd=cost(answer, self._price),
+        )
+        usages.append(usage)
         if answer.finish == "refusal":
             raise ModelError(f"{self.id} refused to answer", "refused")
         try:
             return answer, read(answer.text, schema), None
         except Unusable as fault:
             return answer, None, fault
-
-    def _usage(self, answer: Answer, seconds: float) -> Usage:
-        return Usage(
-            calls=1,
-            input_tokens=answer.input_tokens,
-            output_tokens=answer.output_tokens,
-            cached_tokens=answer.cached_tokens,
-            seconds=seconds,
-            cost_usd=cost(answer, self._price),
-        )
 
 
 def cost(answer: Answer, price: Price | None) -> float | None:
@@ -234,18 +227,12 @@ def _only_object(text: str) -> dict[str, Any]:
     value, end = _decode(text, start)
     if _states_more(text[end:], value):
         raise Unusable("the answer holds more than one JSON object", "malformed")
-    if not _encodable(value):
-        raise Unusable("a string holds half of a surrogate pair", "malformed")
-    return value
-
-
-def _encodable(value: dict[str, Any]) -> bool:
-    """Return True if UTF-8 can encode the value: JSON can escape lone surrogates."""
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        return False
-    return True
+        # JSON can escape it.
+        raise Unusable("a string holds half of a surrogate pair", "malformed") from None
+    return value
 
 
 def _states_more(text: str, first: dict[str, Any]) -> bool:

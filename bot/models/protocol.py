@@ -97,6 +97,17 @@ class Model(Protocol):
         ...
 
 
+class Wrapper:
+    """The base of models around a model, which keep its id."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    @property
+    def id(self) -> str:
+        return self._model.id
+
+
 def ask_all(
     model: Model, prompts: Sequence[Prompt], schema: type[T], at_once: int
 ) -> tuple[Reply[T] | ModelError, ...]:

@@ -20,7 +20,7 @@ from pydantic import BaseModel
 from bot.core.errors import ModelError, SettingsError
 from bot.core.io_limits import complete, regular
 from bot.models.conversation import Answer, Request
-from bot.models.protocol import Model, Prompt, Reply
+from bot.models.protocol import Model, Prompt, Reply, Wrapper
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -68,7 +68,9 @@ class Recorded:
         if error := line.get("error"):
             raise ModelError(str(error.get("message")), str(error.get("reason")))
         usage = line.get("usage") or {}
-        return Answer(_text(line), "stop", usage.get("input_tokens", 0), usage.get("output_tokens", 0))
+        reply = json.dumps({key: value for key, value in line.items() if key not in _KEYS})
+        text = str(line["text"]) if "text" in line else reply
+        return Answer(text, "stop", usage.get("input_tokens", 0), usage.get("output_tokens", 0))
 
     def _find(self, request: Request) -> _Line | None:
         if line := self._by_hash.get(request.prompt.hash):
@@ -83,12 +85,6 @@ class Recorded:
         closest = max((line.get("contains", "") for line in fitting), key=len, default="")
         draws = [line for line in fitting if line.get("contains", "") == closest]
         return draws[request.prompt.sample] if request.prompt.sample < len(draws) else None
-
-
-def _text(line: _Line) -> str:
-    if "text" in line:
-        return str(line["text"])
-    return json.dumps({key: value for key, value in line.items() if key not in _KEYS})
 
 
 def _choose(file: Path, name: str, models: set[str]) -> str:
@@ -125,7 +121,7 @@ def _line(file: Path, number: int, text: str) -> _Line:
     return {**line, "subject": subject}
 
 
-class Recording:
+class Recording(Wrapper):
     """A model that appends a line to a file for each reply and each lasting failure.
 
     A TransientError and an exceeded budget are not recorded.
@@ -135,13 +131,9 @@ class Recording:
     def __init__(self, model: Model, file: Path) -> None:
         if not file.absolute().parent.is_dir():
             raise SettingsError(f"recorded replies: there is no folder {file.parent}")
-        self._model = model
+        super().__init__(model)
         self._file = file
         self._lock = threading.Lock()
-
-    @property
-    def id(self) -> str:
-        return self._model.id
 
     def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
         try:

@@ -98,11 +98,9 @@ class Models:
         with self._lock:
             if model_id not in self._built:
                 provider = _provider(model_id, self._keys)
-                if model_id.startswith("recorded:"):
-                    # It takes no time, so its usage is always the same; what it cost once is not known.
-                    self._built[model_id] = Conversation(model_id, provider, None, lambda: 0.0)
-                else:
-                    self._built[model_id] = Conversation(model_id, provider, price, time.monotonic)
+                # A recorded one takes no time, so its usage is always the same; what it cost once is not known.
+                facts = (None, lambda: 0.0) if model_id.startswith("recorded:") else (price, time.monotonic)
+                self._built[model_id] = Conversation(model_id, provider, *facts)
             model: Model = self._built[model_id]
         if self._refusals is not None:
             model = Awaited(model, self._refusals)

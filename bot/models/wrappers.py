@@ -25,7 +25,7 @@ from bot.core.errors import (
     TransientError,
 )
 from bot.core.io_limits import read_file
-from bot.models.protocol import Model, Prompt, Reply, Voice
+from bot.models.protocol import Model, Prompt, Reply, Voice, Wrapper
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -38,7 +38,7 @@ Maps = Mapping[str, Mapping[str, Sequence[tuple[float, float]]]]
 _MAPS = TypeAdapter(dict[str, dict[str, tuple[tuple[float, float], ...]]])
 
 
-class Retried:
+class Retried(Wrapper):
     """A model with up to ``attempts`` tries of transient failures; waits as asked, else twice as long each time.
 
     After a longer wait than ``LONGEST_SECONDS`` is asked for, the TransientError is raised, with its wait.
@@ -50,13 +50,9 @@ class Retried:
         attempts: int = 3,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._model = model
+        super().__init__(model)
         self._attempts = attempts
         self._sleep = sleep
-
-    @property
-    def id(self) -> str:
-        return self._model.id
 
     def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
         usage = Usage()
@@ -85,16 +81,12 @@ class Refusals(Protocol):
     def answered(self, model: str) -> None: ...
 
 
-class Awaited:
+class Awaited(Wrapper):
     """A model on a server: a refusal is reported to the operator, and becomes an OperatorNeeded."""
 
     def __init__(self, model: Model, refusals: Refusals) -> None:
-        self._model = model
+        super().__init__(model)
         self._refusals = refusals
-
-    @property
-    def id(self) -> str:
-        return self._model.id
 
     def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
         try:
@@ -219,16 +211,12 @@ class Mean:
         return prompt.model_copy(update={"sample": prompt.sample * self._samples + number, "temperature": None})
 
     def _mean(self, name: str, voices: Sequence[Voice], purpose: str | None) -> int | None:
-        percents = [
-            self._mapped(voice.model, purpose, voice.probabilities[name])
-            for voice in voices
-            if name in voice.probabilities
-        ]
+        percents: list[float] = []
+        for voice in voices:
+            if name in voice.probabilities:
+                percent, points = voice.probabilities[name], self._maps.get(voice.model, {}).get(purpose or "")
+                percents.append(interpolated(percent, *zip(*points, strict=True)) if points else percent)
         return round(sum(percents) / len(percents)) if percents else None
-
-    def _mapped(self, model: str, purpose: str | None, percent: float) -> float:
-        points = self._maps.get(model, {}).get(purpose) if purpose else None
-        return interpolated(percent, *zip(*points, strict=True)) if points else percent
 
 
 class Cascade:
@@ -252,7 +240,8 @@ class Cascade:
         first = _answer(self._small, prompt, schema)
         voices = [_voice(self._small.id, first, schema)]
         usage = first.usage or Usage()
-        if isinstance(first, Reply) and not self._in_band(voices[0], names):
+        percent = voices[0].probabilities.get(names[0])
+        if isinstance(first, Reply) and percent is not None and not self._low <= percent <= self._high:
             return first.model_copy(update={"voices": tuple(voices)})
         second = _answer(self._large, prompt, schema)
         voices.append(_voice(self._large.id, second, schema))
@@ -262,10 +251,6 @@ class Cascade:
         if isinstance(first, Reply):
             return first.model_copy(update=total)
         raise failed([first, second])
-
-    def _in_band(self, voice: Voice, names: Sequence[str]) -> bool:
-        percent = voice.probabilities.get(names[0])
-        return percent is None or self._low <= percent <= self._high
 
 
 def probabilities(schema: type[BaseModel]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, select
 
@@ -132,45 +132,33 @@ class Jobs:
 
         Raises OperatorError if no delivery of the repository is stored, so that nothing is known about it.
         """
-        text = self._received.newest(repository)
-        event = None if text is None else stored_event(text)
-        if not isinstance(event, events.RepositoryEvent):
-            raise OperatorError(
-                f"nothing was heard from {repository} lately: comment `/bouncer recheck` there instead"
-            )
-        sender = Actor(id=0, login=by)
-        recheck = events.RecheckRequested(
-            installation=event.installation,
-            sender=sender,
-            repository=event.repository,
-            # A job reads the issue itself: only its number counts here.
-            issue=Issue(number=number, title="", author=sender, is_pull_request=pull),
-        )
-        delivery = f"{ASKED}{uuid.uuid4().hex}"
-        Inbox(self._database, self._queue, clock=self._clock).accept(delivery, recheck)
-        return delivery
+        lacking = f"nothing was heard from {repository} lately: comment `/bouncer recheck` there instead"
+        # A job reads the issue itself: only its number counts here.
+        issue = Issue(number=number, title="", author=Actor(id=0, login=by), is_pull_request=pull)
+        return self._request(events.RecheckRequested, repository, by, lacking, issue=issue)
 
     def onboard(self, repository: str, by: str, config: str, explanation: str) -> str:
         """Store the request for a pull request that adds ``bouncer.yml``, and return its delivery id.
 
         Raises OperatorError if no delivery of the repository is stored.
         """
+        fields = {"config": config, "explanation": explanation}
+        lacking = f"no delivery from {repository} yet: copy the text instead"
+        return self._request(events.OnboardingRequested, repository, by, lacking, **fields)
+
+    def _request(
+        self, event_type: type[events.RepositoryEvent], repository: str, by: str, lacking: str, **fields: Any
+    ) -> str:
         text = self._received.newest(repository)
         event = None if text is None else stored_event(text)
         if not isinstance(event, events.RepositoryEvent):
-            raise OperatorError(f"no delivery from {repository} yet: copy the text instead")
-        onboarding = events.OnboardingRequested(
-            installation=event.installation,
-            sender=Actor(id=0, login=by),
-            repository=event.repository,
-            config=config,
-            explanation=explanation,
-        )
+            raise OperatorError(lacking)
+        common = {"installation": event.installation, "repository": event.repository}
+        request = event_type(**common, sender=Actor(id=0, login=by), **fields)
         delivery = f"{ASKED}{uuid.uuid4().hex}"
-        Inbox(self._database, self._queue, clock=self._clock).accept(delivery, onboarding)
+        Inbox(self._database, self._queue, clock=self._clock).accept(delivery, request)
         return delivery
 
     def close(self) -> None:
-        """Close all connections."""
         if "_queue" in self.__dict__:
             self._queue.close()

@@ -135,7 +135,9 @@ class Rules(Frozen):
     def text(self, body: str, limit: int) -> str:
         """Return a body without a marker, as its template wrote it; as untrusted text if it is not harmless."""
         with protecting(self.secrets):
-            body = _cut(redact(_revealed(redact(body))), limit)
+            # Characters that hide or reorder text go; breaks stay where ``clean`` puts them.
+            revealed = BREAK.join(visible(part) for part in redact(body).split(BREAK))
+            body = _cut(redact(_STRAY_BREAK.sub("", revealed)), limit)
             own_link, allowed_link = f"]({self.about_url})", f"](https://{self.host}/)"
             if not harmless(body.replace(own_link, allowed_link) if self.about_url else body, self.host):
                 body = redact(clean(body, host=self.host, limit=limit))
@@ -147,7 +149,6 @@ class Rules(Frozen):
         return leaks(text, self.secrets)
 
     def title(self, text: str) -> str:
-        """Return a title: plain text, one line."""
         with protecting(self.secrets):
             line = cap(redact(" ".join(replace_lookalikes(redact(text)).split())), MAX_TITLE)
             line = clean_line(line, limit=MAX_TITLE) if _LIVE.search(line) else line
@@ -184,12 +185,10 @@ class Rules(Frozen):
 
 
 def without_marker(body: str) -> str:
-    """Return a body as it was before its marker was added."""
     return _MARKER_LINE.sub("", body.rstrip()).rstrip()
 
 
 def content_hash(text: str) -> str:
-    """Return a hash by which a text is compared with the posted one."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
@@ -201,12 +200,6 @@ def _cut(body: str, limit: int) -> str:
     fences = _FENCE.findall(cut)
     folds = max(0, cut.count("<details") - cut.count("</details>"))
     return cut + f"\n{fences[-1][:40]}" * (len(fences) % 2) + "\n\n</details>" * min(folds, 2)
-
-
-def _revealed(body: str) -> str:
-    """Remove characters that hide or reorder text; breaks stay where ``clean`` puts them."""
-    revealed = BREAK.join(visible(part) for part in body.split(BREAK))
-    return _STRAY_BREAK.sub("", revealed)
 
 
 def harmless(body: str, host: str) -> bool:

@@ -107,7 +107,6 @@ class Job(Frozen):
 
     @property
     def queue(self) -> str:
-        """The name of its queue."""
         if self.notice:
             return NOTICES
         return WRITES if self.stage == "publish" else JOBS
@@ -131,7 +130,6 @@ def stored_event(text: str) -> Event | str:
 
 
 def workflow_id(job: str, attempt: int) -> str:
-    """Return the engine's id of an attempt."""
     return job if attempt == 0 else f"{job}:{attempt}"
 
 

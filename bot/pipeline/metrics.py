@@ -30,7 +30,6 @@ _GAUGES = frozenset({GITHUB_REMAINING})
 
 
 def exposition(ledger: Ledger, jobs: Jobs) -> bytes:
-    """Return all metrics in Prometheus' text format."""
     return generate_latest(_Collected(ledger, jobs))
 
 

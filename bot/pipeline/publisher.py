@@ -7,7 +7,7 @@ before anything is created, and calls that change nothing when they are repeated
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 
 from bot import router
@@ -15,8 +15,9 @@ from bot.code.diff import Diff, parse
 from bot.core import actions
 from bot.core.config import PATH
 from bot.core.errors import ForgeError, NotFound
-from bot.core.subjects import Issue, PullRequest
+from bot.core.subjects import Comment, Issue, PullRequest, ReviewComment
 from bot.features.services import Services
+from bot.github.protocol import PostedReview
 from bot.github.writer import GitHubWriter
 from bot.pipeline.body import MAX_CHECK, Rules, Seal, content_hash
 from bot.pipeline.protected import protection
@@ -99,20 +100,7 @@ class Publisher:
         """
         if not decision.actions:
             return Published(PublishOutcome.WITHHELD if decision.withheld else PublishOutcome.NOTHING)
-        host, about_url = services.repository.host, services.about_url
-        rules = Rules(host=host, secrets=tuple(self.secrets), about_url=about_url)
-        executor = Executor(
-            decision,
-            job,
-            services,
-            writer,
-            self.postings,
-            self.before_write,
-            rules,
-            self.marker_key,
-            edits=bool(self.marker_key) or not self.shares_account,
-            first_try=self.first_try,
-        )
+        executor = Executor(self, decision, job, services, writer, self.before_write)
         notes: list[str] = []
         refused: ForgeError | None = None
         try:
@@ -159,18 +147,19 @@ class Executor:
     Methods return notes; a note without a write means that our own rules refused the action.
     """
 
+    publisher: Publisher
     decision: actions.Decision
     job: str
     services: Services
     writer: GitHubWriter
-    postings: Postings
     before_write: Callable[[], None]
-    rules: Rules
-    marker_key: bytes = field(default=b"", repr=False)
-    edits: bool = True
-    first_try: bool = False
     done: int = 0
     _present: Issue | PullRequest | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        services, secrets = self.services, tuple(self.publisher.secrets)
+        self.postings = self.publisher.postings
+        self.rules = Rules(host=services.repository.host, secrets=secrets, about_url=services.about_url)
 
     def carry_out(self, action: actions.Action) -> tuple[str, ...]:
         match action:
@@ -211,7 +200,7 @@ class Executor:
         if standing is None and action.thread is None and action.only_edit:
             self.done += 1
             return ("no comment to edit",)
-        if standing is not None and not self.edits:
+        if standing is not None and self.publisher.shares_account and not self.publisher.marker_key:
             return (NOT_EDITED,)
         if standing is None or action.thread is None:
             self.before_write()
@@ -237,20 +226,22 @@ class Executor:
         return True
 
     def _seal(self, number: int) -> Seal:
-        return Seal(repository=self.services.forge.repository, number=number, key=self.marker_key)
+        return Seal(repository=self.services.forge.repository, number=number, key=self.publisher.marker_key)
 
     def _own_comment(self, action: actions.UpsertComment) -> int | None:
         here = self._present
         if isinstance(here, Issue) and here.number == action.number and here.comments == 0:
             return None
-        me = self.services.forge.identity().id
         forge = self.services.forge
-        there = forge.comments(action.number) if action.thread is None else forge.review_comments(action.number)
-        seal = self._seal(action.number)
-        for comment in there:
-            if comment.author.id == me and seal.read(comment.body) == (action.task, action.about):
-                return comment.id
-        return None
+        comments = forge.comments(action.number) if action.thread is None else forge.review_comments(action.number)
+        return self._own(comments, action.number, (action.task, action.about))
+
+    def _own(
+        self, posts: Iterable[Comment | ReviewComment | PostedReview], number: int, sign: tuple[str, str]
+    ) -> int | None:
+        """Return the first of these posts that is ours and has this marker."""
+        me, seal = self.services.forge.identity().id, self._seal(number)
+        return next((post.id for post in posts if post.author.id == me and seal.read(post.body) == sign), None)
 
     def _labels(self, action: actions.SetLabels) -> tuple[str, ...]:
         allowed = self.services.config.labels
@@ -309,7 +300,6 @@ class Executor:
         return ()
 
     def _issue(self, number: int) -> Issue:
-        """Return an issue as it is now."""
         here = self._present
         return here if isinstance(here, Issue) and here.number == number else self.services.forge.issue(number)
 
@@ -340,12 +330,8 @@ class Executor:
         if isinstance(here, PullRequest) and here.number == action.number and here.review_comments == 0:
             # A review of ours has a comment on a line, always.
             return None
-        me = self.services.forge.identity().id
-        sign = ("review", action.commit_id)
-        for review in self.services.forge.reviews(action.number):
-            if review.author.id == me and self._seal(action.number).read(review.body) == sign:
-                return review.id
-        return None
+        reviews = self.services.forge.reviews(action.number)
+        return self._own(reviews, action.number, ("review", action.commit_id))
 
     def _check(self, action: actions.SetCheck) -> tuple[str, ...]:
         key = f"check:{self.services.forge.repository}@{action.head_sha}:{action.name}"
@@ -362,7 +348,10 @@ class Executor:
         if not self.done:
             # After a review the check is due, whatever was pushed since: it belongs to its commit.
             self._check_staleness()
-        standing = posting.github_id if posting else self._own_check(action)
+        standing = posting.github_id if posting else None
+        if not posting and not self.publisher.first_try:
+            runs = self.services.forge.check_runs(action.head_sha, action.name)
+            standing = runs[0].id if runs else None
         self.before_write()
         if standing is not None:
             try:
@@ -373,12 +362,6 @@ class Executor:
             standing = self.writer.create_check(action.name, action.head_sha, self.job, action.conclusion, *texts)
         self._register(key, action, self.decision.subject.number, standing, content)
         return ()
-
-    def _own_check(self, action: actions.SetCheck) -> int | None:
-        if self.first_try:
-            return None
-        runs = self.services.forge.check_runs(action.head_sha, action.name)
-        return runs[0].id if runs else None
 
     def _draft(self, action: actions.OpenDraftPull) -> tuple[str, ...]:
         problem = _bad_draft(action, self.decision.kind)
@@ -428,9 +411,7 @@ class Executor:
             self._present = self.services.forge.pull_request(subject.number)
         elif subject.revision.startswith("text:"):
             self._present = self.services.forge.issue(subject.number)
-        else:
-            return
-        if self._present.revision != subject.revision:
+        if self._present and self._present.revision != subject.revision:
             raise Moved
 
 

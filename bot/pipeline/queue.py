@@ -128,7 +128,9 @@ class Queue:
                 limit=size,
             )
             jobs: dict[str, Job] = {}
-            for job in map(_job, filter(_is_newest, page)):
+            # A later attempt continues the others.
+            newest_attempts = (status for status in page if "next" not in (status.attributes or {}))
+            for job in map(_job, newest_attempts):
                 # On SQLite the engine cannot filter by attributes.
                 if (not states or job.state in states) and repository in ("", job.repository):
                     jobs.setdefault(job.id, job)
@@ -220,11 +222,11 @@ class Queue:
 
     def ended_before(self, moment: float, states: Collection[State], limit: int) -> tuple[str, ...]:
         """Return the attempts in these states that were created before a moment, oldest first."""
-        workflows = self._workflows(status=_statuses(states), end_time=_iso(moment), limit=limit)
+        before = time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime(moment))
+        workflows = self._workflows(status=_statuses(states), end_time=before, limit=limit)
         return tuple(status.workflow_id for status in workflows)
 
     def forget(self, workflows: Collection[str]) -> None:
-        """Delete ended attempts."""
         if workflows:
             self._connected().delete_workflows(list(workflows))
 
@@ -236,7 +238,6 @@ class Queue:
             self.forget(ids)
 
     def close(self) -> None:
-        """Close all connections."""
         with self._lock:
             if self._client is not None:
                 self._client.destroy()
@@ -350,18 +351,8 @@ def _is_unexpected(record: logging.LogRecord) -> bool:
     return not (record.exc_info and isinstance(record.exc_info[1], GaveUp))
 
 
-def _iso(moment: float) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime(moment))
-
-
 def _statuses(states: Collection[State]) -> list[str]:
-    """Return the engine's names of these states."""
     return sorted({status for state in states for status in _STATUSES[state]})
-
-
-def _is_newest(status: WorkflowStatus) -> bool:
-    """Return True if no later attempt continues this one."""
-    return "next" not in (status.attributes or {})
 
 
 def _state(status: str, is_superseded: bool) -> State:

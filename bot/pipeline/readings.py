@@ -73,29 +73,26 @@ def configuration(
 
     Of the problems in the owner's file, only those that put a feature into shadow mode are included.
     """
-    config, problems = read(repository.full_name, repository.default_branch, lambda: _own(forge, repository))
+    config, problems = read(
+        repository.full_name,
+        repository.default_branch,
+        partial(_load, lambda: forge.policy_file(PATH, repository), NotFound),
+    )
     if repository.name == SHARED:
         return config, problems
     owners = f"{repository.owner}/{SHARED}"
-    defaults, owners_problems = read(owners, "", lambda: _shared(forge))
+    # It is optional: missing, or not readable for us.
+    defaults, owners_problems = read(owners, "", partial(_load, lambda: forge.shared_file(PATH), ForgeError))
     shadowing = tuple(
         problem.model_copy(update={"file": owners}) for problem in owners_problems if problem.shadowed
     )
     return config.over(defaults), (*problems, *shadowing)
 
 
-def _own(forge: GitHubForge, repository: Repository) -> Configuration:
+def _load(read_file: Callable[[], bytes], absence: type[ForgeError]) -> Configuration:
     try:
-        return config_file.load(forge.policy_file(PATH, repository))
-    except NotFound:
-        return RepoConfig(), ()
-
-
-def _shared(forge: GitHubForge) -> Configuration:
-    try:
-        return config_file.load(forge.shared_file(PATH))
-    except ForgeError:
-        # Missing, or not readable for us: it is optional.
+        return config_file.load(read_file())
+    except absence:
         return RepoConfig(), ()
 
 

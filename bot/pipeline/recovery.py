@@ -89,7 +89,6 @@ class Recovery:
         self._database.execute(insert.on_conflict_do_update(index_elements=["lease"], set_=values))
 
     def gone(self) -> None:
-        """Remove the record of this worker, which ends."""
         self._database.execute(delete(WORKERS).where(WORKERS.c.lease == self._lease.number))
 
     def take_over(self) -> int:
@@ -97,17 +96,14 @@ class Recovery:
         running = self._queue.running()
         if not running:
             return 0
-        alive = self._alive()
+        # Read after the running jobs: each of those has a row here.
+        rows = self._database.rows(select(WORKERS.c.lease, WORKERS.c.executor))
+        alive = {row.executor for row in rows if self._held(row.lease)} | {self._lease.executor}
         orphans = [(job, executor) for job, executor in running if executor not in alive]
         for job, executor in orphans:
             _log.warning("took_over", executor=executor, job=job.id)
             self._queue.recover(job)
         return len(orphans)
-
-    def _alive(self) -> frozenset[str]:
-        """Return the executor ids of living workers. Read after the running jobs: each of those has a row here."""
-        rows = self._database.rows(select(WORKERS.c.lease, WORKERS.c.executor))
-        return frozenset(row.executor for row in rows if self._held(row.lease)) | {self._lease.executor}
 
     def _held(self, number: int) -> bool:
         lock = self._database.locks.take(_lock_name(number))
@@ -168,7 +164,6 @@ class Reconciler:
         return len(missing)
 
     def _arrived(self, guid: str) -> bool:
-        """Return True if a delivery of that id is stored."""
         return self._database.scalar(select(DELIVERIES.c.seq).where(DELIVERIES.c.id == guid)) is not None
 
     def _guarded_round(self) -> None:

@@ -220,7 +220,11 @@ class Runner:
         if any(result.outcome == PublishOutcome.MOVED for result in results) and job.tries + 1 < MAX_TRIES_BUG:
             return self._again(job, job.tries + 1, self._clock() + MOVED_SECONDS, "it moved", "decide")
         if job.tries < MAX_DAYS and any(decision.abstained == SPENT for decision in decisions):
-            return self._tomorrow(job)
+            # When there is a new budget, at a random moment.
+            now = self._clock()
+            due = now - now % _DAY + _DAY + SPREAD_SECONDS * random.random()  # noqa: S311 - guards nothing
+            _log.info("job_tomorrow", due=due)
+            return self._again(job, job.tries + 1, due, "skipped: the budget of the day is spent")
         if self._notices and self._notices.worth(decisions):
             self._tell(job, "decision")
         return "; ".join(map(str, results)) or "nothing to do"
@@ -312,13 +316,6 @@ class Runner:
                     task=decision.kind,
                 )
                 self._inbox.accept(f"{job.id}:{number}", again)
-
-    def _tomorrow(self, job: Job) -> str:
-        """Try again when there is a new budget, at a random moment."""
-        now = self._clock()
-        due = now - now % _DAY + _DAY + SPREAD_SECONDS * random.random()  # noqa: S311 - guards nothing
-        _log.info("job_tomorrow", due=due)
-        return self._again(job, job.tries + 1, due, "skipped: the budget of the day is spent")
 
     def _later(self, job: Job, error: str, retry_after: float | None, max_tries: int) -> str:
         tries = job.tries + 1

@@ -45,7 +45,6 @@ class StandingHistory(NoHistory):
         )
 
     def commands(self, repository: str, since: datetime) -> tuple[Decision, ...]:
-        """Return the commands on this subject."""
         return tuple(
             decision
             for decision in self.decisions(self._posts.event.subject.key, COMMANDS.name)

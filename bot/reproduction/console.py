@@ -49,6 +49,7 @@ _SHOWN = re.compile(r"^E {1,3}(?P<kind>[A-Za-z_][\w.]*)(?:: (?P<text>.*))?$", re
 _TRACEBACK = "Traceback (most recent call last):"
 #: The end of a traceback: the exception's own line, the first after the frames that is not indented.
 _RAISED = re.compile(r"^(?P<kind>[A-Za-z_][\w.]*)(?:: (?P<text>.*))?$")
+_RULED = re.compile(r"[-=_]{8,}")
 #: An identifier alone on a line counts as an exception only if it is named like one.
 _NAMED_LIKE_ONE = re.compile(
     r"(Error|Exception|Warning|Interrupt|Exit|Failure|Failed|Iteration|Timeout|Skipped|Skip)$"
@@ -57,13 +58,17 @@ _NAMED_LIKE_ONE = re.compile(
 
 def read(output: str, exit_code: int) -> tuple[TestOutcome, ...]:
     """Return the tests in ``output``: failing ones by name, passing ones as one without a name."""
-    blocks = tuple(_block(match) for match in _BLOCK.finditer(output))
+    blocks = []
+    for match in _BLOCK.finditer(output):
+        name, body = match["name"].strip(), _SUMMARY.sub("", match["body"])
+        exception = raised(body) or (None, body.strip().rpartition("\n")[2])
+        blocks.append(_failing(_phase(name, body), exception, body, name))
     ran = _RAN.search(output)
     if ran is None and not blocks:
         return (_unknown(output, exit_code),)
     count = int(ran["count"][:9]) if ran is not None else 0
     if blocks:
-        return blocks
+        return tuple(blocks)
     if count == 0 or _NOTHING_RAN.search(output):
         return (_ended("load", "no test was run", output),)
     if exit_code != 0:
@@ -72,12 +77,6 @@ def read(output: str, exit_code: int) -> tuple[TestOutcome, ...]:
     if skipped is not None and int(skipped["count"][:9]) >= count:
         return (TestOutcome(status="skipped", output=_tail(output)),)
     return (TestOutcome(status="passed", output=_tail(output)),)
-
-
-def _block(match: re.Match[str]) -> TestOutcome:
-    name, body = match["name"].strip(), _SUMMARY.sub("", match["body"])
-    phase = _phase(name, body)
-    return _failing(phase, raised(body) or (None, body.strip().rpartition("\n")[2]), body, name)
 
 
 def _phase(name: str, body: str) -> Phase:
@@ -176,19 +175,14 @@ def raised(text: str) -> tuple[str, str] | None:
     for number, line in enumerate(lines):
         match = _RAISED.match(line)
         if match is not None and _is_exception(match):
-            return match["kind"], "\n".join(
-                [match["text"] or "", *takewhile(_continues, lines[number + 1 :])]
-            ).strip()
+            # Neither an empty line nor a ruler continues the message.
+            following = takewhile(lambda row: row.strip() and not _RULED.match(row), lines[number + 1 :])
+            return match["kind"], "\n".join([match["text"] or "", *following]).strip()
     return None
 
 
 def _is_exception(match: re.Match[str]) -> bool:
     return match["text"] is not None or bool(_NAMED_LIKE_ONE.search(match["kind"]))
-
-
-def _continues(line: str) -> bool:
-    """Return True if a line continues an exception's message: it is neither empty nor a ruler."""
-    return bool(line.strip()) and not re.match(r"[-=_]{8,}", line)
 
 
 def without_report(output: str, exit_code: int | None) -> TestOutcome:

@@ -10,7 +10,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from os.path import lexists
@@ -208,23 +208,16 @@ def operator_program(argv: Sequence[str], workdir: Path, env: Mapping[str, str] 
     paths = _folders_in(env or {})
     if inside[0] != argv[0] or ("/" in argv[0] and not Path(argv[0]).is_absolute()):
         return Program(inside, paths)
-    program = Path(argv[0]) if "/" in argv[0] else next(_candidates(argv[0]), None)
+    # Last beside the running interpreter. Shims of version managers need files that are not in the sandbox.
+    folders = map(Path, (*os.get_exec_path(), str(Path(sys.executable).parent)))
+    places = [folder / argv[0] for folder in folders if folder.is_absolute() and folder.name != "shims"]
+    programs = (place for place in places if os.access(place, os.X_OK) and place.is_file())
+    program = Path(argv[0]) if "/" in argv[0] else next(programs, None)
     if program is None:
         return Program(inside, paths)
     homes = (program.parent.parent, program.resolve().parent.parent)
     parts = tuple(part for home in dict.fromkeys(homes) for part in python_parts(home))
     return Program((str(program), *inside[1:]), (*parts, *paths))
-
-
-def _candidates(name: str) -> Iterator[Path]:
-    """Yield programs of that name on the search path, last beside the running interpreter.
-
-    Shims of version managers are skipped: they need files that are not in the sandbox.
-    """
-    for folder in map(Path, (*os.get_exec_path(), str(Path(sys.executable).parent))):
-        program = folder / name
-        if folder.is_absolute() and folder.name != "shims" and os.access(program, os.X_OK) and program.is_file():
-            yield program
 
 
 def _folders_in(env: Mapping[str, str]) -> tuple[Path, ...]:

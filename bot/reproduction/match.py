@@ -112,11 +112,9 @@ def _shared_values(message: str, text: str) -> tuple[str, ...]:
     candidates = dict.fromkeys(" ".join(value.split()) for value in (*quoted, *numbers, *compared))
     text = " ".join(text.split())
     specific = [value for value in candidates if len(value) > 1 and value not in _TRIVIAL][:_MAX_VALUES]
-    return tuple(value for value in specific if _contains(value, text))
-
-
-def _contains(value: str, text: str) -> bool:
-    return re.search(rf"(?<![\w.\[({{]){re.escape(value)}(?![\w\])}}])", text) is not None
+    return tuple(
+        value for value in specific if re.search(rf"(?<![\w.\[({{]){re.escape(value)}(?![\w\])}}])", text)
+    )
 
 
 def _shared_words(message: str, text: str) -> float:

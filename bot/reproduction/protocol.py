@@ -265,12 +265,10 @@ class Execution(Frozen):
 
     @property
     def outcome(self) -> TestOutcome:
-        """The outcome of the first run."""
         return self.first.outcome
 
     @property
     def flaky(self) -> bool:
-        """True if the two runs differ."""
         return essence(self.first) != essence(self.second)
 
 
@@ -295,7 +293,6 @@ class Report(Frozen):
 
     @property
     def text(self) -> str:
-        """Title and body."""
         return f"{self.title}\n\n{self.body}".strip()
 
 
@@ -355,7 +352,6 @@ class Candidate(Frozen):
 
     @property
     def target(self) -> Target:
-        """The target that runs this test alone."""
         return Target(path=self.path, name=self.name)
 
 
@@ -405,7 +401,6 @@ class Reproduction(Frozen):
 
     @property
     def best(self) -> OfferedTest | None:
-        """The test that is offered."""
         return self.tests[0] if self.tests else None
 
 
@@ -413,9 +408,7 @@ class Harness(Protocol):
     """The way to run a repository's tests on a checkout, which is never changed."""
 
     @property
-    def command(self) -> TestCommand:
-        """The repository's test command."""
-        ...
+    def command(self) -> TestCommand: ...
 
     @property
     def sandbox_name(self) -> str:

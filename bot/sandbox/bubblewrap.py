@@ -85,17 +85,16 @@ class Bubblewrap:
 
     @property
     def path(self) -> str:
-        """See ``Sandbox.path``."""
         return search_path(self.folders)
 
     @property
     def surroundings(self) -> str:
-        """See ``Sandbox.surroundings``."""
         return f"{self.name} {self.path} {'none' if self.offline else 'public addresses'}"
 
     def run(self, request: ProgramRun) -> ProgramResult:
-        """See ``Sandbox.run``."""
-        program, limits = _find_program(self.program), request.limits
+        program, limits = shutil.which(self.program), request.limits
+        if program is None:
+            raise SandboxError(f"{self.program} is not installed (Debian, Ubuntu: apt-get install bubblewrap)")
         visible = to_mount((*own_python(), *self.folders, *request.readable))
         changeable = to_mount(request.writable)
         user = _fresh_user()
@@ -120,13 +119,6 @@ class Bubblewrap:
         if not observation.ready:
             raise SandboxError(_complaint(observation.output))
         return observation.result(request)
-
-
-def _find_program(program: str) -> str:
-    path = shutil.which(program)
-    if path is None:
-        raise SandboxError(f"{program} is not installed (Debian, Ubuntu: apt-get install bubblewrap)")
-    return path
 
 
 def _fresh_user() -> int | None:

@@ -31,7 +31,11 @@ _NOBODY = 65534
 #: Seconds for a command of the engine, such as removing a container.
 _TIMEOUT = 60
 #: The client adds these from its own configuration, and they may hold a password.
-_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "NO_PROXY", "ALL_PROXY")
+_PROXIES = tuple(
+    spelt
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "NO_PROXY", "ALL_PROXY")
+    for spelt in (name, name.lower())
+)
 
 
 @dataclass(frozen=True)
@@ -47,16 +51,13 @@ class Docker:
 
     @property
     def path(self) -> str:
-        """See ``Sandbox.path``."""
         return ENVIRONMENT["PATH"]
 
     @property
     def surroundings(self) -> str:
-        """See ``Sandbox.surroundings``."""
         return f"{self.name} {self.image} {self.network}"
 
     def run(self, request: ProgramRun) -> ProgramResult:
-        """See ``Sandbox.run``."""
         if shutil.which(self.program) is None:
             raise SandboxError(f"{self.program} is not installed")
         if request.network and self.network is None:
@@ -139,16 +140,12 @@ def _isolation(container: str, user: int, limits: Limits, tree: int, network: st
         "--tmpfs", f"{repo}:{_tmpfs(tree + limits.disk_bytes // 2, limits.entries)}",
         "--tmpfs", f"{tmp}:{_tmpfs(limits.disk_bytes * 3 // 8, limits.entries)}",
         "--shm-size", str(limits.disk_bytes // 8),
-        *(() if network else (word for name in _PROXIES for word in _unset(name))),
+        *(() if network else (word for name in _PROXIES for word in ("--env", f"{name}="))),
     ]  # fmt: skip
 
 
 def _tmpfs(size: int, entries: int) -> str:
     return f"rw,exec,nosuid,nodev,mode=1777,size={size},nr_inodes={entries}"
-
-
-def _unset(name: str) -> tuple[str, ...]:
-    return "--env", f"{name}=", "--env", f"{name.lower()}="
 
 
 def _mounts(folders: Sequence[Path], *options: str) -> Iterator[str]:

@@ -121,7 +121,10 @@ def pack(workdir: Path, files: Mapping[str, str]) -> WorkArchive:
     Raises SandboxError if it cannot be read, is over TREE_BYTES, or a path leads outside.
     """
     top = _archive(files)
-    size = _tree_size(workdir)
+    try:
+        size = sum(_folder_sizes(workdir))
+    except OSError as error:
+        raise SandboxError(f"{workdir} cannot be read: {error}") from error
     if size > TREE_BYTES:
         raise SandboxError(f"{workdir} holds {size >> 20} MiB: more than {TREE_BYTES >> 20} MiB is not copied")
     stream = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it with the run
@@ -145,13 +148,6 @@ def _write(workdir: Path, stream: IO[bytes]) -> None:
         raise SandboxError("the program tar is missing") from error
     if done.returncode > 1:  # 1: a file changed while it was read
         raise SandboxError(f"{workdir} cannot be copied: {done.stderr.decode(errors='replace').strip()}")
-
-
-def _tree_size(workdir: Path) -> int:
-    try:
-        return sum(_folder_sizes(workdir))
-    except OSError as error:
-        raise SandboxError(f"{workdir} cannot be read: {error}") from error
 
 
 def _folder_sizes(workdir: Path) -> Iterator[int]:

@@ -58,7 +58,10 @@ class Observation:
     def result(self, request: ProgramRun) -> ProgramResult:
         """Return the result of the requested run. Pure."""
         status = 128 - self.exit_code if self.exit_code < 0 else self.exit_code  # as a shell reports a signal
-        ending = self.ending or _own_ending(status)
+        ending: Ending = self.ending or "exited"
+        if self.ending is None and status in (128 + signal.SIGXCPU, 128 + signal.SIGKILL):
+            # The first is the kernel's answer to too much CPU time.
+            ending = "timeout" if status == 128 + signal.SIGXCPU else "killed"
         return ProgramResult(
             argv=tuple(request.argv),
             ending=ending,
@@ -67,12 +70,6 @@ class Observation:
             seconds=round(self.seconds, 6),
             files={name: _text(text) for name, text in unpack(self.collected, request.collect).items()},
         )
-
-
-def _own_ending(status: int) -> Ending:
-    if status == 128 + signal.SIGXCPU:  # the kernel's answer to too much CPU time
-        return "timeout"
-    return "killed" if status == 128 + signal.SIGKILL else "exited"
 
 
 def _text(text: str) -> str:
@@ -118,14 +115,10 @@ class Monitor:
                 ending = self._overfull()
             else:
                 self.stop()
-                self._drain(selector)
+                while self._read(selector, TICK):
+                    if time.monotonic() > ended_at + _FAREWELL:
+                        raise SandboxError("the sandbox was killed and does not end")
         return self._observation(ending, ended_at)
-
-    def _drain(self, selector: selectors.BaseSelector) -> None:
-        deadline = time.monotonic() + _FAREWELL
-        while self._read(selector, TICK):
-            if time.monotonic() > deadline:
-                raise SandboxError("the sandbox was killed and does not end")
 
     def _observation(self, ending: Ending | None, ended_at: float) -> Observation:
         try:
@@ -190,7 +183,9 @@ def overused(pid: int, limits: Limits) -> Ending | None:
     if _memory(pids, limits.memory_bytes) > limits.memory_bytes:
         return "memory"
     # The last one started inside; the first still sees the host's file systems and network.
-    if _sockets(pids[-1]) * _SOCKET > limits.memory_bytes:
+    # Sockets count that no process holds any more.
+    words = _read(pids[-1], "net/sockstat").split(maxsplit=3)
+    if len(words) > 2 and int(words[2]) * _SOCKET > limits.memory_bytes:
         return "memory"
     if any(_entries(pids[-1], mount) > limits.entries for mount in WRITABLE_MOUNTS):
         return "disk"
@@ -222,7 +217,8 @@ def _memory(pids: tuple[int, ...], enough: int) -> int:
     of each mapping counts once.
     """
     sizes = [_sizes(pid) for pid in pids]
-    tables = sum(_page_tables(pid) for pid in pids)
+    # Reading one byte in 2 MiB of address space costs 4 KiB of page tables and nothing elsewhere.
+    tables = sum(1024 * int(size) for pid in pids for size in _PAGE_TABLES.findall(_read(pid, "status")))
     resident = sum(size for _, size in sizes) + tables
     if resident > enough:
         resident = sum(_proportional(pid) for pid in pids) + tables
@@ -244,11 +240,6 @@ def _proportional(pid: int) -> int:
     return _sizes(pid)[1]
 
 
-def _page_tables(pid: int) -> int:
-    """Bytes of page tables. Reading one byte in 2 MiB of address space costs 4 KiB here and nothing elsewhere."""
-    return next((1024 * int(size) for size in _PAGE_TABLES.findall(_read(pid, "status"))), 0)
-
-
 def _shared(pids: tuple[int, ...]) -> int:
     mappings: dict[tuple[str, str, str], int] = {}
     for pid in pids:
@@ -262,12 +253,6 @@ def _read(pid: int, name: str) -> str:
         return Path(f"/proc/{pid}/{name}").read_text()
     except (FileNotFoundError, ProcessLookupError, PermissionError):
         return ""
-
-
-def _sockets(pid: int) -> int:
-    """Count the sockets in the network of ``pid``, including those that no process holds any more."""
-    words = _read(pid, "net/sockstat").split(maxsplit=3)
-    return int(words[2]) if len(words) > 2 else 0
 
 
 def _entries(pid: int, folder: str) -> int:

@@ -71,7 +71,6 @@ class Gate:
 
     @property
     def arguments(self) -> list[str]:
-        """The arguments for bwrap."""
         return ["--info-fd", str(self._info_write), "--block-fd", str(self._waits)]
 
     @contextmanager

@@ -57,7 +57,6 @@ def _lines(text: bytes) -> list[str]:
 
 
 def unified(files: list[FileChange]) -> str:
-    """Return the whole diff as text."""
     return "".join(_file(file) for file in files)
 
 

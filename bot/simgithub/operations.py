@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from bot.simgithub.hooks import Hooks
 from bot.simgithub.render import Renderer
@@ -24,7 +24,7 @@ from bot.simgithub.state import (
     World,
 )
 
-CommentEvent = Literal["issue_comment", "pull_request_review_comment"]
+T = TypeVar("T")
 
 
 class Operations:
@@ -151,12 +151,12 @@ class Operations:
         return comment
 
     def edit_comment(self, repository: RepositoryState, comment_id: int, body: str, by: User) -> None:
-        issue, comment = _or_not_found(repository.comment(comment_id))
+        issue, comment = or_not_found(repository.comment(comment_id))
         before, comment.body = comment.body, body
         self.announce_comment(repository, issue, comment, "edited", by, changes={"body": {"from": before}})
 
     def delete_comment(self, repository: RepositoryState, comment_id: int, by: User) -> None:
-        issue, comment = _or_not_found(repository.comment(comment_id))
+        issue, comment = or_not_found(repository.comment(comment_id))
         issue.comments.remove(comment)
         self.announce_comment(repository, issue, comment, "deleted", by)
 
@@ -308,18 +308,13 @@ class Operations:
 
     def installed(self, installation: InstallationState, by: User) -> None:
         """Announce to the app that it was installed."""
-        repositories = [self.world.repositories[name] for name in installation.repositories]
+        names = ("id", "name", "full_name", "private")
         payload = {
             "action": "created",
             "installation": self.render.installation(installation),
             "repositories": [
-                {
-                    "id": repository.id,
-                    "name": repository.name,
-                    "full_name": repository.full_name,
-                    "private": repository.private,
-                }
-                for repository in repositories
+                {field: getattr(self.world.repositories[name], field) for field in names}
+                for name in installation.repositories
             ],
         }
         self.hooks.deliver(installation, "installation", "created", by, payload)
@@ -330,7 +325,8 @@ def _next(repository: RepositoryState) -> int:
     return max((*repository.issues, *repository.removed), default=0) + 1
 
 
-def _or_not_found(comment: tuple[IssueState, CommentState] | None) -> tuple[IssueState, CommentState]:
+def or_not_found(comment: T | None) -> T:
+    """Return a comment that exists. Raises LookupError."""
     if comment is None:
         raise LookupError("no such comment")
     return comment

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
-from bot.simgithub.operations import Operations
+from bot.simgithub.operations import Operations, or_not_found
 from bot.simgithub.state import CheckRunState, IssueState, Pull, RepositoryState, ReviewCommentState, User
 
 Text = Mapping[str, str | bytes | None]
@@ -60,7 +60,6 @@ class People:
     def open_issue(
         self, repository: str, title: str, body: str = "", author: str = "alice", labels: Sequence[str] = ()
     ) -> int:
-        """Open an issue and return its number."""
         place = self.world.repositories[repository]
         return self._operations.open_issue(place, title, body, self.world.user(author), labels).number
 
@@ -101,7 +100,6 @@ class People:
 
     @_action
     def assign(self, repository: str, number: int, *logins: str, by: str) -> None:
-        """Replace the assignees of an issue."""
         assignees = [self.world.user(login) for login in logins]
         self._operations.plan(*self.find(repository, number), self.world.user(by), assignees=assignees)
 
@@ -112,7 +110,6 @@ class People:
 
     @_action
     def comment(self, repository: str, number: int, body: str, author: str = "alice") -> int:
-        """Post a comment and return its id."""
         place, issue = self.find(repository, number)
         return self._operations.add_comment(place, issue, body, self.world.user(author)).id
 
@@ -130,9 +127,7 @@ class People:
     def react(self, repository: str, comment_id: int, content: str, *, by: str) -> None:
         """React to a comment of either type; GitHub announces no reactions."""
         place = self.world.repositories[repository]
-        record = place.comment(comment_id) or place.review_comment(comment_id)
-        if record is None:
-            raise LookupError(f"no comment {comment_id}")
+        record = or_not_found(place.comment(comment_id) or place.review_comment(comment_id))
         self._operations.react(record[1], self.world.user(by), content)
 
     # Pull requests
@@ -194,7 +189,6 @@ class People:
 
     @_action
     def ready(self, repository: str, number: int, *, by: str = "") -> None:
-        """Mark a draft as ready for review."""
         place, issue = self.find(repository, number)
         self._operations.set_draft(place, issue, False, self._actor(by, issue))
 
@@ -243,9 +237,8 @@ class People:
 
     @_action
     def reply(self, repository: str, comment_id: int, body: str, *, by: str) -> int:
-        """Reply in the thread of a review comment and return the reply's id."""
         place = self.world.repositories[repository]
-        issue, first = self._find_review_comment(place, comment_id)
+        issue, first = or_not_found(place.review_comment(comment_id))
         comment = ReviewCommentState(
             id=self.world.next_id(),
             body=body,
@@ -265,30 +258,20 @@ class People:
     def resolve(self, repository: str, comment_id: int, *, by: str) -> None:
         """Resolve the thread that a review comment began."""
         place = self.world.repositories[repository]
-        self._operations.resolve_thread(place, *self._find_review_comment(place, comment_id), self.world.user(by))
-
-    def _find_review_comment(
-        self, place: RepositoryState, comment_id: int
-    ) -> tuple[IssueState, ReviewCommentState]:
-        record = place.review_comment(comment_id)
-        if record is None:
-            raise LookupError(f"no review comment {comment_id}")
-        return record
+        first = or_not_found(place.review_comment(comment_id))
+        self._operations.resolve_thread(place, *first, self.world.user(by))
 
     @_action
     def rerequest(self, repository: str, check_id: int, *, by: str) -> None:
-        """Press "Re-run" on a check."""
         place = self.world.repositories[repository]
         check = next(run for run in place.checks if run.id == check_id)
         self._operations.rerequest_check(place, check, self.world.user(by))
 
     def checks(self, repository: str, name: str = "") -> list[CheckRunState]:
-        """Return the check runs, oldest first."""
         with self.world.lock:
             return [check for check in self.world.repositories[repository].checks if name in ("", check.name)]
 
     def review_comments(self, repository: str, number: int) -> list[ReviewCommentState]:
-        """Return the inline comments, oldest first."""
         with self.world.lock:
             pull = self.find(repository, number)[1].pull
             return list(pull.comments) if pull else []

@@ -127,7 +127,6 @@ class SimulatedGitHub(People):
             return registry.token(self.world, actions, owner, repository, permissions).value
 
     def grant(self, repository: str, login: str, role: Permission) -> None:
-        """Set a person's permission on a repository."""
         with self.world.lock:
             self.world.user(login)
             self.world.repositories[repository].roles[login] = role
@@ -183,7 +182,6 @@ class SimulatedGitHub(People):
 
     @property
     def requests(self) -> list[RecordedRequest]:
-        """Return every request to the API so far."""
         with self.world.lock:
             return list(self._server.requests)
 

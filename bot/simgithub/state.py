@@ -298,7 +298,6 @@ class World:
         return self.commits[base].files, self.commits[pull.head_sha].files
 
     def installed(self, repository: RepositoryState) -> Iterable[InstallationState]:
-        """Return the installations that see a repository."""
         return [
             installation
             for installation in self.installations.values()

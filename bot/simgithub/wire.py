@@ -146,14 +146,12 @@ class ApiCall:
         last = max((len(items) + size - 1) // size, 1)
         page = items[(number - 1) * size : number * size]
         body: Any = {"total_count": len(items), key: page} if key else page
-        links = {"next": number + 1, "last": last} if number < last else {}
-        return ApiAnswer(body=body, headers={"Link": self._links(links)} if links else {})
-
-    def _links(self, pages: Mapping[str, int]) -> str:
-        def url(page: int) -> str:
-            return f"{self.base}{self.path}?" + urlencode({**self.query, "page": page})
-
-        return ", ".join(f'<{url(page)}>; rel="{rel}"' for rel, page in pages.items())
+        pages = {"next": number + 1, "last": last} if number < last else {}
+        links = [
+            f'<{self.base}{self.path}?{urlencode({**self.query, "page": page})}>; rel="{rel}"'
+            for rel, page in pages.items()
+        ]
+        return ApiAnswer(body=body, headers={"Link": ", ".join(links)} if links else {})
 
 
 Respond = Callable[[ApiCall], ApiAnswer]

@@ -46,7 +46,6 @@ def blueprint(
 
     @routes.get("/healthz")
     def healthz() -> Answer:
-        """The process is up."""
         return jsonify(status="ok")
 
     @routes.get("/readyz")
@@ -65,7 +64,9 @@ def blueprint(
     def metrics() -> Answer:
         """Counts for Prometheus; they name repositories."""
         try:
-            if not (readers.open or _holds(readers.token) or sessions.login() is not None):
+            header = request.headers.get("Authorization", "").encode("utf-8", "replace")
+            token = readers.token and hmac.compare_digest(header, f"Bearer {readers.token}".encode())
+            if not (readers.open or token or sessions.login() is not None):
                 return Response("needs BOUNCER_METRICS_TOKEN as a bearer token\n", 403, content_type="text/plain")
             return Response(exposition(ledger(), jobs()), content_type=CONTENT_TYPE_LATEST)
         except SQLAlchemyError:
@@ -85,11 +86,6 @@ def blueprint(
         )
 
     return routes
-
-
-def _holds(token: str) -> bool:
-    header = request.headers.get("Authorization", "").encode("utf-8", "replace")
-    return bool(token) and hmac.compare_digest(header, f"Bearer {token}".encode())
 
 
 def _problem(jobs: Jobs) -> str:

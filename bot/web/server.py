@@ -94,7 +94,11 @@ class GuardedWorker(ThreadWorker):  # type: ignore[misc]
         except (BlockingIOError, ConnectionAbortedError):
             return
         if len(self.pending_conns) >= SILENT:
-            self._drop(self.pending_conns.popleft())
+            oldest = self.pending_conns.popleft()
+            with contextlib.suppress(OSError, KeyError, ValueError):
+                self.poller.unregister(oldest.sock)
+            self.nr_conns -= 1
+            oldest.close()
         conn = _Connection(self.cfg, client, address, listener.getsockname())
         self.nr_conns += 1
         conn.timeout = time.monotonic() + IDLE_SECONDS
@@ -128,12 +132,6 @@ class GuardedWorker(ThreadWorker):  # type: ignore[misc]
                 how = socket.SHUT_RDWR if now - since > REQUEST_SECONDS else socket.SHUT_RD
                 with contextlib.suppress(OSError):
                     conn.sock.shutdown(how)
-
-    def _drop(self, conn: TConn) -> None:
-        with contextlib.suppress(OSError, KeyError, ValueError):
-            self.poller.unregister(conn.sock)
-        self.nr_conns -= 1
-        conn.close()
 
 
 class LoneWorker(GuardedWorker):

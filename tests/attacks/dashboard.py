@@ -33,6 +33,7 @@ _PAGES = (
     "/decisions.csv",
     "/decisions.json",
     "/queue",
+    "/line",
     "/shadow",
     "/installations",
     "/costs",
@@ -82,7 +83,8 @@ TABLE = {
         "a proxy that is not there": Visit("/login", (200,), headers={"X-Forwarded-Host": "evil.example"}),
     },
     "what strangers wrote is markup": {
-        **{path: Visit(path, (200,), None, True) for path in ("/", "/decisions", "/costs", "/jobs")},
+        **{path: Visit(path, (200,), None, True) for path in ("/", "/decisions", "/costs", "/jobs", "/line")},
+        "the page of a job": Visit("/jobs/{job}", (200,), None, True),
         "each decision": Visit("/decisions/{decision}", (200,), None, True),
         "a filter": (
             Visit(f"/decisions?repository={HOSTILE}&kind={HOSTILE}".replace(" ", "%20"), (200,), None, True)

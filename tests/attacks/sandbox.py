@@ -31,6 +31,13 @@ TABLE = {
         "through the first process": _reads("/proc/1/rootHOST/key.pem"),
         "through its own process": _reads("/proc/self/rootHOST/key.pem"),
         "through the folder it stands in": _reads("/proc/self/cwd/../HOST/key.pem"),
+        "by a walk": (
+            "[f for f, d, n in os.walk('/') if d.__setitem__(slice(None), [x for x in d if f != '/' or x not in"
+            " ('usr', 'proc', 'dev')]) or 'key.pem' in n]"
+        ),
+        "through any process": (
+            "[p for p in pids() for w in ('root', 'cwd') if os.path.exists(f'/proc/{p}/{w}/HOST/key.pem')]"
+        ),
         "through open descriptors": (
             "[n for n in os.listdir('/proc/self/fd') if 'HOST' in os.readlink('/proc/self/fd/' + n)]"
         ),
@@ -41,6 +48,7 @@ TABLE = {
         "passwords": _reads("/etc/shadow"),
         "sudo's rules": _exists("/etc/sudoers"),
         "keys of the host": "os.listdir('/etc/ssh')",
+        "the checkout's credentials": _reads("/repo/.git/config"),
         "root's home": "os.path.exists('/root/.bashrc') or os.path.exists('/root/.ssh')",
         "homes": "os.listdir('/home')",
         "accounts": "'root:' in open('/etc/passwd').read()",
@@ -61,6 +69,8 @@ TABLE = {
     },
     "something outside is written": {
         "the root": _writes("/x"),
+        "settings": _writes("/etc/x"),
+        "devices": _writes("/dev/x"),
         "programs": _writes("/usr/bin/x"),
         "libraries": _writes("/usr/lib/x"),
         "accounts": _writes("/etc/passwd"),

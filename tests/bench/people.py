@@ -24,8 +24,7 @@ from typing import Any
 import requests
 
 from bot.simgithub import SimulatedGitHub
-from tests.bot.cli.test_first_start import Serving
-from tests.bot.pipeline.rig import ROOT, wait
+from tests.bot.pipeline.rig import ROOT, free_port, wait
 from tests.bot.web.setup.conftest import form_of
 from tests.e2e.provider import Provider, provider
 from tests.e2e.site import Browser, site
@@ -112,37 +111,59 @@ def operator(folder: Path, github: SimulatedGitHub, model: Provider) -> Walk:
     path.read(section("docs/install.md", "## From a checkout", "## With Docker\n"))
     clock, password = Clock(), "correct horse battery"
     path.step("write the variables into .env", 0)
-    serving = Serving(folder, github, **model.environment, BOUNCER_ADMIN_PASSWORD=password)
+    url, log = f"http://127.0.0.1:{free_port()}", folder / "log"
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "PYTHONPATH": str(ROOT),
+        "GITHUB_API_URL": github.api_url,
+        "GITHUB_WEB_URL": github.web_url,
+        "PORT": url.rpartition(":")[2],
+        "BOUNCER_SANDBOX": "off",
+        "BOUNCER_ADMIN_PASSWORD": password,
+        **model.environment,
+    }
+    command = [sys.executable, "-m", "bot", "serve"]
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=output, stderr=output)
     try:
-        link = serving.said(r"/setup\?link=(\S+)")
-        serving.up()
+        wait(lambda: "/setup?link=" in log.read_text(), 60, "a link in the terminal")
+        wait(lambda: up(url), 60, "the server answers")
         path.step("bouncer serve", clock())
         browser = requests.Session()
-        page = browser.post(f"{serving.url}/setup/begin", data={"link": link}, timeout=10).text
+        link = log.read_text().partition("/setup?link=")[2].split()[0]
+        page = browser.post(f"{url}/setup/begin", data={"link": link}, timeout=10).text
         path.read(re.sub(r"<[^>]*>", " ", page))
         path.step("open the link", clock())
-        app = set_up(path, clock, browser, page, serving, github)
+        app = set_up(path, clock, browser, page, url, github)
         github.install(app, HOME)
         path.step("install it on a repository", clock())
         number = github.open_issue(HOME, "Writing fails", "It does not work any more.")
-        dashboard = Browser(serving.url, password)
+        dashboard = Browser(url, password)
         wait(lambda: f"{HOME}#{number}" in dashboard.get("/decisions"), 60, "the first decision")
         path.step("log in, and see the first decision", clock())
     finally:
-        serving.process.terminate()
-        serving.process.wait(40)
+        process.terminate()
+        process.wait(40)
     return path
 
 
+def up(url: str) -> bool:
+    try:
+        return requests.get(f"{url}/healthz", timeout=5).ok
+    except requests.ConnectionError:
+        return False
+
+
 def set_up(
-    path: Walk, clock: Clock, browser: requests.Session, page: str, serving: Serving, github: SimulatedGitHub
+    path: Walk, clock: Clock, browser: requests.Session, page: str, url: str, github: SimulatedGitHub
 ) -> Any:
     """Walk the pages of set-up, and return the App that GitHub created."""
     token = re.search(r'name="token" value="([^"]+)"', page)
     assert token is not None
     choice = {"token": token[1], "owner": "user", "name": "bouncer", "mode": "shadow"}
-    addresses = {"web_url": github.web_url, "public_url": serving.url}
-    confirm = browser.post(f"{serving.url}/setup", data=choice | addresses, timeout=10).text
+    addresses = {"web_url": github.web_url, "public_url": url}
+    confirm = browser.post(f"{url}/setup", data=choice | addresses, timeout=10).text
     path.read(re.sub(r"<[^>]*>", " ", confirm))
     path.step("choose the account and shadow mode", clock())
     action, manifest = form_of(confirm)

@@ -30,6 +30,7 @@ SECRETS = {
     "OPENAI_API_KEY": "canary.openai.Wt5n8.Ab4c6",
     "ANTHROPIC_API_KEY": "canary.anthropic.Lr2h4.Xy9d1",
     "BOUNCER_ADMIN_PASSWORD": "canary admin password Ht6q3",
+    "BOUNCER_METRICS_TOKEN": "canary-metrics-Jd7w4",
 }
 DATABASE_PASSWORD = "canary-database-Pf8s1"
 

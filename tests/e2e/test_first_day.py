@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import re
 import stat
-import urllib.error
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,8 +36,13 @@ _UNCHOSEN = r'<input type="(?:radio|checkbox)"(?![^>]*checked)[^>]*>'
 
 @pytest.fixture
 def fresh(tmp_path: Path) -> Iterator[Site]:
+    yield from started(tmp_path)
+
+
+def started(tmp_path: Path, **environment: str) -> Iterator[Site]:
     """``bouncer serve`` as it starts without credentials, its data in a folder of its own."""
     with stopped(tmp_path) as shop:
+        shop.environment |= environment
         for name in CREDENTIALS:
             del shop.environment[name]
         shop.environment["BOUNCER_DATA_DIR"] = str(tmp_path / "data")
@@ -93,19 +97,13 @@ def test_from_nothing_to_the_first_answer_without_editing_a_file(fresh: Site) ->
         assert secret not in everything
 
 
-def test_the_link_works_once_and_set_up_is_closed_to_everybody_else(fresh: Site) -> None:
-    here = f"http://127.0.0.1:{fresh.port}"
-    stranger = Visitor(here)
-    assert refused(stranger, "/setup") == 403
-    assert refused(stranger, "/setup?link=guessed") == 403
-    owner = Visitor(here)
-    visits = owner.get(link(fresh))
-    assert "Begin" in Visitor(here).get(link(fresh)), "looking at the link does not use it up"
-    owner.submit(visits)
-    assert refused(stranger, link(fresh)) == 403
-    assert "Who owns the app" in owner.get("/setup")
-    assert refused(stranger, "/setup/callback?code=x&state=y") == 403
-    assert refused(owner, "/setup/callback?code=x&state=y") == 400
+def test_set_up_is_reachable_before_a_model_is_named(tmp_path: Path) -> None:
+    for fresh in started(tmp_path, BOUNCER_MODEL=""):
+        assert "BOUNCER_MODEL is not set" in fresh.log.read_text()
+        visitor = Visitor(f"http://127.0.0.1:{fresh.port}")
+        assert "Who owns the app" in visitor.submit(visitor.get(link(fresh)))
+        assert "worker_started" not in fresh.log.read_text()
+        assert fresh.log.read_text().count(link(fresh)) == 2, "it is printed again below the first lines"
 
 
 def test_deliveries_before_set_up_are_refused_so_that_github_shows_it(fresh: Site) -> None:
@@ -122,11 +120,3 @@ def test_after_a_restart_it_goes_on_with_what_was_stored(fresh: Site) -> None:
     fresh.start("bot", "serve")
     wait(fresh.ready, 60, "up again")
     assert "/setup?link=" not in fresh.log.read_text()
-
-
-def refused(visitor: Visitor, path: str) -> int:
-    with pytest.raises(urllib.error.HTTPError) as caught:
-        visitor.get(path)
-    status = caught.value.code
-    caught.value.close()
-    return status

@@ -1,6 +1,6 @@
 """Whatever a model's provider does, verify and review end said exactly once, or as an abstention with its reason.
 
-Issues have the same in ``tests/bot/pipeline/test_model_faults.py``.
+Of issues, ``tests/attacks/test_app.py`` and ``tests/bot/pipeline/test_operator_faults.py`` show it.
 """
 
 from __future__ import annotations

@@ -39,14 +39,13 @@ def past_duplicates(history: Sequence[IndexedIssue], repository: Repository, lim
         for issue in history
         if issue.state == "closed" and not issue.unnamed and not says_duplicate(f"{issue.title} {issue.body}")
     ]
-    return tuple(_case(issue, repository) for issue in closed[:limit])
-
-
-def _case(issue: IndexedIssue, repository: Repository) -> PastCase:
-    opening = issue_opened(issue.title, issue.body, repository, issue.number)
-    repeats = issue.root != issue.number
-    why = f"closed as a duplicate of #{issue.root}" if repeats else "closed otherwise"
-    return PastCase("duplicates", *opening, Fate(good=not repeats, why=why), issue.title, "")
+    cases = []
+    for issue in closed[:limit]:
+        opening = issue_opened(issue.title, issue.body, repository, issue.number)
+        repeats = issue.root != issue.number
+        why = f"closed as a duplicate of #{issue.root}" if repeats else "closed otherwise"
+        cases.append(PastCase("duplicates", *opening, Fate(good=not repeats, why=why), issue.title, ""))
+    return tuple(cases)
 
 
 def findings(

@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import click
 from pydantic import Field
@@ -15,9 +15,6 @@ from bot.cli.files import json_option, print_json
 from bot.cli.running import settings_options
 from bot.core.errors import OperatorError
 from bot.core.frozen import Frozen
-
-if TYPE_CHECKING:
-    from bot.core.config import Problem
 
 #: Bad input, as everywhere: a wrong file is not a failed check.
 BAD_INPUT = 2
@@ -131,12 +128,8 @@ def _check_file(file: str, as_json: bool) -> int:
         print_json({"ok": not problems, "file": file, "problems": [problem.model_dump() for problem in problems]})
     elif problems:
         for problem in problems:
-            click.echo(_line(file, problem))
+            key = f"{problem.key}: " if problem.key else ""
+            click.echo(f"{file}:{problem.line}: {key}{problem.message}")
     else:
         click.echo(f"{file}: fine")
     return BAD_INPUT if problems else 0
-
-
-def _line(file: str, problem: Problem) -> str:
-    key = f"{problem.key}: " if problem.key else ""
-    return f"{file}:{problem.line}: {key}{problem.message}"

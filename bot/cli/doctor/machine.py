@@ -134,8 +134,12 @@ def database(settings: Settings) -> Iterator[Diagnosis]:
     """Reachable, migrated."""
     try:
         place = database_at(settings.database_url).engine.url
-        if place.get_backend_name() == "sqlite" and not Path(str(place.database)).exists():
-            yield _to_be_made(Path(str(place.database)))
+        file = Path(str(place.database))
+        if place.get_backend_name() == "sqlite" and not file.exists():
+            if file.parent.is_dir():
+                yield note("database", f"{file} does not exist yet; it is created on first start")
+            else:
+                yield fail("database", f"there is no folder {file.parent}", "make it, or set DATABASE_URL")
             return
         connection = open_database(settings.database_url, busy_seconds=3.0)
     except SettingsError as error:
@@ -148,12 +152,6 @@ def database(settings: Settings) -> Iterator[Diagnosis]:
     url = make_url(settings.database_url).render_as_string(hide_password=True)
     yield ok("database", f"{url} can be reached")
     yield _version(revision)
-
-
-def _to_be_made(file: Path) -> Diagnosis:
-    if not file.parent.is_dir():
-        return fail("database", f"there is no folder {file.parent}", "make it, or set DATABASE_URL")
-    return note("database", f"{file} does not exist yet; it is created on first start")
 
 
 def _version(revision: str | None) -> Diagnosis:

@@ -21,7 +21,7 @@ from bot.core.actions import Usage
 from bot.core.errors import ModelError, TransientError
 from bot.core.frozen import Frozen
 from bot.models.budget import Limit, Spent, over
-from bot.models.protocol import Model, Prompt, Reply
+from bot.models.protocol import Model, Prompt, Reply, Wrapper
 from bot.pipeline.store.counters import Counted, Counters, counted
 from bot.pipeline.store.database import Database
 from bot.pipeline.store.tables import BUDGETS, MODEL_CALLS, MODEL_FAULTS, RESERVATIONS
@@ -203,17 +203,13 @@ T = TypeVar("T", bound=BaseModel)
 _log = structlog.get_logger(__name__)
 
 
-class AskOnce:
+class AskOnce(Wrapper):
     """A Model that asks ``model`` only for replies that this job does not have yet. Thread-safe."""
 
     def __init__(self, model: Model, calls: Calls, job: str) -> None:
-        self._model = model
+        super().__init__(model)
         self._calls = calls
         self._job = job
-
-    @property
-    def id(self) -> str:
-        return self._model.id
 
     def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
         """Return a remembered reply, with its original usage, or ask the model."""

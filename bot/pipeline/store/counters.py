@@ -46,13 +46,11 @@ class Counters:
                 self._put(own, counts, add=True)
 
     def set(self, values: Mapping[Counted, float]) -> None:
-        """Set gauges."""
         if values:
             with self._database.write() as connection:
                 self._put(connection, values, add=False)
 
     def all(self) -> dict[Counted, float]:
-        """Everything, by name and labels."""
         rows = self._database.rows(select(COUNTERS.c.name, COUNTERS.c.labels, COUNTERS.c.value))
         return {(row.name, tuple(map(tuple, json.loads(row.labels)))): row.value for row in rows}
 
@@ -72,7 +70,6 @@ class Counters:
 
 
 def counted(name: str, **labels: str) -> Counted:
-    """A count's name and labels, in their one order."""
     return name, tuple(sorted(labels.items()))
 
 
@@ -86,12 +83,10 @@ class Counts:
         self._flushing = threading.Lock()
 
     def add(self, name: str, amount: float = 1, **labels: str) -> None:
-        """Add to a counter."""
         with self._lock:
             self._counts[counted(name, **labels)] += amount
 
     def set(self, name: str, value: float, **labels: str) -> None:
-        """Set a gauge."""
         with self._lock:
             self._gauges[counted(name, **labels)] = value
 

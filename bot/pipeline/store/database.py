@@ -51,7 +51,6 @@ class Database:
 
     @property
     def is_sqlite(self) -> bool:
-        """True for a file on this machine."""
         return self.engine.dialect.name == "sqlite"
 
     @property
@@ -72,17 +71,19 @@ class Database:
             yield connection
 
     def rows(self, query: Executable) -> Sequence[Row[Any]]:
-        """Return the rows of one query."""
         with self.read() as connection:
             return connection.execute(query).all()
 
     def scalars(self, query: Executable) -> Sequence[Any]:
-        """Return the first column of one query."""
         with self.read() as connection:
             return connection.scalars(query).all()
 
+    def row(self, query: Executable) -> Row[Any] | None:
+        """Return the only row of one query, if it has one."""
+        with self.read() as connection:
+            return connection.execute(query).one_or_none()
+
     def scalar(self, query: Executable) -> Any:
-        """Return the first value of one query; None if it has no row."""
         with self.read() as connection:
             return connection.scalar(query)
 
@@ -100,7 +101,6 @@ class Database:
         return str(_cut(text, _forms(self.withheld)))
 
     def close(self) -> None:
-        """Close all connections."""
         self.engine.dispose()
 
 

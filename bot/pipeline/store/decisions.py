@@ -146,9 +146,8 @@ class Decisions:
             DECISIONS.c.created_at >= since, DECISIONS.c.position >= 0, is_outage()
         )
         jobs: dict[str, frozenset[str]] = {}
-        with self._database.read() as connection:
-            for row in connection.execute(query.order_by(DECISIONS.c.id)):
-                jobs[row.job] = jobs.get(row.job, frozenset()) | {row.abstained}
+        for row in self._database.rows(query.order_by(DECISIONS.c.id)):
+            jobs[row.job] = jobs.get(row.job, frozenset()) | {row.abstained}
         return jobs
 
     def settle(self, job: str, position: int, outcome: PublishOutcome) -> PublishOutcome:
@@ -321,10 +320,8 @@ class Postings:
         self._counters = Counters(database)
 
     def find(self, key: str) -> Posting | None:
-        """Return the posting with this key."""
         columns = [POSTINGS.c[name] for name in Posting.model_fields]
-        with self._database.read() as connection:
-            row = connection.execute(select(*columns).where(POSTINGS.c.key == key)).one_or_none()
+        row = self._database.row(select(*columns).where(POSTINGS.c.key == key))
         return None if row is None else Posting(**row._mapping)
 
     def put(self, posting: Posting) -> None:
@@ -359,23 +356,20 @@ class Signals:
                     self._write(connection, repository, key, sign)
 
     def rates(self, repository: str | None = None) -> tuple[Row, ...]:
-        """Return the rates of each category, in one repository or in all."""
         return rates(self._counts(repository))
 
     def muted(self, repository: str) -> frozenset[str]:
-        """Return the review categories that people of this repository dismissed too often."""
         return frozenset(row.category for row in self.rates(repository) if row.muted)
 
     def _counts(self, repository: str | None) -> Counts:
-        query = select(SIGNALS.c.category, SIGNALS.c.outcome, func.count()).group_by(
+        query = select(SIGNALS.c.category, SIGNALS.c.outcome, func.count().label("number")).group_by(
             SIGNALS.c.category, SIGNALS.c.outcome
         )
         if repository is not None:
             query = query.where(SIGNALS.c.repository == repository)
         counts: dict[str, dict[Outcome, int]] = {}
-        with self._database.read() as connection:
-            for category, outcome, count in connection.execute(query):
-                counts.setdefault(category, {})[outcome] = count
+        for row in self._database.rows(query):
+            counts.setdefault(row.category, {})[row.outcome] = row.number
         return counts
 
     def _write(self, connection: Connection, repository: str, key: str, sign: Signal) -> None:
@@ -403,7 +397,6 @@ class Fates:
         self._clock = clock
 
     def record(self, decisions: Sequence[Decision]) -> None:
-        """Store the fates in decisions."""
         for decision in decisions:
             if isinstance(decision.record, FeedbackRecord):
                 for fate in decision.record.fates:

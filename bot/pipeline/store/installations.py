@@ -102,7 +102,6 @@ class Installations:
         self._database.execute(self._database.insert(PAUSES).values(values).on_conflict_do_nothing())
 
     def resume(self, repository: str) -> None:
-        """End a pause."""
         self._database.execute(delete(PAUSES).where(PAUSES.c.repository == repository))
 
     def pauses(self) -> dict[str, Pause]:
@@ -111,6 +110,5 @@ class Installations:
         return {row.repository: Pause(**row._asdict()) for row in rows}
 
     def paused(self, repository: str) -> bool:
-        """Return True if the repository or everything is paused."""
         pauses = select(PAUSES.c.repository).where(PAUSES.c.repository.in_((EVERYTHING, repository))).limit(1)
         return self._database.scalar(pauses) is not None

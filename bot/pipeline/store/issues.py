@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, select, text, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, select, text, update
 
 from bot.core import events
 from bot.core.events import Event
@@ -92,10 +92,7 @@ class Issues:
     def progress(self, repository: str) -> FirstPass | None:
         """Return how far the first pass came; None if none was begun."""
         columns = [ISSUE_INDEXES.c[name] for name in FirstPass.model_fields]
-        with self._database.read() as connection:
-            row = connection.execute(
-                select(*columns).where(ISSUE_INDEXES.c.repository == repository)
-            ).one_or_none()
+        row = self._database.row(select(*columns).where(ISSUE_INDEXES.c.repository == repository))
         return None if row is None else FirstPass(**row._asdict())
 
     def begin(self, repository: str) -> FirstPass:
@@ -116,22 +113,18 @@ class Issues:
             for issue in issues:
                 row = _row(repository, issue, 0.0) | {"root": roots.get(issue.number)}
                 connection.execute(self._database.insert(ISSUE_TEXTS).values(**row).on_conflict_do_nothing())
-            here = ISSUE_INDEXES.c.repository == repository
-            connection.execute(update(ISSUE_INDEXES).where(here).values(**dict(progress)))
+            _save(connection, repository, progress)
 
     def add_questions(self, repository: str, comments: Iterable[tuple[int, Comment]], progress: FirstPass) -> None:
         """Store what members of the project asked in a page of comments, with the numbers of their issues."""
         with self._database.write() as connection:
             for number, comment in comments:
                 _add_questions(connection, repository, number, comment)
-            here = ISSUE_INDEXES.c.repository == repository
-            connection.execute(update(ISSUE_INDEXES).where(here).values(**dict(progress)))
+            _save(connection, repository, progress)
 
     def count(self, repository: str) -> int:
-        """Return the number of issues in the index."""
-        with self._database.read() as connection:
-            query = select(ISSUE_TEXTS.c.number).where(ISSUE_TEXTS.c.repository == repository)
-            return len(connection.scalars(query).all())
+        query = select(func.count()).select_from(ISSUE_TEXTS).where(ISSUE_TEXTS.c.repository == repository)
+        return int(self._database.scalar(query))
 
     def history(self, repository: str) -> tuple[IndexedIssue, ...] | None:
         """Return all indexed issues, newest first; None without a complete index."""
@@ -224,6 +217,11 @@ def questions_in(comment: Comment) -> tuple[str, ...]:
     text = _NOT_SAID.sub(" ", "\n".join(lines)[:MAX_BODY])
     questions = (" ".join(match.split()) for match in _QUESTION.findall(text))
     return tuple(question for question in questions if len(question) >= MIN_QUESTION)
+
+
+def _save(connection: Connection, repository: str, progress: FirstPass) -> None:
+    here = ISSUE_INDEXES.c.repository == repository
+    connection.execute(update(ISSUE_INDEXES).where(here).values(**dict(progress)))
 
 
 def _add_questions(connection: Connection, repository: str, number: int, comment: Comment) -> None:

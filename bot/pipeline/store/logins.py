@@ -41,8 +41,7 @@ class Logins:
 
     def login(self, session: str) -> str | None:
         """Return the account of a session; None if it does not exist or has expired."""
-        with self._database.read() as connection:
-            row = connection.execute(select(SESSIONS).where(SESSIONS.c.id == session)).one_or_none()
+        row = self._database.row(select(SESSIONS).where(SESSIONS.c.id == session))
         return str(row.login) if row is not None and row.until > self._clock() else None
 
     def end(self, session: str) -> None:
@@ -57,10 +56,8 @@ class Logins:
             return int(connection.execute(select(ADMIN_IDS.c.id).where(ADMIN_IDS.c.name == name)).scalar_one())
 
     def ids(self, names: Iterable[str]) -> frozenset[int]:
-        """Return the ids that are remembered for these names."""
-        with self._database.read() as connection:
-            query = select(ADMIN_IDS.c.id).where(ADMIN_IDS.c.name.in_(tuple(names)))
-            return frozenset(connection.execute(query).scalars())
+        query = select(ADMIN_IDS.c.id).where(ADMIN_IDS.c.name.in_(tuple(names)))
+        return frozenset(self._database.scalars(query))
 
     def turn(self, address: str) -> float:
         """Reserve an attempt, and return the seconds until then. Above LONGEST_WAIT_SECONDS none is reserved."""
@@ -70,7 +67,6 @@ class Logins:
         return max(own, min(everybody, LONGEST_ALL_SECONDS))
 
     def failed(self, address: str) -> None:
-        """The password was wrong."""
         now = self._clock()
         values = LOGIN_ATTEMPTS.c
         recent = values.failed_at > now - FORGET_SECONDS
@@ -83,7 +79,6 @@ class Logins:
             connection.execute(delete(LOGIN_ATTEMPTS).where(values.next_at < now - 2 * FORGET_SECONDS))
 
     def succeeded(self, address: str) -> None:
-        """The password was right: what went wrong from this address before is forgotten."""
         self._database.execute(delete(LOGIN_ATTEMPTS).where(LOGIN_ATTEMPTS.c.address == address))
 
     def _next(self, connection: Connection, address: str, apart: Callable[[int], float], longest: float) -> float:

@@ -58,6 +58,11 @@ class Line(Frozen):
     outcome: str | None = Field(description="what publishing came to; None while it is under way")
     created_at: datetime
 
+    def url(self, web_url: str) -> str:
+        """Return the address of its subject on GitHub; empty for a decision about a whole repository."""
+        # GitHub redirects the address of an issue to the pull request of that number.
+        return f"{web_url}/{self.repository}/issues/{self.number}" if self.number else ""
+
 
 class Filter(Frozen):
     """Which decisions are listed."""
@@ -136,7 +141,6 @@ class Overview:
         self._database = database
 
     def repositories(self) -> tuple[str, ...]:
-        """Every repository about which something was decided."""
         query = select(DECISIONS.c.repository).distinct().order_by(DECISIONS.c.repository).limit(1000)
         return tuple(self._database.scalars(query))
 
@@ -153,10 +157,7 @@ class Overview:
         return tuple(map(_line, rows))
 
     def decision(self, number: int) -> tuple[Line, Decision] | None:
-        """One decision, whole."""
-        query = select(*_WHOLE).where(DECISIONS.c.id == number)
-        with self._database.read() as connection:
-            row = connection.execute(query).one_or_none()
+        row = self._database.row(select(*_WHOLE).where(DECISIONS.c.id == number))
         return None if row is None else _line(row)
 
     def wrong_configurations(self) -> tuple[Line, ...]:
@@ -175,13 +176,11 @@ class Overview:
         return tuple(Line(**row._asdict()) for row in self._database.rows(query))
 
     def calls(self, job: str) -> tuple[Call, ...]:
-        """The model calls of a job, oldest first."""
         columns = [MODEL_CALLS.c[name] for name in Call.model_fields]
         query = select(*columns).where(MODEL_CALLS.c.job == job).order_by(MODEL_CALLS.c.id).limit(200)
         return tuple(Call(**row._asdict()) for row in self._database.rows(query))
 
     def posted(self, job: str) -> tuple[Posted, ...]:
-        """Return the postings of a job."""
         columns = [POSTINGS.c[name] for name in Posted.model_fields]
         query = select(*columns).where(POSTINGS.c.job == job).order_by(POSTINGS.c.id).limit(200)
         return tuple(Posted(**row._asdict()) for row in self._database.rows(query))
@@ -356,7 +355,7 @@ def row(line: Line, decision: Decision, web_url: str) -> dict[str, Any]:
     values = line.model_dump(mode="json")
     values["reason"] = redact(decision.reason)
     values["actions"] = " ".join(action.type for action in decision.actions)
-    values["url"] = f"{web_url}/{line.repository}/issues/{line.number}" if line.number else ""
+    values["url"] = line.url(web_url)
     return {name: values[name] for name in COLUMNS}
 
 

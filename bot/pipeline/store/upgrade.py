@@ -40,7 +40,6 @@ _CALLS = """
 
 
 def upgrade(connection: Connection) -> None:
-    """Bring the tables of an older version up to date."""
     inspector = inspect(connection)
     is_first_version = inspector.has_table("jobs")
     # Workers come and go: their rows are written anew at each start, and one column was renamed.

@@ -65,7 +65,6 @@ class JavaDraft:
     name: str
 
     def rename(self, name: str) -> str:
-        """Return the method under another name."""
         return re.sub(rf"\b{re.escape(self.name)}(?=\s*\()", name, self.method, count=1)
 
 
@@ -264,7 +263,10 @@ def _junit_version(host: str, names: Names) -> str:
 
 def _imports_of(parts: JavaDraft, method: str, names: Names, host: str, version: str) -> list[str]:
     """Return the draft's imports for the host's JUnit, plus missing ones that the repository knows."""
-    statements = [_translated(statement, version) for statement in parts.imports]
+    statements = list(parts.imports)
+    for junit4, junit5 in _JUNIT5_NAMES.items():
+        old, new = (junit4, junit5) if version == "5" else (junit5, junit4)
+        statements = [re.sub(rf"(?<= ){re.escape(old)}(?=[.;])", new, statement) for statement in statements]
     package = re.search(r"^\s*package\s+([\w.]*)\s*;", host, re.MULTILINE)
     own = package[1] if package else ""
     for name in dict.fromkeys(re.findall(r"\b[A-Z]\w*", method)):
@@ -286,13 +288,6 @@ def _imports_of(parts: JavaDraft, method: str, names: Names, host: str, version:
 
 def _is_imported(name: str, statements: Sequence[str]) -> bool:
     return any(statement.rstrip().endswith((f".{name};", f" {name};")) for statement in statements)
-
-
-def _translated(statement: str, version: str) -> str:
-    for junit4, junit5 in _JUNIT5_NAMES.items():
-        old, new = (junit4, junit5) if version == "5" else (junit5, junit4)
-        statement = re.sub(rf"(?<= ){re.escape(old)}(?=[.;])", new, statement)
-    return statement
 
 
 def _indented(method: str, indent: str, newline: str) -> str:

@@ -38,11 +38,9 @@ class Node:
         return self.source[self.start_byte : self.end_byte]
 
     def children_by_field_name(self, name: str) -> list[Node]:
-        """Return the children in a field."""
         return [child for child in self.children if child.field_name == name]
 
     def child_by_field_name(self, name: str) -> Node | None:
-        """Return the first child in a field."""
         return next((child for child in self.children if child.field_name == name), None)
 
 
@@ -84,7 +82,6 @@ def text_of(node: Node | None) -> str:
 
 
 def field_text(node: Node, name: str = "name") -> str:
-    """Return the text of a node's field."""
     return text_of(node.child_by_field_name(name))
 
 

@@ -64,7 +64,6 @@ class PythonDraft:
         return f"{self.case.name}::{name}" if self.case else name
 
     def with_nodes(self, nodes: tuple[Statement, ...]) -> PythonDraft:
-        """Return the draft with rewritten ``nodes``."""
         *helpers, last = nodes
         if isinstance(last, cst.ClassDef):
             return replace(self, helpers=tuple(helpers), holder=last, test=_methods(last)[0])
@@ -72,7 +71,6 @@ class PythonDraft:
         return replace(self, helpers=tuple(helpers), test=last)
 
     def rename_test(self, name: str) -> PythonDraft:
-        """Return the draft with the test renamed to ``name``."""
         test = self.test.with_changes(name=cst.Name(name))
         if self.holder is None:
             return replace(self, test=test)
@@ -120,7 +118,6 @@ def _measure(tree: ast.Module) -> None:
 
 
 def render(nodes: Sequence[Statement], indent: str = "    ") -> str:
-    """Return the source of statements at module level."""
     return cst.Module(body=nodes, default_indent=indent).code
 
 
@@ -138,7 +135,8 @@ def take_apart(reply: str) -> PythonDraft:
         elif is_test(node):
             tests.append((node, None))
         elif isinstance(node, cst.ClassDef) and (methods := _methods(node)):
-            tests.append((methods[0], _only(node, methods[0])))
+            body = [part for part in node.body.body if part is methods[0] or not is_test(part)]
+            tests.append((methods[0], node.with_changes(body=node.body.with_changes(body=body))))
         elif not _negligible(node):
             if m.matches(node, _RUNS_ON_IMPORT):
                 source = render([node.with_changes(leading_lines=[])]).strip()
@@ -176,18 +174,11 @@ def _imports(node: Statement) -> tuple[Binding, ...]:
 
 
 def is_test(node: object) -> TypeGuard[cst.FunctionDef]:
-    """Return True if a node is a test function or method."""
     return isinstance(node, cst.FunctionDef) and node.name.value.startswith("test")
 
 
 def _methods(node: cst.ClassDef) -> list[cst.FunctionDef]:
     return [statement for statement in node.body.body if is_test(statement)]
-
-
-def _only(node: cst.ClassDef, test: cst.FunctionDef) -> cst.ClassDef:
-    """Return the class with only this test."""
-    body = [statement for statement in node.body.body if statement is test or not is_test(statement)]
-    return node.with_changes(body=node.body.with_changes(body=body))
 
 
 def _needed(helpers: Sequence[Statement], test: Statement) -> tuple[Statement, ...]:

@@ -159,7 +159,9 @@ def _insert(host: Host, imports: Sequence[str], draft: PythonDraft) -> str:
         additions[host.after_imports] = _import_lines(host, imports)
     definitions = list(draft.helpers)
     if draft.case is not None:
-        method = _method(draft.test, draft.case.indent, host.indent)
+        # At its class's indentation; text within long strings is not indented.
+        holder = cst.ClassDef(cst.Name("_"), cst.IndentedBlock([draft.test], indent=draft.case.indent))
+        method = _lines(render([holder], host.indent))[1:]
         additions.setdefault(draft.case.end, []).extend(["", *method])
     else:
         definitions.append(draft.holder or draft.test)
@@ -176,12 +178,6 @@ def _import_lines(host: Host, imports: Sequence[str]) -> list[str]:
         apart = not above.startswith(("import ", "from ", ")")) and not host.imports
         return ["", *imports] if apart else list(imports)
     return [*imports, *([""] if below and below[0].strip() else [])]
-
-
-def _method(test: cst.FunctionDef, indent: str, unit: str) -> list[str]:
-    """Return a method's lines at its class's indentation; text within long strings is not indented."""
-    holder = cst.ClassDef(name=cst.Name("_"), body=cst.IndentedBlock([test], indent=indent))
-    return _lines(render([holder], unit))[1:]
 
 
 def _lines(text: str) -> list[str]:

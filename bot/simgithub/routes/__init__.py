@@ -1,6 +1,6 @@
 """The operations of the simulated GitHub's API, one file for each topic."""
 
-from bot.simgithub.routes import apps, checks, git, graphql, issues, people, pulls
+from bot.simgithub.routes import apps, checks, git, graphql, issues, pulls
 from bot.simgithub.wire import Route
 
 ROUTES: tuple[Route, ...] = (
@@ -9,6 +9,5 @@ ROUTES: tuple[Route, ...] = (
     *pulls.ROUTES,
     *checks.ROUTES,
     *git.ROUTES,
-    *people.ROUTES,
     *graphql.ROUTES,
 )

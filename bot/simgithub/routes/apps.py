@@ -64,17 +64,14 @@ def create_token(call: ApiCall) -> ApiAnswer:
         expires_at=call.world.now() + TOKEN_LIFE,
     )
     call.world.tokens[token.value] = token
-    return ApiAnswer(201, _token(call, token))
-
-
-def _token(call: ApiCall, token: Token) -> Json:
-    return {
+    value = {
         "token": token.value,
         "expires_at": call.render.time(token.expires_at),
         "permissions": dict(token.permissions),
         "repository_selection": "selected",
         "repositories": [call.render.repository(call.world.repositories[name]) for name in token.repositories],
     }
+    return ApiAnswer(201, value)
 
 
 def _covers(granted: str | None, level: str) -> bool:
@@ -101,7 +98,8 @@ def list_deliveries(call: ApiCall) -> ApiAnswer:
     deliveries = [
         delivery
         for delivery in reversed(call.acting_app.deliveries)
-        if (before is None or delivery.id < before) and status in (None, _outcome(delivery))
+        if (before is None or delivery.id < before)
+        and status in (None, "success" if 200 <= delivery.status_code < 300 else "failure")
     ]
     page = deliveries[:size]
     headers = {}
@@ -110,10 +108,6 @@ def list_deliveries(call: ApiCall) -> ApiAnswer:
         url = f"{call.base}{call.path}?{query}"
         headers["Link"] = f'<{url}>; rel="next"'
     return ApiAnswer(body=[_delivery(call, delivery) for delivery in page], headers=headers)
-
-
-def _outcome(delivery: DeliveryState) -> str:
-    return "success" if 200 <= delivery.status_code < 300 else "failure"
 
 
 def _delivery(call: ApiCall, delivery: DeliveryState) -> Json:

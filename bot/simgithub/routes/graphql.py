@@ -20,7 +20,12 @@ def query(call: ApiCall) -> ApiAnswer:
     if call.token and not apps.allows(call.token, "pull_requests:read"):
         raise ApiRefusal(403, "Resource not accessible by integration")
     if "__type(" in text:
-        return ApiAnswer(body={"data": _schema(call.world)})
+        missing = call.world.without_fields
+        schema = {
+            kind: {"fields": [{"name": name} for name in names if f"{kind}.{name}" not in missing]}
+            for kind, names in _FIELDS.items()
+        }
+        return ApiAnswer(body={"data": schema})
     if lacking := [name for name in sorted(call.world.without_fields) if name.partition(".")[2] in text]:
         kind, _, field = lacking[0].partition(".")
         return _error("undefinedField", f"Field '{field}' doesn't exist on type '{kind}'")
@@ -65,13 +70,6 @@ _FIELDS = {
 }
 
 
-def _schema(world: World) -> Json:
-    return {
-        kind: {"fields": [{"name": name} for name in names if f"{kind}.{name}" not in world.without_fields]}
-        for kind, names in _FIELDS.items()
-    }
-
-
 def _of_pull(call: ApiCall, text: str, variables: Json, repository: RepositoryState) -> ApiAnswer:
     issue = repository.issues.get(variables["number"])
     if issue is None or issue.pull is None:
@@ -79,9 +77,15 @@ def _of_pull(call: ApiCall, text: str, variables: Json, repository: RepositorySt
     if "changedFiles" in text:
         return _answer({"pullRequest": _facts(call, repository, issue, issue.pull)})
     if "closingIssuesReferences" in text:
-        field, nodes = "closingIssuesReferences", _links(issue.pull)
+        field = "closingIssuesReferences"
+        nodes = [{"number": number, "repository": {"nameWithOwner": name}} for name, number in issue.pull.closes]
     elif "reviewThreads" in text:
-        field, nodes = "reviewThreads", _threads(issue)
+        field = "reviewThreads"
+        nodes = [
+            {"isResolved": comment.resolved, "comments": {"nodes": [{"fullDatabaseId": str(comment.id)}]}}
+            for comment in issue.pull.comments
+            if comment.in_reply_to is None
+        ]
     else:
         return _error("undefinedField", "this field is not simulated")
     return _answer({"pullRequest": {field: _page(variables, nodes)}})
@@ -213,19 +217,6 @@ def _linked(call: ApiCall, name: str, number: int) -> Json | None:
         "milestone": {"title": issue.milestone} if issue.milestone else None,
         **_closed_by(repository, issue),
     }
-
-
-def _links(pull: Pull) -> list[Json]:
-    return [{"number": number, "repository": {"nameWithOwner": name}} for name, number in pull.closes]
-
-
-def _threads(issue: IssueState) -> list[Json]:
-    assert issue.pull is not None
-    first = [comment for comment in issue.pull.comments if comment.in_reply_to is None]
-    return [
-        {"isResolved": comment.resolved, "comments": {"nodes": [{"fullDatabaseId": str(comment.id)}]}}
-        for comment in first
-    ]
 
 
 class _Past:

@@ -1,13 +1,11 @@
-"""Issues, their conversation, labels, reactions and permissions."""
+"""Issues, their conversation, labels and reactions; users, their permissions and memberships."""
 
 from __future__ import annotations
 
-from bot.simgithub.state import CommentState, Permission, RepositoryState
+from bot.simgithub.state import CommentState, IssueState, Permission, RepositoryState
 from bot.simgithub.wire import ApiAnswer, ApiCall, ApiRefusal, Route
 
 CONTENTS = ("+1", "-1", "laugh", "confused", "heart", "hooray", "rocket", "eyes")
-#: GitHub's older field ``permission`` has only four values.
-_OLD_WORD: dict[Permission, str] = {"triage": "read", "maintain": "write"}
 
 
 def get_repository(call: ApiCall) -> ApiAnswer:
@@ -59,10 +57,7 @@ def create_comment(call: ApiCall) -> ApiAnswer:
 
 
 def edit_comment(call: ApiCall) -> ApiAnswer:
-    repository = call.repository
-    comment = repository.comment(call.args["id"])
-    if comment is None:
-        raise ApiRefusal(404, "Not Found")
+    repository, comment = call.repository, _comment(call)
     if comment[1].author is not call.bot:
         # An app with write access may edit others' comments; Bouncer never should, so this is an alarm.
         raise ApiRefusal(403, "Must have admin rights to Repository.")
@@ -93,7 +88,8 @@ def get_permission(call: ApiCall) -> ApiAnswer:
     if user is None:
         raise ApiRefusal(404, f"{login} is not a user")
     role = role_of(repository, login)
-    word = _OLD_WORD.get(role, role)
+    # GitHub's older field ``permission`` has only four values.
+    word = {"triage": "read", "maintain": "write"}.get(role, role)
     return ApiAnswer(body={"permission": word, "role_name": role, "user": call.render.user(user)})
 
 
@@ -104,17 +100,17 @@ def role_of(repository: RepositoryState, login: str) -> Permission:
     return repository.roles.get(login, "none" if repository.private else "read")
 
 
-def _comment(call: ApiCall) -> CommentState:
+def _comment(call: ApiCall) -> tuple[IssueState, CommentState]:
     review = "/pulls/" in call.path
     comment = (call.repository.review_comment if review else call.repository.comment)(call.args["id"])
     if comment is None:
         raise ApiRefusal(404, "Not Found")
-    return comment[1]
+    return comment
 
 
 def list_reactions(call: ApiCall) -> ApiAnswer:
     content = call.query.get("content")
-    reactions = [reaction for reaction in _comment(call).reactions if content in (None, reaction.content)]
+    reactions = [reaction for reaction in _comment(call)[1].reactions if content in (None, reaction.content)]
     return call.page([call.render.reaction(reaction) for reaction in reactions])
 
 
@@ -124,7 +120,7 @@ def create_reaction(call: ApiCall) -> ApiAnswer:
         raise ApiRefusal(
             422, "Validation Failed", [{"resource": "Reaction", "code": "invalid", "field": "content"}]
         )
-    reaction, new = call.operations.react(_comment(call), call.bot, content)
+    reaction, new = call.operations.react(_comment(call)[1], call.bot, content)
     return ApiAnswer(201 if new else 200, call.render.reaction(reaction))
 
 
@@ -133,6 +129,25 @@ def get_user(call: ApiCall) -> ApiAnswer:
     if user is None:
         raise ApiRefusal(404, "Not Found")
     return ApiAnswer(body=call.render.user(user))
+
+
+def get_own_user(call: ApiCall) -> ApiAnswer:
+    assert call.user is not None
+    return ApiAnswer(body=call.render.user(call.user))
+
+
+def get_membership(call: ApiCall) -> ApiAnswer:
+    """Return the membership; it is pending until an invited person answers."""
+    assert call.user is not None
+    organization = call.args["org"]
+    state = call.world.members.get((organization.lower(), call.user.login))
+    if state is None:
+        raise ApiRefusal(404, "Not Found")
+    if call.app is None or call.app.permissions.get("members") != "read":
+        raise ApiRefusal(403, "Resource not accessible by integration")
+    user = call.render.user(call.user)
+    about = call.render.user(call.world.user(organization, "Organization"))
+    return ApiAnswer(body={"state": state, "role": "member", "user": user, "organization": about})
 
 
 _REPO = "/repos/<owner>/<repo>"
@@ -153,4 +168,6 @@ ROUTES = (
     Route("POST", f"{_REPO}/pulls/comments/<int:id>/reactions", create_reaction, "pull_requests:write"),
     Route("GET", f"{_REPO}/collaborators/<login>/permission", get_permission, "metadata:read"),
     Route("GET", "/users/<login>", get_user, "metadata:read"),
+    Route("GET", "/user", get_own_user, "user"),
+    Route("GET", "/user/memberships/orgs/<org>", get_membership, "user"),
 )

@@ -35,19 +35,19 @@ def get_pull(call: ApiCall) -> ApiAnswer:
 
 def list_files(call: ApiCall) -> ApiAnswer:
     files = diffs.changes(*call.world.pull_files(call.pull[1]))
-    return call.page([_file(file) for file in files[:3000]])
-
-
-def _file(change: diffs.FileChange) -> Json:
-    value: Json = {
-        "sha": "0" * 40,
-        "filename": change.path,
-        "status": change.status,
-        "additions": change.additions,
-        "deletions": change.deletions,
-        "changes": change.additions + change.deletions,
-    }
-    return value if change.patch is None else {**value, "patch": change.patch}
+    values = [
+        {
+            "sha": "0" * 40,
+            "filename": change.path,
+            "status": change.status,
+            "additions": change.additions,
+            "deletions": change.deletions,
+            "changes": change.additions + change.deletions,
+            **({} if change.patch is None else {"patch": change.patch}),
+        }
+        for change in files[:3000]
+    ]
+    return call.page(values)
 
 
 def list_pulls(call: ApiCall) -> ApiAnswer:
@@ -72,12 +72,16 @@ def create_pull(call: ApiCall) -> ApiAnswer:
         raise ApiRefusal(
             422, "Validation Failed", [{"resource": "PullRequest", "field": field, "code": "invalid"}]
         )
+    message = ""
     if any(
         pull.pull and pull.pull.head_ref == head and pull.state == "open" for pull in repository.issues.values()
     ):
-        raise _custom(f"A pull request already exists for {repository.owner.login}:{head}.")
-    if repository.branches[head] in call.world.ancestors(repository.branches[base]):
-        raise _custom(f"No commits between {base} and {head}")
+        message = f"A pull request already exists for {repository.owner.login}:{head}."
+    elif repository.branches[head] in call.world.ancestors(repository.branches[base]):
+        message = f"No commits between {base} and {head}"
+    if message:
+        problem = {"resource": "PullRequest", "code": "custom", "message": message}
+        raise ApiRefusal(422, "Validation Failed", [problem])
     pull = Pull(
         head_ref=head,
         head_repository=repository.full_name,
@@ -89,12 +93,6 @@ def create_pull(call: ApiCall) -> ApiAnswer:
     text = call.text("body", "")
     issue = call.operations.open_pull(repository, call.text("title"), text, call.bot, pull)
     return ApiAnswer(201, call.render.pull(repository, issue))
-
-
-def _custom(message: str) -> ApiRefusal:
-    return ApiRefusal(
-        422, "Validation Failed", [{"resource": "PullRequest", "code": "custom", "message": message}]
-    )
 
 
 def list_reviews(call: ApiCall) -> ApiAnswer:
@@ -187,16 +185,13 @@ def pulls_for_commit(call: ApiCall) -> ApiAnswer:
     repository, sha = call.repository, call.args["sha"]
     if sha not in call.world.commits:
         raise ApiRefusal(422, f"No commit found for SHA: {sha}")
-    pulls = []
+    world, pulls = call.world, []
     for issue in repository.issues.values():
-        if issue.pull is None:
-            continue
-        if sha == issue.pull.merge_sha:
-            pulls.append(call.render.pull(repository, issue))
-            continue
-        before = call.world.ancestors(call.world.merge_base(issue.pull.base_sha, issue.pull.head_sha))
-        if sha in call.world.ancestors(issue.pull.head_sha) and sha not in before:
-            pulls.append(call.render.pull(repository, issue))
+        if issue.pull is not None:
+            before = world.ancestors(world.merge_base(issue.pull.base_sha, issue.pull.head_sha))
+            own_commits = set(world.ancestors(issue.pull.head_sha)) - set(before)
+            if sha in {issue.pull.merge_sha, *own_commits}:
+                pulls.append(call.render.pull(repository, issue))
     return call.page(pulls)
 
 

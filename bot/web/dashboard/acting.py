@@ -20,9 +20,8 @@ from bot.core.errors import OperatorError
 from bot.core.subjects import Subject
 from bot.features.commands.record import CommandsRecord
 from bot.features.shared import history
-from bot.pipeline.admin import Jobs
 from bot.pipeline.body import as_html
-from bot.pipeline.job import ASKED, OPEN, Job, State
+from bot.pipeline.job import ASKED, OPEN, State
 from bot.pipeline.store.decisions import PublishOutcome
 from bot.pipeline.store.installations import EVERYTHING
 from bot.pipeline.store.overview import Line, Overview
@@ -72,7 +71,6 @@ def confirm_rejudge(settings: DashboardSettings, backend: Backend) -> str:
 
 
 def rejudge(settings: DashboardSettings, backend: Backend) -> Answer:
-    """Run the jobs again that an outage left without a verdict."""
     since, limit = _since(), _limit()
     target = f"up to {limit} jobs since {since.date()}"
     return _act(
@@ -137,27 +135,25 @@ def _limit() -> int:
 
 
 def job(settings: DashboardSettings, backend: Backend, job: str) -> str:
-    """One job, with what can be done about it."""
-    return render_template("dashboard/job.html", job=_found(backend.jobs(), job), open=OPEN)
+    try:
+        return render_template("dashboard/job.html", job=backend.jobs().get(job), open=OPEN)
+    except OperatorError as error:
+        abort(404, str(error))
 
 
 def retry(settings: DashboardSettings, backend: Backend, job: str) -> Answer:
-    """Run a failed or cancelled job again."""
     return _act("retry", job, lambda: backend.jobs().retry(job), url_for("dashboard.job", job=job))
 
 
 def cancel(settings: DashboardSettings, backend: Backend, job: str) -> Answer:
-    """Stop a job that has not ended."""
     return _act("cancel", job, lambda: backend.jobs().cancel(job), url_for("dashboard.job", job=job))
 
 
 def retry_failed(settings: DashboardSettings, backend: Backend) -> Answer:
-    """Run every failed job again."""
     return _act("retry", "all failed jobs", backend.jobs().retry_failed, url_for("dashboard.jobs"))
 
 
 def pause(settings: DashboardSettings, backend: Backend) -> Answer:
-    """Pause a repository, or everything."""
     scope = request.form.get("repository", EVERYTHING)
     installed = {row.repository for row in backend.ledger().installations.repositories()}
     if scope and scope not in installed | set(Overview(backend.ledger().database).repositories()):
@@ -166,7 +162,6 @@ def pause(settings: DashboardSettings, backend: Backend) -> Answer:
 
 
 def resume(settings: DashboardSettings, backend: Backend) -> Answer:
-    """Resume a repository, or everything."""
     scope = request.form.get("repository", EVERYTHING)
     return _act("resume", scope, lambda: backend.ledger().installations.resume(scope), _back())
 
@@ -203,7 +198,6 @@ def leave(settings: DashboardSettings, backend: Backend, number: int) -> Answer:
 
 
 def is_paused(backend: Backend, subject: Subject) -> bool:
-    """Return True if this issue or pull request is paused."""
     return history.paused(backend.ledger().decisions.decisions(subject.key, "commands"))
 
 
@@ -230,10 +224,3 @@ def _act(word: str, target: str, act: Callable[[], object], back: str) -> Answer
 
 def _back() -> str:
     return session.local_path(request.form.get("back"), url_for("dashboard.overview"))
-
-
-def _found(jobs: Jobs, job: str) -> Job:
-    try:
-        return jobs.get(job)
-    except OperatorError as error:
-        abort(404, str(error))

@@ -41,14 +41,12 @@ class Entry:
         self._waiting = threading.BoundedSemaphore(MOST_WAITING)
 
     def add(self, routes: Blueprint) -> None:
-        """Add the pages."""
         routes.add_url_rule("/login", "log_in", self.log_in, methods=["GET", "POST"])
         routes.add_url_rule("/login/github", "to_github", self.to_github)
         routes.add_url_rule("/login/github/callback", "from_github", self.from_github)
         routes.add_url_rule("/logout", "log_out", self.log_out, methods=["POST"])
 
     def log_in(self) -> Answer | str | tuple[str, int]:
-        """Ask for the password, or check it."""
         target = session.local_path(request.values.get("next"), url_for("dashboard.overview"))
         if request.method == "GET":
             return _page(target)
@@ -59,7 +57,6 @@ class Entry:
         return self._entered(target)
 
     def to_github(self) -> Answer:
-        """Send the browser to GitHub."""
         target = session.local_path(request.args.get("next"), url_for("dashboard.overview"))
         return redirect(self._github.address(self._callback, _state(target), _own(b"verifier")))
 

@@ -91,11 +91,5 @@ def _guard(routes: Blueprint, settings: DashboardSettings, sessions: session.Ses
             "settings": settings,
             "logged_in": g.get("logged_in", False),
             "login": g.get("login", ""),
-            "link": _link,
+            "link": Line.url,
         }
-
-
-def _link(line: Line, web_url: str) -> str:
-    """Return the address of the subject on GitHub; empty for a decision about a whole repository."""
-    # GitHub redirects the address of an issue to the pull request of that number.
-    return f"{web_url}/{line.repository}/issues/{line.number}" if line.number else ""

@@ -97,7 +97,6 @@ def overview(settings: DashboardSettings, backend: Backend) -> Response:
 
 
 def decisions(settings: DashboardSettings, backend: Backend) -> str:
-    """Show a page of decisions, newest first."""
     overview, query = Overview(backend.ledger().database), _filter()
     lines = overview.decisions(query, _number(request.args.get("before")))
     older = urlencode({**_parameters(query), "before": lines[-1].id}) if len(lines) == PAGE else ""
@@ -137,7 +136,6 @@ def installations(settings: DashboardSettings, backend: Backend) -> str:
 
 
 def decision(settings: DashboardSettings, backend: Backend, number: int) -> str:
-    """Show one decision."""
     overview = Overview(backend.ledger().database)
     row = overview.decision(number) if number < 2**63 else None
     if row is None:
@@ -187,7 +185,6 @@ def queue(settings: DashboardSettings, backend: Backend) -> str:
 
 
 def costs(settings: DashboardSettings, backend: Backend) -> str:
-    """Show costs by day, repository and model."""
     overview = Overview(backend.ledger().database)
     since = g.now - timedelta(days=DAYS)
     days = overview.costs(since, "day")

@@ -83,37 +83,12 @@ def test_wrong_usage_is_one_line(run: Run, arguments: list[str], why: str) -> No
     assert run(*arguments) == (2, "", f"{why}\n")
 
 
-def test_what_a_model_says_cannot_steer_the_terminal(run: Run) -> None:
-    hostile = {"explanation": "\x1b[2J\x1b]0;owned\x07fine\u202e", "label": "WELL_SPECIFIED"}
-    output = run("triage", "issue.md", reply=hostile)[1]
-    assert r"\x1b[2J\x1b]0;owned\x07fine\u202e" in output
-    assert "\x1b" not in output
-    output = run("verify", "--issue", "issue.md", "--patch", "fix.diff", reply={**SOLVES, **hostile, **SOLVES})[1]
-    assert "\x1b" not in output
-
-
 def test_a_reply_that_cannot_be_used_is_named_once(run: Run) -> None:
     code, out, _ = run("triage", "issue.md", reply={"text": "It looks fine to me."})
     reason = "the reply recorded for offline/files#1 is unusable: the answer holds no JSON object"
     assert (code, out) == (0, f"Not judged: {reason}\n")
     code, out, _ = run("verify", "--issue", "issue.md", "--patch", "fix.diff", reply={"text": "Fine."})
     assert (code, out) == (0, "Not judged: the model gave no usable answer (invalid)\n")
-
-
-@pytest.mark.parametrize(
-    "command", [["triage", "issue.md"], ["verify", "--issue", "issue.md", "--patch", "fix.diff"]]
-)
-def test_a_model_that_does_not_answer_is_an_error_and_no_abstention(
-    run: Run, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch, command: list[str]
-) -> None:
-    down = Response("down", status=503, headers={"retry-after": "0"})
-    httpserver.expect_request("/v1/chat/completions").respond_with_response(down)
-    monkeypatch.setenv("OPENAI_BASE_URL", httpserver.url_for("/v1"))
-    for options in (["--json"], ["--fail-on", "abstain"]):
-        code, out, err = run(*command, *options, model="openai:some-model")
-        assert (code, out) == (2, "")
-        assert err.endswith("openai answered 503: down\n")
-        assert err.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -124,17 +99,32 @@ def test_a_model_that_does_not_answer_is_an_error_and_no_abstention(
         ["review", "--diff", "fix.diff"],
     ],
 )
-def test_a_refused_key_is_an_error_and_no_abstention(
-    run: Run, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch, command: list[str]
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (Response("down", status=503, headers={"retry-after": "0"}), "openai answered 503: down"),
+        (
+            Response('{"error": {"message": "no"}}', status=401),
+            "openai refused the key (401): check OPENAI_API_KEY",
+        ),
+    ],
+    ids=["away", "refused"],
+)
+def test_a_model_that_does_not_answer_is_an_error_and_no_abstention(
+    run: Run,
+    httpserver: HTTPServer,
+    monkeypatch: pytest.MonkeyPatch,
+    command: list[str],
+    answer: Response,
+    why: str,
 ) -> None:
-    refused = Response('{"error": {"message": "Incorrect API key"}}', status=401)
-    httpserver.expect_request("/v1/chat/completions").respond_with_response(refused)
+    httpserver.expect_request("/v1/chat/completions").respond_with_response(answer)
     monkeypatch.setenv("OPENAI_BASE_URL", httpserver.url_for("/v1"))
     monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong")
-    code, out, err = run(*command, model="openai:some-model")
-    assert (code, out) == (2, "")
-    assert "openai refused the key (401): check OPENAI_API_KEY" in err
-    assert err.count("\n") == 1
+    for options in (["--json"], ["--fail-on", "abstain"]):
+        code, out, err = run(*command, *options, model="openai:some-model")
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert why in err
 
 
 TESTED = """\

@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import threading
 import time
 import warnings
 from collections.abc import Iterator
@@ -147,17 +146,6 @@ def test_a_job_that_runs_when_the_end_comes_is_finished(rig: Rig) -> None:
 
 
 @pytest.mark.timeout(480)
-def test_children_do_not_outlive_a_killed_parent(rig: Rig) -> None:
-    serve = rig.start("bot", "serve")
-    wait(lambda: rig.ready() and settled(serve), 180, "ready")
-    everybody = family(serve.pid)
-    assert len(everybody) >= 2
-    os.kill(serve.pid, signal.SIGKILL)
-    serve.wait(10)
-    wait(lambda: not any(alive(pid) for pid in everybody), 40, "the children ended too")
-
-
-@pytest.mark.timeout(480)
 def test_a_database_that_is_away_for_a_while_is_waited_for(tmp_path: Path, own_postgres: PostgresServer) -> None:
     with SimulatedGitHub() as github:
         rig = Rig(github, own_postgres.get_uri(), tmp_path)
@@ -224,30 +212,3 @@ def test_spans_of_a_job_reach_the_collector(rig: Rig, httpserver: HTTPServer) ->
         for span in s.spans
     }
     assert {"job", "model"} <= spans
-
-
-def test_a_web_server_answers_what_it_has_begun(rig: Rig) -> None:
-    web = rig.web()
-    wait(lambda: rig.deliver("ping", {"zen": "x", "sender": {"id": 1, "login": "a"}}) == 202, 60, "up")
-    answers: list[int] = []
-    stop = threading.Event()
-
-    def send() -> None:
-        number = 0
-        while not stop.is_set():
-            number += 1
-            answers.append(rig.deliver("ping", {"sender": {"id": 1, "login": "a"}}, f"p-{number}"))
-
-    sender = threading.Thread(target=send)
-    sender.start()
-    time.sleep(1)
-    web.send_signal(signal.SIGTERM)
-    web.wait(30)
-    stop.set()
-    sender.join()
-    accepted = answers.count(202)
-    assert accepted > 0
-    assert set(answers) <= {202, 0}
-    counts = rig.ledger.counters.all()
-    # Also the counts of the last moments are added before the process ends.
-    assert counts[("bouncer_deliveries", (("answer", "accepted"),))] >= accepted + 1

@@ -63,6 +63,8 @@ def start(command: str, folder: Path, **wrong: str) -> tuple[int, str, str]:
     ("command", "wrong", "why"),
     [
         ("worker", {"GITHUB_APP_ID": ""}, "GITHUB_APP_ID is not set"),
+        # Half of the credentials are a mistake, and no first start.
+        ("serve", {"GITHUB_APP_PRIVATE_KEY_PATH": "", "GITHUB_WEBHOOK_SECRET": ""}, "GITHUB_WEBHOOK_SECRET is"),
         ("web", {"GITHUB_WEBHOOK_SECRET": ""}, "GITHUB_WEBHOOK_SECRET is not set: deliveries cannot be verified"),
         (
             "serve",
@@ -81,6 +83,15 @@ def start(command: str, folder: Path, **wrong: str) -> tuple[int, str, str]:
         ),
         ("worker", {"BOUNCER_MODEL": "gpt-5"}, "model 'gpt-5' (--model, BOUNCER_MODEL): must be one of"),
         *((server, {"BOUNCER_MODEL": ""}, "BOUNCER_MODEL is not set: name the model") for server in SERVERS),
+        (
+            "worker",
+            {"GITHUB_APP_PRIVATE_KEY_PATH": "", "GITHUB_APP_PRIVATE_KEY": "canary-key"},
+            "GITHUB_APP_PRIVATE_KEY: ",
+        ),
+        ("web", {"PORT": "70000"}, "PORT"),
+        ("web", {"HOST": "198.51.100.7"}, "HOST, PORT"),
+        ("web", {"LOG_LEVEL": "LOUD"}, "LOG_LEVEL"),
+        ("web", {"DATABASE_URL": "mysql://me:canary-pw@127.0.0.1/x"}, "DATABASE_URL"),
         ("web", {"DATABASE_URL": "sqlite:///no/folder/b.db"}, "DATABASE_URL: cannot open"),
         (
             "worker",

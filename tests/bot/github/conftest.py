@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +19,6 @@ from bot.github.protocol import Forge
 from bot.github.reader import GitHubForge
 from bot.github.writer import GitHubWriter
 from bot.simgithub import App, InstallationState, SimulatedGitHub
-from tests.bot.github.recording import RecordingForge
 from tests.conformance.checking import violations
 
 NAME = "octo/demo"
@@ -122,43 +123,41 @@ def set_up(site: Site) -> Scene:
 
 
 def record_everything(scene: Scene, folder: Path) -> Snapshot:
-    """Record every call of the contract to a live forge."""
-    forge = RecordingForge(scene.site.forge)
-    forge.about()
-    forge.identity()
-    forge.issue(scene.issue)
-    forge.comments(scene.issue)
-    forge.comments(scene.pull)
-    for number in (scene.pull, scene.large):
-        forge.pull_request(number)
-        forge.diff(number)
-        forge.linked_issues(number)
-    forge.review_comments(scene.pull)
-    forge.reviews(scene.pull)
-    forge.resolved_threads(scene.pull)
-    forge.check_runs(scene.head, "bouncer / verify")
-    forge.check_runs(scene.head, "another")
-    forge.pulls_for_commit(scene.head)
-    for login in ("octo", "carol", "mallory", "nobody-at-all"):
-        forge.permission(login)
-    forge.reactions(scene.comment)
-    forge.reactions(scene.finding, review=True)
-    forge.head("main")
-    for path in ("README.md", "latin.txt"):
-        forge.file(path, "main")
+    """Record the answers of a live forge to every call of the contract."""
+    forge = scene.site.forge
+    on_pulls = {"pull_requests": forge.pull_request, "diffs": forge.diff, "linked_issues": forge.linked_issues}
+    names = ("README.md", "latin.txt", ".github/bouncer.yml", "src", "../../octo/secret/README.md")
+    calls: list[tuple[str, Any, Callable[[Any], object]]] = [
+        *(("issues", number, forge.issue) for number in (scene.issue, 999)),
+        *(("comments", number, forge.comments) for number in (scene.issue, scene.pull)),
+        *((field, number, ask) for number in (scene.pull, scene.large) for field, ask in on_pulls.items()),
+        ("pull_requests", scene.issue, forge.pull_request),
+        ("linked_issues", 999, forge.linked_issues),
+        ("review_comments", scene.pull, forge.review_comments),
+        ("reviews", scene.pull, forge.reviews),
+        ("resolved_threads", scene.pull, forge.resolved_threads),
+        ("check_runs", f"{scene.head}:bouncer / verify", lambda key: forge.check_runs(*key.split(":"))),
+        ("check_runs", f"{scene.head}:another", lambda key: forge.check_runs(*key.split(":"))),
+        ("pulls_for_commit", scene.head, forge.pulls_for_commit),
+        *(("permissions", login, forge.permission) for login in ("octo", "carol", "mallory", "nobody-at-all")),
+        ("reactions", f"issue:{scene.comment}", lambda key: forge.reactions(scene.comment)),
+        ("reactions", f"review:{scene.finding}", lambda key: forge.reactions(scene.finding, review=True)),
+        *(("heads", ref, forge.head) for ref in ("main", "gone")),
+        *(("files", f"main:{name}", lambda key: forge.file(key.partition(":")[2], "main")) for name in names),
+    ]
+    answers: dict[str, dict[Any, object]] = defaultdict(dict)
+    missing = []
+    for field, key, ask in calls:
+        try:
+            answers[field][key] = ask(key)
+        except NotFound:
+            missing.append(f"{field} {key}")
     forge.checkout("main", folder)
-    for ask in (
-        lambda: forge.issue(999),
-        lambda: forge.pull_request(scene.issue),
-        lambda: forge.linked_issues(999),
-        lambda: forge.file(".github/bouncer.yml", "main"),
-        lambda: forge.file("src", "main"),
-        lambda: forge.file("../../octo/secret/README.md", "main"),
-        lambda: forge.head("gone"),
-    ):
-        with pytest.raises(NotFound):
-            ask()
-    return forge.snapshot()
+    files = {
+        path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
+    }
+    single = {"about": forge.about(), "identity": forge.identity(), "checkouts": {"main": files}}
+    return Snapshot(repository=NAME, missing=tuple(missing), **single, **answers)
 
 
 @pytest.fixture(scope="module")
@@ -167,14 +166,12 @@ def snapshot(scene: Scene, tmp_path_factory: pytest.TempPathFactory) -> Snapshot
     return record_everything(scene, tmp_path_factory.mktemp("recorded"))
 
 
-@pytest.fixture(params=["github", "recording", "replay"])
+@pytest.fixture(params=["github", "replay"])
 def forge(request: pytest.FixtureRequest, scene: Scene, snapshot: Snapshot) -> Iterator[Forge]:
     """Every implementation of ``Forge``, for the same repository."""
     before = len(scene.site.github.requests)
     if request.param == "github":
         yield scene.site.forge
-    elif request.param == "recording":
-        yield RecordingForge(scene.site.forge)
     else:
         yield ReplayForge(snapshot)
         assert len(scene.site.github.requests) == before

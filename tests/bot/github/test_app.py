@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from threading import Thread
 
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from pytest_httpserver import HTTPServer
 
 from bot.core.errors import NotFound, SettingsError, TransientError
 from bot.github.app import GitHubApp, InstallationIdentity, load_key
@@ -136,26 +135,10 @@ def test_a_key_of_another_app_is_named_by_github_and_tried_again_later(site: Sit
 # Deliveries
 
 
-class _Receiver(BaseHTTPRequestHandler):
-    status = 500
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self.send_response(type(self).status)
-        self.end_headers()
-
-    def log_message(self, *arguments: object) -> None:
-        """Print nothing."""
-
-
-def test_a_delivery_that_never_succeeded_is_listed_and_redelivered() -> None:
-    class Receiver(_Receiver):
-        pass
-
-    server = HTTPServer(("127.0.0.1", 0), Receiver)
-    Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+def test_a_delivery_that_never_succeeded_is_listed_and_redelivered(httpserver: HTTPServer) -> None:
+    httpserver.expect_request("/webhook").respond_with_data(status=500)
     with SimulatedGitHub() as github:
-        registered = github.create_app(webhook_url=f"http://127.0.0.1:{server.server_port}/webhook")
+        registered = github.create_app(webhook_url=httpserver.url_for("/webhook"))
         github.create_repository(NAME)
         github.install(registered, NAME)
         yesterday = datetime.now(UTC) - timedelta(days=1)
@@ -165,14 +148,13 @@ def test_a_delivery_that_never_succeeded_is_listed_and_redelivered() -> None:
             failed = app.failed_deliveries(yesterday)
             assert [delivery.event for delivery in failed] == ["installation"] + ["issues"] * 60
             assert failed[0].delivered_at <= failed[-1].delivered_at
-            Receiver.status = 202
+            httpserver.clear_all_handlers()
+            httpserver.expect_request("/webhook").respond_with_data(status=202)
             app.redeliver(failed[-1].id)
             github.settle()
             remaining = app.failed_deliveries(yesterday)
             assert [delivery.guid for delivery in remaining] == [delivery.guid for delivery in failed[:-1]]
             assert app.failed_deliveries(datetime.now(UTC) + timedelta(hours=1)) == ()
-    server.shutdown()
-    server.server_close()
 
 
 # Settings

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import tarfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,37 +16,10 @@ from werkzeug import Request, Response
 
 from bot.core.errors import ForgeError, NotFound, TransientError
 from bot.github import archive
+from tests.attacks.repository import TOP, link, plain
+from tests.attacks.test_repository import folder, packed
 
-TOP = "octo-demo-1234567"
-
-
-def tar(*entries: tuple[str, bytes | None, str, bytes]) -> bytes:
-    """Return a gzipped tar; an entry is name, content, link target, tar type."""
-    stream = io.BytesIO()
-    with tarfile.open(fileobj=stream, mode="w:gz") as file:
-        for name, content, target, kind in entries:
-            info = tarfile.TarInfo(name)
-            info.type, info.linkname = kind, target
-            info.size = len(content or b"")
-            file.addfile(info, io.BytesIO(content or b""))
-    return stream.getvalue()
-
-
-def plain(name: str, content: bytes = b"x") -> tuple[str, bytes, str, bytes]:
-    return (f"{TOP}/{name}", content, "", tarfile.REGTYPE)
-
-
-def link(name: str, target: str) -> tuple[str, None, str, bytes]:
-    return (f"{TOP}/{name}", None, target, tarfile.SYMTYPE)
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
-    inside = tmp_path / "deep" / "checkout"
-    inside.mkdir(parents=True)
-    yield inside
-    outside = [path for path in tmp_path.rglob("*") if not path.is_relative_to(inside) and path.is_file()]
-    assert outside == []
+__all__ = ["folder"]
 
 
 def unpacked(server: HTTPServer, data: bytes, folder: Path) -> set[str]:
@@ -59,14 +31,14 @@ def unpacked(server: HTTPServer, data: bytes, folder: Path) -> set[str]:
 
 
 def test_the_top_folder_is_removed_from_paths(httpserver: HTTPServer, folder: Path) -> None:
-    data = tar(plain("README.md"), plain("src/a.py"), link("src/b.py", "a.py"), link("docs", "src"))
+    data = packed([plain("README.md"), plain("src/a.py"), link("src/b.py", "a.py"), link("docs", "src")])
     assert unpacked(httpserver, data, folder) == {"README.md", "src/a.py", "src/b.py"}
     assert (folder / "docs" / "a.py").read_bytes() == b"x"
 
 
 def test_a_broken_archive_is_refused(httpserver: HTTPServer, folder: Path) -> None:
     with pytest.raises(ForgeError, match="cannot be unpacked"):
-        unpacked(httpserver, tar(plain("a", b"x" * 10_000))[:-40], folder)
+        unpacked(httpserver, packed([plain("a", b"x" * 10_000)])[:-40], folder)
     with pytest.raises(ForgeError, match="cannot be unpacked"):
         unpacked(emptied(httpserver), b"<html>", folder)
 
@@ -81,10 +53,10 @@ def test_an_archive_that_is_too_large_is_refused(
 ) -> None:
     monkeypatch.setattr(archive, "MAX_FILES", 3)
     with pytest.raises(ForgeError, match="more than is accepted"):
-        unpacked(httpserver, tar(*(plain(f"{number}") for number in range(5))), folder)
+        unpacked(httpserver, packed([plain(f"{number}") for number in range(5)]), folder)
     monkeypatch.setattr(archive, "MAX_ARCHIVE", 100)
     with pytest.raises(ForgeError, match="archive is larger"):
-        unpacked(httpserver, tar(*(plain(f"{number}") for number in range(500))), folder)
+        unpacked(httpserver, packed([plain(f"{number}") for number in range(500)]), folder)
 
 
 @pytest.mark.parametrize(("status", "error"), [(404, NotFound), (403, ForgeError), (503, TransientError)])
@@ -106,7 +78,7 @@ def test_a_download_sends_no_credentials_of_this_machine(
 
     def answer(request: Request) -> Response:
         headers.append(request.headers.get("Authorization"))
-        return Response(tar(plain("a")))
+        return Response(packed([plain("a")]))
 
     httpserver.expect_request("/archive").respond_with_handler(answer)
     archive.unpack(httpserver.url_for("/archive"), folder)

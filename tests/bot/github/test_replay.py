@@ -9,10 +9,8 @@ from pathlib import Path
 import pytest
 
 from bot.core.errors import NotFound, NotRecorded
-from bot.core.subjects import Actor, Issue
 from bot.github.offline import ReplayForge, Snapshot
 from bot.github.protocol import Forge
-from tests.bot.github.recording import RecordingForge
 
 EMPTY = ReplayForge(Snapshot(repository="octo/demo"))
 
@@ -65,25 +63,6 @@ def test_a_recorded_not_found_is_raised_again() -> None:
 
 def test_a_recorded_empty_answer_is_an_answer() -> None:
     assert ReplayForge(Snapshot(repository="octo/demo", comments={7: ()})).comments(7) == ()
-
-
-def test_a_recording_stores_the_last_answer_and_raises_not_found() -> None:
-    author = Actor(id=1, login="alice")
-    source = ReplayForge(
-        Snapshot(
-            repository="octo/demo",
-            issues={7: Issue(number=7, title="T", author=author)},
-            missing=("issues 8",),
-        )
-    )
-    forge = RecordingForge(source)
-    assert forge.issue(7).title == "T"
-    with pytest.raises(NotFound):
-        forge.issue(8)
-    with pytest.raises(NotRecorded):
-        forge.issue(9)
-    snapshot = forge.snapshot()
-    assert (set(snapshot.issues), snapshot.missing) == ({7}, ("issues 8",))
 
 
 def test_a_snapshot_cannot_write_outside_of_a_checkout(tmp_path: Path) -> None:

@@ -102,14 +102,6 @@ def test_a_crash_leaves_the_worst_case_booked() -> None:
     assert store.spent(TODAY, "all") == worst_case(PROMPT, PRICE)
 
 
-def test_settling_twice_changes_nothing() -> None:
-    store = MemoryBudget()
-    reservation = store.reserve(TODAY, (Limit(scope="all", usd=1),), Spent(micros=500, calls=3))
-    for _ in range(2):
-        store.settle(reservation, Spent(micros=10, calls=1))
-    assert store.spent(TODAY, "all") == Spent(micros=10, calls=1)
-
-
 def test_many_workers_at_once_do_not_pass_the_limit() -> None:
     store = MemoryBudget()
     script = ScriptedModel(lambda _: Answer(CLEAR.model_dump_json(), "stop", 4000, 4000))

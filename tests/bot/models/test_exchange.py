@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from bot.core.actions import Usage
@@ -100,22 +98,3 @@ def test_a_failure_in_the_second_turn_has_the_usage_of_the_first(error: BouncerE
     usage = getattr(error, "usage", None)
     assert isinstance(usage, Usage)
     assert (usage.calls, usage.input_tokens, usage.output_tokens) == (1, 100, 20)
-
-
-def test_a_function_can_write_the_script_from_the_prompt() -> None:
-    def write(prompt: object) -> dict[str, object]:
-        return {"explanation": str(prompt)[:7], "label": "VAGUE"}
-
-    assert ScriptedModel(write).complete(PROMPT, Verdict).value.explanation == "purpose"
-
-
-def test_an_exhausted_script_names_the_question() -> None:
-    with pytest.raises(AssertionError, match=r"no line for triage on 'o/r#1'"):
-        ScriptedModel().complete(PROMPT, Verdict)
-
-
-def test_a_scripted_model_records_its_prompts() -> None:
-    model = ScriptedModel([CLEAR, json.loads(GOOD)])
-    model.complete(PROMPT, Verdict)
-    model.complete(PROMPT.model_copy(update={"sample": 1}), Verdict)
-    assert [prompt.sample for prompt in model.asked] == [0, 1]

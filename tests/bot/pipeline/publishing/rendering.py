@@ -14,30 +14,10 @@ OPTIONS = (
 EXTENSIONS = ["autolink", "table", "strikethrough", "tasklist"]
 
 #: Tags that the allowed subset of Markdown and our templates come to.
-TAGS = frozenset(
-    [
-        "p",
-        "ul",
-        "ol",
-        "li",
-        "blockquote",
-        "em",
-        "strong",
-        "code",
-        "pre",
-        "a",
-        "br",
-        "h3",
-        "details",
-        "summary",
-        "table",
-        "thead",
-        "tbody",
-        "tr",
-        "th",
-        "td",
-    ]
-)
+TAGS = {
+    "p", "ul", "ol", "li", "blockquote", "em", "strong", "code", "pre", "a", "br", "h3", "details", "summary",
+    "table", "thead", "tbody", "tr", "th", "td",
+}  # fmt: skip
 ACTIVE = frozenset({"suggestion", "mermaid", "geojson", "topojson", "stl", "math"})
 _TRACE = re.compile(r"/(?:issues|pull|pulls|discussions|commit)/")
 _LIVE = {

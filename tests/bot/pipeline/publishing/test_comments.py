@@ -82,13 +82,6 @@ def test_a_write_that_may_have_been_applied_is_looked_for_before_a_retry(desk, i
     assert len(desk.github.comments("octo/demo", 1)) == 1
 
 
-def test_a_refused_action_does_not_stop_the_other_actions(desk, issue):
-    desk.github.fail("forbidden", "POST", "/comments$")
-    with pytest.raises(ForgeError, match="not accessible"):
-        desk.publish(says("Which version?"), SetLabels(number=1, add=("needs-info",)), number=issue)
-    assert desk.github.labels("octo/demo", 1) == ["needs-info"]
-
-
 def test_an_issue_that_was_edited_meanwhile_is_left_alone(desk, issue):
     revision = desk.forge.issue(1).revision
     desk.github.edit("octo/demo", 1, body="With version 4.2 on Linux.")
@@ -109,10 +102,11 @@ def test_an_attempt_makes_one_write_and_the_next_one_goes_on(desk, issue):
     assert [path.rpartition("/")[2] for _, path in desk.written()] == ["comments", "labels"]
 
 
-def test_a_refused_write_does_not_keep_the_next_attempt_from_the_others(desk, issue):
+@pytest.mark.parametrize("attempt", [lambda desk: desk, one_write], ids=["all at once", "one write"])
+def test_a_refused_action_does_not_stop_the_other_actions(desk, issue, attempt):
     desk.github.fail("forbidden", "POST", "/comments$")
     with pytest.raises(ForgeError, match="not accessible"):
-        one_write(desk).publish(says("Which version?"), SetLabels(number=1, add=("needs-info",)), number=issue)
+        attempt(desk).publish(says("Which version?"), SetLabels(number=1, add=("needs-info",)), number=issue)
     assert desk.github.labels("octo/demo", 1) == ["needs-info"]
 
 

@@ -112,17 +112,17 @@ def test_a_suggestion_is_posted_as_it_is_in_a_fence_that_it_cannot_close(desk, p
 
 
 @pytest.mark.parametrize(
-    "code", ["/close", "return 1  # \u202e", 'KEY = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"']
+    "code",
+    [
+        "/close",
+        "return 1  # \u202e",
+        'KEY = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"',
+        "\n".join(f"    step({number})" for number in range(2 + MAX_GROWTH)),
+    ],
+    ids=["a command", "hidden text", "a secret", "several lines longer"],
 )
 def test_a_suggestion_that_is_not_harmless_is_left_out(desk, pull, code):
     desk.publish(review(desk, pull, finding(suggestion=code)), number=pull, kind="review")
-    (posted,) = desk.github.review_comments("octo/demo", pull)
-    assert "suggestion" not in posted.body
-
-
-def test_a_suggestion_that_is_several_lines_longer_is_left_out(desk, pull):
-    long = finding(suggestion="\n".join(f"    step({number})" for number in range(2 + MAX_GROWTH)))
-    desk.publish(review(desk, pull, long), number=pull, kind="review")
     (posted,) = desk.github.review_comments("octo/demo", pull)
     assert "suggestion" not in posted.body
 

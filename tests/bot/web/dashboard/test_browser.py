@@ -114,11 +114,15 @@ def test_log_in_filter_open_a_decision_and_retry_a_dead_letter(page: Page, site:
     assert foreign == []
 
 
-def test_no_page_is_wider_than_a_phone(page: Page, site: str, filled: Backend) -> None:
+def log_in(page: Page, site: str) -> None:
     page.goto(site)
     page.get_by_label("The operator's password").fill(PASSWORD)
     page.get_by_role("button", name="Log in").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
+
+
+def test_no_page_is_wider_than_a_phone(page: Page, site: str, filled: Backend) -> None:
+    log_in(page, site)
     for path in PATHS:
         page.goto(site + path)
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), path
@@ -150,10 +154,7 @@ CUT = """
 
 def test_nothing_is_cut_at_500_pixels(chromium: Browser, site: str, filled: Backend) -> None:
     page = chromium.new_page(viewport={"width": 500, "height": 800})
-    page.goto(site)
-    page.get_by_label("The operator's password").fill(PASSWORD)
-    page.get_by_role("button", name="Log in").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
+    log_in(page, site)
     for path in PATHS:
         page.goto(site + path)
         for summary in page.locator("details > summary").all():
