@@ -17,8 +17,7 @@ from bot.core.actions import Usage
 from bot.core.frozen import Frozen, Lenient
 from bot.features.shared.labels import ModelReply, PlaceLookedAt
 from bot.github.protocol import FolderTree, Forge, SourceTree
-from bot.models.prompts import Prompts
-from bot.models.protocol import Model, Prompt, Reply
+from bot.models.protocol import Model, Prompt, Reply, Templates
 
 #: Looks at the code at most; one more step is for the notes.
 MAX_STEPS = 6
@@ -94,7 +93,7 @@ class CommitCode:
         return self._tree
 
 
-def investigate(model: Model, prompts: Prompts, prompt: Prompt, forge: Forge, ref: str) -> Notes:
+def investigate(model: Model, prompts: Templates, prompt: Prompt, forge: Forge, ref: str) -> Notes:
     """Let the model look at the files at commit ``ref`` before it is asked ``prompt``.
 
     The files are fetched at the first look. Raises the errors of the model and the forge.
@@ -103,7 +102,7 @@ def investigate(model: Model, prompts: Prompts, prompt: Prompt, forge: Forge, re
         return look_around(model, prompts, prompt, code)
 
 
-def look_around(model: Model, prompts: Prompts, prompt: Prompt, code: CommitCode) -> Notes:
+def look_around(model: Model, prompts: Templates, prompt: Prompt, code: CommitCode) -> Notes:
     """Let the model look at the code before it is asked ``prompt``.
 
     Raises the errors of the model and the forge.
@@ -120,7 +119,7 @@ def look_around(model: Model, prompts: Prompts, prompt: Prompt, code: CommitCode
     raise AssertionError("the last step returns")
 
 
-def informed(prompts: Prompts, prompt: Prompt, notes: Notes) -> Prompt:
+def informed(prompts: Templates, prompt: Prompt, notes: Notes) -> Prompt:
     """Return the question with the notes; unchanged if nothing was looked at."""
     if not notes.looks:
         return prompt
@@ -130,7 +129,7 @@ def informed(prompts: Prompts, prompt: Prompt, notes: Notes) -> Prompt:
     return prompt.model_copy(update={"system": system, "user": user})
 
 
-def _question(prompts: Prompts, prompt: Prompt, looks: tuple[Look, ...], left: int) -> Prompt:
+def _question(prompts: Templates, prompt: Prompt, looks: tuple[Look, ...], left: int) -> Prompt:
     system, user = prompts.render("investigate", question=prompt.user, looks=looks, left=left)
     return prompt.model_copy(update={"purpose": f"{prompt.purpose}.look", "system": system, "user": user})
 

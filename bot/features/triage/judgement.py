@@ -14,8 +14,7 @@ from bot.core.subjects import Comment, Issue
 from bot.core.text import folded, without_middle
 from bot.features.shared.labels import MAX_BODY, Chance, InputLabel, agreeing, bounces, tidy_label
 from bot.features.triage.record import Claim
-from bot.models.prompts import Prompts
-from bot.models.protocol import Prompt
+from bot.models.protocol import Prompt, Templates
 
 #: Details that an issue can lack, in the order in which they are named.
 Missing = Literal[
@@ -147,7 +146,7 @@ def kind(issue: Issue) -> Kind:
 
 
 def question(
-    prompts: Prompts,
+    prompts: Templates,
     config: TriageConfig,
     issue: Issue,
     answers: Sequence[Comment] = (),

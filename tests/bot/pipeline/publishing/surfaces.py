@@ -33,6 +33,7 @@ from bot.features.verify.record import (
 from bot.features.watch import texts as watch
 from bot.features.watch.texts import NamedCommit
 from bot.github.protocol import PullDiff
+from bot.models.prompts import Prompts
 from bot.pipeline.publisher import Publisher
 from bot.pipeline.store.decisions import Posting
 from bot.router import SLASH_COMMANDS
@@ -108,6 +109,7 @@ class Press:
         self._publisher = Publisher(Register(), [secret])  # type: ignore[arg-type]
         self._services = Services(
             commands=SLASH_COMMANDS,
+            prompts=Prompts(),
             forge=Forge(),  # type: ignore[arg-type]
             model=ScriptedModel(),
             config=RepoConfig(),
