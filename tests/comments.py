@@ -16,8 +16,7 @@ from bot.code.context import Surroundings
 from bot.code.diff import parse
 from bot.code.filling import Piece
 from bot.code.packing import Packed
-from bot.code.page import Skipped
-from bot.core.actions import Usage
+from bot.core.actions import Skipped, Usage
 from bot.core.commands import Command
 from bot.core.config import VerifyConfig
 from bot.core.config_file import load

@@ -16,8 +16,7 @@ from tempfile import TemporaryDirectory
 from bot.code.context import Surroundings, surroundings
 from bot.code.diff import Diff, parse
 from bot.code.packing import Packed, pack
-from bot.code.page import CodeContext, Skipped
-from bot.core.actions import Decision, Minimize
+from bot.core.actions import CodeContext, Decision, Minimize, Skipped
 from bot.core.commands import Command
 from bot.core.errors import ForgeError
 from bot.core.events import Event
@@ -39,7 +38,7 @@ from bot.features.review.texts import CHECK, Page
 from bot.features.services import Services
 from bot.features.shared import investigation, pull_requests
 from bot.features.shared.finding_code import Code, around
-from bot.features.shared.findings import Finding
+from bot.features.shared.findings import Finding, Severity
 from bot.features.shared.investigation import Notes
 from bot.features.shared.pull_requests import JudgementRequest
 from bot.features.shared.review_history import (
@@ -53,7 +52,6 @@ from bot.features.shared.review_history import (
     submitted,
 )
 from bot.features.shared.rights import CommandEvent, answer, no_run_reason
-from bot.features.shared.taxonomy import Severity
 from bot.github.protocol import text_at
 
 

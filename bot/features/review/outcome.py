@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from bot.code.context import Surroundings
 from bot.code.packing import BEYOND, Packed
-from bot.code.page import CodeContext, Skipped
-from bot.core.actions import Usage
+from bot.core.actions import CodeContext, Skipped, Usage
 from bot.core.text import amount
 from bot.features.review.doubt import Doubting
 from bot.features.review.proof import Proving

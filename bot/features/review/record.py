@@ -6,8 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from bot.code.page import CodeContext, Skipped
-from bot.core.actions import Record
+from bot.core.actions import CodeContext, Record, Skipped
 from bot.core.frozen import Frozen
 from bot.features.shared.findings import Dropped, Finding, Grade
 from bot.features.shared.labels import ModelReply

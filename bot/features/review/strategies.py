@@ -12,14 +12,15 @@ from typing import Any, NamedTuple
 
 from bot.code.filling import Piece
 from bot.code.packing import Packed
-from bot.code.page import Skipped
 from bot.code.quotes import bare
-from bot.core.actions import Usage
+from bot.core.actions import Skipped, Usage
 from bot.core.config import ReviewConfig
 from bot.core.errors import BudgetExceeded, ModelError
 from bot.features.review.anchoring import anchor
 from bot.features.review.background import Background
 from bot.features.shared.findings import (
+    CATEGORIES,
+    IMPACTS,
     Dropped,
     Finding,
     Reported,
@@ -29,7 +30,6 @@ from bot.features.shared.findings import (
     same_defect,
 )
 from bot.features.shared.investigation import Notes
-from bot.features.shared.taxonomy import CATEGORIES, IMPACTS
 from bot.models.protocol import Model, Prompt, Reply, Templates, ask_all
 
 #: Characters of a pull request's title and description that a reviewer is shown.

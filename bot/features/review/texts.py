@@ -7,9 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from bot.code.packing import REFORMATTED, SPACED
-from bot.code.page import Skipped
-from bot.core.actions import Action, Conclusion, InlineComment, SetCheck, SubmitReview, UpsertComment
+from bot.core.actions import (
+    REFORMATTED,
+    SPACED,
+    Action,
+    Conclusion,
+    InlineComment,
+    SetCheck,
+    Skipped,
+    SubmitReview,
+    UpsertComment,
+)
 from bot.core.markdown import clean, clean_line, code_span, details, fence
 from bot.core.redaction import redact
 from bot.core.subjects import PullRequest, Repository

@@ -15,9 +15,8 @@ from pydantic import BaseModel
 from bot.code.context import Surroundings, surroundings
 from bot.code.diff import Diff, parse
 from bot.code.file_classes import exempts_itself, reviewable_part
-from bot.code.page import CodeContext
 from bot.core import events
-from bot.core.actions import Decision, SetCheck, Usage
+from bot.core.actions import CodeContext, Decision, SetCheck, Usage
 from bot.core.commands import Command
 from bot.core.errors import BudgetExceeded, ForgeError, ModelError
 from bot.core.events import Event

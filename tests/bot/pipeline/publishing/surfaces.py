@@ -6,8 +6,7 @@ import re
 from datetime import UTC, date, datetime
 from typing import Any
 
-from bot.code.page import Skipped
-from bot.core.actions import Action, Decision, InlineComment, SubmitReview, UpsertComment, Usage
+from bot.core.actions import Action, Decision, InlineComment, Skipped, SubmitReview, UpsertComment, Usage
 from bot.core.config import RepoConfig, VerifyConfig
 from bot.core.subjects import Actor, PullRequest, Repository, Subject
 from bot.features.duplicates import texts as duplicates
