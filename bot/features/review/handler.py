@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bot.code.context import Surroundings, surroundings
-from bot.code.diff import Diff, parse
+from bot.code.diff import Diff, changed_paths, parse
 from bot.code.packing import Packed, pack
 from bot.core.actions import CodeContext, Decision, Minimize, Skipped
 from bot.core.commands import Command
@@ -98,7 +98,7 @@ def _skip_reason(pull: PullRequest, services: Services, past: Sequence[Decision]
         return "skipped:when", "review.when is command"
     if when == "open" and any(decision.kind == "review" and decision.verdict in VERDICTS for decision in past):
         return "skipped:when", "review.when is open, and it was reviewed before"
-    return pull_requests.skip_reason(pull, services, past)
+    return pull_requests.skip_reason(pull, services, past, changed_paths)
 
 
 class _Review:

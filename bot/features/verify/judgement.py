@@ -18,9 +18,6 @@ from bot.features.shared.labels import MAX_BODY, Chance, OutputLabel, agreeing, 
 from bot.features.verify.record import Basis, Grade, GradedDemand, OutputVerdict
 from bot.models.protocol import Prompt, Templates
 
-#: Characters of a patch in one question. GitHub shows no diff above 1 MB. A patch is judged whole or not at all.
-MAX_PATCH = 1_000_000
-
 
 class Gap(Lenient):
     """A part that a patch leaves out or gets wrong. One that was recorded as plain text counts as certain."""
