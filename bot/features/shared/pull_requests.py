@@ -14,8 +14,8 @@ from bot.core.events import Event
 from bot.core.frozen import Frozen
 from bot.core.markdown import code_span
 from bot.core.subjects import PullRequest
+from bot.features.commands.record import is_paused
 from bot.features.services import Services
-from bot.features.shared.history import paused
 from bot.features.shared.rights import CommandEvent, granted
 from bot.github.protocol import Forge
 
@@ -91,7 +91,7 @@ def skip_reason(
     config = services.config.pulls
     if reason := _filtered(pull, config) or _outside_paths(pull, config.paths, services.forge, changed_paths):
         return reason
-    return ("skipped:paused", "paused by a maintainer") if paused(past) else None
+    return ("skipped:paused", "paused by a maintainer") if is_paused(past) else None
 
 
 def _outside_paths(

@@ -19,6 +19,7 @@ from bot.core.actions import Action, Decision, React, SetLabels, UpsertComment
 from bot.core.commands import Command, parse
 from bot.core.events import Event
 from bot.core.subjects import INSIDERS, Comment, Issue, Repository, at_least
+from bot.features.commands.record import is_paused
 from bot.features.services import Services
 from bot.features.shared import history, investigation
 from bot.features.shared.investigation import Notes, model_reply
@@ -90,7 +91,7 @@ def _is_bounce_by_label(event: events.IssueLabeled, services: Services, past: Se
     """Return True if a maintainer set the label. The issue then bounces; the model only writes the questions."""
     if event.label.lower() != services.config.triage.label.lower() or event.issue.state == "closed":
         return False
-    if history.paused(past) or (history.bounced(history.last_verdict(past)) and not history.accepted(past)):
+    if is_paused(past) or (history.bounced(history.last_verdict(past)) and not history.accepted(past)):
         return False
     # An issue form sets labels in its author's name.
     return at_least(services.forge.permission(event.sender.login), "triage")
@@ -249,7 +250,7 @@ def _actions(
             return (labels,)
         about = services.about_url or app_page(services.repository, services.forge.identity().login)
         day = services.clock().date()
-        paused = history.paused(past)
+        paused = is_paused(past)
         body = texts.bounce(verdict, model, day, services.repository, about, again=again, paused=paused)
         body = with_suggestion(body, posted_suggestion(issue.number, services))
         return (UpsertComment(task="triage", number=number, body=body), labels)

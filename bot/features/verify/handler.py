@@ -58,7 +58,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Machinery:
-    """What reads the change, asks the model and runs tests; the handler is given it by its declaration."""
+    """Functions that read the change, ask the model and run tests; the declaration gives them to the handler."""
 
     changed_paths: ChangedPaths
     content_of: Callable[[PullRequest, Sequence[IssueLink], Services], PullContent | None]

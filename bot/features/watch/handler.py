@@ -14,9 +14,9 @@ from bot.core.actions import Action, Decision, SetLabels, UpsertComment
 from bot.core.commands import Command
 from bot.core.errors import ForgeError, SandboxError
 from bot.core.events import Event
+from bot.features.commands.record import is_paused
 from bot.features.reproduce.record import BuildState, StoredTest, stored_test
 from bot.features.services import Services
-from bot.features.shared import history
 from bot.features.shared.builds import Builds, FirstCommits, find_change
 from bot.features.shared.rights import answer, asked_for
 from bot.features.watch import texts
@@ -72,7 +72,7 @@ class _Watch:
         """Run the test if the branch moved, and tell of a change."""
         if self.services.forge.issue(self.event.number).state == "closed":
             return self._rest("skipped:closed", "it is closed", again=False)
-        if history.paused(past):
+        if is_paused(past):
             return self._rest("skipped:paused", "paused by a maintainer")
         state, sha = _last_state(past, self.test)
         head = self.services.forge.head(self.services.repository.default_branch)
