@@ -37,7 +37,7 @@ from bot.features.review import handler as reviewer
 from bot.features.review import texts as review
 from bot.features.review.doubt import Doubting
 from bot.features.review.outcome import Material, Parts, outcome
-from bot.features.review.record import Doubt, Outcome, Suppressed
+from bot.features.review.record import Doubt, ReviewOutcome, Suppressed
 from bot.features.review.rounds import Rounds, Scope
 from bot.features.review.strategies import Change, Result, Round
 from bot.features.review.texts import Page
@@ -400,7 +400,7 @@ def in_reviews() -> Iterator[Text]:
         yield name, f"{Rules(host=HOST).title(check.title)}\n\n{check.summary}"
 
 
-def _outcome(selected: tuple[Finding, ...], rounds: Rounds, suppressed: tuple[Suppressed, ...]) -> Outcome:
+def _outcome(selected: tuple[Finding, ...], rounds: Rounds, suppressed: tuple[Suppressed, ...]) -> ReviewOutcome:
     diff = parse("--- a/src/app.py\n+++ b/src/app.py\n@@ -4 +4 @@\n-return None\n+return data.value\n")
     piece = Piece((), 0, ("src/app.py",))
     answer = Reply[ReviewReply](value=ReviewReply(reasoning="", findings=()), model=MODEL, text="", usage=USAGE)

@@ -7,14 +7,14 @@ from bot.code.diff import changed_paths
 from bot.core import events
 from bot.core.commands import SlashCommand
 from bot.features.feature import Feature, same_text
-from bot.features.review.handler import Machinery, concerns, handle
+from bot.features.review.handler import ReviewTools, concerns, handle
 from bot.features.review.record import ReviewRecord
 from bot.features.review.reviewing import review
 from bot.features.review.standing import standing
 
 FEATURE = Feature(
     name="review",
-    handle=partial(handle, machinery=Machinery(changed_paths, review)),
+    handle=partial(handle, tools=ReviewTools(changed_paths, review)),
     record=ReviewRecord,
     standing=standing,
     concerns=concerns,

@@ -19,7 +19,7 @@ from bot.core.events import Event
 from bot.core.markdown import clean_line
 from bot.core.subjects import PullRequest, ReviewComment, Subject
 from bot.features.review import texts
-from bot.features.review.record import Outcome, ReviewRecord
+from bot.features.review.record import ReviewOutcome, ReviewRecord
 from bot.features.review.texts import CHECK, Page
 from bot.features.services import Services
 from bot.features.shared import pull_requests
@@ -47,11 +47,11 @@ WHICH = "I have {count} open findings here. Reply below the finding that you mea
 
 
 @dataclass(frozen=True, slots=True)
-class Machinery:
+class ReviewTools:
     """Functions that read the change, ask the model and run tests; the declaration gives them to the handler."""
 
     changed_paths: ChangedPaths
-    review: Callable[[PullRequest, Sequence[Decision], Services, bool], Outcome | None]
+    review: Callable[[PullRequest, Sequence[Decision], Services, bool], ReviewOutcome | None]
     """Reviews a pull request after earlier decisions on it. True: its head may be executed. None: it is empty."""
 
 
@@ -60,7 +60,7 @@ def concerns(event: Event, commands: Sequence[Command]) -> bool:
     return pull_requests.concerns(event, commands, frozenset({"review", "recheck", "dismiss"}), CHECK)
 
 
-def handle(event: Event, services: Services, machinery: Machinery) -> Decision | None:
+def handle(event: Event, services: Services, tools: ReviewTools) -> Decision | None:
     """Review the pull request of an event, or dismiss a finding; None if the event asks for neither."""
     if services.config.review.mode == "off":
         return None
@@ -70,7 +70,7 @@ def handle(event: Event, services: Services, machinery: Machinery) -> Decision |
     pull = request.pull_request
     subject = Subject(repository=services.forge.repository, number=pull.number, revision=pull.revision)
     past = services.history.decisions(subject.key, "review", "commands", "feedback")
-    skip = None if request.is_explicit else _skip_reason(pull, services, past, machinery)
+    skip = None if request.is_explicit else _skip_reason(pull, services, past, tools)
     if skip is not None:
         return _abstain(subject, *skip)
     earlier = last_on(past, subject.revision)
@@ -86,7 +86,7 @@ def handle(event: Event, services: Services, machinery: Machinery) -> Decision |
     if services.forge.pull_request(pull.number).head_sha != pull.head_sha:
         return _abstain(subject, "superseded", "newer commits were pushed before the review began")
     may_run = no_run_reason(pull, request.command, "review") is None
-    outcome = machinery.review(pull, past, services, may_run)
+    outcome = tools.review(pull, past, services, may_run)
     if outcome is None:
         return _abstain(subject, "empty", "the change is empty")
     return _decision(subject, request, outcome, services)
@@ -97,7 +97,7 @@ def _abstain(subject: Subject, word: str, why: str) -> Decision:
     return Decision(kind="review", subject=subject, abstained=word, reason=why)
 
 
-def _decision(subject: Subject, request: JudgementRequest, outcome: Outcome, services: Services) -> Decision:
+def _decision(subject: Subject, request: JudgementRequest, outcome: ReviewOutcome, services: Services) -> Decision:
     """Return the decision to post a review, a summary and the check, as far as there is something to say."""
     pull, strategy = request.pull_request, services.config.review.strategy
     page = Page(services.repository, pull, outcome.since)
@@ -130,7 +130,7 @@ def _minimized(pull: PullRequest, outdated: Sequence[Finding], services: Service
 
 
 def _skip_reason(
-    pull: PullRequest, services: Services, past: Sequence[Decision], machinery: Machinery
+    pull: PullRequest, services: Services, past: Sequence[Decision], tools: ReviewTools
 ) -> tuple[str, str] | None:
     """Return why a pull request is not reviewed without being asked for it; None if it is."""
     when = services.config.review.when
@@ -138,7 +138,7 @@ def _skip_reason(
         return "skipped:when", "review.when is command"
     if when == "open" and any(decision.kind == "review" and decision.verdict in VERDICTS for decision in past):
         return "skipped:when", "review.when is open, and it was reviewed before"
-    return pull_requests.skip_reason(pull, services, past, machinery.changed_paths)
+    return pull_requests.skip_reason(pull, services, past, tools.changed_paths)
 
 
 def _dismiss(event: CommandEvent, services: Services) -> Decision | None:

@@ -13,7 +13,7 @@ from bot.core.text import amount
 from bot.features.review.anchoring import outdated
 from bot.features.review.doubt import Doubting
 from bot.features.review.proof import Proving
-from bot.features.review.record import Outcome, ReviewRecord, Suppressed
+from bot.features.review.record import ReviewOutcome, ReviewRecord, Suppressed
 from bot.features.review.rounds import Rounds, Scope, line_hashes
 from bot.features.review.strategies import Result
 from bot.features.shared.findings import Finding
@@ -106,11 +106,11 @@ class Parts:
         return tuple(dict.fromkeys(path for context in self.contexts for path in context.too_slow))
 
 
-def outcome(parts: Parts) -> Outcome:
+def outcome(parts: Parts) -> ReviewOutcome:
     """Return the outcome of a review, with its record."""
     material, memory, diff = parts.material, parts.memory, parts.material.around.diff
     paths = parts.shown - {file.path for file in parts.result.unread}
-    return Outcome(
+    return ReviewOutcome(
         verdict=parts.verdict,
         reason=parts.reason,
         record=_record(parts),

@@ -75,7 +75,7 @@ class ReviewRecord(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ReviewOutcome:
     """The outcome of a review. Earlier findings are those of the rounds before it."""
 
     verdict: str

@@ -22,7 +22,7 @@ from bot.features.review.filtering import Earlier, Policy, select
 from bot.features.review.meaning import reformatted
 from bot.features.review.outcome import Material, Parts, outcome
 from bot.features.review.proof import Proving
-from bot.features.review.record import LATE, Outcome, Suppressed
+from bot.features.review.record import LATE, ReviewOutcome, Suppressed
 from bot.features.review.repair import Repairs
 from bot.features.review.rounds import Rounds, Scope, rounds
 from bot.features.review.strategies import Change, Question, Result
@@ -35,7 +35,7 @@ from bot.features.shared.review_history import PastFindings, live, recall
 from bot.github.protocol import text_at
 
 
-def review(pull: PullRequest, past: Sequence[Decision], services: Services, may_run: bool) -> Outcome | None:
+def review(pull: PullRequest, past: Sequence[Decision], services: Services, may_run: bool) -> ReviewOutcome | None:
     """Return the outcome of a review after earlier decisions on the pull request; None if the change is empty.
 
     ``may_run``: tests that prove findings may be run on its head. Raises ModelError and TransientError.
@@ -52,7 +52,7 @@ class _Review:
         self.config = services.config.review
         self.proves = self.config.prove and may_run and services.harnesses is not None
 
-    def review(self) -> Outcome | None:
+    def review(self) -> ReviewOutcome | None:
         memory = live(recall(self.past), self.pull, self.services.forge)
         progress = rounds(self.past, memory, self.pull.revision)
         material = self._material(memory, progress)

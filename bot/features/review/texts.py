@@ -22,13 +22,13 @@ from bot.core.markdown import clean, clean_line, code_span, details, fence
 from bot.core.redaction import redact
 from bot.core.subjects import PullRequest, Repository
 from bot.core.text import amount, cap, visible
-from bot.features.review.record import LATE, Doubt, Outcome, Reason
+from bot.features.review.record import LATE, Doubt, Reason, ReviewOutcome
 from bot.features.shared.findings import Finding
 from bot.features.shared.pull_requests import not_analysed
 from bot.models.protocol import caveat
 
 
-def actions(outcome: Outcome, page: Page, *, is_explicit: bool) -> tuple[Action, ...]:
+def actions(outcome: ReviewOutcome, page: Page, *, is_explicit: bool) -> tuple[Action, ...]:
     """Return at most one review and one sticky comment; nothing if there is nothing to say.
 
     ``is_explicit``: a person asked for this review and gets an answer in any case.
@@ -46,7 +46,7 @@ def actions(outcome: Outcome, page: Page, *, is_explicit: bool) -> tuple[Action,
     return tuple(action for action in (review, summary) if action is not None)
 
 
-def _review(outcome: Outcome, page: Page) -> SubmitReview | None:
+def _review(outcome: ReviewOutcome, page: Page) -> SubmitReview | None:
     record = outcome.record
     placed = tuple(inline(finding, page) for finding in record.posted if finding.line is not None)
     if not placed:
@@ -60,7 +60,7 @@ def _review(outcome: Outcome, page: Page) -> SubmitReview | None:
     )
 
 
-def _summary(outcome: Outcome, page: Page, *, is_explicit: bool) -> UpsertComment | None:
+def _summary(outcome: ReviewOutcome, page: Page, *, is_explicit: bool) -> UpsertComment | None:
     record, number = outcome.record, page.pull.number
     unplaced = [finding for finding in (*outcome.standing, *record.posted) if finding.line is None]
     body = summary(unplaced, record.skipped, outcome.gone, page)
@@ -274,7 +274,7 @@ def _first_sentence(text: str, host: str) -> str:
     return clean_line(first, host=host, limit=NAME)
 
 
-def check(outcome: Outcome, page: Page) -> SetCheck:
+def check(outcome: ReviewOutcome, page: Page) -> SetCheck:
     """Return the check run. It never fails: findings are advice."""
     record, model = outcome.record, outcome.model
     unread = [file for file in record.skipped if file.reason not in EXPECTED]
@@ -311,7 +311,7 @@ def check(outcome: Outcome, page: Page) -> SetCheck:
     )
 
 
-def _looked_at(outcome: Outcome, page: Page) -> str:
+def _looked_at(outcome: ReviewOutcome, page: Page) -> str:
     if not outcome.record.rounds:
         return f"No model was asked: {outcome.reason.removesuffix(': no model was asked')}."
     lines = amount(outcome.lines, "changed line")

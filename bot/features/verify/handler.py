@@ -33,7 +33,7 @@ MAX_PATCH = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class PatchCase:
     """A pull request to judge by its issues, or by its own description."""
 
     subject: Subject
@@ -46,7 +46,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PatchOutcome:
     """The verdicts and the runs of tests, as they are recorded."""
 
     record: VerifyRecord
@@ -57,13 +57,13 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Machinery:
+class VerifyTools:
     """Functions that read the change, ask the model and run tests; the declaration gives them to the handler."""
 
     changed_paths: ChangedPaths
     content_of: Callable[[PullRequest, Sequence[IssueLink], Services], PullContent | None]
     """Returns what a pull request changes and closes; None if it is not compared with others."""
-    judge: Callable[[Case, Services], Outcome]
+    judge: Callable[[PatchCase, Services], PatchOutcome]
 
 
 def concerns(event: Event, commands: Sequence[Command]) -> bool:
@@ -75,7 +75,7 @@ def concerns(event: Event, commands: Sequence[Command]) -> bool:
     return pull_requests.concerns(event, commands, frozenset({"verify", "recheck"}), texts.CHECK)
 
 
-def handle(event: Event, services: Services, machinery: Machinery) -> Decision | None:
+def handle(event: Event, services: Services, tools: VerifyTools) -> Decision | None:
     """Judge the pull request of an event against the issues that it closes; None if nothing asks for it."""
     if services.config.verify.mode == "off":
         return None
@@ -91,11 +91,11 @@ def handle(event: Event, services: Services, machinery: Machinery) -> Decision |
     pull = request.pull_request
     subject = Subject(repository=services.forge.repository, number=pull.number, revision=pull.revision)
     past = services.history.decisions(subject.key, "verify", "commands")
-    paths = machinery.changed_paths
+    paths = tools.changed_paths
     skip = None if request.is_explicit else pull_requests.skip_reason(pull, services, past, paths)
     if skip is not None:
         return _abstain(subject, pull, *skip).model_copy(update={"record": _lasting(past, subject)})
-    return _judged(event, request, subject, past, services, machinery)
+    return _judged(event, request, subject, past, services, tools)
 
 
 def _judged(
@@ -104,12 +104,12 @@ def _judged(
     subject: Subject,
     past: Sequence[Decision],
     services: Services,
-    machinery: Machinery,
+    tools: VerifyTools,
 ) -> Decision | None:
     """Return the verdicts on a pull request, or an abstention; None if its new text changes nothing."""
     pull, config, links = request.pull_request, services.config.verify, issue_links(request.pull_request, services)
     before = named_rivals(past)
-    content = machinery.content_of(pull, links, services)
+    content = tools.content_of(pull, links, services)
     twins = _twins(content, services)
     if not (links or config.description or config.tests):
         return _abstain(subject, pull, "no-issue", NO_ISSUE, content=content, note=twins, affects=before)
@@ -128,7 +128,7 @@ def _judged(
         word, why = ("unfit", unfit) if unfit else ("no-issue", _why(unjudged))
         return _abstain(subject, pull, word, why, fails=fails, content=content, note=twins, affects=before)
     no_run = no_run_reason(pull, request.command, "verify")
-    outcome = machinery.judge(Case(subject, pull, patch, tuple(issues), by_description, no_run), services)
+    outcome = tools.judge(PatchCase(subject, pull, patch, tuple(issues), by_description, no_run), services)
     record = outcome.record
     notes = (twins, no_run, pull_requests.not_analysed(record.context.too_slow))
     record = record.model_copy(
@@ -146,7 +146,7 @@ def _judged(
 
 
 def _decision(
-    subject: Subject, pull: PullRequest, outcome: Outcome, services: Services, before: Sequence[int]
+    subject: Subject, pull: PullRequest, outcome: PatchOutcome, services: Services, before: Sequence[int]
 ) -> Decision:
     """Return the decision with one check for all verdicts; ``before``: pull requests that the last check names."""
     record = outcome.record

@@ -19,7 +19,7 @@ from bot.features.shared import investigation
 from bot.features.shared.investigation import Notes, model_reply
 from bot.features.shared.labels import ModelReply
 from bot.features.verify import description, judgement
-from bot.features.verify.handler import Case, Outcome
+from bot.features.verify.handler import PatchCase, PatchOutcome
 from bot.features.verify.record import ExecutedTest, NewTests, OutputVerdict, Unjudged, VerifyRecord
 from bot.features.verify.runs import run_new_tests, run_stored
 from bot.models.protocol import Prompt
@@ -27,7 +27,7 @@ from bot.models.protocol import Prompt
 T = TypeVar("T", bound=BaseModel)
 
 
-def judge(case: Case, services: Services) -> Outcome:
+def judge(case: PatchCase, services: Services) -> PatchOutcome:
     """Return one verdict for each issue, or one for the description, and the outcomes of tests.
 
     Raises TransientError.
@@ -38,7 +38,7 @@ def judge(case: Case, services: Services) -> Outcome:
 class _Judging:
     """The judgement of one pull request as it proceeds."""
 
-    def __init__(self, case: Case, services: Services) -> None:
+    def __init__(self, case: PatchCase, services: Services) -> None:
         self.case, self.services = case, services
         self.config = services.config.verify
         self.verdicts: list[OutputVerdict] = []
@@ -56,7 +56,7 @@ class _Judging:
         self.omitted: tuple[str, ...] = ()
         self.exempt: tuple[str, ...] = ()
 
-    def judge(self) -> Outcome:
+    def judge(self) -> PatchOutcome:
         case, patch = self.case, self.case.patch
         diff = parse(patch)
         # The paper asks about the whole patch, without context; it knows no pull requests without an issue.
@@ -70,7 +70,7 @@ class _Judging:
         self._run()
         if self.config.tests:
             self.new_tests = run_new_tests(case.pull, diff, self.services, case.no_run)
-        return Outcome(self._record(), self.usage, self.model, self._abstained)
+        return PatchOutcome(self._record(), self.usage, self.model, self._abstained)
 
     @property
     def _abstained(self) -> str:
