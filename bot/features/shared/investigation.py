@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field
 
 from bot.core.actions import Usage
 from bot.core.frozen import Frozen, Lenient
-from bot.features.shared.labels import ModelReply, PlaceLookedAt
+from bot.features.shared.labels import PlaceLookedAt
 from bot.github.protocol import FolderTree, Forge, SourceTree
-from bot.models.protocol import Model, Prompt, Reply, Templates
+from bot.models.protocol import Model, Prompt, Templates
 
 #: Looks at the code at most; one more step is for the notes.
 MAX_STEPS = 6
@@ -35,12 +35,10 @@ class Step(Lenient):
     notes: str = Field("", description="done: what the code says that matters for the question, with paths")
 
 
-class Look(Frozen):
+class Look(PlaceLookedAt):
     """A look at the code, with the text that the model was shown."""
 
     action: Literal["list", "read", "search"]
-    target: str
-    line: int = 1
     text: str = Field(description="the text that the model was shown")
 
 
@@ -50,23 +48,6 @@ class Notes(Frozen):
     text: str = ""
     looks: tuple[Look, ...] = ()
     usage: Usage = Usage()
-
-
-def model_reply(reply: Reply[Any], prompt_hash: str, notes: Notes, issue: str = "") -> ModelReply:
-    """Return the record of a reply and of the looks before it."""
-    looks = tuple(PlaceLookedAt(action=look.action, target=look.target, line=look.line) for look in notes.looks)
-    # Fields without a value are not set, so that they are not stored.
-    voices = {"voices": reply.voices, "disagreement": reply.disagreement} if reply.voices else {}
-    subject = {"issue": issue} if issue else {}
-    return ModelReply(
-        prompt_hash=prompt_hash,
-        reply=reply.text[:20_000],
-        tool_calls=len(looks),
-        looks=looks,
-        notes=notes.text,
-        **voices,
-        **subject,
-    )
 
 
 class CommitCode:

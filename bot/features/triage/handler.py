@@ -24,9 +24,9 @@ from bot.core.text import folded, without_middle
 from bot.features.commands.record import is_paused
 from bot.features.services import Services
 from bot.features.shared import history, investigation
-from bot.features.shared.investigation import Notes, model_reply
+from bot.features.shared.investigation import Notes
 from bot.features.shared.issues import posted_suggestion, skip_reason, with_suggestion
-from bot.features.shared.labels import MAX_BODY
+from bot.features.shared.labels import MAX_BODY, model_reply
 from bot.features.shared.rights import asked_for
 from bot.features.triage import claims, judgement, texts
 from bot.features.triage.judgement import EarlierQuestions, InputVerdict
@@ -154,7 +154,7 @@ def _judge(event: IssueEvent | CommentEvent, services: Services, past: Sequence[
         reason=reason,
         record=TriageRecord(
             **{name: value for name, value in verdict if name not in ("marked_by", "request") or value},
-            **dict(model_reply(reply, prompt.hash, notes)),
+            **dict(model_reply(reply, prompt.hash, notes.looks, notes.text)),
             **code.values,
             prompt=services.prompts.hash(f"triage.{config.prompt}"),
             config=services.config.hash,

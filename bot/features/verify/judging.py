@@ -16,8 +16,8 @@ from bot.core.errors import BudgetExceeded, ModelError
 from bot.core.subjects import Issue
 from bot.features.services import Services
 from bot.features.shared import investigation
-from bot.features.shared.investigation import Notes, model_reply
-from bot.features.shared.labels import ModelReply
+from bot.features.shared.investigation import Notes
+from bot.features.shared.labels import ModelReply, model_reply
 from bot.features.verify import description, judgement
 from bot.features.verify.handler import PatchCase, PatchOutcome
 from bot.features.verify.record import ExecutedTest, NewTests, OutputVerdict, Unjudged, VerifyRecord
@@ -156,7 +156,7 @@ class _Judging:
         reply = self.services.model.complete(prompt, schema)
         self.usage += reply.usage
         self.model = reply.model
-        self.replies.append(model_reply(reply, prompt.hash, notes, about))
+        self.replies.append(model_reply(reply, prompt.hash, notes.looks, notes.text, about))
         return reply.value
 
     def _informed(self, prompt: Prompt) -> tuple[Prompt, Notes]:
