@@ -9,7 +9,8 @@ from pydantic import Field
 
 from bot.core.frozen import Frozen
 from bot.features.review.record import Reason, RepairFlaw, Suppressed
-from bot.features.shared.findings import Finding, Impact, Severity, same_defect, same_subject
+from bot.features.shared.findings import Finding, same_defect, same_subject
+from bot.features.shared.taxonomy import Impact, Severity
 
 #: Percent of confidence for each further model that reports the same finding; one model repeats itself.
 AGREEMENT = 15

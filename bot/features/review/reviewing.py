@@ -29,9 +29,10 @@ from bot.features.review.strategies import Change, Question, Result
 from bot.features.services import Services
 from bot.features.shared import investigation
 from bot.features.shared.finding_code import Code, around
-from bot.features.shared.findings import Finding, Severity
+from bot.features.shared.findings import Finding
 from bot.features.shared.investigation import Notes
 from bot.features.shared.review_history import PastFindings, live, recall
+from bot.features.shared.taxonomy import Severity
 from bot.github.protocol import text_at
 
 

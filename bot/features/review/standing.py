@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from bot.core.actions import Decision, SubmitReview
 from bot.core.subjects import ReviewComment
 from bot.features.review.record import ReviewRecord
-from bot.features.shared.findings import Category, Finding, Impact, Severity
+from bot.features.shared.findings import Finding
 from bot.features.shared.posts import Posts
+from bot.features.shared.taxonomy import Category, Impact, Severity
 
 _SEVERITY = re.compile(r"^Severity: (low|medium|high)\.", re.MULTILINE)
 

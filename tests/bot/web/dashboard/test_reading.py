@@ -11,7 +11,8 @@ from sqlalchemy import update
 
 from bot.core.actions import Usage
 from bot.features.review.record import Doubt, ReviewRecord, Suppressed
-from bot.features.shared.findings import Category, Dropped, Impact, Reported, Severity
+from bot.features.shared.findings import Dropped, Reported
+from bot.features.shared.taxonomy import Category, Impact, Severity
 from bot.models.protocol import Prompt
 from bot.pipeline.metrics import exposition
 from bot.pipeline.store.overview import Overview
