@@ -16,8 +16,7 @@ from bot.code.context import Surroundings
 from bot.code.diff import parse
 from bot.code.filling import Piece
 from bot.code.packing import Packed
-from bot.code.page import Skipped
-from bot.core.actions import Usage
+from bot.core.actions import Skipped, Usage
 from bot.core.commands import Command
 from bot.core.config import VerifyConfig
 from bot.core.config_file import load
@@ -34,11 +33,11 @@ from bot.features.ready.record import ReadyRecord
 from bot.features.reproduce import texts as reproduce
 from bot.features.reproduce.record import StoredTest
 from bot.features.reproduce.texts import BaseCommit
-from bot.features.review import dismissal
+from bot.features.review import handler as reviewer
 from bot.features.review import texts as review
 from bot.features.review.doubt import Doubting
-from bot.features.review.outcome import Material, Outcome
-from bot.features.review.record import Doubt, Suppressed
+from bot.features.review.outcome import Material, Parts, outcome
+from bot.features.review.record import Doubt, ReviewOutcome, Suppressed
 from bot.features.review.rounds import Rounds, Scope
 from bot.features.review.strategies import Change, Result, Round
 from bot.features.review.texts import Page
@@ -182,10 +181,10 @@ def to_commands() -> Iterator[Text]:
     yield "/bouncer accept on a pull request", _refused("accept", _said("", ANN, pull=True))
     yield "/bouncer recheck by the author, while paused", _refused("recheck", on_issue, paused=True)
     yield "/bouncer review, where reviews are off", commands.off("review")
-    yield "/bouncer dismiss below a pull request with several findings", dismissal.WHICH.format(count=2)
-    yield "... with none", dismissal.NO_FINDING
-    yield "... in a thread that is about none", dismissal.NOT_A_FINDING
-    yield "A dismissed finding", dismissal.note("mia", "the caller checks it.")
+    yield "/bouncer dismiss below a pull request with several findings", reviewer.WHICH.format(count=2)
+    yield "... with none", reviewer.NO_FINDING
+    yield "... in a thread that is about none", reviewer.NOT_A_FINDING
+    yield "A dismissed finding", reviewer.note("mia", "the caller checks it.")
     test, bad = "tests/test_shapes.py::test_issue_5", NamedCommit(sha=SHA, pull=4)
     yield "/bouncer bisect", f"mia: {watch.bisected(test, 'v1.1', [bad], 7, 1)}"
     two = [bad, NamedCommit(sha="7ab" + SHA[3:])]
@@ -396,12 +395,12 @@ def in_reviews() -> Iterator[Text]:
         ("The check of a later review", (finding,), later),
         ("The check when no finding may be posted any more", (), replace(later, posted=8)),
     ):
-        outcome = _outcome(selected, rounds, () if rounds.posted == 0 else tuple(withheld))
-        check = review.check(outcome, Page(ACME, PULL, rounds.since))
+        result = _outcome(selected, rounds, () if rounds.posted == 0 else tuple(withheld))
+        check = review.check(result, Page(ACME, PULL, rounds.since))
         yield name, f"{Rules(host=HOST).title(check.title)}\n\n{check.summary}"
 
 
-def _outcome(selected: tuple[Finding, ...], rounds: Rounds, suppressed: tuple[Suppressed, ...]) -> Outcome:
+def _outcome(selected: tuple[Finding, ...], rounds: Rounds, suppressed: tuple[Suppressed, ...]) -> ReviewOutcome:
     diff = parse("--- a/src/app.py\n+++ b/src/app.py\n@@ -4 +4 @@\n-return None\n+return data.value\n")
     piece = Piece((), 0, ("src/app.py",))
     answer = Reply[ReviewReply](value=ReviewReply(reasoning="", findings=()), model=MODEL, text="", usage=USAGE)
@@ -409,9 +408,8 @@ def _outcome(selected: tuple[Finding, ...], rounds: Rounds, suppressed: tuple[Su
     result = Result(rounds=[] if is_over else [Round("", answer)])
     doubting = Doubting(ScriptedModel(), Prompts(), Change(), lambda finding: Code("", "", ()))
     material = Material(Packed((piece,), diff, ()), Surroundings(diff, None), Scope(diff, {}))
-    return Outcome(
-        material, result, selected, () if is_over else suppressed, PastFindings(), doubting, rounds, max_total=8
-    )
+    withheld = () if is_over else suppressed
+    return outcome(Parts(material, result, selected, withheld, PastFindings(), doubting, rounds, max_total=8))
 
 
 def about_reproducing() -> Iterator[Text]:

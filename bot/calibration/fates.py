@@ -10,11 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Literal
 
-from pydantic import Field
-
-from bot.core.frozen import Frozen
+from bot.core.subjects import Fate
 from bot.github.protocol import Message, PastIssue, PastPull
 
 #: A merge that was not reverted or repaired within this time was good.
@@ -38,23 +35,6 @@ _BLAMES = re.compile(
     r"(?:\s+(?:in|by|from|since|with|of|after|the|of|merging|pull|request|pr)){1,4}\s+#(\d{1,9})\b",
     re.IGNORECASE,
 )
-
-
-class Fate(Frozen):
-    """The outcome of a subject."""
-
-    good: bool
-    why: str
-
-
-class KnownFate(Fate):
-    """The outcome of a subject that was judged live, with the verdict."""
-
-    subject: str = Field(description="owner/name#number")
-    bouncer: Literal["triage", "verify"]
-    p_bounce: int | None = Field(None, ge=0, le=100, description="percent; None if the reply had none")
-    bounced: bool = Field(description="or would have been, in shadow mode")
-    harm: int | None = Field(None, description="percent that was promised when it was judged")
 
 
 def undone(text: str) -> frozenset[int]:

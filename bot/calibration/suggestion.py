@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from bot.calibration import risk
-from bot.calibration.fates import KnownFate
 from bot.calibration.findings import Bouncer
+from bot.core.subjects import KnownFate
 
 #: Largest share of good subjects to bounce.
 HARM = 0.05

@@ -221,7 +221,7 @@ def _confirm(settings: Settings, services: Services, issues: Sequence[Issue], *,
 
 def _estimate(settings: Settings, services: Services, issues: Sequence[Issue]) -> float | None:
     """Estimate US dollars: one call per issue, a token per four characters; None if a price is unknown."""
-    from bot.features.triage.judgement import question
+    from bot.features.triage.handler import question
     from bot.models.budget import load_prices
     from bot.models.registry import leaves
 

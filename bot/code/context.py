@@ -13,9 +13,10 @@ from bot.code.changed import Changed
 from bot.code.diff import Diff, FileDiff, apply_hunks
 from bot.code.index import CodeIndex
 from bot.code.look_up import look_up
-from bot.code.page import CodeContext, ContextPage
+from bot.code.page import ContextPage
 from bot.code.related import excerpts
 from bot.code.syntax import grammar_of
+from bot.core.actions import CodeContext
 from bot.core.errors import ForgeError, NotRecorded, TransientError
 from bot.core.subjects import PullRequest
 from bot.github.protocol import Forge, SourceTree

@@ -109,6 +109,11 @@ def parse(text: str) -> Diff:
     return Diff(tuple(files), tuple(flaws))
 
 
+def changed_paths(text: str) -> tuple[str, ...]:
+    """Return the new and the old name of each file in a unified diff."""
+    return tuple(name for file in parse(text).files for name in (file.path, file.old_path) if name)
+
+
 def _read(section: Section, files: list[FileDiff], flaws: list[Flaw]) -> None:
     old, new = read_names(section.header)
     path = new if new is not None else old

@@ -12,18 +12,15 @@ from bot.code.diff import Diff, FileDiff
 from bot.code.file_classes import claim, language, risk, skip_reason
 from bot.code.filling import Filling, Piece, fill
 from bot.code.moves import Texts, find_moves
-from bot.code.page import Skipped
 from bot.code.rendering import WIDEST
 from bot.code.syntax import compares
+from bot.core.actions import REFORMATTED, SPACED, Skipped
 from bot.core.config import gitignore
 from bot.core.text import show
 
 # Most files in the list, and characters of a name in it.
 _LISTED, _NAME = 150, 200
 
-#: Reasons to skip a file with changed layout: compared by its grammar, or line by line without one.
-REFORMATTED = "layout only, the code means the same"
-SPACED = "layout only, white space inside lines"
 #: The end of the reason for what did not fit.
 BEYOND = "beyond the limit of one review"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.core.frozen import Frozen
 from bot.core.text import estimate, show
 
 #: Characters that are shown of one line.
@@ -19,33 +18,6 @@ class CodeExcerpt:
     path: str
     lines: tuple[int, ...]
     relation: str
-
-
-class Skipped(Frozen):
-    """A file, or a part of one, that no model sees."""
-
-    path: str
-    reason: str
-
-
-class CodeContext(Frozen):
-    """The code around a change, for a prompt. ``why`` is the reason if there is none."""
-
-    text: str = ""
-    tokens: int = 0
-    parts: int = 0
-    left_out: int = 0
-    looked_up: tuple[str, ...] = ()
-    """The phrases of ``wanted`` for which something is shown."""
-    not_shown: tuple[str, ...] = ()
-    """Changed files that cannot be read or do not match the diff: not text, too large, of another commit."""
-    too_slow: tuple[str, ...] = ()
-    """Changed files whose functions are not shown because they took too long to parse."""
-    why: str = ""
-
-    def without_text(self) -> CodeContext:
-        """Return the figures without the code, as a decision records them."""
-        return self.model_copy(update={"text": ""})
 
 
 class ContextPage:

@@ -175,6 +175,38 @@ class Usage(Frozen):
         )
 
 
+#: Reasons to skip a file with changed layout: compared by its grammar, or line by line without one.
+REFORMATTED = "layout only, the code means the same"
+SPACED = "layout only, white space inside lines"
+
+
+class Skipped(Frozen):
+    """A file, or a part of one, that no model sees."""
+
+    path: str
+    reason: str
+
+
+class CodeContext(Frozen):
+    """The code around a change, for a prompt. ``why`` is the reason if there is none."""
+
+    text: str = ""
+    tokens: int = 0
+    parts: int = 0
+    left_out: int = 0
+    looked_up: tuple[str, ...] = ()
+    """The phrases of ``wanted`` for which something is shown."""
+    not_shown: tuple[str, ...] = ()
+    """Changed files that cannot be read or do not match the diff: not text, too large, of another commit."""
+    too_slow: tuple[str, ...] = ()
+    """Changed files whose functions are not shown because they took too long to parse."""
+    why: str = ""
+
+    def without_text(self) -> CodeContext:
+        """Return the figures without the code, as a decision records them."""
+        return self.model_copy(update={"text": ""})
+
+
 class Record(Lenient):
     """The data that a decision leaves for later ones; each feature has its own type."""
 

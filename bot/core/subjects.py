@@ -166,6 +166,23 @@ class Subject(Frozen):
         return f"{self.repository}#{self.number}"
 
 
+class Fate(Frozen):
+    """The outcome of a subject."""
+
+    good: bool
+    why: str
+
+
+class KnownFate(Fate):
+    """The outcome of a subject that was judged live, with the verdict."""
+
+    subject: str = Field(description="owner/name#number")
+    bouncer: Literal["triage", "verify"]
+    p_bounce: int | None = Field(None, ge=0, le=100, description="percent; None if the reply had none")
+    bounced: bool = Field(description="or would have been, in shadow mode")
+    harm: int | None = Field(None, description="percent that was promised when it was judged")
+
+
 def text_revision(title: str, body: str) -> str:
     """Return the revision of a text subject; line endings do not count, everything else does."""
     text = f"{title}\0{body}".replace("\r\n", "\n").strip()

@@ -24,7 +24,7 @@ class Feature:
 
     name: Task
     handle: Callable[[Any, Services], Decision | None]
-    """Takes an event of one of the types in ``events``. Returns None if there is nothing to decide."""
+    """Takes an event of one of the types in ``events``; its tools, if any, are bound. None: nothing to decide."""
     events: tuple[type[Event], ...]
     record: type[Record]
     """The type of ``Decision.record``: what its decisions leave for later ones."""

@@ -18,8 +18,7 @@ from bot.core.errors import SandboxError
 from bot.core.frozen import Frozen
 from bot.core.subjects import Issue, Repository
 from bot.github.protocol import Forge
-from bot.models.prompts import Prompts
-from bot.models.protocol import Model
+from bot.models.protocol import Model, Templates
 from bot.reproduction.protocol import Harness, Harnesses, TestCommand
 
 
@@ -104,8 +103,8 @@ class Services:
     history: History
     repository: Repository
     commands: CommandSet
+    prompts: Templates
     issue_index: IssueIndex = field(default_factory=NoIndex)
-    prompts: Prompts = field(default_factory=Prompts)
     config_problems: tuple[Problem, ...] = ()
     harnesses: Harnesses | None = None
     """Make what runs a repository's tests; None if the sandbox is switched off."""

@@ -1,4 +1,4 @@
-"""Prices of models, and a Model with a daily budget per repository, per owner, or in total.
+"""Prices of models, and daily budgets per repository, per owner, or in total.
 
 The worst case is reserved before the call and corrected after it, so that neither parallel workers nor a
 crash in between can exceed the limit. Prices are a table that an operator can replace.
@@ -14,18 +14,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import yaml
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from bot.core.actions import Usage
-from bot.core.errors import BudgetExceeded, ModelError, SettingsError, TransientError
+from bot.core.errors import BudgetExceeded, SettingsError
 from bot.core.frozen import Frozen
 from bot.core.io_limits import read_file
-from bot.models.protocol import Model, Prompt, Reply, Wrapper
-
-T = TypeVar("T", bound=BaseModel)
+from bot.models.protocol import Prompt
 
 #: One question may take this many requests: the first, the one at low effort, the repair turn.
 REQUESTS = 3
@@ -127,39 +125,6 @@ class MemoryBudget:
                 )
 
 
-class Budgeted(Wrapper):
-    """A model that is asked only if every limit leaves room for the worst case; raises BudgetExceeded otherwise.
-
-    The constructor raises SettingsError if a limit is in dollars and the model has no known price.
-    """
-
-    def __init__(self, model: Model, price: Price | None, budget: Budget) -> None:
-        if price is None and any(limit.usd is not None for limit in budget.limits):
-            raise SettingsError(
-                f"model {model.id}: a budget in USD is set, but no price is known: add it to BOUNCER_PRICES_FILE"
-            )
-        super().__init__(model)
-        self._price = price
-        self._budget = budget
-
-    def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
-        store, limits = self._budget.store, self._budget.limits
-        reservation = store.reserve(self._budget.today, limits, worst_case(prompt, self._price))
-        try:
-            reply = self._model.complete(prompt, schema)
-        except (ModelError, TransientError) as error:
-            store.settle(reservation, self._spent(error.usage or Usage()))
-            raise
-        store.settle(reservation, self._spent(reply.usage))
-        return reply
-
-    def _spent(self, usage: Usage) -> Spent:
-        price = self._price
-        if price is None or usage.cost_usd is not None:
-            return Spent(calls=usage.calls, micros=_micros(usage.cost_usd if price else 0.0))
-        return Spent(calls=usage.calls, micros=_micros(price.cost(usage.input_tokens, usage.output_tokens)))
-
-
 def worst_case(prompt: Prompt, price: Price | None) -> Spent:
     """Return the most that one question can cost: every request in full, a token for every two bytes."""
     size = len((prompt.system + prompt.user).encode("utf-8", "replace")) + _REPAIR
@@ -171,6 +136,13 @@ def worst_case(prompt: Prompt, price: Price | None) -> Spent:
         else 0.0
     )
     return Spent(calls=REQUESTS, micros=REQUESTS * _micros(cost))
+
+
+def spending(usage: Usage, price: Price | None) -> Spent:
+    """Return what a question has cost, by its own account if it gives one."""
+    if price is None or usage.cost_usd is not None:
+        return Spent(calls=usage.calls, micros=_micros(usage.cost_usd if price else 0.0))
+    return Spent(calls=usage.calls, micros=_micros(price.cost(usage.input_tokens, usage.output_tokens)))
 
 
 def _micros(cost: float | None) -> int:

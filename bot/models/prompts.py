@@ -16,13 +16,14 @@ import hashlib
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError, TemplateNotFound
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from bot.core.errors import SettingsError
 from bot.core.text import untrusted
+from bot.models.protocol import Messages
 
 SUFFIX = ".md.jinja"
 SEPARATOR = re.compile(r"^=== user ===[ \t]*\r?\n", re.MULTILINE)
@@ -32,13 +33,6 @@ _INCLUDED = re.compile(r"{%-? include \"([^\"]+)\.md\.jinja\"")
 _PACKAGE = Path(__file__).parents[1]
 #: Each feature keeps its own prompts beside its code.
 _PACKAGED = tuple(sorted((*_PACKAGE.glob("features/*/prompts"), *_PACKAGE.glob("*/prompts"))))
-
-
-class Messages(NamedTuple):
-    """A filled-in prompt."""
-
-    system: str
-    user: str
 
 
 class Prompts:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from pydantic import BaseModel, Field
 
@@ -41,6 +41,25 @@ class Prompt(Frozen):
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()[
             :32
         ]
+
+
+class Messages(NamedTuple):
+    """A filled-in prompt."""
+
+    system: str
+    user: str
+
+
+class Templates(Protocol):
+    """The texts of prompts, by name."""
+
+    def render(self, name: str, **values: object) -> Messages:
+        """Fill in the prompt ``name``."""
+        ...
+
+    def hash(self, *names: str) -> str:
+        """Identifies the texts of prompts before they are filled in: 16 hex digits."""
+        ...
 
 
 class Voice(Frozen):

@@ -73,7 +73,7 @@ class Recorded:
         return Answer(text, "stop", usage.get("input_tokens", 0), usage.get("output_tokens", 0))
 
     def _find(self, request: Request) -> _Line | None:
-        if line := self._by_hash.get(request.prompt.hash):
+        if self._by_hash and (line := self._by_hash.get(request.prompt.hash)):
             return line
         prompt = request.prompt
         fitting = [

@@ -20,10 +20,10 @@ from pydantic import Field, SecretStr
 
 from bot.core.errors import SettingsError
 from bot.core.frozen import Frozen
-from bot.models.budget import Budget, Budgeted, Prices, load_prices
+from bot.models.budget import Budget, Prices, load_prices
 from bot.models.conversation import Conversation, Provider
 from bot.models.protocol import Model
-from bot.models.wrappers import Awaited, Cascade, Fallback, Maps, Mean, Refusals, Retried
+from bot.models.wrappers import Awaited, Budgeted, Cascade, Fallback, Maps, Mean, Refusals, Retried
 
 
 class ModelKeys(Frozen):

@@ -1,4 +1,4 @@
-"""Models around models: retries, fallback, the mean of several, a cascade from cheap to expensive.
+"""Models around models: budgets, retries, fallback, the mean of several, a cascade from cheap to expensive.
 
 A probability is every whole-number field of the reply's schema whose name starts with ``p_``. Schemas without one
 (a review, a drafted test) have no mean: the models take turns, and a cascade asks its second model.
@@ -25,6 +25,7 @@ from bot.core.errors import (
     TransientError,
 )
 from bot.core.io_limits import read_file
+from bot.models.budget import Budget, Price, spending, worst_case
 from bot.models.protocol import Model, Prompt, Reply, Voice, Wrapper
 
 T = TypeVar("T", bound=BaseModel)
@@ -97,6 +98,33 @@ class Awaited(Wrapper):
             needed.usage = error.usage
             raise needed from error
         self._refusals.answered(self.id)
+        return reply
+
+
+class Budgeted(Wrapper):
+    """A model that is asked only if every limit leaves room for the worst case; raises BudgetExceeded otherwise.
+
+    The constructor raises SettingsError if a limit is in dollars and the model has no known price.
+    """
+
+    def __init__(self, model: Model, price: Price | None, budget: Budget) -> None:
+        if price is None and any(limit.usd is not None for limit in budget.limits):
+            raise SettingsError(
+                f"model {model.id}: a budget in USD is set, but no price is known: add it to BOUNCER_PRICES_FILE"
+            )
+        super().__init__(model)
+        self._price = price
+        self._budget = budget
+
+    def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
+        store, limits = self._budget.store, self._budget.limits
+        reservation = store.reserve(self._budget.today, limits, worst_case(prompt, self._price))
+        try:
+            reply = self._model.complete(prompt, schema)
+        except (ModelError, TransientError) as error:
+            store.settle(reservation, spending(error.usage or Usage(), self._price))
+            raise
+        store.settle(reservation, spending(reply.usage, self._price))
         return reply
 
 

@@ -20,8 +20,7 @@ from bot.core.config import ReproduceConfig
 from bot.core.errors import UserError
 from bot.core.frozen import Frozen
 from bot.core.subjects import Repository
-from bot.models.prompts import Prompts
-from bot.models.protocol import Model
+from bot.models.protocol import Model, Templates
 
 #: The placeholder for the tests in a command.
 PLACE = "{tests}"
@@ -305,7 +304,7 @@ class Author:
     """The model that drafts, its prompts, and the subject under which questions are recorded."""
 
     model: Model
-    prompts: Prompts
+    prompts: Templates
     subject: str = ""
 
 

@@ -133,6 +133,7 @@ def whole() -> Times:
     model = ScriptedModel(lambda _: {"reasoning": "", "findings": findings})
     services = Services(
         commands=SLASH_COMMANDS,
+        prompts=Prompts(),
         forge=ReplayForge(snapshot),
         model=model,
         config=RepoConfig(),

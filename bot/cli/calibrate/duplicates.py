@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from bot.calibration.duplicates import DuplicateFindings, PastSuggestion, draw_threshold
-from bot.calibration.fates import Fate
 from bot.cli.calibrate.judging import PastCase, Verdicts
 from bot.core.errors import DatabaseAway, SettingsError
-from bot.core.subjects import Repository
+from bot.core.subjects import Fate, Repository
 from bot.features.services import IndexedIssue
 from bot.github.offline import issue_opened
 from bot.pipeline.store import Ledger, migrated

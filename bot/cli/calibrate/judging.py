@@ -10,13 +10,13 @@ from itertools import count
 from typing import Any, Literal
 
 from bot.calibration.export import Journal
-from bot.calibration.fates import Fate, Undoings, of_issue
+from bot.calibration.fates import Undoings, of_issue
 from bot.calibration.findings import Bouncer, PastVerdict
 from bot.cli.files import EqualErrors, decided
 from bot.core.actions import Decision
 from bot.core.errors import OperatorError
 from bot.core.events import RepositoryEvent
-from bot.core.subjects import Subject
+from bot.core.subjects import Fate, Subject
 from bot.features.duplicates.record import DuplicatesRecord
 from bot.features.services import Services
 from bot.features.shared.labels import BouncerRecord, InputLabel, OutputLabel, severity

@@ -1,10 +1,12 @@
-"""The record of the commands in a comment."""
+"""The record of the commands in a comment, and the pause that they leave."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pydantic import Field
 
-from bot.core.actions import Record
+from bot.core.actions import Decision, Record
 
 
 class CommandsRecord(Record):
@@ -14,3 +16,9 @@ class CommandsRecord(Record):
     by: str = Field("", description="login")
     comment: int | None = Field(None, description="id of the comment; None if it was no comment")
     at: float = Field(0.0, description="seconds since 1970")
+
+
+def is_paused(past: Sequence[Decision]) -> bool:
+    """Return True if the newest of ``pause`` and ``resume`` was ``pause``."""
+    words = [word for decision in past for word in decision.record_of(CommandsRecord).done]
+    return next((word == "pause" for word in reversed(words) if word in ("pause", "resume")), False)

@@ -9,6 +9,7 @@ from bot.core.actions import Decision, UpsertComment
 from bot.core.errors import ForgeError, SandboxError
 from bot.core.events import IssueLabeled
 from bot.core.subjects import Subject
+from bot.features.commands.record import is_paused
 from bot.features.duplicates import texts
 from bot.features.duplicates.record import CrossRun, DuplicatesRecord
 from bot.features.reproduce.record import StoredTest, stored_test
@@ -36,7 +37,7 @@ def compare_tests(event: IssueLabeled, services: Services) -> Decision | None:
     newer, root = (_test_of(issue, services) for issue in (number, record.root))
     if newer is None or root is None or {run.sha for run in record.runs} == {newer.sha, root.sha}:
         return None
-    if history.paused(services.history.decisions(f"{services.forge.repository}#{number}", "commands")):
+    if is_paused(services.history.decisions(f"{services.forge.repository}#{number}", "commands")):
         return None
     issue = event.issue if number == event.number else services.forge.issue(number)
     subject = Subject(repository=services.forge.repository, number=number, revision=issue.revision)

@@ -20,8 +20,7 @@ from bot.features.duplicates.evidence import compare_tests
 from bot.features.duplicates.record import Comparison, DuplicatesRecord
 from bot.features.services import IndexedIssue, Services
 from bot.features.shared.issues import skip_reason, with_suggestion
-from bot.models.prompts import Prompts
-from bot.models.protocol import Prompt
+from bot.models.protocol import Prompt, Templates
 
 #: Earlier issues in one question, and characters of each text.
 MAX_CANDIDATES, MAX_TEXT = 5, 6_000
@@ -94,7 +93,7 @@ def handle(event: IssueOpened | IssueLabeled, services: Services) -> Decision | 
     )
 
 
-def question(prompts: Prompts, title: str, body: str, candidates: Sequence[IndexedIssue]) -> Prompt:
+def question(prompts: Templates, title: str, body: str, candidates: Sequence[IndexedIssue]) -> Prompt:
     """Return the prompt that compares a new issue with earlier ones."""
     excerpts = [
         candidate.model_copy(update={"body": folded(candidate.body, MAX_TEXT)}) for candidate in candidates

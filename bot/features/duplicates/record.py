@@ -27,7 +27,7 @@ class CrossRun(Frozen):
 
     issue: int
     sha: str
-    state: str = Field(description="as in the record of watch")
+    state: str = Field(description="a ``BuildState``")
 
 
 class DuplicatesRecord(SuggestionRecord):

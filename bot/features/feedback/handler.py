@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from bot.calibration.fates import KnownFate, asks, blamed, undone
+from bot.calibration.fates import asks, blamed, undone
 from bot.core import events
 from bot.core.actions import Decision
 from bot.core.commands import Command
 from bot.core.events import Event
-from bot.core.subjects import ReviewComment
+from bot.core.subjects import KnownFate, ReviewComment
 from bot.features.feedback.record import FeedbackRecord, Outcome, Signal
 from bot.features.services import Services
 from bot.features.shared import history

@@ -6,9 +6,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from bot.calibration.fates import KnownFate
 from bot.core.actions import Record
 from bot.core.frozen import Frozen
+from bot.core.subjects import KnownFate
 
 #: addressed: the line was changed or the thread resolved; dismissed: a person rejected it; ignored: neither.
 Outcome = Literal["addressed", "dismissed", "ignored"]

@@ -12,6 +12,7 @@ from bot.core import events
 from bot.core.actions import Action, Decision, SetLabels, UpsertComment
 from bot.core.commands import Command
 from bot.core.events import Event
+from bot.features.commands.record import is_paused
 from bot.features.ready import texts
 from bot.features.ready.record import ReadyRecord
 from bot.features.reproduce.record import StoredTest, stored_test
@@ -40,7 +41,7 @@ def handle(event: Event, services: Services) -> Decision | None:
     if not config.brief or config.mode == "off" or not isinstance(event, Trigger):
         return None
     past = services.history.decisions(event.subject.key)
-    if event.issue.state == "closed" or history.paused(past):
+    if event.issue.state == "closed" or is_paused(past):
         return None
     test = None if services.config.reproduce.mode == "off" else stored_test(past)
     record = _readiness(services, past, test)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from pydantic import AliasChoices, Field
 
 from bot.core.actions import Decision, Record
 from bot.core.frozen import Frozen, Lenient
 from bot.reproduction.protocol import TestCommand
+
+#: The outcome of a stored test on a commit. ``not run``: it was not built or loaded, or fails in another way.
+BuildState = Literal["passes", "fails", "flaky", "not run"]
 
 
 class StoredTest(Frozen):

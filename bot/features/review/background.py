@@ -16,8 +16,7 @@ from bot.core.errors import ForgeError, NotRecorded
 from bot.core.subjects import PullRequest
 from bot.core.text import folded, without_middle
 from bot.features.services import Services
-from bot.features.shared import pull_requests
-from bot.features.shared.links import issue_links
+from bot.features.shared.links import issue_links, linked_issues
 from bot.github.protocol import SourceTree, text_at
 
 #: Files with rules for contributors and agents, most relevant first.
@@ -67,7 +66,7 @@ def background(pull: PullRequest, packed: Packed, around: Surroundings, services
 
 def _issues(pull: PullRequest, services: Services) -> tuple[IssueText, ...]:
     try:
-        issues, _ = pull_requests.linked_issues(issue_links(pull, services), services)
+        issues, _ = linked_issues(issue_links(pull, services), services)
     except (ForgeError, NotRecorded):
         return ()
     return tuple(IssueText(issue.title, folded(issue.body, MAX_ISSUE)) for issue in issues)

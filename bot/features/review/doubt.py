@@ -19,8 +19,7 @@ from bot.features.shared.finding_code import Code
 from bot.features.shared.findings import Finding, Grade
 from bot.features.shared.labels import Chance
 from bot.features.shared.taxonomy import Severity
-from bot.models.prompts import Prompts
-from bot.models.protocol import Model, Prompt, ask_all
+from bot.models.protocol import Model, Prompt, Templates, ask_all
 
 #: Questions at a time.
 PARALLEL = 4
@@ -49,7 +48,7 @@ class Doubting:
     """Asks once about each finding of a change, and adds up the usage."""
 
     model: Model
-    prompts: Prompts
+    prompts: Templates
     change: Change
     code: Callable[[Finding], Code]
     threshold: int = 50

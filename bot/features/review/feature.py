@@ -1,17 +1,20 @@
 """Review: does this change introduce a defect?"""
 
+from functools import partial
 from typing import get_args
 
+from bot.code.diff import changed_paths
 from bot.core import events
 from bot.core.commands import SlashCommand
 from bot.features.feature import Feature, same_text
-from bot.features.review.handler import concerns, handle
+from bot.features.review.handler import ReviewTools, concerns, handle
 from bot.features.review.record import ReviewRecord
+from bot.features.review.reviewing import review
 from bot.features.review.standing import standing
 
 FEATURE = Feature(
     name="review",
-    handle=handle,
+    handle=partial(handle, tools=ReviewTools(changed_paths, review)),
     record=ReviewRecord,
     standing=standing,
     concerns=concerns,

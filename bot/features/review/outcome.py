@@ -1,4 +1,4 @@
-"""The outcome of a review, before any text is written, and its record. Pure."""
+"""Draw the outcome and the record of a review from all that it consists of. Pure."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from bot.code.context import Surroundings
 from bot.code.packing import BEYOND, Packed
-from bot.code.page import CodeContext, Skipped
-from bot.core.actions import Usage
+from bot.core.actions import CodeContext, Skipped, Usage
 from bot.core.text import amount
+from bot.features.review.anchoring import outdated
 from bot.features.review.doubt import Doubting
 from bot.features.review.proof import Proving
-from bot.features.review.record import ReviewRecord, Suppressed
+from bot.features.review.record import ReviewOutcome, ReviewRecord, Suppressed
 from bot.features.review.rounds import Rounds, Scope, line_hashes
 from bot.features.review.strategies import Result
 from bot.features.shared.findings import Finding
@@ -35,8 +35,8 @@ class Material:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """The outcome of a review."""
+class Parts:
+    """All that a review consists of."""
 
     material: Material
     result: Result
@@ -54,11 +54,6 @@ class Outcome:
     def usage(self) -> Usage:
         """The usage of the looks, the second questions and the proofs."""
         return self.result.usage + self.doubting.usage + (self.proving.usage if self.proving else Usage())
-
-    @property
-    def dropped(self) -> int:
-        """The number of findings that the second question refuted."""
-        return sum(finding.reason == "doubted" for finding in self.suppressed)
 
     @property
     def skipped(self) -> tuple[Skipped, ...]:
@@ -111,35 +106,60 @@ class Outcome:
         return tuple(dict.fromkeys(path for context in self.contexts for path in context.too_slow))
 
 
-def record(outcome: Outcome) -> ReviewRecord:
+def outcome(parts: Parts) -> ReviewOutcome:
+    """Return the outcome of a review, with its record."""
+    material, memory, diff = parts.material, parts.memory, parts.material.around.diff
+    paths = parts.shown - {file.path for file in parts.result.unread}
+    return ReviewOutcome(
+        verdict=parts.verdict,
+        reason=parts.reason,
+        record=_record(parts),
+        usage=parts.usage,
+        model=parts.result.model,
+        since=parts.rounds.since,
+        earlier=parts.rounds.posted,
+        max_total=parts.max_total,
+        standing=tuple(finding for finding in memory.posted if finding not in material.gone),
+        open_count=sum(finding not in material.gone for finding in memory.open),
+        outdated=material.gone,
+        gone=(*outdated(memory.gone, diff, material.packed.omitted), *material.gone),
+        summarised=memory.summarised,
+        lines=sum(material.scope.changed.get(path, 0) for path in paths),
+        files=len(paths),
+        all_files=len(diff.files),
+        too_slow=parts.too_slow,
+    )
+
+
+def _record(parts: Parts) -> ReviewRecord:
     """Return every finding with its outcome, and the counts."""
-    result, proofs = outcome.result, outcome.proving.proofs if outcome.proving else {}
+    result, proofs = parts.result, parts.proving.proofs if parts.proving else {}
     return ReviewRecord(
-        posted=outcome.selected,
-        suppressed=outcome.suppressed,
+        posted=parts.selected,
+        suppressed=parts.suppressed,
         dropped=result.dropped,
-        counts=_counts(outcome),
-        outdated=tuple(finding.fingerprint for finding in outcome.material.gone),
-        dismissed=tuple(finding.fingerprint for finding in outcome.memory.dismissed),
-        skipped=outcome.skipped,
-        reviewed=line_hashes(outcome.material.around.diff, outcome.paths_read),
+        counts=_counts(parts),
+        outdated=tuple(finding.fingerprint for finding in parts.material.gone),
+        dismissed=tuple(finding.fingerprint for finding in parts.memory.dismissed),
+        skipped=parts.skipped,
+        reviewed=line_hashes(parts.material.around.diff, parts.paths_read),
         rounds=len(result.rounds),
         looks=result.looks,
         agreement=dict(sorted(Counter(str(finding.looks) for finding in result.findings).items())),
         proofs=dict(Counter(str(proof.outcome) for proof in proofs.values())),
-        doubts=tuple(outcome.doubting.doubts.values()),
-        context=tuple(context.without_text() for context in outcome.contexts),
+        doubts=tuple(parts.doubting.doubts.values()),
+        context=tuple(context.without_text() for context in parts.contexts),
         tool_calls=sum(len(notes.looks) for notes in result.notes),
-        tokens=tuple(piece.tokens for piece in outcome.material.packed.pieces),
+        tokens=tuple(piece.tokens for piece in parts.material.packed.pieces),
         replies=tuple(
             ModelReply(prompt_hash=round_.prompt_hash, reply=round_.reply.text[:REPLY]) for round_ in result.rounds
         ),
     )
 
 
-def _counts(outcome: Outcome) -> dict[str, int]:
+def _counts(parts: Parts) -> dict[str, int]:
     """Return the number of reported findings, and of each outcome (``suppressed:muted``, ``dropped:...``)."""
-    fates = Counter(f"suppressed:{finding.reason}" for finding in outcome.suppressed)
-    fates.update(f"dropped:{finding.reason}" for finding in outcome.result.dropped)
-    posted = len(outcome.selected)
+    fates = Counter(f"suppressed:{finding.reason}" for finding in parts.suppressed)
+    fates.update(f"dropped:{finding.reason}" for finding in parts.result.dropped)
+    posted = len(parts.selected)
     return {"reported": posted + sum(fates.values()), "posted": posted, **dict(sorted(fates.items()))}

@@ -25,8 +25,6 @@ from bot.features.review.record import ReviewRecord
 from bot.features.shared.findings import Finding
 from bot.features.shared.review_history import VERDICTS, PastFindings
 
-#: From this round on only findings of high severity and proven ones are posted.
-LATE = 3
 #: Characters of a line's hash: two lines of one author are not to collide.
 WIDTH = 16
 #: Changed lines whose hashes are kept; a larger change is reviewed as a whole each time.

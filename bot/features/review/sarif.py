@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
-from bot.code.page import Skipped
+from bot.core.actions import Skipped
 from bot.core.text import show
 from bot.features.shared.findings import Finding
 from bot.features.shared.taxonomy import Category, Severity

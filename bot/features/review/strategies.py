@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 
 from bot.code.filling import Piece
 from bot.code.packing import Packed
-from bot.code.page import Skipped
 from bot.code.quotes import bare
-from bot.core.actions import Usage
+from bot.core.actions import Skipped, Usage
 from bot.core.config import ReviewConfig
 from bot.core.errors import BudgetExceeded, ModelError
 from bot.features.review.anchoring import anchor
@@ -30,8 +29,7 @@ from bot.features.shared.findings import (
 )
 from bot.features.shared.investigation import Notes
 from bot.features.shared.taxonomy import CATEGORIES, IMPACTS
-from bot.models.prompts import Prompts
-from bot.models.protocol import Model, Prompt, Reply, ask_all
+from bot.models.protocol import Model, Prompt, Reply, Templates, ask_all
 
 #: Characters of a pull request's title and description that a reviewer is shown.
 MAX_TITLE = 300
@@ -69,7 +67,7 @@ class Question:
         background = Background(issues=self.change.background.issues)
         return replace(self, notes="", change=replace(self.change, contexts=(), background=background))
 
-    def prompt(self, prompts: Prompts, name: str, **more: object) -> Prompt:
+    def prompt(self, prompts: Templates, name: str, **more: object) -> Prompt:
         """Return the prompt ``name`` about this piece."""
         change = self.change
         system, user = prompts.render(
@@ -119,7 +117,7 @@ class PieceReview:
     opinions: tuple[Opinion, ...]
 
 
-def reflexion(model: Model, prompts: Prompts, question: Question, iterations: int) -> PieceReview:
+def reflexion(model: Model, prompts: Templates, question: Question, iterations: int) -> PieceReview:
     """Look once, then at most ``iterations`` times again, until a round changes nothing.
 
     A later round without a usable answer ends the review with the findings of the round before it.
@@ -162,7 +160,7 @@ LENSES = (
 )
 
 
-def panel(model: Model, prompts: Prompts, question: Question, looks: int) -> PieceReview:
+def panel(model: Model, prompts: Templates, question: Question, looks: int) -> PieceReview:
     """Look several times in parallel, through one lens, in an order of its own. One look sees the bare diff.
 
     If the model is several, the looks take turns between them. A look without a usable answer is left out.
@@ -231,7 +229,7 @@ Look = Callable[[Question], PieceReview]
 LookAround = Callable[[Question], Notes]
 
 
-def looker(config: ReviewConfig, model: Model, prompts: Prompts) -> Look:
+def looker(config: ReviewConfig, model: Model, prompts: Templates) -> Look:
     """Return the function that reviews one piece; a single shot is Reflexion without a second look."""
     if config.strategy == "panel":
         return lambda question: panel(model, prompts, question, config.looks)

@@ -7,31 +7,36 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from bot.code.packing import REFORMATTED, SPACED
-from bot.code.page import Skipped
-from bot.core.actions import Action, Conclusion, InlineComment, SetCheck, SubmitReview, UpsertComment
+from bot.core.actions import (
+    REFORMATTED,
+    SPACED,
+    Action,
+    Conclusion,
+    InlineComment,
+    SetCheck,
+    Skipped,
+    SubmitReview,
+    UpsertComment,
+)
 from bot.core.markdown import clean, clean_line, code_span, details, fence
 from bot.core.redaction import redact
 from bot.core.subjects import PullRequest, Repository
 from bot.core.text import amount, cap, visible
-from bot.features.review.anchoring import outdated
-from bot.features.review.outcome import Outcome
-from bot.features.review.record import Doubt, Reason
-from bot.features.review.rounds import LATE
+from bot.features.review.record import LATE, Doubt, Reason, ReviewOutcome
 from bot.features.shared.findings import Finding
 from bot.features.shared.pull_requests import not_analysed
 from bot.models.protocol import caveat
 
 
-def actions(outcome: Outcome, page: Page, *, is_explicit: bool) -> tuple[Action, ...]:
+def actions(outcome: ReviewOutcome, page: Page, *, is_explicit: bool) -> tuple[Action, ...]:
     """Return at most one review and one sticky comment; nothing if there is nothing to say.
 
     ``is_explicit``: a person asked for this review and gets an answer in any case.
     """
     review = _review(outcome, page)
     summary = _summary(outcome, page, is_explicit=is_explicit)
-    if review is None and summary is not None and outcome.selected:
-        block = handover(outcome.selected, outcome.doubting.doubts)
+    if review is None and summary is not None and outcome.record.posted:
+        block = handover(outcome.record.posted, outcome.doubts)
         summary = summary.model_copy(update={"body": f"{summary.body}\n\n{block}"})
     if note := not_analysed(outcome.too_slow):
         if review is not None:
@@ -41,31 +46,29 @@ def actions(outcome: Outcome, page: Page, *, is_explicit: bool) -> tuple[Action,
     return tuple(action for action in (review, summary) if action is not None)
 
 
-def _review(outcome: Outcome, page: Page) -> SubmitReview | None:
-    placed = tuple(inline(finding, page) for finding in outcome.selected if finding.line is not None)
+def _review(outcome: ReviewOutcome, page: Page) -> SubmitReview | None:
+    record = outcome.record
+    placed = tuple(inline(finding, page) for finding in record.posted if finding.line is not None)
     if not placed:
         return None
-    body = opening(len(placed), outcome.skipped, outcome.result.model, page, outcome.dropped)
+    body = opening(len(placed), record.skipped, outcome.model, page, outcome.dropped)
     return SubmitReview(
         number=page.pull.number,
         commit_id=page.pull.head_sha,
-        body=f"{body}\n\n{handover(outcome.selected, outcome.doubting.doubts)}",
+        body=f"{body}\n\n{handover(record.posted, outcome.doubts)}",
         comments=placed,
     )
 
 
-def _summary(outcome: Outcome, page: Page, *, is_explicit: bool) -> UpsertComment | None:
-    material, memory, number = outcome.material, outcome.memory, page.pull.number
-    standing = (finding for finding in memory.posted if finding not in material.gone)
-    unplaced = [finding for finding in (*standing, *outcome.selected) if finding.line is None]
-    gone = (*outdated(memory.gone, material.around.diff, material.packed.omitted), *material.gone)
-    body = summary(unplaced, outcome.skipped, gone, page)
-    if body is None and is_explicit and not outcome.selected:
-        over = enough(outcome.rounds.posted, page)
-        body = over if outcome.is_over else nothing_found(page, outcome.result.model)
+def _summary(outcome: ReviewOutcome, page: Page, *, is_explicit: bool) -> UpsertComment | None:
+    record, number = outcome.record, page.pull.number
+    unplaced = [finding for finding in (*outcome.standing, *record.posted) if finding.line is None]
+    body = summary(unplaced, record.skipped, outcome.gone, page)
+    if body is None and is_explicit and not record.posted:
+        body = enough(outcome.earlier, page) if outcome.is_over else nothing_found(page, outcome.model)
     if body is not None:
         return UpsertComment(task="review", number=number, body=body)
-    if memory.summarised:
+    if outcome.summarised:
         return UpsertComment(task="review", number=number, body=settled(page), only_edit=True)
     return None
 
@@ -271,29 +274,28 @@ def _first_sentence(text: str, host: str) -> str:
     return clean_line(first, host=host, limit=NAME)
 
 
-def check(outcome: Outcome, page: Page) -> SetCheck:
+def check(outcome: ReviewOutcome, page: Page) -> SetCheck:
     """Return the check run. It never fails: findings are advice."""
-    open_findings = [finding for finding in outcome.memory.open if finding not in outcome.material.gone]
-    unread = [file for file in outcome.skipped if file.reason not in EXPECTED]
+    record, model = outcome.record, outcome.model
+    unread = [file for file in record.skipped if file.reason not in EXPECTED]
     conclusion: Conclusion = "neutral"
     if outcome.verdict == "not_reviewed":
         conclusion, title = "skipped", f"Not reviewed: {outcome.reason}"
-    elif outcome.selected:
-        title = amount(len(outcome.selected), "possible defect")
-    elif open_findings:
-        title = f"Nothing new; {amount(len(open_findings), 'earlier finding')} open"
+    elif record.posted:
+        title = amount(len(record.posted), "possible defect")
+    elif outcome.open_count:
+        title = f"Nothing new; {amount(outcome.open_count, 'earlier finding')} open"
     elif unread:
         title = f"No defects found, but {amount(len(unread), 'file')} not reviewed"
     else:
         conclusion, title = "success", "No defects found"
-    reasons = Counter(_NOT_POSTED[finding.reason] for finding in outcome.suppressed)
-    total = outcome.rounds.posted + len(outcome.selected)
-    model = outcome.result.model
+    reasons = Counter(_NOT_POSTED[finding.reason] for finding in record.suppressed)
+    total = outcome.earlier + len(record.posted)
     parts = (
         _looked_at(outcome, page),
         section("Findings that are not posted:", (f"{count} {reason}" for reason, count in reasons.items())),
         section(
-            "Not reviewed:", (f"{path_span(file.path)}: {clean_line(file.reason)}" for file in outcome.skipped)
+            "Not reviewed:", (f"{path_span(file.path)}: {clean_line(file.reason)}" for file in record.skipped)
         ),
         "" if outcome.is_over else f"Posted so far: {total} of at most {outcome.max_total} findings.",
         not_analysed(outcome.too_slow),
@@ -309,12 +311,11 @@ def check(outcome: Outcome, page: Page) -> SetCheck:
     )
 
 
-def _looked_at(outcome: Outcome, page: Page) -> str:
-    if not outcome.result.rounds:
+def _looked_at(outcome: ReviewOutcome, page: Page) -> str:
+    if not outcome.record.rounds:
         return f"No model was asked: {outcome.reason.removesuffix(': no model was asked')}."
-    paths = outcome.shown - {file.path for file in outcome.result.unread}
-    lines = amount(sum(outcome.material.scope.changed.get(path, 0) for path in paths), "changed line")
+    lines = amount(outcome.lines, "changed line")
     if not page.since:
-        return f"Looked at {lines} in {amount(len(paths), 'file')}."
-    files = f"{len(paths)} of {amount(len(outcome.material.around.diff.files), 'file')}"
+        return f"Looked at {lines} in {amount(outcome.files, 'file')}."
+    files = f"{outcome.files} of {amount(outcome.all_files, 'file')}"
     return f"Looked at {lines} since {page.since[:7]}, and at lines of the change that depend on them, in {files}."

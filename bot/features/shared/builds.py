@@ -8,9 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bot.core.frozen import Frozen
-from bot.features.reproduce.record import StoredTest
+from bot.features.reproduce.record import BuildState, StoredTest
 from bot.features.services import Services
-from bot.features.watch.record import State
 from bot.reproduction.protocol import SetupFailed, Target, TestOutcome
 
 #: Runs on a commit. A test whose runs differ is flaky.
@@ -23,9 +22,9 @@ class Builds:
 
     test: StoredTest
     services: Services
-    states: dict[str, State] = field(default_factory=dict)
+    states: dict[str, BuildState] = field(default_factory=dict)
 
-    def state(self, sha: str, expected: State | None = None) -> State:
+    def state(self, sha: str, expected: BuildState | None = None) -> BuildState:
         """Return the state of the test on a commit. One run is enough if it is ``expected``.
 
         Raises SandboxError if the sandbox fails.
@@ -34,8 +33,8 @@ class Builds:
             self.states[sha] = self._run(sha, expected)
         return self.states[sha]
 
-    def _run(self, sha: str, expected: State | None) -> State:
-        test, states = self.test, list[State]()
+    def _run(self, sha: str, expected: BuildState | None) -> BuildState:
+        test, states = self.test, list[BuildState]()
         target, files = Target(path=test.path, name=test.name), {test.path: test.content}
         with TemporaryDirectory(prefix="bouncer-") as folder:
             self.services.forge.checkout(sha, Path(folder))
@@ -52,7 +51,7 @@ class Builds:
         return states[0]
 
 
-def state_of(outcome: TestOutcome, test: StoredTest) -> State:
+def state_of(outcome: TestOutcome, test: StoredTest) -> BuildState:
     """Return what one run says. A failure with another exception than the reported one says nothing."""
     if outcome.status == "passed":
         return "passes"
@@ -68,7 +67,7 @@ class FirstCommits(Frozen):
 
 
 def find_change(
-    commits: Sequence[str], state: Callable[[str], State], after: State, builds: Callable[[], bool]
+    commits: Sequence[str], state: Callable[[str], BuildState], after: BuildState, builds: Callable[[], bool]
 ) -> FirstCommits:
     """Return the first commit on which the test has the state ``after``. Pure but for ``state``.
 

@@ -65,12 +65,6 @@ def marked(decision: Decision) -> bool:
     return bool(decision.record_of(TriageRecord).marked_by)
 
 
-def paused(past: Sequence[Decision]) -> bool:
-    """Return True if the newest of ``pause`` and ``resume`` was ``pause``."""
-    words = [word for decision in past for word in _words(decision) if word in ("pause", "resume")]
-    return bool(words) and words[-1] == "pause"
-
-
 def _words(decision: Decision) -> tuple[str, ...]:
     """Return the words of the commands that were carried out."""
     return decision.record_of(CommandsRecord).done

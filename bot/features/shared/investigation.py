@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field
 
 from bot.core.actions import Usage
 from bot.core.frozen import Frozen, Lenient
-from bot.features.shared.labels import ModelReply, PlaceLookedAt
+from bot.features.shared.labels import PlaceLookedAt
 from bot.github.protocol import FolderTree, Forge, SourceTree
-from bot.models.prompts import Prompts
-from bot.models.protocol import Model, Prompt, Reply
+from bot.models.protocol import Model, Prompt, Templates
 
 #: Looks at the code at most; one more step is for the notes.
 MAX_STEPS = 6
@@ -36,12 +35,10 @@ class Step(Lenient):
     notes: str = Field("", description="done: what the code says that matters for the question, with paths")
 
 
-class Look(Frozen):
+class Look(PlaceLookedAt):
     """A look at the code, with the text that the model was shown."""
 
     action: Literal["list", "read", "search"]
-    target: str
-    line: int = 1
     text: str = Field(description="the text that the model was shown")
 
 
@@ -51,23 +48,6 @@ class Notes(Frozen):
     text: str = ""
     looks: tuple[Look, ...] = ()
     usage: Usage = Usage()
-
-
-def model_reply(reply: Reply[Any], prompt_hash: str, notes: Notes, issue: str = "") -> ModelReply:
-    """Return the record of a reply and of the looks before it."""
-    looks = tuple(PlaceLookedAt(action=look.action, target=look.target, line=look.line) for look in notes.looks)
-    # Fields without a value are not set, so that they are not stored.
-    voices = {"voices": reply.voices, "disagreement": reply.disagreement} if reply.voices else {}
-    subject = {"issue": issue} if issue else {}
-    return ModelReply(
-        prompt_hash=prompt_hash,
-        reply=reply.text[:20_000],
-        tool_calls=len(looks),
-        looks=looks,
-        notes=notes.text,
-        **voices,
-        **subject,
-    )
 
 
 class CommitCode:
@@ -94,7 +74,7 @@ class CommitCode:
         return self._tree
 
 
-def investigate(model: Model, prompts: Prompts, prompt: Prompt, forge: Forge, ref: str) -> Notes:
+def investigate(model: Model, prompts: Templates, prompt: Prompt, forge: Forge, ref: str) -> Notes:
     """Let the model look at the files at commit ``ref`` before it is asked ``prompt``.
 
     The files are fetched at the first look. Raises the errors of the model and the forge.
@@ -103,7 +83,7 @@ def investigate(model: Model, prompts: Prompts, prompt: Prompt, forge: Forge, re
         return look_around(model, prompts, prompt, code)
 
 
-def look_around(model: Model, prompts: Prompts, prompt: Prompt, code: CommitCode) -> Notes:
+def look_around(model: Model, prompts: Templates, prompt: Prompt, code: CommitCode) -> Notes:
     """Let the model look at the code before it is asked ``prompt``.
 
     Raises the errors of the model and the forge.
@@ -120,7 +100,7 @@ def look_around(model: Model, prompts: Prompts, prompt: Prompt, code: CommitCode
     raise AssertionError("the last step returns")
 
 
-def informed(prompts: Prompts, prompt: Prompt, notes: Notes) -> Prompt:
+def informed(prompts: Templates, prompt: Prompt, notes: Notes) -> Prompt:
     """Return the question with the notes; unchanged if nothing was looked at."""
     if not notes.looks:
         return prompt
@@ -130,7 +110,7 @@ def informed(prompts: Prompts, prompt: Prompt, notes: Notes) -> Prompt:
     return prompt.model_copy(update={"system": system, "user": user})
 
 
-def _question(prompts: Prompts, prompt: Prompt, looks: tuple[Look, ...], left: int) -> Prompt:
+def _question(prompts: Templates, prompt: Prompt, looks: tuple[Look, ...], left: int) -> Prompt:
     system, user = prompts.render("investigate", question=prompt.user, looks=looks, left=left)
     return prompt.model_copy(update={"purpose": f"{prompt.purpose}.look", "system": system, "user": user})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from math import isfinite
 from typing import Annotated, Any, TypeVar
@@ -10,7 +11,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from bot.core.actions import Record
 from bot.core.frozen import Lenient
-from bot.models.protocol import Voice
+from bot.models.protocol import Reply, Voice
 
 #: Characters of an issue in one prompt.
 MAX_BODY = 60_000
@@ -109,3 +110,22 @@ class ModelReply(Lenient):
     tool_calls: int = Field(0, description="looks at the code")
     looks: tuple[PlaceLookedAt, ...] = ()
     notes: str = ""
+
+
+def model_reply(
+    reply: Reply[Any], prompt_hash: str, looks: Sequence[PlaceLookedAt] = (), notes: str = "", issue: str = ""
+) -> ModelReply:
+    """Return the record of a reply, and of the looks and notes before it."""
+    places = tuple(PlaceLookedAt(action=look.action, target=look.target, line=look.line) for look in looks)
+    # Fields without a value are not set, so that they are not stored.
+    voices = {"voices": reply.voices, "disagreement": reply.disagreement} if reply.voices else {}
+    subject = {"issue": issue} if issue else {}
+    return ModelReply(
+        prompt_hash=prompt_hash,
+        reply=reply.text[:20_000],
+        tool_calls=len(places),
+        looks=places,
+        notes=notes,
+        **voices,
+        **subject,
+    )

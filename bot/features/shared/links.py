@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from bot.core.errors import ForgeError
-from bot.core.subjects import PullRequest
+from bot.core.errors import ForgeError, NotFound
+from bot.core.subjects import Issue, PullRequest
 from bot.features.services import Services
+from bot.features.verify.record import Unjudged
 from bot.github.protocol import IssueLink
 
 #: Linked issues that are looked at.
@@ -37,6 +38,29 @@ def issue_links(pull: PullRequest, services: Services) -> tuple[IssueLink, ...]:
     # GitHub links nothing for other base branches, and old servers cannot be asked.
     web_url = services.repository.html_url.removesuffix(f"/{services.repository.full_name}")
     return closing_links(f"{pull.title}\n\n{pull.body}", services.forge.repository, web_url)
+
+
+def linked_issues(links: Sequence[IssueLink], services: Services) -> tuple[list[Issue], list[Unjudged]]:
+    """Return the linked issues that can be judged against, and the reasons why the others cannot."""
+    issues: list[Issue] = []
+    unjudged: list[Unjudged] = []
+    for link in links:
+        name = f"#{link.number}"
+        if link.repository.lower() != services.forge.repository.lower():
+            unjudged.append(Unjudged(issue=name, why="the linked issue is in another repository"))
+        elif len(issues) == MAX_ISSUES:
+            unjudged.append(Unjudged(issue=name, why=f"more than {MAX_ISSUES} linked issues"))
+        else:
+            try:
+                issue = services.forge.issue(link.number)
+            except NotFound:
+                unjudged.append(Unjudged(issue=name, why="the linked issue cannot be found"))
+                continue
+            if issue.is_pull_request:
+                unjudged.append(Unjudged(issue=name, why="what is linked is a pull request"))
+            else:
+                issues.append(issue)
+    return issues, unjudged
 
 
 def closing_links(text: str, repository: str, web_url: str) -> tuple[IssueLink, ...]:

@@ -1,11 +1,10 @@
-"""Pull requests for verify and review: which one an event requests, why one is skipped, its issues."""
+"""Pull requests for verify and review: which one an event requests, and why one is skipped."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 
-from bot.code.diff import parse
 from bot.core import events
 from bot.core.actions import Decision
 from bot.core.commands import Command
@@ -14,13 +13,11 @@ from bot.core.errors import ForgeError, NotFound
 from bot.core.events import Event
 from bot.core.frozen import Frozen
 from bot.core.markdown import code_span
-from bot.core.subjects import Issue, PullRequest
+from bot.core.subjects import PullRequest
+from bot.features.commands.record import is_paused
 from bot.features.services import Services
-from bot.features.shared.history import paused
-from bot.features.shared.links import MAX_ISSUES
 from bot.features.shared.rights import CommandEvent, granted
-from bot.features.verify.record import Unjudged
-from bot.github.protocol import Forge, IssueLink
+from bot.github.protocol import Forge
 
 
 class JudgementRequest(Frozen):
@@ -83,15 +80,23 @@ def _rerun(event: events.CheckRerequested, services: Services) -> JudgementReque
     return JudgementRequest(pull_request=here[0], rerun=True) if here else None
 
 
-def skip_reason(pull: PullRequest, services: Services, past: Sequence[Decision]) -> tuple[str, str] | None:
+#: Returns the names of the files in a unified diff.
+ChangedPaths = Callable[[str], Sequence[str]]
+
+
+def skip_reason(
+    pull: PullRequest, services: Services, past: Sequence[Decision], changed_paths: ChangedPaths
+) -> tuple[str, str] | None:
     """Return why a pull request is left alone, as a word to count by and a clause; None if it is not."""
     config = services.config.pulls
-    if reason := _filtered(pull, config) or _outside_paths(pull, config.paths, services.forge):
+    if reason := _filtered(pull, config) or _outside_paths(pull, config.paths, services.forge, changed_paths):
         return reason
-    return ("skipped:paused", "paused by a maintainer") if paused(past) else None
+    return ("skipped:paused", "paused by a maintainer") if is_paused(past) else None
 
 
-def _outside_paths(pull: PullRequest, paths: Sequence[str], forge: Forge) -> tuple[str, str] | None:
+def _outside_paths(
+    pull: PullRequest, paths: Sequence[str], forge: Forge, changed_paths: ChangedPaths
+) -> tuple[str, str] | None:
     """Return a reason if all changed files are outside of ``pulls.paths``; None if they cannot all be read."""
     if not paths:
         return None
@@ -100,8 +105,8 @@ def _outside_paths(pull: PullRequest, paths: Sequence[str], forge: Forge) -> tup
     except ForgeError:
         return None
     globs = gitignore(paths)
-    names = [name for file in parse(diff.text).files for name in (file.path, file.old_path) if name]
-    if diff.unlisted or any(globs.match_file(name) for name in (*names, *diff.omitted)):
+    names = (*changed_paths(diff.text), *diff.omitted)
+    if diff.unlisted or any(globs.match_file(name) for name in names):
         return None
     return "skipped:paths", "it changes no file in pulls.paths"
 
@@ -123,29 +128,6 @@ def _filtered(pull: PullRequest, config: PullConfig) -> tuple[str, str] | None:
     if any(pull.title.lower().startswith(start.lower()) for start in config.ignore_titles):
         return "skipped:title", "pulls.ignore_titles names how its title starts"
     return None
-
-
-def linked_issues(links: Sequence[IssueLink], services: Services) -> tuple[list[Issue], list[Unjudged]]:
-    """Return the linked issues that can be judged against, and the reasons why the others cannot."""
-    issues: list[Issue] = []
-    unjudged: list[Unjudged] = []
-    for link in links:
-        name = f"#{link.number}"
-        if link.repository.lower() != services.forge.repository.lower():
-            unjudged.append(Unjudged(issue=name, why="the linked issue is in another repository"))
-        elif len(issues) == MAX_ISSUES:
-            unjudged.append(Unjudged(issue=name, why=f"more than {MAX_ISSUES} linked issues"))
-        else:
-            try:
-                issue = services.forge.issue(link.number)
-            except NotFound:
-                unjudged.append(Unjudged(issue=name, why="the linked issue cannot be found"))
-                continue
-            if issue.is_pull_request:
-                unjudged.append(Unjudged(issue=name, why="what is linked is a pull request"))
-            else:
-                issues.append(issue)
-    return issues, unjudged
 
 
 #: Paths that are named, and characters of a path.

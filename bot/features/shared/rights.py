@@ -12,9 +12,8 @@ from bot.core.commands import AuthorLimit, Command
 from bot.core.config import RepoConfig
 from bot.core.events import Event
 from bot.core.subjects import PullRequest
-from bot.features.commands.record import CommandsRecord
+from bot.features.commands.record import CommandsRecord, is_paused
 from bot.features.services import Services
-from bot.features.shared import history
 
 CommandEvent = events.CommentCreated | events.ReviewCommentCreated
 
@@ -44,7 +43,7 @@ def granted(event: CommandEvent, services: Services) -> tuple[Command, ...]:
 
 def paused(event: CommandEvent, services: Services) -> bool:
     """Return True if a maintainer paused the subject: then only a maintainer's recheck counts."""
-    return history.paused(services.history.decisions(event.subject.key, "commands"))
+    return is_paused(services.history.decisions(event.subject.key, "commands"))
 
 
 def answer(event: CommandEvent, text: str, part: str = "") -> UpsertComment:

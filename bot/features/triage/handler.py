@@ -17,23 +17,29 @@ from urllib.parse import urlsplit
 from bot.core import events
 from bot.core.actions import Action, Decision, React, SetLabels, UpsertComment
 from bot.core.commands import Command, parse
+from bot.core.config import TriageConfig
 from bot.core.events import Event
 from bot.core.subjects import INSIDERS, Comment, Issue, Repository, at_least
+from bot.core.text import folded, without_middle
+from bot.features.commands.record import is_paused
 from bot.features.services import Services
 from bot.features.shared import history, investigation
-from bot.features.shared.investigation import Notes, model_reply
+from bot.features.shared.investigation import Notes
 from bot.features.shared.issues import posted_suggestion, skip_reason, with_suggestion
+from bot.features.shared.labels import MAX_BODY, model_reply
 from bot.features.shared.rights import asked_for
 from bot.features.triage import claims, judgement, texts
 from bot.features.triage.judgement import EarlierQuestions, InputVerdict
 from bot.features.triage.record import Claim, TriageRecord
-from bot.models.protocol import Prompt
+from bot.models.protocol import Prompt, Templates
 
 IssueEvent = events.IssueShown | events.IssueLabeled | events.RecheckRequested
 CommentEvent = events.CommentCreated | events.CommentEdited
 
 #: Files of the code that a record names, and earlier issues among which examples are searched.
 MAX_FILES, MAX_SIMILAR = 10, 25
+#: Characters of the answers to an issue in one prompt.
+MAX_ANSWERS = 20_000
 
 
 def concerns(event: Event, commands: Sequence[Command]) -> bool:
@@ -90,7 +96,7 @@ def _is_bounce_by_label(event: events.IssueLabeled, services: Services, past: Se
     """Return True if a maintainer set the label. The issue then bounces; the model only writes the questions."""
     if event.label.lower() != services.config.triage.label.lower() or event.issue.state == "closed":
         return False
-    if history.paused(past) or (history.bounced(history.last_verdict(past)) and not history.accepted(past)):
+    if is_paused(past) or (history.bounced(history.last_verdict(past)) and not history.accepted(past)):
         return False
     # An issue form sets labels in its author's name.
     return at_least(services.forge.permission(event.sender.login), "triage")
@@ -129,9 +135,7 @@ def _judge(event: IssueEvent | CommentEvent, services: Services, past: Sequence[
     answered_questions = frozenset(
         question for record in records for question in record.questions if replies - set(record.answers)
     )
-    ask = partial(
-        judgement.question, services.prompts, config, issue, answers, questions, _examples(issue, services)
-    )
+    ask = partial(question, services.prompts, config, issue, answers, questions, _examples(issue, services))
     code = _look_at_code(ask, event, services)
     notes, prompt = code.notes, code.prompt
     reply = services.model.complete(prompt, judgement.reply_schema(config))
@@ -150,7 +154,7 @@ def _judge(event: IssueEvent | CommentEvent, services: Services, past: Sequence[
         reason=reason,
         record=TriageRecord(
             **{name: value for name, value in verdict if name not in ("marked_by", "request") or value},
-            **dict(model_reply(reply, prompt.hash, notes)),
+            **dict(model_reply(reply, prompt.hash, notes.looks, notes.text)),
             **code.values,
             prompt=services.prompts.hash(f"triage.{config.prompt}"),
             config=services.config.hash,
@@ -162,6 +166,46 @@ def _judge(event: IssueEvent | CommentEvent, services: Services, past: Sequence[
         usage=notes.usage + reply.usage,
         model=reply.model,
     )
+
+
+def question(
+    prompts: Templates,
+    config: TriageConfig,
+    issue: Issue,
+    answers: Sequence[Comment] = (),
+    earlier_questions: Sequence[str] = (),
+    examples: Sequence[EarlierQuestions] = (),
+    absent: Sequence[Claim] = (),
+) -> Prompt:
+    """Return the prompt about an issue, with the comments and questions that followed it.
+
+    ``absent`` is what it names and the code does not have.
+    """
+    name = config.prompt
+    system, user = prompts.render(
+        f"triage.{name}",
+        language=config.language,
+        kind=judgement.kind_in_prompt(issue),
+        title=issue.title,
+        # The paper asks about the unchanged text.
+        body=(without_middle if name == "paper" else folded)(issue.body, MAX_BODY),
+        answers=_newest(answers, MAX_ANSWERS),
+        asked=tuple(earlier_questions),
+        examples=examples,
+        absent=[claim.sentence for claim in absent],
+    )
+    return Prompt(purpose="triage", system=system, user=user)
+
+
+def _newest(answers: Sequence[Comment], limit: int) -> tuple[Comment, ...]:
+    """Return the newest answers that fit into ``limit`` characters, oldest first, and always the newest one."""
+    newest: list[Comment] = []
+    for answer in reversed(answers):
+        limit -= len(answer.body)
+        if limit < 0 and newest:
+            break
+        newest.append(answer.model_copy(update={"body": without_middle(answer.body, MAX_ANSWERS)}))
+    return tuple(reversed(newest))
 
 
 def _closing_values(event: IssueEvent | CommentEvent, services: Services) -> dict[str, Any]:
@@ -186,11 +230,11 @@ def _look_at_code(
 ) -> _Investigated:
     """Look up what the issue names, and let the model look, if ``triage.investigate`` is set."""
 
-    def question(absent: Sequence[Claim] = ()) -> Prompt:
+    def prompt_about(absent: Sequence[Claim] = ()) -> Prompt:
         return ask(absent).model_copy(update={"subject": event.subject.key})
 
     if not services.config.triage.investigate:
-        return _Investigated(question())
+        return _Investigated(prompt_about())
     ref = services.forge.head(services.repository.default_branch)
     text = f"{event.issue.title}\n\n{event.issue.body}"
     with investigation.CommitCode(services.forge, ref) as code:
@@ -198,7 +242,7 @@ def _look_at_code(
         # The paper asks about the text alone.
         if services.config.triage.prompt != "paper" and claims.names_code(text):
             absent = claims.absent(text, services.repository.name, code.tree, services.forge.tags)
-        prompt = question(absent)
+        prompt = prompt_about(absent)
         notes = investigation.look_around(services.model, services.prompts, prompt, code)
         reads = [look.target for look in notes.looks if look.action == "read"]
         files = claims.files_in((*reads, notes.text), code.tree)[:MAX_FILES] if notes.looks else ()
@@ -249,7 +293,7 @@ def _actions(
             return (labels,)
         about = services.about_url or app_page(services.repository, services.forge.identity().login)
         day = services.clock().date()
-        paused = history.paused(past)
+        paused = is_paused(past)
         body = texts.bounce(verdict, model, day, services.repository, about, again=again, paused=paused)
         body = with_suggestion(body, posted_suggestion(issue.number, services))
         return (UpsertComment(task="triage", number=number, body=body), labels)

@@ -1,4 +1,4 @@
-"""The question about an issue, the reply, and the verdict at the maintainers' threshold. Pure."""
+"""The reply to the question about an issue, and the verdict at the maintainers' threshold. Pure."""
 
 from __future__ import annotations
 
@@ -10,12 +10,8 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from bot.core.config import TriageConfig
 from bot.core.frozen import Frozen, Lenient
-from bot.core.subjects import Comment, Issue
-from bot.core.text import folded, without_middle
-from bot.features.shared.labels import MAX_BODY, Chance, InputLabel, agreeing, bounces, tidy_label
-from bot.features.triage.record import Claim
-from bot.models.prompts import Prompts
-from bot.models.protocol import Prompt
+from bot.core.subjects import Issue
+from bot.features.shared.labels import Chance, InputLabel, agreeing, bounces, tidy_label
 
 #: Details that an issue can lack, in the order in which they are named.
 Missing = Literal[
@@ -31,8 +27,6 @@ Missing = Literal[
 ]
 
 MAX_QUESTIONS = 3
-#: Characters of the answers to an issue in one prompt.
-MAX_ANSWERS = 20_000
 
 
 class OpenPoint(Lenient):
@@ -146,46 +140,10 @@ def kind(issue: Issue) -> Kind:
     return "plain"
 
 
-def question(
-    prompts: Prompts,
-    config: TriageConfig,
-    issue: Issue,
-    answers: Sequence[Comment] = (),
-    earlier_questions: Sequence[str] = (),
-    examples: Sequence[EarlierQuestions] = (),
-    absent: Sequence[Claim] = (),
-) -> Prompt:
-    """Return the prompt about an issue, with the comments and questions that followed it.
-
-    ``absent`` is what it names and the code does not have.
-    """
-    name = config.prompt
+def kind_in_prompt(issue: Issue) -> Kind:
+    """Return the kind that the model is told: a form whose fields are all filled in reads like any other text."""
     issue_kind = kind(issue)
-    system, user = prompts.render(
-        f"triage.{name}",
-        language=config.language,
-        # A form whose fields are all filled in reads like any other text.
-        kind="plain" if issue_kind == "form" and _EMPTY not in issue.body else issue_kind,
-        title=issue.title,
-        # The paper asks about the unchanged text.
-        body=(without_middle if name == "paper" else folded)(issue.body, MAX_BODY),
-        answers=_newest(answers, MAX_ANSWERS),
-        asked=tuple(earlier_questions),
-        examples=examples,
-        absent=[claim.sentence for claim in absent],
-    )
-    return Prompt(purpose="triage", system=system, user=user)
-
-
-def _newest(answers: Sequence[Comment], limit: int) -> tuple[Comment, ...]:
-    """Return the newest answers that fit into ``limit`` characters, oldest first, and always the newest one."""
-    newest: list[Comment] = []
-    for answer in reversed(answers):
-        limit -= len(answer.body)
-        if limit < 0 and newest:
-            break
-        newest.append(answer.model_copy(update={"body": without_middle(answer.body, MAX_ANSWERS)}))
-    return tuple(reversed(newest))
+    return "plain" if issue_kind == "form" and _EMPTY not in issue.body else issue_kind
 
 
 def verdict(

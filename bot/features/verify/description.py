@@ -16,8 +16,7 @@ from bot.core.subjects import PullRequest
 from bot.core.text import HTML_COMMENT, folded
 from bot.features.shared.labels import MAX_BODY, Chance, OutputLabel, bounces
 from bot.features.verify.record import OutputVerdict
-from bot.models.prompts import Prompts
-from bot.models.protocol import Prompt
+from bot.models.protocol import Prompt, Templates
 
 #: Changed lines from which on a change is large, and characters up to which a description is one line.
 LARGE, ONE_LINE = 100, 120
@@ -64,7 +63,7 @@ def _prose(body: str) -> list[str]:
     return [line for line in lines if line and not _FORM.match(line)]
 
 
-def question(prompts: Prompts, pull: PullRequest, patch: str, context: str, omitted: Sequence[str]) -> Prompt:
+def question(prompts: Templates, pull: PullRequest, patch: str, context: str, omitted: Sequence[str]) -> Prompt:
     """Return the prompt that compares a pull request's words with its patch."""
     system, user = prompts.render(
         "verify.description",

@@ -16,11 +16,7 @@ from bot.core.subjects import Issue
 from bot.core.text import estimate, folded, show, without_middle
 from bot.features.shared.labels import MAX_BODY, Chance, OutputLabel, agreeing, bounces, tidy_label
 from bot.features.verify.record import Basis, Grade, GradedDemand, OutputVerdict
-from bot.models.prompts import Prompts
-from bot.models.protocol import Prompt
-
-#: Characters of a patch in one question. GitHub shows no diff above 1 MB. A patch is judged whole or not at all.
-MAX_PATCH = 1_000_000
+from bot.models.protocol import Prompt, Templates
 
 
 class Gap(Lenient):
@@ -76,7 +72,7 @@ def prompt_names(config: VerifyConfig) -> tuple[str, ...]:
 
 
 def question(
-    prompts: Prompts, name: str, issue: Issue, patch: str, *, context: str = "", omitted: Sequence[str] = ()
+    prompts: Templates, name: str, issue: Issue, patch: str, *, context: str = "", omitted: Sequence[str] = ()
 ) -> Prompt:
     """Return the prompt about a patch and one issue that it says it solves.
 
@@ -166,7 +162,7 @@ class RubricReply(Lenient):
     p_form: Chance = Field(None, description="chance in percent that tests fail only because of a guess")
 
 
-def demands_question(prompts: Prompts, issue: Issue, code: str) -> Prompt:
+def demands_question(prompts: Templates, issue: Issue, code: str) -> Prompt:
     """Return the question for demands. It shows the issue and the code before the change, never the patch."""
     body = folded(issue.body, MAX_BODY)
     system, user = prompts.render("verify.demands", title=issue.title, body=body, code=code)
@@ -174,7 +170,7 @@ def demands_question(prompts: Prompts, issue: Issue, code: str) -> Prompt:
 
 
 def rubric_question(
-    prompts: Prompts, issue: Issue, patch: str, demands: Sequence[Demand], context: str, omitted: Sequence[str]
+    prompts: Templates, issue: Issue, patch: str, demands: Sequence[Demand], context: str, omitted: Sequence[str]
 ) -> Prompt:
     """Return the question that has the patch graded."""
     system, user = prompts.render(

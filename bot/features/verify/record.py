@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import AliasChoices, Field
 
-from bot.code.page import CodeContext
+from bot.core.actions import CodeContext
 from bot.core.frozen import Frozen
 from bot.features.shared.labels import BouncerRecord, ModelReply, OutputLabel
 

@@ -14,13 +14,13 @@ from bot.core.actions import Action, Decision, SetLabels, UpsertComment
 from bot.core.commands import Command
 from bot.core.errors import ForgeError, SandboxError
 from bot.core.events import Event
-from bot.features.reproduce.record import StoredTest, stored_test
+from bot.features.commands.record import is_paused
+from bot.features.reproduce.record import BuildState, StoredTest, stored_test
 from bot.features.services import Services
-from bot.features.shared import history
 from bot.features.shared.builds import Builds, FirstCommits, find_change
 from bot.features.shared.rights import answer, asked_for
 from bot.features.watch import texts
-from bot.features.watch.record import State, WatchRecord
+from bot.features.watch.record import WatchRecord
 from bot.features.watch.texts import NamedCommit
 
 #: Commits of the default branch that are looked through.
@@ -72,7 +72,7 @@ class _Watch:
         """Run the test if the branch moved, and tell of a change."""
         if self.services.forge.issue(self.event.number).state == "closed":
             return self._rest("skipped:closed", "it is closed", again=False)
-        if history.paused(past):
+        if is_paused(past):
             return self._rest("skipped:paused", "paused by a maintainer")
         state, sha = _last_state(past, self.test)
         head = self.services.forge.head(self.services.repository.default_branch)
@@ -97,7 +97,7 @@ class _Watch:
             return self._rest("skipped:unchanged", f"the test still {now[:4]}s", WatchRecord(state=now, sha=head))
         return self._changed(now, head, change)
 
-    def _find(self, since: str, head: str, now: State) -> FirstCommits:
+    def _find(self, since: str, head: str, now: BuildState) -> FirstCommits:
         """Return the commits that may have changed the outcome; none if the last commit is not on the branch."""
         commits = self.services.forge.commits(head, MAX_COMMITS)
         if since not in commits:
@@ -108,7 +108,7 @@ class _Watch:
             between[::-1], self.builds.state, after=now, builds=lambda: len(self.builds.states) < steps
         )
 
-    def _changed(self, now: State, head: str, change: FirstCommits) -> Decision:
+    def _changed(self, now: BuildState, head: str, change: FirstCommits) -> Decision:
         number, name = self.event.number, f"{self.test.path}::{self.test.name}"
         label = self.services.config.reproduce.maybe_fixed_label
         since = _named(change.commits, self.services)
@@ -149,7 +149,7 @@ class _Watch:
         )
 
 
-def _last_state(past: Sequence[Decision], test: StoredTest) -> tuple[State, str]:
+def _last_state(past: Sequence[Decision], test: StoredTest) -> tuple[BuildState, str]:
     """Return the last outcome since the test was drafted, and its commit."""
     for decision in reversed(past):
         if decision.kind == "reproduce" and decision.verdict == "reproduced":

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from pydantic import Field
 
 from bot.core.actions import Record
-
-#: The outcome of a test on one commit. ``not run``: it could not be built or loaded, or fails in another way.
-State = Literal["passes", "fails", "flaky", "not run"]
+from bot.features.reproduce.record import BuildState
 
 
 class WatchRecord(Record):
     """The state of an issue's stored test on the default branch, or the result of a bisection."""
 
-    state: State | None = Field(None, description="None if nothing was run")
+    state: BuildState | None = Field(None, description="None if nothing was run")
     sha: str = Field("", description="the head of the default branch with that state")
     change: tuple[str, ...] = Field((), description="commits one of which changed the state, oldest first")
     builds: int = 0

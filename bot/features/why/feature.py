@@ -1,17 +1,19 @@
 """Why: ``/bouncer why`` is answered from what was recorded with a verdict or a finding."""
 
 from datetime import timedelta
+from functools import partial
 
 from bot.core import events
 from bot.core.commands import AuthorLimit, SlashCommand
 from bot.features.feature import Feature
+from bot.features.why.explained import verdict_of
 from bot.features.why.handler import concerns, handle
 from bot.features.why.record import WhyRecord
 from bot.features.why.standing import standing
 
 FEATURE = Feature(
     name="why",
-    handle=handle,
+    handle=partial(handle, verdict_of=verdict_of),
     record=WhyRecord,
     standing=standing,
     concerns=concerns,

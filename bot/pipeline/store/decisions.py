@@ -19,11 +19,12 @@ from pydantic_core import PydanticSerializationError
 from sqlalchemy import ColumnElement, Connection, case, delete, exists, func, or_, select, update
 
 from bot import router
-from bot.calibration.fates import GRACE, KnownFate
+from bot.calibration.fates import GRACE
 from bot.calibration.risk import PromiseRecord, watch_promise
 from bot.core.actions import Decision, Task
 from bot.core.errors import UNREACHABLE
 from bot.core.frozen import Frozen
+from bot.core.subjects import KnownFate
 from bot.features.feedback.record import FeedbackRecord, Outcome, Signal
 from bot.features.feedback.signals import SOURCES, Counts, Row, outcomes, rates, signals
 from bot.features.shared.labels import BouncerRecord

@@ -12,12 +12,12 @@ from markupsafe import Markup
 from pydantic import ValidationError
 
 from bot.calibration import plots, reliability, risk
-from bot.calibration.fates import KnownFate
 from bot.calibration.risk import Judged, OperatingPoint, PromiseRecord
 from bot.core import events
 from bot.core.errors import OperatorError
 from bot.core.frozen import Frozen
 from bot.core.markdown import clean
+from bot.core.subjects import KnownFate
 from bot.features.verify.pull_queue import QueuedPull, in_order
 from bot.pipeline.admin import Jobs
 from bot.pipeline.body import MAX_BODY, as_html

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bot.calibration.fates import KnownFate
 from bot.calibration.suggestion import suggest
 from bot.core.config_file import load
+from bot.core.subjects import KnownFate
 
 
 def fate(number: int, p_bounce: int, good: bool = True) -> KnownFate:

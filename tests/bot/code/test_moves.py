@@ -6,7 +6,8 @@ import pytest
 
 from bot.code.context import Sides
 from bot.code.diff import apply_hunks, parse
-from bot.code.packing import REFORMATTED, pack
+from bot.code.packing import pack
+from bot.core.actions import REFORMATTED
 from bot.features.review.meaning import reformatted
 from bot.github.offline import RecordedTree
 

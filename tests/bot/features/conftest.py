@@ -15,6 +15,7 @@ from bot.core.subjects import Subject
 from bot.features.reproduce.record import ReproduceRecord, StoredTest
 from bot.features.services import Services
 from bot.github.offline import ReplayForge, Snapshot
+from bot.models.prompts import Prompts
 from bot.models.protocol import Model
 from bot.reproduction.setup import Environments, SandboxHarnesses
 from bot.router import SLASH_COMMANDS
@@ -95,7 +96,7 @@ def services(history: Remembered) -> Callable[..., Services]:
             repository=REPOSITORY,
             config_problems=problems,
             harnesses=SandboxHarnesses(sandbox, environments) if sandbox else None,
-            **{"clock": lambda: NOON, **values},
+            **{"clock": lambda: NOON, "prompts": Prompts(), **values},
         )
 
     return build

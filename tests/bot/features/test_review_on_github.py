@@ -14,6 +14,7 @@ from bot.core.config import RepoConfig
 from bot.features.services import Services
 from bot.github.app import GitHubApp
 from bot.github.reader import GitHubForge
+from bot.models.prompts import Prompts
 from bot.models.protocol import Prompt
 from bot.pipeline.body import UNSIGNED
 from bot.pipeline.publisher import Publisher
@@ -57,6 +58,7 @@ class Site:
         """Deal with an event as the worker does; publishing may be repeated, as after a crash."""
         services = Services(
             commands=SLASH_COMMANDS,
+            prompts=Prompts(),
             forge=self.forge,
             model=self.model,
             config=RepoConfig(),

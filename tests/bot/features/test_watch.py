@@ -10,9 +10,9 @@ import pytest
 
 from bot.core import events
 from bot.core.actions import Decision, UpsertComment
+from bot.features.reproduce.record import BuildState
 from bot.features.services import Services
 from bot.features.shared.builds import find_change
-from bot.features.watch.record import State
 from bot.github.offline import Snapshot
 from bot.router import decide
 from bot.sandbox.bubblewrap import Bubblewrap
@@ -41,7 +41,7 @@ NAMES = {"p": "passes", "f": "fails", "x": "not run", "?": "flaky"}
 def test_the_first_bad_commit_is_among_the_answer(outcomes: str, steps: int, commits: str) -> None:
     built: list[str] = []
 
-    def state(commit: str) -> State:
+    def state(commit: str) -> BuildState:
         built.append(commit)
         return NAMES[outcomes[int(commit)]]  # type: ignore[return-value]
 
@@ -52,7 +52,7 @@ def test_the_first_bad_commit_is_among_the_answer(outcomes: str, steps: int, com
 
 
 def test_a_search_ends_where_the_test_is_flaky() -> None:
-    states: dict[str, State] = {"a": "passes", "b": "flaky", "c": "fails"}
+    states: dict[str, BuildState] = {"a": "passes", "b": "flaky", "c": "fails"}
     change = find_change(["a", "b", "c"], states.__getitem__, after="fails", builds=lambda: True)
     assert (change.commits, change.flaky) == ((), "b")
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from bot.core.errors import SettingsError
 from bot.core.text import untrusted, without_hidden_text
-from bot.models.prompts import Messages, Prompts
+from bot.models.prompts import Prompts
+from bot.models.protocol import Messages
 
 NAME = "_example"  # a piece may be rendered too, and a test needs no packaged prompt of its own
 

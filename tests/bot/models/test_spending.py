@@ -15,8 +15,10 @@ from bot.core.events import CommentCreated
 from bot.core.subjects import Actor, Comment, Issue, Repository
 from bot.features.services import NoHistory, Services
 from bot.github.offline import ReplayForge
-from bot.models.budget import Budget, Budgeted, BudgetStore, Limit, MemoryBudget, Price, Spent
+from bot.models.budget import Budget, BudgetStore, Limit, MemoryBudget, Price, Spent
 from bot.models.conversation import Answer
+from bot.models.prompts import Prompts
+from bot.models.wrappers import Budgeted
 from bot.pipeline.store import Ledger
 from bot.pipeline.store.calls import Budgets
 from bot.pipeline.store.database import open_database
@@ -50,6 +52,7 @@ def test_a_spent_budget_skips_issues_until_the_next_day(store: BudgetStore) -> N
     budget = Budget(store, (Limit(scope="all", usd=0.1),), lambda: time[0])
     services = Services(
         commands=SLASH_COMMANDS,
+        prompts=Prompts(),
         forge=ReplayForge(triage.snapshot()),
         model=Budgeted(model, Price(input=1.0, output=5.0), budget),
         config=RepoConfig(),

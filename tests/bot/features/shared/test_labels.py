@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from bot.core.config import TriageConfig
 from bot.core.subjects import Actor, Issue
 from bot.features.shared.labels import InputLabel, OutputLabel, bounces, severity, tidy_label
-from bot.features.triage.judgement import question
+from bot.features.triage.handler import question
 from bot.models.prompts import Prompts
 
 percent = st.floats(0, 100)

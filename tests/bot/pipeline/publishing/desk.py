@@ -15,6 +15,7 @@ from bot.features.services import NoHistory, Services
 from bot.github.app import GitHubApp
 from bot.github.reader import GitHubForge
 from bot.github.writer import GitHubWriter
+from bot.models.prompts import Prompts
 from bot.pipeline.publisher import Published, Publisher
 from bot.pipeline.store import Database, Ledger, migrate, open_database
 from bot.router import SLASH_COMMANDS
@@ -77,6 +78,7 @@ def make_desk(database: Database) -> Iterator[Desk]:
             forge, writer = app.forge(installation.id, NAME)
             services = Services(
                 commands=SLASH_COMMANDS,
+                prompts=Prompts(),
                 forge=forge,
                 model=ScriptedModel(),
                 config=RepoConfig(),

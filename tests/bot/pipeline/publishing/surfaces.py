@@ -6,8 +6,7 @@ import re
 from datetime import UTC, date, datetime
 from typing import Any
 
-from bot.code.page import Skipped
-from bot.core.actions import Action, Decision, InlineComment, SubmitReview, UpsertComment, Usage
+from bot.core.actions import Action, Decision, InlineComment, Skipped, SubmitReview, UpsertComment, Usage
 from bot.core.config import RepoConfig, VerifyConfig
 from bot.core.subjects import Actor, PullRequest, Repository, Subject
 from bot.features.duplicates import texts as duplicates
@@ -33,6 +32,7 @@ from bot.features.verify.record import (
 from bot.features.watch import texts as watch
 from bot.features.watch.texts import NamedCommit
 from bot.github.protocol import PullDiff
+from bot.models.prompts import Prompts
 from bot.pipeline.publisher import Publisher
 from bot.pipeline.store.decisions import Posting
 from bot.router import SLASH_COMMANDS
@@ -108,6 +108,7 @@ class Press:
         self._publisher = Publisher(Register(), [secret])  # type: ignore[arg-type]
         self._services = Services(
             commands=SLASH_COMMANDS,
+            prompts=Prompts(),
             forge=Forge(),  # type: ignore[arg-type]
             model=ScriptedModel(),
             config=RepoConfig(),

@@ -6,9 +6,9 @@ import time
 
 from flask import Flask
 
-from bot.calibration.fates import GRACE, KnownFate
+from bot.calibration.fates import GRACE
 from bot.core.actions import Decision
-from bot.core.subjects import Subject
+from bot.core.subjects import KnownFate, Subject
 from bot.features.feedback.record import FeedbackRecord
 from bot.pipeline.store.decisions import Fates
 from bot.web.app import Backend
