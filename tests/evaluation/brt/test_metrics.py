@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -30,8 +29,8 @@ from evaluation.brt.metrics import (
     wasted_where_found,
 )
 from evaluation.brt.swt import swt_section
-from evaluation.cli import main
 from evaluation.dataset import Row, read_rows
+from tests.evaluation.running import printed
 
 
 def test_the_selected_defects4j_bugs_give_the_printed_figures(shared_data: Path) -> None:
@@ -176,11 +175,11 @@ def _name(ranking: Ranking) -> str:
 
 
 def test_libro_reproduces_10_of_31_bugs_with_50_tests_each(
-    shared_data: Path, capsys: pytest.CaptureFixture[str]
+    shared_data: Path,
 ) -> None:
     outcomes = str(shared_data / "brt" / "libro_example2_n50_GHRB.json.gz")
 
-    scores = printed(capsys, "score", "brt", "--outcomes", outcomes, "--replicates", "0")
+    scores = printed("score", "brt", "--outcomes", outcomes, "--replicates", "0")
 
     assert (scores["instances"], scores["reproduced"]) == (31, 10)
     assert round(100 * scores["brt"], 1) == 32.3  # as the layered framework prints it for Codex
@@ -189,26 +188,19 @@ def test_libro_reproduces_10_of_31_bugs_with_50_tests_each(
 
 @pytest.mark.parametrize(("bugs", "total", "share"), [("750", 750, 33.5), ("reports", 756, 33.2)])
 def test_a_ranking_and_all_bugs_give_the_share_reproduced(
-    bugs: str, total: int, share: float, shared_data: Path, capsys: pytest.CaptureFixture[str]
+    bugs: str,
+    total: int,
+    share: float,
+    shared_data: Path,
 ) -> None:
     """LIBRO prints 33.5 % of 750 bugs; the list has 814 reports, 58 of which are marked invalid and left out."""
     folder = shared_data / "brt"
     source = str(folder / "defects4j_bug_reports.jsonl.gz") if bugs == "reports" else bugs
     arguments = ("score", "brt", "--rankings", str(folder / "libro_ranking_d4j.csv"), "--replicates", "0")
 
-    scores = printed(capsys, *arguments, "--bugs", source)
+    scores = printed(*arguments, "--bugs", source)
 
     assert (scores["instances"], round(100 * scores["brt"], 1)) == (total, share)
-
-
-def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
-    with pytest.raises(SystemExit) as ended:
-        main([*arguments, "--json"])
-    output = capsys.readouterr()
-    assert not ended.value.code, output.err
-    value = json.loads(output.out)
-    assert isinstance(value, dict)
-    return value
 
 
 def test_the_order_gives_the_published_ranks_of_188_defects4j_bugs(shared_data: Path) -> None:
