@@ -11,7 +11,6 @@ from pydantic import Field
 
 from bot import app
 from bot.core.config import RepoConfig
-from bot.core.errors import OperatorError
 from bot.core.frozen import Frozen, Lenient
 from bot.features.shared.labels import InputLabel
 from bot.models.protocol import Model
@@ -202,17 +201,12 @@ class ScoredRun:
 
 
 def score_run(run: RunFolder, name: str, source: str, scoring: Scoring) -> ScoredRun:
-    """The pairs that the run was to do. Raises OperatorError for a run of another benchmark."""
-    if run.facts.benchmark != BENCHMARK:
-        raise OperatorError(f"{run.path} is a run of {run.facts.benchmark}, not of replay {BENCHMARK}")
-    records = {record.task_id: record for record in run.outcomes()}
-    return ScoredRun(
-        name,
-        {
-            task: None if record.failed else PairRecord.model_validate(record.details)
-            for task, record in records.items()
-        },
-    )
+    """The pairs that the run was to do."""
+    pairs = {
+        record.task_id: None if record.failed else PairRecord.model_validate(record.details)
+        for record in run.outcomes()
+    }
+    return ScoredRun(name, pairs)
 
 
 #: Figures by name, with their line in the table.

@@ -23,7 +23,7 @@ from evaluation.brt.swt import swt_section
 from evaluation.report.cutoff import Sample
 from evaluation.report.figures import Series, bars
 from evaluation.report.page import Cell, Figure, Section, Table, percentage
-from evaluation.report.terminal import data_of, print_json, show
+from evaluation.report.terminal import data_of, tell
 from evaluation.run.folder import RunFolder
 from evaluation.statistics import NO_INTERVALS, Estimate, Resampling, ratio
 
@@ -49,10 +49,7 @@ _LIBRO: tuple[Cell, ...] = ("LIBRO, Defects4J (350 bugs)", 219, 149, 184, 199, 2
 
 def read_run(path: Path, plain: bool = False) -> tuple[Bug, ...]:
     """The bugs of a run of ``replay brt``. Raises OperatorError for a run of another benchmark."""
-    folder = RunFolder.read(path)
-    if folder.facts.benchmark != BENCHMARK:
-        raise OperatorError(f"{path} is a run of {folder.facts.benchmark}, not of replay {BENCHMARK}")
-    bugs = bugs_of(folder.outcomes())
+    bugs = bugs_of(RunFolder.read(path, BENCHMARK).outcomes())
     return tuple(bug.plain for bug in bugs) if plain else bugs
 
 
@@ -90,10 +87,7 @@ def score_command(
     else:
         assert run is not None
         value, parts = _run_command(run, plain, export, cases, Scoring("count", seed, replicates, cutoff))
-    if as_json:
-        print_json(value)
-    else:
-        show(parts)
+    tell(parts, as_json, value)
 
 
 def _rankings_scores(

@@ -266,7 +266,7 @@ def score(
     from evaluation.crbench import sections
     from evaluation.crbench.bench import CRBENCH, have_judged, reviewer
     from evaluation.crbench.judged import scored
-    from evaluation.report.terminal import data_of, print_json, say, show
+    from evaluation.report.terminal import data_of, say, tell
 
     facts, reviewed = reviewer(run_path, predictions)
     try:
@@ -278,10 +278,8 @@ def score(
     result = scored(reviewed, tasks, scoring, scope)
     aged = CRBENCH.contamination([result], tasks, scoring)
     parts = sections.on_scores([result], scoring)
-    if as_json:
-        print_json({**data_of(parts), **sections.as_json(result, facts), **data_of(aged)})
-    else:
-        show([*parts, *aged])
+    value = {**data_of(parts), **sections.as_json(result, facts), **data_of(aged)} if as_json else None
+    tell([*parts, *aged], as_json, value)
     return 0
 
 

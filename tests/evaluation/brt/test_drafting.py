@@ -304,4 +304,4 @@ def test_a_run_of_another_benchmark_is_refused(tmp_path: Path) -> None:
     RunFolder.resume(tmp_path / "run", facts).close(None)
 
     for command in (("brt", "--run"), ("bloom", "--baseline")):
-        assert "is a run of crbench, not of replay brt" in refusal("score", *command, "run")
+        assert "is a run of crbench, not of brt" in refusal("score", *command, "run")
