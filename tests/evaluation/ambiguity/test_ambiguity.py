@@ -11,9 +11,8 @@ import pytest
 
 from bot.core.errors import OperatorError
 from bot.models.prompts import Prompts
-from evaluation.ambiguity.bench import PairRecord, ScoredRun, Verdict, sections
+from evaluation.ambiguity.bench import PairRecord, ScoredRun, Verdict, read_pairs, sections
 from evaluation.ambiguity.loop import QuestionLoop
-from evaluation.ambiguity.pairs import read_pairs
 from evaluation.benchmark import Scoring
 from evaluation.run.model import benchmark_prompts
 from tests.evaluation.browser import look

@@ -28,7 +28,7 @@ from evaluation.brt.metrics import (
     wasted_at_n,
     wasted_where_found,
 )
-from evaluation.brt.swt import swt_section
+from evaluation.brt.report import swt_section
 from evaluation.dataset import Row, read_rows
 from tests.evaluation.running import printed
 
@@ -111,19 +111,28 @@ def test_baseline_consistency_looks_only_at_what_the_baseline_reproduced() -> No
     assert baseline_consistency(baseline, {"kept": True, "lost": False, "gained": True}) == pytest.approx(1 / 2)
 
 
+COLUMNS = "bug_id,first_success_rank,total_success_fibs,num_clusters\n"
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("bug_id,first_success_rank\nA,1\n", "no column num_clusters, total_success_fibs"),
-        ("bug_id,first_success_rank,total_success_fibs,num_clusters\n", "no bug is listed"),
-        ("bug_id,first_success_rank,total_success_fibs,num_clusters\nA,x,1,1\n", "line 2: first_success_rank"),
+        ("bug_id,first_success_rank\nA,1\n", "rankings.csv:2: total_success_fibs: Field required"),
+        (COLUMNS, "no bug is listed"),
         (
-            "bug_id,first_success_rank,total_success_fibs,num_clusters\nA,,1,1\n",
-            "line 2: first_success_rank: empty",
+            COLUMNS + "A,x,1,1\n",
+            "rankings.csv:2: first_success_rank: ",
         ),
-        ("bug_id,first_success_rank,total_success_fibs,num_clusters\nA,1\n", "line 2: total_success_fibs"),
-        ("bug_id,first_success_rank,total_success_fibs,num_clusters\nA,3,1,2\n", "behind the end"),
-        ("bug_id,first_success_rank,total_success_fibs,num_clusters\nA,1,1,2\nA,1,1,2\n", "A is listed twice"),
+        (COLUMNS + "A,,1,1\n", ":2: first_success_rank: "),
+        (
+            COLUMNS + "A,1\n",
+            "rankings.csv:2: the row has more or fewer columns",
+        ),
+        (COLUMNS + "A,3,1,2\n", "behind the end"),
+        (
+            COLUMNS + "A,1,1,2\nA,1,1,2\n",
+            "rankings.csv:3: A was given before",
+        ),
     ],
 )
 def test_a_malformed_ranking_is_refused_with_one_line_that_says_where(
