@@ -16,7 +16,7 @@ from evaluation.brt.cases import read_cases
 from evaluation.crbench.task import read_tasks
 from tests.conftest import ROOT
 from tests.evaluation.crbench.repositories import Scratch
-from tests.evaluation.running import read, write
+from tests.evaluation.running import command, read, write
 
 pytestmark = pytest.mark.debian("bubblewrap")
 
@@ -103,17 +103,17 @@ def test_planted_bugs_are_found_and_a_killed_build_goes_on(
     values = {"instance_id": "ada__planted-105", "candidate_id": "agent", "patch": wrong}
     right = {**values, "candidate_id": "other", "patch": wrong.replace("return 3", "return 1 + x")}
     write(patches, (values, right))
-    command = ("build", "fresh", "--repo", str(planted), "--out", str(out), *ARGUMENTS,
-               "--export", str(export), "--patches", str(patches))  # fmt: skip
+    words = ("build", "fresh", "--repo", str(planted), "--out", str(out), *ARGUMENTS,
+             "--export", str(export), "--patches", str(patches))  # fmt: skip
 
     with subprocess.Popen(
-        [sys.executable, "-m", "evaluation", *command], stdout=subprocess.DEVNULL, start_new_session=True, cwd=ROOT
+        [sys.executable, "-m", "evaluation", *words], stdout=subprocess.DEVNULL, start_new_session=True, cwd=ROOT
     ) as begun:
         while begun.poll() is None and len(finished(out)) < 6:
             time.sleep(0.02)
         os.killpg(begun.pid, signal.SIGKILL)
     before = [line for line in finished(out) if line.endswith(b"\n")]
-    output = command(*command, "--json").json["steps"]
+    output = command(*words, "--json").json["steps"]
 
     assert 6 <= len(before) < len(REAL) + len(FLAKY)
     assert finished(out)[: len(before)] == before
