@@ -101,15 +101,13 @@ class Benchmark(Generic[T, S]):
 
     def contamination(self, scores: Sequence[S], source: str, scoring: Scoring) -> list[Section]:
         """The scores without recognised answers, where any speaks of it; before and after a cutoff, if any."""
-        from evaluation.report.cutoff import aged, cutoff_section, read_dates, recognised_section
+        from evaluation.report.cutoff import cutoff_section, read_dates, recognised_section
 
         samples = [self.sample(score) for score in scores]
         how = scoring.resampling
         sections = [recognised_section([sample for sample in samples if sample.recognised], how)]
         if scoring.cutoff is not None:
-            dates = read_dates(source)
-            old_and_new = [aged(sample, dates, scoring.cutoff, how) for sample in samples]
-            sections.append(cutoff_section(old_and_new, scoring.cutoff))
+            sections.append(cutoff_section(samples, read_dates(source), scoring.cutoff, how))
         return [section for section in sections if section is not None]
 
 

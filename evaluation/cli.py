@@ -207,6 +207,6 @@ def compare(
     old: str, new: str, tasks: str | None, missing: Missing, seed: int, replicates: int, as_json: bool
 ) -> None:
     """Compare every figure of two runs on their common tasks, with a paired interval of the difference."""
-    from evaluation.report.comparing import compare_command
+    from evaluation.report.runs import compare_command
 
     compare_command(old, new, tasks, Scoring(missing, seed, replicates), as_json)

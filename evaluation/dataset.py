@@ -15,7 +15,7 @@ import heapq
 import io
 import json
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -54,7 +54,7 @@ def read_rows(source: str) -> Iterator[Row]:
     if ending in (".jsonl", "") or (ending == ".json" and _begins_with_object(source)):
         yield from _json_lines(source)
     elif ending == ".csv":
-        yield from _csv(source)
+        yield from read_csv(source)
     elif ending == ".json":
         yield from _json_array(source)
     else:
@@ -73,15 +73,25 @@ def read_json(source: str) -> Any:
     return _parse(text, source)
 
 
+def read_shaped(source: str, shape: type[Shape], identity: str = "instance_id") -> Iterator[Shape]:
+    """The rows of a data set as typed values with different ids. Raises OperatorError with file and line."""
+    return unique((task_id(row, identity), row.where, shaped(row, shape)) for row in read_rows(source))
+
+
 def shaped(row: Row, shape: type[Shape]) -> Shape:
     """The row as a typed value, columns that ``shape`` does not know left out. Raises OperatorError."""
     values = {name: row.data[name] for name in shape.model_fields if name in row.data}
+    return validated(shape.model_validate, values, row.where)
+
+
+def validated(validate: Callable[[Any], T], value: Any, where: str) -> T:
+    """A value from outside in its shape. Raises OperatorError that names the first field that does not fit."""
     try:
-        return shape.model_validate(values)
+        return validate(value)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         field = ".".join(map(str, first["loc"])) or "row"
-        raise OperatorError(f"{row.where}: {field}: {first['msg']}") from None
+        raise OperatorError(f"{where}: {field}: {first['msg']}") from None
 
 
 def task_id(row: Row, field: str = "instance_id") -> str:
@@ -165,7 +175,7 @@ def _json_lines(source: str) -> Iterator[Row]:
             if len(line) > MAX_ROW:
                 raise OperatorError(f"{where}: a row of more than {MAX_ROW} bytes")
             if line.strip():
-                yield _row(_parse(line, where), where)
+                yield json_row(line, where)
 
 
 def _json_array(source: str) -> Iterator[Row]:
@@ -176,7 +186,8 @@ def _json_array(source: str) -> Iterator[Row]:
         yield _row(data, f"{source}: element {number}")
 
 
-def _csv(source: str) -> Iterator[Row]:
+def read_csv(source: str) -> Iterator[Row]:
+    """The rows of a CSV file, whatever its name. Raises OperatorError with file and line."""
     csv.field_size_limit(MAX_ROW)  # the module's own limit of 128 KB is less than many patches
     with _opened(source) as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as stream:
         reader = csv.DictReader(_lines(stream, source), strict=True)
@@ -215,6 +226,11 @@ def _hugging_face(source: str) -> Iterator[Row]:
     rows = datasets.load_dataset(name, split=split or "test", streaming=True)
     for number, data in enumerate(rows, 1):
         yield Row(dict(data), f"{source}: row {number}")
+
+
+def json_row(line: bytes, where: str) -> Row:
+    """One line of JSON as a row. Raises OperatorError."""
+    return _row(_parse(line, where), where)
 
 
 def _row(data: Any, where: str) -> Row:

@@ -19,6 +19,8 @@ from bot.features.feedback import signals as feedback
 
 Array = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
+#: Values by name, one for each draw of task indices.
+Statistics = Callable[[Counts], dict[str, Array]]
 
 #: Index draws held in memory at once: 4 million are 32 MB.
 _DRAWS_AT_ONCE = 4_000_000
@@ -211,7 +213,7 @@ def wilson(successes: int, total: int) -> Estimate:
 
 
 def bootstrap(
-    statistics: Callable[[Counts], dict[str, Array]],
+    statistics: Statistics,
     n: int,
     how: Resampling = USUAL,
 ) -> dict[str, Estimate]:
@@ -230,8 +232,18 @@ def bootstrap(
     return {name: _interval(observed[name][0], samples[name]) for name in observed}
 
 
+def paired_difference(first: Statistics, second: Statistics) -> Statistics:
+    """Second minus first of the statistics that both have, on the same draws."""
+
+    def difference(draws: Counts) -> dict[str, Array]:
+        before, after = first(draws), second(draws)
+        return {name: after[name] - value for name, value in before.items() if name in after}
+
+    return difference
+
+
 def unpaired(
-    statistics: Callable[[Counts], dict[str, Array]],
+    statistics: Statistics,
     first: Counts,
     second: Counts,
     how: Resampling = USUAL,
@@ -247,7 +259,7 @@ def unpaired(
 
 
 def _replicated(
-    statistics: Callable[[Counts], dict[str, Array]],
+    statistics: Statistics,
     indices: Counts,
     generator: np.random.Generator,
     replicates: int,

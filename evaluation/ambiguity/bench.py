@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from xml.etree.ElementTree import Element, ParseError
 
 import numpy as np
+from defusedxml.common import DefusedXmlException
+from defusedxml.ElementTree import fromstring
 from pydantic import Field
 
 from bot import app
@@ -16,8 +20,8 @@ from bot.core.frozen import Frozen, Lenient
 from bot.features.shared.labels import InputLabel
 from bot.models.protocol import Model
 from evaluation.ambiguity.loop import QuestionLoop
-from evaluation.ambiguity.pairs import IssuePair, read_pairs
 from evaluation.benchmark import Benchmark, Scoring, Session
+from evaluation.dataset import MAX_JSON, Row, read_rows, shaped, task_id, unique
 from evaluation.report.cutoff import Sample
 from evaluation.report.page import Cell, Section, Table, percentage
 from evaluation.run.folder import RunFolder
@@ -25,6 +29,70 @@ from evaluation.run.model import Account, benchmark_prompts
 from evaluation.run.replay import ReplayRequest
 from evaluation.run.runner import Outcome
 from evaluation.statistics import NO_INTERVALS, Array, Counts, Estimate, auc, bootstrap, contingency, ratio
+
+_MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+
+
+class IssuePair(Frozen):
+    """One issue, told in full and told with details left out."""
+
+    instance_id: str
+    original_issue: str = Field(min_length=1, description="the full text")
+    problem_statement: str = Field(min_length=1, description="the summary")
+
+
+def read_pairs(source: str) -> Iterator[IssuePair]:
+    """The pairs of a file. Raises OperatorError, naming the row."""
+    rows = _sheet(source) if source.endswith(".xlsx") else read_rows(source)
+    yield from unique((task_id(row), row.where, shaped(row, IssuePair)) for row in rows)
+
+
+def _sheet(source: str) -> Iterator[Row]:
+    """The rows of a workbook's first sheet, by the names in its first row."""
+    try:
+        with zipfile.ZipFile(source) as book:
+            strings = [_text(item) for item in _part(book, "xl/sharedStrings.xml").iter(f"{_MAIN}si")]
+            rows = list(_part(book, "xl/worksheets/sheet1.xml").iter(f"{_MAIN}row"))
+            cells = [{_column(cell): _value(cell, strings) for cell in row.iter(f"{_MAIN}c")} for row in rows]
+    except (
+        OSError,
+        KeyError,
+        ValueError,
+        IndexError,
+        ParseError,
+        zipfile.BadZipFile,
+        DefusedXmlException,
+    ) as error:
+        raise OperatorError(f"{source}: cannot be read as a workbook: {str(error)[:120]}") from None
+    header, *lines = cells or [{}]
+    for number, line in enumerate(lines, 2):
+        yield Row(
+            {header[column]: text for column, text in line.items() if column in header}, f"{source}:{number}"
+        )
+
+
+def _part(book: zipfile.ZipFile, name: str) -> Element:
+    if book.getinfo(name).file_size > MAX_JSON:
+        raise ValueError(f"{name} is larger than {MAX_JSON} bytes")
+    root: Element = fromstring(book.read(name))
+    return root
+
+
+def _column(cell: Element) -> str:
+    return "".join(letter for letter in cell.get("r", "") if letter.isalpha())
+
+
+def _value(cell: Element, strings: list[str]) -> str:
+    if cell.get("t") == "inlineStr":
+        return _text(cell)
+    value = cell.findtext(f"{_MAIN}v") or ""
+    return strings[int(value)] if cell.get("t") == "s" else value
+
+
+def _text(element: Element) -> str:
+    # A carriage return is written as an escape.
+    return "".join(part.text or "" for part in element.iter(f"{_MAIN}t")).replace("_x000D_", "")
+
 
 BENCHMARK = "ambiguity"
 LABELS = [label.value for label in InputLabel]
@@ -202,17 +270,12 @@ class ScoredRun:
 
 
 def score_run(run: RunFolder, name: str, source: str, scoring: Scoring) -> ScoredRun:
-    """The pairs that the run was to do. Raises OperatorError for a run of another benchmark."""
-    if run.facts.benchmark != BENCHMARK:
-        raise OperatorError(f"{run.path} is a run of {run.facts.benchmark}, not of replay {BENCHMARK}")
-    records = {record.task_id: record for record in run.outcomes()}
-    return ScoredRun(
-        name,
-        {
-            task: None if record.failed else PairRecord.model_validate(record.details)
-            for task, record in records.items()
-        },
-    )
+    """The pairs that the run was to do."""
+    pairs = {
+        record.task_id: None if record.failed else PairRecord.model_validate(record.details)
+        for record in run.outcomes()
+    }
+    return ScoredRun(name, pairs)
 
 
 #: Figures by name, with their line in the table.

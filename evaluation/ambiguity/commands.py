@@ -52,15 +52,7 @@ def replay(
 @json_option
 def score(run: Path, seed: int, replicates: int, as_json: bool) -> None:
     """Measure how well triage tells the texts of a pair apart, and what its questions bring back."""
-    from evaluation.ambiguity.bench import AMBIGUITY
     from evaluation.benchmark import Scoring
-    from evaluation.report.terminal import data_of, print_json, show
-    from evaluation.run.folder import RunFolder
+    from evaluation.report.runs import score_command
 
-    scoring = Scoring("count", seed, replicates)
-    folder = RunFolder.read(run)
-    sections = AMBIGUITY.sections([AMBIGUITY.score(folder, run.name, folder.facts.tasks.source, scoring)], scoring)
-    if as_json:
-        print_json(data_of(sections))
-    else:
-        show(sections)
+    score_command("ambiguity", run, None, Scoring("count", seed, replicates), as_json)

@@ -41,7 +41,7 @@ from evaluation.dataset import Row, read_rows, task_id
 from evaluation.report.figures import Series, bars
 from evaluation.report.page import Cell, Figure, Report, Section, Table, percentage
 from evaluation.report.runs import store
-from evaluation.report.terminal import print_json, show
+from evaluation.report.terminal import tell
 
 
 def score_command(
@@ -80,10 +80,7 @@ def score_command(
         value, sections = _layers(baseline, seed=seed, **runs)
     if out is not None:
         store(out, Report("Six layers of test generation", tuple(sections), f"bouncer {__version__}"))
-    if as_json:
-        print_json(value)
-    else:
-        show(sections)
+    tell(sections, as_json, value)
 
 
 def _layers(

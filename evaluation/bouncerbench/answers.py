@@ -118,6 +118,7 @@ def record_answer(record: Record, benchmark: Kind, line: Line | None = None) -> 
         bounce = line.bounces(level, p_bounce)
     else:
         bounce = fields.get("bounced", level >= PAPER_LINE)
+    voices = fields.get("voices") or next((reply.get("voices") for reply in fields.get("replies", ())), None)
     return Answer(
         instance_id=record.task_id,
         level=level,
@@ -129,7 +130,7 @@ def record_answer(record: Record, benchmark: Kind, line: Line | None = None) -> 
         error=record.error or (decision.get("abstained") if level is None else None),
         usage=record.usage,
         seconds=record.seconds,
-        voices=_voices(fields),
+        voices=tuple(Voice.model_validate(voice) for voice in voices or ()),
     )
 
 
@@ -144,12 +145,6 @@ def _joined(fields: dict[str, Any]) -> float | None:
         return behaviour
     joined: float = round(100 - (100 - behaviour) * (100 - max(forms)) / 100, 1)
     return joined
-
-
-def _voices(fields: dict[str, Any]) -> tuple[Voice, ...]:
-    """Return the replies of several models; for a patch, those about the task's one issue."""
-    voices = fields.get("voices") or next((reply.get("voices") for reply in fields.get("replies", ())), None)
-    return tuple(Voice.model_validate(voice) for voice in voices or ())
 
 
 def _explanation(fields: dict[str, Any]) -> str:

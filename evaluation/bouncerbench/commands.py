@@ -106,7 +106,7 @@ def _scored(
     from evaluation.bouncerbench.answers import answers_of, gather, line_of
     from evaluation.bouncerbench.bench import BENCHES, scored
     from evaluation.bouncerbench.compare import compare, comparison_section
-    from evaluation.report.terminal import data_of, print_json, short, show
+    from evaluation.report.terminal import data_of, short, tell
     from evaluation.run.folder import RunFolder
 
     bench, line = BENCHES[kind], line_of(kind, bounce_at, bounce_above)
@@ -122,12 +122,10 @@ def _scored(
         comparison = compare(items, answers_of(kind, against, line), now, how.resampling)
     scores = {name: scored(kind, short(name), items, answers, how) for name, answers in models.items()}
     aged = bench.contamination(list(scores.values()), tasks, how)
-    if as_json:
-        print_json({**_as_json(scores, against, comparison), **data_of(aged)})
-        return
     parts = sections.on_one(kind, list(scores.values()))
     parts += [comparison_section(str(against), next(iter(scores.values())), comparison)] if comparison else []
-    show([*parts, *aged])
+    value = {**_as_json(scores, against, comparison), **data_of(aged)} if as_json else None
+    tell([*parts, *aged], as_json, value)
 
 
 def _labelled(tasks: list[Any]) -> list[Any]:
@@ -178,7 +176,7 @@ def score_chain(tasks: str, annotations: str | None, before: str, after: str, as
     from evaluation.bouncerbench.answers import answers_of
     from evaluation.bouncerbench.chain import chain, chain_section, with_annotations
     from evaluation.bouncerbench.tasks import INPUT, OUTPUT, absent_output, input_tasks, output_tasks
-    from evaluation.report.terminal import print_json, show
+    from evaluation.report.terminal import tell
     from evaluation.run.folder import RunFolder
 
     items = with_annotations(output_tasks(tasks), () if annotations is None else input_tasks(annotations))
@@ -188,10 +186,7 @@ def score_chain(tasks: str, annotations: str | None, before: str, after: str, as
         due = RunFolder.read(Path(before)).due(items, lambda task: task.instance_id, absent_output)
         items = [task for task in due if task in items]
     result = chain(items, answers_of(INPUT, before), answers_of(OUTPUT, after))
-    if as_json:
-        print_json(result.as_json())
-    else:
-        show([chain_section(before, after, result)])
+    tell([chain_section(before, after, result)], as_json, result.as_json())
 
 
 @click.command("bouncerbench")

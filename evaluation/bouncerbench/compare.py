@@ -6,15 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
 from bot.core.errors import OperatorError
-from evaluation import statistics
 from evaluation.bouncerbench.answers import Answer
 from evaluation.bouncerbench.metrics import FIGURES, Figures, Scored, Tasks, pair, shown, what
 from evaluation.bouncerbench.tasks import InputTask, OutputTask
 from evaluation.report.page import Section, Table, percentage
-from evaluation.statistics import USUAL, Array, Counts, Estimate, Resampling, paired
+from evaluation.statistics import USUAL, Estimate, Resampling, bootstrap, paired, paired_difference
 
 #: Of the flips of a comparison, how many are listed.
 LISTED = 40
@@ -85,6 +82,7 @@ def compare(
             for answers in (first, second)
         )
     )
+    figures = (Figures(pair(common, answers, "exclude")[0]) for answers in (first, second))
     calls = [second[task.instance_id].tool_calls for task in common]
     return Comparison(
         tasks=len(common),
@@ -93,7 +91,7 @@ def compare(
         only_second_right=pairs.only_second,
         both_wrong=pairs.neither,
         p_value=pairs.p_value,
-        differences=_differences(common, first, second, how),
+        differences=bootstrap(paired_difference(*figures), len(common), how),
         flips=tuple(_flips(common, first, second)),
         with_tools=None if None in calls else sum((count or 0) > 0 for count in calls),
     )
@@ -120,21 +118,6 @@ def _flips(tasks: Tasks, first: Mapping[str, Answer], second: Mapping[str, Answe
         for now in (second[task.instance_id],)
         if now.bounce != first[task.instance_id].bounce
     ]
-
-
-def _differences(
-    tasks: Tasks,
-    first: Mapping[str, Answer],
-    second: Mapping[str, Answer],
-    how: Resampling,
-) -> dict[str, Estimate]:
-    figures = [Figures(pair(tasks, answers, "exclude")[0]) for answers in (first, second)]
-
-    def differences(draws: Counts) -> dict[str, Array]:
-        before, after = (figures_of(draws) for figures_of in figures)
-        return {name: np.asarray(after[name] - before[name]) for name in before if name in after}
-
-    return statistics.bootstrap(differences, len(tasks), how)
 
 
 def comparison_section(before: str, second: Scored, comparison: Comparison) -> Section:

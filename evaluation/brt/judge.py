@@ -64,7 +64,9 @@ class Judge:
         # The same files on both versions: the one difference between the runs is the code under test.
         base = harness.run(case.base, added.targets, files)
         fixed = harness.run(case.fixed, added.targets, files)
-        alone = added.alone and (command.naming != "files" or _all_new(case, files))
+        alone = added.alone and (
+            command.naming != "files" or (not any((case.base / path).exists() for path in files))
+        )
         brt, reason = verdict(base, fixed, alone)
         flaky = brt and not self._repeats(case, harness, files, added, alone)
         return Judgement(
@@ -178,10 +180,6 @@ def added_in(case: Case, files: Mapping[str, str]) -> Added:
     selection = [added for added in additions if added.alone] or additions
     targets: tuple[Target, ...] = tuple(target for added in selection for target in added.targets)
     return Added(targets, alone=all(added.alone for added in selection))
-
-
-def _all_new(case: Case, files: Mapping[str, str]) -> bool:
-    return not any((case.base / path).exists() for path in files)
 
 
 @dataclass(frozen=True)

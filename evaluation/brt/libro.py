@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter
 
 from bot.core.errors import OperatorError
 from bot.core.frozen import Lenient
 from evaluation.brt.metrics import Bug, Draft, Features, Ranking, cluster_sizes, libro_order, rankings
-from evaluation.dataset import read_json, read_rows, shaped, task_id
+from evaluation.dataset import Row, read_csv, read_json, read_rows, shaped, task_id, unique, validated
 from evaluation.report.terminal import say
 
 #: What stands in the column ``first_success_rank`` of a bug that no test reproduces.
@@ -31,39 +31,17 @@ def read_rankings(path: Path) -> tuple[Ranking, ...]:
     Raises OperatorError, naming file and line, if a column is missing, a value is no whole number, a bug
     is listed twice, or nothing is listed at all.
     """
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as stream:
-            reader = csv.DictReader(stream)
-            missing = set(Ranking.model_fields) - set(reader.fieldnames or ())
-            if missing:
-                raise OperatorError(f"{path}: no column {', '.join(sorted(missing))}")
-            rankings = tuple(_ranking(row, f"{path}, line {reader.line_num}") for row in reader)
-    except OSError as error:
-        raise OperatorError(f"{path}: {error.strerror}") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise OperatorError(f"{path}: no CSV text: {error}") from error
+    rankings = tuple(unique((task_id(row, "bug_id"), row.where, _ranking(row)) for row in read_csv(str(path))))
     if not rankings:
         raise OperatorError(f"{path}: no bug is listed")
-    name, count = Counter(ranking.bug_id for ranking in rankings).most_common(1)[0]
-    if count > 1:
-        raise OperatorError(f"{path}: {name} is listed twice")
     return rankings
 
 
-def _ranking(row: dict[str, str | None], where: str) -> Ranking:
-    values = {name: row[name] for name in Ranking.model_fields}
-    rank = values["first_success_rank"]
-    if rank is not None and rank.strip() == str(NEVER):
-        values["first_success_rank"] = None
-    elif rank is None or not rank.strip():
-        raise OperatorError(f"{where}: first_success_rank: empty (write {NEVER} for never)")
-    try:
-        ranking = Ranking.model_validate(values)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise OperatorError(f"{where}: {first['loc'][0]}: {first['msg']}") from error
+def _ranking(row: Row) -> Ranking:
+    never = row.data.get("first_success_rank", "").strip() == str(NEVER)
+    ranking = shaped(Row({**row.data, "first_success_rank": None}, row.where) if never else row, Ranking)
     if ranking.first_success_rank is not None and ranking.first_success_rank > ranking.num_clusters:
-        raise OperatorError(f"{where}: first_success_rank lies behind the end of the list (num_clusters)")
+        raise OperatorError(f"{row.where}: first_success_rank lies behind the end of the list (num_clusters)")
     return ranking
 
 
@@ -135,12 +113,7 @@ def read_outcomes(source: str, features: str | None = None) -> tuple[Bug, ...]:
 
     With the file of features the tests are ranked and selected as LIBRO does; without it none is suggested.
     """
-    try:
-        generated = _OUTCOMES.validate_python(read_json(source))
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"][:2])
-        raise OperatorError(f"{source}: {where}: {first['msg']}") from None
+    generated = validated(_OUTCOMES.validate_python, read_json(source), source)
     rows: dict[str, dict[str, _FeatureRow]] = defaultdict(dict)
     for row in read_rows(features) if features else ():
         feature_row = shaped(row, _FeatureRow)

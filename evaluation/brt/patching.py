@@ -38,7 +38,9 @@ def apply(patch: str, read: Callable[[str], str | None]) -> dict[str, str]:
         raise PatchRejected(f"not a unified diff: {str(error).strip()}") from error
     changed: dict[str, str] = {}
     for file in files:
-        path = _path(file)
+        if file.target_file == _NOWHERE:
+            raise PatchRejected(f"{_stripped(file.source_file)}: deleted, where tests are to be added")
+        path = _stripped(file.target_file)
         if path in changed:
             raise PatchRejected(f"{path}: changed twice")
         if file.is_binary_file:
@@ -48,12 +50,6 @@ def apply(patch: str, read: Callable[[str], str | None]) -> dict[str, str]:
     if not changed:
         raise PatchRejected("no change in it")
     return changed
-
-
-def _path(file: PatchedFile) -> str:
-    if file.target_file == _NOWHERE:
-        raise PatchRejected(f"{_stripped(file.source_file)}: deleted, where tests are to be added")
-    return _stripped(file.target_file)
 
 
 def _stripped(name: str) -> str:

@@ -19,11 +19,10 @@ from evaluation.bloom.layers import ROWS, compare
 from evaluation.brt.cases import Candidate, Case, read_candidates, read_cases
 from evaluation.brt.libro import all_bugs, export, read_outcomes, read_rankings
 from evaluation.brt.metrics import NS, Bug, RankingScores, RunScores, bugs_of, rankings, reproduced
-from evaluation.brt.swt import swt_section
 from evaluation.report.cutoff import Sample
 from evaluation.report.figures import Series, bars
 from evaluation.report.page import Cell, Figure, Section, Table, percentage
-from evaluation.report.terminal import data_of, print_json, show
+from evaluation.report.terminal import data_of, tell
 from evaluation.run.folder import RunFolder
 from evaluation.statistics import NO_INTERVALS, Estimate, Resampling, ratio
 
@@ -49,10 +48,7 @@ _LIBRO: tuple[Cell, ...] = ("LIBRO, Defects4J (350 bugs)", 219, 149, 184, 199, 2
 
 def read_run(path: Path, plain: bool = False) -> tuple[Bug, ...]:
     """The bugs of a run of ``replay brt``. Raises OperatorError for a run of another benchmark."""
-    folder = RunFolder.read(path)
-    if folder.facts.benchmark != BENCHMARK:
-        raise OperatorError(f"{path} is a run of {folder.facts.benchmark}, not of replay {BENCHMARK}")
-    bugs = bugs_of(folder.outcomes())
+    bugs = bugs_of(RunFolder.read(path, BENCHMARK).outcomes())
     return tuple(bug.plain for bug in bugs) if plain else bugs
 
 
@@ -90,10 +86,7 @@ def score_command(
     else:
         assert run is not None
         value, parts = _run_command(run, plain, export, cases, Scoring("count", seed, replicates, cutoff))
-    if as_json:
-        print_json(value)
-    else:
-        show(parts)
+    tell(parts, as_json, value)
 
 
 def _rankings_scores(
@@ -305,3 +298,74 @@ BRT: Benchmark[Case, ScoredRun] = Benchmark(
 CANDIDATES: Benchmark[Candidate, ScoredRun] = Benchmark(
     BENCHMARK, read_candidates, lambda candidate: candidate.task, score_run, sections, _sample
 )
+
+
+#: Set, method, model, success rate S in percent: swtbench.com, the rows in unit test mode.
+PUBLISHED: tuple[tuple[str, str, str, float], ...] = (
+    ("Verified", "LogicStar AI", "L*Agent v1", 84.0),
+    ("Verified", "PatchTwin+Guard", "GPT-5", 82.9),
+    ("Verified", "OpenHands", "GPT-5", 79.8),
+    ("Verified", "PatchTwin+Guard", "GPT-5-mini", 75.8),
+    ("Verified", "ReProAgent", "GPT-5-mini", 69.7),
+    ("Verified", "OpenHands", "GPT-5-mini", 62.4),
+    ("Verified", "e-Otter++", "Claude 3.7 Sonnet", 62.1),
+    ("Verified", "Amazon Q Developer Agent", "v20250405-dev", 51.0),
+    ("Verified", "AssertFlip", "GPT-4o", 45.5),
+    ("Verified", "Otter++", "GPT-4o", 37.4),
+    ("Verified", "Otter", "GPT-4o", 31.6),
+    ("Verified", "OpenHands", "Claude 3.5 Sonnet", 27.7),
+    ("Verified", "LIBRO", "GPT-4o", 17.8),
+    ("Verified", "Zero-Shot Plus", "GPT-4o + BM25", 14.3),
+    ("Lite", "ReProAgent", "GPT-5-mini", 56.2),
+    ("Lite", "e-Otter++", "Claude 3.7 Sonnet", 52.5),
+    ("Lite", "Amazon Q Developer Agent", "v20250405-dev", 39.9),
+    ("Lite", "AssertFlip", "GPT-4o", 38.0),
+    ("Lite", "OpenHands", "Claude 3.5 Sonnet, CI set-up", 28.3),
+    ("Lite", "OpenHands", "Claude 3.5 Sonnet", 22.8),
+    ("Lite", "SWE-Agent+", "GPT-4", 18.5),
+    ("Lite", "SWE-Agent", "GPT-4", 15.9),
+    ("Lite", "LIBRO", "GPT-4", 14.1),
+    ("Lite", "Aider", "GPT-4", 12.7),
+    ("Lite", "Zero-Shot Plus", "GPT-4 + BM25", 9.4),
+    ("Lite", "AutoCodeRover", "GPT-4", 9.1),
+    ("Lite", "Zero-Shot Base", "GPT-4 + BM25", 3.6),
+)
+INSTANCES = {"Verified": 433, "Lite": 276}
+
+
+def swt_section(runs: Sequence[tuple[str, Sequence[Bug]]]) -> Section:
+    """Our runs beside SWT-Bench's rows. A bug without an answer counts as failed."""
+    counts = [(name, _counted(bugs)) for name, bugs in runs]
+    rows: list[tuple[Cell, ...]] = [
+        (
+            name,
+            count["instances"],
+            *(
+                percentage(count[key] / count["instances"] if count["instances"] else None)
+                for key in ("answered", "failing", "reproduced")
+            ),
+        )
+        for name, count in counts
+    ]
+    quoted: list[tuple[Cell, ...]] = [
+        (f"{method}, {model} ({group})", INSTANCES[group], None, None, f"{rate:.1f}")
+        for group, method, model, rate in PUBLISHED
+    ]
+    header = ("run", "instances", "with a test that applies %", "fails before the fix %", "success rate S %")
+    note = (
+        "S: the one answer for an instance (our first suggestion, or the first given test) fails before the fix "
+        "and passes after it. SWT-Bench's rows are from swtbench.com, July 2026, without those that run a script "
+        "instead of a test. Sets, environments and dates differ."
+    )
+    table = Table(header, (*rows, *quoted), quoted_from=len(rows), note=note)
+    return Section("Beside SWT-Bench", tables=(table,), data={"swt_bench": dict(counts)})
+
+
+def _counted(bugs: Sequence[Bug]) -> dict[str, int]:
+    answers = [bug.answer for bug in bugs]
+    return {
+        "instances": len(bugs),
+        "answered": sum(answer is not None and answer.applied for answer in answers),
+        "failing": sum(answer is not None and answer.base is not None and answer.base.fails for answer in answers),
+        "reproduced": sum(answer is not None and answer.brt for answer in answers),
+    }

@@ -67,7 +67,7 @@ def _calibrated(
     from evaluation.calibration import report as calibration
     from evaluation.report.page import Report
     from evaluation.report.runs import store
-    from evaluation.report.terminal import data_of, print_json, say, short, show
+    from evaluation.report.terminal import say, short, tell
     from evaluation.run.folder import RunFolder
 
     bench = BENCHES[kind]
@@ -82,10 +82,8 @@ def _calibrated(
         say(f"{maps}: {', '.join(names)}")
     if out is not None:
         store(Path(out), Report(f"Calibration on {kind}", tuple(sections), f"Bouncer {__version__}, {tasks}"))
-    if as_json:
-        print_json(data_of(sections))
-    elif out is None:
-        show(sections)
+    if as_json or out is None:
+        tell(sections, as_json)
 
 
 calibrate_input, calibrate_output = both(

@@ -50,7 +50,7 @@ from evaluation.crbench.task import (
     describe,
     finish,
 )
-from evaluation.dataset import choose, fingerprint, read_rows, shaped, task_id, unique
+from evaluation.dataset import choose, fingerprint, read_shaped
 from evaluation.git.clones import Clones
 from evaluation.git.history import CommitGraph, History, PullCommits, Pulls
 from evaluation.git.repository import GitError, GitRepository, find_clone
@@ -202,7 +202,7 @@ def _context(task: ReviewTask, clones: Histories) -> PullContext:
 
 def build_from_fixes(instances: str, repos: Path, out: Path, **options: Any) -> int:
     """Tasks of a data set of fixes, from the clones below ``repos``; returns the exit code."""
-    fixes = read_instances(instances)
+    fixes = list(read_shaped(instances, Instance))
     question = {"instances": fingerprint(instances) or instances}
     return _Build(out, partial(find_clone, repos), question, **options).run(lambda environment: fixes)
 
@@ -282,12 +282,6 @@ def _repaired(
         for number in mapped.prs:
             repaired.setdefault(number, []).append(moments[fix.base_commit])
     return repaired
-
-
-def read_instances(source: str) -> list[Instance]:
-    """The fixes of a data set. Raises OperatorError with file and line for the first bad row."""
-    rows = ((task_id(row), row.where, shaped(row, Instance)) for row in read_rows(source))
-    return list(unique(rows))
 
 
 def forge_for(environment: Settings, full_name: str) -> Forge:

@@ -114,7 +114,7 @@ def build_own(duplicates: str | None, repo: Path | None, since: datetime | None,
     With --duplicates: the issues of your own repository, some of which repeat an earlier one.
     """
     if duplicates is not None:
-        from evaluation.duplicates.building import build_from_index
+        from evaluation.duplicates.tasks import build_from_index
 
         return build_from_index(duplicates, options["out"], options["overwrite"], options["as_json"])
     if repo is None or since is None:
@@ -266,7 +266,7 @@ def score(
     from evaluation.crbench import sections
     from evaluation.crbench.bench import CRBENCH, have_judged, reviewer
     from evaluation.crbench.judged import scored
-    from evaluation.report.terminal import data_of, print_json, say, show
+    from evaluation.report.terminal import data_of, say, tell
 
     facts, reviewed = reviewer(run_path, predictions)
     try:
@@ -278,10 +278,8 @@ def score(
     result = scored(reviewed, tasks, scoring, scope)
     aged = CRBENCH.contamination([result], tasks, scoring)
     parts = sections.on_scores([result], scoring)
-    if as_json:
-        print_json({**data_of(parts), **sections.as_json(result, facts), **data_of(aged)})
-    else:
-        show([*parts, *aged])
+    value = {**data_of(parts), **sections.as_json(result, facts), **data_of(aged)} if as_json else None
+    tell([*parts, *aged], as_json, value)
     return 0
 
 

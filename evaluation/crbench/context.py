@@ -64,7 +64,8 @@ class ClonedContext:
         else:
             head = carrier if integration is not None else self._pulls.heads[number]
             start = self._merge_base(parents[0], head) if parents else ""
-            title, body = _squashed_text(message)
+            subject, _, rest = message.partition("\n")
+            title, body = bare_title(subject), rest.strip()
         if not start:
             raise ContextError(f"pull request #{number} has no common history with its base")
         return PullContext(
@@ -133,8 +134,3 @@ def _merged_text(message: str) -> tuple[str, str]:
         return bare_title(subject), rest.strip()
     title, _, body = rest.strip().partition("\n")
     return (title, body.strip()) if title else (subject, "")
-
-
-def _squashed_text(message: str) -> tuple[str, str]:
-    subject, _, rest = message.partition("\n")
-    return bare_title(subject), rest.strip()

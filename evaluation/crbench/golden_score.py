@@ -29,7 +29,7 @@ from evaluation.crbench.martian import JudgedCandidate, Martian
 from evaluation.crbench.task import Known, Remark, ReviewTask, read_tasks
 from evaluation.dataset import choose
 from evaluation.report.page import Cell, Section, Table, percentage
-from evaluation.report.terminal import data_of, print_json, say, show
+from evaluation.report.terminal import say, tell
 from evaluation.run.model import Account, benchmark_prompts
 from evaluation.statistics import wilson
 
@@ -103,10 +103,7 @@ def score_golden(
         raise OperatorError(
             "a judge is needed: --judge provider:name, --doubt provider:name, or BOUNCER_JUDGE_MODEL"
         )
-    if as_json:
-        print_json(data_of(sections))
-    else:
-        show(sections)
+    tell(sections, as_json)
     return 0
 
 

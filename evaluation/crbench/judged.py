@@ -25,7 +25,6 @@ from evaluation.crbench.judge import (
     ReviewComment,
     Scope,
     Style,
-    Verdicts,
     agreement,
     comments_in,
     comments_in_file,
@@ -165,7 +164,10 @@ def judge_comments(reviewed: Reviewed, source: str, panel: Panel, scope: Scope) 
         agreement=agreement(verdicts.judgements),
         usage=verdicts.usage,
     )
-    _write(reviewed.folder, facts, verdicts)
+    reviewed.folder.mkdir(parents=True, exist_ok=True)
+    lines = [json.dumps(judgement.model_dump(mode="json")) + "\n" for judgement in verdicts.judgements]
+    replace(reviewed.folder / JUDGEMENTS_FILE, "".join(lines))
+    replace(reviewed.folder / FACTS_FILE, facts.model_dump_json(indent=2) + "\n")
 
 
 def scored(reviewed: Reviewed, source: str, scoring: Scoring, scope: Scope | None = None) -> Scored:
@@ -204,7 +206,9 @@ def scored(reviewed: Reviewed, source: str, scoring: Scoring, scope: Scope | Non
         tallies=tallies_of_tasks,
         metrics=metrics,
         unanswered=unanswered,
-        not_shown=sum(_hides_the_bug(task, reviewed.unread.get(task.instance_id, frozenset())) for task in tasks),
+        not_shown=sum(
+            (not reviewed.unread.get(task.instance_id, frozenset()).isdisjoint(task.fixed_files)) for task in tasks
+        ),
         comments=pairs,
         clean=Quiet(len(clean), sum(not posted[task] for task in clean), sum(posted[task] for task in clean)),
         run=None if reviewed.run is None else reviewed.run.facts,
@@ -212,21 +216,9 @@ def scored(reviewed: Reviewed, source: str, scoring: Scoring, scope: Scope | Non
     )
 
 
-def _hides_the_bug(task: ReviewTask, unread: frozenset[str]) -> bool:
-    """Return True if a file of the fix is among the parts of the change that a reviewer was not shown."""
-    return not unread.isdisjoint(task.fixed_files)
-
-
 def is_judged(reviewed: Reviewed) -> bool:
     """Return True if these comments were judged before."""
     return (reviewed.folder / FACTS_FILE).exists()
-
-
-def _write(folder: Path, facts: JudgeFacts, verdicts: Verdicts) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    lines = [json.dumps(judgement.model_dump(mode="json")) + "\n" for judgement in verdicts.judgements]
-    replace(folder / JUDGEMENTS_FILE, "".join(lines))
-    replace(folder / FACTS_FILE, facts.model_dump_json(indent=2) + "\n")
 
 
 def _read(folder: Path) -> tuple[JudgeFacts, Mapping[str, Judgement]]:

@@ -6,21 +6,18 @@ found matched and the tool's comments ("candidates") that match none; ``candidat
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
-from pydantic import Field, ValidationError
+from pydantic import Field, TypeAdapter
 
 from bot.core.errors import OperatorError
 from bot.core.frozen import Lenient
+from evaluation.dataset import validated
 from evaluation.git.clones import listing
 from evaluation.git.repository import GitRepository
-
-T = TypeVar("T", bound=Lenient)
 
 _RESULTS = re.compile(r"offline/results/(?P<judge>[^/]+)/evaluations\.json")
 
@@ -43,6 +40,11 @@ class _Evaluation(Lenient):
 
 class _Candidate(Lenient):
     text: str = Field("", description="what the tool says, as the judge's model extracted it")
+
+
+#: By pull request and tool.
+_EVALUATIONS = TypeAdapter(dict[str, dict[str, _Evaluation]])
+_CANDIDATES = TypeAdapter(dict[str, dict[str, list[_Candidate]]])
 
 
 @dataclass(frozen=True)
@@ -97,20 +99,10 @@ class Martian:
                 match = _RESULTS.fullmatch(file.path)
                 if match is None:
                     continue
-                judge = match["judge"]
-                raw = clone.blob(head, file.path)
-                self.evaluations[judge] = {
-                    url: {tool: _shaped(_Evaluation, entry, file.path) for tool, entry in by_tool.items()}
-                    for url, by_tool in _object(raw, file.path).items()
-                }
-                path = file.path.replace("evaluations.json", "candidates.json")
-                self._candidates[judge] = {
-                    url: {
-                        tool: [_shaped(_Candidate, entry, path) for entry in entries]
-                        for tool, entries in by_tool.items()
-                    }
-                    for url, by_tool in _object(clone.blob(head, path), path).items()
-                }
+                judge, path = match["judge"], file.path.replace("evaluations.json", "candidates.json")
+                results, candidates = (clone.blob(head, name) or b"{}" for name in (file.path, path))
+                self.evaluations[judge] = validated(_EVALUATIONS.validate_json, results, file.path)
+                self._candidates[judge] = validated(_CANDIDATES.validate_json, candidates, path)
         if not self.evaluations:
             raise OperatorError(f"{folder} holds no offline/results/JUDGE/evaluations.json")
 
@@ -149,21 +141,3 @@ class Martian:
                     golden_texts = tuple(sorted(entry.golden_comment for entry in golden))
                     for text in texts:
                         yield JudgedCandidate(judge, url, golden_texts, text, text not in unmatched)
-
-
-def _object(raw: bytes | None, path: str) -> dict[str, dict[str, list[object]]]:
-    try:
-        value = json.loads(raw or b"{}")
-    except ValueError as error:
-        raise OperatorError(f"{path}: not JSON: {str(error)[:120]}") from None
-    if not isinstance(value, dict) or not all(isinstance(entry, dict) for entry in value.values()):
-        raise OperatorError(f"{path}: a JSON object by pull request and tool is needed")
-    return value
-
-
-def _shaped(shape: type[T], entry: object, path: str) -> T:
-    try:
-        return shape.model_validate(entry)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        raise OperatorError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 
 from bot.core.errors import NotFound
 from bot.core.subjects import Issue
@@ -143,15 +144,12 @@ def difference(repository: GitRepository, change: Change, of: Sequence[str]) -> 
 
 
 def _issues(forge: Forge) -> Callable[[int], Issue | None]:
-    issues: dict[int, Issue | None] = {}
-
+    @cache
     def read(number: int) -> Issue | None:
-        if number not in issues:
-            try:
-                issues[number] = forge.issue(number)
-            except NotFound:
-                issues[number] = None
-        return issues[number]
+        try:
+            return forge.issue(number)
+        except NotFound:
+            return None
 
     return read
 

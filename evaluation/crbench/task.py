@@ -20,7 +20,7 @@ from bot.models.prompts import Prompts
 from bot.models.protocol import Model, Prompt, Reply
 from evaluation.crbench.context import PullContext
 from evaluation.crbench.mapping import FixError, Instance, MappedInstance, parse_fix
-from evaluation.dataset import read_rows, shaped, unique
+from evaluation.dataset import read_shaped
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -203,6 +203,5 @@ def read_tasks(source: str, *, remarked: bool = False) -> Iterator[ReviewTask]:
 
     ``remarked``: also pull requests that have rejected comments alone, which are no task for a reviewer.
     """
-    rows = ((str(row.data.get("instance_id")), row.where, shaped(row, ReviewTask)) for row in read_rows(source))
-    tasks = (task for task in unique(rows) if task.kept and task.pull is not None)
+    tasks = (task for task in read_shaped(source, ReviewTask) if task.kept and task.pull is not None)
     return (task for task in tasks if task.bugs or task.clean or (remarked and task.rejected))

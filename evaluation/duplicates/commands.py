@@ -43,15 +43,13 @@ def score(
 ) -> None:
     """Measure how often the repeated issue is found, and how often a suggestion names it."""
     from evaluation.benchmark import Scoring
-    from evaluation.duplicates.bench import BENCHMARK, DUPLICATES
-    from evaluation.report.terminal import data_of, print_json, show
-    from evaluation.run.folder import RunFolder
+    from evaluation.report.runs import score_command
 
-    scoring = Scoring("count", seed, replicates)
-    folder = RunFolder.read(run, BENCHMARK)
-    scored = DUPLICATES.score(folder, run.name, tasks or folder.facts.tasks.source, scoring)
-    sections = DUPLICATES.sections([scored if suggest_above is None else scored.at(suggest_above)], scoring)
-    if as_json:
-        print_json(data_of(sections))
-    else:
-        show(sections)
+    score_command(
+        "duplicates",
+        run,
+        tasks,
+        Scoring("count", seed, replicates),
+        as_json,
+        lambda score: score if suggest_above is None else score.at(suggest_above),
+    )

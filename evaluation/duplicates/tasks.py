@@ -8,13 +8,15 @@ from pathlib import Path
 
 from pydantic import Field
 
+from bot import settings
 from bot.core.errors import OperatorError
 from bot.core.subjects import Issue
 from bot.features.services import IndexedIssue
 from bot.github.offline import AUTHOR
-from bot.pipeline.store import Database
+from bot.pipeline.store import Database, Ledger, migrated
 from bot.pipeline.store.issues import FirstPass, Issues, says_duplicate
-from evaluation.dataset import read_rows, shaped, task_id, unique
+from evaluation.dataset import read_shaped
+from evaluation.report.terminal import print_json, say
 
 
 class HistoryIssue(IndexedIssue):
@@ -32,7 +34,7 @@ class HistoryIssue(IndexedIssue):
 
 def read_history(source: str) -> Iterator[HistoryIssue]:
     """All issues of a file. Raises OperatorError, naming the row."""
-    yield from unique((task_id(row), row.where, shaped(row, HistoryIssue)) for row in read_rows(source))
+    return read_shaped(source, HistoryIssue)
 
 
 def read_tasks(source: str) -> Iterator[HistoryIssue]:
@@ -88,3 +90,20 @@ def build(history: Sequence[IndexedIssue], repository: str, out: Path) -> Mappin
         raise OperatorError(f"{out}: {error.strerror}") from None
     tasks = [row for row in rows if row.task]
     return {"issues": len(rows), "tasks": len(tasks), "duplicates": sum(row.repeats is not None for row in tasks)}
+
+
+def build_from_index(repository: str, out: Path | None, overwrite: bool, as_json: bool) -> int:
+    """Write the tasks; returns the exit code. Raises OperatorError without an index."""
+    path = out or Path(f"duplicates-{repository.replace('/', '+')}.jsonl")
+    if path.exists() and not overwrite:
+        raise OperatorError(f"{path} exists; --overwrite writes it again")
+    with migrated(settings.load().database_url, must_exist=True) as database:
+        history = Ledger(database).issues.history(repository)
+    if history is None:
+        raise OperatorError(f"DATABASE_URL has no index of {repository}: run bouncer index {repository}")
+    counts = build(history, repository, path)
+    if as_json:
+        print_json({"out": str(path), **counts})
+    else:
+        say(f"{path}: {counts['issues']} issues, {counts['tasks']} tasks, {counts['duplicates']} duplicates")
+    return 0

@@ -132,7 +132,7 @@ def fixes(
     for change in trunk(repository, since):
         steps["changes"] += 1
         touched = paths(repository, change)
-        news = [path for path in touched if _is_changelog(path)]
+        news = [path for path in touched if any(_CHANGELOG.match(part) for part in PurePosixPath(path).parts)]
         number = change.number(full_name)
         closed = _closed(repository, change, number, news, full_name, web_url, export)
         issues = [export.issues[number] for number in closed if number in export.issues]
@@ -230,10 +230,6 @@ def _closed(
     numbers = [link.number for link in links if link.repository.lower() == full_name.lower()]
     fragments = [int(match["number"]) for path in news if (match := _FRAGMENT.match(PurePosixPath(path).name))]
     return list(dict.fromkeys((*numbers, *(() if number is None else export.closes.get(number, ())), *fragments)))
-
-
-def _is_changelog(path: str) -> bool:
-    return any(_CHANGELOG.match(part) for part in PurePosixPath(path).parts)
 
 
 def _kind(path: str) -> str:

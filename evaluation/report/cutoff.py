@@ -7,7 +7,7 @@ groups are different tasks, so the interval of the difference is that of two sam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -42,24 +42,6 @@ class Sample:
         return task not in self.recognised or self.recognised[task] == Familiarity()
 
 
-@dataclass(frozen=True)
-class Aged:
-    """One run on old, fresh and clean tasks: how many, and each figure."""
-
-    name: str
-    undated: int
-    tasks: Mapping[str, int]
-    estimates: Mapping[str, Mapping[str, Estimate]]
-
-    def as_json(self) -> dict[str, Any]:
-        """``{"tasks": {...}, "figures": {name: {"old": [value, low, high], ...}}}``."""
-        figures = {
-            name: {group: estimate.as_json() for group, estimate in estimates.items()}
-            for name, estimates in self.estimates.items()
-        }
-        return {"tasks": {**self.tasks, "undated": self.undated}, "figures": figures}
-
-
 def read_dates(source: str) -> dict[str, datetime]:
     """When each bug was fixed, by task id, as far as the rows say. Raises OperatorError for what is no date."""
     dates: dict[str, datetime] = {}
@@ -75,34 +57,36 @@ def read_dates(source: str) -> dict[str, datetime]:
     return dates
 
 
-def aged(sample: Sample, dates: Mapping[str, datetime], cutoff: datetime, how: Resampling = USUAL) -> Aged:
-    """The figures of a run before and after ``cutoff``."""
-    cutoff = cutoff if cutoff.tzinfo else cutoff.replace(tzinfo=UTC)
-    groups: dict[str, list[int]] = {"old": [], "fresh": [], "clean": []}
-    for index, task in enumerate(sample.tasks):
-        if task in dates:
-            fresh = dates[task] >= cutoff
-            groups["fresh" if fresh else "old"].append(index)
-            if fresh and not sample.knows_outcome(task):
-                groups["clean"].append(index)
-    old, fresh_ones, clean = (np.array(group, dtype=np.int64) for group in groups.values())
-    estimates: dict[str, dict[str, Estimate]] = {}
-
-    def tell(group: str, values: Mapping[str, Estimate]) -> None:
-        for name, estimate in values.items():
-            estimates.setdefault(name, {})[group] = estimate
-
-    for group, indices in (("old", old), ("fresh", fresh_ones), ("clean", clean)):
-        if len(indices):
-            tell(group, bootstrap(_on(sample, indices), len(indices), how))
-    if len(old) and len(fresh_ones):
-        tell("difference", unpaired(sample.figures, old, fresh_ones, how))
-    undated = len(sample.tasks) - len(old) - len(fresh_ones)
-    return Aged(sample.name, undated, {name: len(group) for name, group in groups.items()}, estimates)
+#: Estimates of several groups of tasks: by figure, then by group.
+ByFigure = dict[str, dict[str, Estimate]]
 
 
-def _on(sample: Sample, indices: Counts) -> Callable[[Counts], dict[str, Array]]:
-    return lambda draws: sample.figures(indices[draws])
+def by_figure(groups: Mapping[str, Mapping[str, Estimate]]) -> ByFigure:
+    """Turn the estimates of each group around."""
+    figures: ByFigure = {}
+    for group, estimates in groups.items():
+        for figure, estimate in estimates.items():
+            figures.setdefault(figure, {})[group] = estimate
+    return figures
+
+
+def as_json(figures: ByFigure) -> dict[str, dict[str, list[float | None]]]:
+    """Return each estimate as ``[value, low, high]``."""
+    return {
+        figure: {group: estimate.as_json() for group, estimate in estimates.items()}
+        for figure, estimates in figures.items()
+    }
+
+
+def _on(sample: Sample, places: Sequence[int], how: Resampling) -> dict[str, Estimate]:
+    """The figures on some of the tasks; empty without any."""
+    indices = np.array(places, dtype=np.int64)
+    return bootstrap(lambda draws: sample.figures(indices[draws]), len(places), how) if places else {}
+
+
+def _rows(name: str, figures: ByFigure, groups: Sequence[str]) -> Iterator[tuple[Cell, ...]]:
+    for figure, values in figures.items():
+        yield (name, figure, *(values.get(group, Estimate(None)).text() for group in groups))
 
 
 def recognised_section(samples: Sequence[Sample], how: Resampling = USUAL) -> Section | None:
@@ -113,37 +97,31 @@ def recognised_section(samples: Sequence[Sample], how: Resampling = USUAL) -> Se
     rows: list[tuple[Cell, ...]] = []
     data: dict[str, Any] = {}
     for sample in samples:
-        others = [index for index, task in enumerate(sample.tasks) if not sample.knows_outcome(task)]
-        new = [index for index, task in enumerate(sample.tasks) if sample.is_new(task)]
+        groups = {
+            "all": list(range(len(sample.tasks))),
+            "figures": [place for place, task in enumerate(sample.tasks) if not sample.knows_outcome(task)],
+            "figures_of_new": [place for place, task in enumerate(sample.tasks) if sample.is_new(task)],
+        }
         grades = [sample.recognised[task] for task in sample.tasks if task in sample.recognised]
         counts = {
-            "recognised": len(sample.tasks) - len(others),
+            "recognised": len(sample.tasks) - len(groups["figures"]),
             "vaguely": sum(familiarity.grade == "vaguely" for familiarity in grades),
             "published": sum(familiarity.published for familiarity in grades),
             "asked": len(grades),
         }
-        groups = (range(len(sample.tasks)), others, new)
-        whole, without, strict = (
-            bootstrap(_on(sample, np.array(group, dtype=np.int64)), len(group), how) if len(group) else {}
-            for group in groups
-        )
+        estimates = {group: _on(sample, places, how) for group, places in groups.items()}
         more = "".join(f", {counts[name]} {name}" for name in ("vaguely", "published") if counts[name])
         tasks = f"tasks ({counts['recognised']} of {counts['asked']} recognised{more})"
-        rows.append((sample.name, tasks, *map(len, groups)))
         rows += [
-            (
-                sample.name,
-                name,
-                estimate.text(),
-                *(part.get(name, Estimate(None)).text() for part in (without, strict)),
-            )
-            for name, estimate in whole.items()
+            (sample.name, tasks, *map(len, groups.values())),
+            *_rows(sample.name, by_figure(estimates), [*groups]),
         ]
-        data[sample.name] = {
-            **counts,
-            "figures": {name: estimate.as_json() for name, estimate in without.items()},
-            "figures_of_new": {name: estimate.as_json() for name, estimate in strict.items()},
+        parts = {
+            group: {name: estimate.as_json() for name, estimate in of_group.items()}
+            for group, of_group in estimates.items()
+            if group != "all"
         }
+        data[sample.name] = {**counts, **parts}
     if not rows:
         return None
     note = (
@@ -155,21 +133,33 @@ def recognised_section(samples: Sequence[Sample], how: Resampling = USUAL) -> Se
     return Section("Without recognised answers", tables=(table,), data={"without_recognised": data})
 
 
-def cutoff_section(runs: Sequence[Aged], cutoff: datetime) -> Section:
-    """Every figure of every run: old, fresh, the difference, and clean."""
-    groups = ("old", "fresh", "difference", "clean")
+def cutoff_section(
+    samples: Sequence[Sample], dates: Mapping[str, datetime], cutoff: datetime, how: Resampling = USUAL
+) -> Section:
+    """Every figure of every run before and after ``cutoff``: old, fresh, the difference, and clean."""
+    cutoff = cutoff if cutoff.tzinfo else cutoff.replace(tzinfo=UTC)
     rows: list[tuple[Cell, ...]] = []
-    for run in runs:
-        counts = (run.tasks["old"], run.tasks["fresh"], None, run.tasks["clean"])
-        rows.append((run.name, "tasks", *counts))
+    data: dict[str, Any] = {}
+    for sample in samples:
+        is_fresh = {place: dates[task] >= cutoff for place, task in enumerate(sample.tasks) if task in dates}
+        old, fresh = ([place for place, value in is_fresh.items() if value is side] for side in (False, True))
+        clean = [place for place in fresh if not sample.knows_outcome(sample.tasks[place])]
+        groups = {"old": old, "fresh": fresh, "clean": clean}
+        estimates = {group: _on(sample, places, how) for group, places in groups.items()}
+        if old and fresh:
+            before, after = (np.array(places, dtype=np.int64) for places in (old, fresh))
+            estimates["difference"] = unpaired(sample.figures, before, after, how)
+        figures = by_figure(estimates)
         rows += [
-            (run.name, figure, *(values.get(group, Estimate(None)).text() for group in groups))
-            for figure, values in run.estimates.items()
+            (sample.name, "tasks", len(old), len(fresh), None, len(clean)),
+            *_rows(sample.name, figures, ("old", "fresh", "difference", "clean")),
         ]
-    undated = sum(run.undated for run in runs)
+        counts = {group: len(places) for group, places in groups.items()}
+        undated = len(sample.tasks) - len(is_fresh)
+        data[sample.name] = {"tasks": {**counts, "undated": undated}, "figures": as_json(figures)}
+    undated = sum(aged["tasks"]["undated"] for aged in data.values())
     note = "Difference: fresh minus old, two independent samples. Clean: fresh, without recognised answers. " + (
         f"{undated} tasks have no date and are in neither." if undated else "Every task has a date."
     )
     table = Table(("run", "figure", "old", "fresh", "fresh - old", "clean"), tuple(rows), note=note)
-    data = {"cutoff": {run.name: run.as_json() for run in runs}}
-    return Section(f"Before and after {cutoff:%Y-%m-%d}", tables=(table,), data=data)
+    return Section(f"Before and after {cutoff:%Y-%m-%d}", tables=(table,), data={"cutoff": data})

@@ -1,24 +1,29 @@
-"""``bouncer-eval report``: one page about runs, what each of them was and cost, compared where they can be."""
+"""``bouncer-eval report``: one page about runs; ``compare``: two runs of one benchmark on their common tasks."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from bot import __version__
 from bot.core.actions import Usage
 from bot.core.errors import OperatorError
 from evaluation.benchmark import Benchmark, Scoring, benchmarks
+from evaluation.report.cutoff import Sample, by_figure
+from evaluation.report.cutoff import as_json as as_json_figures
 from evaluation.report.page import Cell, Report, Section, Table, as_html, as_json, as_markdown
 from evaluation.report.papers import papers_section
-from evaluation.report.terminal import say
+from evaluation.report.terminal import say, tell
 from evaluation.run.folder import RunFacts, RunFolder
+from evaluation.statistics import Array, Counts, Resampling, Statistics, bootstrap, paired_difference
 
 
 def facts_section(runs: Sequence[tuple[str, RunFolder]], notes: Sequence[str] = ()) -> Section:
@@ -161,8 +166,8 @@ def write(runs: Runs, tasks: dict[str, str], scoring: Scoring, files: Sequence[t
         groups.setdefault(bench and bench.sections, []).append((name, run))
     names = [name for name, _ in runs]
     sections: list[Section] = []
-    for tell, group in groups.items():
-        if tell is None:  # of a benchmark that is not known here
+    for present, group in groups.items():
+        if present is None:  # of a benchmark that is not known here
             sections += [facts_section(group), cost_section(group)]
             continue
         sources = [tasks.get(run.facts.benchmark, run.facts.tasks.source) for _, run in group]
@@ -170,9 +175,9 @@ def write(runs: Runs, tasks: dict[str, str], scoring: Scoring, files: Sequence[t
             benches[run.facts.benchmark].score(run, name, source, scoring)
             for (name, run), source in zip(group, sources, strict=True)
         ]
-        bench = next(bench for bench in benches.values() if bench.sections == tell)
+        bench = next(bench for bench in benches.values() if bench.sections == present)
         for name, file in files:
-            if benches[name].sections == tell:
+            if benches[name].sections == present:
                 of_file = _of_file(benches[name], file, tasks.get(name), scoring)
                 scores += of_file
                 sources += [tasks[name]] * len(of_file)
@@ -184,7 +189,7 @@ def write(runs: Runs, tasks: dict[str, str], scoring: Scoring, files: Sequence[t
         ]
         if group:
             sections.append(facts_section(group, notes))
-        sections += tell(scores, scoring)
+        sections += present(scores, scoring)
         for source in dict.fromkeys(sources):
             of_source = [score for score, own in zip(scores, sources, strict=True) if own == source]
             sections += bench.contamination(of_source, source, scoring)
@@ -240,3 +245,67 @@ def store(file: Path, report: Report) -> None:
     except OSError as error:
         raise OperatorError(f"--out {file}: {error.strerror}") from None
     say(f"written: {file}")
+
+
+def score_command(
+    name: str,
+    run: Path,
+    tasks: str | None,
+    scoring: Scoring,
+    as_json: bool,
+    adjust: Callable[[Any], Any] = lambda score: score,
+) -> None:
+    """Score a run of a benchmark that is scored from runs alone. Raises OperatorError."""
+    bench = benchmarks()[name].load()
+    folder = RunFolder.read(run, name)
+    score = adjust(bench.score(folder, run.name, tasks or folder.facts.tasks.source, scoring))
+    tell(bench.sections([score], scoring), as_json)
+
+
+def compare_command(old: str, new: str, tasks: str | None, scoring: Scoring, to_json: bool) -> None:
+    """Print every figure of two runs of one benchmark, and the difference. Raises OperatorError."""
+    runs = named([RunFolder.read(Path(path)) for path in (old, new)])
+    kinds = {run.facts.benchmark for _, run in runs}
+    entry = benchmarks().get(next(iter(kinds)))
+    if len(kinds) > 1 or entry is None or not entry.benchmark:
+        raise OperatorError(f"{old} and {new} are runs of {' and '.join(sorted(kinds))}: nothing to compare")
+    bench = entry.load()
+    source = tasks or runs[0][1].facts.tasks.source
+    samples = [bench.sample(bench.score(run, name, source, scoring)) for name, run in runs]
+    sections = [_comparison(samples, [run.facts.prompts for _, run in runs], scoring.resampling)]
+    tell(sections, to_json)
+
+
+def _comparison(samples: Sequence[Sample], hashes: Sequence[Mapping[str, str]], how: Resampling) -> Section:
+    places = [{task: place for place, task in enumerate(sample.tasks)} for sample in samples]
+    common = [task for task in places[0] if task in places[1]]
+    if not common:
+        raise OperatorError("the two runs have no task in common")
+    indices = [np.array([of_run[task] for task in common], dtype=np.int64) for of_run in places]
+
+    def on(which: int, draws: Counts) -> dict[str, Array]:
+        return samples[which].figures(indices[which][draws])
+
+    before, after = partial(on, 0), partial(on, 1)
+    statistics: dict[str, Statistics] = {
+        "old": before,
+        "new": after,
+        "difference": paired_difference(before, after),
+    }
+    every = by_figure({group: bootstrap(values, len(common), how) for group, values in statistics.items()})
+    figures = {figure: estimates for figure, estimates in every.items() if "difference" in estimates}
+    rows = tuple(
+        (figure, *(value.text() for value in estimates.values())) for figure, estimates in figures.items()
+    )
+    changed = {
+        name: [of_run.get(name) for of_run in hashes]
+        for name in sorted({*hashes[0], *hashes[1]})
+        if hashes[0].get(name) != hashes[1].get(name)
+    }
+    prompts = "; ".join(
+        f"{name}: {old or 'not asked'} to {new or 'not asked'}" for name, (old, new) in changed.items()
+    )
+    note = f"{len(common)} tasks that both had. Prompts that differ: {prompts or 'none'}."
+    table = Table(("figure [95 % interval]", "old", "new", "new - old, paired"), rows)
+    data = {"tasks": len(common), "prompts": changed, "figures": as_json_figures(figures)}
+    return Section("Old against new", (note,), (table,), data=data)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,14 @@ def print_json(value: dict[str, Any]) -> None:
 def data_of(sections: Iterable[Section]) -> dict[str, Any]:
     """Merge the data of all sections for ``--json``."""
     return {name: value for section in sections for name, value in section.data.items()}
+
+
+def tell(sections: Sequence[Section], to_json: bool, value: dict[str, Any] | None = None) -> None:
+    """Print what sections show, or one JSON object: ``value``, by default the data of all sections."""
+    if to_json:
+        print_json(data_of(sections) if value is None else value)
+    else:
+        show(sections)
 
 
 def say(line: str) -> None:

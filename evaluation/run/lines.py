@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 from pydantic import BaseModel
 
 from bot.core.errors import OperatorError
+from evaluation.dataset import json_row
 
 
 def replace(file: Path, data: str | bytes) -> None:
@@ -115,7 +116,7 @@ class LineFile(Lines):
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield the finished rows, oldest first. Raises OperatorError for a line that is not a JSON object."""
         for where, line in self.finished():
-            yield _object(where, line)
+            yield json_row(line, where).data
 
     def append(self, value: BaseModel) -> None:
         """Write one line; it is on disk when this returns."""
@@ -136,16 +137,6 @@ class LineFile(Lines):
                 f"{self.path} was built from other instances or with other options: "
                 "name another --out, or give --overwrite"
             )
-
-
-def _object(where: str, line: bytes) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-    except ValueError as error:
-        raise OperatorError(f"{where}: not JSON") from error
-    if not isinstance(row, dict):
-        raise OperatorError(f"{where}: a JSON object is needed")
-    return row
 
 
 def _end_of_last_line(stream: BinaryIO, end: int) -> int:

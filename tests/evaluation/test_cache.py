@@ -52,7 +52,7 @@ def test_a_question_is_paid_for_once_across_processes(tmp_path: Path) -> None:
     assert reply.usage.cost_usd == 0.25
 
 
-def test_another_question_model_or_parameter_is_another_reply(tmp_path: Path) -> None:
+def test_another_question_model_or_parameter_is_another_reply() -> None:
     keys = {
         cache_key("m", ask("q"), Answer),
         cache_key("m", ask("r"), Answer),

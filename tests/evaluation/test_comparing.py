@@ -2,77 +2,58 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
 
-from evaluation.cli import main
+from tests.evaluation.running import command, read, refusal, write
 
 COUNT = 24
 PATCH = "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-a\n+b\n"
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
-    with pytest.raises(SystemExit) as ended:
-        main([*arguments])
-    assert (ended.value.code or 0) == code
-    output = capsys.readouterr()
-    return output.out or output.err
-
-
-def write(name: str, lines: list[dict[str, object]]) -> None:
-    Path(name).write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-
-
 @pytest.fixture
-def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every second patch is wrong: under the old prompt all pass, under the new one every wrong one bounces."""
-    monkeypatch.chdir(tmp_path)
     names = [f"o__n-{number}" for number in range(COUNT)]
     tasks = [
         {"instance_id": name, "problem_statement": "T\nB", "patch": PATCH, "resolved": n % 2 == 0}
         for n, name in enumerate(names)
     ]
-    write("tasks.jsonl", list(tasks))
+    write("tasks.jsonl", tasks)
     for prompt in ("paper", "careful"):
         label = {0: "CORRECT_AND_PRECISE", 1: "CORRECT_AND_PRECISE" if prompt == "paper" else "INCORRECT"}
         replies = [
             {"model": "m", "instance_id": name, "explanation": "e", "label": label[n % 2]}
             for n, name in enumerate(names)
         ]
-        write(f"{prompt}.jsonl", list(replies))
+        write(f"{prompt}.jsonl", replies)
         model = f"recorded:{prompt}.jsonl#m"
-        run(
-            capsys, "replay", "bouncerbench-output", "--tasks", "tasks.jsonl", "--prompt", prompt,
-            "--model", model, "--out", prompt,
-        )  # fmt: skip
+        command(f"replay bouncerbench-output --tasks tasks.jsonl --prompt {prompt} --model {model} --out {prompt}")
 
 
 def test_the_difference_is_paired_and_the_prompts_are_named(
-    runs: None, capsys: pytest.CaptureFixture[str]
+    runs: None,
 ) -> None:
-    result = json.loads(run(capsys, "compare", "paper", "careful", "--replicates", "300", "--json"))
+    result = command("compare", "paper", "careful", "--replicates", "300", "--json").json
     assert result["tasks"] == COUNT
     assert {"verify.paper", "verify.careful"} <= result["prompts"].keys()
     old, new, difference = (result["figures"]["r_b"][item] for item in ("old", "new", "difference"))
     assert (old[0], new[0], difference[0]) == (0.0, 1.0, 1.0)
-    output = run(capsys, "compare", "paper", "careful", "--replicates", "300")
+    output = command("compare", "paper", "careful", "--replicates", "300").out
     assert "new - old, paired" in output
     assert "Prompts that differ: recognised: not asked to " in output
 
 
-def test_only_tasks_of_both_runs_are_compared(runs: None, capsys: pytest.CaptureFixture[str]) -> None:
-    run(
-        capsys, "replay", "bouncerbench-output", "--tasks", "tasks.jsonl", "--prompt", "paper", "--limit", "7",
-        "--model", "recorded:paper.jsonl#m", "--out", "part",
-    )  # fmt: skip
+def test_only_tasks_of_both_runs_are_compared(runs: None) -> None:
+    command(
+        "replay bouncerbench-output --tasks tasks.jsonl --prompt paper --limit 7 --model "
+        "recorded:paper.jsonl#m --out part"
+    )
     for old, new in (("part", "careful"), ("careful", "part")):
-        assert json.loads(run(capsys, "compare", old, new, "--replicates", "0", "--json"))["tasks"] == 7
+        assert command("compare", old, new, "--replicates", "0", "--json").json["tasks"] == 7
 
 
 def test_a_rubric_joins_the_chances_of_wrong_behaviour_and_a_missed_form(
-    runs: None, capsys: pytest.CaptureFixture[str]
+    runs: None,
 ) -> None:
     names = [f"o__n-{number}" for number in range(COUNT)]
     demands = {"demands": [{"text": "It works", "basis": "stated"}]}
@@ -82,23 +63,20 @@ def test_a_rubric_joins_the_chances_of_wrong_behaviour_and_a_missed_form(
         {"model": "m", "instance_id": name, "purpose": "verify", **grades, "p_form": 50 * (n % 2)}
         for n, name in enumerate(names)
     ]
-    write("rubric.jsonl", list(replies))
-    run(
-        capsys, "replay", "bouncerbench-output", "--tasks", "tasks.jsonl", "--prompt", "rubric",
-        "--model", "recorded:rubric.jsonl#m", "--out", "rubric",
-    )  # fmt: skip
-    records = [json.loads(line) for line in Path("rubric/records.jsonl").read_text().splitlines()]
+    write("rubric.jsonl", replies)
+    command(
+        "replay bouncerbench-output --tasks tasks.jsonl --prompt rubric --model recorded:rubric.jsonl#m "
+        "--out rubric"
+    )
+    records = read("rubric/records.jsonl")
     assert not any(record["decision"]["record"]["bounced"] for record in records), "20 % is below the threshold"
-    result = json.loads(run(capsys, "compare", "careful", "rubric", "--replicates", "300", "--json"))
+    result = command("compare", "careful", "rubric", "--replicates", "300", "--json").json
     assert {"verify.careful", "verify.demands", "verify.rubric"} <= result["prompts"].keys()
     assert result["figures"]["r_b"]["new"][0] == 1.0, "20 % and 50 % are 60 % together: every wrong patch bounces"
 
 
-def test_runs_of_different_benchmarks_are_not_compared(runs: None, capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_of_different_benchmarks_are_not_compared(runs: None) -> None:
     write("issues.jsonl", [{"instance_id": "o__n-1", "problem_statement": "T\nB", "underspecified": 0}])
     write("r.jsonl", [{"model": "m", "instance_id": "o__n-1", "explanation": "e", "label": "VAGUE"}])
-    run(
-        capsys, "replay", "bouncerbench-input", "--tasks", "issues.jsonl", "--model", "recorded:r.jsonl#m",
-        "--out", "in",
-    )  # fmt: skip
-    assert "nothing to compare" in run(capsys, "compare", "paper", "in", code=2)
+    command("replay bouncerbench-input --tasks issues.jsonl --model recorded:r.jsonl#m --out in")
+    assert "nothing to compare" in refusal("compare", "paper", "in")

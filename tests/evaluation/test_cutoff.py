@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
-from evaluation.cli import main
+from tests.evaluation.running import command, refusal, write
 
 OLD, FRESH = 40, 30
 
 
 @pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def bench(tmp_path: Path) -> Path:
     """All old patches are judged right, of the fresh ones half; the right fresh ones were recognised."""
-    monkeypatch.chdir(tmp_path)
     tasks, answers = [], []
     for number in range(OLD + FRESH + 1):
         fresh, wrong = number >= OLD, number % 2 == 0
@@ -26,25 +24,17 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         bounce = wrong if right else not wrong
         answers.append({"instance_id": f"t{number}", "bounce": bounce, "recognised": fresh and right})
     for name, rows in (("tasks.jsonl", tasks), ("answers.jsonl", answers)):
-        Path(name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+        write(Path(name), rows)
     return tmp_path
-
-
-def run(*arguments: str) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main([*arguments])
-    assert not ended.value.code
 
 
 COMMAND = ("score", "bouncerbench-output", "--tasks", "tasks.jsonl", "--predictions", "answers.jsonl")
 
 
 def test_old_and_fresh_bugs_are_told_apart_with_the_difference(
-    bench: Path, capsys: pytest.CaptureFixture[str]
+    bench: Path,
 ) -> None:
-    run(*COMMAND, "--cutoff", "2026-01-01", "--json")
-
-    [result] = json.loads(capsys.readouterr().out)["cutoff"].values()
+    [result] = command(*COMMAND, "--cutoff", "2026-01-01", "--json").json["cutoff"].values()
     clean = sum(number % 4 >= 2 for number in range(OLD, OLD + FRESH))
     assert result["tasks"] == {"old": OLD, "fresh": FRESH, "clean": clean, "undated": 1}
     figure = result["figures"]["f_m"]
@@ -56,34 +46,24 @@ def test_old_and_fresh_bugs_are_told_apart_with_the_difference(
 
 
 @pytest.mark.parametrize(("cutoff", "fresh"), [("2026-03-01", 2), ("2026-03-02", 0)])
-def test_a_bug_that_was_fixed_on_the_day_of_the_cutoff_is_fresh(
-    bench: Path, capsys: pytest.CaptureFixture[str], cutoff: str, fresh: int
-) -> None:
+def test_a_bug_that_was_fixed_on_the_day_of_the_cutoff_is_fresh(bench: Path, cutoff: str, fresh: int) -> None:
     moments = ("2026-02-28T23:59:59Z", "2026-03-01", "2026-03-01T00:00:00+00:00", "2026-03-01T00:30:00+01:00")
     rows = [
         {"instance_id": f"t{number}", "output_bounce": False, "fixed_at": moment}
         for number, moment in enumerate(moments)
     ]
-    Path("tasks.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write("tasks.jsonl", rows)
 
-    run(*COMMAND, "--cutoff", cutoff, "--replicates", "0", "--json")
-
-    [score] = json.loads(capsys.readouterr().out)["cutoff"].values()
+    [score] = command(*COMMAND, "--cutoff", cutoff, "--replicates", "0", "--json").json["cutoff"].values()
     assert (score["tasks"]["old"], score["tasks"]["fresh"]) == (4 - fresh, fresh)
 
 
-def test_people_read_the_same_in_a_table(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run(*COMMAND, "--cutoff", "2026-01-01")
-
-    output = capsys.readouterr().out
+def test_people_read_the_same_in_a_table(bench: Path) -> None:
+    output = command(*COMMAND, "--cutoff", "2026-01-01").out
     assert "fresh - old" in output
     assert "1 tasks have no date and are in neither" in output
 
 
-def test_a_date_that_is_none_is_named(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_date_that_is_none_is_named(bench: Path) -> None:
     Path("tasks.jsonl").write_text('{"instance_id": "t1", "output_bounce": true, "fixed_at": "soon"}\n')
-    with pytest.raises(SystemExit) as ended:
-        main([*COMMAND, "--cutoff", "2026-01-01"])
-
-    assert ended.value.code == 2
-    assert "tasks.jsonl:1: fixed_at: 'soon' is no date" in capsys.readouterr().err
+    assert "tasks.jsonl:1: fixed_at: 'soon' is no date" in refusal(*COMMAND, "--cutoff", "2026-01-01")

@@ -13,32 +13,20 @@ from bot.core.config_file import load
 from bot.models.prompts import Prompts
 from evaluation.bouncerbench.bench import stage_input, stage_output
 from evaluation.bouncerbench.tasks import InputTask, OutputTask
-from evaluation.cli import main
 from evaluation.run.recognition import OF_FINDINGS, SENTENCE
 from evaluation.run.staging import Setup, Staged, judge
 from tests.builders import finding
+from tests.evaluation.running import command, read, write
 from tests.scripted import ScriptedModel
 
 COUNT = 8
 PATCH = "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-a\n+b\n"
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    with pytest.raises(SystemExit) as ended:
-        main([*arguments])
-    assert not ended.value.code
-    return capsys.readouterr().out
-
-
-def rows(name: str, lines: list[dict[str, Any]]) -> None:
-    Path(name).write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-
-
 @pytest.fixture
-def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Patches of which every second is wrong; all of them are let pass, and the right ones were recognised."""
-    monkeypatch.chdir(tmp_path)
-    rows(
+    write(
         "tasks.jsonl",
         [
             {"instance_id": f"o__n-{n}", "problem_statement": f"T{n}\nB", "patch": PATCH, "resolved": n % 2 == 0}
@@ -46,26 +34,26 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ],
     )
     replies = {"model": "m", "label": "CORRECT_AND_PRECISE", "explanation": "e"}
-    rows("new.jsonl", [{**replies, "instance_id": f"o__n-{n}", "recognised": n % 2 == 0} for n in range(COUNT)])
-    rows("old.jsonl", [{**replies, "instance_id": f"o__n-{n}"} for n in range(COUNT)])
+    write("new.jsonl", [{**replies, "instance_id": f"o__n-{n}", "recognised": n % 2 == 0} for n in range(COUNT)])
+    write("old.jsonl", [{**replies, "instance_id": f"o__n-{n}"} for n in range(COUNT)])
 
 
-def replay(capsys: pytest.CaptureFixture[str], replies: str, out: str, *more: str) -> list[dict[str, Any]]:
+def replay(replies: str, out: str, *more: str) -> list[dict[str, Any]]:
     model = f"recorded:{replies}#m"
-    run(capsys, "replay", "bouncerbench-output", "--tasks", "tasks.jsonl", "--model", model, "--out", out, *more)
-    return [json.loads(line) for line in Path(out, "records.jsonl").read_text().splitlines()]
+    command("replay", "bouncerbench-output", "--tasks", "tasks.jsonl", "--model", model, "--out", out, *more)
+    return read(Path(out, "records.jsonl"))
 
 
 def test_it_is_recorded_and_the_score_is_printed_without_those_too(
-    tasks: None, capsys: pytest.CaptureFixture[str]
+    tasks: None,
 ) -> None:
-    records = replay(capsys, "new.jsonl", "run", "--prompt", "careful")
+    records = replay("new.jsonl", "run", "--prompt", "careful")
     assert {record["task_id"]: record["recognised"] for record in records} == {
         f"o__n-{n}": "no" if n % 2 else "knows_outcome" for n in range(COUNT)
     }
 
     score = ("score", "bouncerbench-output", "--tasks", "tasks.jsonl", "--run", "run")
-    [result] = json.loads(run(capsys, *score, "--json"))["without_recognised"].values()
+    [result] = command(*score, "--json").json["without_recognised"].values()
     assert (result["recognised"], result["vaguely"], result["published"], result["asked"]) == (
         COUNT / 2,
         0,
@@ -73,25 +61,25 @@ def test_it_is_recorded_and_the_score_is_printed_without_those_too(
         COUNT,
     )
     assert result["figures"]["fpr_a"][0] == 1.0, "every patch that is left is wrong, and was let pass"
-    output = run(capsys, *score)
+    output = command(*score).out
     assert "tasks (4 of 8 recognised)" in output
-    assert "without recognised" in run(capsys, "report", "run")
+    assert "without recognised" in command("report", "run").out
 
 
-def test_a_grade_and_a_known_data_set_are_told_apart(tasks: None, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_grade_and_a_known_data_set_are_told_apart(tasks: None) -> None:
     replies = {"model": "m", "label": "CORRECT_AND_PRECISE", "explanation": "e"}
     grades = ["knows_outcome", "vaguely", "no", "no"] * 2
     answers = [
         {**replies, "instance_id": f"o__n-{n}", "recognised": grade, "published": n == 2}
         for n, grade in enumerate(grades)
     ]
-    rows("graded.jsonl", answers)
-    replay(capsys, "graded.jsonl", "graded", "--prompt", "careful")
+    write("graded.jsonl", answers)
+    replay("graded.jsonl", "graded", "--prompt", "careful")
     score = ("score", "bouncerbench-output", "--tasks", "tasks.jsonl", "--run", "graded")
-    [result] = json.loads(run(capsys, *score, "--json"))["without_recognised"].values()
+    [result] = command(*score, "--json").json["without_recognised"].values()
     assert [result[name] for name in ("recognised", "vaguely", "published", "asked")] == [2, 2, 1, COUNT]
     assert result["figures"] != result["figures_of_new"]
-    assert "tasks (2 of 8 recognised, 2 vaguely, 1 published)" in run(capsys, *score)
+    assert "tasks (2 of 8 recognised, 2 vaguely, 1 published)" in command(*score).out
 
 
 def test_a_review_says_it_of_each_finding_and_a_doubt_of_its_own() -> None:
@@ -112,23 +100,24 @@ def test_a_review_says_it_of_each_finding_and_a_doubt_of_its_own() -> None:
 
 
 def test_replies_that_were_recorded_before_it_was_asked_still_answer(
-    tasks: None, capsys: pytest.CaptureFixture[str]
+    tasks: None,
 ) -> None:
-    records = replay(capsys, "old.jsonl", "run", "--prompt", "careful")
+    records = replay("old.jsonl", "run", "--prompt", "careful")
     assert all(record["error"] is None and "recognised" not in record for record in records)
-    assert "without recognised" not in run(
-        capsys, "score", "bouncerbench-output", "--tasks", "tasks.jsonl", "--run", "run"
+    assert (
+        "without recognised"
+        not in command("score", "bouncerbench-output", "--tasks", "tasks.jsonl", "--run", "run").out
     )
 
 
 def test_the_papers_question_is_asked_as_it_is_and_any_other_on_request(
-    tasks: None, capsys: pytest.CaptureFixture[str]
+    tasks: None,
 ) -> None:
     for name, options in (("paper", ("--prompt", "paper")), ("plain", ("--no-recognised", "--prompt", "careful"))):
-        replay(capsys, "old.jsonl", name, *options)
+        replay("old.jsonl", name, *options)
         facts = json.loads(Path(name, "run.json").read_text())
         assert "recognised" not in facts["prompts"]
-    replay(capsys, "old.jsonl", "asked", "--prompt", "careful")
+    replay("old.jsonl", "asked", "--prompt", "careful")
     assert "recognised" in json.loads(Path("asked/run.json").read_text())["prompts"]
 
 

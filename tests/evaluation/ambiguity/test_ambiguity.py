@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import zipfile
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
@@ -13,13 +11,12 @@ import pytest
 
 from bot.core.errors import OperatorError
 from bot.models.prompts import Prompts
-from evaluation.ambiguity.bench import PairRecord, ScoredRun, Verdict, sections
+from evaluation.ambiguity.bench import PairRecord, ScoredRun, Verdict, read_pairs, sections
 from evaluation.ambiguity.loop import QuestionLoop
-from evaluation.ambiguity.pairs import read_pairs
 from evaluation.benchmark import Scoring
-from evaluation.cli import main
 from evaluation.run.model import benchmark_prompts
 from tests.evaluation.browser import look
+from tests.evaluation.running import command, read, write
 from tests.scripted import ScriptedModel
 
 FULL = "split drops the rest\n\n`split([1, 2, 3], 2)` gives `[[1, 2]]` in version 2.1. I expect `[[1, 2], [3]]`."
@@ -30,10 +27,6 @@ PAIRS = {
     "lists-3": ("a", "b"),
 }
 ANSWER = "In version 2.1, split([1, 2, 3], 2) gives [[1, 2]]."
-
-
-def write_lines(name: str, rows: Iterable[dict[str, Any]]) -> None:
-    Path(name).write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
 def verdict(subject: str, contains: str, label: str, p_bounce: int, *questions: str) -> dict[str, Any]:
@@ -48,17 +41,16 @@ def author(subject: str, purpose: str, **reply: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def bench(tmp_path: Path) -> Path:
     """Three pairs: one is asked about and cleared, one is read as clear, one gets no usable verdict."""
-    monkeypatch.chdir(tmp_path)
-    write_lines(
+    write(
         "pairs.jsonl",
         (
             {"instance_id": name, "original_issue": full, "problem_statement": summary}
             for name, (full, summary) in PAIRS.items()
         ),
     )
-    write_lines(
+    write(
         "scripted.jsonl",
         [
             verdict("lists-1", "", "WELL_SPECIFIED", 10),
@@ -77,24 +69,15 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main(list(arguments))
-    return int(ended.value.code or 0)
-
-
 def replayed(*more: str) -> None:
     models = ("--model", "recorded:scripted.jsonl#scripted", "--author", "recorded:scripted.jsonl#scripted author")
-    assert run("replay", "ambiguity", "--tasks", "pairs.jsonl", *models, "--out", "run", *more, "--json") == 0
+    command("replay", "ambiguity", "--tasks", "pairs.jsonl", *models, "--out", "run", *more, "--json")
 
 
-def test_questions_bring_back_facts_and_clear_the_summary(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_questions_bring_back_facts_and_clear_the_summary(bench: Path) -> None:
     replayed()
-    capsys.readouterr()
 
-    assert run("score", "ambiguity", "--run", "run", "--json") == 0
-
-    (scores,) = json.loads(capsys.readouterr().out)["ambiguity"].values()
+    (scores,) = command("score", "ambiguity", "--run", "run", "--json").json["ambiguity"].values()
     assert (scores["pairs"], scores["without_answer"]) == (3, 1)
     # Full issues score 10 and 20, summaries 80 and 15: three of four comparisons are right.
     assert scores["auc"][0] == 0.75
@@ -109,7 +92,7 @@ def test_questions_bring_back_facts_and_clear_the_summary(bench: Path, capsys: p
         },
         "VAGUE": {"summaries": 1, "questions": 2.0, "brought_back": 0.75, "clear_afterwards": 1.0},
     }  # fmt: skip
-    records = {row["task_id"]: row for row in map(json.loads, Path("run/records.jsonl").read_text().splitlines())}
+    records = {row["task_id"]: row for row in read("run/records.jsonl")}
     assert records["lists-1"]["answer"] == ANSWER
     # Triage of both texts and of the answer; the author answers, lists the facts, and finds them in the answer.
     assert records["lists-1"]["usage"]["calls"] == 6
@@ -117,12 +100,11 @@ def test_questions_bring_back_facts_and_clear_the_summary(bench: Path, capsys: p
 
 
 def test_the_report_has_both_figures_beside_the_published_ones(
-    bench: Path, capsys: pytest.CaptureFixture[str]
+    bench: Path,
 ) -> None:
     replayed()
-    capsys.readouterr()
 
-    assert run("report", "run", "--out", "report.html") == 0
+    command("report", "run", "--out", "report.html")
 
     page = Path("report.html").read_text()
     assert "author recorded:scripted.jsonl#scripted author, loop True; triage: " in page, "every setting is told"
@@ -134,7 +116,7 @@ def test_the_report_has_both_figures_beside_the_published_ones(
 def test_without_the_loop_no_author_is_asked(bench: Path) -> None:
     replayed("--no-loop", "--limit", "2")
 
-    for record in map(json.loads, Path("run/records.jsonl").read_text().splitlines()):
+    for record in read("run/records.jsonl"):
         assert record["usage"]["calls"] == 2
         assert "answer" not in record
 
@@ -230,5 +212,5 @@ def test_an_answer_that_leaves_the_issue_vague_does_not_clear_it() -> None:
 @pytest.mark.debian("chromium")
 def test_no_texts_of_the_page_overlap_wide_or_narrow(bench: Path) -> None:
     replayed()
-    assert run("report", "run", "--out", "report.html") == 0
+    command("report", "run", "--out", "report.html")
     look(bench / "report.html", figures=0)

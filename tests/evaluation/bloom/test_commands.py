@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from evaluation.cli import main
 from tests.evaluation.browser import look
+from tests.evaluation.running import command, printed, read, write
 
 BUGGY = (
     "def split_list(items, size):\n"
@@ -26,9 +25,8 @@ pytestmark = pytest.mark.debian("bubblewrap")
 
 
 @pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def bench(tmp_path: Path) -> Path:
     """One case, and a recorded model that drafts the test under the name that it read in the training data."""
-    monkeypatch.chdir(tmp_path)
     for name, text in (("base", BUGGY), ("fixed", FIXED)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "lists.py").write_text(text)
@@ -40,42 +38,24 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "command": [sys.executable, "-m", "pytest", "-q", "{tests}"],
         "env": {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
     }
-    lines("cases.jsonl", [case])
-    lines("drafts.jsonl", [{"model": "m", "subject": "lists-1", "plan": "", "code": TEST}])
+    write("cases.jsonl", [case])
+    write("drafts.jsonl", [{"model": "m", "subject": "lists-1", "plan": "", "code": TEST}])
     return tmp_path
-
-
-def lines(name: str, rows: list[dict[str, Any]]) -> None:
-    Path(name).write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
 #: The bench has no developer's test.
 UNVERIFIED = ("--cases", "cases.jsonl", "--change", "hash", "--out", "masked", "--unverified")
 
 
-def run(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main(list(arguments))
-    return int(ended.value.code or 0)
-
-
-def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
-    capsys.readouterr()
-    assert run(*arguments, "--json") == 0
-    value = json.loads(capsys.readouterr().out)
-    assert isinstance(value, dict)
-    return value
-
-
 def test_a_model_that_knows_the_name_by_heart_fails_once_it_is_masked(
-    bench: Path, capsys: pytest.CaptureFixture[str]
+    bench: Path,
 ) -> None:
-    built = printed(capsys, "build", "bloom", *UNVERIFIED)
+    built = printed("build", "bloom", *UNVERIFIED)
     drafting = ("--model", "recorded:drafts.jsonl#m", "--samples", "1")
-    assert run("replay", "brt", "--cases", "cases.jsonl", *drafting, "--out", "plain") == 0
-    assert run("replay", "brt", "--cases", "masked/cases.jsonl", *drafting, "--out", "hashed") == 0
+    command("replay", "brt", "--cases", "cases.jsonl", *drafting, "--out", "plain")
+    command("replay", "brt", "--cases", "masked/cases.jsonl", *drafting, "--out", "hashed")
 
-    scores = printed(capsys, "score", "bloom", "--baseline", "plain", "--altered", "hashed")
+    scores = printed("score", "bloom", "--baseline", "plain", "--altered", "hashed")
 
     assert (built["built"], built["failed"]) == (1, 0)
     assert scores["remember"]["brt"] == 1.0
@@ -84,51 +64,45 @@ def test_a_model_that_knows_the_name_by_heart_fails_once_it_is_masked(
     assert scores["altered"]["hashed"]["lost"] == 1
 
 
-def test_a_masked_bug_is_still_the_same_bug(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    printed(capsys, "build", "bloom", *UNVERIFIED)
-    (case,) = map(json.loads, Path("masked/cases.jsonl").read_text().splitlines())
+def test_a_masked_bug_is_still_the_same_bug(bench: Path) -> None:
+    printed("build", "bloom", *UNVERIFIED)
+    (case,) = read("masked/cases.jsonl")
     new = case["changes"]["hash"]["names"]["split_list"]
-    titles = [section["title"] for section in printed(capsys, "report", "masked")["sections"]]
+    titles = [section["title"] for section in printed("report", "masked")["sections"]]
     assert titles == ["Runs", "Cost"], "a build has no score of its own"
     test = {"path": "tests/test_rest.py", "content": TEST.replace("split_list", new)}
-    lines("gold.jsonl", [{"instance_id": "lists-1", "candidate_id": "gold", **test}])
+    write("gold.jsonl", [{"instance_id": "lists-1", "candidate_id": "gold", **test}])
 
     candidates = ("--cases", "masked/cases.jsonl", "--candidates", "gold.jsonl", "--out", "judged")
-    assert run("replay", "brt", *candidates) == 0
+    command("replay", "brt", *candidates)
 
     assert new in case["problem_statement"]
-    assert printed(capsys, "score", "brt", "--run", "judged")["brt"] == 1.0
+    assert printed("score", "brt", "--run", "judged")["brt"] == 1.0
 
 
 def test_a_case_that_a_change_fails_on_is_listed_and_never_passed_on(
-    bench: Path, capsys: pytest.CaptureFixture[str]
+    bench: Path,
 ) -> None:
-    lines("words.jsonl", [{"model": "m", "subject": "lists-1", "report": "Nothing of the code is left."}] * 9)
+    write("words.jsonl", [{"model": "m", "subject": "lists-1", "report": "Nothing of the code is left."}] * 9)
     arguments = ("--cases", "cases.jsonl", "--change", "rephrased", "--model", "recorded:words.jsonl#m")
 
-    capsys.readouterr()
-    assert run("build", "bloom", *arguments, "--out", "other", "--json") == 1  # nothing was built
-
-    built = json.loads(capsys.readouterr().out)
+    built = command("build", "bloom", *arguments, "--out", "other", "--json", code=1).json
     assert (built["built"], built["failed"]) == (0, 1)
-    (failed,) = map(json.loads, Path("other/failed.jsonl").read_text().splitlines())
+    (failed,) = read("other/failed.jsonl")
     assert failed["instance_id"] == "lists-1"
     assert "no rephrased text kept its meaning in 5 tries" in failed["why"]
 
 
-def test_a_folder_of_something_else_is_refused(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("build", "bloom", "--cases", "cases.jsonl", "--change", "hash", "--out", "base") == 2
-    assert "base: not empty" in capsys.readouterr().err
+def test_a_folder_of_something_else_is_refused(bench: Path) -> None:
+    ran = command("build", "bloom", "--cases", "cases.jsonl", "--change", "hash", "--out", "base", code=2)
+    assert "base: not empty" in ran.err
 
 
 def test_a_masked_pair_that_no_developers_test_verifies_is_left_out(
-    bench: Path, capsys: pytest.CaptureFixture[str]
+    bench: Path,
 ) -> None:
-    capsys.readouterr()
     arguments = ("--cases", "cases.jsonl", "--change", "hash", "--out", "masked")
-    assert run("build", "bloom", *arguments, "--json") == 1
-
-    built = json.loads(capsys.readouterr().out)
+    built = command("build", "bloom", *arguments, "--json", code=1).json
     assert (built["built"], built["failed"]) == (0, 1)
     assert "no developer's test" in Path("masked/failed.jsonl").read_text()
     facts = json.loads(Path("masked/run.json").read_text())
@@ -137,27 +111,27 @@ def test_a_masked_pair_that_no_developers_test_verifies_is_left_out(
 
 
 def test_a_masked_pair_that_fails_the_developers_test_is_left_out(
-    bench: Path, capsys: pytest.CaptureFixture[str]
+    bench: Path,
 ) -> None:
     """The test calls the method by a name that it reads from a file: no renaming can follow that."""
-    (case,) = map(json.loads, Path("cases.jsonl").read_text().splitlines())
+    (case,) = read("cases.jsonl")
     tests = {
         "followed": TEST,
         "lost": "import lists\n\nNAME = 'split' + '_' + 'list'\n\n"
         "def test_rest():\n    assert vars(lists)[NAME]([1, 2, 3], 2) == [[1, 2], [3]]\n",
     }
-    lines(
+    write(
         "cases.jsonl", [{**case, "instance_id": name, "test_patch": added(text)} for name, text in tests.items()]
     )
 
-    built = printed(capsys, "build", "bloom", "--cases", "cases.jsonl", "--change", "hash", "--out", "masked")
+    built = printed("build", "bloom", "--cases", "cases.jsonl", "--change", "hash", "--out", "masked")
 
     assert (built["built"], built["failed"], built["unverified"]) == (1, 1, 0)
-    (masked,) = map(json.loads, Path("masked/cases.jsonl").read_text().splitlines())
+    (masked,) = read("masked/cases.jsonl")
     assert masked["changes"]["hash"]["verified"] is True
     assert "func_" in masked["test_patch"]
     assert not (Path(masked["base"]) / "tests").exists()
-    (failed,) = map(json.loads, Path("masked/failed.jsonl").read_text().splitlines())
+    (failed,) = read("masked/failed.jsonl")
     assert failed["instance_id"] == "lost"
     assert "does not reproduce the bug once its methods are renamed" in failed["why"]
 
@@ -173,11 +147,11 @@ BUDGET = 0.17
 
 
 def test_a_spent_budget_ends_a_build_which_the_same_command_continues(
-    bench: Path, capsys: pytest.CaptureFixture[str], httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch
+    bench: Path, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Writer and judge are two models of one server; together they may spend what is given, and no more."""
-    (case,) = map(json.loads, Path("cases.jsonl").read_text().splitlines())
-    lines(
+    (case,) = read("cases.jsonl")
+    write(
         "cases.jsonl",
         [case | {"instance_id": f"lists-{n}", "problem_statement": f"{n}: {REPORT}"} for n in range(3)],
     )
@@ -207,16 +181,14 @@ def test_a_spent_budget_ends_a_build_which_the_same_command_continues(
     arguments = ("build", "bloom", "--cases", "cases.jsonl", "--change", "rephrased", "--out", "told")
     arguments = (*arguments, "--model", "openai:writer", "--judge", "openai:judge", "--max-cost")
 
-    capsys.readouterr()
-    assert run(*arguments, str(BUDGET), "--json") == 1
-    first = capsys.readouterr()
+    first = command(*arguments, str(BUDGET), "--json", code=1)
     paid = len(models)
     assert "the budget of this build" in first.err
     assert "the same command goes on from here" in first.err
     assert 0 < json.loads(first.out)["built"] < 3
     assert json.loads(first.out)["failed"] == 0
 
-    again = printed(capsys, *arguments, "100")
+    again = printed(*arguments, "100")
 
     assert (again["built"], again["missing"], again["stopped"]) == (3, 0, None)
     assert set(models) == {"writer", "judge"}
@@ -225,22 +197,23 @@ def test_a_spent_budget_ends_a_build_which_the_same_command_continues(
 
 
 @pytest.mark.debian("chromium")
-def test_layers_are_told_as_tables_and_as_a_page(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_layers_are_told_as_tables_and_as_a_page(bench: Path) -> None:
     drafting = ("--model", "recorded:drafts.jsonl#m", "--samples", "1")
     for out, more in (("plain", ()), ("again", ()), ("picked", ("--pick",))):
-        assert run("replay", "brt", "--cases", "cases.jsonl", *drafting, *more, "--out", out) == 0
-    (case,) = map(json.loads, Path("cases.jsonl").read_text().splitlines())
-    lines("asked.jsonl", [{**case, "changes": {"clarified": {"flagged": True, "answer": "Two lists."}}}])
-    lines("unclear.jsonl", [{"instance_id": "lists-1", "unclear": True}])
+        command("replay", "brt", "--cases", "cases.jsonl", *drafting, *more, "--out", out)
+    (case,) = read("cases.jsonl")
+    write("asked.jsonl", [{**case, "changes": {"clarified": {"flagged": True, "answer": "Two lists."}}}])
+    write("unclear.jsonl", [{"instance_id": "lists-1", "unclear": True}])
     create = ("--clarified", "again", "--asked", "asked.jsonl", "--unclear", "unclear.jsonl")
-    capsys.readouterr()
 
-    assert run(
-        "score", "bloom", "--baseline", "plain", "--repeat", "again", "--altered", "again", "--open", "picked",
-        "--picked", "picked", *create, "--out", "layers.html",
-    ) == 0  # fmt: skip
+    ran = command(
+        "score bloom --baseline plain --repeat again --altered again --open picked --picked picked",
+        *create,
+        "--out",
+        "layers.html",
+    )
 
-    output = capsys.readouterr().out
+    output = ran.out
     for text in (
         "Repeated 1 times: all runs come to the same on 100.0 % of the bugs.",
         "baseline consistency %",
@@ -252,30 +225,26 @@ def test_layers_are_told_as_tables_and_as_a_page(bench: Path, capsys: pytest.Cap
         "reproduction improvement rate, points",
     ):
         assert text in output, text
-    lines("unanswered.jsonl", [{**case, "changes": {"clarified": {"flagged": True, "answer": ""}}}])
+    write("unanswered.jsonl", [{**case, "changes": {"clarified": {"flagged": True, "answer": ""}}}])
     unanswered = ("--baseline", "plain", "--clarified", "again", "--asked", "unanswered.jsonl")
-    assert printed(capsys, "score", "bloom", *unanswered)["create"]["improvement"]["reports"] == 0
-    lines("rephrased.jsonl", [{**case, "changes": {"rephrased": True}}])
+    assert printed("score", "bloom", *unanswered)["create"]["improvement"]["reports"] == 0
+    write("rephrased.jsonl", [{**case, "changes": {"rephrased": True}}])
     never_read = ("--baseline", "plain", "--asked", "rephrased.jsonl", "--unclear", "unclear.jsonl")
-    assert printed(capsys, "score", "bloom", *never_read)["create"]["detection"]["unanswered"] == 1
-    assert run("score", "bloom", *never_read) == 0
-    assert "without a verdict" in capsys.readouterr().out
+    assert printed("score", "bloom", *never_read)["create"]["detection"]["unanswered"] == 1
+    assert "without a verdict" in command("score", "bloom", *never_read).out
     page = Path("layers.html").read_text()
     assert page.count("<svg") == 3
     assert "Figure 2: closed and open book on GHRB" in page
     look(bench / "layers.html", figures=3)
 
 
-def test_components_annotated_by_hand_go_with_the_success_of_a_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_components_annotated_by_hand_go_with_the_success_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [{"bug_id": f"b-{n}", "test code": n % 2 == 0, "stack trace": n % 3 == 0} for n in range(120)]
-    lines("hand.jsonl", rows)
+    write("hand.jsonl", rows)
     ranks = "".join(f"b_{n},{1 if n % 2 == 0 else 100000},{(n + 1) % 2},3\n" for n in range(120))
     Path("ranks.csv").write_text(f"bug_id,first_success_rank,total_success_fibs,num_clusters\n{ranks}")
 
-    value = printed(capsys, "score", "bloom", "--annotations", "hand.jsonl", "--rankings", "ranks.csv")
+    value = printed("score", "bloom", "--annotations", "hand.jsonl", "--rankings", "ranks.csv")
 
     first, second = value["importances"]
     assert (first["component"], first["rank"], second["rank"]) == ("test code", 1, 2)
@@ -285,26 +254,23 @@ def test_components_annotated_by_hand_go_with_the_success_of_a_run(
 
 
 def test_a_report_that_triage_cannot_read_is_no_clear_report(
-    bench: Path, capsys: pytest.CaptureFixture[str]
+    bench: Path,
 ) -> None:
-    lines("broken.jsonl", [{"model": "m", "subject": "lists-1", "label": "NO SUCH LABEL"}])
+    write("broken.jsonl", [{"model": "m", "subject": "lists-1", "label": "NO SUCH LABEL"}])
     arguments = ("--cases", "cases.jsonl", "--change", "clarified", "--model", "recorded:broken.jsonl#m")
-    capsys.readouterr()
 
-    assert run("build", "bloom", *arguments, "--out", "asked", "--json") == 1
-
-    built = json.loads(capsys.readouterr().out)
+    built = command("build", "bloom", *arguments, "--out", "asked", "--json", code=1).json
     assert (built["built"], built["failed"]) == (0, 1)
     assert "triage has no verdict" in Path("asked/failed.jsonl").read_text()
 
 
 def test_bugs_that_share_a_report_are_grouped_as_in_the_paper(
-    shared_data: Path, capsys: pytest.CaptureFixture[str]
+    shared_data: Path,
 ) -> None:
     """Section 5.1: 29 groups of bugs linked to the same report, 66 distinct bugs."""
     reports = str(shared_data / "brt" / "defects4j_bug_reports.jsonl.gz")
 
-    value = printed(capsys, "score", "bloom", "--reports", reports)
+    value = printed("score", "bloom", "--reports", reports)
 
     assert (len(value["shared_reports"]["groups"]), value["shared_reports"]["bugs"]) == (29, 66)
     assert ["Closure-115", "Closure-116", "Closure-175"] in value["shared_reports"]["groups"]
@@ -312,13 +278,11 @@ def test_bugs_that_share_a_report_are_grouped_as_in_the_paper(
 
 
 def test_components_that_tell_nothing_are_not_ranked(
-    shared_data: Path, capsys: pytest.CaptureFixture[str]
+    shared_data: Path,
 ) -> None:
     data = shared_data / "brt"
     sources = ("--reports", data / "defects4j_bug_reports.jsonl.gz", "--rankings", data / "libro_ranking_d4j.csv")
 
-    assert run("score", "bloom", *map(str, sources)) == 0
-
-    output = capsys.readouterr().out
+    output = command("score", "bloom", *map(str, sources)).out
     assert "This is below 0.6" in output
     assert "No ranks are given" in output

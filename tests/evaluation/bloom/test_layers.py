@@ -14,11 +14,11 @@ from bot.models.prompts import Prompts
 from bot.models.protocol import Prompt
 from evaluation.ambiguity.loop import QuestionLoop
 from evaluation.bloom.apply import Namer, mask_case
+from evaluation.bloom.building import NotHeld, Rewriter
 from evaluation.bloom.code_base import CannotMask
 from evaluation.bloom.components import PUBLISHED, presence, scott_knott, scott_knott_esd, shares
 from evaluation.bloom.layers import Evaluated, Remembered, compare, detection, improvement
 from evaluation.bloom.report import analyze_files
-from evaluation.bloom.rewriting import NotHeld, Rewriter
 from evaluation.brt.cases import Case
 from evaluation.brt.libro import read_rankings
 from evaluation.brt.metrics import Ranking

@@ -13,18 +13,16 @@ from bot.core.errors import OperatorError
 from evaluation.bouncerbench.answers import Line, read_answers, record_answer
 from evaluation.bouncerbench.tasks import INPUT, OUTPUT
 from evaluation.run.folder import Record
+from tests.evaluation.running import write
 
 
-def lines(tmp_path: Path, *rows: dict[str, Any]) -> str:
-    file = tmp_path / "answers.jsonl"
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return str(file)
+def lines(*rows: dict[str, Any]) -> str:
+    return str(write("answers.jsonl", rows))
 
 
-def test_labels_of_several_models_are_kept_apart(tmp_path: Path) -> None:
+def test_labels_of_several_models_are_kept_apart() -> None:
     result = read_answers(
         lines(
-            tmp_path,
             {"instance_id": "a", "model": "m", "label": "VAGUE", "explanation": "why", "p_bounce": 70},
             {"instance_id": "a", "model": "n", "label": "WELL_SPECIFIED"},
         ),
@@ -35,28 +33,28 @@ def test_labels_of_several_models_are_kept_apart(tmp_path: Path) -> None:
     assert (second.level, second.bounce) == (0, False)
 
 
-def test_a_bounce_alone_is_an_answer_and_null_is_none(tmp_path: Path) -> None:
+def test_a_bounce_alone_is_an_answer_and_null_is_none() -> None:
     rows = [
         {"instance_id": "a", "bounce": True},
         {"instance_id": "b", "label": None},
         {"instance_id": "c", "bounce": 0},
     ]
-    result = read_answers(lines(tmp_path, *rows), INPUT)[""]
+    result = read_answers(lines(*rows), INPUT)[""]
     assert [answer.bounce for answer in result.values()] == [True, None, False]
 
 
-def test_the_line_can_be_moved_by_label_and_by_probability(tmp_path: Path) -> None:
+def test_the_line_can_be_moved_by_label_and_by_probability() -> None:
     row = {"instance_id": "a", "label": "REASONABLY_SPECIFIED", "p_bounce": 40}
-    source = lines(tmp_path, row)
+    source = lines(row)
     assert [
         read_answers(source, INPUT, line)[""]["a"].bounce
         for line in (None, Line(1), Line(2), Line(2, above=40), Line(1, above=41))
     ] == [False, True, False, True, False]
 
 
-def test_a_line_cannot_be_moved_under_a_bare_bounce(tmp_path: Path) -> None:
+def test_a_line_cannot_be_moved_under_a_bare_bounce() -> None:
     with pytest.raises(OperatorError, match=r"answers\.jsonl:1: the line cannot be moved"):
-        read_answers(lines(tmp_path, {"instance_id": "a", "bounce": True}), INPUT, Line(1))
+        read_answers(lines({"instance_id": "a", "bounce": True}), INPUT, Line(1))
 
 
 @pytest.mark.parametrize(
@@ -70,16 +68,16 @@ def test_a_line_cannot_be_moved_under_a_bare_bounce(tmp_path: Path) -> None:
         ({"instance_id": "a", "bounce": "perhaps"}, "bounce"),
     ],
 )
-def test_a_strange_row_is_named_with_file_and_line(tmp_path: Path, row: dict[str, Any], message: str) -> None:
+def test_a_strange_row_is_named_with_file_and_line(row: dict[str, Any], message: str) -> None:
     good = {"instance_id": "z", "label": "VAGUE"}
     with pytest.raises(OperatorError, match=rf"answers\.jsonl:2: .*{message}"):
-        read_answers(lines(tmp_path, good, row), INPUT)
+        read_answers(lines(good, row), INPUT)
 
 
-def test_an_instance_answered_twice_by_one_model_is_refused(tmp_path: Path) -> None:
+def test_an_instance_answered_twice_by_one_model_is_refused() -> None:
     row = {"instance_id": "a", "model": "m", "label": "VAGUE"}
     with pytest.raises(OperatorError, match=r"answers\.jsonl:2: m answer to a was given before, at .*:1"):
-        read_answers(lines(tmp_path, row, row), INPUT)
+        read_answers(lines(row, row), INPUT)
 
 
 def test_a_submission_and_the_authors_own_output_are_read(tmp_path: Path) -> None:
@@ -97,12 +95,12 @@ def test_a_submission_and_the_authors_own_output_are_read(tmp_path: Path) -> Non
     assert (answer.level, answer.bounce, answer.tool_calls) == (3, True, 1)
 
 
-def test_the_labels_that_output_tasks_carry_are_answers(tmp_path: Path) -> None:
+def test_the_labels_that_output_tasks_carry_are_answers() -> None:
     row = {"instance_id": "a", "bouncer_labels": {"m": "INCORRECT"}, "codex_label": None, "input_bounce": True}
-    answers = read_answers(lines(tmp_path, row), OUTPUT)
+    answers = read_answers(lines(row), OUTPUT)
     assert (answers["m"]["a"].level, answers["codex"]["a"].bounce) == (3, None)
     with pytest.raises(OperatorError, match="bouncer_labels: a JSON object"):
-        read_answers(lines(tmp_path, {**row, "bouncer_labels": []}), OUTPUT)
+        read_answers(lines({**row, "bouncer_labels": []}), OUTPUT)
 
 
 @pytest.mark.parametrize("content", ["[]", "3", '{"a": true}', "{"])

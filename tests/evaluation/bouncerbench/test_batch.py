@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.evaluation.bouncerbench.conftest import Command, Write
+from tests.evaluation.running import Ran, command, read, refusal, write
 
 SAID = {"explanation": "what", "open_points": ["which?"], "missing": [], "p_bounce": 71, "label": "VAGUE"}
 Result = Callable[[dict[str, Any], str], dict[str, Any]]
@@ -35,26 +35,19 @@ def by_anthropic(request: dict[str, Any], text: str) -> dict[str, Any]:
     return {"custom_id": request["custom_id"], "result": {"type": "succeeded", "message": message}}
 
 
-def lines(file: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in file.read_text().splitlines()]
-
-
-def results(write: Write, rows: Iterable[dict[str, Any]]) -> Path:
-    return write("results.jsonl", rows)
-
-
 @pytest.fixture
-def tasks(write: Write) -> Path:
+def tasks() -> Path:
     rows = [{"instance_id": f"o__n-{n}", "problem_statement": f"Title {n}", "underspecified": n} for n in range(4)]
     return write("tasks.jsonl", rows)
 
 
-def export(command: Command, tasks: Path, model: str = "openai:gpt-4.1") -> Any:
-    form = model.partition(":")[0]
-    return command(
-        "batch", "export", "bouncerbench-input", "--tasks", tasks, "--model", model, "--cache", "cache",
-        "--format", form, "--out", "requests.jsonl", "--json",
-    )  # fmt: skip
+def cached(model: str) -> tuple[str, ...]:
+    return ("--model", model, "--cache", "cache")
+
+
+def export(tasks: Path, model: str = "openai:gpt-4.1") -> Ran:
+    form, out = model.partition(":")[0], ("--out", "requests.jsonl", "--json")
+    return command(f"batch export bouncerbench-input --tasks {tasks}", *cached(model), "--format", form, *out)
 
 
 @pytest.mark.parametrize(
@@ -65,65 +58,42 @@ def export(command: Command, tasks: Path, model: str = "openai:gpt-4.1") -> Any:
     ],
 )
 def test_a_round_of_export_and_import_answers_the_replay_without_a_key(
-    command: Command,
-    write: Write,
-    tasks: Path,
-    tmp_path: Path,
-    model: str,
-    result: Result,
-    price: tuple[float, float],
+    tasks: Path, tmp_path: Path, model: str, result: Result, price: tuple[float, float]
 ) -> None:
-    exported = export(command, tasks, model)
-    assert (exported.code, exported.json["requests"], exported.json["waiting"]) == (0, 4, 4)
-    requests = lines(tmp_path / "requests.jsonl")
+    exported = export(tasks, model)
+    assert (exported.json["requests"], exported.json["waiting"]) == (4, 4)
+    requests = read(tmp_path / "requests.jsonl")
     for request in requests:
         assert request["body"]["messages"][-1]["role"] == "user"
         assert "VAGUE" in json.dumps(request["body"])  # the schema, or the prompt, names the labels
         assert len(request["custom_id"]) <= 64
-    back = results(write, [result(request, json.dumps(SAID)) for request in reversed(requests)])
+    back = write("results.jsonl", [result(request, json.dumps(SAID)) for request in reversed(requests)])
     assert command("batch", "import", back, "--cache", "cache", "--json").json["kept"] == 4
-    ran = command(
-        "replay",
-        "bouncerbench-input",
-        "--tasks",
-        tasks,
-        "--model",
-        model,
-        "--cache",
-        "cache",
-        "--out",
-        "run",
-        "--json",
-    )
-    assert ran.code == 0
+    ran = command("replay", "bouncerbench-input", "--tasks", tasks, *cached(model), "--out", "run", "--json")
     assert (ran.json["records"], ran.json["failed"], ran.json["postponed"]) == (4, 0, 0)
-    assert {record["decision"]["verdict"] for record in lines(tmp_path / "run/records.jsonl")} == {"VAGUE"}
+    assert {record["decision"]["verdict"] for record in read(tmp_path / "run/records.jsonl")} == {"VAGUE"}
     at_once = (1000 * price[0] + 500 * price[1]) / 1e6
     assert ran.json["usage"]["cost_usd"] == pytest.approx(4 * at_once / 2)
-    again = export(command, tasks, model)
+    again = export(tasks, model)
     assert (again.json["requests"], again.json["answered"]) == (0, 4)
 
 
-def test_a_replay_before_all_answers_are_there_goes_on_later(
-    command: Command, write: Write, tasks: Path, tmp_path: Path
-) -> None:
-    export(command, tasks)
-    requests = lines(tmp_path / "requests.jsonl")
-    replay = ("replay", "bouncerbench-input", "--tasks", tasks, "--model", "openai:gpt-4.1", "--cache", "cache")
+def test_a_replay_before_all_answers_are_there_goes_on_later(tasks: Path, tmp_path: Path) -> None:
+    export(tasks)
+    requests = read(tmp_path / "requests.jsonl")
+    replay = ("replay", "bouncerbench-input", "--tasks", tasks, *cached("openai:gpt-4.1"))
     for count, code in ((1, 1), (4, 0)):
         rows = [by_openai(request, json.dumps(SAID)) for request in requests[:count]]
-        command("batch", "import", results(write, rows), "--cache", "cache")
-        ran = command(*replay, "--out", "run", "--json")
-        assert (ran.code, ran.json["records"], ran.json["failed"]) == (code, count, 0)
-    names = [record["task_id"] for record in lines(tmp_path / "run/records.jsonl")]
+        command("batch", "import", write("results.jsonl", rows), "--cache", "cache")
+        ran = command(*replay, "--out", "run", "--json", code=code)
+        assert (ran.json["records"], ran.json["failed"]) == (count, 0)
+    names = [record["task_id"] for record in read(tmp_path / "run/records.jsonl")]
     assert sorted(names) == [f"o__n-{n}" for n in range(4)]
 
 
-def test_a_failed_request_is_named_and_asked_again(
-    command: Command, write: Write, tasks: Path, tmp_path: Path
-) -> None:
-    export(command, tasks)
-    first, second, third, fourth = lines(tmp_path / "requests.jsonl")
+def test_a_failed_request_is_named_and_asked_again(tasks: Path, tmp_path: Path) -> None:
+    export(tasks)
+    first, second, third, fourth = read(tmp_path / "requests.jsonl")
     rows = [
         {"custom_id": first["custom_id"], "response": None, "error": {"code": "batch_expired"}},
         {
@@ -134,19 +104,17 @@ def test_a_failed_request_is_named_and_asked_again(
         by_openai(third, "I would rather not say."),
         {"custom_id": fourth["custom_id"], "result": {"type": "expired"}},
     ]
-    ran = command("batch", "import", results(write, rows), "--cache", "cache", "--json")
-    assert (ran.code, ran.json["kept"]) == (1, 0)
+    ran = command("batch", "import", write("results.jsonl", rows), "--cache", "cache", "--json", code=1)
+    assert ran.json["kept"] == 0
     assert [failure.split("results.jsonl:")[1][:1] for failure in ran.json["failures"]] == ["1", "2", "3", "4"]
-    assert export(command, tasks).json["requests"] == 4
+    assert export(tasks).json["requests"] == 4
 
 
-def test_an_answer_of_another_shape_is_asked_for_again(
-    command: Command, write: Write, tasks: Path, tmp_path: Path
-) -> None:
-    export(command, tasks)
-    rows = [by_openai(line, '{"label": "SUPERB"}') for line in lines(tmp_path / "requests.jsonl")]
-    assert command("batch", "import", results(write, rows), "--cache", "cache", "--json").json["kept"] == 4
-    assert export(command, tasks).json["requests"] == 4
+def test_an_answer_of_another_shape_is_asked_for_again(tasks: Path, tmp_path: Path) -> None:
+    export(tasks)
+    rows = [by_openai(line, '{"label": "SUPERB"}') for line in read(tmp_path / "requests.jsonl")]
+    assert command("batch", "import", write("results.jsonl", rows), "--cache", "cache", "--json").json["kept"] == 4
+    assert export(tasks).json["requests"] == 4
 
 
 @pytest.mark.parametrize(
@@ -157,12 +125,8 @@ def test_an_answer_of_another_shape_is_asked_for_again(
         ({"custom_id": "a" * 32, "result": {"type": "succeeded", "message": {}}}, "the result names no model"),
     ],
 )
-def test_a_file_that_holds_no_results_is_refused(
-    command: Command, write: Write, row: dict[str, Any], message: str
-) -> None:
-    ran = command("batch", "import", results(write, [row]), "--cache", "cache")
-    assert (ran.code, ran.out) == (2, "")
-    assert message in ran.err
+def test_a_file_that_holds_no_results_is_refused(row: dict[str, Any], message: str) -> None:
+    assert message in refusal("batch", "import", write("results.jsonl", [row]), "--cache", "cache")
 
 
 @pytest.mark.parametrize(
@@ -175,16 +139,12 @@ def test_a_file_that_holds_no_results_is_refused(
         (["--model", "openai:gpt-4.1", "--format", "openai"], "--cache DIR is needed"),
     ],
 )
-def test_an_export_that_cannot_work_says_why(
-    command: Command, tasks: Path, arguments: list[str], message: str
-) -> None:
-    ran = command("batch", "export", "bouncerbench-input", "--tasks", tasks, *arguments, "--out", "r.jsonl")
-    assert (ran.code, ran.out) == (2, "")
-    assert message in ran.err
+def test_an_export_that_cannot_work_says_why(tasks: Path, arguments: list[str], message: str) -> None:
+    assert message in refusal(f"batch export bouncerbench-input --tasks {tasks}", *arguments, "--out", "r.jsonl")
 
 
-def test_an_empty_result_file_is_refused_and_export_lists_options(command: Command, write: Write) -> None:
-    ran = command("batch", "import", write("empty.jsonl", []), "--cache", "cache")
-    assert (ran.code, ran.err.endswith("empty.jsonl holds no result\n")) == (2, True)
+def test_an_empty_result_file_is_refused_and_export_lists_options() -> None:
+    ran = command("batch", "import", write("empty.jsonl", []), "--cache", "cache", code=2)
+    assert ran.err.endswith("empty.jsonl holds no result\n")
     output = command("batch", "export", "bouncerbench-input", "--help")
-    assert (output.code, "--tasks F" in output.out) == (0, True)
+    assert "--tasks F" in output.out

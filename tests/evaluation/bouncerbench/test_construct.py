@@ -12,8 +12,8 @@ import pytest
 
 from bot.core.errors import OperatorError
 from evaluation.bouncerbench.construct import Patch, applies, build, read_annotations, read_instances, read_patches
-from tests.evaluation.bouncerbench.conftest import Command, Write, read_gz
 from tests.evaluation.crbench.repositories import Scratch
+from tests.evaluation.running import command, read, refusal, write
 
 DIFF = "diff --git a/m.py b/m.py\n--- a/m.py\n+++ b/m.py\n@@ -1 +1 @@\n-a\n+{}\n"
 
@@ -36,7 +36,7 @@ def submitted(name: str, text: str, resolved: bool, by: str = "agent", **more: A
 
 
 @pytest.fixture
-def material(write: Write) -> dict[str, Path]:
+def material() -> dict[str, Path]:
     annotations = [
         annotation("o__n-1", 0),
         annotation("o__n-2", 2),
@@ -65,7 +65,7 @@ def material(write: Write) -> dict[str, Path]:
     }
 
 
-def test_a_patch_that_did_not_apply_elsewhere_is_no_duplicate(write: Write) -> None:
+def test_a_patch_that_did_not_apply_elsewhere_is_no_duplicate() -> None:
     """The same text, recorded as not applying (or refused by git) for one agent and as applied for another."""
     text = DIFF.format("same")
     failed = submitted("o__n-1", text, False, by="a", patch_successfully_applied=False)
@@ -80,7 +80,7 @@ def test_a_patch_that_did_not_apply_elsewhere_is_no_duplicate(write: Write) -> N
         assert built.steps["patches that do not apply, removed"] == 1
 
 
-def test_equal_patches_with_contradicting_outcomes_are_left_out(write: Write) -> None:
+def test_equal_patches_with_contradicting_outcomes_are_left_out() -> None:
     text = DIFF.format("same")
     rows = [submitted("o__n-1", text, resolved, by=f"agent-{resolved}") for resolved in (True, False)]
     annotations = read_annotations(str(write("a.jsonl", [annotation("o__n-1", 0)])))
@@ -92,11 +92,10 @@ def test_equal_patches_with_contradicting_outcomes_are_left_out(write: Write) ->
 
 
 def test_every_step_is_counted_and_vague_issues_get_wrong_patches_only(
-    command: Command, material: dict[str, Path], tmp_path: Path
+    material: dict[str, Path], tmp_path: Path
 ) -> None:
     arguments = [part for name, file in material.items() for part in (f"--{name}", file)]
     ran = command("build", "bouncerbench", *arguments, "--seed", 7, "--out", tmp_path / "built", "--json")
-    assert ran.code == 0
     assert ran.json["steps"] == {
         "annotated instances": 7,
         "of these with the issue's text (input tasks)": 6,
@@ -116,18 +115,18 @@ def test_every_step_is_counted_and_vague_issues_get_wrong_patches_only(
         "Lite: tasks in both": 2,
         "Lite: issues to bounce": 1,
     }
-    outputs = {row["instance_id"]: row for row in read_gz(tmp_path / "built" / "output.jsonl.gz")}
+    outputs = {row["instance_id"]: row for row in read(tmp_path / "built" / "output.jsonl.gz")}
     assert outputs.keys() == {"o__n-1", "o__n-2"}
     assert outputs["o__n-2"]["output_bounce"] is True
     assert outputs["o__n-2"]["base_commit"] == "c0ffee"
-    lite = read_gz(tmp_path / "built" / "lite.jsonl.gz")
+    lite = read(tmp_path / "built" / "lite.jsonl.gz")
     assert {(row["instance_id"], row["input_bounce"]) for row in lite} == {("o__n-1", False), ("o__n-2", True)}
     again = command("build", "bouncerbench", *arguments, "--seed", 7, "--out", tmp_path / "again")
     assert "output tasks" in again.out
     assert (tmp_path / "built/lite.jsonl.gz").read_bytes() == (tmp_path / "again/lite.jsonl.gz").read_bytes()
 
 
-def test_the_draw_depends_on_the_seed_and_not_on_the_order_of_the_lines(write: Write) -> None:
+def test_the_draw_depends_on_the_seed_and_not_on_the_order_of_the_lines() -> None:
     rows = [submitted("o__n-1", DIFF.format(n), n % 2 == 0, by=f"agent-{n}") for n in range(40)]
     annotations = read_annotations(str(write("a.jsonl", [annotation("o__n-1", 0)])))
     instances = read_instances(str(write("i.jsonl", [instance("o__n-1")])))
@@ -141,27 +140,24 @@ def test_the_draw_depends_on_the_seed_and_not_on_the_order_of_the_lines(write: W
     assert len({drawn(seed, 1) for seed in range(12)}) > 6
 
 
-def test_of_several_annotators_the_most_severe_label_counts(write: Write) -> None:
+def test_of_several_annotators_the_most_severe_label_counts() -> None:
     rows = [annotation("o__n-1", 0), annotation("o__n-1", 2, validity=1), annotation("o__n-1", 1, other=1.0)]
     result = read_annotations(str(write("a.jsonl", rows)))["o__n-1"]
     assert (result.quality, result.test_validity, result.other_issues) == (2, 1, True)
 
 
-def test_a_submission_gives_correct_patches_of_vague_issues_too(
-    command: Command, material: dict[str, Path], tmp_path: Path
-) -> None:
+def test_a_submission_gives_correct_patches_of_vague_issues_too(material: dict[str, Path], tmp_path: Path) -> None:
     arguments = [part for name, file in material.items() for part in (f"--{name}", file)]
-    ran = command("build", "bouncerbench", *arguments, "--submission", "agent", "--out", tmp_path / "s")
-    assert ran.code == 0
-    rows = read_gz(tmp_path / "s" / "output.jsonl.gz")
+    command("build", "bouncerbench", *arguments, "--submission", "agent", "--out", tmp_path / "s")
+    rows = read(tmp_path / "s" / "output.jsonl.gz")
     assert [(row["instance_id"], row["resolved"]) for row in rows] == [
         ("o__n-1", True),
         ("o__n-2", True),
         ("o__n-3", True),
     ]
-    ran = command("build", "bouncerbench", *arguments, "--submission", "nobody", "--out", tmp_path / "s")
-    assert (ran.code, ran.out) == (2, "")
-    assert "no patch of submission 'nobody'; there are: agent, copier" in ran.err
+    assert "no patch of submission 'nobody'; there are: agent, copier" in refusal(
+        "build", "bouncerbench", *arguments, "--submission", "nobody", "--out", tmp_path / "s"
+    )
 
 
 @pytest.mark.parametrize(
@@ -186,26 +182,18 @@ def test_a_patch_without_a_change_cannot_apply(
     assert applies(patch) is expected
 
 
-def test_raw_material_without_labels_is_refused(write: Write) -> None:
+def test_raw_material_without_labels_is_refused() -> None:
     with pytest.raises(OperatorError, match=r"p\.jsonl:1: neither resolved nor a test outcome"):
         list(read_patches(str(write("p.jsonl", [{"instance_id": "a", "patch": "x"}]))))
     with pytest.raises(OperatorError, match=r"a\.jsonl:1: underspecified and false_negative are needed"):
         read_annotations(str(write("a.jsonl", [{"instance_id": "a", "underspecified": 1}])))
 
 
-def test_on_the_research_data_the_steps_add_up(command: Command, shared_data: Path, tmp_path: Path) -> None:
+def test_on_the_research_data_the_steps_add_up(shared_data: Path, tmp_path: Path) -> None:
     ran = command(
-        "build",
-        "bouncerbench",
-        "--annotations",
-        shared_data / "bouncerbench/annotations.jsonl.gz",
-        "--instances",
-        shared_data / "swebench/instances.jsonl.gz",
-        "--patches",
-        shared_data / "swebench/labelled_patches.jsonl.gz",
-        "--out",
-        tmp_path / "built",
-        "--json",
+        f"build bouncerbench --annotations {shared_data}/bouncerbench/annotations.jsonl.gz --instances "
+        f"{shared_data}/swebench/instances.jsonl.gz --patches "
+        f"{shared_data}/swebench/labelled_patches.jsonl.gz --out {tmp_path}/built --json"
     )
     steps = ran.json["steps"]
     assert steps["annotated instances"] == 1093
@@ -220,7 +208,7 @@ def test_on_the_research_data_the_steps_add_up(command: Command, shared_data: Pa
     assert len({row["instance_id"] for row in rows}) == len(rows) == steps["output tasks"]
 
 
-def test_with_clones_patches_that_git_refuses_are_removed(command: Command, write: Write, tmp_path: Path) -> None:
+def test_with_clones_patches_that_git_refuses_are_removed(tmp_path: Path) -> None:
     scratch = Scratch(tmp_path / "repos" / "o+n")
     base = scratch.commit("Begin", "m.py", "a")
     scratch.commit("Go on", "m.py", "c")

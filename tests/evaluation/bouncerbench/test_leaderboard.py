@@ -11,13 +11,13 @@ import yaml
 
 from bot.core.errors import OperatorError
 from evaluation.bouncerbench.leaderboard import read_config
-from tests.evaluation.bouncerbench.conftest import Command, Write
+from tests.evaluation.running import command, write
 
 SITE = ("--name", "Bouncer (paper prompt)", "--site", "https://example.org")
 
 
 @pytest.fixture
-def inputs(write: Write) -> Path:
+def inputs() -> Path:
     labels = {"a": "VAGUE", "b": "WELL_SPECIFIED", "c": "VAGUE"}
     return write(
         "in.jsonl", [{"instance_id": k, "label": v, "explanation": f"why {k}"} for k, v in labels.items()]
@@ -25,16 +25,14 @@ def inputs(write: Write) -> Path:
 
 
 @pytest.fixture
-def outputs(write: Write) -> Path:
+def outputs() -> Path:
     labels = {"a": "INCORRECT", "b": "CORRECT_AND_PRECISE"}
     return write(
         "out.jsonl", [{"instance_id": k, "label": v, "explanation": f"why {k}"} for k, v in labels.items()]
     )
 
 
-def test_a_submission_holds_every_decision_with_its_trace(
-    command: Command, inputs: Path, outputs: Path, tmp_path: Path
-) -> None:
+def test_a_submission_holds_every_decision_with_its_trace(inputs: Path, outputs: Path, tmp_path: Path) -> None:
     ran = command("leaderboard", "export", "--input", inputs, "--output", outputs, *SITE, "--out", "s", "--json")
     assert ran.json["entries"] == {"input": 3, "output": 2, "lite": 2}
     config = yaml.safe_load((tmp_path / "s/config.yaml").read_text())
@@ -47,17 +45,17 @@ def test_a_submission_holds_every_decision_with_its_trace(
         "b": {"input_bounce": False, "output_bounce": False, "trace": {"input": "why b", "output": "why b"}},
     }
     checked = command("leaderboard", "validate", "s", "--json")
-    assert (checked.code, checked.json["valid"], checked.json["problems"]) == (0, True, [])
+    assert (checked.json["valid"], checked.json["problems"]) == (True, [])
 
 
-def test_lite_holds_only_what_both_bouncers_were_asked_about(command: Command, inputs: Path, write: Write) -> None:
+def test_lite_holds_only_what_both_bouncers_were_asked_about(inputs: Path) -> None:
     rows = [{"instance_id": name, "label": "INCORRECT", "explanation": "w"} for name in ("b", "d")]
     sources = ("--input", inputs, "--output", write("more.jsonl", rows))
     ran = command("leaderboard", "export", *sources, *SITE, "--out", "s", "--json")
     assert ran.json["entries"] == {"input": 3, "output": 2, "lite": 1}
 
 
-def test_a_submission_scores_as_the_answers_it_was_made_of(command: Command, inputs: Path, write: Write) -> None:
+def test_a_submission_scores_as_the_answers_it_was_made_of(inputs: Path) -> None:
     tasks = write("tasks.jsonl", [{"instance_id": name, "underspecified": n} for n, name in enumerate("abc")])
     command("leaderboard", "export", "--input", inputs, *SITE, "--out", "s")
     scores = [
@@ -68,14 +66,11 @@ def test_a_submission_scores_as_the_answers_it_was_made_of(command: Command, inp
     assert scores[0]["i_score"] == scores[1]["i_score"]
 
 
-def test_a_missing_answer_is_refused_unless_it_is_to_count_as_a_pass(
-    command: Command, write: Write, tmp_path: Path
-) -> None:
+def test_a_missing_answer_is_refused_unless_it_is_to_count_as_a_pass(tmp_path: Path) -> None:
     gap = write("gap.jsonl", [{"instance_id": "a", "label": None}])
-    refused = command("leaderboard", "export", "--input", gap, *SITE, "--out", "s")
-    assert refused.code == 2
+    refused = command("leaderboard", "export", "--input", gap, *SITE, "--out", "s", code=2)
     assert "a has no answer" in refused.err
-    assert command("leaderboard", "export", "--input", gap, *SITE, "--missing", "accept", "--out", "s").code == 0
+    command("leaderboard", "export", "--input", gap, *SITE, "--missing", "accept", "--out", "s")
     entries = json.loads((tmp_path / "s/data/bouncer-paper-prompt_input.json").read_text())
     assert entries["a"]["input_bounce"] is False
 
@@ -110,19 +105,17 @@ ENTRY = {"input_bounce": True, "trace": "t"}
     ],
 )
 def test_what_the_leaderboard_would_refuse_is_found(
-    command: Command, tmp_path: Path, config: Any, entries: Any, problem: str
+    tmp_path: Path, config: Any, entries: Any, problem: str
 ) -> None:
     written(tmp_path / "s", config, entries)
-    checked = command("leaderboard", "validate", "s", "--json")
-    assert checked.code == 1
+    checked = command("leaderboard", "validate", "s", "--json", code=1)
     assert any(problem in entry for entry in checked.json["problems"])
 
 
-def test_gaps_and_strangers_are_warned_of(command: Command, tmp_path: Path, write: Write) -> None:
+def test_gaps_and_strangers_are_warned_of(tmp_path: Path) -> None:
     written(tmp_path / "s", {**CONFIG, "oss": False}, {"a": {"input_bounce": True, "trace": ""}, "z": ENTRY})
     tasks = write("t.jsonl", [{"instance_id": "a"}, {"instance_id": "b"}, {"instance_id": "c"}])
     checked = command("leaderboard", "validate", "s", "--input-tasks", tasks)
-    assert checked.code == 0
     assert "1 entries have an empty trace" in checked.out
     assert "2 of 3 tasks have no entry" in checked.out
     assert "1 entries are no tasks" in checked.out
@@ -130,9 +123,9 @@ def test_gaps_and_strangers_are_warned_of(command: Command, tmp_path: Path, writ
 
 
 @pytest.mark.parametrize("config", ["a: [", "!!python/object/apply:os.system ['true']", "- 1"])
-def test_a_config_is_data_and_never_run(command: Command, tmp_path: Path, config: str) -> None:
+def test_a_config_is_data_and_never_run(tmp_path: Path, config: str) -> None:
     written(tmp_path / "s", config, {"a": ENTRY})
-    assert command("leaderboard", "validate", "s").code in (1, 2)
+    command("leaderboard", "validate", "s", code=1 if config == "- 1" else 2)
 
 
 @pytest.mark.parametrize("text", ["a: !!bool x", "!!timestamp x: a", "!!int '': a", "!!float x: a", "[" * 9_000])

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from tests.evaluation.bouncerbench.conftest import Command, Write
+from tests.evaluation.running import Ran, command, refusal, write
 
 SAID = {"explanation": "e", "open_points": [], "missing": [], "p_bounce": 20, "label": "WELL_SPECIFIED"}
 #: gpt-4.1 at 2 and 8 USD per million tokens.
@@ -37,7 +36,7 @@ class Provider:
 
 
 @pytest.fixture
-def provider(httpserver: HTTPServer, command: Command, monkeypatch: pytest.MonkeyPatch) -> Provider:
+def provider(httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch) -> Provider:
     provider = Provider()
     httpserver.expect_request("/v1/chat/completions").respond_with_handler(provider.answer)
     monkeypatch.setenv("OPENAI_BASE_URL", httpserver.url_for("/v1"))
@@ -46,86 +45,63 @@ def provider(httpserver: HTTPServer, command: Command, monkeypatch: pytest.Monke
 
 
 @pytest.fixture
-def tasks(write: Write) -> Path:
+def tasks() -> Path:
     return write("t.jsonl", [{"instance_id": f"o__n-{n}", "problem_statement": f"Task-{n}."} for n in range(12)])
 
 
-def replay(command: Command, tasks: Path, *more: object) -> Any:
-    return command(
-        "replay",
-        "bouncerbench-input",
-        "--tasks",
-        tasks,
-        "--model",
-        "openai:gpt-4.1",
-        "--out",
-        "run",
-        "--json",
-        *more,
-    )
+def replay(tasks: Path, *more: object, code: int = 0) -> Ran:
+    source = ("bouncerbench-input", "--tasks", tasks, "--model", "openai:gpt-4.1")
+    return command("replay", *source, "--out", "run", "--json", *more, code=code)
 
 
-def test_a_run_costs_what_its_calls_cost(command: Command, provider: Provider, tasks: Path) -> None:
-    ran = replay(command, tasks)
-    assert (ran.code, provider.calls) == (0, 12)
+def test_a_run_costs_what_its_calls_cost(provider: Provider, tasks: Path) -> None:
+    ran = replay(tasks)
+    assert provider.calls == 12
     assert ran.json["usage"]["cost_usd"] == pytest.approx(12 * PRICE_OF_A_CALL)
     assert ran.json["usage"]["input_tokens"] == 600_000
 
 
-def test_the_cap_is_never_passed_and_raising_it_goes_on(command: Command, provider: Provider, tasks: Path) -> None:
-    capped = replay(command, tasks, "--max-cost", "0.80", "--workers", 4)
-    assert capped.code == 1
+def test_the_cap_is_never_passed_and_raising_it_goes_on(provider: Provider, tasks: Path) -> None:
+    capped = replay(tasks, "--max-cost", "0.80", "--workers", 4, code=1)
     assert "budget of this run" in capped.json["stopped"]
     assert 0 < capped.json["usage"]["cost_usd"] <= 0.80
     first = provider.calls
     assert 0 < first == capped.json["records"] < 12
-    assert replay(command, tasks, "--max-cost", "0.80").json["finished"] == 0
+    assert replay(tasks, "--max-cost", "0.80", code=1).json["finished"] == 0
     assert provider.calls == first
-    rest = replay(command, tasks, "--max-cost", "50")
-    assert (rest.code, rest.json["records"], provider.calls) == (0, 12, 12)
+    rest = replay(tasks, "--max-cost", "50")
+    assert (rest.json["records"], provider.calls) == (12, 12)
     assert rest.json["usage"]["cost_usd"] == pytest.approx(12 * PRICE_OF_A_CALL)
 
 
 def test_a_reply_is_not_paid_for_again_after_its_record_was_lost(
-    command: Command, provider: Provider, tasks: Path, tmp_path: Path
+    provider: Provider, tasks: Path, tmp_path: Path
 ) -> None:
-    replay(command, tasks)
+    replay(tasks)
     (tmp_path / "run/records.jsonl").write_text("")
-    again = replay(command, tasks)
+    again = replay(tasks)
     assert (again.json["records"], provider.calls) == (12, 12)
 
 
-def test_another_run_may_share_the_replies(command: Command, provider: Provider, tasks: Path) -> None:
-    replay(command, tasks, "--cache", "kept")
+def test_another_run_may_share_the_replies(provider: Provider, tasks: Path) -> None:
+    replay(tasks, "--cache", "kept")
     moved = command(
-        "replay", "bouncerbench-input", "--tasks", tasks, "--model", "openai:gpt-4.1", "--cache", "kept",
-        "--out", "other", "--bounce-at", "REASONABLY_SPECIFIED", "--json",
-    )  # fmt: skip
+        f"replay bouncerbench-input --tasks {tasks} --model openai:gpt-4.1 --cache kept --out other "
+        "--bounce-at REASONABLY_SPECIFIED --json"
+    )
     assert (moved.json["records"], provider.calls) == (12, 12)
 
 
-def test_only_what_failed_is_asked_again(command: Command, provider: Provider, tasks: Path) -> None:
+def test_only_what_failed_is_asked_again(provider: Provider, tasks: Path) -> None:
     provider.down = {"Task-3.", "Task-7."}
-    assert replay(command, tasks).json["failed"] == 2
-    assert replay(command, tasks).json["finished"] == 0
+    assert replay(tasks).json["failed"] == 2
+    assert replay(tasks).json["finished"] == 0
     provider.down = set()
     before = provider.calls
-    again = replay(command, tasks, "--retry-failed")
+    again = replay(tasks, "--retry-failed")
     assert (again.json["failed"], again.json["records"], provider.calls - before) == (0, 12, 2)
 
 
-def test_a_cap_without_a_known_price_is_refused(command: Command, provider: Provider, tasks: Path) -> None:
-    ran = command(
-        "replay",
-        "bouncerbench-input",
-        "--tasks",
-        tasks,
-        "--model",
-        "openai:our-own",
-        "--out",
-        "x",
-        "--max-cost",
-        "1",
-    )
-    assert (ran.code, ran.out) == (2, "")
-    assert "no price is known" in ran.err
+def test_a_cap_without_a_known_price_is_refused(provider: Provider, tasks: Path) -> None:
+    source = ("bouncerbench-input", "--tasks", tasks, "--model", "openai:our-own")
+    assert "no price is known" in refusal("replay", *source, "--out", "x", "--max-cost", "1")

@@ -13,15 +13,11 @@ from typing import Any
 
 import pytest
 
-from tests.evaluation.bouncerbench.conftest import Command, Write, read_gz
+from tests.evaluation.running import Captured, Ran, command, read, refusal, write
 
 MODELS = ("claude-3.7-sonnet", "gemma3_27b-it-q8_0", "gpt-4.1", "o4-mini", "qwen3_32b-q8_0")
 #: What may differ between scoring a run and scoring the file that it was recorded from.
 _ABOUT_FILES = ("model", "unknown_instances")
-
-
-def records(run: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (run / "records.jsonl").read_text().splitlines()]
 
 
 def figures(report: dict[str, Any]) -> dict[str, Any]:
@@ -29,57 +25,53 @@ def figures(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def answers(shared_data: Path, side: str, model: str) -> dict[str, str]:
-    rows = read_gz(shared_data / f"bouncerbench/recorded_{side}_responses.jsonl.gz")
+    rows = read(shared_data / f"bouncerbench/recorded_{side}_responses.jsonl.gz")
     return {row["instance_id"]: row["label"] for row in rows if row["model"] == model}
 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_the_triage_handler_reproduces_every_recorded_input_verdict(
-    command: Command, shared_data: Path, issues: Path, tmp_path: Path, model: str
+    shared_data: Path, issues: Path, tmp_path: Path, model: str
 ) -> None:
     responses = shared_data / "bouncerbench/recorded_input_responses.jsonl.gz"
     run = tmp_path / "run"
     ran = command(
-        "replay", "bouncerbench-input", "--tasks", issues, "--model", f"recorded:{responses}#{model}",
-        "--out", run, "--json",
-    )  # fmt: skip
-    assert (ran.code, ran.json["records"], ran.json["failed"]) == (0, 694, 0)
+        f"replay bouncerbench-input --tasks {issues} --model recorded:{responses}#{model} --out {run} --json"
+    )
+    assert (ran.json["records"], ran.json["failed"]) == (694, 0)
     recorded = answers(shared_data, "input", model)
-    result = {record["task_id"]: record["decision"]["verdict"] for record in records(run)}
+    result = {record["task_id"]: record["decision"]["verdict"] for record in read(run / "records.jsonl")}
     assert result == {name: recorded[name] for name in result}
     assert len(result) == 694
     of_run = command("score", "bouncerbench-input", "--tasks", issues, "--run", run, "--json").json
     direct = command(
-        "score", "bouncerbench-input", "--tasks", issues, "--predictions", responses, "--model-name", model,
-        "--json",
-    ).json  # fmt: skip
+        f"score bouncerbench-input --tasks {issues} --predictions {responses} --model-name {model} --json"
+    ).json
     assert figures(of_run) == figures(direct)
 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_the_verify_handler_reproduces_every_recorded_output_verdict(
-    command: Command, shared_data: Path, tmp_path: Path, model: str
+    shared_data: Path, tmp_path: Path, model: str
 ) -> None:
     responses = shared_data / "bouncerbench/recorded_output_responses.jsonl.gz"
     tasks = shared_data / "bouncerbench/output_tasks.jsonl.gz"
     run = tmp_path / "run"
     ran = command(
-        "replay", "bouncerbench-output", "--tasks", tasks, "--model", f"recorded:{responses}#{model}",
-        "--out", run, "--json",
-    )  # fmt: skip
-    assert (ran.code, ran.json["records"], ran.json["failed"]) == (0, 425, 0)
+        f"replay bouncerbench-output --tasks {tasks} --model recorded:{responses}#{model} --out {run} --json"
+    )
+    assert (ran.json["records"], ran.json["failed"]) == (425, 0)
     recorded = answers(shared_data, "output", model)
-    assert {record["task_id"]: record["decision"]["verdict"] for record in records(run)} == recorded
+    assert {record["task_id"]: record["decision"]["verdict"] for record in read(run / "records.jsonl")} == recorded
     of_run = command("score", "bouncerbench-output", "--tasks", tasks, "--run", run, "--json").json
     direct = command(
-        "score", "bouncerbench-output", "--tasks", tasks, "--predictions", responses, "--model-name", model,
-        "--json",
-    ).json  # fmt: skip
+        f"score bouncerbench-output --tasks {tasks} --predictions {responses} --model-name {model} --json"
+    ).json
     assert figures(of_run) == figures(direct)
 
 
 @pytest.fixture
-def small(write: Write) -> tuple[Path, Path]:
+def small() -> tuple[Path, Path]:
     """Thirty issues and recorded replies to them."""
     names = [f"o__n-{n}" for n in range(30)]
     tasks = write(
@@ -104,17 +96,15 @@ def small(write: Write) -> tuple[Path, Path]:
     return tasks, replies
 
 
-def replay(command: Command, small: tuple[Path, Path], run: Path, *more: object) -> Any:
+def replay(small: tuple[Path, Path], run: Path, *more: object, code: int = 0) -> Ran:
     tasks, replies = small
     return command(
-        "replay", "bouncerbench-input", "--tasks", tasks, "--model", f"recorded:{replies}#m", "--out", run, *more
+        f"replay bouncerbench-input --tasks {tasks} --model recorded:{replies}#m --out {run}", *more, code=code
     )
 
 
-def test_a_run_is_a_folder_with_its_facts_and_one_line_a_task(
-    command: Command, small: tuple[Path, Path], tmp_path: Path
-) -> None:
-    assert replay(command, small, tmp_path / "run").code == 0
+def test_a_run_is_a_folder_with_its_facts_and_one_line_a_task(small: tuple[Path, Path], tmp_path: Path) -> None:
+    replay(small, tmp_path / "run")
     facts = json.loads((tmp_path / "run/run.json").read_text())
     assert facts["benchmark"] == "bouncerbench-input"
     assert facts["model"].endswith("replies.jsonl#m")
@@ -122,32 +112,25 @@ def test_a_run_is_a_folder_with_its_facts_and_one_line_a_task(
     assert facts["config"]["triage"]["bounce_at"] == "VAGUE"
     assert facts["totals"]["records"] == 30
     assert facts["started_at"] <= facts["finished_at"]
-    first = records(tmp_path / "run")[0]
+    first = read(tmp_path / "run/records.jsonl")[0]
     assert {"task_id", "decision", "raw_reply", "usage", "seconds", "error"} <= first.keys()
     assert json.loads(first["raw_reply"])["explanation"] == "e"
     assert first["decision"]["kind"] == "triage"
     assert first["decision"]["subject"]["repository"] == "o/n"
 
 
-def test_a_longer_limit_goes_on_and_another_line_is_another_run(
-    command: Command, small: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_a_longer_limit_goes_on_and_another_line_is_another_run(small: tuple[Path, Path], tmp_path: Path) -> None:
     run = tmp_path / "run"
-    assert replay(command, small, run, "--limit", 4, "--json").json["finished"] == 4
-    assert replay(command, small, run, "--limit", 9, "--json").json["finished"] == 5
-    refused = replay(command, small, run, "--bounce-at", "REASONABLY_SPECIFIED")
-    assert (refused.code, refused.out) == (2, "")
-    assert refused.err.count("\n") == 1
-    assert "holds another run" in refused.err
+    assert replay(small, run, "--limit", 4, "--json").json["finished"] == 4
+    assert replay(small, run, "--limit", 9, "--json").json["finished"] == 5
+    assert "holds another run" in replay(small, run, "--bounce-at", "REASONABLY_SPECIFIED", code=2).err
 
 
-def test_the_tasks_of_a_run_are_its_denominator(
-    command: Command, small: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_the_tasks_of_a_run_are_its_denominator(small: tuple[Path, Path], tmp_path: Path) -> None:
     """Eight of thirty tasks were to be done: the others are not missing. Of the eight, those not reached are."""
     tasks, _ = small
     run = tmp_path / "run"
-    replay(command, small, run, "--limit", 8, "--seed", 1)
+    replay(small, run, "--limit", 8, "--seed", 1)
     score = ("score", "bouncerbench-input", "--tasks", tasks, "--run", run, "--replicates", 0, "--json")
     done = command(*score).json
     assert (done["n"], done["tasks"], done["answered"], done["missing"]) == (8, 8, 8, 0)
@@ -165,10 +148,10 @@ def test_the_tasks_of_a_run_are_its_denominator(
 
 
 def test_a_task_file_that_lacks_tasks_of_the_run_is_a_part_and_says_so(
-    command: Command, small: tuple[Path, Path], write: Write, tmp_path: Path
+    small: tuple[Path, Path], tmp_path: Path
 ) -> None:
     run = tmp_path / "run"
-    replay(command, small, run)
+    replay(small, run)
     part = write("part.jsonl", [json.loads(line) for line in small[0].read_text().splitlines()[:4]])
     (run / "tasks.txt").unlink()
     scored = command("score", "bouncerbench-input", "--tasks", part, "--run", run, "--replicates", 0)
@@ -176,11 +159,11 @@ def test_a_task_file_that_lacks_tasks_of_the_run_is_a_part_and_says_so(
 
 
 def test_a_run_names_its_tasks_from_everywhere_and_no_cost_out_of_nothing(
-    command: Command, small: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, replies = small
     model = f"recorded:{replies}#m"
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr(Captured, "isatty", lambda stream: True)
     bar = command("replay", "bouncerbench-input", "--tasks", "tasks.jsonl", "--model", model, "--out", "run").err
     assert "0 failed" in bar
     assert "0.00 USD" not in bar
@@ -190,67 +173,69 @@ def test_a_run_names_its_tasks_from_everywhere_and_no_cost_out_of_nothing(
     page = command("report", tmp_path / "run").out
     assert "| m | 30 | 30 | 0 | 0 | 0 | – | – | 0.000 |" in page
     assert "investigate False" in page
-    assert command("replay", "bouncerbench-input", "--tasks", "../tasks.jsonl", "--model", model,
-                   "--out", tmp_path / "run").code == 0, "the same tasks by another name"  # fmt: skip
+    command("replay", "bouncerbench-input", "--tasks", "../tasks.jsonl", "--model", model,
+                   "--out", tmp_path / "run")  # fmt: skip
 
 
-def test_a_lower_limit_takes_no_task_out_of_the_denominator(
-    command: Command, small: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_a_lower_limit_takes_no_task_out_of_the_denominator(small: tuple[Path, Path], tmp_path: Path) -> None:
     run = tmp_path / "run"
-    replay(command, small, run, "--limit", 9)
-    replay(command, small, run, "--limit", 4)
+    replay(small, run, "--limit", 9)
+    replay(small, run, "--limit", 4)
     assert len((run / "tasks.txt").read_text().splitlines()) == 9
     assert json.loads((run / "run.json").read_text())["tasks"]["limit"] == 9
 
 
-def test_a_seed_draws_a_sample_that_grows(command: Command, small: tuple[Path, Path], tmp_path: Path) -> None:
+def test_a_seed_draws_a_sample_that_grows(small: tuple[Path, Path], tmp_path: Path) -> None:
     run = tmp_path / "run"
-    replay(command, small, run, "--limit", 5, "--seed", 3)
-    first = {record["task_id"] for record in records(run)}
-    replay(command, small, run, "--limit", 12, "--seed", 3)
+    replay(small, run, "--limit", 5, "--seed", 3)
+    first = {record["task_id"] for record in read(run / "records.jsonl")}
+    replay(small, run, "--limit", 12, "--seed", 3)
     assert len(first) == 5
-    assert first < {record["task_id"] for record in records(run)}
+    assert first < {record["task_id"] for record in read(run / "records.jsonl")}
     assert first != {f"o__n-{n}" for n in range(5)}
 
 
 def test_a_task_without_a_recorded_reply_is_a_failure_that_can_be_retried(
-    command: Command, small: tuple[Path, Path], tmp_path: Path
+    small: tuple[Path, Path], tmp_path: Path
 ) -> None:
     tasks, replies = small
     reply = replies.read_text().splitlines(keepends=True)
     replies.write_text("".join(reply[:-2]))
     run = tmp_path / "run"
-    assert replay(command, small, run, "--json").json["failed"] == 2
-    failed = [record for record in records(run) if record["error"]]
+    assert replay(small, run, "--json").json["failed"] == 2
+    failed = [record for record in read(run / "records.jsonl") if record["error"]]
     assert failed[0]["error"].startswith("model:unrecorded: replies.jsonl holds no reply of m for o__n-28")
     scored = command("score", "bouncerbench-input", "--tasks", tasks, "--run", run, "--json").json
     assert (scored["n"], scored["missing"], scored["errors"]) == (30, 2, 2)
-    output = replay(command, small, run).err.splitlines()
+    output = replay(small, run).err.splitlines()
     assert output[0].endswith("0 + 0 tokens, cost unknown")
     assert output[1:] == [f"1 of them: {task_id['error']}" for task_id in failed] + [
         "--retry-failed tries these again"
     ]
     replies.write_text("".join(reply))
-    again = replay(command, small, run, "--retry-failed", "--json").json
+    again = replay(small, run, "--retry-failed", "--json").json
     assert (again["finished"], again["failed"], again["records"]) == (2, 0, 30)
 
 
-def test_tasks_without_text_are_left_out_and_said(
-    command: Command, write: Write, small: tuple[Path, Path]
-) -> None:
+def test_tasks_without_text_are_left_out_and_said(small: tuple[Path, Path]) -> None:
     _, replies = small
     rows = [{"instance_id": "o__n-1", "underspecified": 1}, {"instance_id": "o__n-2", "problem_statement": "T"}]
     model = f"recorded:{replies}#m"
     ran = command(
         "replay", "bouncerbench-input", "--tasks", write("t.jsonl", rows), "--model", model, "--out", "r"
     )
-    assert ran.code == 0
     assert "1 tasks of" in ran.err
     ran = command(
-        "replay", "bouncerbench-input", "--tasks", write("u.jsonl", rows[:1]), "--model", model, "--out", "s"
+        "replay",
+        "bouncerbench-input",
+        "--tasks",
+        write("u.jsonl", rows[:1]),
+        "--model",
+        model,
+        "--out",
+        "s",
+        code=2,
     )
-    assert ran.code == 2
     assert "none of its 1 tasks holds what a replay needs" in ran.err
 
 
@@ -273,33 +258,27 @@ def test_tasks_without_text_are_left_out_and_said(
         ),
     ],
 )
-def test_bad_input_ends_with_2_and_one_line(
-    command: Command, small: tuple[Path, Path], arguments: list[str], message: str
-) -> None:
+def test_bad_input_ends_with_2_and_one_line(small: tuple[Path, Path], arguments: list[str], message: str) -> None:
     tasks, replies = small
     filled = [argument.format(tasks=tasks, replies=replies) for argument in arguments]
-    ran = command("replay", "bouncerbench-input", *filled, "--out", "run")
-    assert (ran.code, ran.out) == (2, "")
-    assert message in ran.err
-    assert len(ran.err.strip().splitlines()) == 1
+    assert message in refusal("replay", "bouncerbench-input", *filled, "--out", "run")
 
 
 def test_a_cap_that_is_too_low_for_one_call_stops_before_it(
-    command: Command, small: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    small: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
     tasks, _ = small
     ran = command(
-        "replay", "bouncerbench-input", "--tasks", tasks, "--model", "openai:gpt-4.1", "--max-cost", "0.0001",
-        "--out", "run", "--json",
-    )  # fmt: skip
-    assert ran.code == 1
+        f"replay bouncerbench-input --tasks {tasks} --model openai:gpt-4.1 --max-cost 0.0001 --out run --json",
+        code=1,
+    )
     assert "budget of this run" in ran.json["stopped"]
     assert ran.json["records"] == 0
 
 
 def test_a_replay_that_is_killed_and_resumed_gives_the_same_records(
-    command: Command, issues: Path, shared_data: Path, tmp_path: Path
+    issues: Path, shared_data: Path, tmp_path: Path
 ) -> None:
     responses = shared_data / "bouncerbench/recorded_input_responses.jsonl.gz"
     arguments = [
@@ -320,9 +299,9 @@ def test_a_replay_that_is_killed_and_resumed_gives_the_same_records(
         process.kill()
         process.wait()
     assert _size(killed / "records.jsonl") > 0
-    assert command(*arguments, killed).code == 0
-    assert command(*arguments, straight).code == 0
-    assert len(records(killed)) == 400
+    command(*arguments, killed)
+    command(*arguments, straight)
+    assert len(read(killed / "records.jsonl")) == 400
     assert (killed / "records.jsonl").read_bytes() == (straight / "records.jsonl").read_bytes()
 
 
@@ -347,7 +326,7 @@ def test_ctrl_c_records_what_is_under_way_and_says_how_to_go_on(
     assert "the same command goes on from here" in output
     facts = json.loads((tmp_path / "run/run.json").read_text())
     assert facts["finished_at"] is None
-    assert 0 < facts["totals"]["records"] == len(records(tmp_path / "run")) < 694
+    assert 0 < facts["totals"]["records"] == len(read(tmp_path / "run/records.jsonl")) < 694
 
 
 def _size(file: Path) -> int:

@@ -19,8 +19,8 @@ from evaluation.report.papers import PAPERS
 from evaluation.report.runs import cost_row, is_timeless
 from evaluation.report.terminal import short
 from evaluation.run.folder import RunFacts, Tasks
-from tests.evaluation.bouncerbench.conftest import Command, Write
 from tests.evaluation.browser import look
+from tests.evaluation.running import command, read, refusal, write
 
 DIFF = "diff --git a/m.py b/m.py\n--- a/m.py\n+++ b/m.py\n@@ -1 +1 @@\n-a\n+b\n"
 INPUT_LABELS = ("WELL_SPECIFIED", "REASONABLY_SPECIFIED", "VAGUE", "IMPOSSIBLE_TO_SOLVE")
@@ -48,7 +48,7 @@ class Page(HTMLParser):
 
 
 @pytest.fixture
-def runs(command: Command, write: Write, tmp_path: Path) -> list[Path]:
+def runs(tmp_path: Path) -> list[Path]:
     """Two runs of the input bouncer and one of the output bouncer on forty tasks."""
     names = [f"o__n-{n}" for n in range(40)]
     issues = [
@@ -81,15 +81,12 @@ def runs(command: Command, write: Write, tmp_path: Path) -> list[Path]:
         ("bouncerbench-input", inputs, f"recorded:{output}#second", "b"),
         ("bouncerbench-output", outputs, f"recorded:{judgements}#third", "c"),
     ):
-        ran = command("replay", benchmark, "--tasks", tasks, "--model", model, "--out", tmp_path / name)
-        assert ran.code == 0, ran.err
+        command("replay", benchmark, "--tasks", tasks, "--model", model, "--out", tmp_path / name)
     return [tmp_path / name for name in "abc"]
 
 
-def test_the_page_needs_nothing_else_and_escapes_what_it_was_given(
-    command: Command, runs: list[Path], tmp_path: Path
-) -> None:
-    assert command("report", *runs, "--out", "r.html").code == 0
+def test_the_page_needs_nothing_else_and_escapes_what_it_was_given(runs: list[Path], tmp_path: Path) -> None:
+    command("report", *runs, "--out", "r.html")
     text = (tmp_path / "r.html").read_text()
     page = Page(text)
     assert page.open == []
@@ -102,12 +99,10 @@ def test_the_page_needs_nothing_else_and_escapes_what_it_was_given(
         assert part in text
 
 
-def test_the_numbers_of_the_page_are_those_of_score(command: Command, runs: list[Path], tmp_path: Path) -> None:
+def test_the_numbers_of_the_page_are_those_of_score(runs: list[Path], tmp_path: Path) -> None:
     result = command("report", *runs, "--json").json
     sections = {section["title"]: section for section in result["sections"]}
-    scored = command(
-        "score", "bouncerbench-input", "--tasks", tmp_path / "i.jsonl", "--run", runs[0], "--json"
-    ).json
+    scored = command(f"score bouncerbench-input --tasks {tmp_path}/i.jsonl --run {runs[0]} --json").json
     of_page = sections["Input bouncer"]["scores"]["first<b>"]
     assert {name: of_page[name] for name in of_page} == {name: scored[name] for name in of_page}
     facts = sections["Runs"]["runs"][0]
@@ -121,7 +116,7 @@ def test_the_numbers_of_the_page_are_those_of_score(command: Command, runs: list
     assert codex in sections["Cost"]["tables"][0]["rows"]
 
 
-def test_two_runs_are_compared_and_three_make_a_chain(command: Command, runs: list[Path]) -> None:
+def test_two_runs_are_compared_and_three_make_a_chain(runs: list[Path]) -> None:
     titles = [entry["title"] for entry in command("report", runs[0], runs[1], "--json").json["sections"]]
     assert "Input bouncer: second against first<b>" in titles
     assert "Both bouncers in a row" not in titles
@@ -130,7 +125,7 @@ def test_two_runs_are_compared_and_three_make_a_chain(command: Command, runs: li
     assert not any("against" in title for title in titles)
 
 
-def test_the_json_names_every_flip_and_every_stage(command: Command, runs: list[Path]) -> None:
+def test_the_json_names_every_flip_and_every_stage(runs: list[Path]) -> None:
     sections = {entry["title"]: entry for entry in command("report", *runs, "--json").json["sections"]}
     result = sections["Input bouncer: second against first<b>"]["comparison"]
     assert result["tasks"] == 40
@@ -139,9 +134,9 @@ def test_the_json_names_every_flip_and_every_stage(command: Command, runs: list[
     assert sections["Both bouncers in a row"]["chain"]["submitted"]["all"] == 40
 
 
-def test_the_markdown_has_the_same_tables(command: Command, runs: list[Path], tmp_path: Path) -> None:
+def test_the_markdown_has_the_same_tables(runs: list[Path], tmp_path: Path) -> None:
     printed = command("report", *runs).out
-    assert command("report", *runs, "--out", "r.md").code == 0
+    command("report", *runs, "--out", "r.md")
     assert re.sub(r"bouncer 0.*", "", printed) == re.sub(r"bouncer 0.*", "", (tmp_path / "r.md").read_text())
     assert "| codex (paper) | 1,699 | 0.561 | 0.258 | 21.5 | 4.0 |" in printed
     assert "<b>" not in printed
@@ -157,17 +152,13 @@ def test_the_markdown_has_the_same_tables(command: Command, runs: list[Path], tm
         (["{a}", "--tasks", "{blank}"], "says of no task what is right"),
     ],
 )
-def test_a_report_that_cannot_be_written_says_why(
-    command: Command, runs: list[Path], write: Write, arguments: list[str], message: str
-) -> None:
+def test_a_report_that_cannot_be_written_says_why(runs: list[Path], arguments: list[str], message: str) -> None:
     blank = write("blank.jsonl", [{"instance_id": "o__n-1"}])
     filled = [argument.format(a=runs[0], c=runs[2], blank=blank) for argument in arguments]
-    ran = command("report", *filled)
-    assert (ran.code, ran.out) == (2, "")
-    assert message in ran.err
+    assert message in refusal("report", *filled)
 
 
-def test_a_run_of_a_benchmark_without_words_of_its_own_shows_its_facts(command: Command, runs: list[Path]) -> None:
+def test_a_run_of_a_benchmark_without_words_of_its_own_shows_its_facts(runs: list[Path]) -> None:
     facts = json.loads((runs[0] / "run.json").read_text())
     (runs[0] / "run.json").write_text(json.dumps({**facts, "benchmark": "juggling"}))
     result = command("report", runs[0], "--json").json
@@ -233,7 +224,7 @@ def test_a_long_name_widens_the_picture_instead_of_being_cut() -> None:
     assert width("single-shot, openai:some-model-with-a-long-name (in a folder)") > width("s") + 50
 
 
-def test_the_page_names_a_command_for_every_table_and_figure(command: Command, runs: list[Path]) -> None:
+def test_the_page_names_a_command_for_every_table_and_figure(runs: list[Path]) -> None:
     result = command("report", runs[0], "--json").json["sections"]
     papers = {table["title"]: table["rows"] for table in result[-1]["tables"]}
     items = {paper: {row[0]: row[1:] for row in rows} for paper, rows in papers.items()}
@@ -256,7 +247,7 @@ def test_the_page_names_a_command_for_every_table_and_figure(command: Command, r
 
 
 def test_every_command_of_the_bouncers_tables_runs_and_at_hand_is_computed(
-    command: Command, runs: list[Path], write: Write, tmp_path: Path
+    runs: list[Path], tmp_path: Path
 ) -> None:
     annotations = [
         {"instance_id": f"o__n-{n}", "underspecified": n % 4, "false_negative": 0, "other_major_issues": 0.0}
@@ -277,8 +268,7 @@ def test_every_command_of_the_bouncers_tables_runs_and_at_hand_is_computed(
     }  # fmt: skip
     parts = {part for item in PAPERS["BouncerBench"] for part in item.command.split("; ") if part != "–"}
     for part in sorted(parts):
-        ran = command(*(values.get(word, word) for word in part.split()))
-        assert ran.code == 0, (part, ran.err)
+        command(*(values.get(word, word) for word in part.split()))
 
     def at_hand(*folders: Path) -> set[str]:
         tables = command("report", *folders, "--json").json["sections"][-1]["tables"]
@@ -289,9 +279,7 @@ def test_every_command_of_the_bouncers_tables_runs_and_at_hand_is_computed(
     assert "IV.E" in at_hand(runs[2], tmp_path / "again")
 
 
-def test_what_the_tasks_do_not_tell_is_not_called_at_hand(
-    command: Command, runs: list[Path], write: Write
-) -> None:
+def test_what_the_tasks_do_not_tell_is_not_called_at_hand(runs: list[Path]) -> None:
     """Labels without texts have no lengths, outcomes without patches neither; recorded replies have no cost."""
     labels = write("labels.jsonl", ({"instance_id": f"o__n-{n}", "underspecified": n % 4} for n in range(40)))
     outcomes = write("outcomes.jsonl", ({"instance_id": f"o__n-{n}", "resolved": n % 3 == 0} for n in range(40)))
@@ -302,12 +290,10 @@ def test_what_the_tasks_do_not_tell_is_not_called_at_hand(
     }  # fmt: skip
 
 
-def test_more_than_two_runs_get_a_picture_for_each_rate(
-    command: Command, runs: list[Path], tmp_path: Path
-) -> None:
+def test_more_than_two_runs_get_a_picture_for_each_rate(runs: list[Path], tmp_path: Path) -> None:
     shutil.copytree(runs[0], tmp_path / "again")
-    assert command("report", *runs[:2], "--out", "two.html").code == 0
-    assert command("report", *runs[:2], tmp_path / "again", "--out", "three.html").code == 0
+    command("report", *runs[:2], "--out", "two.html")
+    command("report", *runs[:2], tmp_path / "again", "--out", "three.html")
     pages = [(tmp_path / name).read_text() for name in ("two.html", "three.html")]
     assert [page.count("Share bounced by words of the issue") for page in pages] == [3, 1], (
         "table, label and caption"
@@ -315,19 +301,17 @@ def test_more_than_two_runs_get_a_picture_for_each_rate(
     assert [page.count("Share bounced of the others by words of the issue") for page in pages] == [0, 2]
 
 
-def test_recorded_answers_stand_on_the_page_beside_runs(
-    command: Command, runs: list[Path], tmp_path: Path
-) -> None:
+def test_recorded_answers_stand_on_the_page_beside_runs(runs: list[Path], tmp_path: Path) -> None:
     """The authors' JSON, and the labels that output tasks carry."""
     authors = {
         row["instance_id"]: {"label": row["label"], "explanation": "e", "trace": []}
-        for row in map(json.loads, (tmp_path / "r.jsonl").read_text().splitlines())
+        for row in read(tmp_path / "r.jsonl")
         if row["model"] == "second"
     }
     (tmp_path / "codex.json").write_text(json.dumps(authors))
-    rows = [json.loads(line) for line in (tmp_path / "o.jsonl").read_text().splitlines()]
+    rows = read(tmp_path / "o.jsonl")
     carried = [{**row, "bouncer_labels": {"m": "INCORRECT"}, "codex_label": "CORRECT_AND_PRECISE"} for row in rows]
-    (tmp_path / "carried.jsonl").write_text("".join(json.dumps(row) + "\n" for row in carried))
+    write(tmp_path / "carried.jsonl", carried)
     answers = ("bouncerbench-input=codex.json", "bouncerbench-output=carried.jsonl#codex")
     tasks = ("--tasks", "bouncerbench-input=i.jsonl", "--tasks", "bouncerbench-output=carried.jsonl")
 
@@ -356,16 +340,14 @@ def test_recorded_answers_stand_on_the_page_beside_runs(
         ("bouncerbench=none.json", "is not a run"),
     ],
 )
-def test_answers_that_cannot_be_reported_on_say_why(command: Command, argument: str, message: str) -> None:
-    ran = command("report", argument)
-    assert (ran.code, ran.out) == (2, "")
-    assert message in ran.err
+def test_answers_that_cannot_be_reported_on_say_why(argument: str, message: str) -> None:
+    assert message in refusal("report", argument)
 
 
 @pytest.mark.debian("chromium")
-def test_no_texts_of_the_page_overlap_wide_or_narrow(command: Command, runs: list[Path], tmp_path: Path) -> None:
+def test_no_texts_of_the_page_overlap_wide_or_narrow(runs: list[Path], tmp_path: Path) -> None:
     """Scores, thresholds, lengths, calibration, both bouncers in a row, and the page of the papers' tables."""
-    assert command("report", *runs, "--out", "r.html").code == 0
+    command("report", *runs, "--out", "r.html")
     look(tmp_path / "r.html", figures=5)
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from tests.evaluation.bouncerbench.conftest import Command, Write
+from tests.evaluation.running import command, refusal, write
 
 
 @pytest.fixture
-def tasks(write: Write) -> Path:
+def tasks() -> Path:
     rows = [
         {"instance_id": name, "underspecified": quality}
         for name, quality in zip("abcd", (3, 2, 1, 0), strict=True)
@@ -21,7 +21,7 @@ def tasks(write: Write) -> Path:
 
 
 @pytest.fixture
-def answers(write: Write) -> Path:
+def answers() -> Path:
     replies = {"m": ("VAGUE", "REASONABLY_SPECIFIED", "WELL_SPECIFIED", "WELL_SPECIFIED"), "n": ("VAGUE",) * 4}
     rows = [
         {"instance_id": name, "model": model, "label": label}
@@ -31,11 +31,8 @@ def answers(write: Write) -> Path:
     return write("answers.jsonl", rows)
 
 
-def test_one_model_gives_one_flat_object(command: Command, tasks: Path, answers: Path) -> None:
-    result = command(
-        "score", "bouncerbench-input", "--tasks", tasks, "--predictions", answers, "--model-name", "m", "--json"
-    )
-    assert result.code == 0
+def test_one_model_gives_one_flat_object(tasks: Path, answers: Path) -> None:
+    result = command(f"score bouncerbench-input --tasks {tasks} --predictions {answers} --model-name m --json")
     assert result.err == ""
     assert {"n": 4, "tp_bounce": 1, "fn_bounce": 1, "tn_bounce": 2, "fp_bounce": 0}.items() <= result.json.items()
     assert result.json["r_b"] == 0.5
@@ -46,7 +43,7 @@ def test_one_model_gives_one_flat_object(command: Command, tasks: Path, answers:
     assert lines["at REASONABLY_SPECIFIED"]["f_m"] == 1.0
 
 
-def test_several_models_stand_side_by_side(command: Command, tasks: Path, answers: Path) -> None:
+def test_several_models_stand_side_by_side(tasks: Path, answers: Path) -> None:
     result = command("score", "bouncerbench-input", "--tasks", tasks, "--predictions", answers, "--json").json
     assert result["models"].keys() == {"m", "n"}
     output = command("score", "bouncerbench-input", "--tasks", tasks, "--predictions", answers).out
@@ -55,7 +52,7 @@ def test_several_models_stand_side_by_side(command: Command, tasks: Path, answer
     assert "m: 4 of 4 tasks scored, 4 answered, 0 missing" in output
 
 
-def test_a_name_of_any_length_and_look_costs_no_number(command: Command, tasks: Path, write: Write) -> None:
+def test_a_name_of_any_length_and_look_costs_no_number(tasks: Path) -> None:
     name = "[/bold] " + "a model with a long name " * 8
     answers = write("named.jsonl", [{"instance_id": "a", "model": name, "label": "VAGUE"}])
     output = command("score", "bouncerbench-input", "--tasks", tasks, "--predictions", answers).out
@@ -65,22 +62,22 @@ def test_a_name_of_any_length_and_look_costs_no_number(command: Command, tasks: 
         assert figure in output
 
 
-def test_the_line_can_be_moved_when_scoring(command: Command, tasks: Path, answers: Path) -> None:
+def test_the_line_can_be_moved_when_scoring(tasks: Path, answers: Path) -> None:
     moved = command(
-        "score", "bouncerbench-input", "--tasks", tasks, "--predictions", answers, "--model-name", "m",
-        "--bounce-at", "REASONABLY_SPECIFIED", "--json",
-    )  # fmt: skip
+        f"score bouncerbench-input --tasks {tasks} --predictions {answers} --model-name m --bounce-at "
+        "REASONABLY_SPECIFIED --json"
+    )
     assert moved.json["f_m"] == 1.0
 
 
-def test_missing_answers_are_counted_and_shown(command: Command, tasks: Path, write: Write) -> None:
+def test_missing_answers_are_counted_and_shown(tasks: Path) -> None:
     few = write("few.jsonl", [{"instance_id": "a", "bounce": True}, {"instance_id": "z", "bounce": True}])
     output = command("score", "bouncerbench-input", "--tasks", tasks, "--predictions", few).out
     assert "4 of 4 tasks scored, 1 answered, 3 missing (counted as never right)" in output
     assert "1 answers to other instances, ignored" in output
     for how, n in (("count", 4), ("accept", 4), ("exclude", 1)):
         result = command(
-            "score", "bouncerbench-input", "--tasks", tasks, "--predictions", few, "--missing", how, "--json"
+            f"score bouncerbench-input --tasks {tasks} --predictions {few} --missing {how} --json"
         ).json
         assert (result["n"], result["missing"], result["missing_counts_as"]) == (n, 3, how)
 
@@ -101,18 +98,15 @@ def test_missing_answers_are_counted_and_shown(command: Command, tasks: Path, wr
     ],
 )
 def test_bad_input_ends_with_2_and_one_line(
-    command: Command, tasks: Path, answers: Path, write: Write, arguments: list[str], message: str
+    tasks: Path, answers: Path, arguments: list[str], message: str
 ) -> None:
     strangers = write("strangers.jsonl", [{"instance_id": "z", "bounce": True}])
     empty = write("empty.jsonl", [])
     filled = [argument.format(answers=answers, strangers=strangers, empty=empty) for argument in arguments]
-    ran = command("score", "bouncerbench-input", "--tasks", tasks, *filled, "--json")
-    assert (ran.code, ran.out) == (2, "")
-    assert message in ran.err
-    assert len(ran.err.strip().splitlines()) == 1
+    assert message in refusal("score", "bouncerbench-input", "--tasks", tasks, *filled, "--json")
 
 
-def test_a_run_of_the_other_bouncer_is_refused(command: Command, tasks: Path, tmp_path: Path) -> None:
+def test_a_run_of_the_other_bouncer_is_refused(tasks: Path, tmp_path: Path) -> None:
     facts = {
         "benchmark": "bouncerbench-output",
         "model": "m",
@@ -122,11 +116,11 @@ def test_a_run_of_the_other_bouncer_is_refused(command: Command, tasks: Path, tm
     }
     (tmp_path / "run").mkdir()
     (tmp_path / "run/run.json").write_text(json.dumps(facts))
-    ran = command("score", "bouncerbench-input", "--tasks", tasks, "--run", tmp_path / "run")
-    assert (ran.code, "is a run of bouncerbench-output, not of bouncerbench-input" in ran.err) == (2, True)
+    ran = command("score", "bouncerbench-input", "--tasks", tasks, "--run", tmp_path / "run", code=2)
+    assert "is a run of bouncerbench-output, not of bouncerbench-input" in ran.err
 
 
-def test_the_two_bouncers_in_a_row_are_scored_from_files(command: Command, write: Write) -> None:
+def test_the_two_bouncers_in_a_row_are_scored_from_files() -> None:
     sizes = {"a": 8, "b": 16, "c": 24, "d": 80}
     patches = [
         {"instance_id": name, "patch": "x" * size, "resolved": name in "cd"} for name, size in sizes.items()
@@ -147,7 +141,7 @@ def test_the_two_bouncers_in_a_row_are_scored_from_files(command: Command, write
     assert "shown: 1 instead of 4, wrong 0.0 % instead of 50.0 %" in command(*arguments).out
 
 
-def test_incorrect_patches_are_told_apart_by_the_tests_that_fail(command: Command, write: Write) -> None:
+def test_incorrect_patches_are_told_apart_by_the_tests_that_fail() -> None:
     def status(broken: int, lost: int) -> dict[str, Any]:
         kinds = {"FAIL_TO_PASS": broken, "PASS_TO_PASS": lost}
         return {kind: {"success": ["ok"], "failure": ["t"] * count} for kind, count in kinds.items()}
@@ -165,7 +159,7 @@ def test_incorrect_patches_are_told_apart_by_the_tests_that_fail(command: Comman
     assert "o.jsonl pass-to-pass 2 50.0 [9.5, 90.5] 28" in output
 
 
-def test_annotation_labels_stand_beside_table_i(command: Command, write: Write) -> None:
+def test_annotation_labels_stand_beside_table_i() -> None:
     rows = [
         {"instance_id": name, "underspecified": quality, "false_negative": 3 - quality, "other_major_issues": 0.0}
         for name, quality in zip("abcd", (0, 0, 2, 3), strict=True)
@@ -179,15 +173,15 @@ def test_annotation_labels_stand_beside_table_i(command: Command, write: Write) 
     assert "other issues: yes 0 0.0 135 7.9" in lines
 
 
-def test_the_benchmarks_are_listed(command: Command) -> None:
+def test_the_benchmarks_are_listed() -> None:
     result = {entry["name"]: entry["verbs"] for entry in command("list", "--json").json["benchmarks"]}
     assert result["bouncerbench-input"] == ["replay", "score", "calibrate"]
     assert result["bouncerbench"] == ["build"]
     assert "crbench" in command("list").out
 
 
-def test_an_unknown_benchmark_or_option_ends_with_2(command: Command) -> None:
+def test_an_unknown_benchmark_or_option_ends_with_2() -> None:
     for arguments in (("score", "juggling"), ("score", "bouncerbench-input", "--loud"), ("fly",)):
-        ran = command(*arguments)
-        assert (ran.code, ran.out) == (2, "")
+        ran = command(*arguments, code=2)
+        assert ran.out == ""
         assert len(ran.err.splitlines()) == 1

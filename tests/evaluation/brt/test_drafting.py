@@ -7,15 +7,14 @@ import json
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bot.reproduction.report import parse_report
 from evaluation.brt.cases import Checkouts, read_cases
 from evaluation.brt.drafting import Pair, examples_for
-from evaluation.cli import main
 from evaluation.run.folder import Record, RunFacts, RunFolder, Tasks
+from tests.evaluation.running import printed, read, refusal, write
 
 BUGGY = (
     "def split(items, size):\n    return [items[i * size : (i + 1) * size] for i in range(len(items) // size)]\n"
@@ -30,18 +29,9 @@ PASSING = f"{HEAD}assert split([1, 2], 2) == [[1, 2]]\n"
 CASES = {"two-of-three": [GREEDY, RIGHT, PASSING], "only-wrong": [GREEDY, PASSING, GREEDY], "silent": []}
 
 
-def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
-    with pytest.raises(SystemExit) as ended:
-        main(list(arguments))
-    code = ended.value.code or 0
-    assert isinstance(code, int)
-    return code, json.loads(capsys.readouterr().out)
-
-
 @pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def bench(tmp_path: Path) -> Path:
     """Three cases on one project, and a recorded model that knows two of them."""
-    monkeypatch.chdir(tmp_path)
     for name, text in (("base", BUGGY), ("fixed", FIXED)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "lists.py").write_text(text)
@@ -60,21 +50,19 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         for name, codes in CASES.items()
         for code in codes
     ]
-    Path("drafts.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    write("drafts.jsonl", lines)
     return tmp_path
 
 
 @pytest.mark.debian("bubblewrap")
-def test_drafts_are_judged_ranked_and_scored(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_drafts_are_judged_ranked_and_scored(bench: Path) -> None:
     arguments = ["--cases", "cases.jsonl", "--model", "recorded:drafts.jsonl#m", "--out", "run", "--samples", "3"]
 
-    code, run = printed(capsys, "replay", "brt", *arguments, "--json")
-    _, scores = printed(capsys, "score", "brt", "--run", "run", "--json")
+    run = printed("replay", "brt", *arguments)
+    scores = printed("score", "brt", "--run", "run")
 
-    records = {
-        load["task_id"]: load for load in map(json.loads, Path("run/records.jsonl").read_text().splitlines())
-    }
-    assert (code, run["failed"]) == (0, 1)
+    records = {record["task_id"]: record for record in read("run/records.jsonl")}
+    assert run["failed"] == 1
     drafts = records["two-of-three"]["drafts"]
     assert [draft["brt"] for draft in drafts] == [False, True, False]
     assert [draft["base"]["status"] for draft in drafts] == ["failed", "failed", "passed"]
@@ -89,7 +77,7 @@ def test_drafts_are_judged_ranked_and_scored(bench: Path, capsys: pytest.Capture
     assert suggestions["suggestion_precision"] == pytest.approx(1 / 2)
     assert suggestions["suggestion_recall"] == 1.0
     assert suggestions["acc@5"] == 1
-    _, report = printed(capsys, "report", "run", "--json")
+    report = printed("report", "run")
     assert [section["title"] for section in report["sections"]] == [
         "Runs",
         "Bugs reproduced",
@@ -108,16 +96,14 @@ def test_drafts_are_judged_ranked_and_scored(bench: Path, capsys: pytest.Capture
 
 
 @pytest.mark.debian("bubblewrap")
-def test_a_recognised_bug_is_recorded_and_left_out_of_a_second_score(
-    bench: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_recognised_bug_is_recorded_and_left_out_of_a_second_score(bench: Path) -> None:
     lines = [{"model": "m", "subject": name, "plan": "", "code": RIGHT} for name in ("two-of-three", "only-wrong")]
     lines[0]["recognised"] = True  # type: ignore[assignment]
-    Path("drafts.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    write("drafts.jsonl", lines)
     arguments = ["--cases", "cases.jsonl", "--model", "recorded:drafts.jsonl#m", "--out", "run", "--samples", "1"]
 
-    printed(capsys, "replay", "brt", *arguments, "--json")
-    _, scores = printed(capsys, "score", "brt", "--run", "run", "--json")
+    printed("replay", "brt", *arguments)
+    scores = printed("score", "brt", "--run", "run")
 
     assert scores["brt"] == pytest.approx(2 / 3)
     [without] = scores["without_recognised"].values()
@@ -125,12 +111,10 @@ def test_a_recognised_bug_is_recorded_and_left_out_of_a_second_score(
     assert without["figures"]["brt"][0] == pytest.approx(1 / 2)
 
 
-def test_the_published_rankings_are_scored_by_the_command(
-    shared_data: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_published_rankings_are_scored_by_the_command(shared_data: Path) -> None:
     rankings = str(shared_data / "brt" / "libro_ranking_d4j_selected_th1.csv")
 
-    _, scores = printed(capsys, "score", "brt", "--rankings", rankings, "--replicates", "200", "--json")
+    scores = printed("score", "brt", "--rankings", rankings, "--replicates", "200")
 
     assert {name: scores[name] for name in scores if "@" in name} == {
         "acc@1": 149,
@@ -171,19 +155,11 @@ def test_an_open_book_shows_the_nearest_bugs_but_not_the_bug_itself() -> None:
         ),
     ],
 )
-def test_wrong_usage_ends_with_2_and_says_where(
-    arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
-
-    assert ended.value.code == 2
-    assert complaint in capsys.readouterr().err
+def test_wrong_usage_ends_with_2_and_says_where(arguments: list[str], complaint: str) -> None:
+    assert complaint in refusal(*arguments)
 
 
-def test_an_interrupted_run_keeps_all_of_its_bugs_in_the_denominator(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_interrupted_run_keeps_all_of_its_bugs_in_the_denominator(tmp_path: Path) -> None:
     """Two of ten bugs were tried and reproduced before the end: that is 20 %, not 100 %."""
     started = datetime(2026, 1, 1, tzinfo=UTC)
     facts = RunFacts(
@@ -195,79 +171,68 @@ def test_an_interrupted_run_keeps_all_of_its_bugs_in_the_denominator(
     folder.append(Record(task_id="bug-1/other", error="the sandbox broke"))  # the bug has an answer all the same
     folder.close(None)
 
-    with pytest.raises(SystemExit) as ended:
-        main(["score", "brt", "--run", str(tmp_path / "run"), "--json"])
-
-    assert not ended.value.code
-    scores = json.loads(capsys.readouterr().out)
+    scores = printed("score", "brt", "--run", "run")
     assert [scores[name] for name in ("instances", "reproduced", "without_answer", "brt")] == [10, 2, 8, 0.2]
 
 
 @pytest.mark.debian("bubblewrap")
-def test_nothing_is_asked_where_no_test_can_run(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_asked_where_no_test_can_run(bench: Path) -> None:
     """The command's interpreter knows no test runner: that is no verdict, and no draft is paid for."""
-    (case, *_) = map(json.loads, Path("cases.jsonl").read_text().splitlines())
+    (case, *_) = read("cases.jsonl")
     lines = [{**case, "command": [sys.executable, "-m", "no_such_runner", "{tests}"]}]
-    Path("cases.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    write("cases.jsonl", lines)
     arguments = ["--cases", "cases.jsonl", "--model", "recorded:drafts.jsonl#m", "--out", "run"]
 
-    _, run = printed(capsys, "replay", "brt", *arguments, "--json")
-    _, scores = printed(capsys, "score", "brt", "--run", "run", "--json")
+    run = printed("replay", "brt", *arguments)
+    scores = printed("score", "brt", "--run", "run")
 
-    (record,) = map(json.loads, Path("run/records.jsonl").read_text().splitlines())
+    (record,) = read("run/records.jsonl")
     assert record["state"] == "environment"
     assert "No module named no_such_runner" in record["error"]
     assert record["usage"]["calls"] == 0
     assert (run["failed"], scores["instances"], scores["without_answer"]) == (1, 1, 1)
 
 
-def test_without_a_sandbox_there_is_one_clear_error(
-    bench: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_sandbox_there_is_one_clear_error(bench: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(bench))
 
-    with pytest.raises(SystemExit) as ended:
-        main(["replay", "brt", "--cases", "cases.jsonl", "--model", "recorded:drafts.jsonl#m", "--out", "run"])
-
-    assert ended.value.code == 2
-    assert capsys.readouterr().err.count("bwrap is not installed") == 1
+    paths = ("--cases", "cases.jsonl", "--model", "recorded:drafts.jsonl#m", "--out", "run")
+    assert "bwrap is not installed" in refusal("replay", "brt", *paths)
     assert not Path("run/records.jsonl").exists()
 
 
 @pytest.mark.debian("bubblewrap")
-def test_the_plain_method_selection_by_agreement_alone_and_exports(
-    bench: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_plain_method_selection_by_agreement_alone_and_exports(bench: Path) -> None:
     """A draft that asserts what is wrong is turned round: a reproducing test here, none by LIBRO's own method."""
     inverted = f"{HEAD}assert split([1, 2, 3], 2) == [[1, 2]]\n"
     odd = f"{HEAD}raise RuntimeError('of its own')\n"
-    (case, *_) = map(json.loads, Path("cases.jsonl").read_text().splitlines())
+    (case, *_) = read("cases.jsonl")
     Path("cases.jsonl").write_text(json.dumps({**case, "instance_id": "one"}) + "\n")
     lines = [{"model": "m", "subject": "one", "plan": "", "code": code} for code in (inverted, odd)]
-    Path("drafts.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    write("drafts.jsonl", lines)
     arguments = ["--cases", "cases.jsonl", "--model", "recorded:drafts.jsonl#m", "--samples", "2"]
 
-    printed(capsys, "replay", "brt", *arguments, "--no-match", "--out", "run", "--json")
-    _, scores = printed(capsys, "score", "brt", "--run", "run", "--export", "libro", "--json")
-    _, plain = printed(capsys, "score", "brt", "--run", "run", "--plain", "--json")
+    printed("replay", "brt", *arguments, "--no-match", "--out", "run")
+    scores = printed("score", "brt", "--run", "run", "--export", "libro")
+    plain = printed("score", "brt", "--run", "run", "--plain")
 
     assert (scores["brt"], scores["brt_plain"], plain["brt"]) == (1.0, 0.0, 0.0)
     assert (plain["suggestions"]["suggestion_precision"], plain["suggestions"]["acc@5"]) == (0.0, 0)
-    printed(capsys, "score", "brt", "--run", "run", "--plain", "--export", "plain", "--json")
+    printed("score", "brt", "--run", "run", "--plain", "--export", "plain")
     assert Path("plain/rankings_before.csv").read_text().splitlines()[1:] == ["one,100000,0,1"]
     assert len(Path("plain/features.csv").read_text().splitlines()) == 2
-    (record,) = map(json.loads, Path("run/records.jsonl").read_text().splitlines())
+    (record,) = read("run/records.jsonl")
     assert sorted(record["shown"]) == ["0", "1"]
     suggestions = scores["suggestions"]
     assert (suggestions["suggestion_precision"], suggestions["suggestion_precision_of_tests"]) == (1.0, 0.5)
-    _, again = printed(capsys, "score", "brt", "--rankings", "libro/rankings.csv", "--json")
+    again = printed("score", "brt", "--rankings", "libro/rankings.csv")
     assert again["acc@1"] == suggestions["acc@1"]
     features = list(csv.DictReader(Path("libro/features.csv").read_text().splitlines()))
     assert [(row["success"], row["clus_size_output_fib"]) for row in features] == [("True", "1"), ("False", "1")]
 
 
 @pytest.mark.debian("bubblewrap")
-def test_rows_of_libros_package_are_cases_as_they_are(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_of_libros_package_are_cases_as_they_are(bench: Path) -> None:
     for version in ("base", "fixed"):
         (bench / "bugs" / "Lists_1").mkdir(parents=True, exist_ok=True)
         (bench / version).rename(bench / "bugs" / "Lists_1" / version)
@@ -277,12 +242,7 @@ def test_rows_of_libros_package_are_cases_as_they_are(bench: Path, capsys: pytes
         "description_html": "<p>It does.</p>",
         "invalid": False,
     }
-    Path("libro.jsonl").write_text(
-        "".join(
-            json.dumps(key) + "\n"
-            for key in (row, {**row, "bug_id": "Lists_2"}, {**row, "bug_id": "3", "invalid": True})
-        )
-    )
+    write("libro.jsonl", (row, {**row, "bug_id": "Lists_2"}, {**row, "bug_id": "3", "invalid": True}))
     for version in ("base", "fixed"):
         (bench / "bugs" / "3" / version).mkdir(parents=True)  # an invalid report is no case, checked out or not
     assert list(read_cases("libro.jsonl", Checkouts(bench / "bugs", ("pytest", "{tests}")))) == ["Lists_1"]
@@ -295,45 +255,31 @@ def test_rows_of_libros_package_are_cases_as_they_are(bench: Path, capsys: pytes
         f"{sys.executable} -m pytest -q -p no:cacheprovider {{tests}}",
     ]
 
-    printed(
-        capsys,
-        "replay",
-        "brt",
-        "--cases",
-        "libro.jsonl",
-        *places,
-        "--candidates",
-        "tests.jsonl",
-        "--out",
-        "run",
-        "--json",
-    )
+    printed("replay brt --cases libro.jsonl", *places, "--candidates", "tests.jsonl", "--out", "run")
 
-    (record,) = map(json.loads, Path("run/records.jsonl").read_text().splitlines())
+    (record,) = read("run/records.jsonl")
     assert record["brt"] is True, record
 
 
 @pytest.mark.debian("bubblewrap")
-def test_the_preset_of_libro_changes_no_draft_and_ranks_as_libro_does(
-    bench: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_preset_of_libro_changes_no_draft_and_ranks_as_libro_does(bench: Path) -> None:
     """Two drafts fail alike, one as reported, one passes, one cannot be read."""
     odd = f"{HEAD}raise RuntimeError('of its own')\n"
     later = f"{HEAD}assert len(split([1, 2, 3], 2)) == 7\n"
     codes = (odd, odd, later, RIGHT, f"{HEAD}assert split([1, 2, 3], 2) == [[1, 2]]\n", "def test_broken(:\n")
-    (case, *_) = map(json.loads, Path("cases.jsonl").read_text().splitlines())
+    (case, *_) = read("cases.jsonl")
     Path("cases.jsonl").write_text(json.dumps({**case, "instance_id": "one"}) + "\n")
     lines = [{"model": "m", "subject": "one", "plan": "", "code": code} for code in codes]
-    Path("drafts.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    write("drafts.jsonl", lines)
     arguments = ["--cases", "cases.jsonl", "--model", "recorded:drafts.jsonl#m", "--preset", "libro"]
 
-    printed(capsys, "replay", "brt", *arguments, "--out", "run", "--json")
-    _, scores = printed(capsys, "score", "brt", "--run", "run", "--export", "libro", "--json")
-    printed(capsys, "replay", "brt", *arguments, "--threshold", "3", "--out", "strict", "--json")
-    _, strict = printed(capsys, "score", "brt", "--run", "strict", "--json")
-    printed(capsys, "replay", "brt", *arguments, "--pick", "--out", "picked", "--json")
+    printed("replay", "brt", *arguments, "--out", "run")
+    scores = printed("score", "brt", "--run", "run", "--export", "libro")
+    printed("replay", "brt", *arguments, "--threshold", "3", "--out", "strict")
+    strict = printed("score", "brt", "--run", "strict")
+    printed("replay", "brt", *arguments, "--pick", "--out", "picked")
 
-    (record,) = map(json.loads, Path("run/records.jsonl").read_text().splitlines())
+    (record,) = read("run/records.jsonl")
     facts = json.loads(Path("run/run.json").read_text())
     settings = {"samples": 50, "threshold": 2, "match": False, "turn": False, "repair": False, "pick": False}
     assert facts["config"]["drafting"].items() >= settings.items()
@@ -347,19 +293,15 @@ def test_the_preset_of_libro_changes_no_draft_and_ranks_as_libro_does(
     assert Path("libro/rankings_before.csv").read_text().splitlines()[1:] == [before]
     assert strict["suggestions"]["bugs"] == 0
     assert strict["suggestions"]["suggestion_recall"] == 0.0
-    (picked,) = map(json.loads, Path("picked/records.jsonl").read_text().splitlines())
+    (picked,) = read("picked/records.jsonl")
     assert picked["shown"] == ["0"], "clusters of a single draft are removed before the model picks"
 
 
-def test_a_run_of_another_benchmark_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_of_another_benchmark_is_refused(tmp_path: Path) -> None:
     facts = RunFacts(
         benchmark="crbench", model="m", version="0", tasks=Tasks(source="t"), started_at=datetime.now(UTC)
     )
     RunFolder.resume(tmp_path / "run", facts).close(None)
 
     for command in (("brt", "--run"), ("bloom", "--baseline")):
-        with pytest.raises(SystemExit) as ended:
-            main(["score", *command, str(tmp_path / "run")])
-
-        assert ended.value.code == 2
-        assert "is a run of crbench, not of replay brt" in capsys.readouterr().err
+        assert "is a run of crbench, not of brt" in refusal("score", *command, "run")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,7 +11,7 @@ from bot.reproduction.execution import SandboxHarness
 from bot.reproduction.protocol import Target, TestCommand
 from bot.sandbox.bubblewrap import Bubblewrap
 from bot.sandbox.protocol import Limits
-from evaluation.cli import main
+from tests.evaluation.running import printed, read, write
 
 pytestmark = [
     pytest.mark.debian("bubblewrap"),
@@ -81,37 +79,21 @@ def host(
     return f"package org.sums;\n\n{imports}\npublic class SumsTest {{\n    {body}\n}}\n"
 
 
-def write(folder: Path, files: dict[str, str]) -> None:
+def place(folder: Path, files: dict[str, str]) -> None:
     for path, text in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text)
 
 
 def pair(folder: Path, junit: tuple[str, str], *planted: str) -> None:
-    write(folder / "base", {MAIN: sums(*planted), TESTS: host(junit)})
-    write(folder / "fixed", {MAIN: sums(), TESTS: host(junit)})
-
-
-def lines(path: Path, rows: list[dict[str, Any]]) -> str:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return str(path)
+    place(folder / "base", {MAIN: sums(*planted), TESTS: host(junit)})
+    place(folder / "fixed", {MAIN: sums(), TESTS: host(junit)})
 
 
 def harness(*argv: str) -> SandboxHarness:
     return SandboxHarness(
         Bubblewrap(), TestCommand(argv=argv), limits=Limits(seconds=120, cpu_seconds=120), by_operator=True
     )
-
-
-def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
-    capsys.readouterr()
-    with pytest.raises(SystemExit) as ended:
-        main([*arguments, "--json"])
-    output = capsys.readouterr()
-    assert not ended.value.code, output.err
-    value = json.loads(output.out)
-    assert isinstance(value, dict)
-    return value
 
 
 def test_ten_planted_bugs_are_told_from_their_fixes(tmp_path: Path) -> None:
@@ -140,20 +122,17 @@ RIGHT = "@Test\npublic void rest() {\n    assertEquals(2, Sums.last(new int[] {1
 BROKEN = RIGHT.replace("last", "ultimate")
 
 
-def test_drafts_for_junit_4_are_placed_run_and_judged(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_drafts_for_junit_4_are_placed_run_and_judged(tmp_path: Path) -> None:
     pair(tmp_path, FOURTH, "last")
     case = {"instance_id": "1", "problem_statement": REPORT, "base": "base", "fixed": "fixed", "command": COMMAND}
-    cases = lines(tmp_path / "cases.jsonl", [case])
+    cases = write(tmp_path / "cases.jsonl", [case])
     drafts = [{"model": "m", "subject": "1", "plan": "", "code": code} for code in (BROKEN, RIGHT)]
-    lines(tmp_path / "drafts.jsonl", drafts)
+    write(tmp_path / "drafts.jsonl", drafts)
     arguments = ("--model", "recorded:drafts.jsonl#m", "--samples", "2", "--out", "run")
 
-    printed(capsys, "replay", "brt", "--cases", cases, *arguments)
+    printed("replay", "brt", "--cases", cases, *arguments)
 
-    (record,) = map(json.loads, Path("run/records.jsonl").read_text().splitlines())
+    (record,) = read("run/records.jsonl")
     broken, draft = record["drafts"]
     assert (broken["fate"], broken["repaired"]) == ("unusable", True)
     assert "cannot find symbol; symbol:   method ultimate(int[])" in broken["why"]
@@ -163,20 +142,17 @@ def test_drafts_for_junit_4_are_placed_run_and_judged(
     assert record["shown"] == ["1"]
 
 
-def test_a_masked_java_pair_is_still_the_same_bug(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_masked_java_pair_is_still_the_same_bug(tmp_path: Path) -> None:
     """The developer's test stands in the fixed version; masked, it still fails before and passes after."""
-    monkeypatch.chdir(tmp_path)
     pair(tmp_path, FIFTH, "last")
-    write(tmp_path / "fixed", {TESTS: host(FIFTH, RIGHT)})
+    place(tmp_path / "fixed", {TESTS: host(FIFTH, RIGHT)})
     case = {"instance_id": "1", "problem_statement": REPORT, "base": "base", "fixed": "fixed", "command": COMMAND}
-    cases = lines(tmp_path / "cases.jsonl", [case])
+    cases = write(tmp_path / "cases.jsonl", [case])
 
-    built = printed(capsys, "build", "bloom", "--cases", cases, "--change", "hash", "--out", "masked")
+    built = printed("build", "bloom", "--cases", cases, "--change", "hash", "--out", "masked")
 
     assert (built["built"], built["unverified"]) == (1, 0), Path("masked/failed.jsonl").read_text()
-    (masked,) = map(json.loads, Path("masked/cases.jsonl").read_text().splitlines())
+    (masked,) = read("masked/cases.jsonl")
     new = masked["changes"]["hash"]["names"]["last"]
     assert f"`Sums.{new}(new int[] {{1, 2}})`" in masked["problem_statement"]
     assert f"static int {new}(" in (Path(masked["base"]) / MAIN).read_text()
@@ -229,12 +205,12 @@ def test_real_maven_and_gradle_run_offline_in_the_sandbox(
 ) -> None:
     """One of two tests is asked for and fails. If nothing compiles, a report of yesterday counts for nothing."""
     body = "@Test public void half() { assertEquals(4, Sums.half(8)); }\n    @Test public void other() { fail(); }"
-    write(tmp_path, {MAIN: sums("half"), TESTS: host(FOURTH, body), **build})
+    place(tmp_path, {MAIN: sums("half"), TESTS: host(FOURTH, body), **build})
     test = [Target(path=TESTS, name="org.sums.SumsTest::half")]
     runner = harness(*shlex.split(command))
 
     report = runner.run(tmp_path, test, {})
-    write(tmp_path, {MAIN: "no Java", f"{reports}/TEST-org.sums.SumsTest.xml": STALE})
+    place(tmp_path, {MAIN: "no Java", f"{reports}/TEST-org.sums.SumsTest.xml": STALE})
     stale = runner.run(tmp_path, test, {})
 
     (half,) = report.tests

@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 from bot.core.errors import OperatorError, SandboxError
 from bot.reproduction.protocol import TestOutcome, TestReport
 from bot.sandbox.bubblewrap import Bubblewrap
 from bot.sandbox.protocol import Limits, ProgramResult, ProgramRun
 from evaluation.brt.cases import Candidate, Case, read_candidates, read_cases
-from evaluation.brt.commands import replay as replay_command
 from evaluation.brt.judge import Judge, Judgement, verdict
+from tests.evaluation.running import command, write
 
 debian = pytest.mark.debian("bubblewrap")
 COMMAND = [sys.executable, "-m", "pytest", "{tests}"]
@@ -257,27 +256,21 @@ def test_hanging_and_crashing_count_as_failing_and_only_passing_as_passing(
     assert verdict(base, fixed, alone=True)[0] == brt
 
 
-def write(path: Path, *rows: dict[str, Any]) -> str:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return str(path)
-
-
 def line(case: Case) -> dict[str, Any]:
     return {"instance_id": "mean-1", "base": "base", "fixed": "fixed", "command": COMMAND, "env": ENV}
 
 
 @debian
 def test_a_run_has_one_line_per_candidate_and_resumes(case: Case, tmp_path: Path) -> None:
-    cases = write(tmp_path / "cases.jsonl", line(case))
+    cases = write("cases.jsonl", [line(case)])
     test = {"instance_id": "mean-1", "path": "tests/test_new.py"}
     rows = [
         {**test, "candidate_id": "good", "content": HEAD + "def test_x():\n    assert mean([]) == 0\n"},
         {**test, "candidate_id": "bad", "content": HEAD + "def test_x():\n    assert mean([]) == 1\n"},
     ]
-    candidates = write(tmp_path / "candidates.jsonl", *rows)
-    arguments = ["--cases", cases, "--candidates", candidates, "--out", str(tmp_path / "run"), "--json"]
-    first = CliRunner().invoke(replay_command, arguments, catch_exceptions=False, standalone_mode=False)
-    assert (first.return_value, json.loads(first.stdout)["finished"]) == (0, 2)
+    candidates = write("candidates.jsonl", rows)
+    arguments = ["--cases", cases, "--candidates", candidates, "--out", "run", "--json"]
+    assert command("replay", "brt", *arguments).json["finished"] == 2
     lines = (tmp_path / "run" / "records.jsonl").read_text().splitlines()
     records = {record["task_id"]: record for record in map(json.loads, lines)}
     assert {key: record["brt"] for key, record in records.items()} == {"mean-1/good": True, "mean-1/bad": False}
@@ -287,8 +280,7 @@ def test_a_run_has_one_line_per_candidate_and_resumes(case: Case, tmp_path: Path
         "failed", "ZeroDivisionError", "passed",
     )  # fmt: skip
     (tmp_path / "run" / "records.jsonl").write_text(lines[0] + "\n")
-    again = CliRunner().invoke(replay_command, arguments, catch_exceptions=False, standalone_mode=False)
-    assert json.loads(again.stdout)["skipped"] == 1
+    assert command("replay", "brt", *arguments).json["skipped"] == 1
     assert len((tmp_path / "run" / "records.jsonl").read_text().splitlines()) == 2
     facts = json.loads((tmp_path / "run" / "run.json").read_text())
     assert (facts["benchmark"], facts["model"], facts["config"]["sandbox"]) == (
@@ -314,10 +306,10 @@ def test_a_sandbox_that_fails_is_an_error_and_no_verdict(case: Case) -> None:
     ],
 )
 def test_a_case_that_cannot_be_used_is_named_by_file_and_line(
-    case: Case, tmp_path: Path, change: dict[str, Any], message: str
+    case: Case, change: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(OperatorError, match=message):
-        read_cases(write(tmp_path / "cases.jsonl", {**line(case), **change}))
+        read_cases(str(write("cases.jsonl", [{**line(case), **change}])))
 
 
 @pytest.mark.parametrize(
@@ -331,16 +323,16 @@ def test_a_case_that_cannot_be_used_is_named_by_file_and_line(
     ],
 )
 def test_a_candidate_that_cannot_be_used_is_named_by_file_and_line(
-    case: Case, tmp_path: Path, row: dict[str, Any], message: str
+    case: Case, row: dict[str, Any], message: str
 ) -> None:
-    cases = read_cases(write(tmp_path / "cases.jsonl", line(case)))
-    candidates = write(tmp_path / "candidates.jsonl", {"instance_id": "mean-1", **row})
+    cases = read_cases(str(write("cases.jsonl", [line(case)])))
+    candidates = write("candidates.jsonl", [{"instance_id": "mean-1", **row}])
     with pytest.raises(OperatorError, match=rf"candidates\.jsonl:1: .*{message}"):
-        list(read_candidates(candidates, cases))
+        list(read_candidates(str(candidates), cases))
 
 
-def test_a_candidate_is_given_once(case: Case, tmp_path: Path) -> None:
-    cases = read_cases(write(tmp_path / "cases.jsonl", line(case)))
+def test_a_candidate_is_given_once(case: Case) -> None:
+    cases = read_cases(str(write("cases.jsonl", [line(case)])))
     row = {"instance_id": "mean-1", "candidate_id": "c", "patch": "x"}
     with pytest.raises(OperatorError, match=r"candidates\.jsonl:2: .*given before"):
-        list(read_candidates(write(tmp_path / "candidates.jsonl", row, row), cases))
+        list(read_candidates(str(write("candidates.jsonl", [row, row])), cases))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -29,9 +28,9 @@ from evaluation.brt.metrics import (
     wasted_at_n,
     wasted_where_found,
 )
-from evaluation.brt.swt import swt_section
-from evaluation.cli import main
+from evaluation.brt.report import swt_section
 from evaluation.dataset import Row, read_rows
+from tests.evaluation.running import printed
 
 
 def test_the_selected_defects4j_bugs_give_the_printed_figures(shared_data: Path) -> None:
@@ -112,19 +111,28 @@ def test_baseline_consistency_looks_only_at_what_the_baseline_reproduced() -> No
     assert baseline_consistency(baseline, {"kept": True, "lost": False, "gained": True}) == pytest.approx(1 / 2)
 
 
+COLUMNS = "bug_id,first_success_rank,total_success_fibs,num_clusters\n"
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("bug_id,first_success_rank\nA,1\n", "no column num_clusters, total_success_fibs"),
-        ("bug_id,first_success_rank,total_success_fibs,num_clusters\n", "no bug is listed"),
-        ("bug_id,first_success_rank,total_success_fibs,num_clusters\nA,x,1,1\n", "line 2: first_success_rank"),
+        ("bug_id,first_success_rank\nA,1\n", "rankings.csv:2: total_success_fibs: Field required"),
+        (COLUMNS, "no bug is listed"),
         (
-            "bug_id,first_success_rank,total_success_fibs,num_clusters\nA,,1,1\n",
-            "line 2: first_success_rank: empty",
+            COLUMNS + "A,x,1,1\n",
+            "rankings.csv:2: first_success_rank: ",
         ),
-        ("bug_id,first_success_rank,total_success_fibs,num_clusters\nA,1\n", "line 2: total_success_fibs"),
-        ("bug_id,first_success_rank,total_success_fibs,num_clusters\nA,3,1,2\n", "behind the end"),
-        ("bug_id,first_success_rank,total_success_fibs,num_clusters\nA,1,1,2\nA,1,1,2\n", "A is listed twice"),
+        (COLUMNS + "A,,1,1\n", ":2: first_success_rank: "),
+        (
+            COLUMNS + "A,1\n",
+            "rankings.csv:2: the row has more or fewer columns",
+        ),
+        (COLUMNS + "A,3,1,2\n", "behind the end"),
+        (
+            COLUMNS + "A,1,1,2\nA,1,1,2\n",
+            "rankings.csv:3: A was given before",
+        ),
     ],
 )
 def test_a_malformed_ranking_is_refused_with_one_line_that_says_where(
@@ -176,11 +184,11 @@ def _name(ranking: Ranking) -> str:
 
 
 def test_libro_reproduces_10_of_31_bugs_with_50_tests_each(
-    shared_data: Path, capsys: pytest.CaptureFixture[str]
+    shared_data: Path,
 ) -> None:
     outcomes = str(shared_data / "brt" / "libro_example2_n50_GHRB.json.gz")
 
-    scores = printed(capsys, "score", "brt", "--outcomes", outcomes, "--replicates", "0")
+    scores = printed("score", "brt", "--outcomes", outcomes, "--replicates", "0")
 
     assert (scores["instances"], scores["reproduced"]) == (31, 10)
     assert round(100 * scores["brt"], 1) == 32.3  # as the layered framework prints it for Codex
@@ -189,26 +197,19 @@ def test_libro_reproduces_10_of_31_bugs_with_50_tests_each(
 
 @pytest.mark.parametrize(("bugs", "total", "share"), [("750", 750, 33.5), ("reports", 756, 33.2)])
 def test_a_ranking_and_all_bugs_give_the_share_reproduced(
-    bugs: str, total: int, share: float, shared_data: Path, capsys: pytest.CaptureFixture[str]
+    bugs: str,
+    total: int,
+    share: float,
+    shared_data: Path,
 ) -> None:
     """LIBRO prints 33.5 % of 750 bugs; the list has 814 reports, 58 of which are marked invalid and left out."""
     folder = shared_data / "brt"
     source = str(folder / "defects4j_bug_reports.jsonl.gz") if bugs == "reports" else bugs
     arguments = ("score", "brt", "--rankings", str(folder / "libro_ranking_d4j.csv"), "--replicates", "0")
 
-    scores = printed(capsys, *arguments, "--bugs", source)
+    scores = printed(*arguments, "--bugs", source)
 
     assert (scores["instances"], round(100 * scores["brt"], 1)) == (total, share)
-
-
-def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
-    with pytest.raises(SystemExit) as ended:
-        main([*arguments, "--json"])
-    output = capsys.readouterr()
-    assert not ended.value.code, output.err
-    value = json.loads(output.out)
-    assert isinstance(value, dict)
-    return value
 
 
 def test_the_order_gives_the_published_ranks_of_188_defects4j_bugs(shared_data: Path) -> None:

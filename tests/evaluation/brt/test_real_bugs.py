@@ -14,6 +14,7 @@ import pytest
 
 from tests.conftest import missing
 from tests.evaluation.brt.real_bugs import BUGS, Bug
+from tests.evaluation.running import read, write
 
 pytestmark = [pytest.mark.index, pytest.mark.debian("bubblewrap")]
 
@@ -48,16 +49,15 @@ def _install(folder: Path, name: str, requirements: list[str]) -> None:
 def records(releases: Path, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, dict[str, Any]]:
     """The records of ``bouncer-eval replay brt`` on every candidate of every bug, by task id."""
     folder = tmp_path_factory.mktemp("brt")
-    _write(folder / "cases.jsonl", [_case(bug, releases) for bug in BUGS])
-    _write(folder / "candidates.jsonl", [line for bug in BUGS for line in _candidates(bug)])
+    write(folder / "cases.jsonl", [_case(bug, releases) for bug in BUGS])
+    write(folder / "candidates.jsonl", [line for bug in BUGS for line in _candidates(bug)])
     command = [sys.executable, "-m", "evaluation", "replay", "brt", "--seconds", "10", "--json"]
     for name in ("cases", "candidates"):
         command += [f"--{name}", str(folder / f"{name}.jsonl")]
     done = subprocess.run([*command, "--out", str(folder / "run")], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["failed"] == 0
-    lines = (folder / "run" / "records.jsonl").read_text().splitlines()
-    return {record["task_id"]: record for record in map(json.loads, lines)}
+    return {record["task_id"]: record for record in read(folder / "run" / "records.jsonl")}
 
 
 def _case(bug: Bug, releases: Path) -> dict[str, Any]:
@@ -85,10 +85,6 @@ def _candidates(bug: Bug) -> list[dict[str, str]]:
     header = f"--- /dev/null\n+++ b/{path}\n@@ -0,0 +1,{len(bug.gold.splitlines())} @@\n"
     lines.append({"instance_id": bug.id, "candidate_id": "patch", "patch": header + added})
     return lines
-
-
-def _write(path: Path, rows: list[dict[str, Any]]) -> None:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.id)

@@ -19,28 +19,16 @@ from evaluation.bouncerbench.answers import Answer
 from evaluation.bouncerbench.tasks import input_tasks
 from evaluation.calibration import thresholds
 from evaluation.calibration.report import _percents, models_as_cases
-from evaluation.cli import main
 from tests.evaluation.browser import look
+from tests.evaluation.running import command, read, write
 
 LABELS = ("WELL_SPECIFIED", "REASONABLY_SPECIFIED", "VAGUE", "IMPOSSIBLE_TO_SOLVE")
-
-
-def run(*arguments: object) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main([str(argument) for argument in arguments])
-    assert isinstance(ended.value.code, int)
-    return ended.value.code
-
-
-def written(file: Path, rows: list[dict[str, Any]]) -> Path:
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return file
 
 
 @pytest.fixture
 def tasks(tmp_path: Path) -> Path:
     """Two repositories of 100 issues each, every fifth vague."""
-    return written(
+    return write(
         tmp_path / "tasks.jsonl",
         [
             {
@@ -56,7 +44,7 @@ def tasks(tmp_path: Path) -> Path:
 
 def replies(tmp_path: Path, **models: Any) -> Path:
     """Write each model's reply to each issue: a function of its number gives the percent."""
-    return written(
+    return write(
         tmp_path / "replies.jsonl",
         [
             {
@@ -74,11 +62,12 @@ def replies(tmp_path: Path, **models: Any) -> Path:
 
 
 def test_lines_are_fitted_on_one_repository_and_proved_on_the_other(
-    tasks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tasks: Path,
+    tmp_path: Path,
 ) -> None:
     predictions = replies(tmp_path, m=lambda number: 30 if number % 5 == 0 else number % 20)
-    assert run("calibrate", "bouncerbench-input", "--tasks", tasks, "--predictions", predictions, "--json") == 0
-    value = json.loads(capsys.readouterr().out)
+    ran = command("calibrate", "bouncerbench-input", "--tasks", tasks, "--predictions", predictions, "--json")
+    value = ran.json
     mine = value["lines"]["m"]
     assert mine["f_m_fitted_line"] == 1.0
     assert mine["f_m_usual_line"] < 0.5
@@ -88,14 +77,13 @@ def test_lines_are_fitted_on_one_repository_and_proved_on_the_other(
 
 
 def test_a_report_on_a_run_has_the_table_of_broken_promises(
-    tasks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tasks: Path,
+    tmp_path: Path,
 ) -> None:
     predictions = replies(tmp_path, m=lambda number: 30 if number % 5 == 0 else number % 20)
     folder = tmp_path / "run"
-    run("replay", "bouncerbench-input", "--tasks", tasks, "--model", f"recorded:{predictions}#m", "--out", folder)
-    capsys.readouterr()
-    assert run("report", folder) == 0
-    output = capsys.readouterr().out
+    command(f"replay bouncerbench-input --tasks {tasks} --model recorded:{predictions}#m --out {folder}")
+    output = command("report", folder).out
     table = output[output.index("Coverage of the promise by simulation") :]
     row = table.splitlines()[4]
     assert row.count("100.0") == 6, "own, same and strict are given in every resample"
@@ -103,42 +91,28 @@ def test_a_report_on_a_run_has_the_table_of_broken_promises(
 
 
 def test_maps_are_written_where_the_models_read_them(
-    tasks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tasks: Path,
+    tmp_path: Path,
 ) -> None:
     predictions = replies(tmp_path, m=lambda number: 30 if number % 5 == 0 else 10)
     file = tmp_path / "maps.json"
     common = ("calibrate", "bouncerbench-input", "--tasks", tasks, "--predictions", predictions, "--maps", file)
-    assert run(*common) == 0
+    ran = command(*common)
     assert load_maps(file) == {"m": {"triage": ((10.0, 0.0), (30.0, 100.0))}}
-    assert "error, isotonic" in capsys.readouterr().out
+    assert "error, isotonic" in ran.out
 
 
 def test_a_mean_is_scored_voice_by_voice_with_its_disagreement(
-    tasks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tasks: Path,
+    tmp_path: Path,
 ) -> None:
     predictions = replies(
         tmp_path, good=lambda number: 90 if number % 5 == 0 else 10, poor=lambda number: 40 + number % 30
     )
     model = f"mean(recorded:{predictions}#good,recorded:{predictions}#poor)"
     folder = tmp_path / "run"
-    assert (
-        run(
-            "replay",
-            "bouncerbench-input",
-            "--tasks",
-            tasks,
-            "--model",
-            model,
-            "--out",
-            folder,
-            "--prompt",
-            "careful",
-        )
-        == 0
-    )
-    capsys.readouterr()
-    assert run("score", "bouncerbench-input", "--tasks", tasks, "--run", folder, "--replicates", 0) == 0
-    out = capsys.readouterr().out
+    command(f"replay bouncerbench-input --tasks {tasks} --model {model} --out {folder} --prompt careful")
+    out = command("score", "bouncerbench-input", "--tasks", tasks, "--run", folder, "--replicates", 0).out
     assert "Voices, alone and together" in out
     rows = {line.split()[0]: line.split() for line in out.splitlines() if line.split()[:1] in (["good"], ["poor"])}
     assert rows["good"][1:4] == ["200", "0", "1.000"]
@@ -148,22 +122,21 @@ def test_a_mean_is_scored_voice_by_voice_with_its_disagreement(
     assert "expected calibration" in out
 
 
-def test_a_cascade_tells_what_it_saved(tasks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_cascade_tells_what_it_saved(tasks: Path, tmp_path: Path) -> None:
     predictions = replies(tmp_path, small=lambda number: 50 if number % 4 == 0 else 5, large=lambda number: 5)
     model = f"cascade(recorded:{predictions}#small@20-60,recorded:{predictions}#large)"
     folder = tmp_path / "run"
-    run("replay", "bouncerbench-input", "--tasks", tasks, "--model", model, "--out", folder, "--prompt", "careful")
-    run("score", "bouncerbench-input", "--tasks", tasks, "--run", folder, "--replicates", 0)
-    assert "asked in 50 of 200 tasks: 150 questions saved" in capsys.readouterr().out
+    command(f"replay bouncerbench-input --tasks {tasks} --model {model} --out {folder} --prompt careful")
+    ran = command("score", "bouncerbench-input", "--tasks", tasks, "--run", folder, "--replicates", 0)
+    assert "asked in 50 of 200 tasks: 150 questions saved" in ran.out
 
 
-def test_one_repository_proves_nothing(tasks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_repository_proves_nothing(tasks: Path, tmp_path: Path) -> None:
     predictions = replies(tmp_path, m=lambda number: 10)
-    only = written(tmp_path / "one.jsonl", [json.loads(row) for row in tasks.read_text().splitlines()[:100]])
+    only = write(tmp_path / "one.jsonl", [json.loads(row) for row in tasks.read_text().splitlines()[:100]])
     common = ("calibrate", "bouncerbench-input", "--tasks", only, "--predictions", predictions)
-    assert run(*common) == 2
-    assert "of one repository" in capsys.readouterr().err
-    assert run(*common, "--split", "random") == 0
+    assert "of one repository" in command(*common, code=2).err
+    command(*common, "--split", "random")
 
 
 def repositories(generator: random.Random, count: int) -> list[list[int]]:
@@ -224,14 +197,14 @@ def test_simulated_lines_for_another_repository_are_those_of_the_promise() -> No
 
 
 def test_the_promise_holds_on_recorded_answers_of_five_models(
-    shared_data: Path, capsys: pytest.CaptureFixture[str]
+    shared_data: Path,
 ) -> None:
     data = shared_data / "bouncerbench"
-    run(
-        "calibrate", "bouncerbench-input", "--tasks", data / "annotations.jsonl.gz",
-        "--predictions", data / "recorded_input_responses.jsonl.gz", "--json",
-    )  # fmt: skip
-    value = json.loads(capsys.readouterr().out)
+    ran = command(
+        f"calibrate bouncerbench-input --tasks {data}/annotations.jsonl.gz --predictions "
+        f"{data}/recorded_input_responses.jsonl.gz --json"
+    )
+    value = ran.json
     assert len(value["coverage"]) == 6
     for rows in value["coverage"].values():
         assert len(rows) == 5
@@ -386,18 +359,18 @@ def test_one_answer_without_a_probability_makes_all_cases_labels(tasks: Path) ->
     assert [case.p_bounce for case in cases.every] == [33, 66]
 
 
-def test_labels_bounce_at_vague_by_the_usual_line(tasks: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_labels_bounce_at_vague_by_the_usual_line(tasks: Path) -> None:
     """Every vague issue is called vague, every other reasonably specified."""
-    rows = [json.loads(line) for line in tasks.read_text().splitlines()]
+    rows = read(tasks)
     label = {2: "VAGUE", 0: "REASONABLY_SPECIFIED"}
-    predictions = written(
+    predictions = write(
         tasks.with_name("labels.jsonl"),
         [{"instance_id": row["instance_id"], "model": "m", "label": label[row["underspecified"]]} for row in rows],
     )
 
-    run("calibrate", "bouncerbench-input", "--tasks", tasks, "--predictions", predictions, "--json")
+    ran = command("calibrate", "bouncerbench-input", "--tasks", tasks, "--predictions", predictions, "--json")
 
-    model = json.loads(capsys.readouterr().out)["lines"]["m"]
+    model = ran.json["lines"]["m"]
     assert (model["by_label"], model["f_m_usual_line"], model["left_out"]) == (True, 1.0, 0)
     assert [proof["line"] for proof in model["promise"]] == [34, 34]
 
@@ -416,5 +389,5 @@ def test_the_seed_draws_the_parts_of_a_random_split(tasks: Path) -> None:
 def test_no_texts_of_the_page_overlap_wide_or_narrow(tasks: Path, tmp_path: Path) -> None:
     predictions = replies(tmp_path, careful=lambda number: number % 90, hasty=lambda number: 5 * number % 100)
     paths = ("--tasks", tasks, "--predictions", predictions, "--out", tmp_path / "c.html")
-    assert run("calibrate", "bouncerbench-input", *paths) == 0
+    command("calibrate", "bouncerbench-input", *paths)
     look(tmp_path / "c.html", figures=1)

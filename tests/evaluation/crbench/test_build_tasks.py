@@ -11,35 +11,24 @@ from typing import Any
 
 import pytest
 
-from evaluation.cli import main
 from evaluation.crbench.own import trunk
 from evaluation.git.repository import GitRepository
 from tests.evaluation.crbench.conftest import SAFE, TOTAL, TOTAL_WRONG, WRONG, recording
 from tests.evaluation.crbench.repositories import Scratch
+from tests.evaluation.running import Ran, command, read, refusal, write
 
 
-def build(folder: Path, model: str, *more: str) -> int:
-    arguments = [
-        "--instances",
-        f"{folder}/fixes.jsonl",
-        "--repos",
-        f"{folder}/repos",
-        "--out",
-        f"{folder}/tasks.jsonl",
-    ]
-    with pytest.raises(SystemExit) as left:
-        main(["build", "crbench", *arguments, "--offline", "--model", model, *more])
-    assert isinstance(left.value.code, int)
-    return left.value.code
+def build(folder: Path, model: str, *more: str, code: int = 0) -> Ran:
+    paths = ("--instances", folder / "fixes.jsonl", "--repos", folder / "repos", "--out", folder / "tasks.jsonl")
+    return command("build", "crbench", *paths, "--offline", "--model", model, *more, code=code)
 
 
 def tasks(folder: Path) -> dict[str, Any]:
-    rows = [json.loads(line) for line in (folder / "tasks.jsonl").read_text().splitlines()]
-    return {row["instance_id"]: row for row in rows}
+    return {row["instance_id"]: row for row in read(folder / "tasks.jsonl")}
 
 
 def test_a_merged_pull_request_becomes_a_task_as_its_reviewer_saw_it(project: Path, builder: str) -> None:
-    assert build(project, builder) == 0
+    build(project, builder)
 
     task = tasks(project)["ada__engine-101"]
     pull = task["pull"]
@@ -100,20 +89,16 @@ def test_a_description_of_a_hundred_words_is_sent_back_and_else_not_used(
     }
     answers = [(f"ada__engine-101/{name}", reply) for name, reply in replies.items()]
 
-    build(project, recording(project / "wordy.jsonl", "m", answers))
+    build(project, recording(project / "wordy.jsonl", "m", answers), code=int(not is_kept))
 
     task = tasks(project)["ada__engine-101"]
     assert (task["kept"], task["unfinished"]) == (is_kept, not is_kept)
     assert is_kept or task["reason"].startswith("unfinished: ")
 
 
-def test_a_build_in_which_every_instance_fails_exits_with_1_and_the_reason(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert build(project, recording(project / "none.jsonl", "m", [("x", {})])) == 1
-    assert "3 of 3 instances are not finished and are tried again next time: unfinished: none.jsonl holds no" in (
-        capsys.readouterr().err
-    )
+def test_a_build_in_which_every_instance_fails_exits_with_1_and_the_reason(project: Path) -> None:
+    ran = build(project, recording(project / "none.jsonl", "m", [("x", {})]), code=1)
+    assert "3 of 3 instances are not finished and are tried again next time: unfinished: none.jsonl" in ran.err
 
 
 def test_what_a_model_failed_on_is_tried_again_and_the_rest_is_not(project: Path, builder: str) -> None:
@@ -121,11 +106,11 @@ def test_what_a_model_failed_on_is_tried_again_and_the_rest_is_not(project: Path
     (project / "builder.jsonl").write_text(
         "".join(line + "\n" for line in half.splitlines() if "-102/" not in line)
     )
-    assert build(project, builder) == 0
+    build(project, builder)
     assert tasks(project)["ada__engine-102"]["unfinished"]
 
     (project / "builder.jsonl").write_text("".join(line + "\n" for line in half.splitlines() if "-102/" in line))
-    assert build(project, builder) == 0
+    build(project, builder)
 
     assert all(not task["unfinished"] for task in tasks(project).values())
     assert [name for name, task in tasks(project).items() if task["kept"]] == [
@@ -134,12 +119,8 @@ def test_what_a_model_failed_on_is_tried_again_and_the_rest_is_not(project: Path
     ]
 
 
-def test_the_statistics_stand_beside_the_papers(
-    project: Path, builder: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    build(project, builder, "--json")
-
-    result = json.loads(capsys.readouterr().out)
+def test_the_statistics_stand_beside_the_papers(project: Path, builder: str) -> None:
+    result = build(project, builder, "--json").json
     assert result["averages"] == {
         "tasks": 2,
         "lines_fixed": 2.0,
@@ -150,8 +131,7 @@ def test_the_statistics_stand_beside_the_papers(
     assert result["discarded"] == {"not preventable": 1}
     assert result["categories"] == {"structural": 1, "data": 1}
 
-    build(project, builder)
-    output = capsys.readouterr().err
+    output = build(project, builder).err
     assert "CR-Bench-verified" in output
     assert "893.59" in output
 
@@ -165,10 +145,8 @@ def test_the_same_build_gives_the_same_file(project: Path, builder: str) -> None
 
 
 def own(folder: Path, *more: str) -> dict[str, Any]:
-    arguments = ["--repo", f"{folder}/repos/ada+engine", "--since", "2020-01-01", "--out", f"{folder}/tasks.jsonl"]
-    with pytest.raises(SystemExit) as left:
-        main(["build", "own", *arguments, "--offline", "--until", "mapping", *more])
-    assert left.value.code == 0
+    paths = ("--repo", folder / "repos/ada+engine", "--since", "2020-01-01", "--out", folder / "tasks.jsonl")
+    command("build", "own", *paths, "--offline", "--until", "mapping", *more)
     return tasks(folder)
 
 
@@ -192,14 +170,9 @@ def test_only_fixes_since_the_day_count(project: Path) -> None:
     assert list(own(project, "--since", "2021-01-01", "--overwrite")) == []
 
 
-def test_a_repository_without_a_commit_is_said_in_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_repository_without_a_commit_is_said_in_one_line(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", tmp_path / "ada+empty"], check=True)
-    with pytest.raises(SystemExit) as left:
-        main(["build", "own", "--repo", f"{tmp_path}/ada+empty", "--since", "2020-01-01", "--offline"])
-    output = capsys.readouterr().err
-    assert (left.value.code, output.count("\n")) == (2, 1)
+    output = refusal("build", "own", "--repo", tmp_path / "ada+empty", "--since", "2020-01-01", "--offline")
     assert output.startswith(f"bouncer-eval: {tmp_path}/ada+empty has no history: ")
 
 
@@ -230,7 +203,7 @@ def test_the_diff_of_a_pull_request_starts_where_its_branch_left_the_trunk(tmp_p
         {"instance_id": name, "repo": "ada/engine", "base_commit": clone.head(), "patch": patch}
         for name, patch in zip(names, patches, strict=True)
     ]
-    (tmp_path / "fixes.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    write(tmp_path / "fixes.jsonl", rows)
     replies: dict[str, dict[str, Any]] = {
         "preventable": {"reasoning": "r", "category": "PREVENTABLE", "confidence": 1},
         "paraphrase": {"description": "It is wrong."},
@@ -238,7 +211,7 @@ def test_the_diff_of_a_pull_request_starts_where_its_branch_left_the_trunk(tmp_p
     }
     answers = [(f"{name}/{question}", reply) for name in names for question, reply in replies.items()]
 
-    assert build(tmp_path, recording(tmp_path / "m.jsonl", "m", answers), "--pull-refs", "infer") == 0
+    build(tmp_path, recording(tmp_path / "m.jsonl", "m", answers), "--pull-refs", "infer")
 
     pulls = [tasks(tmp_path)[name]["pull"] for name in names]
     assert [(pull["number"], pull["base_sha"], pull["head_sha"]) for pull in pulls] == [

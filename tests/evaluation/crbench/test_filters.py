@@ -22,7 +22,8 @@ from tests.evaluation.crbench.conftest import recording
 from tests.evaluation.crbench.repositories import Scratch
 from tests.evaluation.crbench.test_golden import aacr, scratch
 from tests.evaluation.crbench.test_golden import build as build_golden
-from tests.evaluation.crbench.test_replay_and_score import MERGED, SQUASHED, command, finding, replay, score, tasks
+from tests.evaluation.crbench.test_replay_and_score import MERGED, SQUASHED, finding, replay, score, tasks
+from tests.evaluation.running import command, read, write
 
 __all__ = ["scratch", "tasks"]
 
@@ -45,12 +46,12 @@ def run(project: Path, tasks: Path) -> Path:
         for comment in comments_in(RunFolder.read(folder).records(), "reported")
     ]  # fmt: skip
     judges = ("--judge", recording(project / "j.jsonl", "j", words), "--comments", "reported", "--json")
-    assert command("score", "crbench", "--tasks", str(tasks), "--run", str(folder), *judges) == 0
+    command("score", "crbench", "--tasks", str(tasks), "--run", str(folder), *judges)
     return folder
 
 
-def test_thresholds_trade_bugs_for_silence(tasks: Path, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    result = score(tasks, run, capsys, "--filter", "1")
+def test_thresholds_trade_bugs_for_silence(tasks: Path, run: Path) -> None:
+    result = score(tasks, run, "--filter", "1")
     curve = {
         (point["min_severity"], point["min_confidence"]): (point["comments_per_pull"], point["recall_per_bug"])
         for point in result["filters"]["single-shot, reviewer"]
@@ -66,16 +67,14 @@ def test_thresholds_trade_bugs_for_silence(tasks: Path, run: Path, capsys: pytes
         90,
         0.5,
     )
-    capsys.readouterr()
-    command("score", "crbench", "--tasks", str(tasks), "--run", str(run), "--filter", "1")
-    output = capsys.readouterr().out
+    output = command("score", "crbench", "--tasks", str(tasks), "--run", str(run), "--filter", "1").out
     assert (
         "severity medium and 50 % confidence keep 0 of the 2 bugs found (0.0 of 100.0 % of all) "
         "and 1 of 3 comments" in output
     )
     assert "review: {min_severity: low, min_confidence: 90} finds 50.0 % with 0.50 comments" in output
-    command("score", "crbench", "--tasks", str(tasks), "--run", str(run), "--filter", "0.1")
-    assert "most bugs with at most 0.1" in capsys.readouterr().out, "silence is a filter, too"
+    ran = command("score", "crbench", "--tasks", str(tasks), "--run", str(run), "--filter", "0.1")
+    assert "most bugs with at most 0.1" in ran.out, "silence is a filter, too"
 
 
 def test_a_filter_is_the_live_reviewers_rule() -> None:
@@ -138,20 +137,20 @@ def martian(tmp_path: Path) -> Path:
 
 
 def test_the_tools_of_martians_benchmark_are_counted_per_judge(
-    martian: Path, capsys: pytest.CaptureFixture[str]
+    martian: Path,
 ) -> None:
-    assert command("score", "golden", "--martian", str(martian), "--json") == 0
-    tools = {(tool["tool"], tool["judge"]): tool for tool in json.loads(capsys.readouterr().out)["tools"]}
+    ran = command("score", "golden", "--martian", str(martian), "--json")
+    tools = {(tool["tool"], tool["judge"]): tool for tool in ran.json["tools"]}
     assert tools["loud", "opus"].items() >= {"recall": 0.5, "precision": 1 / 3, "comments_per_pull": 3.0}.items()
     assert tools["loud", "gpt"].items() >= {"recall": 0.0, "precision": 0.0, "golden": 2}.items()
     assert tools["quiet", "opus"].items() >= {"recall": 0.5, "precision": 1.0, "pulls": 1}.items()
-    assert command("score", "golden", "--martian", str(martian.parent / "repos")) == 2
-    assert command("score", "golden", "--json") == 2
-    assert "give --tasks, --martian, or both" in capsys.readouterr().err
+    command("score", "golden", "--martian", str(martian.parent / "repos"), code=2)
+    assert "give --tasks, --martian, or both" in command("score", "golden", "--json", code=2).err
 
 
 def test_our_judge_is_compared_with_each_published_one(
-    martian: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    martian: Path,
+    tmp_path: Path,
 ) -> None:
     labels = {"empty list": "BUG_HIT", "empty again": "BUG_HIT", "a nit": "NOISE", "another nit": "BUG_HIT"}
     replies = [
@@ -163,20 +162,18 @@ def test_our_judge_is_compared_with_each_published_one(
     replies.append((f"ada__engine-51/{of_skipped}", {"reason": "r", "classification": "NOISE", "bug": None}))
     judge = recording(tmp_path / "judge.jsonl", "judge", replies)
     options = ("--martian", str(martian), "--judge", judge, "--cache", f"{tmp_path}/cache")
-    assert command("score", "golden", *options, "--json") == 0
-    agreement = json.loads(capsys.readouterr().out)["agreement"]
+    agreement = command("score", "golden", *options, "--json").json["agreement"]
     # Cohen (1960) by hand. opus: matched 1 1 0 0, ours 1 1 0 1: p_o = 3/4, p_e = 1/2 * 3/4 + 1/2 * 1/4.
     assert agreement["opus"] == {"candidates": 4, "agreement": 0.75, "kappa": pytest.approx(0.5)}
     # gpt: matched 1 0 0 0, ours 1 1 0 1: p_o = 1/2, p_e = 1/4 * 3/4 + 3/4 * 1/4.
     assert agreement["gpt"]["kappa"] == pytest.approx((0.5 - 0.375) / (1 - 0.375))
-    assert command("score", "golden", *options) == 0
-    assert "0.500" in capsys.readouterr().out
+    assert "0.500" in command("score", "golden", *options).out
 
 
 def test_a_report_shows_curve_and_tools_with_a_note_that_the_sets_differ(
     project: Path, run: Path, martian: Path
 ) -> None:
-    assert command("report", str(run), "--martian", str(martian), "--out", f"{project}/r.html") == 0
+    command("report", str(run), "--martian", str(martian), "--out", f"{project}/r.html")
     page = (project / "r.html").read_text()
     for text in ("Comments and recall", "not a ranking against this reviewer", "the 2 tools of Martian"):
         assert text in page
@@ -201,17 +198,16 @@ def golden(tmp_path: Path, scratch: Scratch) -> Path:
 
 
 def test_golden_comments_are_scored_by_language_level_and_kind(
-    golden: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    golden: Path,
+    tmp_path: Path,
 ) -> None:
     replies = {"instance_id": "ada__engine-5", "path": "a.py", "line": 1, "comment": "x is two"}
     (tmp_path / "said.jsonl").write_text(json.dumps(replies) + "\n")
     key = ReviewComment(task_id="ada__engine-5", path="a.py", line=1, text="x is two").key
     hit = {"reason": "r", "classification": "BUG_HIT", "bug": 1}
     judge = recording(tmp_path / "j.jsonl", "j", [(f"ada__engine-5/{key}", hit)])
-    capsys.readouterr()
     paths = ("--tasks", str(golden), "--predictions", f"{tmp_path}/said.jsonl", "--judge", judge)
-    assert command("score", "crbench", *paths, "--json") == 0
-    by = json.loads(capsys.readouterr().out)["by"]
+    by = command("score", "crbench", *paths, "--json").json["by"]
     shares = {name: {kind: share["recall_per_bug"] for kind, share in kinds.items()} for name, kinds in by.items()}
     assert shares["language"] == {"Python": 0.5}
     assert shares["level"] == {"diff": 1.0, "repository": 0.0}
@@ -220,7 +216,8 @@ def test_golden_comments_are_scored_by_language_level_and_kind(
 
 
 def test_judge_and_second_question_are_scored_on_rejected_comments(
-    golden: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    golden: Path,
+    tmp_path: Path,
 ) -> None:
     items = remarks(list(read_tasks(str(golden))), None, 0)
     assert [(item.remark.description, item.confirmed) for item in items] == [
@@ -239,26 +236,24 @@ def test_judge_and_second_question_are_scored_on_rejected_comments(
             {"model": "m", "subject": subject, "purpose": "crbench.judge", **judgements},
             {"model": "m", "subject": subject, "purpose": "review.doubt", **doubted},
         ]
-    (tmp_path / "m.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    write(tmp_path / "m.jsonl", lines)
     model = f"recorded:{tmp_path}/m.jsonl#m"
     options = ("--tasks", str(golden), "--judge", model, "--doubt", model, "--cache", f"{tmp_path}/cache")
-    capsys.readouterr()
-    assert command("score", "golden", *options, "--json") == 0
-    result = json.loads(capsys.readouterr().out)
+    result = command("score", "golden", *options, "--json").json
     assert result["judge"]["confirmed"] == {"BUG_HIT": 1, "VALID_SUGGESTION": 1, "NOISE": 0, "unjudged": 0}
     assert result["judge"]["rejected"]["NOISE"] == 1
     assert result["doubt"]["confirmed"] == {"asked": 2, "dropped": 1, "unanswered": 0}
     assert result["doubt"]["rejected"] == {"asked": 1, "dropped": 1, "unanswered": 0}
     assert result["doubt"]["auc"] == 1.0
-    assert command("score", "golden", *options, "--limit", "1") == 0
-    assert "AUC of its chance, confirmed against rejected: not defined over 1" in capsys.readouterr().out
+    ran = command("score", "golden", *options, "--limit", "1")
+    assert "AUC of its chance, confirmed against rejected: not defined over 1" in ran.out
 
 
 DAYS = 86_400
 
 
 def test_clean_pull_requests_are_those_that_needed_no_repair_in_180_days(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
 ) -> None:
     clone = Scratch(tmp_path / "repos" / "ada+engine")
     clone.commit("Begin", "base.py", "x = 0")
@@ -273,21 +268,21 @@ def test_clean_pull_requests_are_those_that_needed_no_repair_in_180_days(
     yes = {"reasoning": "r", "category": "UNPREVENTABLE", "confidence": 1}
     model = recording(tmp_path / "m.jsonl", "m", [(f"ada__engine-{n}/preventable", yes) for n in (11, 12)])
     paths = ("--repo", str(clone.folder), "--since", "2020-01-01", "--out", f"{tmp_path}/own.jsonl")
-    assert command("build", "own", *paths, "--offline", "--model", model) == 0
-    assert "and 2 clean pull requests" in capsys.readouterr().err
+    assert "and 2 clean pull requests" in command("build", "own", *paths, "--offline", "--model", model).err
     clean = {task.instance_id: task for task in read_tasks(f"{tmp_path}/own.jsonl")}
     assert set(clean) == {"ada__engine-2.clean", "ada__engine-3.clean"}
-    assert command("build", "own", *paths, "--offline", "--model", model, "--clean", "0", "--overwrite") == 0
+    command("build", "own", *paths, "--offline", "--model", model, "--clean", "0", "--overwrite")
     assert list(read_tasks(f"{tmp_path}/own.jsonl")) == []
 
 
 def test_comments_on_clean_pull_requests_are_counted_apart(
-    project: Path, tasks: Path, capsys: pytest.CaptureFixture[str]
+    project: Path,
+    tasks: Path,
 ) -> None:
-    rows = [json.loads(line) for line in tasks.read_text().splitlines()]
+    rows = read(tasks)
     [merged, squashed] = [row for row in rows if row["kept"]]
     clean = [{**squashed, "instance_id": f"c-{number}", "bugs": [], "clean": True} for number in (1, 2, 3)]
-    tasks.write_text("".join(f"{json.dumps(row)}\n" for row in (merged, *clean)))
+    write(tasks, (merged, *clean))
     remark = finding("total.py", "return sum(items[1:])", "Wrong.")
     replies = [
         (MERGED, {"reasoning": "r", "findings": []}),
@@ -296,14 +291,14 @@ def test_comments_on_clean_pull_requests_are_counted_apart(
     ]
     run = replay(project, tasks, recording(project / "r.jsonl", "reviewer", replies))
     judge = recording(project / "j.jsonl", "j", [("x", {})])
-    result = score(tasks, run, capsys, "--judge", judge)
+    result = score(tasks, run, "--judge", judge)
     assert (result["tasks"], result["bugs"], result["comments"]) == (1, 1, 0)
     assert result["unanswered"] == 0, "the clean one without an answer is no task with a bug"
     assert result["clean"] == {
         "tasks": 2, "silent": 1, "comments": 1, "silent_share": 0.5, "comments_per_clean_pull": 0.5,
     }  # fmt: skip
-    command("score", "crbench", "--tasks", str(tasks), "--run", str(run))
-    assert "without a comment % [95 %]" in capsys.readouterr().out
+    ran = command("score", "crbench", "--tasks", str(tasks), "--run", str(run))
+    assert "without a comment % [95 %]" in ran.out
 
 
 @pytest.mark.debian("chromium")
@@ -311,7 +306,7 @@ def test_no_texts_of_a_page_about_reviews_overlap(project: Path, run: Path, mart
     """All sections of two reviewers, and the one picture with the tools."""
     shutil.copytree(run, project / "again")
     paths = (str(run), f"{project}/again", "--martian", str(martian))
-    assert command("report", *paths, "--out", f"{project}/r.html") == 0
+    command("report", *paths, "--out", f"{project}/r.html")
     look(project / "r.html", figures=7)
 
 
@@ -325,10 +320,10 @@ def test_golden_comments_replay_from_a_recorded_model_to_a_page(golden: Path, tm
     [comment] = comments_in(RunFolder.read(folder).records(), "reported")
     hit = {"reason": "r", "classification": "BUG_HIT", "bug": 1}
     judge = recording(tmp_path / "j.jsonl", 20 * "judge", [(f"ada__engine-5/{comment.key}", hit)])
-    assert command("score", "crbench", "--tasks", str(golden), "--run", str(folder), "--judge", judge) == 0
-    assert command("report", str(folder), "--out", f"{tmp_path}/r.html") == 0
+    command("score", "crbench", "--tasks", str(golden), "--run", str(folder), "--judge", judge)
+    command("report", str(folder), "--out", f"{tmp_path}/r.html")
     look(tmp_path / "r.html", figures=6)
-    assert command("report", str(folder), "--out", f"{tmp_path}/r.md") == 0
+    command("report", str(folder), "--out", f"{tmp_path}/r.md")
     assert "| single-shot, reviewer | 1 | – | – | " in (tmp_path / "r.md").read_text(), "no fix, no fixed lines"
 
 
@@ -342,7 +337,7 @@ def test_no_names_overlap_in_radar_plots_of_all_kinds_of_bugs(project: Path, tas
         }
         for number, category in enumerate(Category)
     ]  # fmt: skip
-    rows = [json.loads(line) for line in tasks.read_text().splitlines()]
+    rows = read(tasks)
     merged = next(row for row in rows if row["instance_id"] == MERGED)
     tasks.write_text(json.dumps({**merged, "bugs": bugs}) + "\n")
     remark = finding("engine.py", "return items[0]", "It is empty.")
@@ -351,7 +346,7 @@ def test_no_names_overlap_in_radar_plots_of_all_kinds_of_bugs(project: Path, tas
     [comment] = comments_in(RunFolder.read(folder).records(), "posted")
     hit = {"reason": "r", "classification": "BUG_HIT", "bug": 2}
     judge = recording(project / "j.jsonl", "j", [(f"{MERGED}/{comment.key}", hit)])
-    assert command("score", "crbench", "--tasks", str(tasks), "--run", str(folder), "--judge", judge) == 0
+    command("score", "crbench", "--tasks", str(tasks), "--run", str(folder), "--judge", judge)
     shutil.copytree(folder, project / "again")
-    assert command("report", str(folder), f"{project}/again", "--out", f"{project}/r.html") == 0
+    command("report", str(folder), f"{project}/again", "--out", f"{project}/r.html")
     look(project / "r.html", figures=8)

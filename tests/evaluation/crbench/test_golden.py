@@ -8,20 +8,13 @@ from typing import Any
 
 import pytest
 
-from evaluation.cli import main
 from evaluation.crbench.golden import read_golden
 from evaluation.crbench.judge import ReviewComment
 from evaluation.crbench.task import read_tasks
 from evaluation.dataset import read_rows
 from tests.evaluation.crbench.conftest import recording
 from tests.evaluation.crbench.repositories import Scratch
-
-
-def command(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as left:
-        main(list(arguments))
-    assert isinstance(left.value.code, int)
-    return left.value.code
+from tests.evaluation.running import command, read, write
 
 
 def aacr(number: int, base: str, head: str, *notes: tuple[str, str], kind: str = "positive") -> dict[str, Any]:
@@ -55,10 +48,10 @@ def scratch(tmp_path: Path) -> Scratch:
 
 
 def build(folder: Path, kind: str, rows: list[dict[str, Any]], *more: str) -> dict[str, Any]:
-    (folder / "golden.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    write(folder / "golden.jsonl", rows)
     paths = ["--source", f"{folder}/golden.jsonl", "--repos", f"{folder}/repos", "--out", f"{folder}/tasks.jsonl"]
-    assert command("build", "golden", "--set", kind, *paths, *more) == 0
-    lines = [json.loads(line) for line in (folder / "tasks.jsonl").read_text().splitlines()]
+    command("build", "golden", "--set", kind, *paths, *more)
+    lines = read(folder / "tasks.jsonl")
     return {line["instance_id"]: line for line in lines}
 
 
@@ -94,7 +87,8 @@ def test_pull_refs_stand_in_where_only_the_address_is_known(
 
 
 def test_an_unknown_severity_is_refused_and_a_missing_one_allowed(
-    tmp_path: Path, scratch: Scratch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    scratch: Scratch,
 ) -> None:
     def row(*comments: dict[str, Any]) -> dict[str, Any]:
         return {"url": "https://github.com/ada/engine/pull/5", "comments": list(comments)}
@@ -119,9 +113,8 @@ def test_an_unknown_severity_is_refused_and_a_missing_one_allowed(
             "--out",
             f"{tmp_path}/odd.out",
         ]
-        capsys.readouterr()
-        assert command("build", "golden", "--set", "martian", *paths) == 2
-        assert f"{tmp_path}/odd.jsonl:1: {output}" in capsys.readouterr().err
+        ran = command("build", "golden", "--set", "martian", *paths, code=2)
+        assert f"{tmp_path}/odd.jsonl:1: {output}" in ran.err
 
 
 def test_what_the_clone_does_not_hold_is_left_out_with_a_reason(tmp_path: Path, scratch: Scratch) -> None:
@@ -147,7 +140,8 @@ def test_defects_only_leaves_comments_about_maintainability_out(tmp_path: Path, 
 
 
 def test_any_reviewers_comments_are_judged_against_all_golden_ones(
-    tmp_path: Path, scratch: Scratch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    scratch: Scratch,
 ) -> None:
     base, head = scratch.git("rev-parse", "main~3"), scratch.git("rev-parse", "five")
     build(tmp_path, "aacr", [aacr(5, base, head, ("Starts at two.", "Code Defect"), ("Slow.", "Performance"))])
@@ -156,7 +150,7 @@ def test_any_reviewers_comments_are_judged_against_all_golden_ones(
         {"instance_id": "ada__engine-5", "path": "a.py", "line": None, "comment": "x is still two"},
         {"instance_id": "unknown-1", "path": "a.py", "line": 1, "comment": "elsewhere"},
     ]
-    (tmp_path / "said.jsonl").write_text("".join(f"{json.dumps(comment)}\n" for comment in comments))
+    write(tmp_path / "said.jsonl", comments)
     from evaluation.crbench.judge import comments_in_file
 
     replies = [
@@ -164,12 +158,9 @@ def test_any_reviewers_comments_are_judged_against_all_golden_ones(
         for remark in comments_in_file(f"{tmp_path}/said.jsonl")
     ]
     judge = recording(tmp_path / "judge.jsonl", "judge", replies)
-    capsys.readouterr()
 
     paths = ["--tasks", f"{tmp_path}/tasks.jsonl", "--predictions", f"{tmp_path}/said.jsonl"]
-    assert command("score", "crbench", *paths, "--judge", judge, "--json") == 0
-
-    result = json.loads(capsys.readouterr().out)
+    result = command("score", "crbench", *paths, "--judge", judge, "--json").json
     assert (result["bugs"], result["comments"], result["hits"]) == (2, 2, 2)
     assert (result["recall"], result["recall_per_bug"]) == (1.0, 0.5), "both are about the same golden comment"
 
@@ -192,7 +183,8 @@ def test_the_real_data_sets_are_read_whole(
 
 
 def test_rejected_comments_alone_make_negatives_and_no_task(
-    tmp_path: Path, scratch: Scratch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    scratch: Scratch,
 ) -> None:
     base, head = scratch.git("rev-parse", "main~3"), scratch.git("rev-parse", "five")
     build(tmp_path, "aacr", [aacr(5, base, head, ("Nonsense.", "Code Defect"), kind="negative")])
@@ -200,7 +192,5 @@ def test_rejected_comments_alone_make_negatives_and_no_task(
     key = ReviewComment(task_id="ada__engine-5", path="", line=None, text="Nonsense.").key
     noise = {"reason": "r", "classification": "NOISE", "bug": None}
     judge = recording(tmp_path / "j.jsonl", "j", [(f"ada__engine-5/{key}", noise)])
-    capsys.readouterr()
     options = ("--tasks", f"{tmp_path}/tasks.jsonl", "--judge", judge, "--cache", f"{tmp_path}/cache", "--json")
-    assert command("score", "golden", *options) == 0
-    assert json.loads(capsys.readouterr().out)["judge"]["rejected"]["NOISE"] == 1
+    assert command("score", "golden", *options).json["judge"]["rejected"]["NOISE"] == 1

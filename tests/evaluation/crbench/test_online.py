@@ -13,10 +13,11 @@ from bot.core.subjects import Actor, Comment, Issue, PullRequest
 from bot.github.offline import ReplayForge, Snapshot
 from bot.github.protocol import PullDiff
 from bot.models.prompts import Prompts
-from evaluation.crbench.build import Histories, MappingOptions, build_tasks, map_instances, read_instances
+from evaluation.crbench.build import Histories, MappingOptions, build_tasks, map_instances
 from evaluation.crbench.mapping import Instance
 from evaluation.crbench.own import own_fixes
 from evaluation.crbench.task import ReviewTask, describe
+from evaluation.dataset import read_shaped
 from evaluation.git.repository import GitRepository, find_clone
 from evaluation.run.model import benchmark_prompts
 from tests.evaluation.crbench.repositories import Scratch
@@ -61,7 +62,7 @@ def clones(project: Path, fixes: list[Instance], forge: ReplayForge) -> Historie
 
 
 def test_only_merged_pull_requests_of_a_commit_count(project: Path, scratch: Scratch) -> None:
-    fixes = read_instances(f"{project}/fixes.jsonl")[:2]
+    fixes = list(read_shaped("fixes.jsonl", Instance))[:2]
     answers = {"engine.py": (pull(7), pull(70, merged=False)), "total.py": (pull(8), pull(9))}
 
     with clones(project, fixes, ReplayForge(snapshot(scratch, answers))) as open_clones:
@@ -72,7 +73,7 @@ def test_only_merged_pull_requests_of_a_commit_count(project: Path, scratch: Scr
 
 
 def test_title_description_diff_and_number_of_comments_are_githubs(project: Path, scratch: Scratch) -> None:
-    fixes = read_instances(f"{project}/fixes.jsonl")[:1]
+    fixes = list(read_shaped("fixes.jsonl", Instance))[:1]
     model = ScriptedModel(
         [
             {"reasoning": "r", "category": "PREVENTABLE", "confidence": 1},
@@ -98,7 +99,7 @@ class Busy(ReplayForge):
 
 
 def test_a_task_that_github_did_not_answer_for_is_tried_again_later(project: Path, scratch: Scratch) -> None:
-    fixes = read_instances(f"{project}/fixes.jsonl")[:1]
+    fixes = list(read_shaped("fixes.jsonl", Instance))[:1]
 
     with clones(project, fixes, Busy(snapshot(scratch, {}))) as open_clones:
         [task] = build_tasks(

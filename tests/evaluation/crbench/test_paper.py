@@ -21,13 +21,13 @@ from tests.evaluation.crbench.test_replay_and_score import (
     MERGED,
     SQUASHED,
     WRONG,
-    command,
     finding,
     judge,
     replay,
     score,
     tasks,
 )
+from tests.evaluation.running import command, read, write
 from tests.scripted import ScriptedModel
 
 __all__ = ["tasks"]
@@ -51,7 +51,9 @@ def stub(project: Path) -> str:
 
 
 def test_everything_that_the_papers_reviewer_reports_is_judged(
-    project: Path, tasks: Path, stub: str, capsys: pytest.CaptureFixture[str]
+    project: Path,
+    tasks: Path,
+    stub: str,
 ) -> None:
     run = replay(project, tasks, stub, "paper", "--preset", "paper")
     facts = json.loads((run / "run.json").read_text())
@@ -65,13 +67,12 @@ def test_everything_that_the_papers_reviewer_reports_is_judged(
     ]
     judges = ("--judge", recording(project / "j.jsonl", "j", replies), "--judge-style", "paper")
 
-    result = score(tasks, run, capsys, *judges)
+    result = score(tasks, run, *judges)
 
     assert (result["preset"], result["judge_style"]) == ("paper", "paper")
     assert (result["comments"], result["hits"], result["noise"]) == (61, 1, 60)
     assert (result["precision"], result["snr"]) == (1 / 61, 1 / 60)
-    command("score", "crbench", "--tasks", str(tasks), "--run", str(run))
-    output = capsys.readouterr().out
+    output = command("score", "crbench", "--tasks", str(tasks), "--run", str(run)).out
     assert "single-shot, stub, paper preset" in output
     assert "its prompts, the whole change, everything that it reports counts" in output
     assert "asked as in the paper" in output
@@ -82,11 +83,13 @@ def test_everything_that_the_papers_reviewer_reports_is_judged(
     [("--max-findings", "2"), ("--doubt",), ("--min-confidence", "5"), ("--strategy", "panel"), ("--repos", ".")],
 )
 def test_options_of_our_reviewer_do_not_go_with_the_papers(
-    project: Path, tasks: Path, stub: str, option: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+    project: Path,
+    tasks: Path,
+    stub: str,
+    option: tuple[str, ...],
 ) -> None:
     paths = ("--tasks", str(tasks), "--model", stub, "--out", f"{project}/x", "--prompt", "paper")
-    assert command("replay", "crbench", *paths, *option) == 2
-    assert f"leave {option[0]}" in capsys.readouterr().err
+    assert f"leave {option[0]}" in command("replay", "crbench", *paths, *option, code=2).err
 
 
 def reviewed(session: Session[ReviewTask], model: ScriptedModel, source: Path) -> list[dict[str, Any]]:
@@ -149,32 +152,36 @@ def test_the_papers_judge_sees_bug_files_and_comment_and_gives_two_fields() -> N
 
 
 def test_the_papers_judge_refuses_tasks_with_several_bugs(
-    project: Path, tasks: Path, stub: str, capsys: pytest.CaptureFixture[str]
+    project: Path,
+    tasks: Path,
+    stub: str,
 ) -> None:
-    rows = [json.loads(line) for line in tasks.read_text().splitlines()]
+    rows = read(tasks)
     several = [{**row, "bugs": 2 * row["bugs"]} for row in rows]
-    tasks.write_text("".join(f"{json.dumps(row)}\n" for row in several))
+    write(tasks, several)
     run = replay(project, tasks, stub, "paper", "--preset", "paper")
     paths = ("--tasks", str(tasks), "--run", str(run), "--judge-style", "paper", "--judge", stub)
-    assert command("score", "crbench", *paths) == 2
-    assert "asks about a single bug, and ada__engine-101 has several" in capsys.readouterr().err
+    ran = command("score", "crbench", *paths, code=2)
+    assert "asks about a single bug, and ada__engine-101 has several" in ran.err
 
 
 def test_a_file_that_our_reviewer_was_not_shown_is_counted(
-    project: Path, tasks: Path, capsys: pytest.CaptureFixture[str]
+    project: Path,
+    tasks: Path,
 ) -> None:
     (project / "c.yml").write_text("review: {ignore: [engine.py]}\n")
     findings = {"reasoning": "r", "findings": [finding("total.py", "return sum(items[1:])", WRONG)]}
     ours = recording(project / "r.jsonl", "r", [(SQUASHED, findings)])
     run = replay(project, tasks, ours, "ours", "--config", f"{project}/c.yml")
-    result = score(tasks, run, capsys, "--judge", judge(project, run, wrong="NOISE"))
+    result = score(tasks, run, "--judge", judge(project, run, wrong="NOISE"))
     assert (result["not_shown"], result["preset"]) == (1, "ours")
-    command("score", "crbench", "--tasks", str(tasks), "--run", str(run))
-    assert "in 1 tasks the reviewer was not shown a file of the fix" in capsys.readouterr().out
+    ran = command("score", "crbench", "--tasks", str(tasks), "--run", str(run))
+    assert "in 1 tasks the reviewer was not shown a file of the fix" in ran.out
 
 
 def test_every_command_of_the_papers_tables_runs(
-    project: Path, builder: str, capsys: pytest.CaptureFixture[str]
+    project: Path,
+    builder: str,
 ) -> None:
     remarks = {"comments": [remark("engine.py", 2, "It fails.")]}
     model = recording(project / "m.jsonl", "m", [(MERGED, remarks), (SQUASHED, {"comments": []})])
@@ -187,5 +194,5 @@ def test_every_command_of_the_papers_tables_runs(
     }  # fmt: skip
     parts = dict.fromkeys(part for item in PAPERS["CR-Bench"] for part in item.command.split("; ") if part != "–")
     for part in parts:
-        assert command(*(str(values.get(word, word)) for word in part.split())) == 0, part
-    assert "asked as in the paper" in capsys.readouterr().out
+        ran = command(*(str(values.get(word, word)) for word in part.split()))
+    assert "asked as in the paper" in ran.out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 import pytest
 
 from bot.core.errors import NotFound, NotRecorded
-from evaluation.cli import main
 from evaluation.crbench.bench import stage
 from evaluation.crbench.judge import ReviewComment, comments_in
 from evaluation.crbench.task import read_tasks
@@ -18,15 +16,9 @@ from evaluation.git.repository import GitRepository
 from evaluation.run.folder import RunFolder
 from tests.evaluation.crbench.conftest import recording
 from tests.evaluation.crbench.repositories import Scratch
+from tests.evaluation.running import command, write
 
 MERGED, SQUASHED = "ada__engine-101", "ada__engine-102"
-
-
-def command(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as left:
-        main(list(arguments))
-    assert isinstance(left.value.code, int)
-    return left.value.code
 
 
 @pytest.fixture
@@ -40,7 +32,7 @@ def tasks(project: Path, builder: str) -> Path:
         "--out",
         f"{project}/tasks.jsonl",
     ]
-    assert command("build", "crbench", *paths, "--offline", "--model", builder) == 0
+    command("build", "crbench", *paths, "--offline", "--model", builder)
     return project / "tasks.jsonl"
 
 
@@ -80,7 +72,7 @@ def reviewer(project: Path) -> str:
 
 def replay(project: Path, tasks: Path, reviewer: str, out: str = "run", *more: str) -> Path:
     run = project / out
-    assert command("replay", "crbench", "--tasks", str(tasks), "--model", reviewer, "--out", str(run), *more) == 0
+    command("replay", "crbench", "--tasks", str(tasks), "--model", reviewer, "--out", str(run), *more)
     return run
 
 
@@ -95,21 +87,21 @@ def judge(project: Path, run: Path, name: str = "judge", **labels: str | None) -
     return recording(project / f"{name}.jsonl", name, replies)
 
 
-def score(tasks: Path, run: Path, capsys: pytest.CaptureFixture[str], *more: str) -> dict[str, Any]:
-    capsys.readouterr()
-    assert command("score", "crbench", "--tasks", str(tasks), "--run", str(run), "--json", *more) == 0
-    result = json.loads(capsys.readouterr().out)
+def score(tasks: Path, run: Path, *more: str) -> dict[str, Any]:
+    result = command("score", "crbench", "--tasks", str(tasks), "--run", str(run), "--json", *more).json
     assert isinstance(result, dict)
     return result
 
 
 def test_a_judge_weighs_what_the_live_handler_would_post(
-    project: Path, tasks: Path, reviewer: str, capsys: pytest.CaptureFixture[str]
+    project: Path,
+    tasks: Path,
+    reviewer: str,
 ) -> None:
     run = replay(project, tasks, reviewer)
     one = judge(project, run, hit="BUG_HIT", style="VALID_SUGGESTION", wrong="NOISE")
 
-    result = score(tasks, run, capsys, "--judge", one)
+    result = score(tasks, run, "--judge", one)
 
     assert {
         name: result[name] for name in ("tasks", "bugs", "comments", "hits", "valid", "noise", "unjudged")
@@ -139,14 +131,15 @@ def test_a_judge_weighs_what_the_live_handler_would_post(
 
 
 def test_a_change_that_the_reviewer_knew_is_left_out_of_a_second_score(
-    project: Path, tasks: Path, capsys: pytest.CaptureFixture[str]
+    project: Path,
+    tasks: Path,
 ) -> None:
     knew = {"reasoning": "r", "findings": [finding("engine.py", "return items[0]", HIT)], "recognised": True}
     new = {"reasoning": "r", "findings": [], "recognised": False}
     reviewer = recording(project / "r.jsonl", "reviewer", [(MERGED, knew), (SQUASHED, new)])
     run = replay(project, tasks, reviewer)
 
-    result = score(tasks, run, capsys, "--judge", judge(project, run, hit="BUG_HIT"))
+    result = score(tasks, run, "--judge", judge(project, run, hit="BUG_HIT"))
 
     assert result["recall"] == 0.5
     [without] = result["without_recognised"].values()
@@ -168,7 +161,8 @@ def drafted(subject: str, code: str) -> dict[str, Any]:
 
 @pytest.mark.debian("bubblewrap")
 def test_findings_are_proven_in_the_sandbox_and_counted_apart(
-    project: Path, tasks: Path, capsys: pytest.CaptureFixture[str]
+    project: Path,
+    tasks: Path,
 ) -> None:
     looks = {
         MERGED: finding("engine.py", "return items[0]", f"{HIT} It raises IndexError: list index out of range."),
@@ -182,11 +176,11 @@ def test_findings_are_proven_in_the_sandbox_and_counted_apart(
     lines.append(
         drafted(SQUASHED, "from total import total\n\ndef test_total():\n    assert total([0, 2]) == 2\n")
     )
-    (project / "r.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    write(project / "r.jsonl", lines)
     reviewer, repos = f"recorded:{project}/r.jsonl#reviewer", str(project / "repos")
 
-    assert command("replay", "crbench", "--tasks", str(tasks), "--model", reviewer, "--out", "x", "--prove") == 2
-    assert "--repos DIR is needed: review.prove is on" in capsys.readouterr().err
+    ran = command("replay", "crbench", "--tasks", str(tasks), "--model", reviewer, "--out", "x", "--prove", code=2)
+    assert "--repos DIR is needed: review.prove is on" in ran.err
     test_command = f"{sys.executable} -m pytest -q {{tests}}"
     proving = ("--prove", "--repos", repos, "--test-command", test_command, "--max-findings", "3")
     run = replay(project, tasks, reviewer, "proven", *proving)
@@ -203,28 +197,25 @@ def test_findings_are_proven_in_the_sandbox_and_counted_apart(
         )
         for comment in comments_in(RunFolder.read(run).records(), "posted")
     ]
-    result = score(tasks, run, capsys, "--judge", recording(project / "j.jsonl", "j", replies))
+    result = score(tasks, run, "--judge", recording(project / "j.jsonl", "j", replies))
     assert {name: (item["comments"], item["precision"]) for name, item in result["groups"].items()} == {
         "proven by a test": (1, 1.0),
         "not proven": (1, 0.0),
         "not proven, but tried": (1, 0.0),
     }
     assert result["groups"]["proven by a test"]["bugs_found"] == 1
-    capsys.readouterr()
-    assert command("score", "crbench", "--tasks", str(tasks), "--run", str(run)) == 0
-    assert "proven by a test" in capsys.readouterr().out
+    assert "proven by a test" in command("score", "crbench", "--tasks", str(tasks), "--run", str(run)).out
 
 
 def test_a_table_stands_beside_the_papers_rows(
-    project: Path, tasks: Path, reviewer: str, capsys: pytest.CaptureFixture[str]
+    project: Path,
+    tasks: Path,
+    reviewer: str,
 ) -> None:
     run = replay(project, tasks, reviewer)
     one = judge(project, run, hit="BUG_HIT", style="VALID_SUGGESTION", wrong="NOISE")
-    capsys.readouterr()
 
-    command("score", "crbench", "--tasks", str(tasks), "--run", str(run), "--judge", one)
-
-    output = capsys.readouterr().out
+    output = command("score", "crbench", "--tasks", str(tasks), "--run", str(run), "--judge", one).out
     rows = [" ".join(line.split()) for line in output.splitlines()]
     assert "single-shot, reviewer 50.00 33.33 40.00 66.67 2.00 50.00 1.50" in rows
     assert "single-shot, GPT-5.2 (paper) 27.01 3.56 6.30 83.63 5.11 7.59" in rows
@@ -233,12 +224,14 @@ def test_a_table_stands_beside_the_papers_rows(
 
 
 def test_a_judge_that_fails_is_reported_and_never_counted_as_noise(
-    project: Path, tasks: Path, reviewer: str, capsys: pytest.CaptureFixture[str]
+    project: Path,
+    tasks: Path,
+    reviewer: str,
 ) -> None:
     run = replay(project, tasks, reviewer)
     one = judge(project, run, hit="BUG_HIT", style="VALID_SUGGESTION", wrong=None)
 
-    result = score(tasks, run, capsys, "--judge", one)
+    result = score(tasks, run, "--judge", one)
 
     assert (result["comments"], result["noise"], result["unjudged"]) == (3, 0, 1)
     assert result["snr"] is None, "without noise there is no ratio"
@@ -246,7 +239,9 @@ def test_a_judge_that_fails_is_reported_and_never_counted_as_noise(
 
 
 def test_several_judges_vote_and_their_agreement_is_shown(
-    project: Path, tasks: Path, reviewer: str, capsys: pytest.CaptureFixture[str]
+    project: Path,
+    tasks: Path,
+    reviewer: str,
 ) -> None:
     run = replay(project, tasks, reviewer)
     panel = [
@@ -255,7 +250,7 @@ def test_several_judges_vote_and_their_agreement_is_shown(
         judge(project, run, "hard", hit="BUG_HIT", style="NOISE", wrong="BUG_HIT"),
     ]
 
-    result = score(tasks, run, capsys, *(word for member in panel for word in ("--judge", member)))
+    result = score(tasks, run, *(word for member in panel for word in ("--judge", member)))
 
     assert (result["votes"], result["hits"], result["valid"], result["noise"]) == (3, 1, 1, 0)
     assert result["unjudged"] == 1, "three judges, three opinions: no majority"
@@ -264,82 +259,93 @@ def test_several_judges_vote_and_their_agreement_is_shown(
 
 
 def test_what_was_held_back_can_be_judged_too(
-    project: Path, tasks: Path, reviewer: str, capsys: pytest.CaptureFixture[str]
+    project: Path,
+    tasks: Path,
+    reviewer: str,
 ) -> None:
     run = replay(project, tasks, reviewer)
     one = judge(project, run, hit="BUG_HIT", style="NOISE", wrong="NOISE", held="BUG_HIT")
 
-    result = score(tasks, run, capsys, "--judge", one, "--comments", "reported")
+    result = score(tasks, run, "--judge", one, "--comments", "reported")
 
     assert (result["comments"], result["hits"]) == (4, 2)
     assert (result["recall"], result["recall_per_bug"]) == (1.0, 0.5), "a bug that is hit twice is found once"
 
 
 def test_without_a_judge_the_choice_of_comments_still_counts(
-    project: Path, tasks: Path, reviewer: str, capsys: pytest.CaptureFixture[str]
+    project: Path,
+    tasks: Path,
+    reviewer: str,
 ) -> None:
     run = replay(project, tasks, reviewer)
     one = judge(project, run, hit="BUG_HIT", style="NOISE", wrong="NOISE", held="BUG_HIT")
-    score(tasks, run, capsys, "--judge", one, "--comments", "reported")
+    score(tasks, run, "--judge", one, "--comments", "reported")
 
-    assert score(tasks, run, capsys)["comments"] == 4, "what was judged"
-    posted = score(tasks, run, capsys, "--comments", "posted")
+    assert score(tasks, run)["comments"] == 4, "what was judged"
+    posted = score(tasks, run, "--comments", "posted")
     assert (posted["comments"], posted["hits"], posted["recall"]) == (3, 1, 0.5)
 
-    score(tasks, run, capsys, "--judge", one, "--comments", "posted")
-    capsys.readouterr()
+    score(tasks, run, "--judge", one, "--comments", "posted")
     paths = ("--tasks", str(tasks), "--run", str(run))
-    assert command("score", "crbench", *paths, "--comments", "reported") == 2
-    assert "only posted comments were judged" in capsys.readouterr().err
+    ran = command("score", "crbench", *paths, "--comments", "reported", code=2)
+    assert "only posted comments were judged" in ran.err
 
 
 def test_bugs_of_tasks_that_an_interrupted_run_did_not_reach_are_not_found(
-    project: Path, tasks: Path, reviewer: str, capsys: pytest.CaptureFixture[str]
+    project: Path,
+    tasks: Path,
+    reviewer: str,
 ) -> None:
     run = replay(project, tasks, reviewer)
     lines = (run / "records.jsonl").read_text().splitlines(keepends=True)
     (run / "records.jsonl").write_text(next(line for line in lines if MERGED in line))
     one = judge(project, run, hit="BUG_HIT", style="NOISE")
 
-    result = score(tasks, run, capsys, "--judge", one)
+    result = score(tasks, run, "--judge", one)
 
     assert (result["tasks"], result["bugs"], result["unanswered"], result["recall"]) == (2, 2, 1, 0.5)
     single = replay(project, tasks, reviewer, "single", "--limit", "1")
-    assert score(tasks, single, capsys, "--judge", one)["tasks"] == 1
+    assert score(tasks, single, "--judge", one)["tasks"] == 1
 
 
 def test_a_task_file_that_lacks_a_task_of_the_run_is_refused(
-    project: Path, tasks: Path, reviewer: str, capsys: pytest.CaptureFixture[str]
+    project: Path,
+    tasks: Path,
+    reviewer: str,
 ) -> None:
     run = replay(project, tasks, reviewer)
     part = project / "part.jsonl"
     part.write_text(tasks.read_text().splitlines(keepends=True)[0])
     one = judge(project, run, hit="BUG_HIT")
-    assert command("score", "crbench", "--tasks", str(part), "--run", str(run), "--judge", one) == 2
-    assert "the task file lacks 1 of the 2 tasks of" in capsys.readouterr().err
+    ran = command("score", "crbench", "--tasks", str(part), "--run", str(run), "--judge", one, code=2)
+    assert "the task file lacks 1 of the 2 tasks of" in ran.err
 
 
 def test_a_task_without_an_answer_counts_as_a_bug_that_was_not_found(
-    project: Path, tasks: Path, reviewer: str, capsys: pytest.CaptureFixture[str]
+    project: Path,
+    tasks: Path,
+    reviewer: str,
 ) -> None:
     only = (project / "reviewer.jsonl").read_text().splitlines()[0]
     (project / "reviewer.jsonl").write_text(only + "\n")
     run = replay(project, tasks, reviewer)
     one = judge(project, run, hit="BUG_HIT", style="NOISE")
 
-    scores = score(tasks, run, capsys, "--judge", one)
-    left_out = score(tasks, run, capsys, "--missing", "exclude")
+    scores = score(tasks, run, "--judge", one)
+    left_out = score(tasks, run, "--missing", "exclude")
 
     assert (scores["unanswered"], scores["bugs"], scores["recall"]) == (1, 2, 0.5)
     assert (left_out["unanswered"], left_out["bugs"], left_out["recall"]) == (1, 1, 1.0)
 
 
 def test_the_same_replay_judged_again_gives_the_same_bytes(
-    project: Path, tasks: Path, reviewer: str, capsys: pytest.CaptureFixture[str]
+    project: Path,
+    tasks: Path,
+    reviewer: str,
 ) -> None:
     first, second = replay(project, tasks, reviewer, "one"), replay(project, tasks, reviewer, "two")
     judges = judge(project, first, hit="BUG_HIT", style="VALID_SUGGESTION", wrong="NOISE")
-    printed = [score(tasks, run, capsys, "--judge", judges, "--seed", "3") for run in (first, second)]
+    printed = [score(tasks, run, "--judge", judges, "--seed", "3") for run in (first, second)]
     for run in (first, second):
         command("report", str(run), "--out", str(run / "report.html"))
         command("report", str(run), "--out", str(run / "report.md"))
@@ -350,7 +356,9 @@ def test_the_same_replay_judged_again_gives_the_same_bytes(
 
 
 def test_both_strategies_are_replayed_and_are_different_runs(
-    project: Path, tasks: Path, reviewer: str, capsys: pytest.CaptureFixture[str]
+    project: Path,
+    tasks: Path,
+    reviewer: str,
 ) -> None:
     single = replay(project, tasks, reviewer, "single", "--strategy", "single-shot")
     looked_again = replay(project, tasks, reviewer, "again", "--strategy", "reflexion", "--iterations", "2")
@@ -361,9 +369,7 @@ def test_both_strategies_are_replayed_and_are_different_runs(
     ]
     assert rounds == [[1, 1], [2, 2]], "it looks again, and stops where that changes nothing"
     arguments = ("--tasks", str(tasks), "--model", reviewer, "--out", str(single), "--strategy", "reflexion")
-    capsys.readouterr()
-    assert command("replay", "crbench", *arguments) == 2
-    assert "holds another run" in capsys.readouterr().err
+    assert "holds another run" in command("replay", "crbench", *arguments, code=2).err
 
 
 def test_a_report_shows_runs_beside_the_papers_rows_and_radar_plots(
@@ -374,7 +380,7 @@ def test_a_report_shows_runs_beside_the_papers_rows_and_radar_plots(
         one = judge(project, run, hit="BUG_HIT", style="VALID_SUGGESTION", wrong="NOISE")
         command("score", "crbench", "--tasks", str(tasks), "--run", str(run), "--judge", one)
 
-    assert command("report", *map(str, runs), "--out", str(project / "report.html")) == 0
+    command("report", *map(str, runs), "--out", str(project / "report.html"))
 
     page = (project / "report.html").read_text()
     for words in (
@@ -389,27 +395,26 @@ def test_a_report_shows_runs_beside_the_papers_rows_and_radar_plots(
 
 
 def test_a_run_that_was_not_judged_says_how_to_have_it_judged(
-    project: Path, tasks: Path, reviewer: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    project: Path, tasks: Path, reviewer: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("BOUNCER_JUDGE_MODEL", raising=False)
     run = replay(project, tasks, reviewer)
-    capsys.readouterr()
 
-    assert command("score", "crbench", "--tasks", str(tasks), "--run", str(run)) == 2
-    assert "a judge is needed: --judge provider:name" in capsys.readouterr().err
-    assert command("report", str(run)) == 2
-    assert "was not judged yet" in capsys.readouterr().err
+    ran = command("score", "crbench", "--tasks", str(tasks), "--run", str(run), code=2)
+    assert "a judge is needed: --judge provider:name" in ran.err
+    assert "was not judged yet" in command("report", str(run), code=2).err
 
 
 def test_a_judge_that_is_the_reviewer_is_warned_of(
-    project: Path, tasks: Path, reviewer: str, capsys: pytest.CaptureFixture[str]
+    project: Path,
+    tasks: Path,
+    reviewer: str,
 ) -> None:
     run = replay(project, tasks, reviewer)
-    capsys.readouterr()
 
-    command("score", "crbench", "--tasks", str(tasks), "--run", str(run), "--judge", reviewer)
+    ran = command("score", "crbench", "--tasks", str(tasks), "--run", str(run), "--judge", reviewer)
 
-    assert "judges its own comments" in capsys.readouterr().err
+    assert "judges its own comments" in ran.err
 
 
 def test_nothing_that_came_after_the_pull_request_can_be_read(project: Path, tasks: Path) -> None:

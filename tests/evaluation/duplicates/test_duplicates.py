@@ -4,29 +4,22 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bot.cli import main as bouncer
 from bot.pipeline.store import migrated
 from bot.simgithub import SimulatedGitHub
-from evaluation.cli import main as bouncer_eval
 from evaluation.duplicates.bench import ScoredRun, _compared
 from evaluation.duplicates.tasks import HistoryIssue
 from evaluation.run.folder import Record
 from tests.evaluation.browser import look
+from tests.evaluation.running import command, printed, refusal
 from tests.pairs import PAIRS
 
 NAME = "acme/means"
 #: Issues of their own.
 OTHERS = ("Tooltips flicker", "Docs for the palette", "Sort rows by date")
-
-
-def run(main: Any, *arguments: str) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main(list(arguments))
-    return int(ended.value.code or 0)
 
 
 def plant(github: SimulatedGitHub) -> tuple[list[int], list[int], int]:
@@ -62,28 +55,22 @@ def script(later: list[int], others: list[int], chained: int) -> None:
 
 
 @pytest.mark.debian("chromium")
-def test_ten_planted_pairs_go_from_github_to_the_report(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_ten_planted_pairs_go_from_github_to_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", "sqlite:///bouncer.db")
     with migrated("sqlite:///bouncer.db"), SimulatedGitHub() as github:
         later, others, chained = plant(github)
         script(later, others, chained)
         monkeypatch.setenv("GITHUB_API_URL", github.api_url)
-        assert run(bouncer, "index", NAME, "--pause", "0") == 0
-    capsys.readouterr()
+        with pytest.raises(SystemExit, match="0"):
+            bouncer(["index", NAME, "--pause", "0"])
     build = ("build", "own", "--duplicates", NAME, "--out", "tasks.jsonl")
-    assert run(bouncer_eval, *build, "--json") == 0
-    counts = json.loads(capsys.readouterr().out)
+    counts = printed(*build)
     assert (counts["issues"], counts["tasks"], counts["duplicates"]) == (26, 14, 11)
-    assert run(bouncer_eval, *build) == 2, "a task file is not overwritten unasked"
+    assert "tasks.jsonl exists" in refusal(*build), "a task file is not overwritten unasked"
 
     model = ("--model", "recorded:scripted.jsonl#scripted")
-    assert run(bouncer_eval, "replay", "duplicates", "--tasks", "tasks.jsonl", *model, "--out", "run") == 0
-    capsys.readouterr()
-    assert run(bouncer_eval, "score", "duplicates", "--run", "run", "--suggest-above", "90", "--json") == 0
-    (scores,) = json.loads(capsys.readouterr().out)["duplicates"].values()
+    command("replay", "duplicates", "--tasks", "tasks.jsonl", *model, "--out", "run")
+    (scores,) = printed("score", "duplicates", "--run", "run", "--suggest-above", "90")["duplicates"].values()
     # The tenth pair has no answer: its candidates are not known, and it counts as not found.
     assert (scores["tasks"], scores["without_answer"], scores["duplicates"]) == (14, 1, 11)
     assert scores["recall_at_5"][0] == pytest.approx(10 / 11)
@@ -91,11 +78,11 @@ def test_ten_planted_pairs_go_from_github_to_the_report(
     assert (scores["suggested"], scores["right"], scores["precision"][0]) == (10, 9, 0.9)
     assert scores["promise"]["suggest_above"] is None
 
-    assert run(bouncer_eval, "score", "duplicates", "--run", "run", "--suggest-above", "95") == 0
-    columns = [line.split() for line in capsys.readouterr().out.splitlines()]
+    output = command("score", "duplicates", "--run", "run", "--suggest-above", "95").out
+    columns = [line.split() for line in output.splitlines()]
     assert ["run", "90", "10", "1", "90.0", "9"] in columns, "threshold, suggestions, wrong, precision, named"
     assert ["run", "95", "8", "0", "100.0", "8"] in columns, "the threshold of the command is listed, too"
-    assert run(bouncer_eval, "report", "run", "--out", "report.html") == 0
+    command("report", "run", "--out", "report.html")
     page = Path("report.html").read_text()
     assert "recall at 5 %" in page
     assert "recorded:scripted.jsonl#scripted" in page
@@ -118,13 +105,9 @@ def test_another_duplicate_among_the_candidates_leads_to_the_root() -> None:
     assert (promise.suggestions, promise.wrong) == (2, 1), "a duplicate of something else"
 
 
-def test_a_repository_without_an_index_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_repository_without_an_index_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", "sqlite:///bouncer.db")
     with migrated("sqlite:///bouncer.db"):
-        assert run(bouncer_eval, "build", "own", "--duplicates", NAME) == 2
-    assert f"DATABASE_URL has no index of {NAME}: run bouncer index {NAME}" in capsys.readouterr().err
-    assert run(bouncer_eval, "build", "own") == 2
-    assert "give --repo and --since, or --duplicates" in capsys.readouterr().err
+        error = refusal("build", "own", "--duplicates", NAME)
+    assert f"DATABASE_URL has no index of {NAME}: run bouncer index {NAME}" in error
+    assert "give --repo and --since, or --duplicates" in refusal("build", "own")

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from evaluation.bouncerbench.tasks import output_tasks
 from evaluation.brt.cases import read_cases
-from evaluation.cli import main
 from evaluation.crbench.task import read_tasks
+from tests.conftest import ROOT
 from tests.evaluation.crbench.repositories import Scratch
+from tests.evaluation.running import command, read, write
 
 pytestmark = pytest.mark.debian("bubblewrap")
 
@@ -84,44 +83,37 @@ def planted(tmp_path: Path) -> Path:
     return repository.folder
 
 
-def run(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main([*arguments])
-    return int(ended.value.code or 0)
-
-
 def finished(out: Path) -> list[bytes]:
     file = out / "fixes.jsonl"
     return file.read_bytes().splitlines(keepends=True) if file.exists() else []
 
 
 def test_planted_bugs_are_found_and_a_killed_build_goes_on(
-    planted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    planted: Path,
+    tmp_path: Path,
 ) -> None:
     out = tmp_path / "out"
     issues = [{"number": 201, "title": "m1 is off", "body": "By one, at both ends.", "labels": [{"name": "bug"}]}]
     export = tmp_path / "issues.jsonl"
-    export.write_text("".join(json.dumps(issue) + "\n" for issue in issues))
+    write(export, issues)
     patches = tmp_path / "patches.jsonl"
     wrong = (
         "--- a/planted/m5.py\n+++ b/planted/m5.py\n@@ -1,2 +1,2 @@\n def f(x):\n-    return x + 2\n+    return 3\n"
     )
     values = {"instance_id": "ada__planted-105", "candidate_id": "agent", "patch": wrong}
     right = {**values, "candidate_id": "other", "patch": wrong.replace("return 3", "return 1 + x")}
-    patches.write_text("".join(json.dumps(argument) + "\n" for argument in (values, right)))
-    command = ("build", "fresh", "--repo", str(planted), "--out", str(out), *ARGUMENTS,
-               "--export", str(export), "--patches", str(patches))  # fmt: skip
+    write(patches, (values, right))
+    words = ("build", "fresh", "--repo", str(planted), "--out", str(out), *ARGUMENTS,
+             "--export", str(export), "--patches", str(patches))  # fmt: skip
 
     with subprocess.Popen(
-        [sys.executable, "-m", "evaluation", *command], stdout=subprocess.DEVNULL, start_new_session=True
+        [sys.executable, "-m", "evaluation", *words], stdout=subprocess.DEVNULL, start_new_session=True, cwd=ROOT
     ) as begun:
         while begun.poll() is None and len(finished(out)) < 6:
             time.sleep(0.02)
         os.killpg(begun.pid, signal.SIGKILL)
     before = [line for line in finished(out) if line.endswith(b"\n")]
-    capsys.readouterr()
-    assert run(*command, "--json") == 0
-    output = json.loads(capsys.readouterr().out)["steps"]
+    output = command(*words, "--json").json["steps"]
 
     assert 6 <= len(before) < len(REAL) + len(FLAKY)
     assert finished(out)[: len(before)] == before
@@ -151,7 +143,3 @@ def test_planted_bugs_are_found_and_a_killed_build_goes_on(
     assert reviews["ada__planted-105"].prs == (5,)
     for file in ("reproduction.jsonl", "output.jsonl", "review.jsonl"):
         assert all(row["fixed_at"].startswith("2020-09-13T") for row in read(out / file)), file
-
-
-def read(file: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in file.read_text().splitlines()]

@@ -13,11 +13,11 @@ import pytest
 from bot.core.subjects import Issue, Repository
 from bot.github.offline import AUTHOR
 from bot.github.protocol import Past, PastIssue
-from evaluation.cli import main
 from evaluation.crbench.judge import comments_in
 from evaluation.run.folder import RunFolder
 from tests.evaluation.browser import look
 from tests.evaluation.crbench.repositories import Scratch
+from tests.evaluation.running import command, read, write
 
 pytestmark = pytest.mark.debian("bubblewrap")
 
@@ -44,7 +44,6 @@ DRAFT = "\n".join(TEST[:5]) + "\n"
 @pytest.fixture(autouse=True)
 def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A bug that came with one pull request and went with another."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BOUNCER_SANDBOX_NETWORK", "none")  # no set-up here downloads anything
     clone = Scratch(tmp_path / "ada+lists")
     clone.write("lists/__init__.py")
@@ -77,40 +76,32 @@ def built() -> None:
         "--- a/lists/core.py\n+++ b/lists/core.py\n@@ -3,2 +3,2 @@\n def first(items):\n"
         "-    return items[0]\n+    return 0 if not items else items[0]\n"
     )
-    lines("patches.jsonl", {"instance_id": BUG, "candidate_id": "agent", "patch": wrong})
-    run("build", "fresh", "--repo", "ada+lists", "--since", "2020-01-01", "--out", "out", "--setup", SETUP,
-        "--test-command", "python -m unittest {tests}", "--add-file", "lists/_version.py=_version.py",
-        "--export", "past.json", "--patches", "patches.jsonl")  # fmt: skip
+    write("patches.jsonl", [{"instance_id": BUG, "candidate_id": "agent", "patch": wrong}])
+    command(
+        "build fresh --repo ada+lists --since 2020-01-01 --out out --setup",
+        SETUP,
+        "--test-command",
+        "python -m unittest {tests}",
+        "--add-file",
+        "lists/_version.py=_version.py",
+        "--export",
+        "past.json",
+        "--patches",
+        "patches.jsonl",
+    )
 
 
-def lines(file: str, *rows: dict[str, Any]) -> str:
-    Path(file).write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return file
-
-
-def rows(file: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in Path(file).read_text().splitlines()]
-
-
-def run(*arguments: str) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main([*arguments])
-    assert not ended.value.code
-
-
-def scored(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
-    capsys.readouterr()
-    run("score", *arguments, *CUTOFF, "--replicates", "50", "--json")
-    result = json.loads(capsys.readouterr().out)
+def scored(*arguments: str) -> dict[str, Any]:
+    result = command("score", *arguments, *CUTOFF, "--replicates", "50", "--json").json
     assert isinstance(result, dict)
     return result
 
 
 @pytest.mark.debian("chromium")
 def test_every_kind_of_task_is_replayed_and_scored_on_fresh_bugs(
-    built: None, capsys: pytest.CaptureFixture[str]
+    built: None,
 ) -> None:
-    [case], outputs, [review] = (rows(f"out/{kind}.jsonl") for kind in ("reproduction", "output", "review"))
+    [case], outputs, [review] = (read(f"out/{kind}.jsonl") for kind in ("reproduction", "output", "review"))
     assert case["problem_statement"] == "first breaks\n\n`first([])` raises IndexError."
     assert {row["stated"] for row in (case, review, *outputs)} == {"issue"}
     assert {row["fixed_at"][:7] for row in (case, review, *outputs)} == {"2020-09"}
@@ -123,20 +114,20 @@ def test_every_kind_of_task_is_replayed_and_scored_on_fresh_bugs(
 
     # The same bug under another name, mended long ago: its draft passes where it should fail.
     old = {"instance_id": "ada__lists-1", "fixed_at": "2016-01-01"}
-    cases = lines("out/cases.jsonl", case, {**case, **old})
+    cases = write("out/cases.jsonl", [case, {**case, **old}])
     wrong = DRAFT.replace("first([])", "None")
     drafts = [
         {"model": "m", "subject": name, "plan": "", "code": code}
         for name, code in ((BUG, DRAFT), (old["instance_id"], wrong))
     ]
-    run("replay", "brt", "--cases", cases, "--model", f"recorded:{lines('drafts.jsonl', *drafts)}#m",
+    command("replay", "brt", "--cases", cases, "--model", f"recorded:{write('drafts.jsonl', drafts)}#m",
         "--out", "brt", "--samples", "1")  # fmt: skip
-    assert compared(scored(capsys, "brt", "--run", "brt"), "brt") == (0.0, 1.0, 1.0)
+    assert compared(scored("brt", "--run", "brt"), "brt") == (0.0, 1.0, 1.0)
 
     candidate = {"instance_id": BUG, "candidate_id": "c", "path": "tests/test_new.py", "content": DRAFT}
-    run("replay", "brt", "--cases", "out/reproduction.jsonl", "--candidates", lines("given.jsonl", candidate),
-        "--out", "given")  # fmt: skip
-    result = scored(capsys, "brt", "--run", "given", "--cases", "out/reproduction.jsonl")
+    write("given.jsonl", [candidate])
+    command("replay brt --cases out/reproduction.jsonl --candidates given.jsonl --out given")
+    result = scored("brt", "--run", "given", "--cases", "out/reproduction.jsonl")
     assert only(result)["figures"]["brt"]["fresh"][0] == 1.0
 
     replies = [
@@ -150,9 +141,9 @@ def test_every_kind_of_task_is_replayed_and_scored_on_fresh_bugs(
         }
         for row in outputs
     ]
-    run("replay", "bouncerbench-output", "--tasks", "out/output.jsonl", "--out", "outputs", "--prompt", "careful",
-        "--model", f"recorded:{lines('verdicts.jsonl', *replies)}#m")  # fmt: skip
-    result = scored(capsys, "bouncerbench-output", "--tasks", "out/output.jsonl", "--run", "outputs")
+    command("replay", "bouncerbench-output", "--tasks", "out/output.jsonl", "--out", "outputs",
+        "--prompt", "careful", "--model", f"recorded:{write('verdicts.jsonl', replies)}#m")  # fmt: skip
+    result = scored("bouncerbench-output", "--tasks", "out/output.jsonl", "--run", "outputs")
     assert only(result)["tasks"] == {"old": 0, "fresh": 3, "clean": 2, "undated": 0}
     assert only(result)["figures"]["f_m"]["fresh"][0] == 1.0
 
@@ -161,24 +152,24 @@ def test_every_kind_of_task_is_replayed_and_scored_on_fresh_bugs(
         "comment": "`items[0]` fails for an empty list.", "impact": "reliability", "severity": "high",
         "suggestion": None,
     }  # fmt: skip
-    reviews = lines("out/reviews.jsonl", review, {**review, **old})
+    reviews = write("out/reviews.jsonl", [review, {**review, **old}])
     replies = [
         {"model": "m", "subject": name, "text": json.dumps({"reasoning": "r", "findings": result})}
         for name, result in ((BUG, [finding]), (old["instance_id"], []))
     ]
-    run("replay", "crbench", "--tasks", reviews, "--out", "reviews",
-        "--model", f"recorded:{lines('said.jsonl', *replies)}#m")  # fmt: skip
+    command("replay", "crbench", "--tasks", reviews, "--out", "reviews",
+        "--model", f"recorded:{write('said.jsonl', replies)}#m")  # fmt: skip
     hit = {"reason": "because", "classification": "BUG_HIT", "bug": None}
     comments = comments_in(RunFolder.read(Path("reviews")).records(), "reported")
     words = [
         {"model": "j", "subject": f"{comment.task_id}/{comment.key}", "text": json.dumps(hit)}
         for comment in comments
     ]
-    judge = lines("judge.jsonl", *words)
-    result = scored(capsys, "crbench", "--tasks", reviews, "--run", "reviews", "--judge", f"recorded:{judge}#j")
+    judge = write("judge.jsonl", words)
+    result = scored("crbench", "--tasks", reviews, "--run", "reviews", "--judge", f"recorded:{judge}#j")
     assert compared(result, "recall") == (0.0, 1.0, 1.0)
 
-    run("report", "brt", "outputs", "reviews", *CUTOFF, "--out", "report.html")
+    command("report", "brt", "outputs", "reviews", *CUTOFF, "--out", "report.html")
     page = Path("report.html").read_text()
     assert page.count("Before and after 2020-09-01") >= 3
     assert "Without recognised answers" in page
@@ -199,16 +190,19 @@ def compared(report: dict[str, Any], figure: str) -> tuple[float, float, float]:
     return old, fresh, difference
 
 
-def test_a_set_up_that_fails_is_told_and_tried_again(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["build", "fresh", "--repo", "ada+lists", "--since", "2020-01-01", "--out", "other",
-              "--setup", "exit 3", "--test-command", "python -m unittest {tests}", "--json"])  # fmt: skip
-    assert ended.value.code == 1, "nothing was finished"
-    out, err = capsys.readouterr()
-    steps = json.loads(out)["steps"]
-    assert f"1 of 1: {BUG}, " in err
+def test_a_set_up_that_fails_is_told_and_tried_again() -> None:
+    ran = command(
+        "build fresh --repo ada+lists --since 2020-01-01 --out other --setup",
+        "exit 3",
+        "--test-command",
+        "python -m unittest {tests}",
+        "--json",
+        code=1,
+    )
+    steps = ran.json["steps"]
+    assert f"1 of 1: {BUG}, " in ran.err
     assert steps["not kept: no environment"] == 1
-    [row] = rows("other/fixes.jsonl")
+    [row] = read("other/fixes.jsonl")
     assert "exit code 3" in row["reason"]
     assert row["unfinished"]
 
@@ -216,10 +210,12 @@ def test_a_set_up_that_fails_is_told_and_tried_again(capsys: pytest.CaptureFixtu
 def test_pytest_names_the_tests_that_a_wrong_variant_breaks() -> None:
     Path("_version.py").write_text("NUMBER = 1\n")
     Path("dep.py").write_text("ANSWER = 42\n")
-    run("build", "fresh", "--repo", "ada+lists", "--since", "2020-01-01", "--out", "out",
-        "--add-file", "lists/_version.py=_version.py", "--add-file", "dep.py=dep.py",
-        "--env", "PYTEST_DISABLE_PLUGIN_AUTOLOAD=1",
-        "--test-command", f"{sys.executable} -m pytest {{tests}}")  # fmt: skip
-    truths = [(row["output_bounce"], row["pass_frac"], row["failing"]) for row in rows("out/output.jsonl")]
+    command(
+        "build fresh --repo ada+lists --since 2020-01-01 --out out --add-file "
+        "lists/_version.py=_version.py --add-file dep.py=dep.py --env PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 "
+        "--test-command",
+        f"{sys.executable} -m pytest {{tests}}",
+    )
+    truths = [(row["output_bounce"], row["pass_frac"], row["failing"]) for row in read("out/output.jsonl")]
     # The condition turned breaks both tests of the fix: one that was mended, one that never failed.
     assert truths == [(False, 1.0, None), (True, 0.0, "both")]
