@@ -16,6 +16,8 @@ settings.register_profile("bouncer", deadline=None, suppress_health_check=[Healt
 settings.load_profile("bouncer")
 
 ROOT = Path(__file__).resolve().parent.parent
+#: Folders whose files start servers or install packages.
+_LONG = [ROOT / "tests" / folder for folder in ("e2e", "bot/cli", "bot/pipeline", "evaluation/brt")]
 _LOOPBACK = ("127.", "::1", "localhost")
 
 
@@ -33,6 +35,11 @@ def missing(what: str) -> None:
     if os.environ.get("BOUNCER_NO_SKIP"):
         pytest.fail(what, pytrace=False)
     pytest.skip(what)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the longest files first, so that no worker has one left when the others are done."""
+    items.sort(key=lambda item: item.path.parent not in _LONG)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

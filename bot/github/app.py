@@ -8,7 +8,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import datetime
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -16,6 +16,7 @@ from urllib.parse import quote, urlsplit
 import jwt
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from pydantic import Field
 
@@ -104,9 +105,9 @@ class HookDelivery(Frozen):
 
 
 class AppIdentity(Identity):
-    """The app itself, with a JSON Web Token that is valid for 5 minutes and used for one: signing takes 30 ms."""
+    """The app itself, with a JSON Web Token that is valid for 5 minutes and used for one."""
 
-    def __init__(self, app_id: str, key: str) -> None:
+    def __init__(self, app_id: str, key: RSAPrivateKey) -> None:
         super().__init__(cache_key="app")
         self._app_id, self._key = app_id, key
         self._signed = ("", float("-inf"))
@@ -336,8 +337,8 @@ def _viewer(value: Any) -> Actor:
     return Actor(id=value["viewer"]["databaseId"], login=login, is_bot=login.endswith("[bot]"))
 
 
-def load_key(text: str, source: str = "GITHUB_APP_PRIVATE_KEY") -> str:
-    """Check an RSA key in PEM; ``\\n`` may be written as two characters, as in one-line variables.
+def load_key(text: str, source: str = "GITHUB_APP_PRIVATE_KEY") -> RSAPrivateKey:
+    """Read an RSA key in PEM; ``\\n`` may be written as two characters, as in one-line variables.
 
     Raises SettingsError that names ``source`` and never shows any of the text.
     """
@@ -349,14 +350,20 @@ def load_key(text: str, source: str = "GITHUB_APP_PRIVATE_KEY") -> str:
     if "-----BEGIN" not in pem:
         raise SettingsError(f"{source}: not a PEM private key (one starts with '-----BEGIN RSA PRIVATE KEY-----')")
     try:
-        key = load_pem_private_key(pem.encode(), password=None)
+        key = _checked_key(pem)
     except TypeError:
         raise SettingsError(f"{source}: the private key is protected by a password; it must not be") from None
     except (ValueError, UnsupportedAlgorithm):
         raise SettingsError(f"{source}: the private key is damaged or cut off") from None
     if not isinstance(key, RSAPrivateKey):
         raise SettingsError(f"{source}: GitHub Apps use RSA keys; this one is another kind")
-    return pem
+    return key
+
+
+@lru_cache(maxsize=1)
+def _checked_key(pem: str) -> PrivateKeyTypes:
+    """Return a private key; the check takes 40 ms of CPU time, and a start reads the same key several times."""
+    return load_pem_private_key(pem.encode(), password=None)
 
 
 def checked_url(url: str) -> str:

@@ -6,6 +6,7 @@ import re
 import secrets
 from collections.abc import Mapping
 from datetime import timedelta
+from functools import cache
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
@@ -14,8 +15,8 @@ from bot.simgithub.state import App, InstallationState, Json, RepositoryState, T
 
 
 def create_app(world: World, manifest: Json, owner: User) -> App:
-    """Create the app that a manifest describes, with a new key and secrets."""
-    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    """Create the app that a manifest describes, with a key and new secrets."""
+    key = _key(len(world.apps))
     name = str(manifest["name"])
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
     hook = manifest.get("hook_attributes") or {}
@@ -43,6 +44,12 @@ def create_app(world: World, manifest: Json, owner: User) -> App:
     )
     world.apps[app.id] = app
     return app
+
+
+@cache
+def _key(number: int) -> rsa.RSAPrivateKey:
+    """Return the key of a world's n-th app: worlds of one process share keys, as one takes 50 ms of CPU time."""
+    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 
 def token(world: World, app: App, account: User, repository: str, permissions: Mapping[str, str]) -> Token:

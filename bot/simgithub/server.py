@@ -14,6 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import jwt
@@ -63,6 +64,12 @@ class _Quiet(WSGIRequestHandler):
         self.close_connection = True
 
 
+@cache
+def _rules() -> Map:
+    """Return the paths of all routes; to compile them takes 25 ms."""
+    return Map([Rule(route.path, methods=[route.method], endpoint=route) for route in ROUTES])
+
+
 class ApiServer:
     """Listens on loopback; ``start`` and ``stop`` it once."""
 
@@ -71,8 +78,7 @@ class ApiServer:
         self.requests: deque[RecordedRequest] = deque(maxlen=MAX_RECORDED)
         self.faults: list[InjectedFault] = []
         self.used = 0
-        rules = [Rule(route.path, methods=[route.method], endpoint=route) for route in ROUTES]
-        self._rules = Map(rules).bind("api")
+        self._rules = _rules().bind("api")
         self.pages = pages.Pages(operations)
         self._server = make_server(host, port, self._wsgi, threaded=True, request_handler=_Quiet)
         # The argument is how long ``stop`` waits at most, seconds.

@@ -9,7 +9,7 @@ import pytest
 from tests.e2e.site import Site, site
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """Web and worker on SQLite, in processes of their own, with a model provider and GitHub on loopback."""
     with site(tmp_path_factory.mktemp("site")) as running_site:

@@ -43,8 +43,13 @@ def postgres_uri() -> Iterator[str]:
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The URL of an empty database, of each kind in turn."""
+    return empty_database(request, tmp_path)
+
+
+def empty_database(request: pytest.FixtureRequest, folder: Path) -> str:
+    """Create a database of the kind that is the fixture's parameter, and return its URL."""
     if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/bouncer.db"
+        return f"sqlite:///{folder}/bouncer.db"
     uri: str = request.getfixturevalue("postgres_uri")
     name = f"bouncer_{next(_numbers)}"
     with psycopg.connect(uri, autocommit=True) as connection:

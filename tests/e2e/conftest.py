@@ -14,7 +14,7 @@ from tests.e2e.site import Site, site
 _numbers = count(1)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """Web and worker on SQLite, in processes of their own."""
     folder: Path = tmp_path_factory.mktemp("site")

@@ -73,26 +73,22 @@ class Site(Rig):
         assert ran.returncode == 0, ran.stderr
         return ran.stdout
 
-    def unfinished(self) -> int:
-        """Deliveries without jobs and jobs without an end; those that wait for a later try are among them."""
-        return self.jobs.untaken() + len(self.jobs.list(OPEN))
-
     def quiet(self, seconds: float = 60.0, meanwhile: Callable[[], object] = lambda: None) -> None:
         """Wait until everything that happened so far was dealt with. Fail if nothing happens for ``seconds``."""
         self.github.settle()
         wait(lambda: not self.in_vain(), seconds, "every delivery was accepted in the end")
-        progress, since = self._progress(), time.monotonic()
+        progress, since = self._progress(0), time.monotonic()
         while left := self.unfinished():
-            if (now := self._progress()) != progress:
+            if (now := self._progress(left)) != progress:
                 progress, since = now, time.monotonic()
             if time.monotonic() - since > seconds:
                 raise AssertionError(f"nothing happened for {seconds} s, {left} are left: {self.troubles()}")
             meanwhile()
-            time.sleep(0.05)
+            time.sleep(0.1)
 
-    def _progress(self) -> tuple[int, ...]:
+    def _progress(self, left: int) -> tuple[int, ...]:
         """Numbers that change while anything is done: a slow machine is no failure, one that stands still is."""
-        return self.unfinished(), len(self.github.requests), len(self.model.asked), self.log.stat().st_size
+        return left, len(self.github.requests), len(self.model.asked), self.log.stat().st_size
 
     def in_vain(self) -> set[str]:
         """Deliveries of which no attempt was accepted."""

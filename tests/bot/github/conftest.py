@@ -70,8 +70,9 @@ def open_site() -> Iterator[Site]:
 
 @pytest.fixture(scope="session")
 def private_key() -> str:
-    """A key that belongs to no app."""
+    """A key that belongs to no app of a site."""
     with SimulatedGitHub() as github:
+        github.create_app()
         return github.create_app().private_key
 
 

@@ -174,11 +174,11 @@ def parsed(text: str) -> rsa.RSAPrivateKey:
 
 
 def test_a_key_may_stand_on_one_line_or_in_quotes(private_key: str) -> None:
-    key = load_key(private_key)
+    numbers = parsed(private_key).private_numbers()
     one_line = private_key.replace("\n", "\\n")
     for form in (one_line, f'"{one_line}"', private_key.replace("\n", "\r\n"), f"  {private_key}  "):
-        assert load_key(form) == key
-    assert load_key(pem(parsed(key))) == pem(parsed(key)).strip()
+        assert load_key(form).private_numbers() == numbers
+    assert load_key(pem(parsed(private_key))).private_numbers() == numbers
 
 
 def test_a_wrong_key_is_explained_in_one_line_that_shows_none_of_it(private_key: str) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 from bot.github.webhook import sign
 from bot.pipeline.admin import Jobs
+from bot.pipeline.job import OPEN
 from bot.pipeline.store import Ledger, migrate, open_database
 from bot.simgithub import SimulatedGitHub
 
@@ -139,6 +140,11 @@ class Rig:
                 "repository": render.repository(where),
                 "sender": render.user(issue.author),
             }
+
+    def unfinished(self) -> int:
+        """Count deliveries without jobs and jobs without an end, also those that wait for a later try."""
+        counts = self.jobs.unfinished()
+        return self.jobs.untaken() + sum(counts.get(state, 0) for state in OPEN)
 
     def ready(self) -> bool:
         """Return True if /readyz answers 200."""

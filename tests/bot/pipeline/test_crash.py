@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from bot import router
-from bot.pipeline.job import OPEN
 from bot.simgithub import SimulatedGitHub
 from tests.bot.pipeline.builders import opened
 from tests.bot.pipeline.rig import Rig, wait
@@ -92,7 +91,7 @@ def test_nothing_is_lost_and_nothing_is_said_twice(database_url: str, tmp_path: 
             assert killer.killed["worker"] >= 4
             assert len(accepted) == DELIVERED
 
-            wait(lambda: unfinished(rig) == 0, 180, "all jobs ended")
+            wait(lambda: rig.unfinished() == 0, 180, "all jobs ended")
             comment_counts = {
                 (name, number): len(github.comments(name, number, by="bouncer[bot]")) for name, number in issues
             }
@@ -108,7 +107,3 @@ def test_nothing_is_lost_and_nothing_is_said_twice(database_url: str, tmp_path: 
             assert github.requests == before, "a redelivery made somebody work"
         finally:
             rig.close()
-
-
-def unfinished(rig: Rig) -> int:
-    return rig.jobs.untaken() + sum(len(rig.jobs.list((state,), limit=1)) for state in OPEN)

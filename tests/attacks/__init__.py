@@ -1,0 +1,1 @@
+"""A package, so that pytest ends its site after its last test."""
