@@ -194,7 +194,7 @@ def test_a_comment_that_may_run_is_shown_to_the_model(services: Build, path: str
         services, model, diff=_changed(path, before, after), checkouts={HEAD: {path: after.encode()}}
     )
     assert "no model was asked" not in decision.reason
-    assert f"=== {path} (modified" in model.asked[0].user
+    assert f"=== {path}\n@@" in model.asked[0].user
 
 
 def test_house_rules_are_of_the_default_branch_instructions_by_globs(services: Build) -> None:
