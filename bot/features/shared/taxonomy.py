@@ -27,14 +27,11 @@ class Category(_Described):
     """The root cause of a defect."""
 
     STRUCTURAL = "structural", "control flow, logic, arithmetic, initialisation, data flow inside a unit"
-    IIS = "iis", "interfaces and integration: how components, files or protocols work together"
-    RFF = "rff", "requirements: does not, or only in part, what was asked for"
+    IIS = "iis", "how components, interfaces, files or protocols work together"
+    RFF = "rff", "does not, or only in part, what was required"
     DATA = "data", "definition, format, initial value or use of data; constants, settings, types"
-    CONCURRENCY = (
-        "concurrency",
-        "races, lost atomicity, deadlocks, wrong order of threads or tasks",
-    )
-    MEMORY = "memory", "any resource: leaks, overflows, use before initialisation or after release"
+    CONCURRENCY = "concurrency", "races, lost atomicity, deadlocks, wrong order of threads or tasks"
+    MEMORY = "memory", "leaks, overflows, use before initialisation or after release, of any resource"
     SECURITY = "security", "lets somebody do or read what they must not"
     CODING = "coding", "slips: wrong name, operator or argument, misleading documentation"
 
