@@ -12,6 +12,7 @@ from bot.code.page import CodeExcerpt
 from bot.code.resolution import segments
 from bot.code.syntax import Definition, Reference, callables, enclosing
 from bot.code.uses import uses_of_changes
+from bot.core.text import show
 
 #: Longest function around a change that is shown whole; lines of the head of a longer one, and beside each change.
 WHOLE, HEAD, BESIDE = 40, 8, 10
@@ -48,7 +49,7 @@ def _rest(changed: Changed, *, of_tests: bool) -> Iterator[CodeExcerpt]:
         count = (changed.index.text(file.path) or "").count("\n")
         if count < SMALL_FILE and file.change != "added":
             whole.add(file.path)
-            yield CodeExcerpt(file.path, tuple(range(1, count + 1)), "rest of the changed file")
+            yield CodeExcerpt(file.path, tuple(range(1, count + 1)), "rest of the file")
     for (path, definition), lines in changed.definitions:
         is_missing = path not in whole and changed.is_in_test(path, definition.first) == of_tests
         if is_missing and definition.kind != "value":
@@ -56,7 +57,7 @@ def _rest(changed: Changed, *, of_tests: bool) -> Iterator[CodeExcerpt]:
                 outer.first for outer in changed.resolver.scope(path, definition.first) if outer.kind != "class"
             }
             numbers = heads.union(_body(changed, path, definition, lines))
-            yield CodeExcerpt(path, tuple(sorted(numbers)), f"rest of the changed {named(definition)}")
+            yield CodeExcerpt(path, tuple(sorted(numbers)), f"rest of {named(definition)}")
             for other in _accessors(changed, path, definition):
                 yield CodeExcerpt(
                     path, head(changed.index, FileDefinition(path, other)), f"another {named(other)}"
@@ -131,7 +132,7 @@ def _definition(
 ) -> CodeExcerpt:
     """Return an excerpt of definitions in one file, with the first reference that means one of them."""
     user = changed.around_line(path, reference.line)
-    by = "the change" if user is None else f"the changed {named(user)}"
+    by = "the change" if user is None else f"`{show(user.name or user.call)}`"
     verb = {"call": "called", "write": "set"}.get(reference.kind, "used")
     names = list(dict.fromkeys(named(place.definition) for place in places))
     list_of_names = ", ".join(names[:4]) + (" and more" if len(names) > 4 else "")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bot.code.diff import DiffLine, FileDiff
-from bot.code.file_classes import language
 from bot.core.text import show
 
 #: Characters that are shown of one line: longer ones are data or minified.
@@ -13,11 +12,13 @@ WIDEST = 400
 
 
 def render(file: FileDiff, lines: Iterable[str]) -> str:
-    """Render a file's header and its lines for the model."""
-    name = f"renamed from {show(file.old_path or '')}, " if file.change in ("renamed", "copied") else ""
-    facts = ", ".join(fact for fact in (f"{name}{file.change}", language(file.path)) if fact)
-    mode = f", mode {file.mode}" if file.mode else ""
-    return "\n".join((f"=== {show(file.path)} ({facts}{mode})", *lines))
+    """Render a file's header and its lines for the model. A header names all that changed but lines."""
+    facts = [] if file.change == "modified" else [file.change]
+    if file.change in ("renamed", "copied"):
+        facts = [f"{file.change} from {show(file.old_path or '')}"]
+    if file.mode:
+        facts.append(f"mode {file.mode}")
+    return "\n".join((f"=== {show(file.path)}" + (f" ({', '.join(facts)})" if facts else ""), *lines))
 
 
 def render_line(line: DiffLine) -> str:

@@ -37,9 +37,8 @@ def uses_of_changes(changed: Changed) -> Iterator[CodeExcerpt]:
         names = dict.fromkeys([*targets, *(name for name, path in removed.items() if family(path) == language)])
         for name, paths in changed.index.mentioning(names, language).items():
             places = targets.get(name, [])
-            verb = "the changed" if places else "the removed"
             used = 0
-            for excerpt in uses(changed, name, places, paths, verb):
+            for excerpt in uses(changed, name, places, paths):
                 if is_test(excerpt.path):
                     tests += 1
                     if tests > MAX_TESTS:
@@ -88,9 +87,10 @@ def _removed(changed: Changed) -> dict[str, str]:
 
 
 def uses(
-    changed: Changed, name: str, targets: Sequence[FileDefinition], paths: Iterable[str], which: str = "the"
+    changed: Changed, name: str, targets: Sequence[FileDefinition], paths: Iterable[str]
 ) -> Iterator[CodeExcerpt]:
-    """Yield the excerpts of these files that use one of the targets, or the plain name if there are none."""
+    """Yield the excerpts of these files that use one of the targets, or the removed name if there are none."""
+    label = f"`{show(name)}`" if targets else f"the removed `{show(name)}`"
     homes = [target.path for target in targets]
     near = sorted(paths, key=lambda path: (path not in homes, is_test(path), _distance(path, homes)))
     for path in near[:MAX_FILES]:
@@ -111,7 +111,7 @@ def uses(
                     for target in targets
                 )
                 longest = METHOD if is_own else TEST if is_test(path) else CALLER
-                yield _user(path, user, references, f"{which} `{show(name)}`", longest)
+                yield _user(path, user, references, label, longest)
             names.add(own_name)
 
 

@@ -3,7 +3,8 @@
 A file holds the system part, then one line that reads exactly ``=== user ===``, then the user part. The line
 is searched in the file, never in the filled-in text. Files whose name starts with ``_`` are pieces for
 ``{% include %}``; ours stand together in ``_pieces``, each below a line with its name. A missing
-variable is an error. Untrusted text goes through ``untrusted``:
+variable is an error. Untrusted text goes through ``untrusted`` if the piece ``_untrusted`` is included, or through
+the shorter ``fenced`` if ``_fences`` is:
 
     {{ issue.body | untrusted("issue body") }}
 
@@ -22,7 +23,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from bot.core.errors import SettingsError
-from bot.core.text import untrusted
+from bot.core.text import fenced, untrusted
 from bot.models.protocol import Messages
 
 SUFFIX = ".md.jinja"
@@ -51,7 +52,7 @@ class Prompts:
         self._environment = ImmutableSandboxedEnvironment(
             loader=_Halves(folders), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
         )
-        self._environment.filters["untrusted"] = untrusted
+        self._environment.filters |= {"untrusted": untrusted, "fenced": fenced}
 
     def render(self, name: str, **values: object) -> Messages:
         """Fill in the prompt ``name``; raises SettingsError that names the file and what is wrong with it."""

@@ -30,16 +30,14 @@ MAX_REASON = 600
 
 
 class DoubtReply(Lenient):
-    """The model's reply. It traces the case before it decides."""
+    """The model's reply. It traces the case before it decides. The question explains the fields."""
 
-    trace: str = Field(description="the case followed through the code, line by line")
-    breaks_when: str = Field(description="the input or state with which it goes wrong; empty if none can be named")
-    quote: str = Field(description="the line where it goes wrong, copied without line number; or empty")
-    instead: str = Field(description="what the code does then instead of what it should; empty if nothing")
-    p_holds: Chance = Field(None, description="chance in percent that a maintainer who checks it agrees")
-    verdict: Literal["refuted", "unsure", "upheld"] = Field(
-        description="refuted: below 25 percent; unsure: 25 to 49; upheld: 50 and more"
-    )
+    trace: str
+    breaks_when: str
+    quote: str
+    instead: str
+    p_holds: Chance = None
+    verdict: Literal["refuted", "unsure", "upheld"]
     recognised: SkipJsonSchema[Grade | None] = Field(None, description="only asked in evaluation")
 
 
@@ -86,16 +84,18 @@ class Doubting:
         return doubt is not None and doubt.outcome in ("unsure", "refuted", "not named")
 
     def _prompt(self, finding: Finding, code: Code) -> Prompt:
+        place = finding.path if finding.line is None else f"{finding.path}, line {finding.line}"
+        code_lines = "\n".join(finding.code)
         system, user = self.prompts.render(
             "review.doubt",
             title=self.change.title[:MAX_TITLE],
             description=self.change.description[:MAX_DESCRIPTION],
+            repository=self.change.repository,
             background=self.change.background,
             whole=code.whole,
             code=code.function if code.whole else code.text,
             context=code.context,
-            path=finding.path if finding.line is None else f"{finding.path}, line {finding.line}",
-            finding=f"{finding.comment}\n\nSeverity: {finding.severity}. The code:\n" + "\n".join(finding.code),
+            finding=f"{place}\n{finding.comment}\n\nSeverity: {finding.severity}. The code:\n{code_lines}",
             depends_on=finding.depends_on,
         )
         return Prompt(purpose="review.doubt", system=system, user=user, subject=self.change.subject)

@@ -27,16 +27,13 @@ class Category(_Described):
     """The root cause of a defect."""
 
     STRUCTURAL = "structural", "control flow, logic, arithmetic, initialisation, data flow inside a unit"
-    IIS = "iis", "interface, integration and system: how components, files or protocols are used together"
-    RFF = "rff", "requirements, features and functionality: does not, or only in part, what was asked for"
-    DATA = "data", "definition, format, initial value or use of data; constants, configuration, types"
-    CONCURRENCY = (
-        "concurrency",
-        "races, lost atomicity, deadlocks, wrong order between threads, processes or tasks",
-    )
-    MEMORY = "memory", "memory and other resources: leaks, overflows, use before initialisation or after release"
+    IIS = "iis", "how components, interfaces, files or protocols work together"
+    RFF = "rff", "does not, or only in part, what was required"
+    DATA = "data", "definition, format, initial value or use of data; constants, settings, types"
+    CONCURRENCY = "concurrency", "races, lost atomicity, deadlocks, wrong order of threads or tasks"
+    MEMORY = "memory", "leaks, overflows, use before initialisation or after release, of any resource"
     SECURITY = "security", "lets somebody do or read what they must not"
-    CODING = "coding", "slips of the pen: wrong name, wrong operator, wrong argument, misleading documentation"
+    CODING = "coding", "slips: wrong name, operator or argument, misleading documentation"
 
     @classmethod
     def _missing_(cls, value: object) -> Category | None:
@@ -49,14 +46,14 @@ class Category(_Described):
 class Impact(_Described):
     """The quality that a defect compromises."""
 
-    FUNCTIONAL_SUITABILITY = "functional_suitability", "wrong, missing or unfitting behaviour"
-    PERFORMANCE_EFFICIENCY = "performance_efficiency", "slow, or wasteful of time, memory or other resources"
-    COMPATIBILITY = "compatibility", "breaks other software, versions, protocols or callers"
-    USABILITY = "usability", "misleads or hinders the people who use it"
-    RELIABILITY = "reliability", "crashes, hangs, corrupts state or does not recover"
+    FUNCTIONAL_SUITABILITY = "functional_suitability", "wrong or missing behaviour"
+    PERFORMANCE_EFFICIENCY = "performance_efficiency", "wastes time or resources"
+    COMPATIBILITY = "compatibility", "breaks other software, versions or callers"
+    USABILITY = "usability", "misleads or hinders users"
+    RELIABILITY = "reliability", "crashes, hangs or corrupts state"
     SECURITY = "security", "exposes data or access"
-    MAINTAINABILITY = "maintainability", "harder to read, change or extend; breaks nothing today"
-    PORTABILITY = "portability", "fails on another system, platform or environment"
+    MAINTAINABILITY = "maintainability", "harder to change; breaks nothing today"
+    PORTABILITY = "portability", "fails in another environment"
 
     @classmethod
     def _missing_(cls, value: object) -> Impact | None:

@@ -66,7 +66,7 @@ def test_the_code_around_a_change_is_read_from_a_checkout(
     line = {
         "model": "m",
         "subject": "offline/files#1",
-        "contains": "@ 3 rest of the changed file\n def load(path):\n     check(path)",
+        "contains": "@ 3 rest of the file\n def load(path):\n     check(path)",
     }
     reply = {"findings": [], "reasoning": "r", "explanation": "e", "label": "INCORRECT"}
     Path("replies.jsonl").write_text(json.dumps({**line, **reply}) + "\n")

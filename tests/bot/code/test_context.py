@@ -54,16 +54,16 @@ NEW = "    return made.fetch(read(path), store.LAST)"
 
 def test_names_are_resolved_by_import_and_receiver_and_never_guessed() -> None:
     text = surroundings(PYTHON, "app/main.py", OLD, NEW).within(6_000).text
-    assert "@ 4 `load`, called by the changed `run`\n def load(path):" in text
-    assert "@ 12 `Store.fetch`, called by the changed `run`\n def fetch" in text
-    assert "--- app/store.py\n@ 1 `LAST`, used by the changed `run`\n LAST = 7" in text
+    assert "@ 4 `load`, called by `run`\n def load(path):" in text
+    assert "@ 12 `Store.fetch`, called by `run`\n def fetch" in text
+    assert "--- app/store.py\n@ 1 `LAST`, used by `run`\n LAST = 7" in text
     assert "app/noise.py" not in text
 
 
 def test_callers_and_tests_are_shown_with_their_relation() -> None:
     text = surroundings(PYTHON, "app/main.py", OLD, NEW).within(6_000).text
-    assert "--- app/caller.py\n@ 4 `start` calls the changed `run`\n def start():" in text
-    assert "--- tests/test_main.py\n@ 4 `test_run` calls the changed `run`" in text
+    assert "--- app/caller.py\n@ 4 `start` calls `run`\n def start():" in text
+    assert "--- tests/test_main.py\n@ 4 `test_run` calls `run`" in text
 
 
 def test_no_line_is_shown_twice() -> None:
@@ -90,7 +90,7 @@ def test_a_phrase_looks_up_the_code_that_it_names_first(phrase: str, row: str) -
 
 def test_a_phrase_that_asks_for_callers_gets_them() -> None:
     around = surroundings(PYTHON, "app/main.py", "LIMIT = 2", "LIMIT = 3")
-    assert "`start` calls the `run`" in around.within(6_000, phrases=["callers of `run`"]).text
+    assert "`start` calls `run`" in around.within(6_000, phrases=["callers of `run`"]).text
 
 
 GO = {
@@ -164,7 +164,7 @@ def test_a_field_that_names_a_function_stands_for_it() -> None:
         "src/b.ts": "const make = (n: number) => {\n  return n\n}\nexport class B {\n  static create = make\n}\n",
     }
     text = surroundings(files, "src/a.ts", "  return null", "  return B.create(1)").within(6_000).text
-    assert "@ 1 `make`, called by the changed `f`\n const make" in text
+    assert "@ 1 `make`, called by `f`\n const make" in text
 
 
 def test_tests_in_a_module_of_rust_count_as_tests() -> None:
@@ -182,4 +182,4 @@ def test_a_telling_field_that_is_defined_once_has_its_declared_type() -> None:
         "src/c.rs": "struct T;\nimpl T {\n    fn call(self) {\n        tap!(self, this => this.path_router.nest());\n    }\n}\n",
     }
     text = surroundings(files, "src/path_router.rs", "        work(0);", "        work(1);").within(6_000).text
-    assert "--- src/c.rs\n@ 3 `T.call` calls the changed `nest`" in text
+    assert "--- src/c.rs\n@ 3 `T.call` calls `nest`" in text

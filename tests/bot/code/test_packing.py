@@ -40,7 +40,7 @@ def reasons(result: Packed) -> dict[str, str]:
 def test_lines_are_shown_with_new_numbers_and_removed_lines_with_none() -> None:
     text = "--- a/x.py\n+++ b/x.py\n@@ -10,3 +10,3 @@ def f():\n a = 1\n-b = 2\n+b = 3\n c = 4\n"
     assert pack(parse(text), 2_000, 4).pieces[0].text == (
-        "=== x.py (modified, python)\n@@ def f():\n   10   a = 1\n      - b = 2\n   11 + b = 3\n   12   c = 4"
+        "=== x.py\n@@ def f():\n   10   a = 1\n      - b = 2\n   11 + b = 3\n   12   c = 4"
     )
 
 
@@ -92,7 +92,7 @@ def test_generated_minified_and_binary_files_are_recognised_by_content() -> None
 def test_a_file_too_large_for_a_call_is_cut_between_lines_below_its_header() -> None:
     result = packed(added("big.py", [f"value_{number} = {number}" for number in range(300)]), budget=2_000)
     assert len(result.pieces) > 1
-    assert all(piece.text.startswith("=== big.py (added, python") for piece in result.pieces)
+    assert all(piece.text.startswith("=== big.py (added, mode 100644)\n@@") for piece in result.pieces)
     rendered = "\n".join(piece.text for piece in result.pieces)
     assert all(f"+ value_{number} = {number}\n" in f"{rendered}\n" for number in range(300))
     assert result.skipped == ()

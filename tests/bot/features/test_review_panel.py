@@ -178,8 +178,8 @@ def test_a_doubter_sees_the_whole_of_a_short_change_and_the_code_around_it(servi
     recorded = snapshot().model_copy(update={"checkouts": {"a" * 40: files}})
     model = ScriptedModel([reply(EMPTY), {**NAMED, "quote": "return file.read() or None"}])
     decision = review(services(model, recorded, DOUBT))
-    assert "The whole change." in model.asked[1].user
-    assert "--- lib.py\n@ 1 `parse`, called by the changed `load`\n def parse(file):" in model.asked[1].user
+    assert 'name="whole change"' in model.asked[1].user
+    assert "--- lib.py\n@ 1 `parse`, called by `load`\n def parse(file):" in model.asked[1].user
     assert len(comments(decision)) == 1, "the line where it goes wrong may be in what is called"
 
 
@@ -231,11 +231,11 @@ def test_looks_differ_in_order_lens_and_code_around(services: Build) -> None:
     model = ScriptedModel(lambda prompt: reply())
     review(services(model, recorded, PANEL))
     prompts = sorted(model.asked, key=lambda prompt: prompt.turn)
-    assert ["Code around it" in prompt.user for prompt in prompts] == [False, True, True, True]
+    assert ['name="code around the change"' in prompt.user for prompt in prompts] == [False, True, True, True]
     firsts = [prompt.user.index("=== src/app.py") < prompt.user.index("=== src/lib.py") for prompt in prompts]
     assert firsts == [True, False, True, False]
-    assert all("The title of the change" in prompt.user for prompt in prompts), "what is meant is no code"
-    assert "report nothing else" in prompts[0].system
+    assert all("\nTitle: " in prompt.user for prompt in prompts), "what is meant is no code"
+    assert "Report nothing else" in prompts[0].user
 
 
 def test_looks_take_turns_between_models_whose_agreement_alone_counts(services: Build) -> None:

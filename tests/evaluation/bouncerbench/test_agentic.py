@@ -102,7 +102,7 @@ def test_with_clones_at_hand_a_patch_is_judged_with_the_code_around_it(plain: Pr
     model = ScriptedModel([said("INCORRECT")])
     with opened(OUTPUT, ReplayRequest(out="run"), None, plain.repos, {"prompt": "careful"}) as session:
         outcome = session.run(next(iter(output_tasks(tasks))), model)
-    assert "--- engine.py\n@ 1 rest of the changed file\n def first(items):" in model.asked[0].user
+    assert "--- engine.py\n@ 1 rest of the file\n def first(items):" in model.asked[0].user
     assert outcome.decision is not None
     assert outcome.decision.record.as_json()["context"]["parts"] == 1
     assert session.config["code"] is True
