@@ -13,7 +13,7 @@ WIDEST = 400
 
 def render(file: FileDiff, lines: Iterable[str]) -> str:
     """Render a file's header and its lines for the model. A header names all that changed but lines."""
-    facts = [] if file.change == "modified" else [file.change]
+    facts: list[str] = [] if file.change == "modified" else [file.change]
     if file.change in ("renamed", "copied"):
         facts = [f"{file.change} from {show(file.old_path or '')}"]
     if file.mode:
