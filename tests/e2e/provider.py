@@ -67,6 +67,9 @@ MISSED = {
     "label": "INCORRECT",
 }
 
+#: What a file's header says behind its path.
+_FACTS = re.compile(r" \((?:added|deleted|renamed|copied|mode)\b.*\)$")
+
 
 class Question(NamedTuple):
     """A question to the provider; ``purpose`` is the name of its schema, ``limit`` the most tokens of a reply."""
@@ -107,7 +110,7 @@ def review(text: str) -> dict[str, Any]:
     path, findings = "", []
     for line in text.split("\n"):
         if line.startswith("=== "):
-            path = line.removeprefix("=== ").rpartition(" (")[0]
+            path = _FACTS.sub("", line.removeprefix("=== "))
         # The same words in a longer line are another line.
         for code, finding in DEFECTS.items():
             if line.endswith((f" {code}", f"\t{code}")):
