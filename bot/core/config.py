@@ -255,7 +255,7 @@ class ReviewConfig(Frozen):
         False, description="let the model look at the head commit's code first; costs several model calls per part"
     )
     context_tokens: int = Field(
-        4_000,
+        4_100,
         ge=0,
         le=100_000,
         description="most tokens of surrounding code in one model call; 0 = none",
