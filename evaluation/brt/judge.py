@@ -64,9 +64,8 @@ class Judge:
         # The same files on both versions: the one difference between the runs is the code under test.
         base = harness.run(case.base, added.targets, files)
         fixed = harness.run(case.fixed, added.targets, files)
-        alone = added.alone and (
-            command.naming != "files" or (not any((case.base / path).exists() for path in files))
-        )
+        is_new = not any((case.base / path).exists() for path in files)
+        alone = added.alone and (command.naming != "files" or is_new)
         brt, reason = verdict(base, fixed, alone)
         flaky = brt and not self._repeats(case, harness, files, added, alone)
         return Judgement(

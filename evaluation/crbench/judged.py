@@ -207,7 +207,7 @@ def scored(reviewed: Reviewed, source: str, scoring: Scoring, scope: Scope | Non
         metrics=metrics,
         unanswered=unanswered,
         not_shown=sum(
-            (not reviewed.unread.get(task.instance_id, frozenset()).isdisjoint(task.fixed_files)) for task in tasks
+            not reviewed.unread.get(task.instance_id, frozenset()).isdisjoint(task.fixed_files) for task in tasks
         ),
         comments=pairs,
         clean=Quiet(len(clean), sum(not posted[task] for task in clean), sum(posted[task] for task in clean)),
