@@ -64,14 +64,14 @@ def bounces(label: Label, bounce_at: Label, p_bounce: float | None = None, above
     return severity(label) >= severity(bounce_at)
 
 
-def agreeing(label: Label, p_bounce: float | None) -> Label:
+def agreeing(label: Label, p_bounce: float | None, line: int = 50) -> Label:
     """Return the label, or the nearest label that agrees with the probability.
 
-    ``p_bounce`` is the chance of the last two labels, so at 50 percent and above the label is one of them.
+    ``p_bounce`` is the chance of the last two labels; at ``line`` percent and above the label is one of them.
     """
-    if p_bounce is None or (p_bounce >= 50) == (severity(label) >= 2):
+    if p_bounce is None or (p_bounce >= line) == (severity(label) >= 2):
         return label
-    return list(type(label))[2 if p_bounce >= 50 else 1]
+    return list(type(label))[2 if p_bounce >= line else 1]
 
 
 def tidy_label(value: Any) -> Any:

@@ -27,6 +27,9 @@ Missing = Literal[
 ]
 
 MAX_QUESTIONS = 3
+#: Chance in percent from which an issue is called vague: about the share of vague issues in BouncerBench (650 of
+#: 1,699). On 120 of its issues the macro F of a capable model was 0.69 here and 0.64 at 50 (docs/replay.md).
+VAGUE_FROM = 40
 
 
 class OpenPoint(Lenient):
@@ -159,7 +162,7 @@ def verdict(
     """
     if isinstance(reply, PaperInputReply):
         reply = InputReply(explanation=reply.explanation, label=reply.label)
-    label = agreeing(reply.label, reply.p_bounce)
+    label = agreeing(reply.label, reply.p_bounce, VAGUE_FROM)
     bounced = bounces(label, InputLabel(config.bounce_at), reply.p_bounce, config.bounce_above)
     bounced = bounced or bool(marked_by)
     points = [point.question for point in reply.open_points if point.blocking or marked_by]

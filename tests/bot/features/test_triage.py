@@ -103,15 +103,22 @@ def test_switched_off_nobody_is_asked(services: Build) -> None:
 
 
 def test_the_maintainer_s_line_decides(services: Build) -> None:
-    reply = {**VAGUE, "label": "REASONABLY_SPECIFIED", "p_bounce": 41}
+    reply = {**VAGUE, "label": "REASONABLY_SPECIFIED", "p_bounce": 39}
     for config, bounced in (
         ("", False),
         ("{bounce_at: REASONABLY_SPECIFIED}", True),
-        ("{bounce_above: 40}", True),
+        ("{bounce_above: 39}", True),
     ):
         text = f"triage: {config}" if config else ""
         (decision,) = decide(issue_opened(), services(ScriptedModel([reply]), snapshot(), text))
         assert decision.record.bounced is bounced
+
+
+@pytest.mark.parametrize(("chance", "label"), [(39, "REASONABLY_SPECIFIED"), (40, "VAGUE")])
+def test_an_issue_is_vague_from_40_percent(services: Build, chance: int, label: str) -> None:
+    reply = {**VAGUE, "label": "REASONABLY_SPECIFIED", "p_bounce": chance}
+    (decision,) = decide(issue_opened(), services(ScriptedModel([reply]), snapshot()))
+    assert (decision.verdict, decision.record.bounced) == (label, label == "VAGUE")
 
 
 def test_an_edit_that_makes_it_clear_takes_the_bounce_back(services: Build, history: Remembered) -> None:
