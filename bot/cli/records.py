@@ -176,7 +176,7 @@ def rejudge_jobs(since: datetime, limit: int, yes: bool, database_url: str | Non
 def redeliver(since: datetime, database_url: str | None, as_json: bool) -> None:
     """Ask GitHub for the deliveries that are not stored, after a backup was restored. It keeps them for 3 days."""
     from bot.app import build_app
-    from bot.pipeline.recovery import Reconciler
+    from bot.pipeline.worker import Reconciler
     from bot.settings import load
 
     with _open(database_url) as (_, ledger), build_app(load()) as github:

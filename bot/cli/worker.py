@@ -132,10 +132,9 @@ def work(settings: Settings, stop: threading.Event, pace: Pace, day_seconds: flo
     from bot.app import Live
     from bot.pipeline.inbox import Inbox
     from bot.pipeline.queue import Queue
-    from bot.pipeline.recovery import Reconciler
     from bot.pipeline.store import Ledger, await_database, withhold
     from bot.pipeline.store.counters import Counts
-    from bot.pipeline.worker import Worker
+    from bot.pipeline.worker import Reconciler, Worker
 
     database = await_database(settings.database_url, stop)
     if database is None:

@@ -4,7 +4,7 @@ Used as intended: queues with partitions, priorities, delays and rate limits; on
 cancellation; enqueueing in a transaction of ours.
 
 Not used, each for a reason:
-- Recovery takes back jobs of its own executor id. ``bot.pipeline.recovery`` finds dead workers by their locks.
+- Recovery takes back jobs of its own executor id. ``bot.pipeline.worker`` finds dead workers by their locks.
 - A resumed or rewound workflow starts at once. An attempt after a pause is therefore a new workflow with a delay.
 - Steps and their retries hold a thread and the subject's order while they wait. Replies of models, decisions and
   postings are recorded in the ledger instead, so that an attempt that runs again repeats none of them.

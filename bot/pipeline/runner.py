@@ -29,7 +29,6 @@ from bot.pipeline.notices import Notices
 from bot.pipeline.publisher import OneWrite, Published, Publisher, Refused
 from bot.pipeline.queue import Queue
 from bot.pipeline.readings import at_present
-from bot.pipeline.recovery import MAX_DEATHS
 from bot.pipeline.store import Ledger
 from bot.pipeline.store.calls import AskOnce
 from bot.pipeline.store.decisions import PublishOutcome
@@ -41,6 +40,8 @@ ServicesFor = Callable[[Event], tuple[Services, GitHubWriter]]
 MAX_TRIES = 13
 #: Failures in a row after which a job is dead if the error is most likely a bug.
 MAX_TRIES_BUG = 3
+#: Deaths of workers during one attempt after which it is not started again.
+MAX_DEATHS = 8
 
 FIRST_SECONDS = 2.0
 LONGEST_SECONDS = 15 * 60.0

@@ -1,36 +1,129 @@
-"""A worker process: takes a lease, runs jobs, and does periodic work."""
+"""A worker process: takes a lease, runs jobs, recovers jobs of dead workers, and has missed deliveries repeated.
+
+The engine recovers the jobs of an executor id when a process with that id starts; it does not know which processes
+live. Here each start has a new executor id and holds a lock, and one worker at a time enqueues again the jobs of
+ids whose lock is free. GitHub never repeats a failed delivery by itself. One that it is asked to repeat keeps its
+id, so it runs nothing if it had arrived after all.
+"""
 
 from __future__ import annotations
 
+import os
+import platform
 import threading
 import time
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import structlog
+from sqlalchemy import delete, select
 from sqlalchemy.exc import SQLAlchemyError
 
+from bot.core.errors import ForgeError, OperatorError, TransientError
 from bot.pipeline.inbox import Inbox
 from bot.pipeline.publisher import APART_SECONDS
 from bot.pipeline.queue import Consumer, Queue
-from bot.pipeline.recovery import Lease, Recovery, take_lease
 from bot.pipeline.retention import Retention
 from bot.pipeline.runner import Runner
 from bot.pipeline.store import Ledger
 from bot.pipeline.store.counters import Counts
-from bot.pipeline.store.locks import Leadership
+from bot.pipeline.store.database import Database
+from bot.pipeline.store.locks import HeldLock, Leadership, Locks
+from bot.pipeline.store.tables import DELIVERIES, WORKERS
 
-#: Seconds between two rounds of periodic work, and between two deletions of old rows.
+if TYPE_CHECKING:
+    from bot.github.app import GitHubApp, HookDelivery
+
+#: Seconds between two rounds of periodic work, between two deletions of old rows, and between two looks for
+#: deliveries that failed.
 ROUND_SECONDS = 5.0
 SWEEP_SECONDS = 600.0
+RECONCILE_SECONDS = 300.0
 #: Time for running jobs at the end, seconds: with the rest of the shutdown less than 30.
 DRAIN_SECONDS = 22.0
+#: Workers on one database.
+MAX_WORKERS = 64
+
+#: GitHub keeps deliveries for about this long.
+KEPT = timedelta(days=3)
+#: A delivery is repeated at once after its first failure, then after pauses that double: about twelve times in
+#: three days.
+FIRST_PAUSE = timedelta(minutes=1)
 
 T = TypeVar("T")
 
 _log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class Lease:
+    """A worker's number and executor id. The number is used again after a death, the id never."""
+
+    number: int
+    executor: str
+    lock: HeldLock
+
+
+def take_lease(locks: Locks) -> Lease:
+    """Take the first free number. Raises OperatorError if there is none."""
+    for number in range(MAX_WORKERS):
+        lock = locks.take(_lock_name(number))
+        if lock is not None:
+            return Lease(number, f"worker-{number}-{uuid.uuid4().hex[:12]}", lock)
+    raise OperatorError(f"{MAX_WORKERS} workers run on this database already")
+
+
+def _lock_name(number: int) -> str:
+    return f"worker-{number}"
+
+
+class Recovery:
+    """Records that this worker lives, and enqueues the jobs of dead ones again."""
+
+    def __init__(self, database: Database, queue: Queue, lease: Lease) -> None:
+        self._database = database
+        self._queue = queue
+        self._lease = lease
+        self._started = time.time()
+
+    def seen(self) -> None:
+        """Record that this worker lives; the first time before it runs a job."""
+        values = {
+            "name": f"{platform.node()}:{os.getpid()}",
+            "executor": self._lease.executor,
+            "started_at": self._started,
+            "seen_at": time.time(),
+        }
+        insert = self._database.insert(WORKERS).values(lease=self._lease.number, **values)
+        self._database.execute(insert.on_conflict_do_update(index_elements=["lease"], set_=values))
+
+    def gone(self) -> None:
+        self._database.execute(delete(WORKERS).where(WORKERS.c.lease == self._lease.number))
+
+    def take_over(self) -> int:
+        """Enqueue the jobs of dead workers again, and return their number. One worker at a time may do so."""
+        running = self._queue.running()
+        if not running:
+            return 0
+        # Read after the running jobs: each of those has a row here.
+        rows = self._database.rows(select(WORKERS.c.lease, WORKERS.c.executor))
+        alive = {row.executor for row in rows if self._held(row.lease)} | {self._lease.executor}
+        orphans = [(job, executor) for job, executor in running if executor not in alive]
+        for job, executor in orphans:
+            _log.warning("took_over", executor=executor, job=job.id)
+            self._queue.recover(job)
+        return len(orphans)
+
+    def _held(self, number: int) -> bool:
+        lock = self._database.locks.take(_lock_name(number))
+        if lock is None:
+            return True
+        lock.release()
+        return False
 
 
 @dataclass(frozen=True)
@@ -113,3 +206,62 @@ def _guarded(act: Callable[[], T]) -> T | None:
     except Exception:  # noqa: BLE001 - the worker's loop: what goes wrong in one round must not end all of them
         _log.exception("round_failed")
     return None
+
+
+def due(delivery: HookDelivery, now: datetime) -> bool:
+    """Return True if the pause after a delivery's last failure is over."""
+    if delivery.attempts == 1:
+        return True
+    return now - delivery.delivered_at >= FIRST_PAUSE * (1 << min(delivery.attempts - 1, 12))
+
+
+class Reconciler:
+    """Asks GitHub to repeat failed deliveries, in rounds in a thread of its own; one worker at a time does so."""
+
+    def __init__(self, github: GitHubApp, database: Database) -> None:
+        self._github = github
+        self._database = database
+        self._leadership = Leadership(database.locks, "reconciler")
+
+    def run(self, stop: threading.Event, seconds: float = RECONCILE_SECONDS) -> None:
+        """Do a round at once and then every ``seconds``, until ``stop`` is set."""
+        try:
+            while True:
+                try:
+                    self.round()
+                except (TransientError, ForgeError) as error:
+                    _log.warning("reconciling_failed", error=str(error))
+                except SQLAlchemyError as error:
+                    _log.warning("reconciling_failed", error=type(error).__name__)
+                if stop.wait(seconds):
+                    return
+        finally:
+            self._leadership.give_up()
+
+    def round(self) -> int:
+        """Ask for all deliveries that are due, and return their number. Raises TransientError, ForgeError."""
+        if not self._leadership.ours():
+            return 0
+        now, count = datetime.now(UTC), 0
+        for delivery in self._github.failed_deliveries(now - KEPT):
+            # A delivery that was stored although GitHub counts it as failed was answered too late.
+            if due(delivery, now) and not self._arrived(delivery.guid):
+                self._github.redeliver(delivery.id)
+                count += 1
+        if count:
+            _log.info("redelivered", count=count)
+        return count
+
+    def ask_again(self, since: datetime) -> int:
+        """Ask for every delivery since then that is not stored, and return their number.
+
+        After a backup was restored: GitHub counts what was stored after the backup as delivered. Raises
+        TransientError, ForgeError.
+        """
+        missing = [delivery for delivery in self._github.deliveries(since) if not self._arrived(delivery.guid)]
+        for delivery in missing:
+            self._github.redeliver(delivery.id)
+        return len(missing)
+
+    def _arrived(self, guid: str) -> bool:
+        return self._database.scalar(select(DELIVERIES.c.seq).where(DELIVERIES.c.id == guid)) is not None

@@ -11,8 +11,8 @@ import time
 
 from bot.pipeline.job import Job
 from bot.pipeline.queue import Consumer, Queue
-from bot.pipeline.recovery import Recovery, take_lease
 from bot.pipeline.store import open_database
+from bot.pipeline.worker import Recovery, take_lease
 
 database = open_database(sys.argv[1])
 lease = take_lease(database.locks)

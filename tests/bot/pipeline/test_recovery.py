@@ -14,15 +14,16 @@ import pytest
 from bot.core.errors import OperatorError
 from bot.pipeline.admin import Jobs
 from bot.pipeline.queue import Consumer, Queue
-from bot.pipeline.recovery import MAX_DEATHS, MAX_WORKERS, Lease, Recovery, take_lease
+from bot.pipeline.runner import MAX_DEATHS
 from bot.pipeline.store import Database
+from bot.pipeline.worker import MAX_WORKERS, Lease, Recovery, take_lease
 from tests.bot.pipeline.builders import make_inbox, opened
 from tests.bot.pipeline.rig import ROOT, wait
 
 HOLD = """
 import sys, time
 from bot.pipeline.store import open_database
-from bot.pipeline.recovery import take_lease
+from bot.pipeline.worker import take_lease
 print(take_lease(open_database(sys.argv[1]).locks).number, flush=True)
 time.sleep(60)
 """

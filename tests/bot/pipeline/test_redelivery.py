@@ -13,9 +13,9 @@ from sqlalchemy import select
 
 from bot.core.errors import TransientError
 from bot.github.app import GitHubApp, HookDelivery
-from bot.pipeline.recovery import Reconciler, due
 from bot.pipeline.store import Database, migrate, open_database
 from bot.pipeline.store.tables import DELIVERIES
+from bot.pipeline.worker import Reconciler, due
 from bot.simgithub import App, SimulatedGitHub
 from bot.web.app import Backend, create_app
 from tests.bot.pipeline.rig import free_port
