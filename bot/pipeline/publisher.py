@@ -19,8 +19,7 @@ from bot.core.subjects import Comment, Issue, PullRequest, ReviewComment
 from bot.features.services import Services
 from bot.github.protocol import PostedReview
 from bot.github.writer import GitHubWriter
-from bot.pipeline.body import MAX_CHECK, Rules, Seal, content_hash
-from bot.pipeline.protected import protection
+from bot.pipeline.body import MAX_CHECK, Rules, Seal, content_hash, protection
 from bot.pipeline.store.decisions import Posting, Postings, PublishOutcome
 
 #: Seconds between two writes through one installation (GitHub's best practices for integrators).

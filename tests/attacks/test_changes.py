@@ -13,7 +13,7 @@ from bot.core.actions import SetCheck
 from bot.features.review.texts import EXPECTED
 from bot.features.services import Services
 from bot.github.protocol import PullDiff
-from bot.pipeline.protected import protection
+from bot.pipeline.body import protection
 from bot.router import decide
 from tests.attacks.changes import EVIL, EXEMPTIONS, NAMED, ORDINARY, PATHS
 from tests.attacks.corpus import params
