@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,15 +18,18 @@ from bot.cli.files import as_object, json_option, print_json, set_option
 from bot.cli.remote import reached
 from bot.cli.review import gate as review_gate
 from bot.cli.review import write_sarif
+from bot.core import events
+from bot.core.actions import Decision, Task
 from bot.core.errors import ForgeError, NotFound, OperatorError, TransientError
 from bot.core.text import show
+from bot.features.commands.record import CommandsRecord
+from bot.features.services import NoHistory, Services
+from bot.features.shared.posts import Mark, Posts
+from bot.pipeline.body import Seal, without_marker
 
 if TYPE_CHECKING:
     from bot.app import Access
-    from bot.core.actions import Decision
     from bot.core.config import RepoConfig
-    from bot.core.events import RepositoryEvent
-    from bot.features.services import Services
     from bot.pipeline.publisher import Publisher
     from bot.settings import Settings, Workflow
 
@@ -124,9 +128,8 @@ def _words(text: str, allowed: tuple[str, ...], option: str) -> tuple[str, ...]:
     return words
 
 
-def _event(workflow: Workflow) -> RepositoryEvent | None:
+def _event(workflow: Workflow) -> events.RepositoryEvent | None:
     """Return the workflow's event; None if Bouncer does not handle it."""
-    from bot.core.events import RepositoryEvent
     from bot.core.io_limits import read_file
     from bot.github import webhook
 
@@ -141,21 +144,20 @@ def _event(workflow: Workflow) -> RepositoryEvent | None:
     except OSError as error:
         raise OperatorError(f"GITHUB_EVENT_PATH: {workflow.github_event_path}: {error.strerror}") from None
     event = webhook.parse(name, webhook.load(body, "application/json"))
-    return event if isinstance(event, RepositoryEvent) else None
+    return event if isinstance(event, events.RepositoryEvent) else None
 
 
 def _deal(
     settings: Settings,
     access: Access,
     config: RepoConfig,
-    event: RepositoryEvent,
+    event: events.RepositoryEvent,
     tasks: tuple[str, ...],
     max_cost: float | None,
 ) -> Iterator[TaskResult]:
     """Publish each task's decisions. A task that fails does not stop the others."""
     from bot import app
     from bot.pipeline.readings import at_present
-    from bot.pipeline.standing import StandingHistory
 
     model = app.build_models(settings).build(settings.bouncer_model or "", app.total_budget(max_cost), attempts=3)
     services = app.offline_services(settings, access.forge, config, model)
@@ -178,7 +180,7 @@ def _deal(
         raise later
 
 
-def _reviewed(event: RepositoryEvent, services: Services) -> Decision | None:
+def _reviewed(event: events.RepositoryEvent, services: Services) -> Decision | None:
     """Return the review that was posted on exactly this commit."""
     from bot.features.shared.review_history import last_on
 
@@ -227,13 +229,11 @@ def _publish(publisher: Publisher, decision: Decision, services: Services, acces
     return TaskResult(decision, "not posted (shadow mode)" if outcome == "withheld" else outcome)
 
 
-def _read_only_by_design(workflow: Workflow, event: RepositoryEvent) -> bool:
+def _read_only_by_design(workflow: Workflow, event: events.RepositoryEvent) -> bool:
     """Return True if the token cannot write because a fork's pull request started the workflow."""
-    from bot.core.events import PullRequestEvent
-
     return (
         workflow.github_event_name == "pull_request"
-        and isinstance(event, PullRequestEvent)
+        and isinstance(event, events.PullRequestEvent)
         and event.pull_request.from_fork
     )
 
@@ -255,3 +255,40 @@ def _summarise(workflow: Workflow, lines: list[str]) -> None:
     text = "\n".join(["### Bouncer", "", *(f"- {clean_line(line, limit=500)}" for line in lines), ""])
     with Path(workflow.github_step_summary).open("a", encoding="utf-8") as file:
         file.write(text)
+
+
+class StandingHistory(NoHistory):
+    """The history of a run without a database: earlier decisions, read back from our posts and labels on GitHub.
+
+    Our own comments and reviews count, by account and signed marker, and commands of people with rights. Authors
+    give no commands: they could delete the comments by which their commands are counted.
+    """
+
+    def __init__(self, event: events.RepositoryEvent, services: Services, marker_key: bytes) -> None:
+        seal = Seal(repository=services.forge.repository, number=event.number or 0, key=marker_key)
+
+        def read_mark(body: str) -> Mark | None:
+            # Without a key to sign with, no marker counts.
+            sign = seal.read(body) if seal.key else None
+            return None if sign is None else Mark(*sign)
+
+        self._posts = Posts(event, replace(services, history=NoHistory()), read_mark, without_marker)
+
+    def decisions(self, subject: str, *kinds: Task) -> tuple[Decision, ...]:
+        event = self._posts.event
+        if subject != event.subject.key or not event.number:
+            return ()
+        # Verdicts first: a command answers what stood before it.
+        return tuple(
+            decision
+            for feature in sorted(router.FEATURES, key=lambda feature: not feature.judges)
+            if feature.standing is not None and (not kinds or feature.name in kinds)
+            for decision in feature.standing(self._posts)
+        )
+
+    def commands(self, repository: str, since: datetime) -> tuple[Decision, ...]:
+        return tuple(
+            decision
+            for decision in self.decisions(self._posts.event.subject.key, "commands")
+            if isinstance(decision.record, CommandsRecord) and decision.record.at >= since.timestamp()
+        )

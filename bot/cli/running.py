@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import logging
 import signal
+import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, MutableMapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar, get_args
 
 import click
 import structlog
@@ -17,12 +19,18 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from bot.core.errors import DatabaseAway, SettingsError
+from bot.core.redaction import redact
 from bot.settings import Settings
 
 if TYPE_CHECKING:
     from bot.pipeline.store.database import Database
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+#: Libraries whose INFO messages are noise or advertisements.
+_QUIET = ("alembic", "anthropic", "dbos", "github", "gunicorn.access", "httpx2", "openai", "sqlalchemy", "urllib3")
+
+_DEEPEST = 6
 
 _log = structlog.get_logger(__name__)
 
@@ -38,14 +46,71 @@ def load_settings(*, traces: bool = True, **overrides: Any) -> Settings:
 
 def observe(settings: Settings, *, traces: bool = True) -> None:
     """Configure memory, logs and traces of this process. Every process calls it once."""
-    from bot.cli import logs
-
     share_memory_arena()
-    logs.configure(settings.log_level, settings.secrets)
+    configure_logs(settings.log_level, settings.secrets)
     if traces and settings.otel_exporter_otlp_endpoint:
         from bot.core import tracing
 
         tracing.configure(settings.otel_exporter_otlp_endpoint)
+
+
+def configure_logs(level: str, secrets: Iterable[str] = (), stream: TextIO | None = None) -> None:
+    """Send everything that this process logs, libraries included, to ``stream`` (standard error).
+
+    Text on a terminal, else one JSON object per line.
+
+    ``secrets`` are the operator's own: they are redacted by value, whatever else looks like a credential by shape.
+    """
+    operator_secrets = tuple(secrets)
+
+    def redacted(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+        return {str(key): _clean(value, operator_secrets, 0) for key, value in event.items()}
+
+    shared: list[Any] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info,
+        redacted,
+    ]
+    number = logging.getLevelNamesMapping()[level]
+    output = stream or sys.stderr
+    renderer: Any = (
+        structlog.dev.ConsoleRenderer(colors=False)
+        if output.isatty()
+        else structlog.processors.JSONRenderer(ensure_ascii=False)
+    )
+    structlog.configure(
+        processors=[*shared, renderer],
+        wrapper_class=structlog.make_filtering_bound_logger(number),
+        logger_factory=structlog.PrintLoggerFactory(output),
+        cache_logger_on_first_use=False,
+    )
+    handler = logging.StreamHandler(output)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[structlog.stdlib.add_logger_name],
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                *shared[1:],
+                renderer,
+            ],
+        )
+    )
+    logging.basicConfig(level=number, handlers=[handler], force=True)
+    for name in _QUIET:
+        logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def _clean(value: Any, secrets: tuple[str, ...], depth: int) -> Any:
+    """Return a value without secrets, in types that JSON knows."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, dict) and depth < _DEEPEST:
+        return {str(key): _clean(item, secrets, depth + 1) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset) and depth < _DEEPEST:
+        return [_clean(item, secrets, depth + 1) for item in value]
+    return redact(str(value), secrets).encode("utf-8", "replace").decode()
 
 
 def share_memory_arena() -> None:

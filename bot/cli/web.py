@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bot.cli.running import load_settings, opened_database, settings_options
+from bot.cli.running import configure_logs, load_settings, opened_database, settings_options
 from bot.core.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -121,7 +121,6 @@ def setup_pages(settings: Settings, link: str) -> tuple[Pages, ...]:
 
 def keep(settings: Settings, credentials: Credentials, choice: Choice) -> None:
     """Store or print the App's credentials, as the operator chose. Raises SettingsError."""
-    from bot.cli import logs
     from bot.github.registration import store
 
     credentials = credentials.model_copy(update={"mode": choice.mode})
@@ -130,4 +129,4 @@ def keep(settings: Settings, credentials: Credentials, choice: Choice) -> None:
         return
     store(settings.bouncer_data_dir, credentials)
     # Logs must not show the new secrets either.
-    logs.configure(settings.log_level, settings.completed().secrets)
+    configure_logs(settings.log_level, settings.completed().secrets)

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 
 from flask import Flask
 
-from bot.cli import logs
+from bot.cli.running import configure_logs
 from bot.pipeline.store import migrate, open_database
 from bot.web.app import Backend, create_app
 from bot.web.server import Server
@@ -32,7 +32,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=1, help="server processes")
     parser.add_argument("--database", choices=("sqlite", "postgresql", "both"), default="both")
     options = parser.parse_args()
-    logs.configure("ERROR")
+    configure_logs("ERROR")
     for name, url, _ in databases(options.database):
         database = open_database(url)
         migrate(database)

@@ -229,7 +229,7 @@ def _duplicates(
 ) -> tuple[DuplicateFindings | None, float | None, bool]:
     """Judge closed issues for duplicates. Return the threshold, the cost, and False if the budget ended it."""
     from bot import app
-    from bot.cli.calibrate.duplicates import findings, index_of, past_duplicates
+    from bot.cli.calibrate.judging import duplicate_findings, index_of, past_duplicates
 
     name = repository.full_name
     with index_of(environment) as index:
@@ -242,7 +242,7 @@ def _duplicates(
         cases = past_duplicates(history, repository, limit)
         verdicts = _verdicts(environment, app.prompts(environment).hash("duplicates.compare"), file)
         done = _judge(environment, config, cases, verdicts, max_cost, workers, index)
-        return findings(cases, history, verdicts, harm), verdicts.cost_usd, done
+        return duplicate_findings(cases, history, verdicts, harm), verdicts.cost_usd, done
 
 
 def _judge(

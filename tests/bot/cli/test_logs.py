@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import structlog
 
-from bot.cli import logs
+from bot.cli.running import configure_logs
 
 CANARY = "canary-1f3870be274f6c49b3e31a0c6728957f"
 
@@ -27,7 +27,7 @@ def log_output(request):
     stream = getattr(request, "param", io.StringIO)()
     root = logging.getLogger()
     before = root.handlers[:], root.level
-    logs.configure("DEBUG", [CANARY], stream)
+    configure_logs("DEBUG", [CANARY], stream)
     yield stream.getvalue
     for handler in root.handlers[:]:
         root.removeHandler(handler)

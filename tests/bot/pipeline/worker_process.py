@@ -12,14 +12,14 @@ import sys
 import threading
 
 from bot import settings
-from bot.cli import logs
+from bot.cli.running import configure_logs
 from bot.cli.worker import work
 from bot.pipeline.worker import Pace
 
 
 def run() -> None:
     loaded = settings.load()
-    logs.configure(loaded.log_level, loaded.secrets)
+    configure_logs(loaded.log_level, loaded.secrets)
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     alive = work(
