@@ -133,7 +133,7 @@ def work(settings: Settings, stop: threading.Event, pace: Pace, day_seconds: flo
     from bot.pipeline.inbox import Inbox
     from bot.pipeline.queue import Queue
     from bot.pipeline.store import Ledger, await_database, withhold
-    from bot.pipeline.store.counters import Counts
+    from bot.pipeline.store.operators import Counts
     from bot.pipeline.worker import Reconciler, Worker
 
     database = await_database(settings.database_url, stop)

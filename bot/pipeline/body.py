@@ -325,9 +325,9 @@ def _renderer() -> MarkdownIt:
     return reader
 
 
-# Protected paths: files that decide what runs, and where. A suggestion is applied with one click and a drafted test
-# is merged by people who look at the test, so neither may touch continuous integration, hooks, builds, dependencies,
-# or settings with which an editor or a task runner starts programs.
+# Protected paths: files that decide what runs, and where. A suggestion is applied with one click, and a drafted
+# test is merged by people who look at the test. So neither may touch continuous integration, hooks, builds,
+# dependencies, or settings with which an editor or a task runner starts programs.
 
 #: Folders, beside those whose name starts with a dot (.github, .gitlab, .circleci, .husky, .vscode, .cargo, ...).
 _FOLDERS = frozenset({

@@ -10,12 +10,12 @@ from prometheus_client.registry import Collector
 
 from bot.pipeline.admin import Jobs
 from bot.pipeline.store import Ledger
-from bot.pipeline.store.counters import DELIVERIES, GITHUB_CALLS, GITHUB_REMAINING, GITHUB_SECONDS
 from bot.pipeline.store.decisions import watch
+from bot.pipeline.store.operators import DELIVERY_ANSWERS, GITHUB_CALLS, GITHUB_REMAINING, GITHUB_SECONDS
 from bot.pipeline.store.overview import Overview
 
 _HELP = {
-    DELIVERIES: "Webhook deliveries by answer",
+    DELIVERY_ANSWERS: "Webhook deliveries by answer",
     GITHUB_CALLS: "Calls to GitHub by method and status",
     GITHUB_SECONDS: "Seconds spent waiting for GitHub",
     GITHUB_REMAINING: "Calls left of an installation's quota",

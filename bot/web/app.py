@@ -15,7 +15,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from bot.core.errors import TransientError
 from bot.pipeline.admin import Jobs
 from bot.pipeline.store import Database, Ledger, database_at, withhold
-from bot.pipeline.store.counters import Counts
+from bot.pipeline.store.operators import Counts
 from bot.web import health, webhook
 from bot.web.health import Readers
 from bot.web.webhook import Secrets

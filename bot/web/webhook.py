@@ -18,7 +18,7 @@ from bot.core.errors import InvalidSignature, MalformedDelivery, TransientError
 from bot.core.events import Event
 from bot.github import webhook
 from bot.github.webhook import MAX_BYTES
-from bot.pipeline.store.counters import DELIVERIES, Counts
+from bot.pipeline.store.operators import DELIVERY_ANSWERS, Counts
 
 #: Bytes of a too large body that are read before the answer, so that the sender gets to see it.
 _DRAIN_BYTES = 2 * MAX_BYTES
@@ -56,7 +56,7 @@ def blueprint(secrets: Secrets, acceptor: Callable[[], Accepts], counts: Counts)
         delivery = request.headers.get("X-GitHub-Delivery", "")
         name = request.headers.get("X-GitHub-Event", "")
         status, answer, why = _receive(name, delivery, secrets(), acceptor, room)
-        counts.add(DELIVERIES, answer=answer)
+        counts.add(DELIVERY_ANSWERS, answer=answer)
         logged_id = delivery if _DELIVERY_ID.fullmatch(delivery) else ""
         log = _log.info if status < 400 else _log.warning
         log("delivery", delivery=logged_id, name=name[:50], answer=answer, why=why)

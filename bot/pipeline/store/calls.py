@@ -22,8 +22,8 @@ from bot.core.errors import ModelError, TransientError
 from bot.core.frozen import Frozen
 from bot.models.budget import Limit, Spent, over
 from bot.models.protocol import Model, Prompt, Reply, Wrapper
-from bot.pipeline.store.counters import Counted, Counters, counted
 from bot.pipeline.store.database import Database
+from bot.pipeline.store.operators import Counted, Counters, counted
 from bot.pipeline.store.tables import BUDGETS, MODEL_CALLS, MODEL_FAULTS, RESERVATIONS
 
 

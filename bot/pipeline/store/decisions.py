@@ -28,8 +28,8 @@ from bot.core.subjects import KnownFate
 from bot.features.feedback.record import FeedbackRecord, Outcome, Signal
 from bot.features.feedback.signals import SOURCES, Counts, Row, outcomes, rates, signals
 from bot.features.shared.labels import BouncerRecord
-from bot.pipeline.store.counters import Counted, Counters, counted
 from bot.pipeline.store.database import Database
+from bot.pipeline.store.operators import Counted, Counters, counted
 from bot.pipeline.store.tables import CLOSED, DECISIONS, FATES, POSTINGS, SIGNALS
 
 #: Most commands that the rate limit of commands looks at.

@@ -22,7 +22,7 @@ from bot.features.commands import record as commands
 from bot.pipeline.body import as_html
 from bot.pipeline.job import ASKED, OPEN, State
 from bot.pipeline.store.decisions import PublishOutcome
-from bot.pipeline.store.installations import EVERYTHING
+from bot.pipeline.store.operators import EVERYTHING
 from bot.pipeline.store.overview import Line, Overview
 from bot.web import session
 from bot.web.app import Backend

@@ -22,7 +22,7 @@ from bot.features.verify.pull_queue import QueuedPull, in_order
 from bot.pipeline.admin import Jobs
 from bot.pipeline.body import MAX_BODY, as_html
 from bot.pipeline.store.decisions import watch
-from bot.pipeline.store.installations import EVERYTHING
+from bot.pipeline.store.operators import EVERYTHING
 from bot.pipeline.store.overview import PAGE, Came, Filter, Overview, as_csv, as_json
 from bot.router import FEATURES
 from bot.web.app import Backend

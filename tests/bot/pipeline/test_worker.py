@@ -16,8 +16,8 @@ from bot.pipeline.queue import Queue
 from bot.pipeline.retention import KEEP_DAYS
 from bot.pipeline.runner import Runner
 from bot.pipeline.store import Database, Ledger
-from bot.pipeline.store.counters import Counts
 from bot.pipeline.store.locks import CLASS
+from bot.pipeline.store.operators import Counts
 from bot.pipeline.worker import Pace, Worker
 from tests.bot.pipeline.builders import opened
 from tests.bot.pipeline.rig import wait

@@ -14,7 +14,7 @@ from sqlalchemy.exc import OperationalError
 
 from bot.app import metrics_readers, pages
 from bot.pipeline.store import Ledger, migrate, open_database
-from bot.pipeline.store.counters import Counts
+from bot.pipeline.store.operators import Counts
 from bot.settings import Settings
 from bot.web.app import Backend, create_app
 

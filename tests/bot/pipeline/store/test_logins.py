@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.pipeline.store import Database
-from bot.pipeline.store.logins import LONGEST_ALL_SECONDS, LONGEST_WAIT_SECONDS, Logins
+from bot.pipeline.store.operators import LONGEST_ALL_SECONDS, LONGEST_WAIT_SECONDS, Logins
 from tests.bot.pipeline.conftest import Clock
 
 

@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import select
 from werkzeug.test import TestResponse
 
-from bot.pipeline.store.logins import ALL
+from bot.pipeline.store.operators import ALL
 from bot.pipeline.store.tables import LOGIN_ATTEMPTS, SESSIONS
 from bot.web import session
 from bot.web.app import Backend, create_app
