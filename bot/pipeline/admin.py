@@ -14,8 +14,7 @@ from sqlalchemy import func, select
 from bot.core import events
 from bot.core.errors import OperatorError
 from bot.core.subjects import Actor, Issue
-from bot.pipeline.inbox import Inbox, Received
-from bot.pipeline.job import ASKED, DEAD, ENDED, OPEN, Job, State, stored_event
+from bot.pipeline.inbox import ASKED, DEAD, ENDED, OPEN, Inbox, Job, Received, State, stored_event
 from bot.pipeline.store.database import Database
 from bot.pipeline.store.decisions import Decisions
 from bot.pipeline.store.tables import WORKERS

@@ -9,7 +9,7 @@ Not used, each for a reason:
 - Steps and their retries hold a thread and the subject's order while they wait. Replies of models, decisions and
   postings are recorded in the ledger instead, so that an attempt that runs again repeats none of them.
 - The debouncer replaces the argument of a waiting workflow by the latest one. Whether a newer event supersedes an
-  older one depends on both events (``bot.pipeline.job.supersedes``).
+  older one depends on both events (``bot.pipeline.inbox.supersedes``).
 - Schedules and the default serializer store pickles, which execute code for anyone who can write to the database.
   The worker does its periodic work itself, and workflows are stored in the portable format.
 - It accepts jobs that can never run: ``enqueue`` refuses them.
@@ -30,7 +30,7 @@ from sqlalchemy import JSON, BigInteger, Connection, Float, Row, Select, Text, c
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.sql.expression import ColumnElement
 
-from bot.pipeline.job import JOBS, NOTICES, OPEN, WRITES, GaveUp, Job, State, workflow_id
+from bot.pipeline.inbox import JOBS, NOTICES, OPEN, WRITES, GaveUp, Job, State, workflow_id
 from bot.pipeline.store.database import Database
 from bot.pipeline.store.locks import held
 

@@ -23,8 +23,7 @@ from bot.core.errors import ForgeError, NotFound, OperatorNeeded, TransientError
 from bot.core.events import Event
 from bot.features.services import Services
 from bot.github.writer import GitHubWriter
-from bot.pipeline.inbox import Inbox, Received
-from bot.pipeline.job import GaveUp, Job, Notice, Stage, stored_event, successor, superseded_by
+from bot.pipeline.inbox import GaveUp, Inbox, Job, Notice, Received, Stage, stored_event, successor, superseded_by
 from bot.pipeline.notices import Notices
 from bot.pipeline.publisher import OneWrite, Published, Publisher, Refused
 from bot.pipeline.queue import Queue

@@ -20,7 +20,7 @@ from bot.core.errors import OperatorError
 from bot.core.subjects import Subject
 from bot.features.commands import record as commands
 from bot.pipeline.body import as_html
-from bot.pipeline.job import ASKED, OPEN, State
+from bot.pipeline.inbox import ASKED, OPEN, State
 from bot.pipeline.store.decisions import PublishOutcome
 from bot.pipeline.store.operators import EVERYTHING
 from bot.pipeline.store.overview import Line, Overview

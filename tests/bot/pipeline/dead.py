@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.pipeline.job import GaveUp, Job
+from bot.pipeline.inbox import GaveUp, Job
 from bot.pipeline.queue import Queue
 from bot.pipeline.store import Database
 from tests.bot.pipeline.driven import DrivenQueue

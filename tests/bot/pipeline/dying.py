@@ -9,7 +9,7 @@ import os
 import sys
 import time
 
-from bot.pipeline.job import Job
+from bot.pipeline.inbox import Job
 from bot.pipeline.queue import Consumer, Queue
 from bot.pipeline.store import open_database
 from bot.pipeline.worker import Recovery, take_lease

@@ -16,7 +16,7 @@ from typing import Any, get_args
 import pytest
 from sqlalchemy import text
 
-from bot.pipeline.job import LANES, OPEN, GaveUp, Job, State
+from bot.pipeline.inbox import LANES, OPEN, GaveUp, Job, State
 from bot.pipeline.queue import Consumer, Queue
 from bot.pipeline.retention import DAY, KEEP_SECONDS
 from bot.pipeline.store import Database

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.core import events
-from bot.pipeline.job import supersedes
+from bot.pipeline.inbox import supersedes
 from tests.builders import ANN, BOB, HELPER, REPOSITORY, comment_created, event, issue, pull
 
 ISSUE, PULL = issue(), pull()
