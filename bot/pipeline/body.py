@@ -330,7 +330,7 @@ def _renderer() -> MarkdownIt:
 # dependencies, or settings with which an editor or a task runner starts programs.
 
 #: Folders, beside those whose name starts with a dot (.github, .gitlab, .circleci, .husky, .vscode, .cargo, ...).
-_FOLDERS = frozenset({
+_PROTECTED_FOLDERS = frozenset({
     "ci", "githooks", "git-hooks", "jenkins", "buildkite", "circleci", "teamcity", "concourse", "tekton",
     "requirements",
 })  # fmt: skip
@@ -365,7 +365,7 @@ package(?:-lock)?\.(?:json5?|ya?ml)|npm-shrinkwrap\.json|pnpm-(?:lock|workspace)
 |description|renv\.lock|nuget\.config|packages\.config|packages\.lock\.json|global\.json|paket\..*|directory\.packages.*
 |conanfile\..*|vcpkg.*\.json|deps\.edn|project\.clj|elm\.json|libs\.versions\.toml
 """
-_NAMES = re.compile("|".join((_CI, _BUILD, _DEPENDENCIES)), re.VERBOSE)
+_PROTECTED_NAMES = re.compile("|".join((_CI, _BUILD, _DEPENDENCIES)), re.VERBOSE)
 
 
 def protection(path: str) -> str:
@@ -379,8 +379,9 @@ def protection(path: str) -> str:
     if "\\" in path or plain.startswith("/") or not all(parts) or {".", ".."} & set(parts):
         return "the path must stay inside the repository"
     hidden = any(part.lstrip().startswith(".") or re.fullmatch(r"git~\d+", part) for part in parts)
-    if hidden or _FOLDERS & set(parts[:-1]) or (parts[0] == "hooks" and len(parts) > 1) or parts == ["tasks.py"]:
+    hooks = parts[0] == "hooks" and len(parts) > 1
+    if hidden or hooks or _PROTECTED_FOLDERS & set(parts[:-1]) or parts == ["tasks.py"]:
         return "the path configures tools or continuous integration"
-    if _NAMES.fullmatch(parts[-1].strip()):
+    if _PROTECTED_NAMES.fullmatch(parts[-1].strip()):
         return "the file decides what is built, installed or run"
     return ""

@@ -1,8 +1,8 @@
 """Deliveries and their jobs, stored in one transaction, once for each delivery id.
 
-A job is one task of one delivery. Each attempt of it is a workflow of the engine. Whether a newer event supersedes a
-job depends on the stored events alone. In doubt the work is done: an event supersedes another one only if the task
-is certain to look at the same thing again because of it.
+A job is one task of one delivery, and each attempt of it is a workflow of the engine. Whether a newer event
+supersedes a job depends on the stored events alone. In doubt the work is done: an event supersedes another one if
+the task is certain to look at the same thing again because of it, and not otherwise.
 """
 
 from __future__ import annotations
