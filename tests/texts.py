@@ -24,9 +24,8 @@ from bot import cli
 from bot.pipeline.store import migrate
 from bot.web import public
 from bot.web.app import Backend
-from bot.web.setup.flow import Addresses, Guard
-from bot.web.setup.pages import Setup
-from bot.web.setup.pages import blueprint as setup_blueprint
+from bot.web.setup import Addresses, Guard, Setup
+from bot.web.setup import blueprint as setup_blueprint
 
 FILE = Path(__file__).with_name("texts.md")
 #: Characters of a line of help.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bot.settings import Settings
     from bot.web.app import Pages
     from bot.web.server import Server
-    from bot.web.setup.flow import Choice
+    from bot.web.setup import Choice
 
 
 #: One takes 40 deliveries a second with a p99 below 60 ms; each further one takes some 40 MB.
@@ -104,8 +104,7 @@ def show_link(settings: Settings, link: str) -> None:
 
 def setup_pages(settings: Settings, link: str) -> tuple[Pages, ...]:
     from bot.github.registration import convert
-    from bot.web.setup.flow import Addresses, Guard
-    from bot.web.setup.pages import Setup, blueprint
+    from bot.web.setup import Addresses, Guard, Setup, blueprint
 
     setup = Setup(
         guard=Guard(link),

@@ -16,8 +16,7 @@ from bot.core.errors import SettingsError
 from bot.github.registration import Credentials, convert, store
 from bot.simgithub import SimulatedGitHub
 from bot.web import public
-from bot.web.setup.flow import Addresses, Choice, Guard
-from bot.web.setup.pages import Setup, blueprint
+from bot.web.setup import Addresses, Choice, Guard, Setup, blueprint
 from tests.serving import served
 
 LINK = "one-time-link"

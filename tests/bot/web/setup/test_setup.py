@@ -15,8 +15,7 @@ from bot.github.app import GitHubApp
 from bot.github.registration import FILE, Credentials, convert, stored
 from bot.settings import Settings
 from bot.web.app import Backend, create_app
-from bot.web.setup.flow import Addresses, Guard, api_of, choose, unreachable
-from bot.web.setup.pages import Setup, blueprint
+from bot.web.setup import Addresses, Guard, Setup, api_of, blueprint, choose, unreachable
 from tests.bot.web.setup.conftest import LINK, Browser, Site, form_of
 
 KNOWN = Addresses(api_url="https://api.github.example", web_url="https://github.example")

@@ -1,1 +1,0 @@
-"""Set-up in the browser: a GitHub App registered from our manifest, without editing a file."""
