@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from bot.sandbox.protocol import Sandbox
     from bot.settings import Settings
     from bot.web.app import Pages
-    from bot.web.health import Readers
+    from bot.web.public import Readers
 
 
 _log = structlog.get_logger(__name__)
@@ -262,7 +262,7 @@ def notices(settings: Settings, ledger: Ledger) -> Notices | None:
 
 def metrics_readers(settings: Settings) -> Readers:
     """Return the rules of access to /metrics."""
-    from bot.web.health import Readers
+    from bot.web.public import Readers
 
     return Readers(
         open=settings.bouncer_metrics == "open",

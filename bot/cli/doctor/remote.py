@@ -24,7 +24,7 @@ from bot.models.budget import Budget, MemoryBudget
 from bot.models.protocol import Prompt
 from bot.models.registry import Models, leaves
 from bot.settings import Settings
-from bot.web.health import NONCE
+from bot.web.public import NONCE
 
 if TYPE_CHECKING:
     from bot.github.app import AppInfo, GitHubApp, Installation
@@ -191,7 +191,7 @@ _FORGED_HOST = "forged.invalid"
 
 
 class Arrival(Frozen):
-    """How a request of ours reached the server: see ``/doctor`` in bot.web.health."""
+    """How a request of ours reached the server: see ``/doctor`` in bot.web.public."""
 
     address: str
     url: str

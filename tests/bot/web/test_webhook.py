@@ -19,10 +19,9 @@ from sqlalchemy import func, select
 from bot.github.webhook import MAX_BYTES, sign
 from bot.pipeline.store import Database, migrate, open_database
 from bot.pipeline.store.tables import DELIVERIES
-from bot.web.app import Backend, create_app
-from bot.web.health import Readers
+from bot.web.app import ROOM_BYTES, Backend, create_app
+from bot.web.public import Readers
 from bot.web.server import Server
-from bot.web.webhook import ROOM_BYTES
 from tests.bot.pipeline.rig import free_port, wait
 
 SECRETS = ("new-secret", "old-secret")
