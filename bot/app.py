@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from bot.models.budget import Budget, Limit
     from bot.models.prompts import Prompts
     from bot.models.protocol import Model
-    from bot.models.registry import Models
-    from bot.models.wrappers import Refusals
+    from bot.models.registry import Models, Refusals
     from bot.pipeline.notices import Notices
     from bot.pipeline.store import Ledger
     from bot.sandbox.protocol import Sandbox

@@ -14,16 +14,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import yaml
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from bot.core.actions import Usage
-from bot.core.errors import BudgetExceeded, SettingsError
+from bot.core.errors import BudgetExceeded, ModelError, SettingsError, TransientError
 from bot.core.frozen import Frozen
 from bot.core.io_limits import read_file
-from bot.models.protocol import Prompt
+from bot.models.protocol import Model, Prompt, Reply, Wrapper
+
+T = TypeVar("T", bound=BaseModel)
 
 #: One question may take this many requests: the first, the one at low effort, the repair turn.
 REQUESTS = 3
@@ -123,6 +125,33 @@ class MemoryBudget:
                     micros=before.micros - worst.micros + spent.micros,
                     calls=before.calls - worst.calls + spent.calls,
                 )
+
+
+class Budgeted(Wrapper):
+    """A model that is asked only if every limit leaves room for the worst case; raises BudgetExceeded otherwise.
+
+    The constructor raises SettingsError if a limit is in dollars and the model has no known price.
+    """
+
+    def __init__(self, model: Model, price: Price | None, budget: Budget) -> None:
+        if price is None and any(limit.usd is not None for limit in budget.limits):
+            raise SettingsError(
+                f"model {model.id}: a budget in USD is set, but no price is known: add it to BOUNCER_PRICES_FILE"
+            )
+        super().__init__(model)
+        self._price = price
+        self._budget = budget
+
+    def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
+        store, limits = self._budget.store, self._budget.limits
+        reservation = store.reserve(self._budget.today, limits, worst_case(prompt, self._price))
+        try:
+            reply = self._model.complete(prompt, schema)
+        except (ModelError, TransientError) as error:
+            store.settle(reservation, spending(error.usage or Usage(), self._price))
+            raise
+        store.settle(reservation, spending(reply.usage, self._price))
+        return reply
 
 
 def worst_case(prompt: Prompt, price: Price | None) -> Spent:

@@ -15,15 +15,31 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol, TypeVar
 
-from pydantic import Field, SecretStr
+from pydantic import BaseModel, Field, SecretStr
 
-from bot.core.errors import SettingsError
+from bot.core.actions import Usage
+from bot.core.errors import OperatorNeeded, ProviderRefused, SettingsError, TransientError
 from bot.core.frozen import Frozen
-from bot.models.budget import Budget, Prices, load_prices
+from bot.models.budget import Budget, Budgeted, Prices, load_prices
 from bot.models.conversation import Conversation, Provider
-from bot.models.protocol import Model
-from bot.models.wrappers import Awaited, Budgeted, Cascade, Fallback, Maps, Mean, Refusals, Retried
+from bot.models.protocol import Model, Prompt, Reply, Wrapper
+from bot.models.wrappers import Cascade, Fallback, Maps, Mean
+
+T = TypeVar("T", bound=BaseModel)
+
+
+#: The longest pause between two tries, seconds.
+LONGEST_SECONDS = 60.0
+
+
+class Refusals(Protocol):
+    """Remembers which models a provider refuses; see ``bot.pipeline.store.calls.Faults``."""
+
+    def refused(self, model: str, why: str) -> None: ...
+
+    def answered(self, model: str) -> None: ...
 
 
 class ModelKeys(Frozen):
@@ -105,6 +121,60 @@ class Models:
         if self._refusals is not None:
             model = Awaited(model, self._refusals)
         return Budgeted(model, price, budget) if budget else model
+
+
+class Retried(Wrapper):
+    """A model with up to ``attempts`` tries of transient failures; waits as asked, else twice as long each time.
+
+    After a longer wait than ``LONGEST_SECONDS`` is asked for, the TransientError is raised, with its wait.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        attempts: int = 3,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        super().__init__(model)
+        self._attempts = attempts
+        self._sleep = sleep
+
+    def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
+        usage = Usage()
+        for attempt in range(1, self._attempts + 1):
+            try:
+                reply = self._model.complete(prompt, schema)
+            except OperatorNeeded:
+                raise
+            except TransientError as error:
+                usage += error.usage or Usage()
+                wait = 2.0 ** (attempt - 1) if error.wait is None else error.wait
+                if attempt == self._attempts or wait > LONGEST_SECONDS:
+                    error.usage = usage if usage.calls else None
+                    raise
+                self._sleep(wait)
+            else:
+                return reply.model_copy(update={"usage": usage + reply.usage})
+        raise AssertionError("attempts must be positive")
+
+
+class Awaited(Wrapper):
+    """A model on a server: a refusal is reported to the operator, and becomes an OperatorNeeded."""
+
+    def __init__(self, model: Model, refusals: Refusals) -> None:
+        super().__init__(model)
+        self._refusals = refusals
+
+    def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
+        try:
+            reply = self._model.complete(prompt, schema)
+        except ProviderRefused as error:
+            self._refusals.refused(self.id, str(error))
+            needed = OperatorNeeded(str(error))
+            needed.usage = error.usage
+            raise needed from error
+        self._refusals.answered(self.id)
+        return reply
 
 
 def parts(model_id: str) -> list[str]:

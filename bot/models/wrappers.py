@@ -1,4 +1,4 @@
-"""Models around models: budgets, retries, fallback, the mean of several, a cascade from cheap to expensive.
+"""Several models that answer as one: a fallback chain, a mean, a cascade from cheap to expensive.
 
 A probability is every whole-number field of the reply's schema whose name starts with ``p_``. Schemas without one
 (a review, a drafted test) have no mean: the models take turns, and a cascade asks its second model.
@@ -6,126 +6,26 @@ A probability is every whole-number field of the reply's schema whose name start
 
 from __future__ import annotations
 
-import time
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from bot.core.actions import Usage
-from bot.core.errors import (
-    BudgetExceeded,
-    ModelError,
-    OperatorNeeded,
-    ProviderRefused,
-    SettingsError,
-    TransientError,
-)
+from bot.core.errors import BudgetExceeded, ModelError, OperatorNeeded, SettingsError, TransientError
 from bot.core.io_limits import read_file
-from bot.models.budget import Budget, Price, spending, worst_case
-from bot.models.protocol import Model, Prompt, Reply, Voice, Wrapper
+from bot.models.protocol import Model, Prompt, Reply, Voice
 
 T = TypeVar("T", bound=BaseModel)
 
-#: The longest pause between two tries, seconds.
-LONGEST_SECONDS = 60.0
 #: The largest file of maps, bytes.
 _LARGEST = 16 << 20
 #: By model id and purpose (``triage``, ``verify``): points (stated percent, true percent) of a rising map.
 Maps = Mapping[str, Mapping[str, Sequence[tuple[float, float]]]]
 _MAPS = TypeAdapter(dict[str, dict[str, tuple[tuple[float, float], ...]]])
-
-
-class Retried(Wrapper):
-    """A model with up to ``attempts`` tries of transient failures; waits as asked, else twice as long each time.
-
-    After a longer wait than ``LONGEST_SECONDS`` is asked for, the TransientError is raised, with its wait.
-    """
-
-    def __init__(
-        self,
-        model: Model,
-        attempts: int = 3,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        super().__init__(model)
-        self._attempts = attempts
-        self._sleep = sleep
-
-    def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
-        usage = Usage()
-        for attempt in range(1, self._attempts + 1):
-            try:
-                reply = self._model.complete(prompt, schema)
-            except OperatorNeeded:
-                raise
-            except TransientError as error:
-                usage += error.usage or Usage()
-                wait = 2.0 ** (attempt - 1) if error.wait is None else error.wait
-                if attempt == self._attempts or wait > LONGEST_SECONDS:
-                    error.usage = usage if usage.calls else None
-                    raise
-                self._sleep(wait)
-            else:
-                return reply.model_copy(update={"usage": usage + reply.usage})
-        raise AssertionError("attempts must be positive")
-
-
-class Refusals(Protocol):
-    """Remembers which models a provider refuses; see ``bot.pipeline.store.calls.Faults``."""
-
-    def refused(self, model: str, why: str) -> None: ...
-
-    def answered(self, model: str) -> None: ...
-
-
-class Awaited(Wrapper):
-    """A model on a server: a refusal is reported to the operator, and becomes an OperatorNeeded."""
-
-    def __init__(self, model: Model, refusals: Refusals) -> None:
-        super().__init__(model)
-        self._refusals = refusals
-
-    def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
-        try:
-            reply = self._model.complete(prompt, schema)
-        except ProviderRefused as error:
-            self._refusals.refused(self.id, str(error))
-            needed = OperatorNeeded(str(error))
-            needed.usage = error.usage
-            raise needed from error
-        self._refusals.answered(self.id)
-        return reply
-
-
-class Budgeted(Wrapper):
-    """A model that is asked only if every limit leaves room for the worst case; raises BudgetExceeded otherwise.
-
-    The constructor raises SettingsError if a limit is in dollars and the model has no known price.
-    """
-
-    def __init__(self, model: Model, price: Price | None, budget: Budget) -> None:
-        if price is None and any(limit.usd is not None for limit in budget.limits):
-            raise SettingsError(
-                f"model {model.id}: a budget in USD is set, but no price is known: add it to BOUNCER_PRICES_FILE"
-            )
-        super().__init__(model)
-        self._price = price
-        self._budget = budget
-
-    def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
-        store, limits = self._budget.store, self._budget.limits
-        reservation = store.reserve(self._budget.today, limits, worst_case(prompt, self._price))
-        try:
-            reply = self._model.complete(prompt, schema)
-        except (ModelError, TransientError) as error:
-            store.settle(reservation, spending(error.usage or Usage(), self._price))
-            raise
-        store.settle(reservation, spending(reply.usage, self._price))
-        return reply
 
 
 class Fallback:
@@ -137,8 +37,6 @@ class Fallback:
     """
 
     def __init__(self, models: tuple[Model, ...]) -> None:
-        if not models:
-            raise ValueError("a chain needs a model")
         self._models = models
 
     @property

@@ -6,10 +6,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bot import app
-from bot.models.budget import Budget, Limit, MemoryBudget, load_prices
+from bot.models.budget import Budget, Budgeted, Limit, MemoryBudget, load_prices
 from bot.models.prompts import Prompts
 from bot.models.protocol import Model
-from bot.models.wrappers import Budgeted
 from bot.settings import Settings
 from evaluation.run.cache import Cached, FolderStore
 

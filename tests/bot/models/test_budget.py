@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.core.errors import BudgetExceeded, ModelError, SettingsError, TransientError
-from bot.models.budget import REQUESTS, Budget, Limit, MemoryBudget, Price, Spent, worst_case
+from bot.models.budget import REQUESTS, Budget, Budgeted, Limit, MemoryBudget, Price, Spent, worst_case
 from bot.models.conversation import Answer
-from bot.models.wrappers import Budgeted
 from tests.bot.models.replies import CLEAR, PROMPT, Verdict
 from tests.scripted import ScriptedModel
 

@@ -15,10 +15,9 @@ from bot.core.events import CommentCreated
 from bot.core.subjects import Actor, Comment, Issue, Repository
 from bot.features.services import NoHistory, Services
 from bot.github.offline import ReplayForge
-from bot.models.budget import Budget, BudgetStore, Limit, MemoryBudget, Price, Spent
+from bot.models.budget import Budget, Budgeted, BudgetStore, Limit, MemoryBudget, Price, Spent
 from bot.models.conversation import Answer
 from bot.models.prompts import Prompts
-from bot.models.wrappers import Budgeted
 from bot.pipeline.store import Ledger
 from bot.pipeline.store.calls import Budgets
 from bot.pipeline.store.database import open_database

@@ -14,7 +14,8 @@ from bot.core.errors import BudgetExceeded, ModelError, SettingsError, Transient
 from bot.models.conversation import Answer, Conversation, Request
 from bot.models.protocol import Model, Prompt
 from bot.models.recorded import Recorded, Recording
-from bot.models.wrappers import Fallback, Retried
+from bot.models.registry import Retried
+from bot.models.wrappers import Fallback
 from tests.bot.models.replies import CLEAR, PROMPT, Verdict
 from tests.scripted import ScriptedModel
 

@@ -13,7 +13,8 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from bot.core.errors import OperatorNeeded, ProviderRefused, TransientError
-from bot.models.wrappers import Awaited, Fallback
+from bot.models.registry import Awaited
+from bot.models.wrappers import Fallback
 from bot.pipeline.runner import MAX_TRIES, MAX_TRIES_BUG
 from bot.pipeline.store import Database
 from bot.pipeline.store.calls import Faults
