@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from functools import reduce
 from operator import getitem
 from typing import Any, TypeVar
@@ -16,8 +17,27 @@ from pydantic import ValidationError
 
 from bot.core.errors import TransientError
 from bot.core.frozen import Frozen
-from bot.core.subjects import Actor, Comment, Issue, PullRequest, Repository, ReviewComment
-from bot.github.protocol import ListPage
+from bot.core.subjects import (
+    INSIDERS,
+    PERMISSIONS,
+    Actor,
+    Comment,
+    Issue,
+    Permission,
+    PullRequest,
+    Repository,
+    ReviewComment,
+)
+from bot.github.protocol import (
+    ClaimedIssue,
+    IssueLink,
+    ListPage,
+    OpenPull,
+    PostedReview,
+    PullDiff,
+    PullFacts,
+    Reactions,
+)
 
 Json = Mapping[str, Any]
 T = TypeVar("T")
@@ -129,6 +149,128 @@ def review_comment(value: Json) -> ReviewComment:
     )
 
 
+def posted_review(value: Json) -> PostedReview:
+    return build(PostedReview, value, author=actor(value.get("user")))
+
+
+def open_pull(node: Any) -> OpenPull:
+    """Return a pull request of a list.
+
+    Authors choose the dates of commits: none counts as later than the last event.
+    """
+    author = (node["author"] or {}).get("login") or ""
+    created, updated = (datetime.fromisoformat(node[name]) for name in ("createdAt", "updatedAt"))
+    commits = [
+        min(updated, datetime.fromisoformat(item["commit"]["committedDate"])) for item in nodes(node["commits"])
+    ]
+    times: dict[bool, list[datetime]] = {True: [created, *commits], False: []}
+    for item in (*nodes(node["comments"]), *nodes(node["reviews"])):
+        account, at = item["author"] or {}, item.get("createdAt") or item.get("submittedAt")
+        is_author = account.get("login") == author
+        # A review that is not submitted has no time.
+        if at and (is_author or (item["authorAssociation"] in INSIDERS and account.get("__typename") == "User")):
+            times[is_author].append(datetime.fromisoformat(at))
+    return OpenPull(
+        number=node["number"],
+        title=node["title"],
+        author=author,
+        draft=node["isDraft"],
+        head_sha=node["headRefOid"],
+        created_at=created,
+        author_at=max(times[True]),
+        member_at=max(times[False], default=None),
+    )
+
+
+def reactions(values: list[Any]) -> Reactions:
+    def by(content: str) -> tuple[Actor, ...]:
+        return tuple(actor(value.get("user")) for value in values if value["content"] == content)
+
+    return Reactions(up=by("+1"), down=by("-1"))
+
+
+def first_parent(commit: Any) -> tuple[str, str]:
+    parents = commit["parents"]
+    return str(commit["sha"]), str(parents[0]["sha"]) if parents else ""
+
+
+def pull_facts(repository: str, data: Any) -> PullFacts:
+    value = data["repository"]["pullRequest"]
+    files = nodes(value.get("files"))
+    pull = build(
+        PullRequest,
+        value,
+        author=actor(value.get("author")),
+        state="open" if value["state"] == "OPEN" else "closed",
+        draft=value["isDraft"],
+        head_sha=value["headRefOid"],
+        base_ref=value["baseRefName"],
+        base_repository=repository,
+    )
+    return PullFacts(
+        pull=pull,
+        node_id=value["id"],
+        association=value["authorAssociation"],
+        lines=value["additions"] + value["deletions"],
+        changed_files=value["changedFiles"],
+        paths=tuple(file["path"] for file in files),
+        renames=any(file["changeType"] in ("RENAMED", "COPIED") for file in files),
+        claims=tuple(
+            _claim(repository, node)
+            for node in value["closingIssuesReferences"]["nodes"]
+            if node and node["repository"]["nameWithOwner"].lower() == repository.lower()
+        ),
+    )
+
+
+def _claim(repository: str, node: Any) -> ClaimedIssue:
+    assignees = tuple(user["login"] for user in node["assignees"]["nodes"] if user)
+    milestone = (node.get("milestone") or {}).get("title") or ""
+    issue = build(
+        Issue,
+        node,
+        author=actor(node.get("author")),
+        state="open" if node["state"] == "OPEN" else "closed",
+        labels=tuple(label["name"] for label in node["labels"]["nodes"]),
+        claimed=bool(assignees or milestone),
+        assignees=assignees,
+        milestone=milestone,
+    )
+    return ClaimedIssue(issue=issue, pulls=closing_pulls(repository, node))
+
+
+def closing_pulls(repository: str, issue: Any) -> tuple[int, ...]:
+    """Return the open pull requests of the repository that close an issue."""
+    return tuple(
+        node["number"]
+        for node in issue["closedByPullRequestsReferences"]["nodes"]
+        if node and node["state"] == "OPEN" and node["repository"]["nameWithOwner"].lower() == repository.lower()
+    )
+
+
+def issue_link(node: Any) -> IssueLink:
+    return IssueLink(repository=node["repository"]["nameWithOwner"], number=node["number"])
+
+
+def resolved_thread(node: Any) -> int | None:
+    """Return the first comment of a thread if the thread is resolved."""
+    comments = node["comments"]["nodes"]
+    return int(comments[0]["fullDatabaseId"]) if node["isResolved"] and comments else None
+
+
+def permission(value: Any) -> Permission:
+    """Convert GitHub's role; an organisation's own role counts as the strongest standard role in it."""
+    role = value.get("role_name")
+    for permission in PERMISSIONS:
+        if permission == role:
+            return permission
+    included = (value.get("user") or {}).get("permissions") or {}
+    names = {"read": "pull", "triage": "triage", "write": "push", "maintain": "maintain", "admin": "admin"}
+    granted = [permission for permission in PERMISSIONS if included.get(names.get(permission))]
+    old = value.get("permission")
+    return granted[-1] if granted else next((level for level in PERMISSIONS if level == old), "none")
+
+
 def _labels(value: Json) -> tuple[str, ...]:
     labels = value.get("labels") or ()
     return tuple(label if isinstance(label, str) else str(label.get("name") or "") for label in labels if label)
@@ -171,3 +313,57 @@ def read(convert: Callable[[Any], T], answer: Any) -> T:
         kind = type(error).__name__
         detail = f" at {error.errors()[0]['loc']}" if isinstance(error, ValidationError) else f" {error}"
         raise TransientError(f"GitHub's answer is not what it documents: {kind}{detail[:100]}") from None
+
+
+#: A path that git writes as it stands.
+_PLAIN = re.compile(r'[^"\\\x00-\x1f\x7f-\U0010ffff]*')
+
+
+def assemble(files: Sequence[Mapping[str, Any]], changed: int) -> PullDiff:
+    """Build a diff from GitHub's list of changed files, if the whole is too large to be shown.
+
+    ``changed`` is the number of changed files that GitHub counts; it lists 3,000 of them at most.
+    """
+    text = "".join(_file(file) for file in files if _is_shown(file))
+    omitted = tuple(str(file["filename"]) for file in files if not _is_shown(file))
+    return PullDiff(text=text, omitted=omitted, unlisted=max(changed - len(files), 0))
+
+
+def _is_shown(file: Mapping[str, Any]) -> bool:
+    """Return True unless the file is binary or too large: it then has no patch, and was not only renamed."""
+    return "patch" in file or (file["status"] == "renamed" and not file.get("changes"))
+
+
+def _file(file: Mapping[str, Any]) -> str:
+    path, status = str(file["filename"]), file["status"]
+    before = str(file.get("previous_filename") or path)
+    old, new = quoted(f"a/{before}"), quoted(f"b/{path}")
+    lines = [f"diff --git {old} {new}"]
+    if status == "added":
+        lines.append("new file mode 100644")
+    elif status == "removed":
+        lines.append("deleted file mode 100644")
+    elif status in ("renamed", "copied"):
+        word = "rename" if status == "renamed" else "copy"
+        lines += [f"{word} from {quoted(before)}", f"{word} to {quoted(path)}"]
+    if patch := file.get("patch"):
+        lines.append(f"--- {'/dev/null' if status == 'added' else old}")
+        lines.append(f"+++ {'/dev/null' if status == 'removed' else new}")
+        lines.append(str(patch))
+    return "\n".join(lines) + "\n"
+
+
+def quoted(path: str) -> str:
+    """Write a path as git does: in quotes, with escapes, if it holds unusual characters."""
+    if _PLAIN.fullmatch(path):
+        return path
+    escapes = {"\n": "\\n", "\t": "\\t", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
+
+    def escape(char: str) -> str:
+        if char in escapes:
+            return escapes[char]
+        if " " <= char <= "~":
+            return char
+        return "".join(f"\\{byte:03o}" for byte in char.encode("utf-8", "surrogatepass"))
+
+    return '"' + "".join(map(escape, path)) + '"'

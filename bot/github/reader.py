@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
@@ -14,24 +14,12 @@ from typing import Any, Literal, TypeVar
 from urllib.parse import quote
 
 from bot.core.errors import ForgeError, NotFound
-from bot.core.subjects import (
-    INSIDERS,
-    PERMISSIONS,
-    Actor,
-    CheckRun,
-    Comment,
-    Issue,
-    Permission,
-    PullRequest,
-    Repository,
-    ReviewComment,
-)
+from bot.core.subjects import Actor, CheckRun, Comment, Issue, Permission, PullRequest, Repository, ReviewComment
 from bot.github import archive, payloads
 from bot.github.http import PER_PAGE, Client, Query, below, segment
-from bot.github.payloads import nodes, read
+from bot.github.payloads import read
 from bot.github.protocol import (
     MAX_TAGS,
-    ClaimedIssue,
     IssueLink,
     OpenPull,
     PostedReview,
@@ -62,9 +50,6 @@ def _of_pull(connection: str, node: str) -> str:
 
 _CLOSING = _of_pull("closingIssuesReferences", "number repository { nameWithOwner }")
 _THREADS = _of_pull("reviewThreads", "isResolved comments(first: 1) { nodes { fullDatabaseId } }")
-
-#: A path that git writes as it stands.
-_PLAIN = re.compile(r'[^"\\\x00-\x1f\x7f-\U0010ffff]*')
 
 _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
@@ -221,41 +206,38 @@ class GitHubForge:
         # GitHub refuses to show a large diff as a whole, but lists its files.
         files = list(self._client.pages(f"{self._path}/pulls/{number}/files"))
         changed = self._client.get(f"{self._path}/pulls/{number}").get("changed_files") or 0
-        return read(lambda entries: assemble(entries, changed), files)
+        return read(lambda entries: payloads.assemble(entries, changed), files)
 
     def linked_issues(self, number: int) -> tuple[IssueLink, ...]:
-        return self._connection(_CLOSING, ("pullRequest", "closingIssuesReferences"), _link, number=number)
+        return self._connection(
+            _CLOSING, ("pullRequest", "closingIssuesReferences"), payloads.issue_link, number=number
+        )
 
     def pull_facts(self, number: int) -> PullFacts:
-        convert = partial(_facts, repository=self._repository)
-        return read(
-            lambda data: convert(data["repository"]["pullRequest"]), self.graphql(_FACTS, {"number": number})
-        )
+        convert = partial(payloads.pull_facts, self._repository)
+        return read(convert, self.graphql(_FACTS, {"number": number}))
 
     def open_pulls(self, limit: int) -> tuple[OpenPull, ...]:
         """Return the oldest open pull requests. It costs a request for 50 of them."""
-        return self._connection(_PULLS, ("pullRequests",), _open_pull, first=_PULLS_PAGE, limit=limit)
+        return self._connection(_PULLS, ("pullRequests",), payloads.open_pull, first=_PULLS_PAGE, limit=limit)
 
     def pulls_for_issue(self, number: int) -> tuple[int, ...]:
-        convert = partial(_open_pulls, repository=self._repository)
-        return read(lambda data: convert(data["repository"]["issue"]), self.graphql(_ISSUE, {"number": number}))
+        data = self.graphql(_ISSUE, {"number": number})
+        return read(lambda data: payloads.closing_pulls(self._repository, data["repository"]["issue"]), data)
 
     def review_comments(self, number: int) -> tuple[ReviewComment, ...]:
         return self._list(f"/pulls/{number}/comments", payloads.review_comment)
 
     def reviews(self, number: int) -> tuple[PostedReview, ...]:
-        return self._list(
-            f"/pulls/{number}/reviews",
-            lambda value: payloads.build(PostedReview, value, author=payloads.actor(value.get("user"))),
-        )
+        return self._list(f"/pulls/{number}/reviews", payloads.posted_review)
 
     def check_runs(self, sha: str, name: str) -> tuple[CheckRun, ...]:
         query: Query = {"check_name": name, "filter": "all"}
         path = f"{self._path}/commits/{segment(sha)}/check-runs"
         runs = list(self._client.pages(path, query, "check_runs"))
         slug = self.identity().login.removesuffix("[bot]")
-        build_run = partial(payloads.build, CheckRun)
-        own_runs = [read(build_run, run) for run in runs if (run.get("app") or {}).get("slug") == slug]
+        convert = partial(payloads.build, CheckRun)
+        own_runs = [read(convert, run) for run in runs if (run.get("app") or {}).get("slug") == slug]
         return tuple(sorted(own_runs, key=lambda run: run.id, reverse=True))
 
     def pulls_for_commit(self, sha: str) -> tuple[PullRequest, ...]:
@@ -266,15 +248,17 @@ class GitHubForge:
             value = self._client.get(f"{self._path}/collaborators/{segment(login)}/permission")
         except NotFound:
             return "none"
-        return read(_permission, value)
+        return read(payloads.permission, value)
 
     def reactions(self, comment_id: int, *, review: bool = False) -> Reactions:
         place = "pulls" if review else "issues"
         path = f"{self._path}/{place}/comments/{comment_id}/reactions"
-        return read(_reactions, list(self._client.pages(path)))
+        return read(payloads.reactions, list(self._client.pages(path)))
 
     def resolved_threads(self, number: int) -> tuple[int, ...]:
-        firsts = self._connection(_THREADS, ("pullRequest", "reviewThreads"), _resolved, number=number)
+        firsts = self._connection(
+            _THREADS, ("pullRequest", "reviewThreads"), payloads.resolved_thread, number=number
+        )
         return tuple(first for first in firsts if first is not None)
 
     def head(self, ref: str) -> str:
@@ -283,7 +267,7 @@ class GitHubForge:
 
     def commits(self, sha: str, limit: int) -> tuple[str, ...]:
         values = islice(self._client.pages(f"{self._path}/commits", {"sha": sha}), limit)
-        first_parents = dict(read(_first_parent, value) for value in values)
+        first_parents = dict(read(payloads.first_parent, value) for value in values)
         chain = []
         while sha in first_parents:
             chain.append(sha)
@@ -350,169 +334,3 @@ class GitHubForge:
             items, after = items + page.items, page.after
             if after is None or len(items) >= limit:
                 return items
-
-
-def _open_pull(node: Any) -> OpenPull:
-    """Return a pull request of a list.
-
-    Authors choose the dates of commits: none counts as later than the last event.
-    """
-    author = (node["author"] or {}).get("login") or ""
-    created, updated = (datetime.fromisoformat(node[name]) for name in ("createdAt", "updatedAt"))
-    commits = [
-        min(updated, datetime.fromisoformat(item["commit"]["committedDate"])) for item in nodes(node["commits"])
-    ]
-    times: dict[bool, list[datetime]] = {True: [created, *commits], False: []}
-    for item in (*nodes(node["comments"]), *nodes(node["reviews"])):
-        account, at = item["author"] or {}, item.get("createdAt") or item.get("submittedAt")
-        is_author = account.get("login") == author
-        # A review that is not submitted has no time.
-        if at and (is_author or (item["authorAssociation"] in INSIDERS and account.get("__typename") == "User")):
-            times[is_author].append(datetime.fromisoformat(at))
-    return OpenPull(
-        number=node["number"],
-        title=node["title"],
-        author=author,
-        draft=node["isDraft"],
-        head_sha=node["headRefOid"],
-        created_at=created,
-        author_at=max(times[True]),
-        member_at=max(times[False], default=None),
-    )
-
-
-def _reactions(values: list[Any]) -> Reactions:
-    def by(content: str) -> tuple[Actor, ...]:
-        return tuple(payloads.actor(value.get("user")) for value in values if value["content"] == content)
-
-    return Reactions(up=by("+1"), down=by("-1"))
-
-
-def _first_parent(commit: Any) -> tuple[str, str]:
-    parents = commit["parents"]
-    return str(commit["sha"]), str(parents[0]["sha"]) if parents else ""
-
-
-def _facts(value: Any, *, repository: str) -> PullFacts:
-    files = nodes(value.get("files"))
-    pull = payloads.build(
-        PullRequest,
-        value,
-        author=payloads.actor(value.get("author")),
-        state="open" if value["state"] == "OPEN" else "closed",
-        draft=value["isDraft"],
-        head_sha=value["headRefOid"],
-        base_ref=value["baseRefName"],
-        base_repository=repository,
-    )
-    return PullFacts(
-        pull=pull,
-        node_id=value["id"],
-        association=value["authorAssociation"],
-        lines=value["additions"] + value["deletions"],
-        changed_files=value["changedFiles"],
-        paths=tuple(file["path"] for file in files),
-        renames=any(file["changeType"] in ("RENAMED", "COPIED") for file in files),
-        claims=tuple(
-            _claim(node, repository)
-            for node in value["closingIssuesReferences"]["nodes"]
-            if node and node["repository"]["nameWithOwner"].lower() == repository.lower()
-        ),
-    )
-
-
-def _claim(node: Any, repository: str) -> ClaimedIssue:
-    assignees = tuple(user["login"] for user in node["assignees"]["nodes"] if user)
-    milestone = (node.get("milestone") or {}).get("title") or ""
-    issue = payloads.build(
-        Issue,
-        node,
-        author=payloads.actor(node.get("author")),
-        state="open" if node["state"] == "OPEN" else "closed",
-        labels=tuple(label["name"] for label in node["labels"]["nodes"]),
-        claimed=bool(assignees or milestone),
-        assignees=assignees,
-        milestone=milestone,
-    )
-    return ClaimedIssue(issue=issue, pulls=_open_pulls(node, repository=repository))
-
-
-def _open_pulls(issue: Any, *, repository: str) -> tuple[int, ...]:
-    return tuple(
-        node["number"]
-        for node in issue["closedByPullRequestsReferences"]["nodes"]
-        if node and node["state"] == "OPEN" and node["repository"]["nameWithOwner"].lower() == repository.lower()
-    )
-
-
-def _link(node: Any) -> IssueLink:
-    return IssueLink(repository=node["repository"]["nameWithOwner"], number=node["number"])
-
-
-def _resolved(node: Any) -> int | None:
-    """Return the first comment of a thread if the thread is resolved."""
-    comments = node["comments"]["nodes"]
-    return int(comments[0]["fullDatabaseId"]) if node["isResolved"] and comments else None
-
-
-def _permission(value: Any) -> Permission:
-    """Convert GitHub's role; an organisation's own role counts as the strongest standard role in it."""
-    role = value.get("role_name")
-    for permission in PERMISSIONS:
-        if permission == role:
-            return permission
-    included = (value.get("user") or {}).get("permissions") or {}
-    names = {"read": "pull", "triage": "triage", "write": "push", "maintain": "maintain", "admin": "admin"}
-    granted = [permission for permission in PERMISSIONS if included.get(names.get(permission))]
-    old = value.get("permission")
-    return granted[-1] if granted else next((level for level in PERMISSIONS if level == old), "none")
-
-
-def assemble(files: Sequence[Mapping[str, Any]], changed: int) -> PullDiff:
-    """Build a diff from GitHub's list of changed files, if the whole is too large to be shown.
-
-    ``changed`` is the number of changed files that GitHub counts; it lists 3,000 of them at most.
-    """
-    text = "".join(_file(file) for file in files if _is_shown(file))
-    omitted = tuple(str(file["filename"]) for file in files if not _is_shown(file))
-    return PullDiff(text=text, omitted=omitted, unlisted=max(changed - len(files), 0))
-
-
-def _is_shown(file: Mapping[str, Any]) -> bool:
-    """Return True unless the file is binary or too large: it then has no patch, and was not only renamed."""
-    return "patch" in file or (file["status"] == "renamed" and not file.get("changes"))
-
-
-def _file(file: Mapping[str, Any]) -> str:
-    path, status = str(file["filename"]), file["status"]
-    before = str(file.get("previous_filename") or path)
-    old, new = quoted(f"a/{before}"), quoted(f"b/{path}")
-    lines = [f"diff --git {old} {new}"]
-    if status == "added":
-        lines.append("new file mode 100644")
-    elif status == "removed":
-        lines.append("deleted file mode 100644")
-    elif status in ("renamed", "copied"):
-        word = "rename" if status == "renamed" else "copy"
-        lines += [f"{word} from {quoted(before)}", f"{word} to {quoted(path)}"]
-    if patch := file.get("patch"):
-        lines.append(f"--- {'/dev/null' if status == 'added' else old}")
-        lines.append(f"+++ {'/dev/null' if status == 'removed' else new}")
-        lines.append(str(patch))
-    return "\n".join(lines) + "\n"
-
-
-def quoted(path: str) -> str:
-    """Write a path as git does: in quotes, with escapes, if it holds unusual characters."""
-    if _PLAIN.fullmatch(path):
-        return path
-    escapes = {"\n": "\\n", "\t": "\\t", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
-
-    def escape(char: str) -> str:
-        if char in escapes:
-            return escapes[char]
-        if " " <= char <= "~":
-            return char
-        return "".join(f"\\{byte:03o}" for byte in char.encode("utf-8", "surrogatepass"))
-
-    return '"' + "".join(map(escape, path)) + '"'

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.code.diff import parse
-from bot.github.reader import assemble, quoted
+from bot.github.payloads import assemble, quoted
 from bot.simgithub import diffs
 
 PATCH = "@@ -1 +1 @@\n-a\n+b"
