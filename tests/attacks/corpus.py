@@ -1,7 +1,7 @@
-"""The attack corpus: a table for each class, in a module of its name; ``python -m tests.attacks`` counts.
+"""The attack corpus: one or more tables for each class; ``python -m tests.attacks`` counts.
 
-A table says what must never happen, and below it by name what is tried to make it happen. The runners stand in
-``test_*.py`` beside the tables.
+A table says what must never happen, and below it by name what is tried to make it happen. It is in the module of
+its tests; those of a running app, and of text that other tests post too, are in modules of their own.
 """
 
 from __future__ import annotations
@@ -16,23 +16,22 @@ T = TypeVar("T")
 #: What must never happen -> name of an attack -> what is tried.
 Table = Mapping[str, Mapping[str, T]]
 
-#: Class of attacks -> the module with its table.
+#: Class of attacks -> the module with its tables.
 CLASSES = {
     "webhook": "webhook",
     "commands": "commands",
     "model text": "model_text",
-    "repository content": "repository",
+    "repository content": "test_repository",
     "configuration": "configuration",
-    "diffs": "diffs",
-    "changes and what is written for them": "changes",
+    "changes and what is written for them": "test_changes",
     "the gate": "gate",
-    "a bug's life": "life",
-    "sandbox": "sandbox",
+    "a bug's life": "test_life",
+    "sandbox": "test_sandbox",
     "dashboard": "dashboard",
-    "set-up": "setup",
-    "file commands": "files",
-    "source code": "code",
-    "workflow": "action",
+    "set-up": "test_setup",
+    "diffs and file commands": "test_files",
+    "source code": "test_code",
+    "workflow": "test_action",
 }
 
 

@@ -17,10 +17,11 @@ from sqlalchemy import func, select
 
 from bot.core.config import PATH
 from bot.pipeline.store.tables import DELIVERIES
-from tests.attacks import commands, configuration, dashboard, gate, life, model_text, webhook
+from tests.attacks import commands, configuration, dashboard, gate, model_text, webhook
 from tests.attacks.commands import AUTHOR, MACHINE, MAINTAINER, READER, STRANGER
 from tests.attacks.corpus import each, named, params
 from tests.attacks.dashboard import HOSTILE, Visit
+from tests.attacks.test_life import WORDS
 from tests.bot.pipeline.publishing.rendering import fault
 from tests.bot.pipeline.publishing.surfaces import HOST
 from tests.e2e.provider import CLEAR, completion
@@ -192,15 +193,15 @@ def alike(shop: Site) -> dict[str, tuple[int, int]]:
     """Open two alike issues for every text, and accept the second. Return their numbers by the attack's name."""
     config = "triage: {brief: true}\nduplicates: {mode: comment, suggest_above: 90}\n"
     home = shop.repository("acme/life", {PATH: config})
-    words = {name: f"w{index}ord" for index, (_, name, _) in enumerate(each(life.WORDS))}
+    words = {name: f"w{index}ord" for index, (_, name, _) in enumerate(each(WORDS))}
     roots = {
         name: shop.github.open_issue(home, f"{words[name]} {text}", "With version 4.2.", STRANGER, [text[:50]])
-        for _, name, text in each(life.WORDS)
+        for _, name, text in each(WORDS)
     }
     shop.quiet(120)
     shop.index(home)
     issues = {}
-    for _, name, text in each(life.WORDS):
+    for _, name, text in each(WORDS):
         brief = {**CLEAR, "request": text}
         same = {"number": roots[name], "both": text, "relation": "same cause", "p_same_cause": 95}
         replies = (brief, {"comparisons": [same]})
@@ -212,7 +213,7 @@ def alike(shop: Site) -> dict[str, tuple[int, int]]:
     return issues
 
 
-@pytest.mark.parametrize(("never", "name"), named(life.WORDS))
+@pytest.mark.parametrize(("never", "name"), named(WORDS))
 def test_words_of_a_bugs_life(shop: Site, alike: dict[str, tuple[int, int]], never: str, name: str) -> None:
     root, number = alike[name]
     suggestion = f"This may be the same as #{root}: "

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - one attack a line
 """Whatever a source file holds, the other threads go on, and what runs otherwise is reviewed."""
 
 from __future__ import annotations
@@ -8,9 +9,50 @@ import pytest
 
 from bot.code.syntax import definitions, fingerprint
 from bot.features.review.meaning import same
-from tests.attacks.code import DISGUISED, SLOW
 from tests.attacks.corpus import params
 from tests.parsers.pulse import beats
+
+#: Path, what is repeated, and to how many characters.
+SLOW: dict[str, dict[str, tuple[str, str, int]]] = {
+    "a source file holds up the jobs beside it": {
+        "Java, comparisons": ("A.java", "a<", 40_000),
+        "Rust, references": ("a.rs", "&;", 40_000),
+        "TypeScript, type arguments": ("a.ts", "a<b,", 40_000),
+        "TypeScript with elements, type arguments": ("a.tsx", "a<b,", 40_000),
+        "JavaScript, arrows": ("a.js", "->", 40_000),
+        "Go, cases": ("a.go", "case a:", 40_000),
+        "Python, arrows": ("a.py", "<-", 40_000),
+        "Python, statements": ("a.py", "x=1\n", 999_000),
+        "Python, a tuple": ("a.py", "a,", 999_000),
+        "Java, 1 MB": ("A.java", "a<", 999_000),
+    },
+}
+#: Path, and the text before and after.
+DISGUISED: dict[str, dict[str, tuple[str, str, str]]] = {
+    "a change of what runs counts as layout": {
+        "a cgo preamble": (
+            "a.go", 'package a\n// int f();\nimport "C"\n', 'package a\n// int f() { g(); }\nimport "C"\n'
+        ),
+        "cgo by an escaped name": ("a.go", 'package a\nimport "\\x43"\nvar a = 1\n', 'package a\nimport "\\x43"\nvar a  = 1\n'),
+        "a Java comment that an escape ends": (
+            "A.java", "class A { /* a */ int x; }", "class A { /* \\u002a/ static { f(); } /* */ int x; }"
+        ),
+        "a Java line comment that an escape ends": ("A.java", "class A { // a\n }", "class A { // \\u000a int x;\n }"),
+        "a Java character that becomes a string": ("A.java", "class A { int x = f('a'); }", 'class A { int x = f("a"); }'),
+        "a C brace in a line comment": ("a.c", "if (a) // b\n{\nc;\n}", "if (a) // b {\n\nc;\n}"),
+        "a PHP semicolon in a line comment": ("a.php", "f() // b\n;", "f() // b ;\n"),
+        "a Kotlin call in a line comment": ("a.kt", "// b\nf()", "// b f()\n"),
+        "a blank in a Swift regular expression": ("a.swift", "let r = /a  b/\n", "let r = /a b/\n"),
+        "a blank that belongs to a name in CSS": ("a.css", "a\u00a0b {}\n", "a b {}\n"),
+        "a C line that is continued": ("a.c", "// a\nf();", "// a \\\nf();"),
+        "a Go build constraint": ("a.go", "//go:build linux\n\npackage a\n", "//go:build !linux\n\npackage a\n"),
+        "a linter that is switched off": ("a.py", "f()\n", "f()  # noqa\n"),
+        "a line break behind return": ("a.js", "function f() { return a }", "function f() { return\na }"),
+        "an HTML comment in a script": ("a.js", "x = a --> b", "x = a\n--> b"),
+    },
+}  # fmt: skip
+
+TABLES = (SLOW, DISGUISED)
 
 
 @pytest.mark.parametrize(("never", "attack"), params(SLOW))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import os
+import socket
 import tarfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,128 @@ from bot.github import archive
 from bot.sandbox.bubblewrap import Bubblewrap
 from bot.sandbox.protocol import Limits, ProgramRun
 from tests.attacks.corpus import each, named, params
-from tests.attacks.repository import ARCHIVES, BOMBS, CHECKOUTS, Entry, plain
+
+TOP = "octo-demo-1234567"
+#: Name, content, target of a link, kind.
+Entry = tuple[str, bytes, str, bytes]
+
+
+def plain(name: str, content: bytes = b"x") -> Entry:
+    return f"{TOP}/{name}", content, "", tarfile.REGTYPE
+
+
+def link(name: str, target: str) -> Entry:
+    return f"{TOP}/{name}", b"", target, tarfile.SYMTYPE
+
+
+def _special(name: str, kind: bytes) -> Entry:
+    return f"{TOP}/{name}", b"", "", kind
+
+
+#: Archives are unpacked over HTTP, each with a README.md before these entries.
+ARCHIVES: dict[str, dict[str, list[Entry]]] = {
+    "an archive writes or leads outside its folder": {
+        "two folders up": [plain("../../escaped")],
+        "up behind its top folder": [(f"{TOP}/../../../escaped", b"x", "", tarfile.REGTYPE)],
+        "an absolute name": [("/etc/escaped", b"x", "", tarfile.REGTYPE)],
+        "an absolute name behind slashes": [("//tmp/escaped", b"x", "", tarfile.REGTYPE)],
+        "a name of dots alone": [("..", b"x", "", tarfile.REGTYPE), (f"{TOP}/..", b"", "", tarfile.DIRTYPE)],
+        "through a link that is absolute": [link("out", "/tmp"), plain("out/escaped")],
+        "through a link up": [link("out", "../.."), plain("out/escaped")],
+        "through a link in a folder": [link("a/out", "../../../.."), plain("a/out/escaped")],
+        "through a link that comes later": [plain("out/file"), link("out", "../..")],
+        "links that lead on to each other": [link("out", "in/../.."), link("in", ".")],
+        "links in the other order": [link("in", "."), link("out", "in/..")],
+        "three links": [link("one", "two"), link("two", "three"), link("three", "../..")],
+        "a link over a folder": [_special("a", tarfile.DIRTYPE), link("a", "/etc")],
+        "a link to the machine's processes": [link("out", "/proc/self/root")],
+        "a hard link": [(f"{TOP}/hard", b"", "../../secret", tarfile.LNKTYPE)],
+        "a hard link to an absolute name": [(f"{TOP}/hard", b"", "/etc/passwd", tarfile.LNKTYPE)],
+    },
+    "an archive makes what is no file": {
+        "a device and a pipe": [_special("device", tarfile.CHRTYPE), _special("pipe", tarfile.FIFOTYPE)],
+        "a disk": [_special("disk", tarfile.BLKTYPE)],
+        "a link to itself": [link("self", "self"), link("a", "b"), link("b", "a")],
+        "a sparse file of a terabyte": [_special("sparse", tarfile.GNUTYPE_SPARSE)],
+    },
+    "an archive stops the job that reads it": {
+        "a link with a null character in it": [link("a", "b\0c" + "é" * 120)],
+        "a link to nowhere": [link("a", "")],
+        "a link longer than a path": [link("a", "é" * 9_000)],
+        "a name with a null character in it": [plain("a\0b" + "é" * 120)],
+        "a name that is no UTF-8": [plain("a\udcff")],
+        "a file and a folder of one name": [plain("a"), plain("a/b")],
+        "a folder and a file of one name": [plain("a/b"), plain("a")],
+        "a name longer than any": [plain("a" * 300)],
+        "a file over the README": [_special("README.md", tarfile.DIRTYPE)],
+        "two thousand links, each to the next": [link(f"l{number}", f"l{number + 1}") for number in range(2_000)],
+        "folders in folders, one after the other": [
+            plain(f"{'d/' * (number + 1)}f") for number in range(0, 1_900, 90)
+        ],
+        "headers of headers": [("x", b"13 comment=a\n", "", tarfile.XHDTYPE)] * 2_000 + [plain("a")],
+    },
+}
+
+#: A header that is larger than memory should be: refused as a whole.
+BOMBS: dict[str, dict[str, list[Entry]]] = {
+    "an archive fills the memory": {
+        "a link's target of many megabytes": [link("a", "é" * (8 << 20))],
+        "a name of many megabytes": [plain("é" * (8 << 20))],
+        "more links than any repository has": [link(f"l{number}", "README.md") for number in range(20_001)],
+    }
+}
+
+
+def _socket(folder: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as server:
+        # A socket's path is short; the folder's need not be.
+        os.chdir(folder)
+        server.bind("socket")
+
+
+def _deep(folder: Path) -> None:
+    for _ in range(300):
+        folder /= "d"
+        folder.mkdir()
+
+
+#: What stands in a checkout when a test runs on it in the sandbox: how it is made, what must not come of it.
+CHECKOUTS: dict[str, dict[str, tuple[Callable[[Path, Path], object], str]]] = {
+    "a file of a checkout is a door to the host": {
+        "a link to the operator's file": (lambda at, key: (at / "key").symlink_to(key), "cat key"),
+        "a link to the operator's folder": (lambda at, key: (at / "dir").symlink_to(key.parent), "cat dir/*"),
+        "a link to the accounts": (lambda at, key: (at / "shadow").symlink_to("/etc/shadow"), "cat shadow"),
+        "a link through the processes": (
+            lambda at, key: (at / "root").symlink_to(f"/proc/1/root{key}"),
+            "cat root",
+        ),
+        "a link of relative steps": (lambda at, key: (at / "up").symlink_to("../" * 30 + str(key)[1:]), "cat up"),
+    },
+    "a file of a checkout stops the run": {
+        "a pipe": (lambda at, key: os.mkfifo(at / "pipe"), "true"),
+        "a socket": (lambda at, key: _socket(at), "true"),
+        "folders in folders": (lambda at, key: _deep(at), "true"),
+        "a name with a line break": (lambda at, key: (at / "a\nb").write_text("x"), "true"),
+        "a name that is no UTF-8": (lambda at, key: (at / "a\udcff").write_text("x"), "true"),
+        "a name that is a device's elsewhere": (lambda at, key: (at / "NUL").write_text("x"), "true"),
+        "names that differ in case": (
+            lambda at, key: [(at / name).write_text(name) for name in ("Makefile", "makefile")],
+            "true",
+        ),
+    },
+    "the name of a file is an option of a program": {
+        "a checkpoint of tar": (
+            lambda at, key: [
+                (at / name).write_text("x") for name in ("--checkpoint=1", "--checkpoint-action=exec=id")
+            ],
+            "true",
+        ),
+        "an exclusion of tar": (lambda at, key: (at / "--exclude=*").write_text("x"), "cat ./--exclude=*"),
+    },
+}
+
+TABLES = (ARCHIVES, BOMBS, CHECKOUTS)
+
 
 SECRET = "ghs_planted_credentials"
 

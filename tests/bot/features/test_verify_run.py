@@ -20,8 +20,8 @@ from bot.reproduction.setup import SandboxHarnesses
 from bot.router import decide
 from bot.sandbox.bubblewrap import Bubblewrap
 from tests import builders
-from tests.attacks.changes import RUNS
 from tests.attacks.corpus import each
+from tests.attacks.test_changes import RUNS
 from tests.bot.features.conftest import Remembered, reproduced_by
 from tests.builders import BASE, HEAD, MIA, NO_PLUGINS, REPOSITORY, comment_on_pull, issue, pull, pull_opened
 from tests.scripted import ScriptedModel

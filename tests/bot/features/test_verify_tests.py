@@ -17,8 +17,8 @@ from bot.reproduction.setup import SandboxHarnesses
 from bot.router import decide
 from bot.sandbox.bubblewrap import Bubblewrap
 from tests import builders
-from tests.attacks.changes import RUNS
 from tests.attacks.corpus import each
+from tests.attacks.test_changes import RUNS
 from tests.builders import BASE, HEAD, NO_PLUGINS, comment_on_pull, issue, pull
 from tests.scripted import ScriptedModel
 

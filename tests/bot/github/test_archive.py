@@ -16,8 +16,7 @@ from werkzeug import Request, Response
 
 from bot.core.errors import ForgeError, NotFound, TransientError
 from bot.github import archive
-from tests.attacks.repository import TOP, link, plain
-from tests.attacks.test_repository import folder, packed
+from tests.attacks.test_repository import TOP, folder, link, packed, plain
 
 __all__ = ["folder"]
 
