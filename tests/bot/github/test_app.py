@@ -119,11 +119,6 @@ def test_an_installation_is_found_by_its_repository(site: Site) -> None:
         site.app.installation_for("octo", "elsewhere")
 
 
-def test_the_same_forge_serves_a_repository_again(site: Site) -> None:
-    assert site.app.forge(site.installation.id, NAME) is site.app.forge(site.installation.id, NAME)
-    assert site.app.forge(site.installation.id, "octo/secret")[0].repository == "octo/secret"
-
-
 def test_a_key_of_another_app_is_named_by_github_and_tried_again_later(site: Site, private_key: str) -> None:
     with (
         GitHubApp(site.registered.id, private_key, site.github.api_url) as app,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -143,13 +142,6 @@ def test_credentials_never_follow_a_redirect_to_another_host(site: Site) -> None
     assert not [request for request in site.github.requests[before:] if "steal" in request.path]
 
 
-def test_a_moved_repository_is_followed_on_the_same_host(site: Site) -> None:
-    number = site.github.open_issue(NAME, "Reading fails")
-    place = f"{site.github.api_url}/repos/{NAME}/issues/{number}"
-    site.github.fail("redirect", path=f"/issues/{number}$", location=place)
-    assert site.forge.issue(number).title == "Reading fails"
-
-
 def test_a_redirect_loop_is_refused(site: Site) -> None:
     number = site.github.open_issue(NAME, "Reading fails")
     place = f"{site.github.api_url}/repos/{NAME}/issues/{number}"
@@ -174,14 +166,6 @@ def test_a_broken_archive_download_is_transient(site: Site, tmp_path: Path) -> N
         site.forge.checkout("main", tmp_path)
 
 
-def test_a_refused_connection_is_transient(private_key: str) -> None:
-    with (
-        GitHubApp(1, private_key, "http://127.0.0.1:9") as app,
-        pytest.raises(TransientError, match="ConnectError"),
-    ):
-        app.app()
-
-
 def test_every_request_is_observed_with_the_remaining_quota(site: Site) -> None:
     exchanges: list[Exchange] = []
     number = site.github.open_issue(NAME, "Reading fails")
@@ -201,11 +185,3 @@ def test_every_request_is_observed_with_the_remaining_quota(site: Site) -> None:
     assert exchanges[-1].limit == 5000
     assert exchanges[-1].remaining is not None
     assert 0 < exchanges[-1].remaining < 5000
-
-
-def test_a_slow_answer_is_waited_for(site: Site) -> None:
-    number = site.github.open_issue(NAME, "Reading fails")
-    site.github.fail("slow", path="/issues/", wait=0.3)
-    start = time.monotonic()
-    assert site.forge.issue(number).number == number
-    assert time.monotonic() - start >= 0.3

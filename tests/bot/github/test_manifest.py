@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -98,11 +95,3 @@ def test_an_app_yml_that_is_missing_or_wrong_is_one_clear_line(
         manifest()
     monkeypatch.undo()
     manifest.cache_clear()
-
-
-def test_an_installed_package_contains_app_yml(tmp_path: Path) -> None:
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
-    done = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    [wheel] = tmp_path.glob("*.whl")
-    assert "bot/app.yml" in zipfile.ZipFile(wheel).namelist()

@@ -1,15 +1,26 @@
-"""Pages that need no log-in: what the bot is, the schema of bouncer.yml, and the root of a server."""
+"""Routes without log-in: what the bot is, the schema of bouncer.yml, the root of a server, and ``/metrics``."""
 
 from __future__ import annotations
 
 import json
+import re
+import threading
+import time
+from pathlib import Path
+from typing import Any
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from sqlalchemy.exc import OperationalError
 
+from bot.app import metrics_readers, pages
+from bot.pipeline.store import Ledger, migrate, open_database
+from bot.pipeline.store.operators import Counts
+from bot.settings import Settings
 from bot.settings_reference import json_schema
 from bot.web import public
+from bot.web.app import Backend, create_app
 
 
 @pytest.fixture
@@ -44,3 +55,82 @@ def test_the_root_belongs_to_the_dashboard_if_there_is_one() -> None:
     app = Flask("bot.web")
     app.register_blueprint(public.blueprint())
     assert app.test_client().get("/").status_code == 404
+
+
+ELSEWHERE = {"REMOTE_ADDR": "192.0.2.1"}
+
+
+def whole_site(folder: Path, **values: Any) -> FlaskClient:
+    url = f"sqlite:///{folder}/x.db"
+    database = open_database(url)
+    migrate(database)
+    database.close()
+    settings = Settings(database_url=url, **values)
+    app = create_app(Backend(url), lambda: ("secret",), pages(settings), readers=metrics_readers(settings))
+    return app.test_client()
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        # A tunnel or proxy on this machine may set no header at all, and name this machine.
+        {},
+        {"Host": "localhost"},
+        {"X-Forwarded-For": "127.0.0.1"},
+        {"Forwarded": "for=127.0.0.1"},
+    ],
+)
+def test_no_address_opens_it(tmp_path: Path, headers: dict[str, str]) -> None:
+    refused = whole_site(tmp_path, bouncer_metrics_token="m-0123456789").get("/metrics", headers=headers)
+    assert (refused.status_code, "BOUNCER_METRICS_TOKEN" in refused.text) == (403, True)
+
+
+def test_the_token_the_dashboard_and_the_setting_open_it(tmp_path: Path) -> None:
+    other = whole_site(tmp_path, bouncer_metrics_token="m-0123456789", bouncer_admin_password="horse")
+    headers = {"Authorization": "Bearer m-0123456789"}
+    assert other.get("/metrics", headers=headers, environ_base=ELSEWHERE).status_code == 200
+    for wrong in ("Bearer ", "Bearer m", "m-0123456789", ""):
+        assert other.get("/metrics", headers={"Authorization": wrong}, environ_base=ELSEWHERE).status_code == 403
+    token = re.search(r'name="token" value="([^"]+)"', other.get("/login").text)
+    assert token
+    other.post("/login", data={"token": token[1], "password": "horse"})
+    assert other.get("/metrics", environ_base=ELSEWHERE).status_code == 200
+    open_client = whole_site(tmp_path, bouncer_metrics="open")
+    assert open_client.get("/metrics", environ_base=ELSEWHERE).status_code == 200
+
+
+def test_no_token_is_no_empty_token(tmp_path: Path) -> None:
+    headers = {"Authorization": "Bearer "}
+    assert whole_site(tmp_path).get("/metrics", headers=headers, environ_base=ELSEWHERE).status_code == 403
+
+
+def test_the_token_is_a_secret() -> None:
+    assert "m-0123456789" in Settings(bouncer_metrics_token="m-0123456789").secrets
+
+
+def test_no_count_is_lost_between_two_that_write_or_to_a_busy_database(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/x.db"
+    database = open_database(url, busy_seconds=1)
+    migrate(database)
+    ledger = Ledger(database)
+    counts = Counts()
+    counts.add("bouncer_deliveries", answer="accepted")
+    failures: list[Exception] = []
+
+    def flush() -> None:
+        try:
+            counts.flush(ledger.counters)
+        except OperationalError as error:
+            failures.append(error)
+
+    with database.write():
+        writing = threading.Thread(target=flush)
+        writing.start()
+        time.sleep(0.1)
+        last = threading.Thread(target=flush)
+        last.start()
+        writing.join()
+        assert last.is_alive()
+    last.join()
+    assert len(failures) == 1
+    assert ledger.counters.all() == {("bouncer_deliveries", (("answer", "accepted"),)): 1}
