@@ -130,7 +130,9 @@ class ReplayForge:
         return self._find("permissions", self._snapshot.permissions, login)
 
     def reactions(self, comment_id: int, *, review: bool = False) -> Reactions:
-        return self._find("reactions", self._snapshot.reactions, comment_key(comment_id, review))
+        # Comments on lines have ids of their own.
+        key = f"{'review' if review else 'issue'}:{comment_id}"
+        return self._find("reactions", self._snapshot.reactions, key)
 
     def head(self, ref: str) -> str:
         return self._find("heads", self._snapshot.heads, ref)
@@ -145,7 +147,12 @@ class ReplayForge:
         return self._find("files", self._snapshot.files, f"{ref}:{path}")
 
     def checkout(self, ref: str, folder: Path) -> None:
-        write_files(folder, self._find("checkouts", self._snapshot.checkouts, ref))
+        for path, content in self._find("checkouts", self._snapshot.checkouts, ref).items():
+            target = folder / path
+            if not target.resolve().is_relative_to(folder.resolve()):
+                raise NotRecorded(f"the snapshot names a file outside of its folder: {path!r}")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
 
     def sources(self, ref: str) -> SourceTree:
         return RecordedTree(self._find("checkouts", self._snapshot.checkouts, ref))
@@ -174,20 +181,6 @@ class RecordedTree:
 
     def read(self, path: str) -> str | None:
         return as_source(self._files[path]) if path in self._files else None
-
-
-def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
-    for path, content in files.items():
-        target = folder / path
-        if not target.resolve().is_relative_to(folder.resolve()):
-            raise NotRecorded(f"the snapshot names a file outside of its folder: {path!r}")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
-
-
-def comment_key(comment_id: int, review: bool) -> str:
-    """Return the key of a comment's reactions: comments on lines have ids of their own."""
-    return f"{'review' if review else 'issue'}:{comment_id}"
 
 
 #: Folders of a developer's checkout that no test needs.

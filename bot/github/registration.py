@@ -44,16 +44,14 @@ class Manifest(Frozen):
     default_events: tuple[str, ...]
     default_permissions: Mapping[str, Level]
 
-    def with_test_pulls(self) -> Manifest:
-        """Add the permission for test pull requests: a branch with one new file."""
-        return self._with(contents="write")
-
-    def with_members(self) -> Manifest:
-        """Add the permission that lets an organisation's members open the dashboard."""
-        return self._with(members="read")
-
-    def _with(self, **permissions: Level) -> Manifest:
-        return self.model_copy(update={"default_permissions": {**self.default_permissions, **permissions}})
+    def extended(self, *, test_pulls: bool, members: bool) -> Manifest:
+        """Add the permissions for test pull requests, and for an organisation's members to open the dashboard."""
+        permissions = dict(self.default_permissions)
+        if test_pulls:
+            permissions["contents"] = "write"  # a branch with one new file
+        if members:
+            permissions["members"] = "read"
+        return self.model_copy(update={"default_permissions": permissions})
 
     def gaps(self, permissions: Mapping[str, str], events: Iterable[str]) -> tuple[str, ...]:
         """List missing permissions and events, one readable item each."""

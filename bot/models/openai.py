@@ -88,19 +88,15 @@ def body(model: str, request: Request, features: Capabilities) -> dict[str, Any]
         payload["temperature"] = prompt.temperature
     if features.effort == "always" or (features.effort == "lowered" and request.effort == "low"):
         payload["reasoning_effort"] = request.effort
-    return {**payload, **_shape(request, features)}
-
-
-def _shape(request: Request, features: Capabilities) -> dict[str, Any]:
     name, schema = request.schema.__name__, strict(request.schema)
     if features.native_schema:
         definition = {"name": name, "strict": True, "schema": schema}
-        return {"response_format": {"type": "json_schema", "json_schema": definition}}
-    tool = {"name": name, "description": "Give the answer.", "parameters": schema}
-    return {
-        "tools": [{"type": "function", "function": tool}],
-        "tool_choice": {"type": "function", "function": {"name": name}},
-    }
+        payload["response_format"] = {"type": "json_schema", "json_schema": definition}
+    else:
+        tool = {"name": name, "description": "Give the answer.", "parameters": schema}
+        payload["tools"] = [{"type": "function", "function": tool}]
+        payload["tool_choice"] = {"type": "function", "function": {"name": name}}
+    return payload
 
 
 def answer(content: bytes) -> Answer:

@@ -132,20 +132,16 @@ class CappedClient(HttpClient):
         deadline = time.monotonic() + self._seconds
         response = super().send(request, **{**options, "stream": True, "follow_redirects": False})
         try:
-            content = self._content(response, deadline)
+            content = b"".join(limit_chunks(response.iter_bytes(), MAX_BYTES, deadline - time.monotonic()))
+        except TooLarge:
+            raise httpx2.ReadError(f"the answer is longer than {MAX_BYTES} bytes") from None
+        except TooSlow:
+            raise httpx2.ReadTimeout(f"the answer took longer than {self._seconds:.0f} s") from None
         finally:
             response.close()
         headers = [pair for pair in response.headers.multi_items() if pair[0] not in _OF_THE_WIRE]
         content = _without_credentials(content, request.headers)
         return httpx2.Response(response.status_code, headers=headers, content=content, request=request)
-
-    def _content(self, response: httpx2.Response, deadline: float) -> bytes:
-        try:
-            return b"".join(limit_chunks(response.iter_bytes(), MAX_BYTES, deadline - time.monotonic()))
-        except TooLarge:
-            raise httpx2.ReadError(f"the answer is longer than {MAX_BYTES} bytes") from None
-        except TooSlow:
-            raise httpx2.ReadTimeout(f"the answer took longer than {self._seconds:.0f} s") from None
 
 
 def _without_credentials(content: bytes, request_headers: httpx2.Headers) -> bytes:

@@ -68,14 +68,13 @@ class Choice(Frozen):
             return f"{self.web_url}/organizations/{quote(self.organization)}/settings/apps/new"
         return f"{self.web_url}/settings/apps/new"
 
-    def extended(self, base: Manifest) -> Manifest:
+    def manifest(self) -> Manifest:
         """Return the manifest with the permissions of the chosen features."""
-        manifest = base.with_test_pulls() if self.test_pulls else base
-        return manifest.with_members() if self.members else manifest
+        return manifest().extended(test_pulls=self.test_pulls, members=self.members)
 
-    def manifest(self, base: Manifest) -> dict[str, object]:
+    def posted(self) -> dict[str, object]:
         """Return the manifest that GitHub registers."""
-        posted = self.extended(base).posted(self.public_url, self.name)
+        posted = self.manifest().posted(self.public_url, self.name)
         return {**posted, "hook_attributes": {"url": self.webhook_url, "active": True}}
 
 
@@ -328,16 +327,15 @@ def _form(setup: Setup, fields: dict[str, str], wrong: dict[str, str]) -> str:
 
 
 def _confirm(setup: Setup, choice: Choice) -> Answer:
-    extended = choice.extended(manifest())
     state = setup.guard.begin(choice)
     page = render_template(
         "setup/confirm.html",
         choice=choice,
         fields={name: value for name, value in request.form.items() if name != "token"},
         token=session.form_token(_cookie()),
-        permissions=extended.default_permissions,
+        permissions=choice.manifest().default_permissions,
         purposes=PURPOSES,
-        posted=json.dumps(choice.manifest(manifest())),
+        posted=json.dumps(choice.posted()),
         action=f"{choice.register_url}?state={state}",
         unreachable=unreachable(choice.webhook_url) and not unreachable(choice.web_url),
     )

@@ -106,7 +106,7 @@ def _rights(info: AppInfo) -> Iterator[Diagnosis]:
         yield fail("permissions and events", f"missing: {', '.join(gaps)}", where)
     else:
         yield ok("permissions and events", "all that app.yml names")
-    most = needs.with_test_pulls().with_members().default_permissions
+    most = needs.extended(test_pulls=True, members=True).default_permissions
     if spare := [name for name in info.permissions if name not in most]:
         yield note("permissions", f"more than is used: {', '.join(spare)}", "take them away")
     if info.permissions.get("contents") != "write":

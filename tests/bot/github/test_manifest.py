@@ -27,7 +27,7 @@ def test_no_permission_could_change_code_or_settings() -> None:
 
 
 def test_only_test_pull_requests_need_to_write_files() -> None:
-    plain, more = manifest(), manifest().with_test_pulls()
+    plain, more = manifest(), manifest().extended(test_pulls=True, members=False)
     changed = {
         name: level for name, level in more.default_permissions.items() if plain.default_permissions[name] != level
     }
@@ -35,11 +35,11 @@ def test_only_test_pull_requests_need_to_write_files() -> None:
 
 
 def test_every_permission_is_explained() -> None:
-    assert set(PURPOSES) == set(manifest().with_members().default_permissions)
+    assert set(PURPOSES) == set(manifest().extended(test_pulls=False, members=True).default_permissions)
 
 
 def test_tokens_request_only_permissions_of_the_app() -> None:
-    permissions = manifest().with_test_pulls().default_permissions
+    permissions = manifest().extended(test_pulls=True, members=False).default_permissions
     for needed in (tokens.READ, tokens.WRITE, tokens.CONTENTS):
         assert all(permissions[name] in (level, "write") for name, level in needed.items())
 
