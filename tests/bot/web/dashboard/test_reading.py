@@ -1,20 +1,25 @@
-"""The texts of the pages: as on GitHub, with links to the place."""
+"""The texts of the pages: as on GitHub, with links to the place; and the page about the threshold."""
 
 from __future__ import annotations
 
 import hashlib
+import time
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import update
 
-from bot.core.actions import Usage
+from bot.calibration.fates import GRACE
+from bot.core.actions import Decision, Usage
+from bot.core.subjects import KnownFate, Subject
+from bot.features.feedback.record import FeedbackRecord
 from bot.features.review.record import Doubt, ReviewRecord, Suppressed
 from bot.features.shared.findings import Dropped, Reported
 from bot.features.shared.taxonomy import Category, Impact, Severity
 from bot.models.protocol import Prompt
 from bot.pipeline.metrics import exposition
+from bot.pipeline.store.decisions import Fates
 from bot.pipeline.store.overview import Overview
 from bot.pipeline.store.tables import MODEL_CALLS
 from bot.web.app import Backend
@@ -170,3 +175,58 @@ def test_a_recheck_of_a_repository_that_nothing_was_heard_of_says_so(client: Fla
     refused = client.post("/decisions/5/recheck", data={"token": token(page)})
     assert refused.status_code == 409
     assert "comment `/bouncer recheck` there instead" in refused.text
+
+
+def tell(backend: Backend, number: int, *, good: bool, chance: int | None, bouncer: str = "triage") -> None:
+    """A subject that was judged under a promise of 5 %, with the line at 60, and what became of it."""
+    fate = KnownFate(
+        subject=f"acme/rocket#{number}",
+        bouncer=bouncer,  # type: ignore[arg-type]
+        good=good,
+        why="closed",
+        p_bounce=chance,
+        bounced=chance is not None and chance >= 60,
+        harm=5,
+    )
+    subject = Subject(repository="acme/rocket", number=number, revision="")
+    decision = Decision(
+        kind="feedback",
+        subject=subject,
+        record=FeedbackRecord.model_validate({"fates": [fate.model_dump(mode="json")]}),
+    )
+    backend.ledger().decisions.record(f"end{bouncer}{number}", (decision,), "c0ffee")
+
+
+def page(app: Flask, backend: Backend) -> str:
+    client = app.test_client()
+    log_in(client)
+    return client.get("/line?repository=acme/rocket").text
+
+
+def test_a_promise_that_holds_is_shown_beside_other_thresholds(app: Flask, backend: Backend) -> None:
+    for number in range(40):
+        tell(backend, number, good=True, chance=number % 50)
+    for number in range(40, 50):
+        tell(backend, number, good=False, chance=70)
+    text = page(app, backend)
+    assert "The promise holds so far" in text
+    assert "Your setting bounced 0 of 40 issues that a merged pull request closed, and 10 of 10" in text
+    assert text.count("<svg") == 3
+    assert "at or above 30 %" in text
+
+
+def test_a_broken_promise_is_a_warning(app: Flask, backend: Backend) -> None:
+    for number in range(40):
+        tell(backend, number, good=True, chance=80 if number % 4 == 0 else 5)
+    assert "The promise is broken: at most 5 %" in page(app, backend)
+
+
+def test_a_merge_counts_once_nothing_has_undone_it_for_thirty_days(backend: Backend) -> None:
+    tell(backend, 1, good=True, chance=10, bouncer="verify")
+    tell(backend, 2, good=False, chance=10, bouncer="verify")
+    now = Fates(backend.ledger().database)
+    assert [fate.subject for fate in now.of("acme/rocket", "verify")] == ["acme/rocket#2"]
+    later = Fates(backend.ledger().database, lambda: time.time() + GRACE.total_seconds() + 60)
+    assert [fate.good for fate in later.of("acme/rocket", "verify")] == [False, True]
+    tell(backend, 1, good=False, chance=10, bouncer="verify")
+    assert [fate.good for fate in now.of("acme/rocket", "verify")] == [False, False]
