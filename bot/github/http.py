@@ -3,10 +3,10 @@
 An answer is stored with its ETag and asked for again under that condition: one that has not changed costs nothing
 of the hourly quota.
 
-PyGithub signs for the App (``AppAuth``) and knows the messages of rate limits. Its requester is not used: it keeps
-a request in the connection until the answer is read, so threads cannot share one, and one for each token is a
-connection pool for each token. It also mints tokens for all repositories of an installation, never replaces a
-revoked one, reads answers of any size, and has no conditional requests.
+PyGithub knows the messages of rate limits. Its requester is not used: it keeps a request in the connection until
+the answer is read, so threads cannot share one, and one for each token is a connection pool for each token. It
+also mints tokens for all repositories of an installation, never replaces a revoked one, reads answers of any size,
+and has no conditional requests.
 """
 
 from __future__ import annotations

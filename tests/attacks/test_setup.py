@@ -115,7 +115,7 @@ def knocked(site: Site, knock: Knock, **values: str) -> requests.Response:  # no
     return session.send(request, timeout=10, allow_redirects=False)
 
 
-def test_it_is_the_operator_s_alone(site: Site, browser: Browser) -> None:  # noqa: F811
+def test_only_the_holder_of_the_link_can_set_a_server_up(site: Site, browser: Browser) -> None:  # noqa: F811
     page = browser.open("/setup").text
     token = re.search(r'name="token" value="([^"]+)"', page)
     assert token

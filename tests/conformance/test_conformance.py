@@ -47,7 +47,7 @@ def test_a_right_request_is_no_violation() -> None:
         (replace(REVIEW, path="/repos/octo/demo/check-runs", body=None, status=422), "no body"),
     ],
 )
-def test_what_github_would_not_understand_is_found(wrong: RecordedRequest, expected: str) -> None:
+def test_a_request_that_github_would_refuse_is_reported(wrong: RecordedRequest, expected: str) -> None:
     [problem] = violations([wrong])
     assert expected in problem
 
@@ -67,7 +67,7 @@ def test_a_right_query_is_no_violation() -> None:
         ({"query": QUERIES[0], "variables": VARIABLES, "token": "x"}, "unknown fields"),
     ],
 )
-def test_a_query_that_github_would_refuse_is_found(body: dict[str, Any], expected: str) -> None:
+def test_a_query_that_github_would_refuse_is_reported(body: dict[str, Any], expected: str) -> None:
     [problem] = violations([replace(CLOSING, body=body)])
     assert expected in problem
 

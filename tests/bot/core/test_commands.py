@@ -68,7 +68,7 @@ def test_a_flood_of_commands_is_cut() -> None:
     assert len(read(body)) == 5
 
 
-def test_who_may_say_what() -> None:
+def test_permission_decides_which_commands_a_person_may_use() -> None:
     assert may("accept", "triage", is_author=False)
     assert may("accept", "admin", is_author=False)
     assert not may("accept", "read", is_author=True)
@@ -103,7 +103,7 @@ def test_a_mention_counts_only_for_our_own_account() -> None:
     assert own.read("@bob accept") == ()
 
 
-def test_what_follows_the_word_is_the_reason() -> None:
+def test_text_after_the_word_is_the_reason() -> None:
     assert read("/bouncer accept this is known") == (Command(word="accept", reason="this is known"),)
     assert read("/bouncer accept -- no") == ()
     assert read("/bouncer accept, this is known") == (Command(word="accept", reason="this is known"),)

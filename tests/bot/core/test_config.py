@@ -29,7 +29,7 @@ def test_off_is_a_word_not_a_truth_value() -> None:
     assert (config.triage.mode, config.review.mode) == ("off", "off")
 
 
-def test_what_is_wrong_is_named_and_the_rest_counts() -> None:
+def test_mistakes_are_named_and_the_other_keys_count() -> None:
     config, problems = load("triage:\n  mode: loud\n  label: unclear\nreviews: {}\nreview:\n  max_findings: 900\n")
     assert config.triage.label == "unclear"
     assert (config.triage.mode, config.review.mode, config.verify.mode) == ("shadow", "shadow", "check")
@@ -82,7 +82,7 @@ def test_a_file_that_cannot_be_read_is_reported(text: str | bytes, line: str) ->
         ("triage:\n  mode: 'off'\n  lable: x\n", set()),
     ],
 )
-def test_what_may_have_meant_silence_is_silent(text: str | bytes, shadowed: set[str]) -> None:
+def test_a_mistake_that_may_mean_silence_gives_shadow_mode(text: str | bytes, shadowed: set[str]) -> None:
     config, problems = load(text)
     sections = {"triage": config.triage, "verify": config.verify, "review": config.review}
     assert {name for name, section in sections.items() if section.mode == "shadow"} == shadowed

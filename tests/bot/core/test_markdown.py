@@ -146,7 +146,7 @@ def _lines_run(text: str) -> int:
     return count
 
 
-def test_everything_unseen_is_in_the_one_table():
+def test_every_invisible_character_is_in_the_table():
     odd = {
         chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) in ("Cc", "Cf", "Cs")
     }
@@ -216,7 +216,7 @@ SECRETS = [
 
 
 @pytest.mark.parametrize("secret", SECRETS)
-def test_what_looks_like_a_secret_is_redacted(secret):
+def test_text_like_a_secret_is_redacted(secret):
     assert redact(f"it is {secret} there") == "it is REDACTED there"
 
 

@@ -108,7 +108,7 @@ def untroubled(rig: Rig, name: str) -> None:
         assert rig.deliver("issues", rig.opened(issue), f"{name}-{count}") == 202
 
 
-def test_two_hundred_held_connections_trouble_nobody_and_are_ended(rig: Rig) -> None:
+def test_two_hundred_held_connections_do_no_harm_and_are_closed(rig: Rig) -> None:
     for opening in (IDLE, SLOW_HEADER, SLOW_BODY, UNSIGNED_BODY):
         with crowd(rig) as attackers:
             attackers.hold(opening, 200, dribble=bool(opening))

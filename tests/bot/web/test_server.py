@@ -63,7 +63,7 @@ def get(port: int, path: str) -> str:
         connection.close()
 
 
-def test_what_has_begun_is_answered_after_others_were_served(tmp_path: Path) -> None:
+def test_a_request_that_has_begun_is_answered_before_the_end(tmp_path: Path) -> None:
     port = free_port()
     log = tmp_path / "log"
     process = start(port, log)
@@ -81,7 +81,7 @@ def test_what_has_begun_is_answered_after_others_were_served(tmp_path: Path) -> 
     assert log.read_text().splitlines()[-2:] == ["answered", "closed"]
 
 
-def test_it_ends_itself_if_its_loop_stands_still(tmp_path: Path) -> None:
+def test_a_server_whose_loop_stands_still_ends_itself(tmp_path: Path) -> None:
     log = tmp_path / "log"
     process = start(free_port(), log, timeout=3, turn_seconds=200)
     process.join(100)

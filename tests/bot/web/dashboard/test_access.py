@@ -78,14 +78,14 @@ def test_made_up_addresses_do_not_evade_the_count(backend: Backend, trusted: int
     assert [(row.address, row.failures) for row in rows] == [("198.51.100.7" if trusted else "127.0.0.1", 5)]
 
 
-def test_a_session_from_before_the_login_is_worth_nothing_after_it(client: FlaskClient) -> None:
+def test_a_session_from_before_the_login_ends_at_the_login(client: FlaskClient) -> None:
     before = token(client.get("/login"))
     log_in(client)
     assert token(client.get("/")) != before
     assert client.post("/logout", data={"token": before}).status_code == 403
 
 
-def test_log_out_ends_the_session_for_whoever_copied_the_cookie(client: FlaskClient, app: Flask) -> None:
+def test_log_out_ends_the_session_of_a_copied_cookie(client: FlaskClient, app: Flask) -> None:
     log_in(client)
     cookie = client.get_cookie("bouncer")
     assert cookie is not None
@@ -96,7 +96,7 @@ def test_log_out_ends_the_session_for_whoever_copied_the_cookie(client: FlaskCli
     assert (client.get("/").status_code, thief.get("/").status_code) == (302, 302)
 
 
-def test_what_the_server_keeps_opens_nothing(client: FlaskClient, app: Flask, backend: Backend) -> None:
+def test_a_stored_session_id_is_no_cookie(client: FlaskClient, app: Flask, backend: Backend) -> None:
     log_in(client)
     with backend.ledger().database.read() as connection:
         (session_id,) = connection.execute(select(SESSIONS.c.id)).scalars()
@@ -145,7 +145,7 @@ def test_every_answer_carries_the_headers(client: FlaskClient) -> None:
 
 @pytest.mark.usefixtures("filled")
 @pytest.mark.parametrize("path", ["/shadow", "/installations", "/jobs/dead:triage"])
-def test_what_strangers_wrote_is_text(client: FlaskClient, path: str) -> None:
+def test_text_of_strangers_is_not_markup(client: FlaskClient, path: str) -> None:
     log_in(client)
     page = client.get(path)
     assert page.status_code == 200

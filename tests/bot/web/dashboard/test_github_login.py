@@ -142,7 +142,7 @@ def test_a_missing_permission_is_named(desk: Desk) -> None:
     assert "Members (read)" in refused.text
 
 
-def test_whoever_goes_on_trying_codes_waits_and_github_is_not_asked(desk: Desk, backend: Backend) -> None:
+def test_repeated_codes_have_to_wait_and_github_is_not_asked(desk: Desk, backend: Backend) -> None:
     for _ in range(9):
         backend.ledger().logins.turn("127.0.0.1")
         backend.ledger().logins.failed("127.0.0.1")
@@ -152,7 +152,7 @@ def test_whoever_goes_on_trying_codes_waits_and_github_is_not_asked(desk: Desk, 
     assert (refused.status_code, desk.github.world.user_tokens) == (429, {})
 
 
-def test_a_github_that_is_away_is_said(desk: Desk) -> None:
+def test_an_unreachable_github_is_reported(desk: Desk) -> None:
     answer = desk.authorize("ann")
     desk.github.fail("reset", path="/user")
     away = desk.get(answer)
@@ -160,7 +160,7 @@ def test_a_github_that_is_away_is_said(desk: Desk) -> None:
     assert "did not answer" in away.text
 
 
-def test_nobody_s_token_is_kept(desk: Desk, backend: Backend) -> None:
+def test_no_token_is_stored(desk: Desk, backend: Backend) -> None:
     desk.get(desk.authorize("ann"))
     (token,) = desk.github.world.user_tokens
     connection = backend.ledger().database.engine.raw_connection()

@@ -143,7 +143,7 @@ def test_an_unknown_cost_is_unknown_and_not_none(app: Flask, backend: Backend) -
         assert "0.0000 $" not in page, path
 
 
-def test_what_a_prompt_cache_saved_is_shown_with_a_call_and_with_the_costs(app: Flask, backend: Backend) -> None:
+def test_cached_tokens_are_shown_with_a_call_and_with_the_costs(app: Flask, backend: Backend) -> None:
     cached = Usage(calls=1, input_tokens=1_000, output_tokens=5, cached_tokens=800, seconds=1.0, cost_usd=0.01)
     client = spent(app, backend, "openai:gpt-5", cached)
     assert "1000 (800 cached) + 5" in client.get("/decisions/1").text
@@ -158,7 +158,7 @@ def test_all_failed_jobs_can_be_retried_at_once(client: FlaskClient, filled: Bac
     assert filled.jobs().get("dead:triage").state == "queued"
 
 
-def test_what_an_outage_left_is_judged_again_at_once(client: FlaskClient, filled: Backend) -> None:
+def test_jobs_of_an_outage_are_judged_again_at_once(client: FlaskClient, filled: Backend) -> None:
     decisions = filled.ledger().decisions
     abstention = decision(4, verdict=None).model_copy(update={"abstained": "model:unavailable"})
     decisions.record("dead:triage", (abstention,), "c0ffee")
@@ -170,7 +170,7 @@ def test_what_an_outage_left_is_judged_again_at_once(client: FlaskClient, filled
     assert filled.jobs().get("dead:triage").state == "queued"
 
 
-def test_a_recheck_of_a_repository_that_nothing_was_heard_of_says_so(client: FlaskClient) -> None:
+def test_a_recheck_in_an_unknown_repository_is_refused(client: FlaskClient) -> None:
     page = client.get("/decisions/5")
     refused = client.post("/decisions/5/recheck", data={"token": token(page)})
     assert refused.status_code == 409

@@ -191,7 +191,7 @@ def test_the_app_s_key_is_not_fetched_in_the_clear(site: Site, browser: Browser)
 @pytest.mark.parametrize(
     ("trusted", "expected"), [(True, "https://bouncer.example.com"), (False, "http://localhost")]
 )
-def test_a_proxy_in_front_is_believed_only_where_the_operator_says_so(
+def test_headers_of_a_proxy_count_only_if_the_operator_allows_it(
     site: Site, tmp_path: Path, trusted: bool, expected: str
 ) -> None:
     setup = Setup(Guard(LINK), KNOWN, None, convert, site.keep)
@@ -224,7 +224,7 @@ def test_a_set_up_that_took_more_than_an_hour_starts_again(site: Site, browser: 
     assert "More than an hour" in answer.text
 
 
-def test_a_code_that_github_no_longer_knows_is_said_so(site: Site, browser: Browser) -> None:
+def test_an_expired_code_is_explained(site: Site, browser: Browser) -> None:
     back = browser.create(browser.choose()).headers["Location"]
     site.github.advance(minutes=61)
     answer = browser.open(back)
@@ -233,7 +233,7 @@ def test_a_code_that_github_no_longer_knows_is_said_so(site: Site, browser: Brow
     assert "Start again" in answer.text
 
 
-def test_who_says_no_on_github_gets_a_page_that_says_so(site: Site, browser: Browser) -> None:
+def test_a_refusal_on_github_is_explained(site: Site, browser: Browser) -> None:
     action, _ = form_of(browser.choose().text)
     state = action.partition("state=")[2]
     answer = browser.open(f"/setup/callback?error=access_denied&state={state}")
@@ -314,7 +314,7 @@ def test_a_wrong_field_is_named(changed: dict[str, str], field: str) -> None:
     assert set(wrong) == {field}
 
 
-def test_what_was_stored_and_damaged_is_named_and_shows_nothing(site: Site) -> None:
+def test_a_damaged_credentials_file_is_named_and_not_shown(site: Site) -> None:
     site.folder.mkdir()
     (site.folder / FILE).write_text('{"private_key": "-----BEGIN')
     with pytest.raises(SettingsError, match="damaged; delete it and set up again") as caught:
