@@ -128,7 +128,7 @@ def parse(body: str) -> tuple[Command, ...]:
     A command is a line of its own in plain text, as GitHub shows it: not in code, a quote, a comment or folded
     details. The text after the word is the reason.
     """
-    body = _unix(body)
+    body = body.replace("\r\n", "\n")
     if _LINE.search(body) is None and _BARE.search(body) is None:
         return ()
     return tuple(command for line in _plain_lines(body) if (command := _command(line)))
@@ -152,14 +152,10 @@ def resembles_command(body: str) -> bool:
 
 
 def _first_attempt(body: str) -> re.Match[str] | None:
-    body = _unix(body)
+    body = body.replace("\r\n", "\n")
     if _NEAR.search(body) is None:
         return None
     return next((match for line in _plain_lines(body) if (match := _NEAR.match(line))), None)
-
-
-def _unix(text: str) -> str:
-    return text.replace("\r\n", "\n")
 
 
 def _plain_lines(body: str) -> Iterator[str]:

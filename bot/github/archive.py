@@ -165,8 +165,8 @@ def _extract(file: IO[bytes], folder: Path) -> None:
             count, size = count + 1, size + max(member.size, 0)
             if count > MAX_FILES or size > MAX_UNPACKED or len(links) + member.issym() > MAX_LINKS:
                 raise ForgeError("the repository's archive unpacks to more than is accepted")
-            path = _path(member.name)
-            if path is None:
+            path = PurePosixPath(member.name).parts[1:]  # without the archive's top folder
+            if not path or ".." in path or "\0" in member.name or len(path) > _MAX_DEPTH:
                 continue
             if member.issym():
                 target = PurePosixPath(member.linkname)
@@ -177,14 +177,6 @@ def _extract(file: IO[bytes], folder: Path) -> None:
             elif member.isdir():
                 root.joinpath(*path).mkdir(parents=True, exist_ok=True)
     _link(root, links)
-
-
-def _path(name: str) -> _Parts | None:
-    """Return the path of an entry without the archive's top folder; None if it leads outside."""
-    parts = PurePosixPath(name).parts[1:]
-    if not parts or ".." in parts or "\0" in name or len(parts) > _MAX_DEPTH:
-        return None
-    return parts
 
 
 def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:

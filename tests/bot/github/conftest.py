@@ -1,21 +1,15 @@
-"""One repository on the simulated GitHub, and every implementation of a forge that reads it."""
+"""One repository on the simulated GitHub, with the app installed on it."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bot.core.actions import InlineComment
-from bot.core.errors import NotFound
 from bot.github.app import GitHubApp
-from bot.github.offline import ReplayForge, Snapshot
-from bot.github.protocol import Forge
 from bot.github.reader import GitHubForge
 from bot.github.writer import GitHubWriter
 from bot.simgithub import App, InstallationState, SimulatedGitHub
@@ -123,56 +117,7 @@ def set_up(site: Site) -> Scene:
     return Scene(site, issue, comment, pull, large, head, finding, check)
 
 
-def record_everything(scene: Scene, folder: Path) -> Snapshot:
-    """Record the answers of a live forge to every call of the contract."""
-    forge = scene.site.forge
-    on_pulls = {"pull_requests": forge.pull_request, "diffs": forge.diff, "linked_issues": forge.linked_issues}
-    names = ("README.md", "latin.txt", ".github/bouncer.yml", "src", "../../octo/secret/README.md")
-    calls: list[tuple[str, Any, Callable[[Any], object]]] = [
-        *(("issues", number, forge.issue) for number in (scene.issue, 999)),
-        *(("comments", number, forge.comments) for number in (scene.issue, scene.pull)),
-        *((field, number, ask) for number in (scene.pull, scene.large) for field, ask in on_pulls.items()),
-        ("pull_requests", scene.issue, forge.pull_request),
-        ("linked_issues", 999, forge.linked_issues),
-        ("review_comments", scene.pull, forge.review_comments),
-        ("reviews", scene.pull, forge.reviews),
-        ("resolved_threads", scene.pull, forge.resolved_threads),
-        ("check_runs", f"{scene.head}:bouncer / verify", lambda key: forge.check_runs(*key.split(":"))),
-        ("check_runs", f"{scene.head}:another", lambda key: forge.check_runs(*key.split(":"))),
-        ("pulls_for_commit", scene.head, forge.pulls_for_commit),
-        *(("permissions", login, forge.permission) for login in ("octo", "carol", "mallory", "nobody-at-all")),
-        ("reactions", f"issue:{scene.comment}", lambda key: forge.reactions(scene.comment)),
-        ("reactions", f"review:{scene.finding}", lambda key: forge.reactions(scene.finding, review=True)),
-        *(("heads", ref, forge.head) for ref in ("main", "gone")),
-        *(("files", f"main:{name}", lambda key: forge.file(key.partition(":")[2], "main")) for name in names),
-    ]
-    answers: dict[str, dict[Any, object]] = defaultdict(dict)
-    missing = []
-    for field, key, ask in calls:
-        try:
-            answers[field][key] = ask(key)
-        except NotFound:
-            missing.append(f"{field} {key}")
-    forge.checkout("main", folder)
-    files = {
-        path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
-    }
-    single = {"about": forge.about(), "identity": forge.identity(), "checkouts": {"main": files}}
-    return Snapshot(repository=NAME, missing=tuple(missing), **single, **answers)
-
-
 @pytest.fixture(scope="module")
-def snapshot(scene: Scene, tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
-    """The answers of a live forge to every call of the contract."""
-    return record_everything(scene, tmp_path_factory.mktemp("recorded"))
-
-
-@pytest.fixture(params=["github", "replay"])
-def forge(request: pytest.FixtureRequest, scene: Scene, snapshot: Snapshot) -> Iterator[Forge]:
-    """Every implementation of ``Forge``, for the same repository."""
-    before = len(scene.site.github.requests)
-    if request.param == "github":
-        yield scene.site.forge
-    else:
-        yield ReplayForge(snapshot)
-        assert len(scene.site.github.requests) == before
+def forge(scene: Scene) -> GitHubForge:
+    """The reader of the scene's repository."""
+    return scene.site.forge

@@ -1,4 +1,4 @@
-"""Every forge gives the same answers about the same repository."""
+"""The promises of a forge, kept by the reader of GitHub."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ import pytest
 
 from bot.core.errors import NotFound
 from bot.core.subjects import text_revision
-from bot.github.protocol import Forge, IssueLink
+from bot.github.protocol import IssueLink
+from bot.github.reader import GitHubForge
 from tests.bot.github.conftest import FILES, NAME, Scene
 
 
-def test_a_forge_reports_its_repository_and_our_identity(forge: Forge) -> None:
+def test_a_forge_reports_its_repository_and_our_identity(forge: GitHubForge) -> None:
     about = forge.about()
     assert (forge.repository, about.full_name, about.default_branch, about.private) == (NAME, NAME, "main", False)
     assert about.html_url.endswith(f"/{NAME}")
     assert (forge.identity().login, forge.identity().is_bot) == ("bouncer[bot]", True)
 
 
-def test_an_issue_has_its_text_author_labels_and_revision(forge: Forge, scene: Scene) -> None:
+def test_an_issue_has_its_text_author_labels_and_revision(forge: GitHubForge, scene: Scene) -> None:
     issue = forge.issue(scene.issue)
     assert (issue.title, issue.author.login, issue.labels, issue.state) == (
         "Reading fails",
@@ -30,7 +31,7 @@ def test_an_issue_has_its_text_author_labels_and_revision(forge: Forge, scene: S
     assert issue.revision == text_revision("Reading fails", "Nothing works.\nReally.")
 
 
-def test_all_comments_come_in_order_however_many_pages_they_fill(forge: Forge, scene: Scene) -> None:
+def test_all_comments_come_in_order_however_many_pages_they_fill(forge: GitHubForge, scene: Scene) -> None:
     comments = forge.comments(scene.issue)
     assert len(comments) == 121
     assert [comments[0].body, comments[1].body, comments[-1].body] == [
@@ -40,7 +41,7 @@ def test_all_comments_come_in_order_however_many_pages_they_fill(forge: Forge, s
     ]
 
 
-def test_a_pull_request_states_if_its_code_comes_from_a_fork(forge: Forge, scene: Scene) -> None:
+def test_a_pull_request_states_if_its_code_comes_from_a_fork(forge: GitHubForge, scene: Scene) -> None:
     pull, own = forge.pull_request(scene.pull), forge.pull_request(scene.large)
     assert (pull.head_repository, pull.from_fork, pull.draft) == ("mallory/demo", True, False)
     assert (own.head_repository, own.from_fork, own.draft) == (NAME, False, True)
@@ -48,7 +49,7 @@ def test_a_pull_request_states_if_its_code_comes_from_a_fork(forge: Forge, scene
     assert pull.base_sha != pull.head_sha
 
 
-def test_the_diff_is_a_unified_diff_against_the_merge_base(forge: Forge, scene: Scene) -> None:
+def test_the_diff_is_a_unified_diff_against_the_merge_base(forge: GitHubForge, scene: Scene) -> None:
     diff = forge.diff(scene.pull)
     assert diff.text == (
         "diff --git a/src/table.py b/src/table.py\n"
@@ -63,18 +64,18 @@ def test_the_diff_is_a_unified_diff_against_the_merge_base(forge: Forge, scene: 
     assert (diff.omitted, diff.unlisted) == ((), 0)
 
 
-def test_a_diff_that_github_refuses_is_built_file_by_file(forge: Forge, scene: Scene) -> None:
+def test_a_diff_that_github_refuses_is_built_file_by_file(forge: GitHubForge, scene: Scene) -> None:
     diff = forge.diff(scene.large)
     assert diff.text.count("diff --git") == 310
     assert "+++ b/generated/309.txt\n@@ -0,0 +1 @@\n+309\n" in diff.text
 
 
-def test_issues_that_a_pull_request_closes_are_listed(forge: Forge, scene: Scene) -> None:
+def test_issues_that_a_pull_request_closes_are_listed(forge: GitHubForge, scene: Scene) -> None:
     assert forge.linked_issues(scene.pull) == (IssueLink(repository=NAME, number=scene.issue),)
     assert forge.linked_issues(scene.large) == ()
 
 
-def test_reviews_comments_and_resolved_threads_are_listed(forge: Forge, scene: Scene) -> None:
+def test_reviews_comments_and_resolved_threads_are_listed(forge: GitHubForge, scene: Scene) -> None:
     [comment] = forge.review_comments(scene.pull)
     assert (comment.path, comment.line, comment.side) == ("src/table.py", 2, "RIGHT")
     assert (comment.author.login, comment.commit_id) == ("bouncer[bot]", scene.head)
@@ -82,36 +83,36 @@ def test_reviews_comments_and_resolved_threads_are_listed(forge: Forge, scene: S
     assert forge.resolved_threads(scene.pull) == (scene.finding,)
 
 
-def test_our_own_check_runs_are_found_by_name(forge: Forge, scene: Scene) -> None:
+def test_our_own_check_runs_are_found_by_name(forge: GitHubForge, scene: Scene) -> None:
     [check] = forge.check_runs(scene.head, "bouncer / verify")
     assert (check.id, check.external_id, check.conclusion) == (scene.check, "key", "neutral")
     assert forge.check_runs(scene.head, "another") == ()
 
 
-def test_a_commit_of_a_fork_leads_to_its_pull_request(forge: Forge, scene: Scene) -> None:
+def test_a_commit_of_a_fork_leads_to_its_pull_request(forge: GitHubForge, scene: Scene) -> None:
     assert [pull.number for pull in forge.pulls_for_commit(scene.head)] == [scene.pull]
 
 
 @pytest.mark.parametrize(
     ("login", "role"), [("octo", "admin"), ("carol", "triage"), ("mallory", "read"), ("nobody-at-all", "none")]
 )
-def test_the_permission_of_a_person_is_read(forge: Forge, login: str, role: str) -> None:
+def test_the_permission_of_a_person_is_read(forge: GitHubForge, login: str, role: str) -> None:
     assert forge.permission(login) == role
 
 
-def test_only_thumbs_count_as_reactions_with_their_accounts(forge: Forge, scene: Scene) -> None:
+def test_only_thumbs_count_as_reactions_with_their_accounts(forge: GitHubForge, scene: Scene) -> None:
     reactions = forge.reactions(scene.comment)
     assert [actor.login for actor in reactions.up] == ["alice"]
     assert [actor.login for actor in reactions.down] == ["bob"]
     assert forge.reactions(scene.finding, review=True).up == ()
 
 
-def test_files_are_read_byte_for_byte(forge: Forge) -> None:
+def test_files_are_read_byte_for_byte(forge: GitHubForge) -> None:
     assert forge.file("README.md", "main") == b"# demo\n"
     assert forge.file("latin.txt", "main") == b"caf\xe9\n"
 
 
-def test_a_checkout_holds_the_files_at_that_commit(forge: Forge, tmp_path: Path) -> None:
+def test_a_checkout_holds_the_files_at_that_commit(forge: GitHubForge, tmp_path: Path) -> None:
     folder = tmp_path / "checkout"
     folder.mkdir()
     forge.checkout("main", folder)
@@ -120,7 +121,7 @@ def test_a_checkout_holds_the_files_at_that_commit(forge: Forge, tmp_path: Path)
     assert sum(path.is_file() for path in folder.rglob("*")) == len(FILES)
 
 
-def test_only_text_files_inside_the_repository_are_sources(forge: Forge) -> None:
+def test_only_text_files_inside_the_repository_are_sources(forge: GitHubForge) -> None:
     tree = forge.sources("main")
     assert list(tree.paths()) == sorted(FILES)
     assert tree.read("src/table.py") == FILES["src/table.py"]
@@ -128,7 +129,7 @@ def test_only_text_files_inside_the_repository_are_sources(forge: Forge) -> None
     assert [tree.read(path) for path in odd] == [None] * len(odd)
 
 
-def test_missing_objects_raise_not_found(forge: Forge, scene: Scene) -> None:
+def test_missing_objects_raise_not_found(forge: GitHubForge, scene: Scene) -> None:
     with pytest.raises(NotFound):
         forge.issue(999)
     with pytest.raises(NotFound):
@@ -143,10 +144,10 @@ def test_missing_objects_raise_not_found(forge: Forge, scene: Scene) -> None:
         forge.head("gone")
 
 
-def test_a_path_that_leads_out_of_the_repository_is_not_found(forge: Forge) -> None:
+def test_a_path_that_leads_out_of_the_repository_is_not_found(forge: GitHubForge) -> None:
     with pytest.raises(NotFound):
         forge.file("../../octo/secret/README.md", "main")
 
 
-def test_the_head_of_a_branch_is_a_commit(forge: Forge) -> None:
+def test_the_head_of_a_branch_is_a_commit(forge: GitHubForge) -> None:
     assert len(forge.head("main")) == 40

@@ -65,6 +65,14 @@ def test_a_recorded_empty_answer_is_an_answer() -> None:
     assert ReplayForge(Snapshot(repository="octo/demo", comments={7: ()})).comments(7) == ()
 
 
+def test_recorded_files_are_a_checkout_and_sources(tmp_path: Path) -> None:
+    forge = ReplayForge(Snapshot(repository="octo/demo", checkouts={"main": {"src/a.py": b"x = 1\n"}}))
+    forge.checkout("main", tmp_path)
+    assert (tmp_path / "src" / "a.py").read_bytes() == b"x = 1\n"
+    tree = forge.sources("main")
+    assert (tree.paths(), tree.read("src/a.py"), tree.read("../a.py")) == (["src/a.py"], "x = 1\n", None)
+
+
 def test_a_snapshot_cannot_write_outside_of_a_checkout(tmp_path: Path) -> None:
     forge = ReplayForge(Snapshot(repository="octo/demo", checkouts={"main": {"../escaped": b"x"}}))
     folder = tmp_path / "checkout"
