@@ -5,24 +5,33 @@ Only paths of the repository's own listing are read.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 
-from bot.code.changed import Changed
+from bot.code.changed import Changed, named
 from bot.code.diff import Diff, FileDiff, apply_hunks
-from bot.code.index import CodeIndex
-from bot.code.look_up import look_up
-from bot.code.page import ContextPage
-from bot.code.related import excerpts
+from bot.code.index import CodeIndex, FileDefinition, family
+from bot.code.names import PATH, names_in
+from bot.code.page import CodeExcerpt, ContextPage
+from bot.code.related import excerpts, head
 from bot.code.syntax import grammar_of
+from bot.code.uses import uses
 from bot.core.actions import CodeContext
 from bot.core.errors import ForgeError, NotRecorded, TransientError
 from bot.core.subjects import PullRequest
 from bot.github.protocol import Forge, SourceTree
 
-#: Most changed files that are named.
-MAX_NAMES = 60
+#: Most changed files that are named as not shown.
+MAX_UNREAD = 60
+#: Names of one phrase that are looked up, definitions of one name that are shown, and its callers.
+MAX_NAMES, MAX_PLACES, MAX_CALLERS = 6, 3, 4
+#: Characters of a phrase that are read.
+LONGEST = 500
+
+_ASKS_FOR_USES = re.compile(r"\b(?:callers?|calls?|called|uses?|used|usages?|users?)\b", re.I)
 
 
 class Sides:
@@ -35,35 +44,32 @@ class Sides:
     def __init__(self, tree: SourceTree, *, is_old: bool = False) -> None:
         self.tree = tree
         self.is_old = is_old
-        self._texts: dict[tuple[str, bool], str | None] = {}
+        self._texts: dict[str, tuple[str | None, str | None]] = {}
 
     def before(self, file: FileDiff) -> str | None:
         """Return the text before the change, or None if there was none or it is unknown."""
-        return None if file.old_path is None or file.change == "added" else self._side(file, old=True)
+        return None if file.old_path is None or file.change == "added" else self._both(file)[0]
 
     def after(self, file: FileDiff) -> str | None:
         """Return the text after the change, or None if there is none or it is unknown."""
-        return None if file.change == "deleted" else self._side(file, old=False)
+        return None if file.change == "deleted" else self._both(file)[1]
 
-    def _side(self, file: FileDiff, *, old: bool) -> str | None:
-        key = (file.path, old)
-        if key not in self._texts:
-            self._texts[key] = self._read(file, old=old)
-        return self._texts[key]
+    def _both(self, file: FileDiff) -> tuple[str | None, str | None]:
+        if file.path not in self._texts:
+            self._texts[file.path] = self._read(file)
+        return self._texts[file.path]
 
-    def _read(self, file: FileDiff, *, old: bool) -> str | None:
-        if self.is_old and file.change == "added":
-            return apply_hunks("", file.hunks, reverse=False)
-        if not self.is_old and file.change == "deleted":
-            return apply_hunks("", file.hunks, reverse=True)
-        text = self.tree.read(file.old_path or file.path if self.is_old else file.path)
-        if text is None:
-            return None
-        other = apply_hunks(text, file.hunks, reverse=not self.is_old)
-        # If the diff does not apply, the file belongs to another change on both sides.
-        if other is None or old == self.is_old:
-            return None if other is None else text
-        return other.encode("utf-8", "replace").decode()
+    def _read(self, file: FileDiff) -> tuple[str | None, str | None]:
+        if file.change == ("added" if self.is_old else "deleted"):
+            text = apply_hunks("", file.hunks, reverse=not self.is_old)
+            return text, text
+        source = self.tree.read(file.old_path or file.path if self.is_old else file.path)
+        other = None if source is None else apply_hunks(source, file.hunks, reverse=not self.is_old)
+        if other is None:
+            # The diff does not apply: the file belongs to another change on both sides.
+            return None, None
+        other = other.encode("utf-8", "replace").decode()
+        return (source, other) if self.is_old else (other, source)
 
 
 @dataclass
@@ -105,7 +111,7 @@ class Surroundings:
             parts=page.parts,
             left_out=page.left_out,
             looked_up=looked_up,
-            not_shown=tuple(unread[:MAX_NAMES]),
+            not_shown=tuple(unread[:MAX_UNREAD]),
             too_slow=tuple(file.path for file in files if slow & {file.path, file.old_path}),
         )
 
@@ -150,3 +156,39 @@ def surroundings(diff: Diff, pull: PullRequest, forge: Forge | None) -> Surround
         except (ForgeError, NotRecorded, TransientError) as error:
             why = f"the code cannot be read ({type(error).__name__}: {error})"[:300]
     return Surroundings(diff, None, why)
+
+
+def look_up(phrase: str, changed: Changed) -> Iterator[CodeExcerpt]:
+    """Yield the definitions that a phrase names, and their callers if it asks for them.
+
+    Only names in the form of code count, or a phrase that is one name. A name with many definitions gives none.
+    """
+    phrase = phrase[:LONGEST]
+    paths = PATH.findall(phrase)
+    for name in names_in(phrase)[:MAX_NAMES]:
+        places = _definitions(name, changed, paths)
+        for place in places:
+            yield CodeExcerpt(place.path, head(changed.index, place), f"{named(place.definition)}, looked up")
+        if places and _ASKS_FOR_USES.search(phrase):
+            last = places[0].definition.name
+            mentions = changed.index.mentioning([last], family(places[0].path))[last]
+            yield from islice(uses(changed, last, places, mentions), MAX_CALLERS)
+
+
+def _definitions(name: str, changed: Changed, paths: Sequence[str]) -> list[FileDefinition]:
+    """Return the definitions of a qualified name, in the languages of the change."""
+    *owners, last = name.split(".")
+    languages = dict.fromkeys(filter(None, (family(file.path) for file in changed.files)))
+    places = [place for language in languages for place in changed.index.defining([last], language).get(last, ())]
+    by_path = [place for place in places if any(place.path.endswith(path) for path in paths)]
+    by_owner = [place for place in places if owners and _belongs(place, owners[-1])]
+    nearest = [place for place in places if any(place.path == file.path for file in changed.files)]
+    for selection in (by_path, by_owner, places if len(places) <= MAX_PLACES else [], nearest):
+        if selection:
+            return selection[:MAX_PLACES]
+    return []
+
+
+def _belongs(place: FileDefinition, owner: str) -> bool:
+    module = place.path.rpartition("/")[2].partition(".")[0]
+    return owner in (place.definition.within.rpartition(".")[2], module)

@@ -1,4 +1,4 @@
-"""A unified diff as values: files, hunks, lines, and the lines that can take a comment. Pure; never raises.
+"""A unified diff as values: files, hunks, lines, and how a model sees them. Pure; never raises.
 
 Files are separated and named here, because one odd header must not hide the other files (see ``sections``).
 unidiff numbers the lines of a file.
@@ -12,10 +12,14 @@ from functools import cached_property
 from typing import Literal, cast
 
 from unidiff.errors import UnidiffParseError
-from unidiff.patch import Line, PatchSet
+from unidiff.patch import PatchSet
 
 from bot.code.sections import Flaw, RawHunk, Section, cut, read_names
 from bot.core.subjects import Side
+from bot.core.text import show
+
+#: Characters that are shown of one line: longer ones are data or minified.
+WIDEST = 400
 
 Change = Literal["added", "deleted", "modified", "renamed", "copied"]
 Mark = Literal["+", "-", " "]
@@ -128,9 +132,11 @@ def _read(section: Section, files: list[FileDiff], flaws: list[Flaw]) -> None:
     except UnidiffParseError as error:
         flaws.append(Flaw(path, section.line, str(error).strip()))
         return
-    files.append(
-        FileDiff(path, old, _change(section.header, old, new), _is_binary(section.header), _mode(section), hunks)
-    )
+    header = section.header
+    is_binary = any(line.startswith(("Binary files ", "GIT binary patch")) for line in header)
+    modes = [line for line in header if line.startswith(("new mode ", "new file mode "))]
+    mode = modes[0].rsplit(" ", 1)[1].strip() if modes else None
+    files.append(FileDiff(path, old, _change(header, old, new), is_binary, mode, hunks))
 
 
 def _number(hunks: Sequence[RawHunk]) -> tuple[Hunk, ...]:
@@ -139,24 +145,17 @@ def _number(hunks: Sequence[RawHunk]) -> tuple[Hunk, ...]:
     for raw in hunks:
         old_start, old_count, new_start, new_count = raw.counts
         text += f"@@ -{old_start},{old_count} +{new_start},{new_count} @@\n" + "\n".join((*raw.lines, ""))
-    patch = PatchSet(text)
-    return tuple(
-        Hunk(raw.counts[0], raw.counts[2], raw.context, _lines(lines))
-        for raw, lines in zip(hunks, patch[0] if hunks else (), strict=True)
-    )
-
-
-def _lines(hunk: Iterable[Line]) -> tuple[DiffLine, ...]:
-    return tuple(
-        DiffLine(cast(Mark, line.line_type), line.source_line_no, line.target_line_no, _text(line.value))
-        for line in hunk
-        if line.line_type in ("+", "-", " ")
-    )
-
-
-def _text(value: str) -> str:
-    """Remove ``\\n`` or ``\\r\\n``; any other control character belongs to the line."""
-    return value.removesuffix("\n").removesuffix("\r")
+    numbered: list[Hunk] = []
+    for raw, hunk in zip(hunks, PatchSet(text)[0] if hunks else (), strict=True):
+        lines: list[DiffLine] = []
+        for line in hunk:
+            if line.line_type in ("+", "-", " "):
+                # Any other control character belongs to the line.
+                content = line.value.removesuffix("\n").removesuffix("\r")
+                mark = cast(Mark, line.line_type)
+                lines.append(DiffLine(mark, line.source_line_no, line.target_line_no, content))
+        numbered.append(Hunk(raw.counts[0], raw.counts[2], raw.context, tuple(lines)))
+    return tuple(numbered)
 
 
 def _change(header: list[str], old: str | None, new: str | None) -> Change:
@@ -167,16 +166,6 @@ def _change(header: list[str], old: str | None, new: str | None) -> Change:
     if any(line.startswith("copy to ") for line in header):
         return "copied"
     return "renamed" if old != new else "modified"
-
-
-def _is_binary(header: list[str]) -> bool:
-    return any(line.startswith(("Binary files ", "GIT binary patch")) for line in header)
-
-
-def _mode(section: Section) -> str | None:
-    """Return the new file mode if the mode changed."""
-    modes = (line for line in section.header if line.startswith(("new mode ", "new file mode ")))
-    return next((line.rsplit(" ", 1)[1].strip() for line in modes), None)
 
 
 def apply_hunks(text: str, hunks: Collection[Hunk], *, reverse: bool) -> str | None:
@@ -194,3 +183,20 @@ def apply_hunks(text: str, hunks: Collection[Hunk], *, reverse: bool) -> str | N
         result += new
         position = start + len(expected)
     return "\n".join(result + lines[position:])
+
+
+def render(file: FileDiff, lines: Iterable[str]) -> str:
+    """Render a file's header and its lines for the model. A header names all that changed but lines."""
+    facts: list[str] = [] if file.change == "modified" else [file.change]
+    if file.change in ("renamed", "copied"):
+        facts = [f"{file.change} from {show(file.old_path or '')}"]
+    if file.mode:
+        facts.append(f"mode {file.mode}")
+    return "\n".join((f"=== {show(file.path)}" + (f" ({', '.join(facts)})" if facts else ""), *lines))
+
+
+def render_line(line: DiffLine) -> str:
+    """Render a line with its number in the new file (none for a removed line) and its mark."""
+    text = show(line.text)
+    text = text if len(text) <= WIDEST else f"{text[:WIDEST]}…"
+    return f"{'' if line.new is None else line.new:>5} {line.mark} {text}"

@@ -1,22 +1,31 @@
-"""Fill pieces that fit a model call with groups of files, or with symbols of files that are too large. Pure."""
+"""Fill pieces that fit a model call with groups of files, or with symbols of files that are too large. Pure.
+
+A symbol is a function or class: what is removed of it stays with what replaces it.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import NamedTuple
 
-from bot.code.diff import FileDiff
+from bot.code.diff import DiffLine, FileDiff, render, render_line
 from bot.code.file_classes import topic
 from bot.code.moves import Notes, Texts
-from bot.code.parts import Place, Symbols
-from bot.code.rendering import render, render_line
+from bot.code.syntax import Definition, definitions
 from bot.core.text import estimate, show
 
 # The blank line between two blocks, in tokens.
 _BETWEEN = 2
+
+#: Hunk and line, both from 0.
+Place = tuple[int, int]
+_HEAD = re.compile(
+    r"^\s*(?:[\w@()]+\s+){0,5}(?:def|class|function|func|fn|struct|interface|trait|enum|type|impl|module)\b\s+\S"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +88,12 @@ class _Box:
 
     def piece(self, others: str = "") -> Piece:
         """Return each file as text, with its rows in the order of the diff."""
-        blocks = (render(file, _with_heads(file, sorted(rows))) for file, rows in self.files.values())
+        blocks: list[str] = []
+        for file, rows in self.files.values():
+            lines: list[str] = []
+            for number, of_hunk in groupby(sorted(rows), lambda row: row.place[0]):
+                lines += [_hunk_head(file, number), *(row.text for row in of_hunk)]
+            blocks.append(render(file, lines))
         tokens = self.tokens + (estimate(others) + _BETWEEN if others else 0)
         return Piece(tuple(blocks), tokens, tuple(file.path for file, _ in self.files.values()), others)
 
@@ -88,44 +102,101 @@ def _hunk_head(file: FileDiff, number: int) -> str:
     return f"@@ {show(file.hunks[number].context)}".rstrip()
 
 
-def _with_heads(file: FileDiff, rows: Sequence[_Row]) -> Iterator[str]:
-    for number, of_hunk in groupby(rows, lambda row: row.place[0]):
-        yield _hunk_head(file, number)
-        yield from (row.text for row in of_hunk)
+@dataclass
+class Symbols:
+    """The functions and classes of a changed file, by line, on both sides; empty if a side is unknown."""
+
+    file: FileDiff
+    old: Mapping[int, str] = field(default_factory=dict)
+    new: Mapping[int, str] = field(default_factory=dict)
+    heads: frozenset[int] = frozenset()
+    """Lines of the new file that are the head of a function or class."""
+
+    @classmethod
+    def of(cls, file: FileDiff, texts: Texts | None) -> Symbols:
+        before, after = (texts.before(file), texts.after(file)) if texts is not None else (None, None)
+        old = definitions(before, file.old_path or file.path) if before is not None else ()
+        new = definitions(after, file.path) if after is not None else ()
+        heads = (number for definition in new for number in range(definition.first, definition.body + 1))
+        return cls(file, _by_line(old), _by_line(new), frozenset(heads))
+
+    def __post_init__(self) -> None:
+        before, after = ({_bare(name) for name in names.values()} for names in (self.old, self.new))
+        #: Bare names that only the old file, and only the new file defines.
+        self.removed, self.added = before - after, after - before
+
+    def keys(self, elsewhere: Collection[str]) -> dict[Place, str]:
+        """Return the symbol of each line of the hunks. ``elsewhere`` are bare names that other files now define.
+
+        A removed line counts to the function of its name; if that is gone, to the added lines that stand in its
+        place. Lines outside of all functions and classes count to their hunk.
+        """
+        known_names = frozenset(self.new.values())
+        keys: dict[Place, str] = {}
+        for number, hunk in enumerate(self.file.hunks):
+            for _, between_context in groupby(enumerate(hunk.lines), lambda entry: entry[1].mark == " "):
+                run = list(between_context)
+                added = [self.new.get(line.new or 0, "") for _, line in run if line.mark == "+"]
+                for at, line in run:
+                    name = self.old.get(line.old or 0, "") if line.mark == "-" else self.new.get(line.new or 0, "")
+                    is_gone = line.mark == "-" and name not in known_names and _bare(name) not in elsewhere
+                    keys[number, at] = (added[0] if is_gone and added else name) or f"\0{number}"
+        return keys
+
+    def is_signature(self, line: DiffLine) -> bool:
+        """Return True if an added line is in the head of a function or class."""
+        return line.new in self.heads if self.new else _HEAD.match(line.text) is not None
+
+
+def _by_line(candidates: Sequence[Definition]) -> dict[int, str]:
+    """Return the outermost function around each line, else the innermost class or call with a function."""
+    names: dict[int, str] = {}
+    by_size = sorted(candidates, key=lambda definition: definition.first - definition.last)
+    for definition in by_size:
+        if definition.kind == "class" or not definition.name:
+            names.update(dict.fromkeys(range(definition.first, definition.last + 1), definition.qualified))
+    inside: set[int] = set()
+    for definition in by_size:
+        if definition.kind == "function" and definition.name and definition.first not in inside:
+            lines = range(definition.first, definition.last + 1)
+            names.update(dict.fromkeys(lines, definition.qualified))
+            inside.update(lines)
+    return names
+
+
+def _bare(name: str) -> str:
+    return name.rpartition(".")[2]
 
 
 class Filling:
     """At most ``most`` pieces of at most ``budget`` tokens, filled cluster by cluster."""
 
-    def __init__(self, budget: int, most: int) -> None:
+    def __init__(self, clusters: Iterable[Sequence[_Unit]], budget: int, most: int) -> None:
         self._budget, self._most = budget, most
         self.boxes: list[_Box] = []
+        #: By the id of a file: for each of its parts, whether it is in a piece.
         self.placed: dict[int, list[bool]] = {}
+        for cluster in clusters:
+            self._add(cluster)
+        self.shown = sum(len(rows) for box in self.boxes for _, rows in box.files.values())
 
-    def add(self, cluster: Sequence[_Unit]) -> None:
+    def _add(self, cluster: Sequence[_Unit]) -> None:
         """Put units into one piece if they fit, else each wherever there is room, cut between lines if need be."""
-        box = self._room(cluster)
+        box = next((box for box in self.boxes if box.tokens + box.cost(cluster) <= self._budget), None)
+        if box is None and len(self.boxes) < self._most and _Box().cost(cluster) <= self._budget:
+            self.boxes.append(box := _Box())
         if box is not None:
             box.put(cluster)
             for unit in cluster:
                 self.placed.setdefault(id(unit.file), []).append(True)
         elif len(cluster) > 1:
             for unit in cluster:
-                self.add([unit])
+                self._add([unit])
+        elif len(chunks := list(self._chunks(cluster[0]))) > 1:
+            for chunk in chunks:
+                self._add([chunk])
         else:
-            chunks = list(self._chunks(cluster[0]))
-            if len(chunks) > 1:
-                for chunk in chunks:
-                    self.add([chunk])
-            else:
-                self.placed.setdefault(id(cluster[0].file), []).append(False)
-
-    def _room(self, units: Sequence[_Unit]) -> _Box | None:
-        """Return the first box with room for the units, or a new one; None if there can be none."""
-        box = next((box for box in self.boxes if box.tokens + box.cost(units) <= self._budget), None)
-        if box is None and len(self.boxes) < self._most and _Box().cost(units) <= self._budget:
-            self.boxes.append(box := _Box())
-        return box
+            self.placed.setdefault(id(cluster[0].file), []).append(False)
 
     def _chunks(self, unit: _Unit) -> Iterator[_Unit]:
         """Cut a unit that is too large for a piece between lines."""
@@ -141,19 +212,6 @@ class Filling:
             tokens += extra
         yield unit._replace(rows=rows)
 
-    @property
-    def shown(self) -> int:
-        """The number of lines in all pieces."""
-        return sum(len(rows) for box in self.boxes for _, rows in box.files.values())
-
-
-def _groups(files: Sequence[FileDiff]) -> list[list[FileDiff]]:
-    """Group files that belong together: a source file with its tests, and all settings. Keep the order."""
-    groups: dict[str, list[FileDiff]] = {}
-    for file in files:
-        groups.setdefault(topic(file), []).append(file)
-    return list(groups.values())
-
 
 #: Shares of a piece that are kept free for what other pieces tell, the first if it needs no further piece.
 OTHERS = (8, 16, 32, 64)
@@ -163,26 +221,22 @@ def fill(
     files: Sequence[FileDiff], budget: int, most: int, notes: Notes, texts: Texts | None
 ) -> tuple[Filling, tuple[Piece, ...]]:
     """Fill pieces with whole groups of files. If one cannot hold all, what is too large is split by symbol."""
-    groups = [[_Unit(file, _rows(file, notes)) for file in group] for group in _groups(files)]
+    by_topic: dict[str, list[_Unit]] = {}
+    for file in files:
+        by_topic.setdefault(topic(file), []).append(_Unit(file, _rows(file, notes)))
+    groups = list(by_topic.values())
     if _Box().cost([unit for group in groups for unit in group]) <= budget:
-        filling = _filled(groups, budget, most)
+        filling = Filling(groups, budget, most)
         return filling, tuple(box.piece() for box in filling.boxes)
     symbols = {id(unit.file): Symbols.of(unit.file, texts) for group in groups for unit in group}
-    filling = _filled(_clusters(groups, budget, symbols), budget, most)
+    filling = Filling(_clusters(groups, budget, symbols), budget, most)
     for limit in (budget - budget // share for share in OTHERS):
-        reserving = _filled(_clusters(groups, limit, symbols), limit, most)
+        reserving = Filling(_clusters(groups, limit, symbols), limit, most)
         if reserving.shown == filling.shown and len(reserving.boxes) == len(filling.boxes):
             filling = reserving
             break
     others = (_others(number, filling.boxes, symbols, budget) for number in range(len(filling.boxes)))
     return filling, tuple(box.piece(text) for box, text in zip(filling.boxes, others, strict=True))
-
-
-def _filled(clusters: Iterable[Sequence[_Unit]], budget: int, most: int) -> Filling:
-    filling = Filling(budget, most)
-    for cluster in clusters:
-        filling.add(cluster)
-    return filling
 
 
 def _others(number: int, boxes: Sequence[_Box], symbols: Mapping[int, Symbols], budget: int) -> str:
@@ -224,18 +278,15 @@ def _clusters(groups: Sequence[Sequence[_Unit]], budget: int, symbols: Mapping[i
             clusters.append(list(group))
             continue
         for unit in group:
-            is_small = _Box().cost([unit]) <= budget
-            parts = [unit] if is_small else _by_symbol(unit, symbols[id(unit.file)], elsewhere)
-            clusters += [[part] for part in parts]
+            if _Box().cost([unit]) <= budget:
+                clusters.append([unit])
+                continue
+            keys = symbols[id(unit.file)].keys(elsewhere)
+            parts: dict[str, list[_Row]] = {}
+            for row in unit.rows:
+                parts.setdefault(keys[row.place], []).append(row)
+            clusters += [[_Unit(unit.file, rows, key)] for key, rows in parts.items()]
     return _joined(clusters, budget, symbols, elsewhere)
-
-
-def _by_symbol(unit: _Unit, symbols: Symbols, elsewhere: frozenset[str]) -> list[_Unit]:
-    keys = symbols.keys(elsewhere)
-    parts: dict[str, list[_Row]] = {}
-    for row in unit.rows:
-        parts.setdefault(keys[row.place], []).append(row)
-    return [_Unit(unit.file, rows, key) for key, rows in parts.items()]
 
 
 def _joined(
@@ -257,9 +308,9 @@ def _joined(
     return list({id(cluster): cluster for cluster in joined.values()}.values())
 
 
-def _names(unit: _Unit, names: frozenset[str]) -> frozenset[str]:
+def _names(unit: _Unit, names: set[str]) -> set[str]:
     """Return which of these bare names the unit shows; a whole file shows all."""
-    return names & {unit.key.rpartition(".")[2]} if unit.key else names
+    return names & {_bare(unit.key)} if unit.key else names
 
 
 def _rows(file: FileDiff, notes: Notes) -> list[_Row]:

@@ -81,7 +81,7 @@ def _definition(node: Node, around: Sequence[_Open], grammar: Grammar, data: byt
         return None
     within = ".".join(outer for outer in (around[-1].names if around else ()) if outer)
     if kind == "function" and grammar.name == "go" and (receiver := node.child_by_field_name("receiver")):
-        within = _words(_text(receiver, data, _TYPE).partition("[")[0])[-1:][0]
+        within = (re.findall(r"[A-Za-z_]\w*", _text(receiver, data, _TYPE).partition("[")[0]) or [""])[-1]
     if kind == "value" and name.startswith("self."):
         name, within = name[5:], within.rpartition(".")[0]
     elif "." in name:  # ``Owner.prototype.name = function``
@@ -222,10 +222,6 @@ def _text(node: Node, data: bytes, most: int) -> str:
 def _bytes(node: Node, data: bytes, most: int) -> bytes:
     """Return the start of a node's text. ``node.text`` could be most of a hostile file, many times."""
     return data[node.start_byte : min(node.end_byte, node.start_byte + most)]
-
-
-def _words(text: str) -> list[str]:
-    return re.findall(r"[A-Za-z_]\w*", text) or [""]
 
 
 def _first(node: Node, around: Sequence[_Open], grammar: Grammar) -> int:

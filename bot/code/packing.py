@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bot.code.diff import Diff, FileDiff
+from bot.code.diff import WIDEST, Diff, FileDiff
 from bot.code.file_classes import claim, language, risk, skip_reason
 from bot.code.filling import Filling, Piece, fill
 from bot.code.moves import Texts, find_moves
-from bot.code.rendering import WIDEST
 from bot.code.syntax import compares
 from bot.core.actions import REFORMATTED, SPACED, Skipped
 from bot.core.config import gitignore

@@ -32,6 +32,13 @@ _WRAPPERS = frozenset({
     "readonly", "Nullable", "lambda",
 })  # fmt: skip
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
+#: Words that stand where a type could stand.
+_NO_TYPES = frozenset({"return", "else", "new", "await", "const", "let", "var", "in"})
+#: What a script exports as its only value.
+_DEFAULT_EXPORT = re2.compile(
+    r"(?m)^(?:export default (?:async )?(?:function\*? |class )?|module\.exports = (?:function |class )?)"
+    r"([A-Za-z_$][\w$]*)"
+)
 
 
 class Resolver:
@@ -87,7 +94,8 @@ class Resolver:
     def only(self, path: str, name: str) -> tuple[FileDefinition, ...]:
         """Return the definition of a name that the repository's files of a language define once."""
         places = self.index.defining([name], family(path)).get(name, ())
-        bodies = [place for place in places if place.definition.kind == "function" and _has_body(place)]
+        functions = [place for place in places if place.definition.kind == "function"]
+        bodies = [place for place in functions if place.definition.last > place.definition.first]
         real = bodies or [place for place in places if not place.path.endswith(".d.ts")]
         owners = {(place.path, place.definition.within) for place in real}
         if len(owners) > 1:  # of vendored copies, that of the same folder
@@ -159,10 +167,11 @@ class Resolver:
     def _exported(self, imported: Imported, depth: int) -> tuple[FileDefinition, ...]:
         name = imported.name
         if name == DEFAULT:
-            exports = (_default_export(self.index.text(path) or "") for path in imported.paths)
-            name = next(filter(None, exports), "")
-            if not name:
+            exports = (_DEFAULT_EXPORT.search(self.index.text(path) or "") for path in imported.paths)
+            match = next(filter(None, exports), None)
+            if match is None:
                 return ()
+            name = str(match[1])
         if places := self._top_level(imported.paths, name, with_members=True):
             return places
         if depth < _DEPTH:
@@ -212,7 +221,7 @@ class Resolver:
         first, *rest = parts
         is_call, word = first.endswith("()"), first.removesuffix("()")
         owner: tuple[FileDefinition, ...] | None = None
-        if word in _OWN or (family(path) == "go" and word == _go_receiver(self._line(path, scope))):
+        if word in _OWN or (family(path) == "go" and word == self._go_receiver(path, scope)):
             owner = self._class_of(path, scope)
         elif word == "super":
             owner = tuple(base for place in self._class_of(path, scope) for base in self.bases(place))[:3]
@@ -241,20 +250,23 @@ class Resolver:
             owner = self._classes(self._members(owner, part.removesuffix("()")), (), is_call=part.endswith("()"))
         return owner
 
-    def _line(self, path: str, scope: Sequence[Definition]) -> str:
-        text = self.index.text(path) or ""
-        return text.split("\n")[scope[0].first - 1] if scope else ""
+    def _go_receiver(self, path: str, scope: Sequence[Definition]) -> str:
+        """Return the name that a method in Go gives to its receiver, or an empty text."""
+        head = (self.index.text(path) or "").split("\n")[scope[0].first - 1] if scope else ""
+        match = re.match(r"func\s*\(\s*(\w+)", head)
+        return match[1] if match else ""
 
     def _classes(
         self, places: Sequence[FileDefinition], scope: Sequence[Definition], *, is_call: bool
     ) -> tuple[FileDefinition, ...]:
         """Return the classes of values: a class itself, the type of a value, or of a function's result."""
         for place in places:
-            if place.definition.kind == "class":
+            definition = place.definition
+            if definition.kind == "class":
                 return tuple(place for place in places if place.definition.kind == "class")
-            if place.definition.type and (is_call or place.definition.kind == "value" or _is_property(place)):
-                within = self.scope(place.path, place.definition.first)
-                return self._class_named(place.path, place.definition.type, within)
+            is_property = definition.kind == "function" and definition.body > definition.first + 1
+            if definition.type and (is_call or definition.kind == "value" or is_property):
+                return self._class_named(place.path, definition.type, self.scope(place.path, definition.first))
         return ()
 
     def _class_named(self, path: str, declared: str, scope: Sequence[Definition]) -> tuple[FileDefinition, ...]:
@@ -331,16 +343,7 @@ class Resolver:
             patterns.insert(0, rf"\b([A-Za-z_]\w*(?:<[^;(){{}}\n]{{0,60}}>)?)[\s*]+{name}\s*[;=,)\[:]")
         for pattern in patterns:
             match = re2.search(pattern, text)
-            if match is not None and match[1] not in (
-                "return",
-                "else",
-                "new",
-                "await",
-                "const",
-                "let",
-                "var",
-                "in",
-            ):
+            if match is not None and match[1] not in _NO_TYPES:
                 return str(match[1])
         return ""
 
@@ -399,28 +402,3 @@ def _implementations(definitions: Sequence[Definition]) -> list[Definition]:
     if len(whole) > 2 and all(definition.kind == "function" for definition in whole):
         whole = whole[-2:]
     return (whole or list(definitions))[-2:]
-
-
-def _has_body(place: FileDefinition) -> bool:
-    return place.definition.last > place.definition.first
-
-
-def _is_property(place: FileDefinition) -> bool:
-    return place.definition.kind == "function" and place.definition.body > place.definition.first + 1
-
-
-def _go_receiver(head: str) -> str:
-    match = re.match(r"func\s*\(\s*(\w+)", head)
-    return match[1] if match else ""
-
-
-_EXPORTS = re2.compile(
-    r"(?m)^(?:export default (?:async )?(?:function\*? |class )?|module\.exports = (?:function |class )?)"
-    r"([A-Za-z_$][\w$]*)"
-)
-
-
-def _default_export(text: str) -> str:
-    """Return the name of what a script exports as its only value, or an empty text."""
-    match = _EXPORTS.search(text)
-    return str(match[1]) if match is not None else ""

@@ -18,7 +18,7 @@ import re2
 from bot.code.changed import around
 from bot.code.context import Sides
 from bot.code.diff import Diff, DiffLine, FileDiff
-from bot.code.parts import Place
+from bot.code.filling import Place
 from bot.code.syntax import definitions
 from bot.core.actions import Decision
 from bot.features.review.record import ReviewRecord

@@ -6,10 +6,9 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from bot.code.diff import Diff, DiffLine, FileDiff, Hunk
+from bot.code.diff import Diff, DiffLine, FileDiff, Hunk, render, render_line
 from bot.code.names import names_in
 from bot.code.quotes import bare, without_margin
-from bot.code.rendering import render, render_line
 from bot.code.syntax import definitions, enclosing
 from bot.core.text import show, squeeze
 from bot.features.shared.findings import Finding
