@@ -10,46 +10,10 @@ from dataclasses import dataclass
 
 from bot.reproduction.context import Checkout
 from bot.reproduction.language import DraftRejected, Language, Names
-from bot.reproduction.protocol import Attempt, Candidate, Execution, Fate, Harness, Target, TestOutcome
+from bot.reproduction.protocol import Attempt, Candidate, Execution, Fate, Harness, Target
 
 #: Sandboxes at a time: tests share the machine with the worker.
 PARALLEL = 2
-
-
-def inject(
-    number: int,
-    draft: str,
-    *,
-    language: Language,
-    test_files: Mapping[str, str],
-    host: str | None,
-    test_name: str | None,
-    names: Names,
-) -> Candidate:
-    """Put a draft into ``host``, or into a new file beside it if it does not fit there.
-
-    ``test_files``: text by path of all files with tests. Raises DraftRejected if the draft does not parse,
-    contains no test, or uses an unknown name.
-    """
-    path, injected = host, None
-    if host is not None:
-        # A new file has fewer requirements; if the draft is refused there too, that reason counts.
-        with suppress(DraftRejected):
-            injected = language.inject(draft, test_files[host], test_name, names)
-    if path is None or injected is None:
-        path = language.new_path(host, test_name or "test_reported_bug", test_files)
-        injected = language.new_file(draft, test_name, names, path)
-    return Candidate(
-        number=number,
-        draft=draft,
-        path=path,
-        content=injected.content,
-        name=injected.test_id,
-        code=injected.code,
-        new_file=path not in test_files,
-        syntax=language.syntax(draft),
-        tokens=language.length(injected.code),
-    )
 
 
 @dataclass(frozen=True)
@@ -68,7 +32,7 @@ class Trial:
 
     def run(self, drafts: Mapping[int, str], *, inverted: bool = False) -> tuple[Attempt, ...]:
         """Run the drafts. Drafts that give the same file are run once."""
-        placements = {number: self._placed(number, draft) for number, draft in drafts.items()}
+        placements = {number: self._place_or_reason(number, draft) for number, draft in drafts.items()}
         candidates = {
             (candidate.path, candidate.content): candidate
             for candidate in placements.values()
@@ -106,17 +70,35 @@ class Trial:
             return ""
         return probe.message or probe.output[-300:] or "a test that does nothing fails"
 
-    def _placed(self, number: int, draft: str) -> Candidate | str:
+    def place(self, number: int, draft: str) -> Candidate:
+        """Put a draft into ``host``, or into a new file beside it if it does not fit there.
+
+        Raises DraftRejected if the draft does not parse, contains no test, or uses an unknown name.
+        """
+        tests, host, injected = self.checkout.tests, self.host, None
+        if host is not None:
+            # A new file has fewer requirements; if the draft is refused there too, that reason counts.
+            with suppress(DraftRejected):
+                injected = self.language.inject(draft, tests[host], self.test_name, self.names)
+        path = host
+        if path is None or injected is None:
+            path = self.language.new_path(host, self.test_name or "test_reported_bug", tests)
+            injected = self.language.new_file(draft, self.test_name, self.names, path)
+        return Candidate(
+            number=number,
+            draft=draft,
+            path=path,
+            content=injected.content,
+            name=injected.test_id,
+            code=injected.code,
+            new_file=path not in tests,
+            syntax=self.language.syntax(draft),
+            tokens=self.language.length(injected.code),
+        )
+
+    def _place_or_reason(self, number: int, draft: str) -> Candidate | str:
         try:
-            return inject(
-                number,
-                draft,
-                language=self.language,
-                test_files=self.checkout.tests,
-                host=self.host,
-                test_name=self.test_name,
-                names=self.names,
-            )
+            return self.place(number, draft)
         except DraftRejected as error:
             return str(error)
         except RecursionError:
@@ -135,17 +117,14 @@ def _attempt(candidate: Candidate, execution: Execution | None, inverted: bool) 
     if execution is None:
         return base.model_copy(update={"why": "the time for this report was used up"})
     outcome = execution.outcome
-    fate, why = _fate(outcome)
-    return base.model_copy(update={"fate": fate, "why": why, "outcome": outcome, "flaky": execution.flaky})
-
-
-def _fate(outcome: TestOutcome) -> tuple[Fate, str]:
+    fate: Fate = "unusable"
     if outcome.status == "passed":
-        return "passed", "passes on the present code"
-    if outcome.status == "skipped":
-        return "skipped", f"is skipped: {outcome.message}"
-    if outcome.fails:
-        return "failed", ""
-    how = "cannot be loaded" if outcome.phase == "load" else f"breaks in {outcome.phase}"
-    exception = f"{outcome.exception_type}: " if outcome.exception_type else ""
-    return "unusable", f"it {how}: {exception}{outcome.message}"
+        fate, why = "passed", "passes on the present code"
+    elif outcome.status == "skipped":
+        fate, why = "skipped", f"is skipped: {outcome.message}"
+    elif outcome.fails:
+        fate, why = "failed", ""
+    else:
+        how = "cannot be loaded" if outcome.phase == "load" else f"breaks in {outcome.phase}"
+        why = f"it {how}: {f'{outcome.exception_type}: ' if outcome.exception_type else ''}{outcome.message}"
+    return base.model_copy(update={"fate": fate, "why": why, "outcome": outcome, "flaky": execution.flaky})

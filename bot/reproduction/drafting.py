@@ -97,9 +97,10 @@ class Drafting:
         Raises the first ModelError if there are none; TransientError at once.
         """
         reports = framings(self.report) if self.framed else (self.report,)
-        texts = [self._render("reproduce.draft", examples=self.examples, report=report) for report in reports]
+        prompts = [self._prompt("reproduce", "draft", report=report, examples=self.examples) for report in reports]
         questions = {
-            number: self._prompt("reproduce", *texts[number % len(texts)], number) for number in range(samples)
+            number: prompts[number % len(prompts)].model_copy(update={"sample": number})
+            for number in range(samples)
         }
         replies = self._ask_all(questions, Draft)
         if not replies and self.failures:
@@ -108,16 +109,15 @@ class Drafting:
 
     def repair(self, broken: dict[int, tuple[str, str]]) -> dict[int, Mended]:
         """Ask for repairs of drafts, given by number as (code, problem)."""
-        questions = {}
-        for number, (code, problem) in broken.items():
-            system, user = self._render("reproduce.repair", code=code[:MAX_CODE], problem=problem)
-            questions[number] = self._prompt("reproduce-repair", system, user, number)
+        questions = {
+            number: self._prompt("reproduce-repair", "repair", number, code=code[:MAX_CODE], problem=problem)
+            for number, (code, problem) in broken.items()
+        }
         return self._ask_all(questions, Mended)
 
     def patches(self, count: int) -> tuple[Patch, ...]:
         """Ask for ``count`` repairs of the bug itself. Return those that came back."""
-        system, user = self._render("reproduce.patch")
-        questions = {number: self._prompt("reproduce-patch", system, user, number) for number in range(count)}
+        questions = {number: self._prompt("reproduce-patch", "patch", number) for number in range(count)}
         return tuple(self._ask_all(questions, Patch).values())
 
     def pick(self, choices: Sequence[Option], drafts: int) -> int | None:
@@ -125,10 +125,9 @@ class Drafting:
 
         If the model fails to answer, the ranking decides: 0.
         """
-        system, user = self._render("reproduce.pick", choices=choices, drafted=drafts)
-        prompt = Prompt(purpose="reproduce-pick", system=system, user=user, subject=self.author.subject)
+        prompt = self._prompt("reproduce-pick", "pick", choices=choices, drafted=drafts)
         try:
-            reply = self.author.model.complete(prompt, Pick)
+            reply = self.author.model.complete(prompt.model_copy(update={"temperature": 0.0}), Pick)
         except ModelError as error:
             self._add_failure(error)
             return 0
@@ -137,18 +136,18 @@ class Drafting:
             return None
         return reply.value.choice - 1 if reply.value.choice <= len(choices) else 0
 
-    def _render(self, template: str, *, report: Report | None = None, **variables: object) -> tuple[str, str]:
+    def _prompt(
+        self, purpose: str, template: str, number: int = 0, *, report: Report | None = None, **variables: object
+    ) -> Prompt:
         report = report or self.report
-        return self.author.prompts.render(
-            template,
+        system, user = self.author.prompts.render(
+            f"reproduce.{template}",
             report=report,
             body=without_middle(report.body, MAX_BODY),
             context=self.context,
             language=self.language,
             **variables,
         )
-
-    def _prompt(self, purpose: str, system: str, user: str, number: int) -> Prompt:
         return Prompt(
             purpose=purpose,
             system=system,

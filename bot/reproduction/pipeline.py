@@ -134,7 +134,7 @@ def _reproduce(trial: Trial, facts: Facts, drafting: Drafting, options: Options)
         usage=drafting.usage,
         model=drafting.answered_by,
     )
-    return result if tests else _or_abstention(_or_not_run(result))
+    return result if tests else _explained(result)
 
 
 def _repair(
@@ -194,14 +194,19 @@ _FAULTS: Mapping[Fault, str] = {
 }
 
 
-def _or_abstention(result: Reproduction) -> Reproduction:
-    """Turn the result into an abstention if no draft ran and most replies name the same fault."""
+def _explained(result: Reproduction) -> Reproduction:
+    """Give the reason if no draft was of use: a fault that most replies name, the time, or the drafts."""
     faults = Counter(attempt.fault for attempt in result.attempts if attempt.fate == "unusable")
     fault, count = max(faults.items(), key=lambda item: item[1], default=("", 0))
-    if not fault or count * 2 <= len(result.attempts):
+    if fault and count * 2 > len(result.attempts):
+        why = next(attempt.why for attempt in result.attempts if attempt.fault == fault)
+        return result.model_copy(update={"state": "not run", "abstained": fault, "reason": why})
+    fates = {attempt.fate for attempt in result.attempts}
+    if fates == {"not run"}:
+        return result.model_copy(update={"state": "not run", "reason": "the time for this report was used up"})
+    if fates & {"passed", "failed"} or fates <= {"skipped"}:
         return result
-    why = next(attempt.why for attempt in result.attempts if attempt.fault == fault)
-    return result.model_copy(update={"state": "not run", "abstained": fault, "reason": why})
+    return result.model_copy(update={"reason": "no draft became a test that can be run"})
 
 
 def _invert(trial: Trial, facts: Facts, attempts: dict[int, Attempt]) -> dict[int, Attempt]:
@@ -290,13 +295,3 @@ def _applied(patch: Patch, checkout: Checkout) -> dict[str, str]:
             return {}
         texts[edit.path] = text.replace(old, new)
     return texts
-
-
-def _or_not_run(result: Reproduction) -> Reproduction:
-    """Give the reason if no draft could be run: the time, or the drafts."""
-    fates = {attempt.fate for attempt in result.attempts}
-    if fates == {"not run"}:
-        return result.model_copy(update={"state": "not run", "reason": "the time for this report was used up"})
-    if fates & {"passed", "failed"} or fates <= {"skipped"}:
-        return result
-    return result.model_copy(update={"reason": "no draft became a test that can be run"})

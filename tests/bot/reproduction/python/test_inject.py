@@ -11,8 +11,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from bot.reproduction.attempt import inject
-from bot.reproduction.context import choose_host
+from bot.reproduction.attempt import Trial
+from bot.reproduction.context import Checkout, choose_host
+from bot.reproduction.execution import SandboxHarness
 from bot.reproduction.language import DraftRejected
 from bot.reproduction.python.draft import render, take_apart
 from bot.reproduction.python.language import Python
@@ -256,19 +257,14 @@ def test_standard_and_repository_names_are_imported() -> None:
     assert "from pkg import Table\nfrom pkg.shapes import Circle\nimport math\nimport pytest\n" in injected.content
 
 
-def test_a_draft_that_does_not_fit_gets_a_new_file_beside_the_host() -> None:
+def test_a_draft_that_does_not_fit_gets_a_new_file_beside_the_host(harness: SandboxHarness) -> None:
     files = {"tests/a/test_table.py": "import pkg as os\n\n\ndef test_a():\n    assert os\n", "setup_tests.py": ""}
     draft = "import os.path\n\ndef test_x():\n    assert os.path.sep\n"
 
-    candidate = inject(
-        3,
-        draft,
-        language=PYTHON,
-        test_files=files,
-        host="tests/a/test_table.py",
-        test_name="test_issue_7",
-        names=UNKNOWN,
-    )
+    checkout = Checkout(Path(), files, files, tuple(files))
+    trial = Trial(checkout, PYTHON, harness, "tests/a/test_table.py", "test_issue_7", UNKNOWN, deadline=0)
+
+    candidate = trial.place(3, draft)
 
     assert candidate.path == "tests/a/test_issue_7.py"
     assert candidate.name == "test_issue_7"
