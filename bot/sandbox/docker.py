@@ -16,7 +16,6 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -89,27 +88,20 @@ class Docker:
         self, container: str, arguments: Sequence[str], stdin: IO[bytes], limits: Limits, writable: Sequence[Path]
     ) -> tuple[Observation, bool]:
         """Run the container; return the observation, and True if the engine stopped it for lack of memory."""
-        with self._started(container, arguments, stdin) as process:
-
-            def stop() -> None:
-                self._ask("kill", "--signal", "KILL", container)
-                process.kill()
-
-            observation = Monitor(process, limits, writable, stop).run()
-            killed = observation.ending is None and observation.exit_code == 128 + signal.SIGKILL
-            state = self._ask("inspect", "--format", "{{.State.OOMKilled}}", container) if killed else ""
-            return observation, state.strip() == "true"
-
-    @contextmanager
-    def _started(
-        self, container: str, arguments: Sequence[str], stdin: IO[bytes]
-    ) -> Iterator[subprocess.Popen[bytes]]:
         process = subprocess.Popen(  # noqa: S603
             [self.program, "run", *arguments], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
+
+        def stop() -> None:
+            self._ask("kill", "--signal", "KILL", container)
+            process.kill()
+
         with process:
             try:
-                yield process
+                observation = Monitor(process, limits, writable, stop).run()
+                was_killed = observation.ending is None and observation.exit_code == 128 + signal.SIGKILL
+                state = self._ask("inspect", "--format", "{{.State.OOMKilled}}", container) if was_killed else ""
+                return observation, state.strip() == "true"
             finally:
                 process.kill()
                 self._ask("rm", "--force", "--volumes", container)

@@ -171,19 +171,15 @@ def _archive(files: Mapping[str, str]) -> bytes:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for name, text in files.items():
-            data = _bytes(text)
+            try:
+                # Bytes that were not UTF-8 when the text was read are restored.
+                data = text.encode("utf-8", "surrogateescape")
+            except UnicodeEncodeError:
+                data = text.encode("utf-8", "surrogatepass")
             entry = tarfile.TarInfo(_relative(name))
             entry.size, entry.mode, entry.mtime = len(data), 0o644, int(time.time())
             archive.addfile(entry, io.BytesIO(data))
     return buffer.getvalue()
-
-
-def _bytes(text: str) -> bytes:
-    """Encode as UTF-8; bytes that were not UTF-8 when the text was read are restored."""
-    try:
-        return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogatepass")
 
 
 def _relative(name: str) -> str:

@@ -13,7 +13,8 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -196,16 +197,10 @@ def descendants(pid: int) -> tuple[int, ...]:
     """``pid`` and every living descendant, parents first."""
     pids = [pid]
     for parent in pids:
-        pids.extend(_children(parent))
+        with suppress(FileNotFoundError, ProcessLookupError):  # the process ended in between
+            for task in Path(f"/proc/{parent}/task").iterdir():
+                pids.extend(map(int, (task / "children").read_text().split()))
     return tuple(pids)
-
-
-def _children(pid: int) -> Iterator[int]:
-    try:
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            yield from map(int, (task / "children").read_text().split())
-    except (FileNotFoundError, ProcessLookupError):  # the process ended in between
-        return
 
 
 def _memory(pids: tuple[int, ...], enough: int) -> int:
