@@ -246,7 +246,7 @@ class FlatTree:
     """A syntax tree as plain data. ``rows`` has seven numbers a node, parents first.
 
     Index of the parent (-1 for the root), type and field (indices in ``words``; 0 is no field), first and last
-    byte, first line (from 0), and flags: named (1), error (2), missing (4), contains an error (8).
+    byte, first line (from 0), and flags: named (1), erroneous or missing (2), contains an error (4).
     """
 
     words: tuple[str, ...]
@@ -266,7 +266,7 @@ def flat(text: str, path: str) -> FlatTree | None:
         node = cursor.node
         if node is None or len(rows) == MAX_FLAT_NODES:
             return None
-        flags = node.is_named + 2 * node.is_error + 4 * node.is_missing + 8 * node.has_error
+        flags = node.is_named + 2 * (node.is_error or node.is_missing) + 4 * node.has_error
         kind = words.setdefault(node.type, len(words))
         place = words.setdefault(cursor.field_name or "", len(words))
         parent = parents[-1] if parents else -1

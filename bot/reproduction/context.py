@@ -133,9 +133,10 @@ def context(facts: Facts, checkout: Checkout, language: Language) -> Context:
     if len(excerpts) < MAX_DEFINITIONS:
         calls = called_names(line for excerpt in excerpts for line in excerpt.source.split("\n"))
         excerpts += _without_one_liners(language.definitions(calls, sources, MAX_DEFINITIONS))
-    unique = {(excerpt.path, excerpt.line): excerpt for excerpt in reversed(excerpts)}
-    distinct = (excerpt for excerpt in dict.fromkeys(excerpts) if unique[excerpt.path, excerpt.line] is excerpt)
-    relevant = list(islice(distinct, MAX_DEFINITIONS))
+    distinct: dict[tuple[str, int], Excerpt] = {}
+    for excerpt in excerpts:
+        distinct.setdefault((excerpt.path, excerpt.line), excerpt)
+    relevant = list(distinct.values())[:MAX_DEFINITIONS]
     host = _test_of([excerpt.path for excerpt in relevant], checkout) or choose_host(
         " ".join((*facts.names, facts.text)), checkout.tests
     )

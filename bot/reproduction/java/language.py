@@ -197,7 +197,7 @@ def _take_apart(draft: str) -> JavaDraft:
             raise DraftRejected("it defines no test: a method")
         tree = parse(f"class Drafted {{\n{rest}\n}}")
     if tree.has_error:
-        bad = next((node for node in walk(tree) if node.is_error or node.is_missing), tree)
+        bad = next((node for node in walk(tree) if node.is_broken), tree)
         raise DraftRejected(f"it does not parse near `{text_of(bad)[:80] or text_of(bad.parent)[:80]}`")
     tests = _tests(tree)
     if not tests:

@@ -27,8 +27,7 @@ class Node:
     end_byte: int
     row: int
     is_named: bool
-    is_error: bool
-    is_missing: bool
+    is_broken: bool
     has_error: bool
     parent: Node | None
     children: list[Node] = field(default_factory=list)
@@ -55,13 +54,13 @@ def parse(text: str) -> Node:
     except NotParsed:
         tree = None
     if tree is None:
-        return Node(data, "program", "", 0, 0, 0, True, False, False, True, None)
+        return Node(data, "program", "", 0, 0, 0, is_named=True, is_broken=False, has_error=True, parent=None)
     nodes: list[Node] = []
     for parent, kind, place, start, end, row, flags in tree.rows:
         above = nodes[parent] if parent >= 0 else None
-        is_named, error, missing, has_error = (bool(flags & flag) for flag in (1, 2, 4, 8))
         words = tree.words[kind], tree.words[place]
-        nodes.append(Node(data, *words, start, end, row, is_named, error, missing, has_error, above))
+        is_named, is_broken, has_error = (bool(flags & flag) for flag in (1, 2, 4))
+        nodes.append(Node(data, *words, start, end, row, is_named, is_broken, has_error, above))
         if above is not None:
             above.children.append(nodes[-1])
     return nodes[0]

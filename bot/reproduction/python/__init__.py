@@ -1,1 +1,0 @@
-"""Python: pytest functions and classes, unittest and Django test cases."""
