@@ -47,6 +47,8 @@ PARSERS: tuple[Parser, ...] = (
             ("`", "f(x", "`"), ("`", "a(b(c)", "`"), ("```\n", "f(g()h", "\n```"), ("```\n", "a(", "\n```"),
             ("```\n", "a", "("), ("<p>", "<", ""), ("<p>", "<a", ""), ("<p>", "<a/", ""), ("<p>", "<!", ""),
             ("<p>", "<pre>a</pre>", ""), ("<p>", "<textarea>", ""),
+            # What is left around an instruction would begin a declaration.
+            ("<p>", "<<?a>![(", ""),
         ),
         words=(
             "```\n", "<pre>", "</pre>", "ValueError", "Traceback (most recent call last)\n", "f(1, 2)", "a.b.C",

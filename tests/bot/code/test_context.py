@@ -9,26 +9,14 @@ import pytest
 
 from bot.code.context import Sides, Surroundings
 from bot.code.diff import parse
-
-
-class Tree:
-    """The files of one commit."""
-
-    def __init__(self, files: Mapping[str, str]) -> None:
-        self._files = files
-
-    def paths(self) -> tuple[str, ...]:
-        return tuple(self._files)
-
-    def read(self, path: str) -> str | None:
-        return self._files.get(path)
+from bot.github.offline import RecordedTree
 
 
 def surroundings(files: Mapping[str, str], path: str, old: str, new: str) -> Surroundings:
     """Return the surroundings of a change of one line of ``path``, whose text in ``files`` is the new one."""
     number = files[path].split("\n").index(new) + 1
     diff = f"--- a/{path}\n+++ b/{path}\n@@ -{number} +{number} @@\n-{old}\n+{new}\n"
-    return Surroundings(parse(diff), Sides(Tree(files)))
+    return Surroundings(parse(diff), Sides(RecordedTree({name: text.encode() for name, text in files.items()})))
 
 
 PYTHON = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -105,12 +104,6 @@ def test_a_huge_line_number_from_java_is_accepted(printed: str, text: str | None
     assert report(outcome(printed, 1, text), java=True).outcome.status in ("failed", "error")
 
 
-@given(st.text())
-def test_any_text_can_be_read_as_a_report_or_refused(text: str) -> None:
-    with suppress(junit.MalformedReport):
-        assert isinstance(junit.parse(text), tuple)
-
-
 @given(
     st.lists(
         st.sampled_from(
@@ -209,12 +202,6 @@ def test_equal_targets_are_named_once() -> None:
     assert TestCommand.parse("pytest {tests}").fill([target, target]) == ("pytest", "a.py")
 
 
-@pytest.mark.parametrize("text", ["", "   ", "pytest 'open"])
-def test_an_invalid_command_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r".+"):
-        TestCommand.parse(text)
-
-
 def _environment(folder: Path, base: Path) -> Path:
     (base / "bin").mkdir(parents=True)
     (base / "lib" / "python3.11").mkdir(parents=True)
@@ -273,7 +260,8 @@ def test_paths_in_the_checkout_become_paths_in_its_copy(tmp_path: Path) -> None:
         ("/usr/bin/python3 -m pytest", "without a folder"),
         ("a=b python -m pytest", "not with a variable"),
         ("", "at least 1 item"),
-        ("'", "No closing quotation"),
+        ("   ", "at least 1 item"),
+        ("pytest 'open", "No closing quotation"),
     ],
 )
 def test_a_repository_s_command_cannot_name_a_host_path(text: str, problem: str) -> None:

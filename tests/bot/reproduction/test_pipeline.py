@@ -88,7 +88,14 @@ def scripted(
 def run(project: Path, harness: SandboxHarness, model: ScriptedModel, **options: object) -> Reproduction:
     report = parse_report(REPORT).model_copy(update={"number": 12})
     all_options = Options.model_validate({"samples": 1, **options})
-    return harness.reproduce(project, report, Author(model, Prompts(), "acme/shapes#12"), all_options)
+    before = contents(project)
+    result = harness.reproduce(project, report, Author(model, Prompts(), "acme/shapes#12"), all_options)
+    assert contents(project) == before, "the project is not changed"
+    return result
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_drafts_that_fail_as_reported_are_shown(project: Path, harness: SandboxHarness) -> None:
@@ -115,21 +122,6 @@ def test_drafts_that_fail_as_reported_are_shown(project: Path, harness: SandboxH
     assert result.sandbox == "bubblewrap"
 
 
-def test_an_unusable_draft_is_repaired(project: Path, harness: SandboxHarness) -> None:
-    model = scripted([BROKEN, NO_SUCH_MODULE], repairs=[RIGHT, NO_SUCH_MODULE])
-
-    result = run(project, harness, model, samples=2)
-
-    repairs = [prompt.user for prompt in model.asked if prompt.purpose == "reproduce-repair"]
-    assert "it does not parse: line 3" in repairs[0]
-    assert "No module named 'shapes.pieces'" in repairs[1]
-    assert [(attempt.fate, attempt.repaired) for attempt in result.attempts] == [
-        ("failed", True),
-        ("unusable", True),
-    ]
-    assert result.state == "reproduced"
-
-
 def test_a_draft_is_repaired_three_times_with_its_output(project: Path, harness: SandboxHarness) -> None:
     model = scripted([BROKEN], repairs=[NO_SUCH_MODULE, WRONG_CALL, RIGHT])
 
@@ -141,8 +133,11 @@ def test_a_draft_is_repaired_three_times_with_its_output(project: Path, harness:
     assert "it fails with TypeError, not for the reason that is reported" in repairs[2]
     assert "missing 1 required positional argument" in repairs[2]
     assert result.state == "reproduced"
+    assert [(attempt.fate, attempt.repaired) for attempt in result.attempts] == [("failed", True)]
     given_up = scripted([BROKEN], repairs=[NO_SUCH_MODULE, BROKEN.replace("rest", "x"), BROKEN, RIGHT])
-    assert run(project, harness, given_up).state == "not reproduced"
+    result = run(project, harness, given_up)
+    assert result.state == "not reproduced"
+    assert [(attempt.fate, attempt.repaired) for attempt in result.attempts] == [("unusable", True)]
 
 
 def test_drafts_see_the_report_its_example_and_the_expected_result(project: Path, harness: SandboxHarness) -> None:
@@ -195,7 +190,7 @@ def test_libro_asks_for_drafts_and_nothing_else(project: Path, harness: SandboxH
     assert len({(prompt.system, prompt.user) for prompt in model.asked}) == 1
 
 
-def test_the_prompt_has_place_command_tests_and_fixtures(project: Path, harness: SandboxHarness) -> None:
+def test_the_prompt_shows_the_code_and_how_its_tests_are_run(project: Path, harness: SandboxHarness) -> None:
     conftest = "import pytest\n\n\n@pytest.fixture\ndef pair():\n    return [1, 2]\n"
     (project / "tests/conftest.py").write_text(conftest)
     model = scripted([BROKEN], repairs=[RIGHT])
@@ -207,6 +202,13 @@ def test_the_prompt_has_place_command_tests_and_fixtures(project: Path, harness:
         assert "-m pytest -q -p no:cacheprovider" in question
         assert f"Python {platform.python_version()} on Linux" in question
         assert "pytest" in question.partition("can be imported: ")[2].split(".")[0]
+    draft = model.asked[0]
+    assert draft.temperature == 0.7
+    assert "split drops the rest" in draft.user
+    assert "tests/ (3 files)" in draft.user
+    assert "return [items[i * size : (i + 1) * size]" in draft.user
+    assert "def area" not in draft.user
+    assert draft.user.count("The test that reproduced it") == 2
 
 
 @pytest.mark.parametrize(
@@ -307,29 +309,6 @@ def test_a_spent_budget_without_a_test_raises_an_error(project: Path, harness: S
     assert raised.value.usage.calls == 1
     assert result.state == "reproduced"
     assert (result.drafts, result.failures) == (1, ("budget",))
-
-
-def test_the_prompt_shows_the_code_that_the_report_names(project: Path, harness: SandboxHarness) -> None:
-    model = scripted([RIGHT])
-
-    run(project, harness, model)
-
-    (prompt,) = model.asked
-    assert prompt.temperature == 0.7
-    assert "split drops the rest" in prompt.user
-    assert "tests/ (2 files)" in prompt.user
-    assert "def test_split_even():" in prompt.user
-    assert "return [items[i * size : (i + 1) * size]" in prompt.user
-    assert "def area" not in prompt.user
-    assert prompt.user.count("The test that reproduced it") == 2
-
-
-def test_the_project_is_not_changed(project: Path, harness: SandboxHarness) -> None:
-    before = {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
-
-    run(project, harness, scripted([RIGHT, BROKEN], repairs=[RIGHT]), samples=2)
-
-    assert {path: path.read_bytes() for path in project.rglob("*") if path.is_file()} == before
 
 
 def test_ten_drafts_cost_at_most_three_seconds_more(project: Path, harness: SandboxHarness) -> None:

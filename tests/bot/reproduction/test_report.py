@@ -9,8 +9,6 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from bot.reproduction.context import context, layout, read_checkout
 from bot.reproduction.examples import STATIC, find_mentions, from_repository
@@ -42,12 +40,6 @@ def test_markdown_is_not_changed() -> None:
     text = "See `a < b`:\r\n\r\n```\r\nif a <b>:\r\n```\r\n"
 
     assert to_markdown(text) == "See `a < b`:\n\n```\nif a <b>:\n```"
-
-
-@given(st.text(alphabet="<>/apre divcode=\"'&;\n x!?[-", max_size=200))
-@example("<<?a>![(")  # what is left around an instruction would begin a declaration
-def test_any_html_can_be_converted(html: str) -> None:
-    assert isinstance(to_markdown(f"<p>{html}"), str)
 
 
 def test_every_shared_java_report_is_converted_to_markdown(shared_data: Path) -> None:

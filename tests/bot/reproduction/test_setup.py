@@ -27,12 +27,9 @@ from tests.conftest import missing
 
 pytestmark = pytest.mark.debian("bubblewrap")
 
-#: Stands for what would be installed: a module in the environment, and a mark of when it was made.
-COMMAND = (
-    'date +%s%N >"$VIRTUAL_ENV"/made; '
-    'echo "ANSWER = 42" >"$(echo "$VIRTUAL_ENV"/lib/python*/site-packages)"/dep.py'
-)
-RECIPE = Recipe(repository=1, python=sys.executable, commands=(COMMAND,))
+#: A mark of when an environment was made. ``true`` stands for the interpreter, which would take seconds.
+COMMAND = 'date +%s%N >"$VIRTUAL_ENV"/made'
+RECIPE = Recipe(repository=1, python="true", commands=(COMMAND,))
 
 
 @pytest.fixture
@@ -63,7 +60,9 @@ def prepared_environment(
 
 def test_tests_run_in_the_environment_that_the_set_up_made(tmp_path: Path, checkout: Path) -> None:
     environments = Environments(tmp_path / "environments")
-    with environments.prepared(SANDBOX, checkout, RECIPE) as environment:
+    install = 'echo "ANSWER = 42" >"$(echo "$VIRTUAL_ENV"/lib/python*/site-packages)"/dep.py'
+    recipe = Recipe(repository=1, python=sys.executable, commands=(install,))
+    with environments.prepared(SANDBOX, checkout, recipe) as environment:
         harness = SandboxHarness(
             SANDBOX,
             TestCommand.parse("python -m unittest {tests}"),
@@ -106,11 +105,8 @@ def test_without_commands_there_is_no_environment(tmp_path: Path, checkout: Path
 
 def test_a_failed_command_is_reported_and_nothing_is_kept(tmp_path: Path, checkout: Path) -> None:
     environments = Environments(tmp_path / "environments")
-    recipe = Recipe(
-        repository=1,
-        python=sys.executable,
-        commands=("echo before", "echo ERROR: no such package >&2; exit 7", "echo after"),
-    )
+    commands = ("echo before", "echo ERROR: no such package >&2; exit 7", "echo after")
+    recipe = RECIPE.model_copy(update={"commands": commands})
     with pytest.raises(SetupFailed, match=r"failed \(exit code 7\) at `echo ERROR: no such package") as caught:
         prepared_environment(environments, checkout, recipe)
     assert str(caught.value).splitlines()[1:] == ["ERROR: no such package"]
@@ -121,18 +117,16 @@ def test_a_set_up_that_fills_the_disk_is_stopped(tmp_path: Path, checkout: Path)
     environments = Environments(tmp_path / "environments", limits=Limits(seconds=60, disk_bytes=64 << 20))
     flood = 'while true; do head -c 5000000 /dev/zero >"$VIRTUAL_ENV/flood$(date +%N)"; done'
     with pytest.raises(SetupFailed, match="limit: disk"):
-        prepared_environment(
-            environments, checkout, Recipe(repository=1, python=sys.executable, commands=(flood,))
-        )
+        prepared_environment(environments, checkout, RECIPE.model_copy(update={"commands": (flood,)}))
 
 
 def test_an_interrupted_set_up_starts_again(tmp_path: Path, checkout: Path) -> None:
     folder = tmp_path / "environments"
     script = (
-        "import sys; from pathlib import Path\n"
+        "from pathlib import Path\n"
         "from bot.reproduction.setup import Environments, Recipe\n"
         "from bot.sandbox.bubblewrap import Bubblewrap\n"
-        f"recipe = Recipe(repository=1, python=sys.executable, commands=({COMMAND!r}, 'sleep 60'))\n"
+        f"recipe = Recipe(repository=1, python='true', commands=({COMMAND!r}, 'sleep 60'))\n"
         f"environments, sandbox = Environments(Path({str(folder)!r})), Bubblewrap(offline=True)\n"
         f"with environments.prepared(sandbox, Path({str(checkout)!r}), recipe): pass\n"
     )

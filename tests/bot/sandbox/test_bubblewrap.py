@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,9 +20,12 @@ pytestmark = pytest.mark.debian("bubblewrap")
 LIMITS = Limits(seconds=20)
 
 
-def shell(project: Path, script: str, **more: object) -> ProgramResult:
-    arguments: dict[str, object] = {"files": {}, "limits": LIMITS, **more}
-    return Bubblewrap().run(ProgramRun(["sh", "-c", script], workdir=project, **arguments))  # type: ignore[arg-type]
+def run(project: Path, argv: Sequence[str], **more: Any) -> ProgramResult:
+    return Bubblewrap().run(ProgramRun(argv, project, **{"limits": LIMITS, **more}))
+
+
+def shell(project: Path, script: str, **more: Any) -> ProgramResult:
+    return run(project, ["sh", "-c", script], **more)
 
 
 def test_a_program_works_on_a_copy_with_files_on_top(project: Path, untouched: Path) -> None:
@@ -46,14 +51,12 @@ def test_output_is_interleaved_and_the_exit_code_is_the_programs(project: Path) 
 
 
 def test_a_program_that_dies_of_a_signal_has_the_shells_exit_code(project: Path) -> None:
-    outcome = Bubblewrap().run(
-        ProgramRun(["python3", "-c", "import os; os.abort()"], workdir=project, limits=LIMITS)
-    )
+    outcome = run(project, ["python3", "-c", "import os; os.abort()"])
     assert (outcome.ending, outcome.exit_code) == ("exited", 134)
 
 
 def test_a_program_that_does_not_exist_is_an_outcome(project: Path) -> None:
-    outcome = Bubblewrap().run(ProgramRun(["no-such-program"], workdir=project, limits=LIMITS))
+    outcome = run(project, ["no-such-program"])
     assert outcome.exit_code == 127
     assert "no-such-program" in outcome.output
 
@@ -91,14 +94,8 @@ def test_a_folder_that_only_its_owner_may_enter_is_readable(project: Path, tmp_p
 
 
 def test_the_interpreter_of_the_worker_is_readable(project: Path) -> None:
-    outcome = Bubblewrap().run(
-        ProgramRun(
-            [sys.executable, "-c", "import pytest, sys; print(sys.prefix)"],
-            workdir=project,
-            limits=LIMITS,
-            readable=(Path(sys.prefix), Path(sys.base_prefix)),
-        )
-    )
+    folders = (Path(sys.prefix), Path(sys.base_prefix))
+    outcome = run(project, [sys.executable, "-c", "import pytest, sys; print(sys.prefix)"], readable=folders)
     assert outcome.output == f"{sys.prefix}\n"
 
 
@@ -135,9 +132,7 @@ def test_entries_of_a_set_up_are_limited(
     place.mkdir()
     code = f"import os; place = '{place}'; open(place + '/first', 'w').close()\nfor n in range({count}): {make}"
     limits = Limits(seconds=60, entries=20_000)
-    outcome = Bubblewrap().run(
-        ProgramRun(["python3", "-c", code], workdir=project, limits=limits, writable=(place,))
-    )
+    outcome = run(project, ["python3", "-c", code], limits=limits, writable=(place,))
     assert outcome.ending == ending, outcome.output
 
 
@@ -151,9 +146,9 @@ def test_an_empty_file_costs_an_inode(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["../outside", "/etc/passwd", "a/../../b", "", ".", "a\0b", "a\nb"])
 def test_files_cannot_be_written_outside(project: Path, name: str) -> None:
     with pytest.raises(SandboxError, match="no path below the work folder"):
-        Bubblewrap().run(ProgramRun(["true"], workdir=project, files={name: ""}, limits=LIMITS))
+        run(project, ["true"], files={name: ""})
     with pytest.raises(SandboxError, match="no path below the work folder"):
-        Bubblewrap().run(ProgramRun(["true"], workdir=project, limits=LIMITS, collect=(name,)))
+        run(project, ["true"], collect=(name,))
 
 
 def test_a_link_out_of_the_project_is_copied_as_a_link(project: Path, untouched: Path) -> None:
@@ -165,7 +160,7 @@ def test_a_link_out_of_the_project_is_copied_as_a_link(project: Path, untouched:
 
 def test_a_missing_work_folder_is_one_clear_line(tmp_path: Path) -> None:
     with pytest.raises(SandboxError, match="nowhere cannot be read"):
-        Bubblewrap().run(ProgramRun(["true"], workdir=tmp_path / "nowhere", limits=LIMITS))
+        run(tmp_path / "nowhere", ["true"])
 
 
 def test_a_checkout_that_is_too_large_is_refused(project: Path) -> None:

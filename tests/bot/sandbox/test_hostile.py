@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.sandbox.bubblewrap import Bubblewrap
 from bot.sandbox.mounts import own_python
-from bot.sandbox.protocol import Limits, ProgramRun
 from tests.bot.sandbox.conftest import RunPython
 
 pytestmark = [pytest.mark.debian("bubblewrap"), pytest.mark.usefixtures("untouched")]
@@ -210,16 +208,9 @@ def test_a_full_disk_is_an_error_of_the_program(python: RunPython) -> None:
     assert outcome.output.splitlines() == ["[Errno 28] No space left on device"] * 3 + ["True"]
 
 
-def test_a_flood_of_empty_files_ends_the_run(project: Path) -> None:
-    limits = Limits(seconds=30, entries=20_000)
-    outcome = Bubblewrap().run(
-        ProgramRun(
-            ["python3", "-c", "for number in range(10**9): open(f'/tmp/{number}', 'w').close()"],
-            workdir=project,
-            limits=limits,
-        )
-    )
-    assert outcome.ending == "disk"
+def test_a_flood_of_empty_files_ends_the_run(python: RunPython) -> None:
+    code = "for number in range(10**9): open(f'/tmp/{number}', 'w').close()"
+    assert python(code, seconds=30, entries=20_000).ending == "disk"
 
 
 def test_address_space_is_limited(python: RunPython) -> None:
