@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from sqlalchemy import Connection, Engine, Executable, Row, Table, create_engine, event
 from sqlalchemy.dialects.postgresql import Insert as PostgresInsert
@@ -35,8 +35,6 @@ CONNECT_SECONDS = 3
 SHORTEST_SECRET = 8
 #: Connections that are kept; as many again may be opened for a moment.
 POOL = 10
-
-T = TypeVar("T")
 
 
 class Database:
@@ -241,34 +239,28 @@ def _no_implicit_transactions(connection: Any, _record: Any) -> None:
 
 
 def _begin(busy_seconds: float, connection: Connection) -> None:
+    """Begin a transaction; one that writes takes the write lock at once, and waits up to ``busy_seconds`` for it.
+
+    SQLite's own wait sleeps up to 100 ms at a time, which makes commits slow.
+    """
     if not connection.get_execution_options().get("immediate", False):
         connection.exec_driver_sql("BEGIN")
         return
     raw: sqlite3.Connection = connection.connection.driver_connection  # type: ignore[assignment]
-    try:
-        when_free(raw, busy_seconds, lambda: raw.execute("BEGIN IMMEDIATE"))
-    except sqlite3.OperationalError as error:
-        raise OperationalError("BEGIN IMMEDIATE", None, error) from None
-
-
-def when_free(connection: sqlite3.Connection, seconds: float, act: Callable[[], T]) -> T:
-    """Return the result of ``act`` once SQLite is not busy. Raises sqlite3.OperationalError after ``seconds``.
-
-    SQLite's own wait sleeps up to 100 ms at a time, which makes commits slow.
-    """
-    deadline = time.monotonic() + seconds
-    connection.execute("PRAGMA busy_timeout=0")
+    deadline = time.monotonic() + busy_seconds
+    raw.execute("PRAGMA busy_timeout=0")
     try:
         while True:
             try:
-                return act()
+                raw.execute("BEGIN IMMEDIATE")
+                return
             except sqlite3.OperationalError as error:
-                # The low byte: extended codes tell that the snapshot is old, or that the log is being recovered.
+                # The low byte: an extended code says that the log is being recovered.
                 if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                    raise
+                    raise OperationalError("BEGIN IMMEDIATE", None, error) from None
             time.sleep(BACK_OFF_SECONDS)
     finally:
-        connection.execute(f"PRAGMA busy_timeout={int(seconds * 1000)}")
+        raw.execute(f"PRAGMA busy_timeout={int(busy_seconds * 1000)}")
 
 
 def _postgres(url: URL) -> Database:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 
@@ -16,9 +15,9 @@ from bot.features.triage.judgement import InputReply
 from bot.features.triage.record import TriageRecord
 from bot.models.budget import Limit, Spent
 from bot.models.protocol import Prompt
-from bot.pipeline.store import Database, Posting, withhold
+from bot.pipeline.store import Database, Ledger, Posting, withhold
 from bot.pipeline.store.calls import AskOnce
-from bot.pipeline.store.database import when_free
+from bot.pipeline.store.overview import Filter, Overview
 from bot.pipeline.store.tables import COUNTERS
 from tests.bot.pipeline.rig import REPLY
 from tests.scripted import ScriptedModel
@@ -155,27 +154,6 @@ def test_counts_of_all_processes_add_up(ledger):
     assert ledger.counters.all() == {accepted: 5, ("left", ()): 4}
 
 
-def test_a_write_that_somebody_came_before_is_tried_anew(tmp_path):
-    ours, theirs = (sqlite3.connect(tmp_path / "x.db", isolation_level=None) for _ in range(2))
-    ours.execute("PRAGMA journal_mode=WAL")
-    ours.execute("CREATE TABLE numbers (number)")
-    ours.execute("BEGIN")
-    ours.execute("SELECT * FROM numbers").fetchall()
-    theirs.execute("INSERT INTO numbers VALUES (1)")
-    codes: list[int] = []
-
-    def write() -> list[tuple[int]]:
-        try:
-            return ours.execute("INSERT INTO numbers VALUES (2) RETURNING number").fetchall()
-        except sqlite3.OperationalError as error:
-            codes.append(error.sqlite_errorcode)
-            ours.execute("ROLLBACK")
-            raise
-
-    assert when_free(ours, 5, write) == [(2,)]
-    assert codes == [sqlite3.SQLITE_BUSY_SNAPSHOT]
-
-
 def test_nothing_withheld_is_written_in_any_form(database: Database) -> None:
     withhold(database, lambda: ('two "lines"\nof a key', "short"))
     texts = ('a two "lines"\nof a key b', json.dumps({"k": 'two "lines"\nof a key'}), "a short word")
@@ -187,3 +165,19 @@ def test_nothing_withheld_is_written_in_any_form(database: Database) -> None:
     with database.read() as connection:
         labels = connection.execute(COUNTERS.select().order_by(COUNTERS.c.labels)).scalars().all()
     assert labels == ["a REDACTED b", '{"k": "REDACTED"}', "a short word"]
+
+
+def test_decisions_are_found_by_what_was_said(ledger: Ledger, database: Database) -> None:
+    for number, reason in enumerate(('It says "Ünklar" here', "100% sure", "under_score"), start=1):
+        ledger.decisions.record(f"d{number}:triage", (decision(number, verdict="VAGUE", reason=reason),), "c")
+
+    def numbers(text: str) -> list[int]:
+        return [line.number for line in Overview(database).decisions(Filter(text=text))]
+
+    assert numbers('says "Ünklar"') == [1]
+    assert numbers("SAYS") == [1]
+    assert numbers("100%") == [2]
+    assert numbers("r_s") == [3]
+    assert numbers("#2") == [2]
+    assert numbers("acme/rocket#3") == [3]
+    assert numbers("acme/sled#3") == []
