@@ -19,11 +19,6 @@ from bot.cli.running import load_settings, opened_database, settings_options, st
 from bot.core.errors import SettingsError
 
 if TYPE_CHECKING:
-    from bot.app import Live
-    from bot.pipeline.inbox import Inbox
-    from bot.pipeline.queue import Queue
-    from bot.pipeline.runner import Runner
-    from bot.pipeline.store import Ledger
     from bot.pipeline.worker import Pace
     from bot.settings import Settings
 
@@ -124,14 +119,16 @@ def own_folder(folder: Path) -> None:
 
 
 def work(settings: Settings, stop: threading.Event, pace: Pace, day_seconds: float = 86_400.0) -> bool:
-    """Work until ``stop`` is set; False where another worker took the place.
+    """Work until ``stop`` is set. Return False if another worker took the place.
 
-    A database that is away is waited for. ``day_seconds`` is a day of reminders, shorter in tests.
-    Raises SettingsError before anything starts.
+    A database that is away is waited for. ``day_seconds`` is a day of reminders, shorter in tests. Raises
+    SettingsError before anything starts.
     """
-    from bot.app import Live
+    from bot.app import Live, notices
     from bot.pipeline.inbox import Inbox
+    from bot.pipeline.publisher import Publisher
     from bot.pipeline.queue import Queue
+    from bot.pipeline.runner import Runner
     from bot.pipeline.store import Ledger, await_database, withhold
     from bot.pipeline.store.operators import Counts
     from bot.pipeline.worker import Reconciler, Worker
@@ -154,25 +151,16 @@ def work(settings: Settings, stop: threading.Event, pace: Pace, day_seconds: flo
     threading.Thread(target=reconciler.run, args=(stop,), name="reconciler", daemon=True).start()
     try:
         inbox = Inbox(database, queue, day_seconds=day_seconds)
-        runner = _runner(settings, queue, inbox, ledger, live, paced=pace.apart > 0)
+        runner = Runner(
+            queue,
+            inbox,
+            ledger,
+            live.services_for,
+            Publisher(ledger.postings, settings.secrets),
+            paced=pace.apart > 0,
+            paused=settings.bouncer_paused,
+            notices=notices(settings, ledger),
+        )
         return Worker(ledger, queue, inbox, runner, counts, pace, settings.bouncer_keep_days).run(stop)
     finally:
         live.close()
-
-
-def _runner(settings: Settings, queue: Queue, inbox: Inbox, ledger: Ledger, live: Live, *, paced: bool) -> Runner:
-    """Runs a job: what it is decided with, and who publishes it."""
-    from bot.app import notices
-    from bot.pipeline.publisher import Publisher
-    from bot.pipeline.runner import Runner
-
-    return Runner(
-        queue,
-        inbox,
-        ledger,
-        live.services_for,
-        Publisher(ledger.postings, settings.secrets),
-        paced=paced,
-        paused=settings.bouncer_paused,
-        notices=notices(settings, ledger),
-    )
