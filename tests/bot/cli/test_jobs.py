@@ -14,8 +14,8 @@ from bot.core.events import InstallationRepositoriesChanged
 from bot.pipeline.admin import Jobs
 from bot.pipeline.queue import Queue
 from tests.bot.cli.github_commands import Ran
-from tests.bot.pipeline.builders import edited, make_inbox, opened
-from tests.bot.pipeline.dead import bury
+from tests.bot.pipeline.builders import make_inbox, opened
+from tests.bot.pipeline.driven import bury
 
 Run = Callable[..., Any]
 
@@ -27,7 +27,7 @@ def jobs(database) -> Iterator[Jobs]:
     inbox = make_inbox(database, queue, "triage")
     inbox.accept("d-1", opened(1))
     bury(database, "gave up after 13 tries: api.github.com does not answer", "d-1:triage")
-    inbox.accept("d-2", edited(2))
+    inbox.accept("d-2", opened(2))
     queue.close()
     jobs = Jobs(database)
     yield jobs

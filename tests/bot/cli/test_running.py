@@ -1,13 +1,90 @@
-"""How a process is set up before its command runs."""
+"""Logs are JSON objects, or text on a terminal, without secrets; all threads share one arena of memory."""
 
 from __future__ import annotations
 
+import io
+import json
+import logging
 import platform
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import structlog
+
+from bot.cli.running import configure_logs
+
+CANARY = "canary-1f3870be274f6c49b3e31a0c6728957f"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def log_output(request):
+    """Return a function that reads the log; logging is restored afterwards."""
+    stream = getattr(request, "param", io.StringIO)()
+    root = logging.getLogger()
+    before = root.handlers[:], root.level
+    configure_logs("DEBUG", [CANARY], stream)
+    yield stream.getvalue
+    for handler in root.handlers[:]:
+        root.removeHandler(handler)
+    for handler in before[0]:
+        root.addHandler(handler)
+    root.setLevel(before[1])
+    structlog.reset_defaults()
+
+
+def test_a_line_is_one_json_object_with_what_is_bound(log_output):
+    with structlog.contextvars.bound_contextvars(delivery="d-1"):
+        structlog.get_logger("bot").info("decided", verdict="VAGUE", seconds=0.5, labels=("a", "b"))
+    line = json.loads(log_output())
+    del line["timestamp"]
+    assert line == {
+        "event": "decided",
+        "verdict": "VAGUE",
+        "seconds": 0.5,
+        "labels": ["a", "b"],
+        "delivery": "d-1",
+        "level": "info",
+    }
+
+
+@pytest.mark.parametrize("log_output", [Terminal], indirect=True)
+def test_on_a_terminal_a_line_is_text(log_output):
+    structlog.get_logger("bot").info("decided", verdict="VAGUE", key=CANARY)
+    assert re.search(r"\[info +\] decided +key=\S+ verdict=VAGUE\n", log_output())
+    assert CANARY not in log_output()
+
+
+def test_secrets_are_taken_out_of_every_value_however_deep(log_output):
+    log = structlog.get_logger("bot")
+    log.info(f"event {CANARY}", value=CANARY, deep={"a": [{"b": CANARY}]}, other=Path(f"/x/{CANARY}"))
+    try:
+        raise ValueError(f"bad key {CANARY}")
+    except ValueError:
+        log.exception("failed")
+    log.warning("shape", token="ghp_" + "a1B2" * 9, url="postgresql://me:hush@db/x", half="\ud800")
+    text = log_output()
+    assert CANARY not in text
+    assert "a1B2" not in text
+    assert "hush" not in text
+    assert len(text.splitlines()) == 3
+    assert all(json.loads(line) for line in text.splitlines())
+
+
+def test_libraries_log_through_the_same_door(log_output):
+    logging.getLogger("some.library").warning("refused with %s", CANARY)
+    logging.getLogger("dbos").info("our cloud is great")
+    (line,) = map(json.loads, log_output().splitlines())
+    assert line["event"] == "refused with REDACTED"
+    assert line["logger"] == "some.library"
+
 
 #: Has eight threads allocate at the same time, then writes what glibc says of its arenas.
 _ALLOCATE = """

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from bot.core import events
 from bot.core.actions import Task
-from bot.core.subjects import Actor, Comment, Issue, PullRequest, Repository
+from bot.core.subjects import Actor, Issue, Repository
 from bot.pipeline.inbox import DEBOUNCE_SECONDS, Inbox
 from bot.pipeline.queue import Queue
 from bot.pipeline.store import Database
@@ -32,29 +32,3 @@ def make_inbox(
 def opened(number: int = 7, repository: Repository = ROCKET, title: str = "It is broken") -> events.IssueOpened:
     issue = Issue(number=number, title=title, author=ANA)
     return events.IssueOpened(repository=repository, sender=ANA, issue=issue, installation=1)
-
-
-def edited(number: int = 7, title: str = "It is still broken") -> events.IssueEdited:
-    issue = Issue(number=number, title=title, author=ANA)
-    return events.IssueEdited(repository=ROCKET, sender=ANA, issue=issue, installation=1)
-
-
-def said(body: str, number: int = 7, by: Actor = ANA) -> events.CommentCreated:
-    issue = Issue(number=number, title="It is broken", author=ANA)
-    comment = Comment(id=11, body=body, author=by)
-    return events.CommentCreated(repository=ROCKET, sender=by, issue=issue, comment=comment, installation=1)
-
-
-def pushed(sha: str, number: int = 8) -> events.PullRequestSynchronized:
-    pull = PullRequest(number=number, title="Fix", author=ANA, head_sha=sha)
-    return events.PullRequestSynchronized(repository=ROCKET, sender=ANA, pull_request=pull, installation=1)
-
-
-def closed(number: int = 7) -> events.IssueClosed:
-    issue = Issue(number=number, title="It is broken", author=ANA, state="closed")
-    return events.IssueClosed(repository=ROCKET, sender=ANA, issue=issue, installation=1)
-
-
-def reopened(number: int = 7) -> events.IssueReopened:
-    issue = Issue(number=number, title="It is broken", author=ANA)
-    return events.IssueReopened(repository=ROCKET, sender=ANA, issue=issue, installation=1)

@@ -11,7 +11,8 @@ from bot.pipeline.inbox import DEBOUNCE_SECONDS
 from bot.pipeline.queue import Queue
 from bot.pipeline.store import Database
 from bot.pipeline.store.tables import DELIVERIES
-from tests.bot.pipeline.builders import make_inbox, opened, pushed
+from tests.bot.pipeline.builders import make_inbox, opened
+from tests.builders import pull_pushed
 
 
 @pytest.fixture
@@ -67,7 +68,7 @@ def test_an_event_for_nobody_is_taken_note_of_and_makes_no_job(inbox, queue, dat
 
 
 def test_a_push_waits_for_the_next_one(database, queue, clock):
-    make_inbox(database, queue, debounce=True, clock=clock).accept("d-1", pushed("a" * 40))
+    make_inbox(database, queue, debounce=True, clock=clock).accept("d-1", pull_pushed())
     assert set(queue.states().values()) == {"waiting"}
     assert {job.due for job in queue.list()} == {clock.now + DEBOUNCE_SECONDS}
 

@@ -19,9 +19,14 @@ from bot.pipeline.store import Database, Ledger
 from bot.pipeline.store.calls import Calls
 from bot.pipeline.store.decisions import Decisions
 from bot.pipeline.store.tables import DELIVERIES
-from tests.bot.pipeline.builders import closed, opened, reopened
+from tests.bot.pipeline.builders import opened
 from tests.bot.pipeline.conftest import Clock
 from tests.bot.pipeline.driven import DrivenQueue
+from tests.builders import event, issue
+
+
+def closed(number: int) -> events.IssueClosed:
+    return event(events.IssueClosed, issue(number=number, state="closed"))
 
 
 @pytest.fixture
@@ -37,8 +42,8 @@ def dispatch(database: Database, queue: DrivenQueue, clock: Clock):
     inbox = Inbox(database, queue, tasks=tasks, clock=clock)
 
     def dispatch(**delivered: events.Event) -> None:
-        for name, event in delivered.items():
-            inbox.accept(f"d-{name}", event)
+        for name, item in delivered.items():
+            inbox.accept(f"d-{name}", item)
         inbox.take_up(retention.uninstalled)
 
     return dispatch
@@ -93,7 +98,7 @@ def decided(ledger: Ledger, number: int, clock: Clock) -> None:
 def test_old_replies_and_decisions_on_closed_subjects_are_deleted(dispatch, sweep, clock, ledger: Ledger):
     for number in (1, 2, 3):
         decided(ledger, number, clock)
-    dispatch(closed=closed(2), again=closed(3), reopened=reopened(3))
+    dispatch(closed=closed(2), again=closed(3), reopened=event(events.IssueReopened, issue(number=3)))
     clock.now += KEEP_DAYS * DAY - 1
     sweep()
     assert len(ledger.decisions.decisions("acme/rocket#2")) == 1

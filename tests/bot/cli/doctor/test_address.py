@@ -13,12 +13,12 @@ from urllib.parse import urlsplit
 import pytest
 from flask import Flask
 
-from bot.cli.doctor import AREAS
 from bot.github.webhook import sign
 from bot.pipeline.store import migrate, open_database
 from bot.settings import Settings
 from bot.simgithub import SimulatedGitHub
 from bot.web.app import Backend, create_app
+from tests.bot.cli.doctor.test_doctor import all_but
 from tests.bot.cli.github_commands import Ran
 from tests.bot.pipeline.rig import SECRET as RIG_SECRET
 from tests.bot.pipeline.rig import Rig, wait
@@ -79,8 +79,7 @@ def doctor(monkeypatch: pytest.MonkeyPatch, bouncer: Callable[..., Ran], tmp_pat
     def run(**environment: str) -> tuple[int, str]:
         for name, value in {"GITHUB_WEBHOOK_SECRET": SECRET, **environment}.items():
             monkeypatch.setenv(name, value)
-        skipped = [word for area in AREAS if area != "address" for word in ("--skip", area)]
-        return bouncer("doctor", "--verbose", *skipped)[:2]
+        return bouncer("doctor", "--verbose", *all_but("address"))[:2]
 
     return run
 

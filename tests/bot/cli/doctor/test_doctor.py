@@ -6,7 +6,6 @@ import io
 import json
 import os
 import re
-import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -66,6 +65,11 @@ def office(httpserver: HTTPServer, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 Run = Callable[..., tuple[int, str]]
+
+
+def all_but(area: str) -> list[str]:
+    """Return the options that skip every other area."""
+    return [word for other in AREAS if other != area for word in ("--skip", other)]
 
 
 @pytest.fixture
@@ -130,8 +134,7 @@ def test_fine_checks_are_counted_without_verbose(
         monkeypatch.delenv(name)  # a variable of the test run is none of the server's, and is named as unknown
     for name, value in office.environment.items():
         monkeypatch.setenv(name, value)
-    skipped = [word for area in AREAS if area != "settings" for word in ("--skip", area)]
-    text = bouncer("doctor", *skipped).out
+    text = bouncer("doctor", *all_but("settings")).out
     assert "ok  " not in text
     assert re.fullmatch(r"\d+ checks fine \(--verbose\)\nno failures, no notes\n", text)
 
@@ -153,25 +156,18 @@ def test_looking_creates_nothing(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "line"),
-    [
-        ("GITHUB_APP_ID", "fail  GITHUB_APP_ID: not set"),
-        ("GITHUB_APP_PRIVATE_KEY", "fail  GITHUB_APP_PRIVATE_KEY: neither it nor"),
-        ("GITHUB_WEBHOOK_SECRET", "fail  GITHUB_WEBHOOK_SECRET: not set"),
-        ("BOUNCER_MODEL", "fail  BOUNCER_MODEL: not set: nothing is judged or posted; name a model"),
-        ("BOUNCER_DAILY_BUDGET_USD", "note  BOUNCER_DAILY_BUDGET_USD: not set"),
-        ("BOUNCER_ADMIN_PASSWORD", "note  BOUNCER_ADMIN_PASSWORD: not set"),
-    ],
-)
-def test_what_is_not_set_is_named(run: Run, name: str, line: str) -> None:
-    code, output = run(**{name: None})
-    assert line in output
-    assert code == (1 if line.startswith("fail") else 0)
-
-
-@pytest.mark.parametrize(
     ("environment", "line"),
     [
+        ({"GITHUB_APP_ID": None}, "fail  GITHUB_APP_ID: not set"),
+        ({"GITHUB_APP_PRIVATE_KEY": None}, "fail  GITHUB_APP_PRIVATE_KEY: neither it nor"),
+        ({"GITHUB_WEBHOOK_SECRET": None}, "fail  GITHUB_WEBHOOK_SECRET: not set"),
+        ({"BOUNCER_MODEL": None}, "fail  BOUNCER_MODEL: not set: nothing is judged or posted; name a model"),
+        ({"BOUNCER_DAILY_BUDGET_USD": None}, "note  BOUNCER_DAILY_BUDGET_USD: not set"),
+        ({"BOUNCER_ADMIN_PASSWORD": None}, "note  BOUNCER_ADMIN_PASSWORD: not set"),
+        (
+            {"GITHUB_APP_PRIVATE_KEY": None, "GITHUB_APP_PRIVATE_KEY_PATH": "/gone.pem"},
+            "fail  private key: GITHUB_APP_PRIVATE_KEY_PATH: cannot read /gone.pem",
+        ),
         ({"GITHUB_APP_PRIVATE_KEY": "nonsense"}, "fail  private key: "),
         (
             {"GITHUB_API_URL": "http://127.0.0.1:9"},
@@ -211,7 +207,7 @@ def test_what_is_not_set_is_named(run: Run, name: str, line: str) -> None:
         ({"GITHUB_WEBHOOK_SECRET": "short"}, "note  GITHUB_WEBHOOK_SECRET: shorter than 16 characters"),
     ],
 )
-def test_what_is_wrong_is_one_line_with_a_remedy(run: Run, environment: dict[str, str], line: str) -> None:
+def test_what_is_wrong_is_one_line_with_a_remedy(run: Run, environment: dict[str, str | None], line: str) -> None:
     if line.startswith("fail  data folder") and os.geteuid() == 0:
         environment, line = (
             {"BOUNCER_DATA_DIR": "/proc/version/x"},
@@ -305,11 +301,11 @@ def test_failed_deliveries_are_counted(run: Run, office: Office) -> None:
     assert code == 0
 
 
-@pytest.mark.parametrize("status", [401, 404, 429, 500])
+@pytest.mark.parametrize("status", [401, 500])
 def test_a_model_that_cannot_answer_fails(run: Run, office: Office, status: int) -> None:
     office.model.clear()
     office.model.expect_request("/v1/chat/completions").respond_with_json({"error": {"message": "no"}}, status)
-    code, output = run()
+    code, output = run("--skip", "github")
     assert code == 1
     assert "fail  model openai:gpt-5-mini: openai " in output
 
@@ -368,9 +364,7 @@ def test_json_is_one_object(run: Run) -> None:
 @pytest.mark.debian("bubblewrap")
 def test_the_sandbox_is_tried(run: Run, bouncer: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BOUNCER_SANDBOX_NETWORK", "none")
-    areas = ("settings", "files", "database", "github", "address", "model")
-    skipped = [argument for area in areas for argument in ("--skip", area)]
-    code, output, _ = bouncer("doctor", "--verbose", *skipped)
+    code, output, _ = bouncer("doctor", "--verbose", *all_but("sandbox"))
     assert code == 0
     assert output.startswith("ok    sandbox: bubblewrap runs programs without network")
     assert "set-up commands have no network" in output
@@ -380,9 +374,7 @@ def test_a_sandbox_that_is_missing_fails_with_what_to_install(
     office: Office, monkeypatch: pytest.MonkeyPatch, bouncer: Callable[..., Ran], tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    areas = ("settings", "files", "database", "github", "address", "model")
-    skipped = [argument for area in areas for argument in ("--skip", area)]
-    code, output, _ = bouncer("doctor", "--verbose", *skipped)
+    code, output, _ = bouncer("doctor", "--verbose", *all_but("sandbox"))
     assert code == 1
     assert "apt-get install bubblewrap" in output
 
@@ -409,25 +401,11 @@ def test_what_is_wrong_is_named_with_line_key_and_allowed_values(
         f"{file}:5: tirage: unknown key; did you mean triage?; "
         "known here: duplicates, gate, pulls, reproduce, review, triage, verify",
     ]
-
-
-def test_the_same_as_json(tmp_path: Path, bouncer: Callable[..., Ran]) -> None:
-    file = tmp_path / "bouncer.yml"
-    file.write_text("triage: {mode: loud}")
-    code, output, _ = bouncer("doctor", "--config", str(file), "--json")
-    assert code == 2
-    assert json.loads(output)["problems"][0]["key"] == "triage.mode"
+    problems = json.loads(bouncer("doctor", "--config", str(file), "--json").out)["problems"]
+    assert [problem["key"] for problem in problems] == ["triage.mode", "review.max_findings", "tirage"]
 
 
 def test_a_file_that_is_not_there_is_bad_input(tmp_path: Path, bouncer: Callable[..., Ran]) -> None:
     code, output, errors = bouncer("doctor", "--config", str(tmp_path / "gone.yml"))
     assert (code, output) == (2, "")
     assert errors == f"bouncer: {tmp_path / 'gone.yml'}: No such file or directory\n"
-
-
-def test_a_key_file_that_cannot_be_read_is_named(run: Run, tmp_path: Path) -> None:
-    file = tmp_path / "key.pem"
-    file.write_text("x")
-    file.chmod(stat.S_IRUSR)
-    _, output = run(GITHUB_APP_PRIVATE_KEY=None, GITHUB_APP_PRIVATE_KEY_PATH=str(tmp_path / "gone.pem"))
-    assert f"fail  private key: GITHUB_APP_PRIVATE_KEY_PATH: cannot read {tmp_path / 'gone.pem'}" in output

@@ -23,7 +23,7 @@ from bot.pipeline.store.tables import DELIVERIES
 from bot.web.app import Backend
 from bot.web.dashboard import DashboardSettings
 from bot.web.dashboard.pages import blueprint
-from tests.bot.pipeline.dead import dead_letter
+from tests.bot.pipeline.driven import dead_letter
 from tests.builders import placed_finding
 from tests.serving import served
 
