@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import structlog
 from pydantic import AliasChoices, Field, ValidationError
-from sqlalchemy import ColumnElement, Connection, Row, delete, func, select, update
+from sqlalchemy import Connection, Row, delete, func, select, update
 
 from bot import router
 from bot.core import events
@@ -316,29 +316,17 @@ class Received:
         text: str | None = self._database.scalar(query)
         return text
 
-    def later(self, seq: int, repository: str, number: int) -> Sequence[tuple[str, str]]:
-        """Return id and event of the last deliveries about a subject after ``seq``, newest first."""
-        return self._after(DELIVERIES.c.seq.desc(), seq, repository, number)
-
-    def next(self, seq: int, repository: str, number: int) -> Sequence[tuple[str, str]]:
-        """Return id and event of the first deliveries about a subject after ``seq``, oldest first."""
-        return self._after(DELIVERIES.c.seq, seq, repository, number)
+    def later(self, seq: int, repository: str, number: int, *, newest_first: bool) -> Sequence[tuple[str, str]]:
+        """Return id and event of up to BATCH deliveries about a subject after ``seq``."""
+        place = DELIVERIES.c.repository == repository, DELIVERIES.c.number == number, DELIVERIES.c.seq > seq
+        order = DELIVERIES.c.seq.desc() if newest_first else DELIVERIES.c.seq
+        query = select(DELIVERIES.c.id, DELIVERIES.c.event).where(*place).order_by(order).limit(BATCH)
+        return [(row.id, row.event) for row in self._database.rows(query)]
 
     def earlier(self, seq: int, deliveries: Collection[str]) -> Sequence[tuple[str, str]]:
         """Return id and event of those of these deliveries that arrived before ``seq``."""
         query = select(DELIVERIES.c.id, DELIVERIES.c.event).where(
             DELIVERIES.c.seq < seq, DELIVERIES.c.id.in_(deliveries)
-        )
-        return [(row.id, row.event) for row in self._database.rows(query)]
-
-    def _after(
-        self, order: ColumnElement[Any], seq: int, repository: str, number: int
-    ) -> Sequence[tuple[str, str]]:
-        query = (
-            select(DELIVERIES.c.id, DELIVERIES.c.event)
-            .where(DELIVERIES.c.repository == repository, DELIVERIES.c.number == number, DELIVERIES.c.seq > seq)
-            .order_by(order)
-            .limit(BATCH)
         )
         return [(row.id, row.event) for row in self._database.rows(query)]
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import takewhile
+from typing import Any
 
 import structlog
 from sqlalchemy.exc import InterfaceError, OperationalError
@@ -246,12 +247,13 @@ class Runner:
         if not job.number:
             return None
         place = job.seq, job.repository, job.number
-        match = successor(job.task, event, self._received.later(*place))
+        match = successor(job.task, event, self._received.later(*place, newest_first=True))
         if match is None:
             return None
         delivery, newer = match
         by = f"{delivery}:{job.task}"
-        between = takewhile(lambda following: following[0] != delivery, self._received.next(*place))
+        following = self._received.later(*place, newest_first=False)
+        between = takewhile(lambda item: item[0] != delivery, following)
         others = superseded_by(job.task, newer, between)
         for name in (job.id, *self._queue.end_superseded(others, by)):
             self._ledger.decisions.stop(name)
@@ -293,14 +295,9 @@ class Runner:
         """Store an event of our own by which the issue is looked at again. Idempotent for a job."""
         at = None if decision.record is None else decision.record.at
         if at is not None and isinstance(event, events.IssueEvent | events.CommentEvent):
+            days = decision.again_days or 0
             again = events.IssueUnanswered(
-                installation=event.installation,
-                sender=event.sender,
-                repository=event.repository,
-                issue=event.issue,
-                since=at,
-                days=decision.again_days or 0,
-                task=decision.kind,
+                **_origin(event), issue=event.issue, since=at, days=days, task=decision.kind
             )
             self._inbox.accept(f"{job.id}:again", again)
 
@@ -308,13 +305,7 @@ class Runner:
         """Have pull requests evaluated again; a job that runs again asks for the same once."""
         if isinstance(event, events.RepositoryEvent):
             for number in decision.affects:
-                again = events.LinkedIssueChanged(
-                    installation=event.installation,
-                    sender=event.sender,
-                    repository=event.repository,
-                    pull=number,
-                    task=decision.kind,
-                )
+                again = events.LinkedIssueChanged(**_origin(event), pull=number, task=decision.kind)
                 self._inbox.accept(f"{job.id}:{number}", again)
 
     def _later(self, job: Job, error: str, retry_after: float | None, max_tries: int) -> str:
@@ -383,6 +374,11 @@ class Runner:
         if self._notices is not None and not job.notice:
             with self._queue.transaction() as connection:
                 self._queue.enqueue(connection, Notices.about(job, notice, self._clock(), detail))
+
+
+def _origin(event: events.RepositoryEvent) -> dict[str, Any]:
+    """Return the fields that an event of our own has from the event that caused it."""
+    return {"installation": event.installation, "sender": event.sender, "repository": event.repository}
 
 
 def _needs_operator(job: Job, error: TransientError) -> bool:
