@@ -88,6 +88,7 @@ def start(command: str, folder: Path, **wrong: str) -> tuple[int, str, str]:
             {"GITHUB_APP_PRIVATE_KEY_PATH": "", "GITHUB_APP_PRIVATE_KEY": "canary-key"},
             "GITHUB_APP_PRIVATE_KEY: ",
         ),
+        ("worker", {"BOUNCER_NOTIFY_URL": "http://127.0.0.1:9/hook"}, "BOUNCER_NOTIFY_SECRET is not set"),
         ("web", {"PORT": "70000"}, "PORT"),
         ("web", {"HOST": "198.51.100.7"}, "HOST, PORT"),
         ("web", {"LOG_LEVEL": "LOUD"}, "LOG_LEVEL"),
