@@ -23,7 +23,7 @@ from bot.core.errors import OperatorError, SandboxError, SettingsError
 from bot.core.frozen import Frozen
 from bot.core.io_limits import read_file
 from bot.pipeline.store.database import database_at, open_database
-from bot.pipeline.store.tables import HEAD, UPGRADABLE, version
+from bot.pipeline.store.migration import HEAD, UPGRADABLE, version
 from bot.sandbox import network
 from bot.sandbox.protocol import Limits, ProgramRun
 from bot.settings import Settings, load, unknown_variables
@@ -45,7 +45,7 @@ class Diagnosis(Frozen):
     remedy: str = Field("", description="what to do about it")
 
     def __str__(self) -> str:
-        """One line, whatever the message holds."""
+        """Return one line, even if the message has several."""
         text = f"{self.message}; {self.remedy}" if self.remedy else self.message
         return f"{self.state:<4}  {self.subject}: {' '.join(text.split())}"
 
@@ -251,7 +251,7 @@ def _key(settings: Settings) -> Iterator[Diagnosis]:
 
 
 def database(settings: Settings) -> Iterator[Diagnosis]:
-    """Reachable, migrated."""
+    """Check that the database can be reached and is migrated."""
     try:
         place = database_at(settings.database_url).engine.url
         file = Path(str(place.database))
@@ -291,7 +291,7 @@ _REMEDY = {
 
 
 def sandbox(settings: Settings) -> Iterator[Diagnosis]:
-    """Run one word in it."""
+    """Run a program in the sandbox."""
     runner = app.build_sandbox(settings)
     if runner is None:
         yield note("sandbox", "off: no test is drafted or run")

@@ -6,8 +6,8 @@ from bot.pipeline.store.calls import Budgets, Calls, Faults
 from bot.pipeline.store.database import Database, database_at, open_database, withhold
 from bot.pipeline.store.decisions import Decisions, Fates, Posting, Postings, Signals
 from bot.pipeline.store.issues import Issues
+from bot.pipeline.store.migration import await_database, migrate, migrated
 from bot.pipeline.store.operators import Counters, Installations, Logins
-from bot.pipeline.store.tables import await_database, migrate, migrated
 
 __all__ = [
     "Database",

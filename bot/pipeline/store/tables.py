@@ -1,15 +1,7 @@
-"""The tables of deliveries and ledger, which whichever process comes first makes or brings up to date.
-
-They are declared as the newest migration leaves them. Times are seconds since 1970, UTC.
-"""
+"""The tables of deliveries and ledger, as the newest migration leaves them. Times are seconds since 1970, UTC."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-
-import structlog
 from sqlalchemy import (
     DDL,
     BigInteger,
@@ -19,27 +11,19 @@ from sqlalchemy import (
     Index,
     Integer,
     MetaData,
-    String,
     Table,
     Text,
     UniqueConstraint,
     event,
-    inspect,
-    select,
     text,
 )
-from sqlalchemy.exc import DBAPIError
-
-from bot.core.errors import DatabaseAway, OperatorError
-from bot.pipeline.store.database import Database, open_database
-from bot.pipeline.store.locks import held
 
 METADATA = MetaData()
 
-#: SQLite counts up by itself in INTEGER columns alone.
+#: SQLite increments only INTEGER columns automatically.
 _Serial = BigInteger().with_variant(Integer, "sqlite")
 
-#: One row a delivery; ``event`` is the typed event as JSON, stored once for all its jobs.
+#: One row per delivery; ``event`` is the typed event as JSON, stored once for all its jobs.
 DELIVERIES = Table(
     "deliveries",
     METADATA,
@@ -63,7 +47,7 @@ DELIVERIES = Table(
     sqlite_autoincrement=True,
 )
 
-#: Workers that live, or died at their place; ``executor`` is the name under which the engine knows them.
+#: Workers that live or have died; ``executor`` is their name in the engine.
 WORKERS = Table(
     "workers",
     METADATA,
@@ -74,7 +58,7 @@ WORKERS = Table(
     Column("seen_at", Float, nullable=False),
 )
 
-#: Issues and pull requests that are closed, as far as deliveries said so: what is open is never forgotten.
+#: Issues and pull requests that deliveries reported as closed. What is open is never deleted.
 CLOSED = Table(
     "closed",
     METADATA,
@@ -155,7 +139,7 @@ MODEL_CALLS = Table(
     ),
 )
 
-#: What stands on GitHub because of us; ``key`` says what must not be there twice.
+#: What we posted on GitHub; ``key`` identifies what must not be posted twice.
 POSTINGS = Table(
     "postings",
     METADATA,
@@ -174,7 +158,7 @@ POSTINGS = Table(
     Index("postings_subject", "repository", "number"),
 )
 
-#: What people made of each thing that was posted; ``key`` is a subject's, or a finding's on it.
+#: Reactions of people to posts; ``key`` names a subject, or a finding on it.
 SIGNALS = Table(
     "signals",
     METADATA,
@@ -188,7 +172,7 @@ SIGNALS = Table(
     Index("signals_repository", "repository", "category"),
 )
 
-#: What became of subjects that a bouncer judged, beside what it said; known for sure from ``settled_at`` on.
+#: Outcomes of subjects that a bouncer judged, beside its verdict; final from ``settled_at`` on.
 FATES = Table(
     "fates",
     METADATA,
@@ -204,7 +188,7 @@ FATES = Table(
     Index("fates_bouncer", "repository", "bouncer", "settled_at"),
 )
 
-#: What was spent and what is reserved together, in millionths of a US dollar and in model calls.
+#: The sum of spent and reserved amounts, in millionths of a US dollar and in model calls.
 BUDGETS = Table(
     "budgets",
     METADATA,
@@ -214,7 +198,7 @@ BUDGETS = Table(
     Column("calls", BigInteger, nullable=False),
 )
 
-#: Reservations that were not settled yet; ``scopes`` is a JSON array.
+#: Reservations that are not settled yet; ``scopes`` is a JSON array.
 RESERVATIONS = Table(
     "reservations",
     METADATA,
@@ -242,7 +226,7 @@ ADMIN_IDS = Table(
     Column("id", BigInteger, nullable=False),
 )
 
-#: Models whose provider refuses requests until an operator acts. A row goes with the next answer.
+#: Models whose provider refuses requests until an operator acts. The next answer deletes the row.
 MODEL_FAULTS = Table(
     "model_faults",
     METADATA,
@@ -251,7 +235,7 @@ MODEL_FAULTS = Table(
     Column("since_at", Float, nullable=False),
 )
 
-#: Where the app is installed, with the newest delivery from there.
+#: Installations of the app, with the newest delivery from each.
 INSTALLATIONS = Table(
     "installations",
     METADATA,
@@ -264,7 +248,7 @@ INSTALLATIONS = Table(
     Column("seen_at", Float, nullable=False),
 )
 
-#: What operators paused on the dashboard: a repository, or everything (empty).
+#: Pauses that operators set on the dashboard: a repository, or everything (empty).
 PAUSES = Table(
     "pauses",
     METADATA,
@@ -273,7 +257,7 @@ PAUSES = Table(
     Column("since_at", Float, nullable=False),
 )
 
-#: Wrong passwords by address, and when the next attempt from it is heard.
+#: Wrong passwords by address, and the time of the next attempt that is accepted from it.
 LOGIN_ATTEMPTS = Table(
     "login_attempts",
     METADATA,
@@ -322,7 +306,7 @@ ISSUE_INDEXES = Table(
     Column("complete", Boolean, nullable=False),
 )
 
-#: How the words of ``issue_texts`` are searched: a part of each database that SQLAlchemy cannot declare.
+#: The full-text index of ``issue_texts``, which SQLAlchemy cannot declare.
 _WORDS = {
     "sqlite": (
         "CREATE VIRTUAL TABLE issue_words USING"
@@ -344,86 +328,3 @@ for _dialect, _statements in _WORDS.items():
     for _statement in _statements:
         ddl = DDL(_statement).execute_if(dialect=_dialect)  # type: ignore[no-untyped-call]
         event.listen(ISSUE_TEXTS, "after_create", ddl)
-
-#: The version of the tables, and the older ones that can be upgraded: 0001 is release 0.1, 0007 release 0.2.
-HEAD = "0011"
-UPGRADABLE = frozenset(f"{number:04}" for number in range(1, int(HEAD)))
-VERSION = Table("bouncer_version", MetaData(), Column("version_num", String(32), primary_key=True))
-
-#: How long one process waits for another's migration, seconds.
-TIMEOUT = 120.0
-#: The longest pause between two looks for a database that is away, seconds.
-LONGEST_PAUSE_SECONDS = 10.0
-
-_log = structlog.get_logger(__name__)
-
-
-def version(database: Database) -> str | None:
-    """Return the version of a database's tables, None if it is new. Raises DBAPIError."""
-    with database.read() as connection:
-        new = not inspect(connection).has_table(VERSION.name)
-        return None if new else connection.scalar(select(VERSION.c.version_num))
-
-
-def migrate(database: Database) -> None:
-    """Make the tables, or bring them up to date; safe where several processes start at once.
-
-    Raises OperatorError where a newer version of the program has been here.
-    """
-    if version(database) == HEAD:
-        return
-    with held(database.locks, "migrate", TIMEOUT):
-        present = version(database)
-        if present is None:
-            _create(database)
-        elif present != HEAD and present not in UPGRADABLE:
-            raise OperatorError(
-                f"the database is at version {present}, which only a newer Bouncer knows: upgrade it"
-            )
-        elif present != HEAD:
-            # Imported late: most starts find nothing to do.
-            from bot.pipeline.store.upgrade import upgrade
-
-            with database.write() as connection:
-                upgrade(connection)
-                connection.execute(VERSION.update(), {"version_num": HEAD})
-
-
-@contextmanager
-def migrated(url: str, *, must_exist: bool = False) -> Iterator[Database]:
-    """The database at ``url``, up to date, for a block. Raises what ``open_database`` and ``migrate`` raise."""
-    database = open_database(url, must_exist=must_exist)
-    try:
-        migrate(database)
-        yield database
-    finally:
-        database.close()
-
-
-def await_database(url: str, stop: threading.Event) -> Database | None:
-    """The migrated database, waited for as long as it cannot be reached; None where ``stop`` was set meanwhile.
-
-    For a process that is started again during an outage: its settings were right before.
-    """
-    pause = 0.5
-    while True:
-        database = None
-        try:
-            database = open_database(url)
-            migrate(database)
-            return database
-        except (DatabaseAway, DBAPIError, TimeoutError) as error:
-            if database is not None:
-                database.close()
-            _log.warning("database_away", error=str(error).splitlines()[0], again_in=pause)
-            if stop.wait(pause):
-                return None
-            pause = min(LONGEST_PAUSE_SECONDS, 2 * pause)
-
-
-def _create(database: Database) -> None:
-    with database.write() as connection:
-        # A table that stands already is no new database's: better an error than a wrong version.
-        METADATA.create_all(connection, checkfirst=False)
-        VERSION.create(connection)
-        connection.execute(VERSION.insert(), {"version_num": HEAD})

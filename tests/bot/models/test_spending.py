@@ -21,7 +21,7 @@ from bot.models.prompts import Prompts
 from bot.pipeline.store import Ledger
 from bot.pipeline.store.calls import Budgets
 from bot.pipeline.store.database import open_database
-from bot.pipeline.store.tables import migrate
+from bot.pipeline.store.migration import migrate
 from bot.router import SLASH_COMMANDS, decide
 from bot.settings import Settings, load
 from bot.simgithub import SimulatedGitHub

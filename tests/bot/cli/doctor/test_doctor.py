@@ -18,7 +18,7 @@ from pytest_httpserver import HTTPServer
 from bot.cli.doctor import AREAS
 from bot.cli.doctor.remote import _clock
 from bot.pipeline.store.database import open_database
-from bot.pipeline.store.tables import migrate
+from bot.pipeline.store.migration import migrate
 from bot.settings import Settings
 from bot.simgithub import SimulatedGitHub
 from tests.bot.cli.github_commands import Ran

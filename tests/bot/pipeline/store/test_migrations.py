@@ -13,8 +13,9 @@ from sqlalchemy import select, text
 
 from bot.core.errors import OperatorError, SettingsError
 from bot.pipeline.store import migrate, open_database
+from bot.pipeline.store.migration import HEAD, VERSION, version
 from bot.pipeline.store.operators import Counters, counted
-from bot.pipeline.store.tables import DELIVERIES, HEAD, METADATA, VERSION, version
+from bot.pipeline.store.tables import DELIVERIES, METADATA
 
 START = "import sys; from bot.pipeline.store import *; migrate(open_database(sys.argv[1]))"
 

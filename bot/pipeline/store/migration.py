@@ -1,4 +1,4 @@
-"""Upgrade a database of version 0.1 or 0.2 to today's tables, in one step and one transaction.
+"""Create the tables, or upgrade a database of version 0.1 or 0.2 in one step and one transaction.
 
 Tables, columns and indexes that are missing are added; what moved between tables is carried over. Decisions stay
 as they were written: ``router.read_decision`` understands the old form.
@@ -7,11 +7,29 @@ as they were written: ``router.read_decision`` understands the old form.
 from __future__ import annotations
 
 import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from sqlalchemy import Connection, Inspector, Table, inspect, text
+import structlog
+from sqlalchemy import Column, Connection, Inspector, MetaData, String, Table, inspect, select, text
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.schema import CreateColumn
 
+from bot.core.errors import DatabaseAway, OperatorError
+from bot.pipeline.store.database import Database, open_database
+from bot.pipeline.store.locks import held
 from bot.pipeline.store.tables import METADATA, WORKERS
+
+#: The version of the tables, and the older ones that can be upgraded: 0001 is release 0.1, 0007 release 0.2.
+HEAD = "0011"
+UPGRADABLE = frozenset(f"{number:04}" for number in range(1, int(HEAD)))
+VERSION = Table("bouncer_version", MetaData(), Column("version_num", String(32), primary_key=True))
+
+#: How long one process waits for another's migration, seconds.
+TIMEOUT = 120.0
+#: The longest pause between two looks for a database that is away, seconds.
+LONGEST_PAUSE_SECONDS = 10.0
 
 #: Version 0.1 kept the state of jobs in a table of ours. Jobs that had not ended are made anew from their
 #: deliveries; their decisions are on record under the same ids, so nothing is asked or written twice.
@@ -38,8 +56,74 @@ _CALLS = """
     SUM(COALESCE(cost_usd, 0)) FROM model_calls GROUP BY model
 """
 
+_log = structlog.get_logger(__name__)
 
-def upgrade(connection: Connection) -> None:
+
+def version(database: Database) -> str | None:
+    """Return the version of a database's tables, None if it is new. Raises DBAPIError."""
+    with database.read() as connection:
+        new = not inspect(connection).has_table(VERSION.name)
+        return None if new else connection.scalar(select(VERSION.c.version_num))
+
+
+def migrate(database: Database) -> None:
+    """Create or upgrade the tables. Several processes may do so at once.
+
+    Raises OperatorError if a newer version of the program wrote the database.
+    """
+    if version(database) == HEAD:
+        return
+    with held(database.locks, "migrate", TIMEOUT):
+        present = version(database)
+        if present is None:
+            with database.write() as connection:
+                # A new database has none of these tables: better an error than a wrong version.
+                METADATA.create_all(connection, checkfirst=False)
+                VERSION.create(connection)
+                connection.execute(VERSION.insert(), {"version_num": HEAD})
+        elif present != HEAD and present not in UPGRADABLE:
+            raise OperatorError(
+                f"the database is at version {present}, which only a newer Bouncer knows: upgrade it"
+            )
+        elif present != HEAD:
+            with database.write() as connection:
+                _upgrade(connection)
+                connection.execute(VERSION.update(), {"version_num": HEAD})
+
+
+@contextmanager
+def migrated(url: str, *, must_exist: bool = False) -> Iterator[Database]:
+    """Open and migrate a database for a block. Raises what ``open_database`` and ``migrate`` raise."""
+    database = open_database(url, must_exist=must_exist)
+    try:
+        migrate(database)
+        yield database
+    finally:
+        database.close()
+
+
+def await_database(url: str, stop: threading.Event) -> Database | None:
+    """Return the migrated database. Wait while it cannot be reached, and return None if ``stop`` is set meanwhile.
+
+    For a process that is started again during an outage: its settings were right before.
+    """
+    pause = 0.5
+    while True:
+        database = None
+        try:
+            database = open_database(url)
+            migrate(database)
+            return database
+        except (DatabaseAway, DBAPIError, TimeoutError) as error:
+            if database is not None:
+                database.close()
+            _log.warning("database_away", error=str(error).splitlines()[0], again_in=pause)
+            if stop.wait(pause):
+                return None
+            pause = min(LONGEST_PAUSE_SECONDS, 2 * pause)
+
+
+def _upgrade(connection: Connection) -> None:
     inspector = inspect(connection)
     is_first_version = inspector.has_table("jobs")
     # Workers come and go: their rows are written anew at each start, and one column was renamed.
