@@ -46,7 +46,7 @@ _log = structlog.get_logger(__name__)
 
 
 def now() -> datetime:
-    """The time in UTC."""
+    """Return the time in UTC."""
     return datetime.now(UTC)
 
 

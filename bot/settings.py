@@ -321,9 +321,9 @@ class Settings(BaseSettings):
         )
 
     def completed(self) -> Settings:
-        """With what set-up in the browser stored, where the environment says nothing of a GitHub App.
+        """Return the settings with what set-up in the browser stored, if the environment names no GitHub App.
 
-        Raises SettingsError where the stored file cannot be read.
+        Raises SettingsError if the stored file cannot be read.
         """
         from bot.github.registration import stored
 
@@ -349,7 +349,7 @@ class Settings(BaseSettings):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Every value that must never be seen, each in the forms in which it could turn up."""
+        """Every value that must never be shown, in all forms in which it can occur."""
         from sqlalchemy.engine import make_url
         from sqlalchemy.exc import ArgumentError
 
@@ -363,7 +363,7 @@ class Settings(BaseSettings):
 
     @property
     def withheld(self) -> tuple[str, ...]:
-        """The secrets that are kept out of the database. Not passwords: a person's could be a plain word."""
+        """The secrets that are kept out of the database, without passwords, which could be ordinary words."""
         names = ("bouncer_metrics_token", "github_app_client_secret")
         providers = (name for name in type(self).model_fields if name.endswith("_api_key"))
         keys = [getattr(self, name) for name in (*names, *providers)]
@@ -380,7 +380,7 @@ class Settings(BaseSettings):
     def private_key(self) -> str | None:
         """The App's key as PEM text, from the variable or the file.
 
-        Raises SettingsError where the file cannot be read.
+        Raises SettingsError if the file cannot be read.
         """
         if self.github_app_private_key is not None:
             # Many hosts keep a variable on one line, with the line ends written out.
@@ -407,7 +407,7 @@ class Workflow(BaseSettings):
 
 
 def _env_text(file: Path) -> str:
-    """An env file without a line that would be passed over; raises SettingsError."""
+    """Return the text of an env file. Raises SettingsError for a line that would be ignored."""
     try:
         text = read_file(file, _LARGEST).decode(_ENCODING)
     except UnicodeDecodeError:

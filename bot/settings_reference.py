@@ -1,4 +1,4 @@
-"""References made from the declarations: bouncer.yml's keys, its JSON Schema, the environment, the commands.
+"""Generate references from declarations: bouncer.yml's keys, its JSON Schema, the environment, the commands.
 
 ``python -m bot.settings_reference`` updates the pages in docs and ``bot/bouncer.schema.json`` of a checkout.
 """
@@ -21,7 +21,7 @@ PAGES = (_DOCS / "configure.md", _DOCS / "got-a-comment.md")
 
 
 def json_schema() -> dict[str, Any]:
-    """JSON Schema (draft 2020-12) for editors; unknown keys are errors."""
+    """Return a JSON Schema (draft 2020-12) for editors; unknown keys are errors."""
     schema = RepoConfig.model_json_schema()
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -31,7 +31,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def markdown() -> str:
-    """One table a section: key, allowed values, default, meaning."""
+    """Return one table per section: key, allowed values, default, meaning."""
     definitions = json_schema()["$defs"]
     return "\n\n".join(
         _section(name, field.annotation, definitions) for name, field in RepoConfig.model_fields.items()
@@ -67,7 +67,7 @@ def _allowed(value: dict[str, Any]) -> str:
 
 
 def environment() -> str:
-    """One table: variable, default, meaning. Secrets have no default."""
+    """Return one table: variable, default, meaning. Secrets have no default."""
     rows = [
         f"| `{name.upper()}` | {_plain(field.default)} | {field.description or ''} |"
         for name, field in Settings.model_fields.items()
@@ -76,7 +76,7 @@ def environment() -> str:
 
 
 def commands() -> str:
-    """One table: command, where it works, meaning."""
+    """Return one table: command, where it works, meaning."""
     rows = []
     for command in SLASH_COMMANDS:
         limit = command.author_limit
@@ -93,7 +93,7 @@ def commands() -> str:
 
 
 def filled(text: str) -> str:
-    """A page with the generated parts between their marks brought up to date."""
+    """Return a page with its generated parts, between their marks, renewed."""
     for name, part in (("environment", environment()), ("configuration", markdown()), ("commands", commands())):
         between = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
         text = between.sub(lambda match, part=part: f"{match[1]}{part}\n{match[2]}", text)  # type: ignore[misc]
@@ -101,7 +101,7 @@ def filled(text: str) -> str:
 
 
 def schema_text() -> str:
-    """The schema file's text."""
+    """Return the text of the schema file."""
     return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
 
 

@@ -47,7 +47,7 @@ def _place(url: str, settings: Settings) -> tuple[str, int]:
 
 
 def repository(text: str, settings: Settings) -> str:
-    """``owner/name`` of an argument that may be the repository's address; raises OperatorError."""
+    """Return ``owner/name`` of an argument that may be the repository's address. Raises OperatorError."""
     name = text.removeprefix(settings.github_web_url).strip("/")
     if not _REPOSITORY.fullmatch(name) or name.endswith(("/.", "/..")):
         raise OperatorError(f"{text!r} is not of the form OWNER/REPO")

@@ -39,9 +39,9 @@ STABLE_SECONDS = 10.0
 LONGEST_PAUSE_SECONDS = 30.0
 #: A database that was away is looked for at least this often, seconds.
 AWAY_PAUSE_SECONDS = 4.0
-#: What a process ends with whose settings are wrong: to start it again would not help.
+#: Exit code of a process whose settings are wrong: a new start would not help.
 WRONG_USAGE = 2
-#: What a process ends with that cannot reach the database: the parent could, so this passes (EX_TEMPFAIL).
+#: Exit code of a process that cannot reach the database (EX_TEMPFAIL). The parent could, so a new start helps.
 AWAY = 75
 
 _PR_SET_PDEATHSIG = 1
@@ -126,7 +126,7 @@ def _worker(settings: Settings, concurrency: int, apart: float) -> None:
 
 @dataclass
 class _State:
-    """The link of set-up and the children, as they are handed from this process to the supervisor and back."""
+    """The link of set-up and the children, which this process and the supervisor hand to each other."""
 
     link: str = ""
     children: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -177,7 +177,7 @@ class Child:
         return bool(self.pid) and time.monotonic() - self._started > SETTLED_SECONDS
 
     def look(self) -> int | None:
-        """Start it again if it died, after a pause; its exit code where that would not help."""
+        """Start it again after a pause if it died. Return its exit code if a new start would not help."""
         if self.pid and (end := supervisor.ended(self.pid)):
             self._died(end[1])
             if end[1] == WRONG_USAGE:
@@ -196,7 +196,7 @@ class Child:
 
 
 def supervise(children: Sequence[Child], stop: threading.Event, state: _State | None = None) -> int:
-    """Keep the children up until ``stop`` is set or one of them cannot start; the exit code."""
+    """Keep the children running until ``stop`` is set or one of them cannot start. Return the exit code."""
     state = state or _State.inherited() or _State()
     for child in children:
         if child.name in state.children:

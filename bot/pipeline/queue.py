@@ -244,7 +244,7 @@ class Queue:
                 self._client = None
 
     def _rows(self, query: Select[*tuple[Any, ...]]) -> Sequence[Row[*tuple[Any, ...]]]:
-        """Ask the engine's table itself: its client reads every row in order to count them."""
+        """Query the engine's table directly: the engine's client reads every row in order to count them."""
         self._connected()
         with self._database.read() as connection:
             schema = None if connection.dialect.name == "sqlite" else "dbos"

@@ -48,9 +48,9 @@ class PastCase:
 
 
 def cases(past: Past, asking: Iterable[str], limit: int) -> tuple[PastCase, ...]:
-    """Up to ``limit`` issues and ``limit`` pull requests whose fate is known, newest first.
+    """Return up to ``limit`` issues and ``limit`` pull requests whose fate is known, newest first.
 
-    Raises OperatorError where there is none.
+    Raises OperatorError if there are none.
     """
     labels, about = tuple(asking), past.repository
     issues = [

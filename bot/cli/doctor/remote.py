@@ -38,9 +38,9 @@ _SECONDS = 10.0
 
 
 def github(settings: Settings) -> Iterator[Diagnosis]:
-    """Reachable, the clock, permissions and events, the webhook and its deliveries.
+    """Check that GitHub can be reached, the clock, permissions and events, the webhook and its deliveries.
 
-    What is asked without credentials comes first, then what is asked as the App.
+    Checks without credentials come first, then those as the App.
     """
     reached = tuple(_reach(settings))
     yield from reached
@@ -199,7 +199,7 @@ class Arrival(Frozen):
 
 
 def address(settings: Settings) -> Iterator[Diagnosis]:
-    """Ask the server through its public address, as a client that claims another address; the proxies in front."""
+    """Check the proxies: call the server at its public address, as a client that claims another address."""
     url = settings.bouncer_public_url
     if not url or not settings.webhook_secrets:
         yield note("public address", "not checked: BOUNCER_PUBLIC_URL or the webhook secret is not set")
@@ -268,7 +268,7 @@ QUESTION = Prompt(
 
 
 def models(settings: Settings) -> Iterator[Diagnosis]:
-    """Each model of BOUNCER_MODEL and BOUNCER_JUDGE_MODEL by itself: asked for one word, in a schema."""
+    """Ask every model of BOUNCER_MODEL and BOUNCER_JUDGE_MODEL for one word, in a schema."""
     try:
         built = app.build_models(settings)
     except SettingsError as error:

@@ -97,7 +97,7 @@ class ModelFault(Frozen):
 
 
 class Faults:
-    """The faults of models, for every process to see."""
+    """The faults of models, which every process can read."""
 
     def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
         self._database = database
@@ -145,8 +145,8 @@ class Budgets:
             return self._spent(connection, day, scope)
 
     def reserve(self, day: date, limits: tuple[Limit, ...], worst: Spent) -> str:
-        """Book ``worst`` on every scope; where ``over`` objects for one of them, on none, and raise its error."""
-        # One order for everybody: workers that want the same rows cannot wait for each other in a circle.
+        """Book ``worst`` on every scope. If ``over`` returns an error for a scope, book nothing and raise it."""
+        # All workers use the same order, so that no deadlock can occur.
         scopes = sorted({limit.scope for limit in limits})
         reservation = uuid.uuid4().hex
         with self._database.write() as connection:

@@ -38,7 +38,7 @@ POOL = 10
 
 
 class Database:
-    """An engine, its dialect's differences, and locks that outlive no process."""
+    """An engine, the differences of its dialect, and locks that end with their process."""
 
     def __init__(self, engine: Engine, locks: Locks, busy_seconds: float = BUSY_SECONDS) -> None:
         self.engine = engine
@@ -58,13 +58,13 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A transaction that only reads; on PostgreSQL one for each query, which ends without a round trip."""
+        """Open a transaction that only reads; on PostgreSQL one per query, which ends without a round trip."""
         with self._reading.begin() as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """A transaction that writes; on SQLite it takes the write lock at once, so it cannot fail half-way."""
+        """Open a transaction that writes; on SQLite it takes the write lock first, so it cannot fail half-way."""
         with self.engine.connect().execution_options(immediate=True) as connection, connection.begin():
             yield connection
 
@@ -91,7 +91,7 @@ class Database:
             return connection.execute(statement, values).rowcount
 
     def insert(self, table: Table) -> SqliteInsert | PostgresInsert:
-        """An INSERT that knows ON CONFLICT."""
+        """Return an INSERT of the dialect, which supports ON CONFLICT."""
         return sqlite_insert(table) if self.is_sqlite else postgres_insert(table)
 
     def cut(self, text: str) -> str:

@@ -59,7 +59,7 @@ class Heard(Frozen):
 
 
 class Pause(Frozen):
-    """Something that is left alone until an operator resumes it."""
+    """A repository, or everything, that is paused until an operator resumes it."""
 
     repository: str
     by: str
@@ -67,7 +67,7 @@ class Pause(Frozen):
 
 
 class Installations:
-    """One row an installation, and one a pause."""
+    """Installations of the app, and pauses of repositories."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -151,7 +151,7 @@ LONGEST_ALL_SECONDS = 2.0
 
 
 class Logins:
-    """Sessions, by an id from which neither cookie nor password follows, and the pace of login attempts."""
+    """Sessions, by an id from which neither cookie nor password can be derived, and the pace of login attempts."""
 
     def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
         self._database = database
@@ -240,13 +240,13 @@ Counted = tuple[str, tuple[tuple[str, str], ...]]
 
 
 class Counters:
-    """Numbers that only processes know, kept where every process can see them."""
+    """Counts and gauges that every process can read."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def add(self, counts: Mapping[Counted, float], connection: Connection | None = None) -> None:
-        """Add to counts, in the caller's transaction where there is one."""
+        """Add to counts, in the caller's transaction if there is one."""
         if connection is not None:
             self._put(connection, counts, add=True)
         elif counts:
@@ -271,7 +271,7 @@ class Counters:
         )
         rows = [
             {"name": name, "labels": json.dumps(labels), "value": value, "updated_at": now}
-            # One order for everybody, against deadlocks.
+            # All processes use the same order, so that no deadlock can occur.
             for (name, labels), value in sorted(values.items())
         ]
         connection.execute(upsert, rows)

@@ -65,7 +65,7 @@ class Line(Frozen):
 
 
 class Filter(Frozen):
-    """Which decisions are listed."""
+    """The decisions to list."""
 
     repository: str = ""
     kind: str = ""
@@ -115,7 +115,7 @@ class Posted(Frozen):
 
 
 class Day(Frozen):
-    """How the decisions of one day (UTC) came out."""
+    """Counts of the outcomes of one day (UTC)."""
 
     day: date
     bounced: int = 0
@@ -130,7 +130,7 @@ class Cost(Frozen):
     calls: int
     tokens: int
     cached: int = Field(description="of the tokens: read from a provider's prompt cache")
-    cost_usd: float | None = Field(description="None where no call of it has a known price")
+    cost_usd: float | None = Field(description="None if no call of it has a known price")
     unpriced: int = Field(description="calls of models whose price is not known; their cost is in no sum")
 
 
@@ -145,14 +145,14 @@ class Overview:
         return tuple(self._database.scalars(query))
 
     def decisions(self, filters: Filter, before: int | None = None, limit: int = PAGE) -> tuple[Line, ...]:
-        """The newest decisions that pass the filter, those with an id below ``before``."""
+        """Return the newest decisions that pass the filter and have an id below ``before``."""
         rows = self._database.rows(_newest(_COLUMNS, filters, before, limit))
         return tuple(Line(**row._asdict()) for row in rows)
 
     def whole(
         self, filters: Filter, before: int | None = None, limit: int = PAGE
     ) -> tuple[tuple[Line, Decision], ...]:
-        """The same with everything that was decided."""
+        """Return the same rows, each with its whole decision."""
         rows = self._database.rows(_newest(_WHOLE, filters, before, limit))
         return tuple(map(_line, rows))
 
@@ -186,7 +186,7 @@ class Overview:
         return tuple(Posted(**row._asdict()) for row in self._database.rows(query))
 
     def days(self, today: date, count: int, repository: str = "") -> tuple[Day, ...]:
-        """How decisions of bouncers and the reviewer came out on each of the last ``count`` days."""
+        """Count the outcomes of bouncers and the reviewer on each of the last ``count`` days."""
         start = datetime(today.year, today.month, today.day, tzinfo=UTC) - timedelta(days=count - 1)
         day = cast(func.floor((DECISIONS.c.created_at - start.timestamp()) / _DAY), Integer)
         query = (
@@ -233,7 +233,7 @@ class Overview:
         return None if mean is None else float(mean)
 
     def spent(self, today: date) -> Mapping[str, Spent]:
-        """Calls and their price on a day, settled and reserved, by budget scope."""
+        """Return calls and their price on a day, settled and reserved, by budget scope."""
         query = select(BUDGETS).where(BUDGETS.c.day == today.isoformat()).order_by(BUDGETS.c.scope)
         rows = self._database.rows(query)
         return {row.scope: Spent(calls=row.calls, micros=row.micros) for row in rows}
@@ -264,7 +264,7 @@ class Overview:
 
 
 _ABSTAINED = DECISIONS.c.verdict.is_(None)
-#: What a list can be narrowed to. A review bounces nothing: it passes when it says nothing.
+#: Conditions of the filter. A review with defects counts as bounced.
 _CAME: dict[Came, ColumnElement[bool]] = {
     "bounced": or_(DECISIONS.c.bounced.is_(True), DECISIONS.c.verdict == "defects"),
     "passed": and_(~_ABSTAINED, DECISIONS.c.bounced.isnot(True), DECISIONS.c.verdict != "defects"),
@@ -326,14 +326,14 @@ COLUMNS = (
 
 
 def as_csv(overview: Overview, filters: Filter, web_url: str) -> Iterator[str]:
-    """Lines of a CSV file with a head; an unknown cost is an empty cell."""
+    """Yield the lines of a CSV file with a header; an unknown cost is an empty cell."""
     yield _csv(COLUMNS)
     for values in _rows(overview, filters, web_url):
         yield _csv(spreadsheet_cell(values[name]) for name in COLUMNS)
 
 
 def as_json(overview: Overview, filters: Filter, web_url: str) -> Iterator[str]:
-    """A JSON array with one object a line; an unknown cost is null."""
+    """Yield the lines of a JSON array with one object per line; an unknown cost is null."""
     before = "[\n"
     for values in _rows(overview, filters, web_url):
         yield before + json.dumps(values, ensure_ascii=False)
@@ -351,7 +351,7 @@ def _rows(overview: Overview, filters: Filter, web_url: str) -> Iterator[dict[st
 
 
 def row(line: Line, decision: Decision, web_url: str) -> dict[str, Any]:
-    """A decision as COLUMNS tell it."""
+    """Return a decision as a row with the fields COLUMNS."""
     values = line.model_dump(mode="json")
     values["reason"] = redact(decision.reason)
     values["actions"] = " ".join(action.type for action in decision.actions)
