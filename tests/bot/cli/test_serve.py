@@ -177,10 +177,10 @@ def test_a_database_that_is_away_for_a_while_is_waited_for(tmp_path: Path, own_p
 
         # Processes that start into an outage wait for its end.
         own_postgres.stop()
-        known = rig.log.read_text().count("database_away")
+        before = rig.log.read_text().count("database_away")
         for child in children(serve.pid):
             os.kill(child, signal.SIGKILL)
-        wait(lambda: rig.log.read_text().count("database_away") >= known + 3, 60, "both look for it repeatedly")
+        wait(lambda: rig.log.read_text().count("database_away") >= before + 3, 60, "both look for it repeatedly")
         assert serve.poll() is None
         own_postgres.ensure_postgres_running()
         wait(rig.ready, 60, "ready again")
