@@ -1,13 +1,53 @@
 """Commands: acknowledge or refuse ``/bouncer ...`` and remember what was accepted, paused or resumed."""
 
-from datetime import timedelta
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
 
 from bot.core import events
+from bot.core.actions import Decision, UpsertComment
 from bot.core.commands import AuthorLimit, SlashCommand
+from bot.core.subjects import Comment
 from bot.features.commands.handler import concerns, handle
 from bot.features.commands.record import CommandsRecord
-from bot.features.commands.standing import standing
 from bot.features.feature import Feature
+from bot.features.services import Services
+from bot.features.shared.posts import Posts
+
+
+def standing(posts: Posts) -> Iterator[Decision]:
+    """Yield the commands in the conversation, of people with rights, and the answers to deleted ones."""
+    services, issue = posts.services, None
+    for comment in posts.comments():
+        if comment.author.is_bot or not services.commands.read(comment.body):
+            continue
+        issue = issue or posts.issue()
+        event = events.CommentCreated(
+            sender=comment.author, repository=services.repository, issue=issue, comment=comment
+        )
+        written_at = comment.created_at or services.clock()
+        decision = handle(event, replace(services, clock=lambda written_at=written_at: written_at))
+        if decision is not None:
+            yield decision
+    # An author can delete a command, but not our answer to it.
+    comment_ids = {str(comment.id) for comment in posts.comments()}
+    for about in posts.answers("commands"):
+        comment_id = about.partition("-")[0]
+        if comment_id not in comment_ids:
+            answer = UpsertComment(task="commands", number=posts.event.number, body="", about=about)
+            yield Decision(
+                kind="commands",
+                subject=posts.subject(),
+                actions=(answer,),
+                abstained="deleted",
+                record=CommandsRecord(comment=int(comment_id or 0)),
+            )
+
+
+def _time_of(comment: Comment, services: Services) -> datetime:
+    return comment.created_at or services.clock()
+
 
 FEATURE = Feature(
     name="commands",

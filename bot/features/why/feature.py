@@ -1,15 +1,25 @@
 """Why: ``/bouncer why`` is answered from what was recorded with a verdict or a finding."""
 
+from collections.abc import Iterator
 from datetime import timedelta
 from functools import partial
 
 from bot.core import events
+from bot.core.actions import Decision
 from bot.core.commands import AuthorLimit, SlashCommand
 from bot.features.feature import Feature
+from bot.features.shared.posts import Posts
 from bot.features.why.explained import verdict_of
-from bot.features.why.handler import concerns, handle
-from bot.features.why.record import WhyRecord
-from bot.features.why.standing import standing
+from bot.features.why.handler import WhyRecord, concerns, handle
+
+
+def standing(posts: Posts) -> Iterator[Decision]:
+    """Yield the earlier answers to ``/bouncer why``, except to this event."""
+    comment = getattr(posts.event, "comment", None)
+    for about in posts.answers("why"):
+        if comment is None or about != str(comment.id):
+            yield Decision(kind="why", subject=posts.subject(), verdict="answered")
+
 
 FEATURE = Feature(
     name="why",

@@ -11,7 +11,9 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from bot.core.actions import Decision, UpsertComment
+from pydantic import Field
+
+from bot.core.actions import Decision, Record, UpsertComment
 from bot.core.commands import Command
 from bot.core.events import Event
 from bot.core.frozen import Lenient
@@ -19,7 +21,6 @@ from bot.core.markdown import clean
 from bot.core.text import squeeze
 from bot.features.services import Services
 from bot.features.shared.rights import CommandEvent, asked_for, explains, thread_of
-from bot.features.why.record import WhyRecord
 from bot.models.protocol import Prompt, caveat
 
 #: Answers on one issue or pull request.
@@ -30,6 +31,14 @@ MAX_ANSWER = 1_500
 RECORDED = "An AI model's answer, based on the record of this verdict; it may be wrong."
 NOTHING = "There is no verdict of mine here to explain."
 ENOUGH = f"I have answered this {MAX_ANSWERS} times here and leave it at that. A maintainer can decide without me."
+
+
+class WhyRecord(Record):
+    """An explanation that was asked for."""
+
+    grounded: bool = Field(False, description="all that it quotes stands in what the model was given")
+    reply: str = ""
+    prompt_hash: str = ""
 
 
 class WhyReply(Lenient):
