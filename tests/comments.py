@@ -25,11 +25,11 @@ from bot.core.subjects import Actor, Comment, Issue, PullRequest, Repository
 from bot.features.closing import handler as closing
 from bot.features.commands import handler as commands
 from bot.features.config import handler as config
-from bot.features.duplicates import texts as duplicates
+from bot.features.duplicates import handler as duplicates
 from bot.features.gate import texts as gate
 from bot.features.gate.judgement import Readiness
-from bot.features.ready import texts as ready
-from bot.features.ready.record import ReadyRecord
+from bot.features.ready import handler as ready
+from bot.features.ready.handler import ReadyRecord
 from bot.features.reproduce import texts as reproduce
 from bot.features.reproduce.record import StoredTest
 from bot.features.reproduce.texts import BaseCommit
@@ -110,7 +110,7 @@ def on_issues() -> Iterator[Text]:
     yield "... with a reason", commands.accepted("mia", "this is known.")
     yield "A clear and accepted issue, with `triage.brief`", _ready(None)
     yield "... that a test reproduces", _ready(StoredTest.model_validate(REPRODUCING))
-    same = duplicates.suggestion(12, "fail when `load` is given an empty file", HOST)
+    same = duplicates.suggestion_of(12, "fail when `load` is given an empty file", HOST)
     yield "A clear issue that may repeat another", same + duplicates.ALONE
     shas = (SHA, "d" * 40)
     proven = duplicates.with_failure(same, "ParseError: line 1, column 1", shas)
@@ -165,7 +165,7 @@ def _ready(test: StoredTest | None) -> str:
         sha=SHA,
         files=("src/shapes.py",) if test else (),
     )
-    return ready.ready(record, test, "split drops the rest", ACME)
+    return ready.comment_on(record, test, "split drops the rest", ACME)
 
 
 def to_commands() -> Iterator[Text]:

@@ -9,8 +9,7 @@ from typing import Any, get_args
 from pydantic import Field
 
 from bot.calibration import plots, risk
-from bot.calibration.duplicates import DuplicateFindings
-from bot.calibration.findings import STEPS, Bouncer, Findings
+from bot.calibration.findings import STEPS, Bouncer, DuplicateFindings, Findings
 from bot.calibration.risk import OperatingPoint
 from bot.core.config import TriageConfig, VerifyConfig
 from bot.core.frozen import Frozen

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from bot.calibration.reliability import Bin
-from bot.calibration.risk import OperatingPoint
+from bot.calibration.risk import Bin, OperatingPoint
 
 WIDTH, HEIGHT = 460, 300
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 14, 14, 46

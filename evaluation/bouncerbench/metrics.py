@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from bot.calibration.reliability import BINS
+from bot.calibration.risk import BINS
 from bot.core.errors import OperatorError
 from evaluation import statistics
 from evaluation.benchmark import Missing

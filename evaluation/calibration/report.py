@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bot.calibration import reliability, risk
+from bot.calibration import risk
 from bot.core.errors import OperatorError
 from evaluation.bouncerbench.answers import Answer
 from evaluation.bouncerbench.metrics import Tasks
@@ -133,7 +133,7 @@ def _maps(cases: Sequence[Cases]) -> Section:
             model_cases.name, [0.0, *(bin_.predicted for bin_ in bins)], [0.0, *(bin_.observed for bin_ in bins)]
         )
         for model_cases in cases
-        if not model_cases.by_label and (bins := reliability.bins(model_cases.every))
+        if not model_cases.by_label and (bins := risk.bins(model_cases.every))
     ]
     figures: tuple[Figure, ...] = ()
     if diagrams:

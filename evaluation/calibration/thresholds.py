@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bot.calibration import reliability, risk
+from bot.calibration import risk
 from bot.calibration.risk import Judged
 from evaluation import statistics
 from evaluation.bouncerbench.answers import Answer
@@ -258,8 +258,8 @@ def calibrated(all_cases: Cases) -> Calibrated:
             rest = all_cases.others(held_out)
             true = fit(rest) if rest else as_said(rest)
             mapped += (case.model_copy(update={"p_bounce": round(100 * true[case.p_bounce])}) for case in group)
-        error[name] = reliability.expected_calibration_error(mapped)
-        brier[name] = reliability.brier(mapped)
+        error[name] = risk.expected_calibration_error(mapped)
+        brier[name] = risk.brier(mapped)
     return Calibrated(error, brier)
 
 

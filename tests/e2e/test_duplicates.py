@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.features.duplicates import texts
+from bot.features.duplicates.handler import ALONE
 from bot.features.duplicates.record import DuplicatesRecord
 from bot.features.triage.record import TriageRecord
 from bot.features.verify.record import VerifyRecord
@@ -205,7 +205,7 @@ def test_the_same_failure_of_both_drafted_tests_is_shown(shop: Site) -> None:
     evidence = f"The drafted tests of both issues fail in the same way, on {second[:7]} and on {first[:7]}: `"
     assert evidence in comment
     assert "AssertionError" in comment
-    assert texts.ALONE.strip() in comment
+    assert ALONE.strip() in comment
     compared = [item for item in shop.decided(home, number, "duplicates") if item.verdict == "same failure"]
     assert len(compared) == 1
     assert not compared[0].usage.calls

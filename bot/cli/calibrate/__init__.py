@@ -17,8 +17,7 @@ from bot.core.errors import OperatorError
 from bot.core.io_limits import read_file
 
 if TYPE_CHECKING:
-    from bot.calibration.duplicates import DuplicateFindings
-    from bot.calibration.findings import Bouncer, Findings
+    from bot.calibration.findings import Bouncer, DuplicateFindings, Findings
     from bot.calibration.page import Calibration
     from bot.cli.calibrate.judging import PastCase, Verdicts
     from bot.core.config import RepoConfig

@@ -10,10 +10,15 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, Literal
 
-from bot.calibration.duplicates import DuplicateFindings, PastSuggestion, draw_threshold
 from bot.calibration.export import Journal
 from bot.calibration.fates import Undoings, of_issue
-from bot.calibration.findings import Bouncer, PastVerdict
+from bot.calibration.findings import (
+    Bouncer,
+    DuplicateFindings,
+    PastSuggestion,
+    PastVerdict,
+    draw_threshold,
+)
 from bot.cli.files import EqualErrors, decided
 from bot.core.actions import Decision
 from bot.core.errors import DatabaseAway, OperatorError, SettingsError

@@ -26,8 +26,7 @@ def standing(posts: Posts) -> Iterator[Decision]:
         event = events.CommentCreated(
             sender=comment.author, repository=services.repository, issue=issue, comment=comment
         )
-        written_at = comment.created_at or services.clock()
-        decision = handle(event, replace(services, clock=lambda written_at=written_at: written_at))
+        decision = handle(event, replace(services, clock=partial(_time_of, comment, services)))
         if decision is not None:
             yield decision
     # An author can delete a command, but not our answer to it.

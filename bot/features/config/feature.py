@@ -1,8 +1,7 @@
 """Configuration: validate ``.github/bouncer.yml`` when it changes, and propose a first one on request."""
 
 from bot.core import events
-from bot.features.config.handler import concerns, handle
-from bot.features.config.record import ConfigRecord
+from bot.features.config.handler import ConfigRecord, concerns, handle
 from bot.features.feature import Feature, same_text
 
 _PULLS = (events.PullRequestOpened, events.PullRequestSynchronized, events.PullRequestReopened)

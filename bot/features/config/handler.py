@@ -9,14 +9,13 @@ from collections.abc import Sequence
 
 from bot.code.diff import parse
 from bot.core import config_file, events
-from bot.core.actions import Decision, OpenDraftPull, SetCheck
+from bot.core.actions import Decision, OpenDraftPull, Record, SetCheck
 from bot.core.commands import Command
 from bot.core.config import PATH, Problem
 from bot.core.errors import ForgeError, NotFound
 from bot.core.events import Event
 from bot.core.markdown import clean_line
 from bot.core.subjects import PullRequest, Subject
-from bot.features.config.record import ConfigRecord
 from bot.features.services import Services
 
 #: The check run's name.
@@ -25,6 +24,12 @@ CHECK = "bouncer / config"
 MAX_PROBLEMS = 50
 
 _Proposed = events.PullRequestOpened | events.PullRequestSynchronized | events.PullRequestReopened
+
+
+class ConfigRecord(Record):
+    """Problems of a version of ``bouncer.yml``."""
+
+    problems: tuple[str, ...] = ()
 
 
 def concerns(event: Event, commands: Sequence[Command]) -> bool:

@@ -1,7 +1,8 @@
 """Name an earlier issue that a new one may repeat, if it is likely enough. Nothing is closed or labelled.
 
-Candidates come from the index of issues. One model call compares the new issue with all of them. ``evidence`` runs
-the drafted tests of both issues.
+Candidates come from the index of issues. One model call compares the new issue with all of them. When both issues
+have a drafted test, each test is run on the other's commit: the same failure is evidence of one cause. A drafted
+test was stored when the label for reproduced issues was set; both commits are of the default branch.
 """
 
 from __future__ import annotations
@@ -12,18 +13,33 @@ from pydantic import Field
 
 from bot.core.actions import Decision, UpsertComment
 from bot.core.commands import Command
+from bot.core.errors import ForgeError, SandboxError
 from bot.core.events import Event, IssueLabeled, IssueOpened
 from bot.core.frozen import Lenient
+from bot.core.markdown import clean_line, code_span
+from bot.core.subjects import Subject
 from bot.core.text import folded
-from bot.features.duplicates import texts
-from bot.features.duplicates.evidence import compare_tests
-from bot.features.duplicates.record import Comparison, DuplicatesRecord
+from bot.features.commands.record import is_paused
+from bot.features.duplicates.record import Comparison, CrossRun, DuplicatesRecord
+from bot.features.reproduce.record import StoredTest, stored_test
 from bot.features.services import IndexedIssue, Services
+from bot.features.shared import history
+from bot.features.shared.builds import Builds
 from bot.features.shared.issues import skip_reason, with_suggestion
 from bot.models.protocol import Prompt, Templates
 
 #: Earlier issues in one question, and characters of each text.
 MAX_CANDIDATES, MAX_TEXT = 5, 6_000
+#: Characters of what both issues have in common.
+MAX_BOTH = 200
+
+_SENTENCE = "This may be the same as #{root}: both {both}."
+#: What follows the sentence in a comment of its own.
+ALONE = (
+    "\n\nNothing was closed or changed: that is for you and the maintainers to decide. "
+    "*I'm a bot using an AI model and may be wrong.*"
+)
+_EVIDENCE = " The drafted tests of both issues fail in the same way, "
 
 
 class ComparisonReply(Lenient):
@@ -67,7 +83,7 @@ def handle(event: IssueOpened | IssueLabeled, services: Services) -> Decision | 
     reason, root, sentence = "no earlier issue has the same cause", None, ""
     if match:
         root = next(candidate.root for candidate in candidates if candidate.number == match.number)
-        sentence = texts.suggestion(root, match.both, event.repository.host)
+        sentence = suggestion_of(root, match.both, event.repository.host)
         actions = (_comment(issue.number, sentence, past),)
         reason = f"may be the same as #{root} ({match.p_same_cause}% likely)"
     posts = config.mode == "comment" and config.suggest_above is not None
@@ -116,4 +132,111 @@ def _comment(number: int, sentence: str, past: Sequence[Decision]) -> UpsertComm
         for action in decision.actions:
             if isinstance(action, UpsertComment) and action.task == "triage" and not action.only_edit:
                 return action.model_copy(update={"body": with_suggestion(action.body, sentence)})
-    return UpsertComment(task="duplicates", number=number, body=sentence + texts.ALONE)
+    return UpsertComment(task="duplicates", number=number, body=sentence + ALONE)
+
+
+def suggestion_of(root: int, both: str, host: str) -> str:
+    """Return the sentence that names an earlier issue."""
+    end = clean_line(both, host=host, limit=MAX_BOTH).removeprefix("both ").rstrip(".")
+    return _SENTENCE.format(root=root, both=end)
+
+
+def with_failure(sentence: str, failure: str, shas: tuple[str, str]) -> str:
+    """Return the sentence with the evidence of two tests, in place of earlier evidence.
+
+    ``shas``: the commits on which both tests were run.
+    """
+    first, second = (sha[:7] for sha in shas)
+    place = f"on {first}" if first == second else f"on {first} and on {second}"
+    return f"{sentence.partition(_EVIDENCE)[0]}{_EVIDENCE}{place}: {code_span(failure, limit=MAX_BOTH)}."
+
+
+def compare_tests(event: IssueLabeled, services: Services) -> Decision | None:
+    """Compare the tests of the labelled issue and of the one that it may repeat, or that may repeat it.
+
+    None if there is nothing to compare.
+    """
+    config = services.config
+    is_reproduced = event.label.lower() == config.reproduce.reproduced_label.lower()
+    if not is_reproduced or "off" in (config.duplicates.mode, config.reproduce.mode) or services.harnesses is None:
+        return None
+    number = event.number
+    record = _last_record(number, services)
+    if record is None or record.root is None:
+        number = _newer(number, services)
+        record = _last_record(number, services)
+    if record is None or record.root is None:
+        return None
+    repository = services.forge.repository
+    newer, root = (
+        stored_test(services.history.decisions(f"{repository}#{issue}", "reproduce"))
+        for issue in (number, record.root)
+    )
+    if newer is None or root is None or {run.sha for run in record.runs} == {newer.sha, root.sha}:
+        return None
+    if is_paused(services.history.decisions(f"{repository}#{number}", "commands")):
+        return None
+    issue = event.issue if number == event.number else services.forge.issue(number)
+    subject = Subject(repository=repository, number=number, revision=issue.revision)
+    try:
+        runs = (
+            CrossRun(issue=number, sha=root.sha, state=Builds(newer, services).state(root.sha, "fails")),
+            CrossRun(issue=record.root, sha=newer.sha, state=Builds(root, services).state(newer.sha, "fails")),
+        )
+    except (SandboxError, ForgeError) as error:
+        return Decision(
+            kind="duplicates", subject=subject, abstained="sandbox", reason=f"cannot run: {error}", record=record
+        )
+    failure = _failure(newer)
+    if not newer.exception_type or failure != _failure(root) or any(run.state != "fails" for run in runs):
+        failure = ""
+    comment = _comment_with(record.suggestion, subject.key, services) if failure else None
+    sentence, actions = record.suggestion, tuple[UpsertComment, ...]()
+    if comment:
+        sentence = with_failure(record.suggestion, failure, (newer.sha, root.sha))
+        body = comment.body.replace(record.suggestion, sentence)
+        actions = (comment.model_copy(update={"body": body, "only_edit": True}),)
+    alike = "fail in the same way" if failure else "do not fail in the same way"
+    return Decision(
+        kind="duplicates",
+        subject=subject,
+        verdict="same failure" if failure else "other failure",
+        actions=actions,
+        reason=f"the drafted tests of #{number} and #{record.root} {alike}",
+        record=record.model_copy(update={"runs": runs, "same_failure": failure, "suggestion": sentence}),
+    )
+
+
+def _newer(number: int, services: Services) -> int:
+    """Return the newest open issue that may repeat this one; the issue itself if there is none."""
+    decisions = services.history.newest(services.forge.repository, "duplicates") or ()
+    return max(
+        (
+            decision.subject.number
+            for decision in decisions
+            if isinstance(decision.record, DuplicatesRecord) and decision.record.root == number
+        ),
+        default=number,
+    )
+
+
+def _last_record(number: int, services: Services) -> DuplicatesRecord | None:
+    """Return the newest comparison of an issue with earlier ones."""
+    past = services.history.decisions(f"{services.forge.repository}#{number}", "duplicates")
+    return history.last_record(past, DuplicatesRecord)
+
+
+def _failure(test: StoredTest) -> str:
+    """Return how a test fails, in one line."""
+    return ": ".join(filter(None, (test.exception_type, test.message.partition("\n")[0].strip())))
+
+
+def _comment_with(sentence: str, subject: str, services: Services) -> UpsertComment | None:
+    """Return the newest posted comment with that sentence: a suggestion's own, or that of triage."""
+    actions = [
+        action
+        for decision in services.history.decisions(subject, "triage", "duplicates")
+        for action in decision.actions
+    ]
+    comments = [action for action in actions if isinstance(action, UpsertComment) and sentence in action.body]
+    return comments[-1] if sentence and comments else None

@@ -4,8 +4,7 @@ from typing import get_args
 
 from bot.core import events
 from bot.features.feature import Feature
-from bot.features.gate.handler import concerns, handle, supersedes
-from bot.features.gate.record import GateRecord
+from bot.features.gate.handler import GateRecord, concerns, handle, supersedes
 
 FEATURE = Feature(
     name="gate",

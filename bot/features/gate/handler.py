@@ -8,16 +8,18 @@ requests that link it, and each of them is evaluated again in the order of its o
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from pydantic import Field
 
 from bot.core import events
-from bot.core.actions import Action, Decision, SetDraft, UpsertComment
+from bot.core.actions import Action, Decision, Record, SetDraft, UpsertComment
 from bot.core.commands import Command
 from bot.core.errors import NotFound
 from bot.core.events import Event
 from bot.core.subjects import Issue, Subject
 from bot.features.gate import texts
 from bot.features.gate.judgement import LinkedIssue, evaluate
-from bot.features.gate.record import GateRecord
 from bot.features.services import Services
 from bot.features.shared import history
 from bot.features.shared.links import MAX_ISSUES, closing_links
@@ -36,6 +38,22 @@ IssueEvent = (
 Claim = int | str
 #: Pull requests that are evaluated again after one event at most.
 MAX_AFFECTED = 50
+
+
+class GateRecord(Record):
+    """The issues that a pull request links, and what became of its draft state."""
+
+    issues: tuple[int, ...] = Field((), description="linked issues of the same repository")
+    elsewhere: tuple[str, ...] = Field((), description="``owner/name#12``: linked issues of other repositories")
+    ready: bool = False
+    draft: Literal["", "converted", "returned"] = Field(
+        "", description="converted: it is a draft because of the gate; returned: it was one, and is not any more"
+    )
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """All linked issues."""
+        return (*self.issues, *self.elsewhere)
 
 
 def concerns(event: Event, commands: Sequence[Command]) -> bool:

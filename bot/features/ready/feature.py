@@ -2,8 +2,7 @@
 
 from bot.core import events
 from bot.features.feature import Feature
-from bot.features.ready.handler import concerns, handle
-from bot.features.ready.record import ReadyRecord
+from bot.features.ready.handler import ReadyRecord, concerns, handle
 
 FEATURE = Feature(
     name="ready",

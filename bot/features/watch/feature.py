@@ -3,8 +3,7 @@
 from bot.core import events
 from bot.core.commands import SlashCommand
 from bot.features.feature import Feature
-from bot.features.watch.handler import concerns, handle
-from bot.features.watch.record import WatchRecord
+from bot.features.watch.handler import WatchRecord, concerns, handle
 
 FEATURE = Feature(
     name="watch",

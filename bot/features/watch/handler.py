@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import takewhile
 
+from pydantic import Field
+
 from bot.core import events
-from bot.core.actions import Action, Decision, SetLabels, UpsertComment
+from bot.core.actions import Action, Decision, Record, SetLabels, UpsertComment
 from bot.core.commands import Command
 from bot.core.errors import ForgeError, SandboxError
 from bot.core.events import Event
@@ -20,11 +22,19 @@ from bot.features.services import Services
 from bot.features.shared.builds import Builds, FirstCommits, find_change
 from bot.features.shared.rights import answer, asked_for
 from bot.features.watch import texts
-from bot.features.watch.record import WatchRecord
 from bot.features.watch.texts import NamedCommit
 
 #: Commits of the default branch that are looked through.
 MAX_COMMITS = 1_000
+
+
+class WatchRecord(Record):
+    """The state of an issue's stored test on the default branch, or the result of a bisection."""
+
+    state: BuildState | None = Field(None, description="None if nothing was run")
+    sha: str = Field("", description="the head of the default branch with that state")
+    change: tuple[str, ...] = Field((), description="commits one of which changed the state, oldest first")
+    builds: int = 0
 
 
 def concerns(event: Event, commands: Sequence[Command]) -> bool:

@@ -11,7 +11,7 @@ from flask import Response, abort, g, render_template, request
 from markupsafe import Markup
 from pydantic import ValidationError
 
-from bot.calibration import plots, reliability, risk
+from bot.calibration import plots, risk
 from bot.calibration.risk import Judged, OperatingPoint, PromiseRecord
 from bot.core import events
 from bot.core.errors import OperatorError
@@ -259,7 +259,7 @@ def _drawn(bouncer: Literal["triage", "verify"], fates: Sequence[KnownFate]) -> 
         rows=tuple((f"at or above {at} %", risk.line_at(cases, at)) for at in _TENTHS) if cases else (),
         by_line=plots.by_line(curve, None, fine, wrong),
         coverage=plots.risk_over_coverage(curve, None),
-        reliability=plots.reliability(reliability.bins(cases)),
+        reliability=plots.reliability(risk.bins(cases)),
     )
 
 

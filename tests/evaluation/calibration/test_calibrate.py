@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bot.calibration import reliability, risk
+from bot.calibration import risk
 from bot.calibration.risk import Judged
 from bot.models.wrappers import load_maps
 from evaluation.bouncerbench.answers import Answer
@@ -272,8 +272,8 @@ def test_brier_and_calibration_error_equal_those_of_scikit_learn(shared_data: Pa
     ) / len(cases)
 
     assert len(cases) > 100
-    assert reliability.brier(cases) == pytest.approx(brier_score_loss(bad, scores))
-    assert reliability.expected_calibration_error(cases) == pytest.approx(expected)
+    assert risk.brier(cases) == pytest.approx(brier_score_loss(bad, scores))
+    assert risk.expected_calibration_error(cases) == pytest.approx(expected)
 
 
 def test_probabilities_are_put_into_ten_bins_of_equal_width() -> None:
@@ -283,13 +283,13 @@ def test_probabilities_are_put_into_ten_bins_of_equal_width() -> None:
         for percent, good in ((9, True), (11, False), (90, False), (100, False), (100, True))
     ]
 
-    bins = reliability.bins(cases)
+    bins = risk.bins(cases)
 
     assert [bin.cases for bin in bins] == [1, 1, 3]
     assert [bin.predicted for bin in bins] == pytest.approx([0.09, 0.11, 2.9 / 3])
     assert [bin.observed for bin in bins] == pytest.approx([0, 1, 2 / 3])
-    assert reliability.expected_calibration_error(cases) == pytest.approx((0.09 + 0.89 + 0.9) / 5)
-    assert reliability.brier(cases) == pytest.approx((0.09**2 + 0.89**2 + 0.1**2 + 0 + 1) / 5)
+    assert risk.expected_calibration_error(cases) == pytest.approx((0.09 + 0.89 + 0.9) / 5)
+    assert risk.brier(cases) == pytest.approx((0.09**2 + 0.89**2 + 0.1**2 + 0 + 1) / 5)
 
 
 def test_of_two_thresholds_with_an_equal_f_the_higher_one_is_taken() -> None:

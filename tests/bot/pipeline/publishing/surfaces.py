@@ -9,9 +9,9 @@ from typing import Any
 from bot.core.actions import Action, Decision, InlineComment, Skipped, SubmitReview, UpsertComment, Usage
 from bot.core.config import RepoConfig, VerifyConfig
 from bot.core.subjects import Actor, PullRequest, Repository, Subject
-from bot.features.duplicates import texts as duplicates
-from bot.features.ready import texts as ready
-from bot.features.ready.record import ReadyRecord
+from bot.features.duplicates import handler as duplicates
+from bot.features.ready import handler as ready
+from bot.features.ready.handler import ReadyRecord
 from bot.features.reproduce.record import StoredTest
 from bot.features.review import texts
 from bot.features.review.record import Doubt
@@ -192,7 +192,7 @@ class Press:
 
     def suggestion(self, text: str) -> str:
         """The comment that names an earlier issue, with how a test fails that ran the repository's code."""
-        sentence = duplicates.with_failure(duplicates.suggestion(12, text, HOST), text, (SHA, "b" * 40))
+        sentence = duplicates.with_failure(duplicates.suggestion_of(12, text, HOST), text, (SHA, "b" * 40))
         body = sentence + duplicates.ALONE
         (posted,) = self.post(UpsertComment(task="duplicates", number=20, body=body))
         return fault(posted, HOST, ours="#12") or _told(posted)
@@ -204,14 +204,14 @@ class Press:
             path=text, name=text, content="", code=text, new_file=False, command=(text,), branch=text, sha=SHA
         )
         (posted,) = self.post(
-            UpsertComment(task="triage", number=20, body=ready.ready(record, test, text, REPOSITORY))
+            UpsertComment(task="triage", number=20, body=ready.comment_on(record, test, text, REPOSITORY))
         )
         return dangerous(Page(posted), posted, HOST) or _swallowed(text, posted, "\n</details>") or _told(posted)
 
     def linked_file(self, text: str) -> str:
         """The same comment: the text as a file that it links. Such a name may take the fold with it."""
         record = ReadyRecord(ready=True, accepted_by="mia", sha=SHA, files=(text,))
-        return self.raw(ready.ready(record, None, "Reading fails", REPOSITORY))
+        return self.raw(ready.comment_on(record, None, "Reading fails", REPOSITORY))
 
     def watch(self, text: str) -> str:
         """The comments on a watched test and on a bisection: the text as the name of the test and of tags."""
