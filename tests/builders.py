@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 
 from bot.core import events
 from bot.core.subjects import Actor, Comment, Issue, PullRequest, Repository
-from bot.features.shared.findings import Finding
-from bot.features.shared.taxonomy import Category, Impact, Severity
+from bot.features.shared.findings import Category, Finding, Impact, Severity
 from bot.github.offline import Snapshot
 
 ANN = Actor(id=11, login="ann")  # the author of issues and pull requests

@@ -12,10 +12,6 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from bot.code.context import Surroundings
-from bot.code.diff import parse
-from bot.code.filling import Piece
-from bot.code.packing import Packed
 from bot.core.actions import Skipped, Usage
 from bot.core.commands import Command
 from bot.core.config import VerifyConfig
@@ -35,23 +31,17 @@ from bot.features.reproduce.record import StoredTest
 from bot.features.reproduce.texts import BaseCommit
 from bot.features.review import handler as reviewer
 from bot.features.review import texts as review
-from bot.features.review.doubt import Doubting
-from bot.features.review.outcome import Material, Parts, outcome
-from bot.features.review.record import Doubt, ReviewOutcome, Suppressed
-from bot.features.review.rounds import Rounds, Scope
-from bot.features.review.strategies import Change, Result, Round
-from bot.features.review.texts import Page
-from bot.features.shared.finding_code import Code
-from bot.features.shared.findings import Finding, Proof, ReviewReply
+from bot.features.review.record import Doubt, ReviewRecord, Suppressed
+from bot.features.review.texts import Page, ReviewOutcome
+from bot.features.shared.findings import Proof
 from bot.features.shared.issues import with_suggestion
 from bot.features.shared.labels import InputLabel, OutputLabel
-from bot.features.shared.review_history import PastFindings
 from bot.features.shared.rights import no_run_reason
 from bot.features.triage import texts as triage
 from bot.features.triage.judgement import InputVerdict
 from bot.features.verify import texts as verify
 from bot.features.verify.description import NO_BEHAVIOUR
-from bot.features.verify.handler import NO_ISSUE
+from bot.features.verify.judging import NO_ISSUE
 from bot.features.verify.record import (
     ExecutedTest,
     GradedDemand,
@@ -67,13 +57,10 @@ from bot.features.verify.runs import FORK
 from bot.features.watch import texts as watch
 from bot.features.watch.texts import NamedCommit
 from bot.features.why import handler as why
-from bot.models.prompts import Prompts
-from bot.models.protocol import Reply
 from bot.pipeline.body import Rules
 from bot.reproduction.protocol import Attempt, Candidate, OfferedTest, Reproduction, TestOutcome
 from bot.router import SLASH_COMMANDS
 from tests.builders import placed_finding
-from tests.scripted import ScriptedModel
 
 FILE = Path(__file__).with_name("comments.md")
 HOST = "github.example"
@@ -386,30 +373,26 @@ def in_reviews() -> Iterator[Text]:
         fingerprint=gone.fingerprint, outcome="stands", breaks_when="an empty file", instead="it is never closed"
     )
     proven = finding.model_copy(update={"proof": proof})
-    yield "Below the text above findings", review.handover([proven, finding], {})
-    yield "... after a second question", review.handover([gone], {gone.fingerprint: doubt})
-    later = Rounds(3, "1234567" + "0" * 33, {}, 2)
-    withheld = [Suppressed(finding=gone, reason=reason) for reason in ("late", "late", "already_posted")]
-    for name, selected, rounds in (
-        ("The check after a clean review", (), Rounds()),
-        ("The check of a later review", (finding,), later),
-        ("The check when no finding may be posted any more", (), replace(later, posted=8)),
+    yield "Below the text above findings", review.handover(ReviewRecord(posted=(proven, finding)))
+    yield "... after a second question", review.handover(ReviewRecord(posted=(gone,), doubts=(doubt,)))
+    withheld = tuple(Suppressed(finding=gone, reason=reason) for reason in ("late", "late", "already_posted"))
+    clean = ReviewOutcome(
+        verdict="clean", reason="", record=ReviewRecord(rounds=1), model=MODEL, earlier=0, max_total=8,
+        lines=2, files=1, all_files=1,
+    )  # fmt: skip
+    record = ReviewRecord(rounds=1, posted=(finding,), suppressed=withheld)
+    later = replace(clean, verdict="defects", record=record, earlier=2)
+    over = replace(
+        clean, verdict="not_reviewed", record=ReviewRecord(), model="", earlier=8,
+        reason="8 findings were posted, review.max_total allows 8",
+    )  # fmt: skip
+    for name, outcome, since in (
+        ("The check after a clean review", clean, ""),
+        ("The check of a later review", later, "1234567" + "0" * 33),
+        ("The check when no finding may be posted any more", over, "1234567" + "0" * 33),
     ):
-        result = _outcome(selected, rounds, () if rounds.posted == 0 else tuple(withheld))
-        check = review.check(result, Page(ACME, PULL, rounds.since))
+        check = review.check(outcome, Page(ACME, PULL, since))
         yield name, f"{Rules(host=HOST).title(check.title)}\n\n{check.summary}"
-
-
-def _outcome(selected: tuple[Finding, ...], rounds: Rounds, suppressed: tuple[Suppressed, ...]) -> ReviewOutcome:
-    diff = parse("--- a/src/app.py\n+++ b/src/app.py\n@@ -4 +4 @@\n-return None\n+return data.value\n")
-    piece = Piece((), 0, ("src/app.py",))
-    answer = Reply[ReviewReply](value=ReviewReply(reasoning="", findings=()), model=MODEL, text="", usage=USAGE)
-    is_over = rounds.posted == 8
-    result = Result(rounds=[] if is_over else [Round("", answer)])
-    doubting = Doubting(ScriptedModel(), Prompts(), Change(), lambda finding: Code("", "", ()))
-    material = Material(Packed((piece,), diff, ()), Surroundings(diff, None), Scope(diff, {}))
-    withheld = () if is_over else suppressed
-    return outcome(Parts(material, result, selected, withheld, PastFindings(), doubting, rounds, max_total=8))
 
 
 def about_reproducing() -> Iterator[Text]:

@@ -98,7 +98,7 @@ def _record(decision: Decision) -> ReviewRecord:
 
 def gate(fail_on: tuple[str, ...], decision: Decision) -> int:
     """Return the exit code of a gate: 1 if ``fail_on`` names the result."""
-    from bot.features.shared.taxonomy import Severity
+    from bot.features.shared.findings import Severity
 
     if decision.abstained and decision.abstained != "empty":
         return 1 if "abstain" in fail_on else 0

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from bot.features.review.filtering import AGREEMENT
-from bot.features.shared.taxonomy import Severity
+from bot.features.shared.findings import Severity
 from evaluation.crbench.judge import Judgement, ReviewComment
 from evaluation.crbench.judged import Scored
 from evaluation.crbench.martian import ToolScore

@@ -18,7 +18,7 @@ from pydantic import Field
 from bot import settings
 from bot.core.errors import ModelError, OperatorError, TransientError
 from bot.core.frozen import Frozen, Lenient
-from bot.features.shared.taxonomy import Impact, Severity
+from bot.features.shared.findings import Impact, Severity
 from bot.models.prompts import Prompts
 from bot.models.protocol import Model, Prompt
 from evaluation.crbench.context import ContextError, PullContext, read_diff

@@ -19,8 +19,7 @@ from bot.core.errors import BudgetExceeded, OperatorError
 from bot.features.review.doubt import Doubting
 from bot.features.review.strategies import Change
 from bot.features.shared.finding_code import around
-from bot.features.shared.findings import Finding
-from bot.features.shared.taxonomy import Category, Impact, Severity
+from bot.features.shared.findings import Category, Finding, Impact, Severity
 from bot.models.protocol import Model
 from evaluation import statistics
 from evaluation.crbench.filters import tools_table

@@ -25,8 +25,7 @@ from bot.code.diff import Diff, Hunk, parse
 from bot.core.actions import Usage
 from bot.core.errors import BudgetExceeded, ModelError, TransientError
 from bot.core.frozen import Frozen
-from bot.features.shared.findings import Finding
-from bot.features.shared.taxonomy import Severity
+from bot.features.shared.findings import Finding, Severity
 from bot.models.prompts import Prompts
 from bot.models.protocol import Model, Prompt
 from evaluation.crbench.paper_review import PaperComment

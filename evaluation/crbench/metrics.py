@@ -26,7 +26,7 @@ import numpy as np
 from pydantic import Field
 
 from bot.core.frozen import Frozen
-from bot.features.shared.taxonomy import Severity
+from bot.features.shared.findings import Severity
 from evaluation.crbench.judge import Judgement, ReviewComment
 from evaluation.crbench.mapping import tally
 from evaluation.crbench.task import Kind, Known, Level, PaperSeverity, ReviewTask

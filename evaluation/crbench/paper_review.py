@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field
 from bot.core.config import ReviewConfig
 from bot.core.errors import ModelError
 from bot.core.frozen import Frozen, Lenient
-from bot.features.shared.taxonomy import Severity
+from bot.features.shared.findings import Severity
 from bot.models.prompts import Prompts
 from bot.models.protocol import Model, Prompt
 from evaluation.benchmark import Session

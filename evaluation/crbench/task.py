@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, field_validator
 from bot.code.diff import FileDiff
 from bot.core.actions import Usage
 from bot.core.frozen import Frozen
-from bot.features.shared.taxonomy import Category, Impact, Severity
+from bot.features.shared.findings import Category, Impact, Severity
 from bot.models.prompts import Prompts
 from bot.models.protocol import Model, Prompt, Reply
 from evaluation.crbench.context import PullContext

@@ -16,9 +16,8 @@ from bot.features.review.filtering import SECOND_QUESTION
 from bot.features.review.record import Doubt
 from bot.features.review.strategies import MAX_DESCRIPTION, MAX_TITLE, Change
 from bot.features.shared.finding_code import Code
-from bot.features.shared.findings import Finding, Grade
+from bot.features.shared.findings import Finding, Grade, Severity
 from bot.features.shared.labels import Chance
-from bot.features.shared.taxonomy import Severity
 from bot.models.protocol import Model, Prompt, Templates, ask_all
 
 #: Questions at a time.

@@ -5,18 +5,16 @@ from collections.abc import Iterator
 from functools import partial
 from typing import get_args
 
-from bot.code.diff import changed_paths
 from bot.core import events
 from bot.core.actions import Decision, SubmitReview
 from bot.core.commands import SlashCommand
 from bot.core.subjects import ReviewComment
 from bot.features.feature import Feature, same_text
-from bot.features.review.handler import ReviewTools, concerns, handle
+from bot.features.review.handler import concerns, handle
 from bot.features.review.record import ReviewRecord
 from bot.features.review.reviewing import review
-from bot.features.shared.findings import Finding
+from bot.features.shared.findings import Category, Finding, Impact, Severity
 from bot.features.shared.posts import Posts
-from bot.features.shared.taxonomy import Category, Impact, Severity
 
 _SEVERITY = re.compile(r"^Severity: (low|medium|high)\.", re.MULTILINE)
 
@@ -53,7 +51,7 @@ def _finding(comment: ReviewComment, fingerprint: str) -> Finding:
 
 FEATURE = Feature(
     name="review",
-    handle=partial(handle, tools=ReviewTools(changed_paths, review)),
+    handle=partial(handle, review=review),
     record=ReviewRecord,
     standing=standing,
     concerns=concerns,

@@ -9,8 +9,7 @@ from pydantic import Field
 
 from bot.core.frozen import Frozen
 from bot.features.review.record import Reason, RepairFlaw, Suppressed
-from bot.features.shared.findings import Finding, same_defect, same_subject
-from bot.features.shared.taxonomy import Impact, Severity
+from bot.features.shared.findings import Finding, Impact, Severity, same_defect, same_subject
 
 #: Percent of confidence for each further model that reports the same finding; one model repeats itself.
 AGREEMENT = 15

@@ -10,21 +10,18 @@ request again.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from bot.core import events
 from bot.core.actions import Decision, Minimize, UpsertComment
 from bot.core.commands import Command
 from bot.core.events import Event
 from bot.core.markdown import clean_line
-from bot.core.subjects import PullRequest, ReviewComment, Subject
-from bot.features.review import texts
-from bot.features.review.record import ReviewOutcome, ReviewRecord
-from bot.features.review.texts import CHECK, Page
+from bot.core.subjects import PullRequest, Subject
+from bot.features.review.record import CHECK, ReviewRecord
 from bot.features.services import Services
 from bot.features.shared import pull_requests
 from bot.features.shared.findings import Finding
-from bot.features.shared.pull_requests import ChangedPaths, JudgementRequest
+from bot.features.shared.pull_requests import JudgementRequest
 from bot.features.shared.review_history import (
     VERDICTS,
     finding_of,
@@ -34,7 +31,7 @@ from bot.features.shared.review_history import (
     recall,
     submitted,
 )
-from bot.features.shared.rights import CommandEvent, answer, asked_for, no_run_reason, react, thread_of
+from bot.features.shared.rights import CommandEvent, answer, asked_for, react, thread_of
 
 #: The end of the answer where a push is not followed by a review.
 AGAIN = "Ask again after the next commit."
@@ -46,13 +43,8 @@ NO_FINDING = "I have no open finding here to dismiss."
 WHICH = "I have {count} open findings here. Reply below the finding that you mean."
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewTools:
-    """Functions that read the change, ask the model and run tests; the declaration gives them to the handler."""
-
-    changed_paths: ChangedPaths
-    review: Callable[[PullRequest, Sequence[Decision], Services, bool], ReviewOutcome | None]
-    """Reviews a pull request after earlier decisions on it. True: its head may be executed. None: it is empty."""
+#: Reviews a pull request after earlier decisions on it.
+Review = Callable[[JudgementRequest, Sequence[Decision], Services], Decision]
 
 
 def concerns(event: Event, commands: Sequence[Command]) -> bool:
@@ -60,7 +52,7 @@ def concerns(event: Event, commands: Sequence[Command]) -> bool:
     return pull_requests.concerns(event, commands, frozenset({"review", "recheck", "dismiss"}), CHECK)
 
 
-def handle(event: Event, services: Services, tools: ReviewTools) -> Decision | None:
+def handle(event: Event, services: Services, review: Review) -> Decision | None:
     """Review the pull request of an event, or dismiss a finding; None if the event asks for neither."""
     if services.config.review.mode == "off":
         return None
@@ -70,7 +62,7 @@ def handle(event: Event, services: Services, tools: ReviewTools) -> Decision | N
     pull = request.pull_request
     subject = Subject(repository=services.forge.repository, number=pull.number, revision=pull.revision)
     past = services.history.decisions(subject.key, "review", "commands", "feedback")
-    skip = None if request.is_explicit else _skip_reason(pull, services, past, tools)
+    skip = None if request.is_explicit else _skip_reason(pull, services, past)
     if skip is not None:
         return _abstain(subject, *skip)
     earlier = last_on(past, subject.revision)
@@ -85,11 +77,7 @@ def handle(event: Event, services: Services, tools: ReviewTools) -> Decision | N
         return decision
     if services.forge.pull_request(pull.number).head_sha != pull.head_sha:
         return _abstain(subject, "superseded", "newer commits were pushed before the review began")
-    may_run = no_run_reason(pull, request.command, "review") is None
-    outcome = tools.review(pull, past, services, may_run)
-    if outcome is None:
-        return _abstain(subject, "empty", "the change is empty")
-    return _decision(subject, request, outcome, services)
+    return review(request, past, services)
 
 
 def _abstain(subject: Subject, word: str, why: str) -> Decision:
@@ -97,48 +85,14 @@ def _abstain(subject: Subject, word: str, why: str) -> Decision:
     return Decision(kind="review", subject=subject, abstained=word, reason=why)
 
 
-def _decision(subject: Subject, request: JudgementRequest, outcome: ReviewOutcome, services: Services) -> Decision:
-    """Return the decision to post a review, a summary and the check, as far as there is something to say."""
-    pull, strategy = request.pull_request, services.config.review.strategy
-    page = Page(services.repository, pull, outcome.since)
-    actions = texts.actions(outcome, page, is_explicit=request.is_explicit)
-    more = {
-        "strategy": strategy,
-        "prompt": services.prompts.hash(f"review.{strategy}"),
-        "config": services.config.hash,
-    }
-    return Decision(
-        kind="review",
-        subject=subject,
-        verdict=outcome.verdict,
-        actions=(*actions, *_minimized(pull, outcome.outdated, services), texts.check(outcome, page)),
-        reason=outcome.reason,
-        record=outcome.record.model_copy(update=more),
-        usage=outcome.usage,
-        model=outcome.model,
-    )
-
-
-def _minimized(pull: PullRequest, outdated: Sequence[Finding], services: Services) -> tuple[Minimize, ...]:
-    """Return what hides the comments whose code is no longer in the change."""
-    if not any(finding.line is not None for finding in outdated):
-        return ()
-    comments = our_comments(pull.number, services.forge)
-    return tuple(
-        Minimize(node_id=comment.node_id, why="OUTDATED") for comment in comments if finding_of(comment, outdated)
-    )
-
-
-def _skip_reason(
-    pull: PullRequest, services: Services, past: Sequence[Decision], tools: ReviewTools
-) -> tuple[str, str] | None:
+def _skip_reason(pull: PullRequest, services: Services, past: Sequence[Decision]) -> tuple[str, str] | None:
     """Return why a pull request is not reviewed without being asked for it; None if it is."""
     when = services.config.review.when
     if when == "command":
         return "skipped:when", "review.when is command"
     if when == "open" and any(decision.kind == "review" and decision.verdict in VERDICTS for decision in past):
         return "skipped:when", "review.when is open, and it was reviewed before"
-    return pull_requests.skip_reason(pull, services, past, tools.changed_paths)
+    return pull_requests.skip_reason(pull, services, past)
 
 
 def _dismiss(event: CommandEvent, services: Services) -> Decision | None:
@@ -168,32 +122,23 @@ def _dismiss(event: CommandEvent, services: Services) -> Decision | None:
             reason=f"{event.sender.login} asked to dismiss one of {len(candidates)} findings",
         )
     (finding,) = candidates
-    comment = _comment(event.number, finding, services)
+    comments = our_comments(event.number, services.forge)
+    comment = next((comment for comment in comments if finding_of(comment, (finding,))), None)
     minimized = () if comment is None else (Minimize(node_id=comment.node_id, why="RESOLVED"),)
+    note_below = UpsertComment(
+        task="commands",
+        number=event.number,
+        body=note(event.sender.login, command.reason),
+        about=f"{event.comment.id}-review",
+        thread=thread_of(event) or (comment and comment.id),
+    )
     return Decision(
         kind="review",
         subject=subject,
         verdict="dismissed",
-        actions=(react(event, "+1"), _note_below(event, comment, command.reason), *minimized),
+        actions=(react(event, "+1"), note_below, *minimized),
         reason=f"{event.sender.login} dismissed 1 of {len(memory.posted)} findings",
         record=ReviewRecord(dismissed=(finding.fingerprint,), by=event.sender.login, why=command.reason),
-    )
-
-
-def _comment(number: int, finding: Finding, services: Services) -> ReviewComment | None:
-    """Return the comment of ours that a finding stands in."""
-    comments = our_comments(number, services.forge)
-    return next((comment for comment in comments if finding_of(comment, (finding,))), None)
-
-
-def _note_below(event: CommandEvent, comment: ReviewComment | None, reason: str) -> UpsertComment:
-    """Return the note below the finding that says who dismissed it, and why."""
-    return UpsertComment(
-        task="commands",
-        number=event.number,
-        body=note(event.sender.login, reason),
-        about=f"{event.comment.id}-review",
-        thread=thread_of(event) or (comment and comment.id),
     )
 
 

@@ -16,9 +16,8 @@ from bot.core.errors import BudgetExceeded, ForgeError, ModelError, SandboxError
 from bot.core.subjects import PullRequest
 from bot.features.review.record import Doubt
 from bot.features.services import Services
-from bot.features.shared.findings import Finding, Proof, ProofOutcome
+from bot.features.shared.findings import Finding, Proof, ProofOutcome, Severity
 from bot.features.shared.merge_base import NotReversible, checkouts, revert
-from bot.features.shared.taxonomy import Severity
 from bot.reproduction.protocol import (
     Author,
     Candidate,

@@ -1,18 +1,18 @@
-"""The outcome of a review before any text is written, and its record: every finding and what happened to it."""
+"""The record of a review: every finding and what happened to it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import Field
 
-from bot.core.actions import CodeContext, Record, Skipped, Usage
+from bot.core.actions import CodeContext, Record, Skipped
 from bot.core.frozen import Frozen
 from bot.features.shared.findings import Dropped, Finding, Grade
 from bot.features.shared.labels import ModelReply
 
+#: The name of the check run.
+CHECK = "bouncer / review"
 #: Reasons not to post a finding, in the order in which they are checked.
 Reason = Literal[
     "duplicate", "out_of_scope", "dismissed", "already_posted", "unchanged", "muted", "below_severity", "late",
@@ -72,50 +72,3 @@ class ReviewRecord(Record):
     strategy: str = ""
     prompt: str = Field("", description="hash of the prompt's file")
     config: str = Field("", description="hash of the configuration")
-
-
-@dataclass(frozen=True, slots=True)
-class ReviewOutcome:
-    """The outcome of a review. Earlier findings are those of the rounds before it."""
-
-    verdict: str
-    reason: str
-    record: ReviewRecord
-    usage: Usage
-    model: str
-    since: str
-    """The last reviewed head; empty if the whole change was to be reviewed."""
-    earlier: int
-    """Earlier findings that were posted."""
-    max_total: int
-    standing: tuple[Finding, ...] = ()
-    """Earlier findings whose code is still in the change."""
-    open_count: int = 0
-    """Of these, those whose thread is not resolved."""
-    outdated: tuple[Finding, ...] = ()
-    """Earlier findings whose code went away since the last round."""
-    gone: tuple[Finding, ...] = ()
-    """All earlier findings whose code is not in the change."""
-    summarised: bool = False
-    """True if an earlier round posted a summary."""
-    lines: int = 0
-    """Changed lines that the model was asked about, in ``files`` of ``all_files`` files."""
-    files: int = 0
-    all_files: int = 0
-    too_slow: tuple[str, ...] = ()
-    """Files that took too long to parse."""
-
-    @property
-    def is_over(self) -> bool:
-        """True if no finding may be posted on the pull request any more."""
-        return self.earlier >= self.max_total
-
-    @property
-    def dropped(self) -> int:
-        """The number of findings that the second question refuted."""
-        return sum(finding.reason == "doubted" for finding in self.record.suppressed)
-
-    @property
-    def doubts(self) -> Mapping[str, Doubt]:
-        """The second questions, by the finding's fingerprint."""
-        return {doubt.fingerprint: doubt for doubt in self.record.doubts}

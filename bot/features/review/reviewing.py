@@ -2,111 +2,116 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bot.code.context import Surroundings, surroundings
 from bot.code.diff import Diff, parse
-from bot.code.packing import Packed, pack
-from bot.core.actions import CodeContext, Decision, Skipped
+from bot.code.packing import BEYOND, Packed, pack
+from bot.core.actions import Decision, Minimize, Skipped
 from bot.core.errors import ForgeError
-from bot.core.subjects import PullRequest
-from bot.features.review import strategies
+from bot.core.subjects import Subject
+from bot.core.text import amount
+from bot.features.review import strategies, texts
 from bot.features.review.anchoring import outdated
 from bot.features.review.background import Background, background
 from bot.features.review.doubt import Doubting
 from bot.features.review.filtering import Earlier, Policy, select
 from bot.features.review.meaning import reformatted
-from bot.features.review.outcome import Material, Parts, outcome
 from bot.features.review.proof import Proving
-from bot.features.review.record import LATE, ReviewOutcome, Suppressed
+from bot.features.review.record import LATE, ReviewRecord, Suppressed
 from bot.features.review.repair import Repairs
-from bot.features.review.rounds import Rounds, Scope, rounds
+from bot.features.review.rounds import Scope, line_hashes, rounds
 from bot.features.review.strategies import Change, Question, Result
+from bot.features.review.texts import Page, ReviewOutcome
 from bot.features.services import Services
 from bot.features.shared import investigation
 from bot.features.shared.finding_code import Code, around
-from bot.features.shared.findings import Finding
+from bot.features.shared.findings import Finding, Severity
 from bot.features.shared.investigation import Notes
-from bot.features.shared.review_history import PastFindings, live, recall
-from bot.features.shared.taxonomy import Severity
+from bot.features.shared.labels import ModelReply
+from bot.features.shared.pull_requests import JudgementRequest
+from bot.features.shared.review_history import finding_of, live, our_comments, recall
+from bot.features.shared.rights import no_run_reason
 from bot.github.protocol import text_at
 
+#: Characters of a model's raw reply that are kept.
+REPLY = 20_000
 
-def review(pull: PullRequest, past: Sequence[Decision], services: Services, may_run: bool) -> ReviewOutcome | None:
-    """Return the outcome of a review after earlier decisions on the pull request; None if the change is empty.
 
-    ``may_run``: tests that prove findings may be run on its head. Raises ModelError and TransientError.
-    """
-    return _Review(pull, past, services, may_run).review()
+def review(request: JudgementRequest, past: Sequence[Decision], services: Services) -> Decision:
+    """Review a pull request after earlier decisions on it. Raises ModelError and TransientError."""
+    return _Review(request, past, services).decide()
 
 
 class _Review:
     """One pull request under review."""
 
-    def __init__(self, pull: PullRequest, past: Sequence[Decision], services: Services, may_run: bool) -> None:
-        self.pull, self.past, self.services = pull, past, services
-        self.subject = f"{services.forge.repository}#{pull.number}"
+    def __init__(self, request: JudgementRequest, past: Sequence[Decision], services: Services) -> None:
+        self.request, self.pull, self.services = request, request.pull_request, services
         self.config = services.config.review
+        pull, forge = self.pull, services.forge
+        self.subject = Subject(repository=forge.repository, number=pull.number, revision=pull.revision)
+        may_run = no_run_reason(pull, request.command, "review") is None
         self.proves = self.config.prove and may_run and services.harnesses is not None
-
-    def review(self) -> ReviewOutcome | None:
-        memory = live(recall(self.past), self.pull, self.services.forge)
-        progress = rounds(self.past, memory, self.pull.revision)
-        material = self._material(memory, progress)
-        packed, surrounded = material.packed, material.around
-        if not packed.pieces and not packed.skipped and not packed.unchanged:
-            return None
-        if progress.posted >= self.config.max_total:
-            packed = replace(packed, pieces=())
-            material = replace(material, packed=packed)
-        contexts = [
-            surrounded.within(self.config.context_tokens, piece.paths, visible=packed.visible)
-            for piece in packed.pieces
-        ]
-        change = self._change(memory, packed, surrounded, contexts)
-        look = strategies.looker(self.config, self.services.model, self.services.prompts)
-        looking = self._look_around if self.config.investigate else None
-        result = strategies.review(packed, change, look, looking)
-        code = partial(self._code, packed, surrounded)
-        doubting = Doubting(self.services.model, self.services.prompts, change, code, self.config.min_confidence)
-        proving = Proving(self.services, self.pull, surrounded.diff, packed.omitted) if self.proves else None
-        with TemporaryDirectory(prefix="bouncer-") as folder:
-            unchanged = [finding.fingerprint for finding in result.findings if not material.scope.holds(finding)]
-            settled = (*memory.settled, *material.gone)
-            earlier = Earlier(memory.posted, settled, memory.dismissed, unchanged=unchanged)
-            choose = partial(self._selected, result, self._policy(progress), earlier)
-            repairs = Repairs(packed.diff, surrounded.text_of)
-            selected, suppressed = choose(doubting, repairs, proving, Path(folder))
-        parts = Parts(
-            material, result, selected, suppressed, memory, doubting, progress, self.config.max_total, proving,
-            contexts,
-        )  # fmt: skip
-        return outcome(parts)
-
-    def _material(self, memory: PastFindings, progress: Rounds) -> Material:
-        """Read the change and the code around it, and cut it into pieces."""
-        config = self.config
+        self.memory = live(recall(past), pull, forge)
+        self.rounds = rounds(past, self.memory, pull.revision)
+        #: No finding may be posted on the pull request any more.
+        self.is_over = self.rounds.posted >= self.config.max_total
+        #: Earlier findings whose code went away since the last round.
+        self.gone: tuple[Finding, ...] = ()
         try:
-            change = self.services.forge.diff(self.pull.number)
+            self._read_change()
         except ForgeError as error:
             # GitHub refuses diffs above 20,000 lines or 300 files. A retry would not help; the summary says so.
             reason = f"the forge does not show it ({error})"
-            packed = Packed((), Diff(), (Skipped(path="the whole change", reason=reason),))
-            return Material(packed, Surroundings(Diff(), None, reason), Scope(Diff(), {}))
+            self.packed = Packed((), Diff(), (Skipped(path="the whole change", reason=reason),))
+            self.around, self.scope = Surroundings(Diff(), None, reason), Scope(Diff(), {})
+
+    def _read_change(self) -> None:
+        """Read the change and the code around it, and cut it into pieces."""
+        config = self.config
+        change = self.services.forge.diff(self.pull.number)
         diff = parse(change.text)
-        surrounded = surroundings(diff, self.pull, self.services.forge if config.context_tokens else None)
-        same = reformatted(diff, surrounded.sides) if surrounded.sides else {}
-        only = self.services.config.pulls.paths
-        scope = Scope(diff, progress.reviewed, surrounded.sides)
-        packed = pack(
-            diff, config.call_tokens, config.max_calls, config.ignore, change.omitted, same, only,
-            surrounded.sides, scope.unchanged,
+        self.around = surroundings(diff, self.pull, self.services.forge if config.context_tokens else None)
+        sides = self.around.sides
+        same = reformatted(diff, sides) if sides else {}
+        self.scope = Scope(diff, self.rounds.reviewed, sides)
+        self.packed = pack(
+            diff, config.call_tokens, config.max_calls, config.ignore, change.omitted, same,
+            self.services.config.pulls.paths, sides, self.scope.unchanged,
         )  # fmt: skip
-        return Material(packed, surrounded, scope, outdated(memory.posted, diff, change.omitted))
+        self.gone = outdated(self.memory.posted, diff, change.omitted)
+
+    def decide(self) -> Decision:
+        packed, services = self.packed, self.services
+        if not packed.pieces and not packed.skipped and not packed.unchanged:
+            return Decision(kind="review", subject=self.subject, abstained="empty", reason="the change is empty")
+        if self.is_over:
+            self.packed = packed = replace(packed, pieces=())
+        self.contexts = [
+            self.around.within(self.config.context_tokens, piece.paths, visible=packed.visible)
+            for piece in packed.pieces
+        ]
+        change = Change(
+            title=self.pull.title,
+            description=self.pull.body,
+            repository=services.forge.repository,
+            subject=self.subject.key,
+            known_findings=tuple(f"{finding.path}: {finding.comment}" for finding in self.memory.findings),
+            background=background(self.pull, packed, self.around, services) if packed.pieces else Background(),
+            contexts=tuple(context.text for context in self.contexts),
+        )
+        look = strategies.looker(self.config, services.model, services.prompts)
+        result = strategies.review(packed, change, look, self._look_around if self.config.investigate else None)
+        self.doubting = Doubting(services.model, services.prompts, change, self._code, self.config.min_confidence)
+        self.proving = Proving(services, self.pull, self.around.diff, packed.omitted)
+        with TemporaryDirectory(prefix="bouncer-") as folder:
+            selected, suppressed = self._select(result, Path(folder))
+        return self._decision(result, selected, suppressed)
 
     def _look_around(self, question: Question) -> Notes:
         services = self.services
@@ -119,64 +124,149 @@ class _Review:
             # Only the code around the change cannot be read: the change is reviewed without it.
             return Notes()
 
-    def _change(
-        self, memory: PastFindings, packed: Packed, surrounded: Surroundings, contexts: Sequence[CodeContext]
-    ) -> Change:
-        return Change(
-            title=self.pull.title,
-            description=self.pull.body,
-            repository=self.services.forge.repository,
-            subject=self.subject,
-            known_findings=tuple(f"{finding.path}: {finding.comment}" for finding in memory.findings),
-            background=background(self.pull, packed, surrounded, self.services) if packed.pieces else Background(),
-            contexts=tuple(context.text for context in contexts),
-        )
-
-    def _selected(
-        self,
-        result: Result,
-        policy: Policy,
-        earlier: Earlier,
-        doubting: Doubting,
-        repairs: Repairs,
-        proving: Proving | None,
-        folder: Path,
-    ) -> tuple[tuple[Finding, ...], tuple[Suppressed, ...]]:
+    def _select(self, result: Result, folder: Path) -> tuple[tuple[Finding, ...], tuple[Suppressed, ...]]:
         """Return the findings to post and the others. The next one replaces one that falls, and is checked too."""
+        config, memory = self.config, self.memory
+        policy = Policy(
+            min_severity=Severity(config.min_severity),
+            max_findings=config.max_findings,
+            remaining=max(0, config.max_total - self.rounds.posted),
+            min_confidence=config.min_confidence,
+            doubts=config.doubts,
+            late=self.rounds.number >= LATE,
+            proves=self.proves,
+            muted=self.services.history.muted(self.services.forge.repository),
+        )
+        unchanged = [finding.fingerprint for finding in result.findings if not self.scope.holds(finding)]
+        earlier = Earlier(memory.posted, (*memory.settled, *self.gone), memory.dismissed, unchanged=unchanged)
+        repairs = Repairs(self.packed.diff, self.around.text_of)
         while True:
-            doubted = [finding.fingerprint for finding in result.findings if doubting.drops(finding)]
-            findings = [doubting.with_chance(finding) for finding in result.findings]
-            if proving:
-                findings = [proving.with_proof(finding) for finding in findings]
+            doubted = [finding.fingerprint for finding in result.findings if self.doubting.drops(finding)]
+            findings = [self.proving.with_proof(self.doubting.with_chance(finding)) for finding in result.findings]
             selected, suppressed = select(findings, policy, earlier._replace(doubted=doubted), repairs.flaw)
-            if doubting.ask([finding for finding in selected if self.config.doubts or finding.depends_on]):
+            if self.doubting.ask([finding for finding in selected if config.doubts or finding.depends_on]):
                 continue
-            if proving is None or not proving.prove(selected, doubting.doubts, folder):
+            if not self.proves or not self.proving.prove(selected, self.doubting.doubts, folder):
                 return selected, suppressed
 
-    def _code(self, packed: Packed, surrounded: Surroundings, finding: Finding) -> Code:
+    def _code(self, finding: Finding) -> Code:
         """Return the code around a finding, with what it depends on looked up. No line comes twice."""
-        tokens = sum(piece.tokens for piece in packed.pieces)
-        is_short = tokens <= self.config.context_tokens
+        packed, budget = self.packed, self.config.context_tokens
+        is_short = sum(piece.tokens for piece in packed.pieces) <= budget
         source = None
-        if surrounded.sides is None:
+        if self.around.sides is None:
             source = text_at(self.services.forge, finding.path, self.pull.head_sha)
         code = around(finding, packed.diff, source)
         paths = {finding.path, *(place.rpartition(":")[0] for place in finding.places)}
         visible = packed.visible if is_short else code.visible
-        context = surrounded.within(self.config.context_tokens, paths, finding.depends_on, visible)
+        context = self.around.within(budget, paths, finding.depends_on, visible)
         whole = "\n\n".join(piece.text for piece in packed.pieces) if is_short else ""
         return replace(code, whole=whole, context=context.text)
 
-    def _policy(self, progress: Rounds) -> Policy:
-        config = self.config
-        return Policy(
-            min_severity=Severity(config.min_severity),
-            max_findings=config.max_findings,
-            remaining=max(0, config.max_total - progress.posted),
-            min_confidence=config.min_confidence,
-            doubts=config.doubts,
-            late=progress.number >= LATE,
-            proves=self.proves,
-            muted=self.services.history.muted(self.services.forge.repository),
+    def _decision(
+        self, result: Result, selected: tuple[Finding, ...], suppressed: tuple[Suppressed, ...]
+    ) -> Decision:
+        """Return the decision to post a review, a summary and the check, as far as there is something to say."""
+        packed, memory, diff = self.packed, self.memory, self.around.diff
+        asked_about = {path for piece in packed.pieces for path in piece.paths}
+        record = self._record(result, selected, suppressed, asked_about)
+        paths = asked_about - {file.path for file in result.unread}
+        outcome = ReviewOutcome(
+            verdict=self._verdict(result, selected),
+            reason=self._reason(result, record),
+            record=record,
+            model=result.model,
+            earlier=self.rounds.posted,
+            max_total=self.config.max_total,
+            standing=tuple(finding for finding in memory.posted if finding not in self.gone),
+            open_count=sum(finding not in self.gone for finding in memory.open),
+            gone=(*outdated(memory.gone, diff, packed.omitted), *self.gone),
+            summarised=memory.summarised,
+            lines=sum(self.scope.changed.get(path, 0) for path in paths),
+            files=len(paths),
+            all_files=len(diff.files),
+            too_slow=tuple(dict.fromkeys(path for context in self.contexts for path in context.too_slow)),
+        )
+        page = Page(self.services.repository, self.pull, self.rounds.since)
+        actions = texts.actions(outcome, page, is_explicit=self.request.is_explicit)
+        return Decision(
+            kind="review",
+            subject=self.subject,
+            verdict=outcome.verdict,
+            actions=(*actions, *self._minimized(), texts.check(outcome, page)),
+            reason=outcome.reason,
+            record=record,
+            usage=result.usage + self.doubting.usage + self.proving.usage,
+            model=result.model,
+        )
+
+    def _minimized(self) -> tuple[Minimize, ...]:
+        """Return what hides the comments whose code is no longer in the change."""
+        if not any(finding.line is not None for finding in self.gone):
+            return ()
+        comments = our_comments(self.pull.number, self.services.forge)
+        return tuple(
+            Minimize(node_id=comment.node_id, why="OUTDATED")
+            for comment in comments
+            if finding_of(comment, self.gone)
+        )
+
+    def _verdict(self, result: Result, selected: Sequence[Finding]) -> str:
+        """Return ``defects`` if there are new findings, ``clean`` if not; ``not_reviewed`` if nothing was read."""
+        if selected:
+            return "defects"
+        is_old = bool(self.packed.unchanged) and not self.is_over
+        return "clean" if result.rounds or self.packed.reformatted or is_old else "not_reviewed"
+
+    def _reason(self, result: Result, record: ReviewRecord) -> str:
+        """Return the outcome in one sentence."""
+        if self.packed.reformatted:
+            return f"{self.packed.reformatted}: no model was asked"
+        if self.is_over:
+            return f"{self.rounds.posted} findings were posted, review.max_total allows {self.config.max_total}"
+        if not result.rounds:
+            is_old = self.packed.unchanged and self.rounds.since
+            return f"nothing changed since {self.rounds.since[:7]}" if is_old else "there was nothing to review"
+        count = amount(len(record.posted), "new finding")
+        return f"{count}, {len(record.suppressed)} held back, {len(record.dropped)} dropped"
+
+    def _record(
+        self,
+        result: Result,
+        selected: tuple[Finding, ...],
+        suppressed: tuple[Suppressed, ...],
+        asked_about: set[str],
+    ) -> ReviewRecord:
+        """Return every finding with its outcome, and the counts."""
+        packed, services = self.packed, self.services
+        # Files that need no other look until they change.
+        too_large = {file.path for file in packed.skipped if file.reason.endswith(BEYOND)}
+        read = {*packed.unchanged, *asked_about} - too_large - {file.path for file in result.unread}
+        fates = Counter(f"suppressed:{finding.reason}" for finding in suppressed)
+        fates.update(f"dropped:{finding.reason}" for finding in result.dropped)
+        reported = len(selected) + sum(fates.values())
+        return ReviewRecord(
+            posted=selected,
+            suppressed=suppressed,
+            dropped=result.dropped,
+            counts={"reported": reported, "posted": len(selected), **dict(sorted(fates.items()))},
+            outdated=tuple(finding.fingerprint for finding in self.gone),
+            dismissed=tuple(finding.fingerprint for finding in self.memory.dismissed),
+            skipped=(*packed.skipped, *result.unread),
+            reviewed=line_hashes(self.around.diff, () if self.is_over else read),
+            rounds=len(result.rounds),
+            looks=result.looks,
+            agreement=dict(sorted(Counter(str(finding.looks) for finding in result.findings).items())),
+            proofs=dict(Counter(str(proof.outcome) for proof in self.proving.proofs.values())),
+            doubts=tuple(self.doubting.doubts.values()),
+            context=tuple(context.without_text() for context in self.contexts),
+            tool_calls=sum(len(notes.looks) for notes in result.notes),
+            tokens=tuple(piece.tokens for piece in packed.pieces),
+            replies=tuple(
+                ModelReply(prompt_hash=round_.prompt_hash, reply=round_.reply.text[:REPLY])
+                for round_ in result.rounds
+            ),
+            strategy=self.config.strategy,
+            prompt=services.prompts.hash(f"review.{self.config.strategy}"),
+            config=services.config.hash,
         )

@@ -8,8 +8,7 @@ from urllib.parse import quote
 
 from bot.core.actions import Skipped
 from bot.core.text import show
-from bot.features.shared.findings import Finding
-from bot.features.shared.taxonomy import Category, Severity
+from bot.features.shared.findings import Category, Finding, Severity
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 

@@ -19,6 +19,8 @@ from bot.core.errors import BudgetExceeded, ModelError
 from bot.features.review.anchoring import anchor
 from bot.features.review.background import Background
 from bot.features.shared.findings import (
+    CATEGORIES,
+    IMPACTS,
     Dropped,
     Finding,
     Reported,
@@ -28,7 +30,6 @@ from bot.features.shared.findings import (
     same_defect,
 )
 from bot.features.shared.investigation import Notes
-from bot.features.shared.taxonomy import CATEGORIES, IMPACTS
 from bot.models.protocol import Model, Prompt, Reply, Templates, ask_all
 
 #: Characters of a pull request's title and description that a reviewer is shown.

@@ -22,10 +22,42 @@ from bot.core.markdown import clean, clean_line, code_span, details, fence
 from bot.core.redaction import redact
 from bot.core.subjects import PullRequest, Repository
 from bot.core.text import amount, cap, visible
-from bot.features.review.record import LATE, Doubt, Reason, ReviewOutcome
+from bot.features.review.record import CHECK, LATE, Doubt, Reason, ReviewRecord
 from bot.features.shared.findings import Finding
 from bot.features.shared.pull_requests import not_analysed
 from bot.models.protocol import caveat
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewOutcome:
+    """The outcome of a review before any text is written. Earlier findings are those of the rounds before it."""
+
+    verdict: str
+    reason: str
+    record: ReviewRecord
+    model: str
+    earlier: int
+    """Earlier findings that were posted."""
+    max_total: int
+    standing: tuple[Finding, ...] = ()
+    """Earlier findings whose code is still in the change."""
+    open_count: int = 0
+    """Of these, those whose thread is not resolved."""
+    gone: tuple[Finding, ...] = ()
+    """All earlier findings whose code is not in the change."""
+    summarised: bool = False
+    """True if an earlier round posted a summary."""
+    lines: int = 0
+    """Changed lines that the model was asked about, in ``files`` of ``all_files`` files."""
+    files: int = 0
+    all_files: int = 0
+    too_slow: tuple[str, ...] = ()
+    """Files that took too long to parse."""
+
+    @property
+    def is_over(self) -> bool:
+        """True if no finding may be posted on the pull request any more."""
+        return self.earlier >= self.max_total
 
 
 def actions(outcome: ReviewOutcome, page: Page, *, is_explicit: bool) -> tuple[Action, ...]:
@@ -36,7 +68,7 @@ def actions(outcome: ReviewOutcome, page: Page, *, is_explicit: bool) -> tuple[A
     review = _review(outcome, page)
     summary = _summary(outcome, page, is_explicit=is_explicit)
     if review is None and summary is not None and outcome.record.posted:
-        block = handover(outcome.record.posted, outcome.doubts)
+        block = handover(outcome.record)
         summary = summary.model_copy(update={"body": f"{summary.body}\n\n{block}"})
     if note := not_analysed(outcome.too_slow):
         if review is not None:
@@ -51,11 +83,12 @@ def _review(outcome: ReviewOutcome, page: Page) -> SubmitReview | None:
     placed = tuple(inline(finding, page) for finding in record.posted if finding.line is not None)
     if not placed:
         return None
-    body = opening(len(placed), record.skipped, outcome.model, page, outcome.dropped)
+    refuted = sum(finding.reason == "doubted" for finding in record.suppressed)
+    body = opening(len(placed), record.skipped, outcome.model, page, refuted)
     return SubmitReview(
         number=page.pull.number,
         commit_id=page.pull.head_sha,
-        body=f"{body}\n\n{handover(record.posted, outcome.doubts)}",
+        body=f"{body}\n\n{handover(record)}",
         comments=placed,
     )
 
@@ -73,8 +106,6 @@ def _summary(outcome: ReviewOutcome, page: Page, *, is_explicit: bool) -> Upsert
     return None
 
 
-#: The name of the check run.
-CHECK = "bouncer / review"
 #: Reasons not to post a finding, for the check.
 _NOT_POSTED: Mapping[Reason, str] = {
     "duplicate": "repeats another",
@@ -214,13 +245,14 @@ def enough(posted: int, page: Page) -> str:
     return f"**No AI review of {head}**: I have posted {posted} findings here, {most}."
 
 
-def handover(findings: Sequence[Finding], doubts: Mapping[str, Doubt]) -> str:
+def handover(record: ReviewRecord) -> str:
     """Return the findings as one folded block of plain text, which tells a coding agent facts and no task."""
+    doubts = {doubt.fingerprint: doubt for doubt in record.doubts}
     items = (
         f"{number}. {_plain(finding.path)}, {_lines_of(finding)}\n"
         f"   Breaks: {_plain(finding.comment)}\n"
         f"   Check: {_plain(_how_to_check(finding, doubts.get(finding.fingerprint)))}"
-        for number, finding in enumerate(findings, start=1)
+        for number, finding in enumerate(record.posted, start=1)
     )
     return details("For a coding agent", fence("\n".join(items), "text"))
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
+from bot.code.diff import changed_paths
 from bot.core import events
 from bot.core.actions import Decision
 from bot.core.commands import Command
-from bot.core.config import PullConfig, gitignore
+from bot.core.config import gitignore
 from bot.core.errors import ForgeError, NotFound
 from bot.core.events import Event
 from bot.core.frozen import Frozen
@@ -80,38 +81,9 @@ def _rerun(event: events.CheckRerequested, services: Services) -> JudgementReque
     return JudgementRequest(pull_request=here[0], rerun=True) if here else None
 
 
-#: Returns the names of the files in a unified diff.
-ChangedPaths = Callable[[str], Sequence[str]]
-
-
-def skip_reason(
-    pull: PullRequest, services: Services, past: Sequence[Decision], changed_paths: ChangedPaths
-) -> tuple[str, str] | None:
+def skip_reason(pull: PullRequest, services: Services, past: Sequence[Decision]) -> tuple[str, str] | None:
     """Return why a pull request is left alone, as a word to count by and a clause; None if it is not."""
     config = services.config.pulls
-    if reason := _filtered(pull, config) or _outside_paths(pull, config.paths, services.forge, changed_paths):
-        return reason
-    return ("skipped:paused", "paused by a maintainer") if is_paused(past) else None
-
-
-def _outside_paths(
-    pull: PullRequest, paths: Sequence[str], forge: Forge, changed_paths: ChangedPaths
-) -> tuple[str, str] | None:
-    """Return a reason if all changed files are outside of ``pulls.paths``; None if they cannot all be read."""
-    if not paths:
-        return None
-    try:
-        diff = forge.diff(pull.number)
-    except ForgeError:
-        return None
-    globs = gitignore(paths)
-    names = (*changed_paths(diff.text), *diff.omitted)
-    if diff.unlisted or any(globs.match_file(name) for name in names):
-        return None
-    return "skipped:paths", "it changes no file in pulls.paths"
-
-
-def _filtered(pull: PullRequest, config: PullConfig) -> tuple[str, str] | None:
     if pull.state == "closed":
         return "skipped:closed", "the pull request is closed"
     if pull.draft and not config.drafts:
@@ -127,7 +99,20 @@ def _filtered(pull: PullRequest, config: PullConfig) -> tuple[str, str] | None:
         return "skipped:label", "pulls.ignore_labels names a label of it"
     if any(pull.title.lower().startswith(start.lower()) for start in config.ignore_titles):
         return "skipped:title", "pulls.ignore_titles names how its title starts"
-    return None
+    if config.paths and _is_outside(config.paths, pull.number, services.forge):
+        return "skipped:paths", "it changes no file in pulls.paths"
+    return ("skipped:paused", "paused by a maintainer") if is_paused(past) else None
+
+
+def _is_outside(paths: Sequence[str], number: int, forge: Forge) -> bool:
+    """Return True if no changed file is in ``paths``; False if the changed files cannot all be read."""
+    try:
+        diff = forge.diff(number)
+    except ForgeError:
+        return False
+    globs = gitignore(paths)
+    names = (*changed_paths(diff.text), *diff.omitted)
+    return not diff.unlisted and not any(globs.match_file(name) for name in names)
 
 
 #: Paths that are named, and characters of a path.

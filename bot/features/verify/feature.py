@@ -3,18 +3,16 @@
 from functools import partial
 from typing import get_args
 
-from bot.code.diff import changed_paths
 from bot.core import events
 from bot.core.commands import SlashCommand
 from bot.features.feature import Feature, same_text
-from bot.features.verify.handler import VerifyTools, concerns, handle
+from bot.features.verify.handler import concerns, handle
 from bot.features.verify.judging import judge
 from bot.features.verify.record import VerifyRecord
-from bot.features.verify.twins import content_of
 
 FEATURE = Feature(
     name="verify",
-    handle=partial(handle, tools=VerifyTools(changed_paths, content_of, judge)),
+    handle=partial(handle, judge=judge),
     record=VerifyRecord,
     concerns=concerns,
     events=(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -11,110 +11,175 @@ from pydantic import BaseModel
 from bot.code.context import Surroundings, surroundings
 from bot.code.diff import Diff, parse
 from bot.code.file_classes import exempts_itself, reviewable_part
-from bot.core.actions import CodeContext, Usage
-from bot.core.errors import BudgetExceeded, ModelError
-from bot.core.subjects import Issue
+from bot.core import events
+from bot.core.actions import CodeContext, Decision, Usage
+from bot.core.errors import BudgetExceeded, ForgeError, ModelError
+from bot.core.events import Event
+from bot.core.subjects import Issue, PullRequest, Subject, text_revision
 from bot.features.services import Services
 from bot.features.shared import investigation
 from bot.features.shared.investigation import Notes
-from bot.features.shared.labels import ModelReply, model_reply
-from bot.features.verify import description, judgement
-from bot.features.verify.handler import PatchCase, PatchOutcome
+from bot.features.shared.labels import ModelReply, model_reply, severity
+from bot.features.shared.links import issue_links, linked_issues
+from bot.features.shared.pull_requests import JudgementRequest, not_analysed
+from bot.features.shared.rights import no_run_reason
+from bot.features.verify import description, judgement, texts
+from bot.features.verify.handler import abstention, named_rivals, rivals
 from bot.features.verify.record import ExecutedTest, NewTests, OutputVerdict, Unjudged, VerifyRecord
 from bot.features.verify.runs import run_new_tests, run_stored
+from bot.features.verify.twins import content_of
+from bot.github.protocol import Forge
 from bot.models.protocol import Prompt
 
 T = TypeVar("T", bound=BaseModel)
 
+#: Why an empty patch, and a pull request without an issue, is not judged.
+EMPTY, NO_ISSUE = "the patch is empty", "no linked issue"
+#: Characters of a patch in one question. GitHub shows no diff above 1 MB. A patch is judged whole or not at all.
+MAX_PATCH = 1_000_000
 
-def judge(case: PatchCase, services: Services) -> PatchOutcome:
-    """Return one verdict for each issue, or one for the description, and the outcomes of tests.
 
-    Raises TransientError.
+def judge(
+    event: Event, request: JudgementRequest, past: Sequence[Decision], services: Services
+) -> Decision | None:
+    """Return the verdicts on a pull request, or an abstention; None if its new text changes nothing.
+
+    There is one verdict for each issue, or one for the description. Raises TransientError.
     """
-    return _Judging(case, services).judge()
+    pull, config = request.pull_request, services.config.verify
+    links = issue_links(pull, services)
+    content = content_of(pull, links, services)
+    twins = texts.twins(content.twins) if content and services.config.duplicates.mode == "comment" else ""
+    record = VerifyRecord(content=content) if content else None
+    before = named_rivals(past)
+    abstain = partial(abstention, pull, services, record=record, note=twins, affects=before)
+    if not (links or config.description or config.tests):
+        return abstain("no-issue", NO_ISSUE)
+    issues, unjudged = linked_issues(links, services)
+    if not (links or config.description):
+        unjudged.append(Unjudged(why=NO_ISSUE))
+    by_description = config.description and not issues
+    revisions = {str(issue.number): issue.revision for issue in issues}
+    if by_description:
+        revisions = {"description": text_revision(pull.title, pull.body)}
+    if isinstance(event, events.PullRequestEdited) and _same(past, pull, revisions):
+        return None
+    patch, unfit = _patch(pull, services.forge)
+    if unfit:
+        return abstain("unfit", unfit, fails=unfit != EMPTY and texts.fails_unjudged(config))
+    if not (issues or by_description or config.tests):
+        return abstain("no-issue", _why(unjudged))
+    no_run = no_run_reason(pull, request.command, "verify")
+    judging = _Judging(pull, no_run, unjudged, services)
+    judging.judge(patch, issues, by_description=by_description)
+    notes = (twins, no_run, not_analysed(judging.context.too_slow))
+    note = "\n\n".join(filter(None, notes))
+    record = judging.record().model_copy(update={"note": note, "content": content, "issue_revisions": revisions})
+    return judging.decision(record, before)
+
+
+def _same(past: Sequence[Decision], pull: PullRequest, revisions: Mapping[str, str]) -> bool:
+    """Return True if this code was judged against these texts, and nothing was said about it since."""
+    last = next((decision for decision in reversed(past) if decision.kind == "verify"), None)
+    return (
+        last is not None
+        and last.abstained is None
+        and last.subject.revision == pull.revision
+        and isinstance(last.record, VerifyRecord)
+        and last.record.issue_revisions == revisions
+    )
+
+
+def _patch(pull: PullRequest, forge: Forge) -> tuple[str, str]:
+    """Return the patch, and why it cannot be judged as a whole, if so."""
+    try:
+        diff = forge.diff(pull.number)
+    except ForgeError as error:
+        return "", f"the diff cannot be read ({error})"
+    if diff.omitted:
+        return "", f"the patch is too large, GitHub leaves out {len(diff.omitted)} of its files"
+    if len(diff.text) > MAX_PATCH:
+        return "", f"the patch is too large ({len(diff.text):,} characters)"
+    return diff.text, "" if diff.text.strip() else EMPTY
+
+
+def _why(unjudged: Sequence[Unjudged]) -> str:
+    return "; ".join(issue.why for issue in unjudged)
 
 
 class _Judging:
-    """The judgement of one pull request as it proceeds."""
+    """The judgement of one pull request as it proceeds.
 
-    def __init__(self, case: PatchCase, services: Services) -> None:
-        self.case, self.services = case, services
+    ``no_run``: why its head may not be executed; None if it may.
+    """
+
+    def __init__(
+        self, pull: PullRequest, no_run: str | None, unjudged: list[Unjudged], services: Services
+    ) -> None:
+        self.pull, self.no_run, self.unjudged, self.services = pull, no_run, unjudged, services
         self.config = services.config.verify
+        self.subject = Subject(repository=services.forge.repository, number=pull.number, revision=pull.revision)
         self.verdicts: list[OutputVerdict] = []
-        self.unjudged: list[Unjudged] = []
         self.runs: tuple[ExecutedTest, ...] = ()
         self.new_tests: NewTests | None = None
         self.prompts = judgement.prompt_names(self.config)
         self.usage, self.model = Usage(), ""
         self.replies: list[ModelReply] = []
         self.looks = 0
-        self.spent = False
+        #: The word for why the model gave no verdict; empty if it did, or was not asked.
+        self.abstained = ""
         self.failure: ModelError | None = None
         self.context = CodeContext()
         self.around = Surroundings(Diff(), None)
         self.omitted: tuple[str, ...] = ()
         self.exempt: tuple[str, ...] = ()
 
-    def judge(self) -> PatchOutcome:
-        case, patch = self.case, self.case.patch
+    def judge(self, patch: str, issues: Sequence[Issue], *, by_description: bool) -> None:
         diff = parse(patch)
+        part = patch
         # The paper asks about the whole patch, without context; it knows no pull requests without an issue.
-        part = patch if self.config.prompt == "paper" and not case.by_description else self._prepare(patch, diff)
+        if self.config.prompt != "paper" or by_description:
+            budget = self.config.context_tokens
+            self.around = surroundings(diff, self.pull, self.services.forge if budget else None)
+            self.context = self.around.within(budget)
+            part, self.omitted = reviewable_part(patch, diff)
+            if self.omitted:
+                self.exempt = tuple(file.path for file in diff.files if exempts_itself(file))
         verdict = self._graded if self.config.prompt == "rubric" else self._verdict
-        for issue in case.issues:
+        for issue in issues:
             self._judge(f"#{issue.number}", partial(verdict, issue, part))
-        if case.by_description:
+        if by_description:
             self.prompts = ("verify.description",)
             self._judge("the description", partial(self._of_description, part))
         self._run()
         if self.config.tests:
-            self.new_tests = run_new_tests(case.pull, diff, self.services, case.no_run)
-        return PatchOutcome(self._record(), self.usage, self.model, self._abstained)
-
-    @property
-    def _abstained(self) -> str:
-        """The word for why the model gave no verdict; empty if it did, or was not asked."""
-        if self.spent:
-            return "skipped:budget"
-        if any(issue.why == description.NO_BEHAVIOUR for issue in self.unjudged):
-            return "no-behaviour"
-        return f"model:{self.failure.reason}" if self.failure else ""
-
-    def _prepare(self, patch: str, diff: Diff) -> str:
-        """Read the code around the patch, and return the part of the patch to judge."""
-        around = surroundings(diff, self.case.pull, self.services.forge if self.config.context_tokens else None)
-        self.around = around
-        self.context = around.within(self.config.context_tokens)
-        patch, self.omitted = reviewable_part(patch, diff)
-        if self.omitted:
-            self.exempt = tuple(file.path for file in diff.files if exempts_itself(file))
-        return patch
+            self.new_tests = run_new_tests(self.pull, diff, self.services, self.no_run)
 
     def _judge(self, name: str, ask: Callable[[], OutputVerdict | None]) -> None:
         """Add the verdict that ``ask`` returns, or the reason why there is none."""
         try:
             verdict = ask()
         except BudgetExceeded:
-            self.spent = True
+            self.abstained = "skipped:budget"
             self.unjudged.append(Unjudged(issue=name, why="skipped, today's model budget is spent", due=True))
         except ModelError as error:
             self.usage += error.usage or Usage()
             self.failure = error
+            if self.abstained != "skipped:budget":
+                self.abstained = f"model:{error.reason}"
             self.unjudged.append(Unjudged(issue=name, why=error.sentence, due=True))
         else:
             if verdict is not None:
                 self.verdicts.append(verdict)
             else:
+                self.abstained = "no-behaviour"
                 self.unjudged.append(Unjudged(issue=name, why=description.NO_BEHAVIOUR))
 
     def _of_description(self, patch: str) -> OutputVerdict | None:
         """Compare title and description with the patch; None if they name no behaviour."""
-        if description.names_no_behaviour(self.case.pull, self.around.diff):
+        if description.names_no_behaviour(self.pull, self.around.diff):
             return None
-        prompt = description.question(
-            self.services.prompts, self.case.pull, patch, self.context.text, self.omitted
-        )
+        prompt = description.question(self.services.prompts, self.pull, patch, self.context.text, self.omitted)
         prompt, notes = self._informed(prompt)
         reply = self._ask(prompt, description.DescriptionReply, notes, "the description")
         return description.verdict(reply, self.config)
@@ -152,7 +217,7 @@ class _Judging:
 
     def _ask(self, prompt: Prompt, schema: type[T], notes: Notes, about: str) -> T:
         """Ask one question about an issue or the description, and record the reply."""
-        prompt = prompt.model_copy(update={"subject": self.case.subject.key})
+        prompt = prompt.model_copy(update={"subject": self.subject.key})
         reply = self.services.model.complete(prompt, schema)
         self.usage += reply.usage
         self.model = reply.model
@@ -164,9 +229,9 @@ class _Judging:
         services = self.services
         if not self.config.investigate:
             return prompt, Notes()
-        question = prompt.model_copy(update={"subject": self.case.subject.key})
+        question = prompt.model_copy(update={"subject": self.subject.key})
         notes = investigation.investigate(
-            services.model, services.prompts, question, services.forge, self.case.pull.base_sha
+            services.model, services.prompts, question, services.forge, self.pull.base_sha
         )
         self.usage += notes.usage
         self.looks += len(notes.looks)
@@ -178,17 +243,17 @@ class _Judging:
         A patch bounces if one still fails. A pass changes nothing: patches that pass a drafted test are often
         wrong, and the code under test could forge it.
         """
-        if not self.config.execute or self.case.no_run is not None:
+        if not self.config.execute or self.no_run is not None:
             return
         issues = [verdict.issue for verdict in self.verdicts if verdict.issue is not None]
-        self.runs = run_stored(issues, self.case.pull, self.services)
+        self.runs = run_stored(issues, self.pull, self.services)
         failed = {run.issue for run in self.runs if run.solved is False}
         self.verdicts = [
             verdict.model_copy(update={"bounced": True}) if verdict.issue in failed else verdict
             for verdict in self.verdicts
         ]
 
-    def _record(self) -> VerifyRecord:
+    def record(self) -> VerifyRecord:
         chances = [verdict.p_bounce for verdict in self.verdicts if verdict.p_bounce is not None]
         return VerifyRecord(
             verdicts=tuple(self.verdicts),
@@ -196,6 +261,7 @@ class _Judging:
             bounced=any(verdict.bounced for verdict in self.verdicts),
             p_bounce=max(chances, default=None),
             runs=self.runs,
+            rivals=rivals(self.runs, self.pull.number, self.services),
             new_tests=self.new_tests,
             exempt=self.exempt,
             replies=tuple(self.replies),
@@ -204,4 +270,29 @@ class _Judging:
             omitted=self.omitted,
             failure=str(self.failure or ""),
             prompt=self.services.prompts.hash(*self.prompts),
+            config=self.services.config.hash,
+            harm=self.config.harm,
+        )
+
+    def decision(self, record: VerifyRecord, before: Sequence[int]) -> Decision:
+        """Return the decision with one check for all verdicts. The last check names the pulls ``before``."""
+        check = texts.check(
+            self.pull.head_sha,
+            record,
+            config=self.config,
+            repository=self.services.repository,
+            usage=self.usage,
+            model=self.model,
+        )
+        return Decision(
+            kind="verify",
+            subject=self.subject,
+            verdict=max((verdict.label for verdict in record.verdicts), key=severity, default=None),
+            actions=(check,),
+            reason=check.title if record.verdicts else _why(record.unjudged),
+            abstained=None if record.verdicts else self.abstained or "no-issue",
+            record=record,
+            affects=tuple(dict.fromkeys((*(rival.pull for rival in record.rivals), *before))),
+            usage=self.usage,
+            model=self.model,
         )

@@ -15,8 +15,7 @@ from bot.features.feedback.record import Outcome, Signal
 from bot.features.feedback.signals import Row, outcomes, rates, signals
 from bot.features.review.record import ReviewRecord
 from bot.features.services import Services
-from bot.features.shared.findings import Finding
-from bot.features.shared.taxonomy import Category
+from bot.features.shared.findings import Category, Finding
 from bot.features.triage.record import TriageRecord
 from bot.github.offline import Snapshot
 from bot.github.protocol import IssueLink, Reactions

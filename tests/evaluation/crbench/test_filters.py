@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bot.features.shared.taxonomy import Category, Impact, Severity
+from bot.features.shared.findings import Category, Impact, Severity
 from evaluation.benchmark import Scoring
 from evaluation.crbench.filters import Filter, best, every_filter, points
 from evaluation.crbench.golden_score import remarks

@@ -13,8 +13,17 @@ from bot.code.diff import parse
 from bot.features.review.anchoring import anchor
 from bot.features.review.filtering import Earlier, Policy, select
 from bot.features.review.record import Suppressed
-from bot.features.shared.findings import Finding, Proof, ProofOutcome, Reported, fingerprint, same_defect
-from bot.features.shared.taxonomy import Category, Impact, Severity
+from bot.features.shared.findings import (
+    Category,
+    Finding,
+    Impact,
+    Proof,
+    ProofOutcome,
+    Reported,
+    Severity,
+    fingerprint,
+    same_defect,
+)
 
 CODE = "return total / count"
 

@@ -14,7 +14,7 @@ from bot.features.ready import handler as ready
 from bot.features.ready.handler import ReadyRecord
 from bot.features.reproduce.record import StoredTest
 from bot.features.review import texts
-from bot.features.review.record import Doubt
+from bot.features.review.record import Doubt, ReviewRecord
 from bot.features.services import NoHistory, Services
 from bot.features.shared.findings import Finding
 from bot.features.triage import texts as triage
@@ -167,7 +167,8 @@ class Press:
         comment = texts.inline(_finding(text), PAGE).model_copy(update={"suggestion": "x = 3"})
         opening = texts.opening(1, (Skipped(path=text, reason="binary"),), "scripted:test", PAGE)
         doubt = Doubt(fingerprint="f1", outcome="stands", breaks_when=text, instead=text)
-        opening += f"\n\n{texts.handover([_finding(text), _finding(text)], {'f1': doubt})}\n\nTHE END"
+        record = ReviewRecord(posted=(_finding(text), _finding(text)), doubts=(doubt,))
+        opening += f"\n\n{texts.handover(record)}\n\nTHE END"
         action = SubmitReview(number=20, commit_id=SHA, body=opening, comments=(comment,))
         body, inline = self.post(action)
         return (

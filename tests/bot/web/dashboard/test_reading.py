@@ -15,8 +15,7 @@ from bot.core.actions import Decision, Usage
 from bot.core.subjects import KnownFate, Subject
 from bot.features.feedback.record import FeedbackRecord
 from bot.features.review.record import Doubt, ReviewRecord, Suppressed
-from bot.features.shared.findings import Dropped, Reported
-from bot.features.shared.taxonomy import Category, Impact, Severity
+from bot.features.shared.findings import Category, Dropped, Impact, Reported, Severity
 from bot.models.protocol import Prompt
 from bot.pipeline.metrics import exposition
 from bot.pipeline.store.decisions import Fates
