@@ -60,7 +60,8 @@ def handle(event: Event, services: Services) -> Decision | None:
 def _time_is_up(event: events.IssueUnanswered, services: Services, past: Sequence[Decision]) -> Decision | None:
     config = services.config.triage
     last = history.last_verdict(past)
-    if last is None or _time_of(last) != event.since:
+    record = last.record if last else None
+    if last is None or not isinstance(record, TriageRecord | ClosingRecord) or record.at != event.since:
         return None  # A later decision has a time of its own.
     if config.close_after_days is None or config.mode != "comment":
         return None
@@ -68,7 +69,7 @@ def _time_is_up(event: events.IssueUnanswered, services: Services, past: Sequenc
     if reason := _reason_to_keep_open(issue, event, services, past):
         return Decision(kind="closing", subject=event.subject, abstained="skipped:touched", reason=reason)
     warned = last.kind == "closing"
-    about = last.record.about if isinstance(last.record, ClosingRecord) else f"{event.since:.0f}"
+    about = record.about if isinstance(record, ClosingRecord) else f"{event.since:.0f}"
     text, days = (CLOSED, config.close_after_days) if warned else (WARNING, config.warn_after_days)
     body = text.format(days=days)
     comment = UpsertComment(task="closing", number=issue.number, body=body, about=about)
@@ -82,11 +83,6 @@ def _time_is_up(event: events.IssueUnanswered, services: Services, past: Sequenc
         record=ClosingRecord(about=about, at=services.clock().timestamp()),
         again_days=None if warned else WARNING_DAYS,
     )
-
-
-def _time_of(decision: Decision) -> float | None:
-    record = decision.record
-    return record.at if isinstance(record, TriageRecord | ClosingRecord) else None
 
 
 def _reason_to_keep_open(

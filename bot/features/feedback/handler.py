@@ -126,17 +126,14 @@ def _at_the_end(
     """Yield a signal for every finding on a closed pull request: thumbs, resolved thread, or neither."""
     resolved = frozenset(services.forge.resolved_threads(event.number))
     for comment in our_comments(event.number, services.forge)[-MAX_REACTIONS:]:
-        outcome, source = _thumbs(comment, services) or (
-            ("addressed", "resolved") if comment.id in resolved else ("ignored", "closed")
-        )
+        thumbs = services.forge.reactions(comment.id, review=True)
+        outcome: Outcome = "addressed"
+        source = "reaction"
+        if is_rejected(thumbs, services.forge):
+            outcome = "dismissed"
+        elif not thumbs.up:
+            outcome, source = ("addressed", "resolved") if comment.id in resolved else ("ignored", "closed")
         yield from _signal(comment, findings, event, outcome, source)
-
-
-def _thumbs(comment: ReviewComment, services: Services) -> tuple[Outcome, str] | None:
-    thumbs = services.forge.reactions(comment.id, review=True)
-    if is_rejected(thumbs, services.forge):
-        return "dismissed", "reaction"
-    return ("addressed", "reaction") if thumbs.up else None
 
 
 def _signal(

@@ -148,7 +148,7 @@ class _Attempt:
             kind="reproduce",
             subject=self.subject,
             verdict=result.state,
-            actions=self._offer(result, commit) if result.best else self._failed(result, commit),
+            actions=self._offer(result, commit),
             reason=result.reason or f"{result.tests[0].agreeing} of {result.drafts} drafts agree",
             again_days=1 if result.best and config.watch == "daily" else None,
             record=ReproduceRecord(
@@ -158,7 +158,7 @@ class _Attempt:
                 agreeing=result.best.agreeing if result.best else 0,
                 drafts=result.drafts,
                 sandbox=result.sandbox,
-                attempts=tuple(_draft_record(attempt) for attempt in result.attempts),
+                attempts=tuple(map(_draft_record, result.attempts)),
                 prompt=services.prompts.hash("reproduce.draft"),
                 config=services.config.hash,
             ),
@@ -181,9 +181,12 @@ class _Attempt:
         )
 
     def _offer(self, result: Reproduction, commit: BaseCommit) -> tuple[Action, ...]:
-        """Return the comment or draft pull request with the best test, and the label."""
+        """Return the comment or draft pull request with the best test and the label, or that there is none."""
         best, config, note = result.best, self.services.config.reproduce, caveat(result.model)
-        assert best is not None
+        if best is None:
+            # Without a request it only updates an older comment.
+            body = texts.not_reproduced(result, commit, note)
+            return (self._comment(body, only_edit=not self.on_request),)
         number = self.issue.number
         label = SetLabels(number=number, add=(config.reproduced_label,))
         if config.mode == "comment":
@@ -199,11 +202,6 @@ class _Attempt:
             body=texts.pull_body(result, commit, number, note),
         )
         return pull, label
-
-    def _failed(self, result: Reproduction, commit: BaseCommit) -> tuple[Action, ...]:
-        """Return the comment on a failed attempt. Without a request it only updates an older comment."""
-        body = texts.not_reproduced(result, commit, caveat(result.model))
-        return (self._comment(body, only_edit=not self.on_request),)
 
     def _comment(self, body: str, *, only_edit: bool = False) -> UpsertComment:
         return UpsertComment(task="reproduce", number=self.issue.number, body=body, only_edit=only_edit)

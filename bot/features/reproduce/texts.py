@@ -50,8 +50,10 @@ def reproduced(result: Reproduction, commit: BaseCommit, note: str = "") -> str:
 
 def not_reproduced(result: Reproduction, commit: BaseCommit, note: str = "") -> str:
     """Return the comment about a failed attempt."""
+    drafts = f"{result.drafts} {'draft was' if result.drafts == 1 else 'drafts were'} tried"
+    reason = f": {result.reason}" if result.reason else ""
     lines = [
-        f"**Not reproduced on {commit.at}.** {_tried(result)}",
+        f"**Not reproduced on {commit.at}.** {drafts}{reason}.",
         "",
         *(f"- {line}" for line in _reasons(result.attempts, commit)),
         "",
@@ -62,14 +64,10 @@ def not_reproduced(result: Reproduction, commit: BaseCommit, note: str = "") -> 
     return "\n".join(lines).rstrip()
 
 
-def not_run(reason: str, commit: BaseCommit, note: str = "") -> str:
+def not_run(reason: str, commit: BaseCommit) -> str:
     """Return the comment that says that nothing was run."""
-    lines = [
-        f"**Not run.** {_sentence(clean_line(reason, host=commit.repository.host, limit=400))}",
-        "",
-        *_note(note),
-    ]
-    return "\n".join(lines).rstrip()
+    text = clean_line(reason, host=commit.repository.host, limit=400)
+    return f"**Not run.** {text[:1].upper()}{text[1:]}" + ("" if text.endswith((".", "!", "?")) else ".")
 
 
 def pull_title(issue: int, title: str) -> str:
@@ -96,11 +94,7 @@ def pull_body(result: Reproduction, commit: BaseCommit, issue: int, note: str = 
 def failure_line(outcome: TestOutcome) -> str:
     """Return the exception in one line, like the last line of a traceback."""
     first = outcome.message.strip().split("\n", 1)[0]
-    return (
-        f"{outcome.exception_type}: {first}"
-        if outcome.exception_type and first
-        else outcome.exception_type or first
-    )
+    return ": ".join(filter(None, (outcome.exception_type, first)))
 
 
 def _headline(best: OfferedTest, result: Reproduction, commit: BaseCommit) -> str:
@@ -116,18 +110,11 @@ def _output(outcome: TestOutcome) -> list[str]:
     return [details("Output", fence(outcome.output[-MAX_OUTPUT:], "text")), ""] if outcome.output else []
 
 
-def _tried(result: Reproduction) -> str:
-    count = f"{result.drafts} {'draft was' if result.drafts == 1 else 'drafts were'} tried"
-    return f"{count}: {result.reason}." if result.reason else f"{count}."
-
-
 def _reasons(attempts: Sequence[Attempt], commit: BaseCommit) -> list[str]:
-    counts = Counter(_why(attempt) for attempt in attempts)
-    lines = [
-        f"{count} x {clean_line(why, host=commit.repository.host, limit=200)}"
-        for why, count in counts.most_common(MAX_REASONS)
-    ]
-    left = sum(counts.values()) - sum(count for _, count in counts.most_common(MAX_REASONS))
+    common = Counter(_why(attempt) for attempt in attempts).most_common(MAX_REASONS)
+    host = commit.repository.host
+    lines = [f"{count} x {clean_line(why, host=host, limit=200)}" for why, count in common]
+    left = len(attempts) - sum(count for _, count in common)
     return [*lines, f"{left} x something else"] if left else lines
 
 
@@ -146,12 +133,4 @@ def _footer(result: Reproduction, note: str) -> list[str]:
         cost_line += f"\n\nThe test passes with {repairs} drafted {noun} of the bug, which nobody has read."
     folded = [details("How", cost_line)] if cost_line else []
     disclosure = ["*An AI model drafts these tests and may be wrong.*", ""] if result.model else []
-    return [*disclosure, *_note(note), *folded]
-
-
-def _note(note: str) -> list[str]:
-    return [f"_{note}_", ""] if note else []
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith((".", "!", "?")) else ".")
+    return [*disclosure, *([f"_{note}_", ""] if note else []), *folded]

@@ -49,7 +49,8 @@ class _Anchoring:
             return "comment_missing"
         if not squeeze_lines(reported.quote):
             return "quote_missing"
-        if not self._has_symbol(reported.symbol, files):
+        symbol = _last_name(reported.symbol)
+        if symbol and not any(symbol in self._index(file).words for file in (*files, *self._diff.files)):
             return "symbol_not_in_diff"
         if match := self._best(files, reported):
             return _finding(reported, *match, self._other_places(reported))
@@ -72,11 +73,6 @@ class _Anchoring:
         if id(file) not in self._indexes:
             self._indexes[id(file)] = Index(file)
         return self._indexes[id(file)]
-
-    def _has_symbol(self, symbol: str, files: tuple[FileDiff, ...]) -> bool:
-        """Return True if the last name in ``symbol`` is a word of the diff, or if there is no name in it."""
-        name = _last_name(symbol)
-        return not name or any(name in self._index(file).words for file in (*files, *self._diff.files))
 
 
 def _last_name(symbol: str) -> str:

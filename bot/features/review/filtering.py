@@ -49,13 +49,10 @@ class Earlier(NamedTuple):
     """Fingerprints of findings on lines that an earlier round reviewed."""
 
 
-NOTHING = Earlier()
-
-
 def select(
     findings: Iterable[Finding],
     policy: Policy,
-    earlier: Earlier = NOTHING,
+    earlier: Earlier = Earlier(),  # noqa: B008 -- an immutable tuple
     flaw_of_repair: Callable[[Finding], RepairFlaw | None] = lambda finding: None,
 ) -> tuple[tuple[Finding, ...], tuple[Suppressed, ...]]:
     """Split findings into those to post and those to suppress: proven first, then by confidence, then by severity.
@@ -95,7 +92,8 @@ def _suppression(finding: Finding, policy: Policy, selected: Sequence[Finding], 
         return "muted"
     if finding.severity.rank < policy.min_severity.rank:
         return "below_severity"
-    if policy.late and not _is_grave(finding, policy):
+    can_be_proven = finding.proven or (policy.proves and finding.proof is None)
+    if policy.late and finding.severity != Severity.HIGH and not can_be_proven:
         return "late"
     if finding.fingerprint in earlier.doubted:
         return "doubted"
@@ -119,9 +117,3 @@ def _earlier_reason(finding: Finding, earlier: Earlier) -> Reason | None:
     if any(same_subject(finding, other) for other in earlier.settled):
         return "already_posted"
     return "unchanged" if finding.fingerprint in earlier.unchanged else None
-
-
-def _is_grave(finding: Finding, policy: Policy) -> bool:
-    """Return True if a finding is high or proven, or if its proof has not been tried yet."""
-    can_be_proven = policy.proves and finding.proof is None
-    return finding.severity == Severity.HIGH or finding.proven or can_be_proven

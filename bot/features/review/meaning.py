@@ -6,7 +6,6 @@ only white space inside a line may differ.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import PurePosixPath
 from time import monotonic
 
@@ -45,8 +44,10 @@ def same(before: str, after: str, path: str, *, comments: bool = True) -> bool:
 _WEIGHTLESS = re2.compile(r"[\s'\"`()\[\]{},;\\]+")
 
 
-def _weighty(lines: Iterable[str]) -> str:
-    text: str = _WEIGHTLESS.sub("", "\n".join(lines).encode("utf-8", "replace").decode())
+def _weighty(hunk: Hunk, mark: str) -> str:
+    """Return the characters with meaning of the removed (``-``) or added (``+``) lines."""
+    lines = "\n".join(line.text for line in hunk.lines if line.mark == mark)
+    text: str = _WEIGHTLESS.sub("", lines.encode("utf-8", "replace").decode())
     return text
 
 
@@ -69,7 +70,10 @@ def reformatted(diff: Diff, sides: Sides) -> dict[str, frozenset[int]]:
         before = sides.before(file)
         if before is None or sides.after(file) is None:
             continue
-        waiting = [[number for number, hunk in enumerate(file.hunks) if _may_be_same(hunk)]]
+        # Hunks whose changed lines cannot mean the same need not be parsed.
+        waiting = [
+            [number for number, hunk in enumerate(file.hunks) if _weighty(hunk, "-") == _weighty(hunk, "+")]
+        ]
         equal: list[int] = []
         while waiting and left > 0 and monotonic() < until:
             # All at once, then halves: usually all hunks mean the same, and parsing is slow.
@@ -86,9 +90,3 @@ def reformatted(diff: Diff, sides: Sides) -> dict[str, frozenset[int]]:
         if equal:
             hunks[file.path] = frozenset(equal)
     return hunks
-
-
-def _may_be_same(hunk: Hunk) -> bool:
-    """Return True if the changed lines can mean the same; otherwise they need not be parsed."""
-    removed, added = ([line.text for line in hunk.lines if line.mark == mark] for mark in "-+")
-    return _weighty(removed) == _weighty(added)

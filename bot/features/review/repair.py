@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate, islice
@@ -56,16 +56,12 @@ class Repairs:
             if number is None:
                 return None if whole is None else "repair_does_not_apply"
             after[path][number] = results[number] or ""
-        if before and all(same(old, new, path, comments=False) for path, old, new in _pairs(before, after)):
-            return "repair_changes_nothing"
-        return None
-
-
-def _pairs(before: Mapping[str, Sequence[str]], after: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, ...]]:
-    """Yield path, old and new text of everything that was edited."""
-    for path, texts in before.items():
-        for old, new in zip(texts, after[path], strict=True):
-            yield path, old, new
+        is_same = all(
+            same(old, new, path, comments=False)
+            for path, texts in before.items()
+            for old, new in zip(texts, after[path], strict=True)
+        )
+        return "repair_changes_nothing" if before and is_same else None
 
 
 def replaced(text: str, edit: Edit, near: int) -> str | None:

@@ -105,8 +105,8 @@ class _Review:
             background=background(self.pull, packed, self.around, services) if packed.pieces else Background(),
             contexts=tuple(context.text for context in self.contexts),
         )
-        look = strategies.looker(self.config, services.model, services.prompts)
-        result = strategies.review(packed, change, look, self._look_around if self.config.investigate else None)
+        look_around = self._look_around if self.config.investigate else None
+        result = strategies.review(packed, change, self.config, services.model, services.prompts, look_around)
         self.doubting = Doubting(services.model, services.prompts, change, self._code, self.config.min_confidence)
         self.proving = Proving(services, self.pull, self.around.diff, packed.omitted)
         with TemporaryDirectory(prefix="bouncer-") as folder:

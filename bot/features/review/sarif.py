@@ -22,8 +22,22 @@ def sarif(
 
     ``version`` is this program's; ``complete`` is False if nothing was reviewed.
     """
-    rules = [_rule(category) for category in Category]
-    unread = [_notification(file) for file in skipped]
+    rules = [
+        {
+            "id": category.value,
+            "name": category.name.capitalize(),
+            "shortDescription": {"text": category.description},
+        }
+        for category in Category
+    ]
+    unread = [
+        {
+            "level": "note",
+            "message": {"text": f"not reviewed: {file.reason}"},
+            "locations": [{"physicalLocation": {"artifactLocation": _artifact(file.path)}}],
+        }
+        for file in skipped
+    ]
     run = {
         "tool": {"driver": {"name": "bouncer", "version": version, "rules": rules}},
         "columnKind": "unicodeCodePoints",
@@ -33,44 +47,22 @@ def sarif(
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def _rule(category: Category) -> dict[str, Any]:
-    return {
-        "id": category.value,
-        "name": category.name.capitalize(),
-        "shortDescription": {"text": category.description},
-    }
-
-
 def _result(finding: Finding) -> dict[str, Any]:
+    text = "\n".join(show(line) for line in finding.comment.split("\n"))
+    place: dict[str, Any] = {"artifactLocation": _artifact(finding.path)}
+    # A dashboard shows the new file, which does not have the lines of the old one.
+    if finding.line and finding.side == "LEFT":
+        text += f" (removed line {finding.line})"
+    elif finding.line is not None:
+        place["region"] = {"startLine": finding.start_line or finding.line, "endLine": finding.line}
     return {
         "ruleId": finding.category.value,
         "ruleIndex": list(Category).index(finding.category),
         "level": _LEVELS[finding.severity],
-        "message": {"text": _message(finding)},
-        "locations": [_location(finding)],
+        "message": {"text": text},
+        "locations": [{"physicalLocation": place}],
         "partialFingerprints": {"bouncer/v1": finding.fingerprint},
         "properties": {"impact": finding.impact.value, "severity": finding.severity.value},
-    }
-
-
-def _message(finding: Finding) -> str:
-    text = "\n".join(show(line) for line in finding.comment.split("\n"))
-    return f"{text} (removed line {finding.line})" if finding.line and finding.side == "LEFT" else text
-
-
-def _location(finding: Finding) -> dict[str, Any]:
-    place: dict[str, Any] = {"artifactLocation": _artifact(finding.path)}
-    # A dashboard shows the new file, which does not have the lines of the old one.
-    if finding.line is not None and finding.side == "RIGHT":
-        place["region"] = {"startLine": finding.start_line or finding.line, "endLine": finding.line}
-    return {"physicalLocation": place}
-
-
-def _notification(skipped: Skipped) -> dict[str, Any]:
-    return {
-        "level": "note",
-        "message": {"text": f"not reviewed: {skipped.reason}"},
-        "locations": [{"physicalLocation": {"artifactLocation": _artifact(skipped.path)}}],
     }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from bot.code.filling import Piece
 from bot.code.packing import Packed
@@ -99,23 +99,12 @@ class Round:
     reply: Reply[ReviewReply]
 
 
-class Opinion(NamedTuple):
-    """The defects that one look reports, and the model that looked."""
+class PieceReview(NamedTuple):
+    """All exchanges about one piece, and the reply of each look: one, or one for each look of a panel."""
 
-    model: str = ""
-    findings: tuple[Reported, ...] = ()
-
-    @classmethod
-    def of(cls, reply: Reply[ReviewReply]) -> Opinion:
-        return cls(reply.model, reply.value.findings)
-
-
-@dataclass(frozen=True, slots=True)
-class PieceReview:
-    """All exchanges about one piece, and the opinion of each look: one, or one for each look of a panel."""
-
-    rounds: tuple[Round, ...]
-    opinions: tuple[Opinion, ...]
+    rounds: Sequence[Round]
+    replies: Sequence[Reply[ReviewReply] | None]
+    """None for a look without a usable answer."""
 
 
 def reflexion(model: Model, prompts: Templates, question: Question, iterations: int) -> PieceReview:
@@ -138,7 +127,7 @@ def reflexion(model: Model, prompts: Templates, question: Question, iterations: 
             break
         if _substance(rounds[-1].reply.value.findings) == _substance(previous):
             break
-    return PieceReview(tuple(rounds), (Opinion.of(rounds[-1].reply),))
+    return PieceReview(rounds, [rounds[-1].reply])
 
 
 def _ask(model: Model, prompt: Prompt) -> Round:
@@ -170,27 +159,23 @@ def panel(model: Model, prompts: Templates, question: Question, looks: int) -> P
     prompts_of_looks: list[Prompt] = []
     for number in range(looks):
         draw, lens = divmod(number, len(LENSES))
-        look = replace(question, piece=_in_order(question.piece, number, looks))
+        # The looks begin at files that are far apart.
+        blocks = question.piece.blocks
+        start = number * max(1, len(blocks) // looks) % len(blocks)
+        look = replace(question, piece=replace(question.piece, blocks=blocks[start:] + blocks[:start]))
         prompt = (look if number else look.bare()).prompt(prompts, "review.panel", lens=LENSES[lens])
         # At temperature 0 the same lens would give the same answer again.
         another = {"sample": draw, "temperature": None} if draw else {}
         prompts_of_looks.append(prompt.model_copy(update={"turn": number, **another}))
     answers = ask_all(model, prompts_of_looks, ReviewReply, looks)
-    rounds = tuple(
+    rounds = [
         Round(prompt.hash, answer)
         for prompt, answer in zip(prompts_of_looks, answers, strict=True)
         if not isinstance(answer, ModelError)
-    )
+    ]
     if not rounds:
         raise next(answer for answer in answers if isinstance(answer, ModelError))
-    opinions = (Opinion() if isinstance(answer, ModelError) else Opinion.of(answer) for answer in answers)
-    return PieceReview(rounds, tuple(opinions))
-
-
-def _in_order(piece: Piece, number: int, looks: int) -> Piece:
-    """Return the piece in the order of a look: they begin at files that are far apart."""
-    start = number * max(1, len(piece.blocks) // looks) % len(piece.blocks)
-    return replace(piece, blocks=piece.blocks[start:] + piece.blocks[:start])
+    return PieceReview(rounds, [None if isinstance(answer, ModelError) else answer for answer in answers])
 
 
 def _substance(findings: tuple[Reported, ...]) -> frozenset[tuple[str, str, str, str]]:
@@ -225,25 +210,21 @@ class Result:
         return self.rounds[-1].reply.model if self.rounds else ""
 
 
-Look = Callable[[Question], PieceReview]
-#: Looks at the repository's code before a question about it is answered.
-LookAround = Callable[[Question], Notes]
-
-
-def looker(config: ReviewConfig, model: Model, prompts: Templates) -> Look:
-    """Return the function that reviews one piece; a single shot is Reflexion without a second look."""
-    if config.strategy == "panel":
-        return lambda question: panel(model, prompts, question, config.looks)
-    iterations = config.iterations if config.strategy == "reflexion" else 0
-    return lambda question: reflexion(model, prompts, question, iterations)
-
-
-def review(packed: Packed, change: Change, look: Look, look_around: LookAround | None = None) -> Result:
+def review(
+    packed: Packed,
+    change: Change,
+    config: ReviewConfig,
+    model: Model,
+    prompts: Templates,
+    look_around: Callable[[Question], Notes] | None = None,
+) -> Result:
     """Review every piece, after a look at the code around it if ``look_around`` is given.
 
     Files of a piece that fails are in ``unread``. Raises the first ModelError if all pieces fail, and
     TransientError if any call raises it.
     """
+    # A single shot is Reflexion without a second look.
+    iterations = config.iterations if config.strategy == "reflexion" else 0
     result = Result()
     findings: list[list[Finding]] = []
     errors: list[ModelError] = []
@@ -255,7 +236,10 @@ def review(packed: Packed, change: Change, look: Look, look_around: LookAround |
                 notes = look_around(question)
                 result.notes += (notes,)
                 question = replace(question, notes=notes.text if notes.looks else "")
-            piece_review = look(question)
+            if config.strategy == "panel":
+                piece_review = panel(model, prompts, question, config.looks)
+            else:
+                piece_review = reflexion(model, prompts, question, iterations)
         except ModelError as error:
             errors.append(error)
             spent = isinstance(error, BudgetExceeded)
@@ -263,11 +247,12 @@ def review(packed: Packed, change: Change, look: Look, look_around: LookAround |
             unread += [Skipped(path=path, reason=reason) for path in piece.paths]
             continue
         result.rounds += piece_review.rounds
-        findings += [[] for _ in range(len(piece_review.opinions) - len(findings))]
-        for of_look, opinion in zip(findings, piece_review.opinions, strict=True):
-            anchored, dropped = anchor(opinion.findings[:MAX_REPORTED], packed.diff)
-            of_look += [finding.model_copy(update={"models": (opinion.model,)}) for finding in anchored]
-            result.dropped += dropped
+        findings += [[] for _ in range(len(piece_review.replies) - len(findings))]
+        for of_look, reply in zip(findings, piece_review.replies, strict=True):
+            if reply is not None:
+                anchored, dropped = anchor(reply.value.findings[:MAX_REPORTED], packed.diff)
+                of_look += [finding.model_copy(update={"models": (reply.model,)}) for finding in anchored]
+                result.dropped += dropped
     if errors and not result.rounds:
         raise errors[0]
     result.looks = len(findings)
@@ -316,16 +301,18 @@ def _with_places(group: Sequence[Finding]) -> Finding:
 
 
 def _as_one(group: Sequence[Finding]) -> Finding:
-    severity = max((finding.severity for finding in group), key=lambda severity: severity.rank)
-    places = dict.fromkeys(place for finding in group for place in finding.places)
-    depends_on = tuple(dict.fromkeys(phrase for finding in group for phrase in finding.depends_on))
-    models = tuple(dict.fromkeys(model for finding in group for model in finding.models))
-    recognised = most_familiar(finding.recognised for finding in group)
-    more: dict[str, Any] = {"severity": severity, "places": tuple(places), "depends_on": depends_on}
-    more |= {"models": models, "recognised": recognised}
     confidences = [finding.confidence for finding in group if finding.confidence is not None]
-    confidence = max(confidences, default=None)
-    return group[0].model_copy(update={"looks": len(group), "confidence": confidence, **more})
+    return group[0].model_copy(
+        update={
+            "looks": len(group),
+            "confidence": max(confidences, default=None),
+            "severity": max((finding.severity for finding in group), key=lambda severity: severity.rank),
+            "places": tuple(dict.fromkeys(place for finding in group for place in finding.places)),
+            "depends_on": tuple(dict.fromkeys(phrase for finding in group for phrase in finding.depends_on)),
+            "models": tuple(dict.fromkeys(model for finding in group for model in finding.models)),
+            "recognised": most_familiar(finding.recognised for finding in group),
+        }
+    )
 
 
 def _is_one_defect(left: Finding, right: Finding) -> bool:

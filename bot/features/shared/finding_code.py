@@ -10,6 +10,7 @@ from bot.code.diff import Diff, DiffLine, FileDiff, Hunk, render, render_line
 from bot.code.names import names_in
 from bot.code.quotes import bare, without_margin
 from bot.code.syntax import definitions, enclosing
+from bot.core.subjects import Side
 from bot.core.text import show, squeeze
 from bot.features.shared.findings import Finding
 
@@ -53,8 +54,16 @@ def around(finding: Finding, diff: Diff, source: str | None) -> Code:
 
     ``source`` is the finding's file after the change; None if the function is shown elsewhere. No line is twice.
     """
-    places = _places(finding)
-    pattern = _mentions(finding)
+    places: dict[str, list[int]] = {}
+    if finding.line is not None:
+        places[finding.path] = [finding.line]
+    for place in finding.places:
+        path, _, number = place.rpartition(":")
+        if number.isdigit():
+            places.setdefault(path, []).append(int(number))
+    names = {name.rpartition(".")[2] for name in names_in(finding.comment)}
+    words = "|".join(sorted(re.escape(name) for name in names if len(name) > 2))
+    pattern = re.compile(rf"(?<![\w$])(?:{words})(?![\w$])") if words else None
     texts: list[str] = []
     lines: list[str] = []
     visible: dict[str, set[int]] = {}
@@ -69,38 +78,24 @@ def around(finding: Finding, diff: Diff, source: str | None) -> Code:
                 visible.setdefault(file.path, set()).update(new)
         if rows or file.path == finding.path:
             texts.append(render(file, rows))
-    change = "\n\n".join(texts)
+    change = Code("\n\n".join(texts), "", tuple(lines), visible)
     if source is None or finding.line is None or finding.side == "LEFT":
-        return Code(change, "", tuple(lines), visible)
+        return change
+    return _with_function(change, finding, source)
+
+
+def _with_function(change: Code, finding: Finding, source: str) -> Code:
+    """Add the lines of the function around a finding that the hunks do not show."""
     text = source.split("\n")
     first, last = _span(source, finding)
-    visible_lines = visible.setdefault(finding.path, set())
-    numbers = [number for number in range(first, min(last, len(text)) + 1) if number not in visible_lines]
-    visible_lines.update(numbers)
+    before = change.visible.get(finding.path, ())
+    numbers = [number for number in range(first, min(last, len(text)) + 1) if number not in before]
+    visible = {**change.visible, finding.path: {*before, *numbers}}
     rest = [text[number - 1] for number in numbers]
     header = f"=== {show(finding.path)} (after the change, the rest of it)"
     numbered = (render_line(DiffLine(" ", number, number, text[number - 1])) for number in numbers)
     function = "\n".join([header, *numbered]) if any(line.strip() for line in rest) else ""
-    return Code(change, function, (*lines, *rest), visible)
-
-
-def _places(finding: Finding) -> dict[str, list[int]]:
-    """Return the lines that a finding is about, by file."""
-    places: dict[str, list[int]] = {}
-    if finding.line is not None:
-        places.setdefault(finding.path, []).append(finding.line)
-    for place in finding.places:
-        path, _, number = place.rpartition(":")
-        if number.isdigit():
-            places.setdefault(path, []).append(int(number))
-    return places
-
-
-def _mentions(finding: Finding) -> re.Pattern[str] | None:
-    """Return a pattern for the names that a finding mentions, or None if it mentions none."""
-    names = {name.rpartition(".")[2] for name in names_in(finding.comment)}
-    words = "|".join(sorted(re.escape(name) for name in names if len(name) > 2))
-    return re.compile(rf"(?<![\w$])(?:{words})(?![\w$])") if words else None
+    return Code(change.change, function, (*change.lines, *rest), visible)
 
 
 def _selected(
@@ -114,16 +109,16 @@ def _selected(
     """Return the lines of a hunk that concern a finding."""
     if file.path == finding.path and finding.line is None:
         return list(hunk.lines)
-    near = {at for at, line in enumerate(hunk.lines) if _is_near(line, places, finding)}
+    other_side: Side = "LEFT" if finding.side == "RIGHT" else "RIGHT"
+    near: set[int] = set()
+    for at, line in enumerate(hunk.lines):
+        number = line.number(finding.side) or line.number(other_side)
+        if number is not None and any(abs(number - place) <= AROUND for place in places):
+            near.add(at)
     if pattern is not None and remaining > 0:
         mentions = [at for at, line in enumerate(hunk.lines) if pattern.search(line.text)]
         near.update(at for mention in mentions for at in range(mention - BESIDE_NAME, mention + BESIDE_NAME + 1))
     return [line for at, line in enumerate(hunk.lines) if at in near]
-
-
-def _is_near(line: DiffLine, places: Collection[int], finding: Finding) -> bool:
-    number = line.number(finding.side) or line.number("LEFT" if finding.side == "RIGHT" else "RIGHT")
-    return number is not None and any(abs(number - place) <= AROUND for place in places)
 
 
 def _span(source: str, finding: Finding) -> tuple[int, int]:

@@ -91,11 +91,20 @@ def look_around(model: Model, prompts: Templates, prompt: Prompt, code: CommitCo
     looks: tuple[Look, ...] = ()
     usage = Usage()
     for left in range(MAX_STEPS, -1, -1):
-        reply = model.complete(_question(prompts, prompt, looks, left), Step)
+        system, user = prompts.render("investigate", question=prompt.user, looks=looks, left=left)
+        purpose = f"{prompt.purpose}.look"
+        question = prompt.model_copy(update={"purpose": purpose, "system": system, "user": user})
+        reply = model.complete(question, Step)
         step, usage = reply.value, usage + reply.usage
         if step.action == "done" or not left:
             return Notes(text=step.notes[:MAX_NOTES], looks=looks, usage=usage)
-        text = _look(Files(code.tree), step)
+        files = Files(code.tree)
+        if step.action == "list":
+            text = files.list(step.target)
+        elif step.action == "read":
+            text = files.read(step.target, step.line)
+        else:
+            text = files.search(step.target)
         looks += (Look(action=step.action, target=step.target[:500], line=step.line, text=text),)
     raise AssertionError("the last step returns")
 
@@ -108,19 +117,6 @@ def informed(prompts: Templates, prompt: Prompt, notes: Notes) -> Prompt:
         "investigated", system=prompt.system, question=prompt.user, notes=notes.text or "(none were written down)"
     )
     return prompt.model_copy(update={"system": system, "user": user})
-
-
-def _question(prompts: Templates, prompt: Prompt, looks: tuple[Look, ...], left: int) -> Prompt:
-    system, user = prompts.render("investigate", question=prompt.user, looks=looks, left=left)
-    return prompt.model_copy(update={"purpose": f"{prompt.purpose}.look", "system": system, "user": user})
-
-
-def _look(files: Files, step: Step) -> str:
-    if step.action == "list":
-        return files.list(step.target)
-    if step.action == "read":
-        return files.read(step.target, step.line)
-    return files.search(step.target)
 
 
 #: Lines of a file that one reading shows, matches that one search shows, entries that one listing shows.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from bot.core.errors import ForgeError, NotFound
 from bot.core.subjects import Issue, PullRequest
@@ -68,12 +68,10 @@ def closing_links(text: str, repository: str, web_url: str) -> tuple[IssueLink, 
 
     A ``#n`` without a closing word is a mention, not a link. URLs count on the host of ``web_url`` only.
     """
-    return tuple(dict.fromkeys(_links(_NOT_READ.sub(" ", text), repository, web_url.rstrip("/").lower())))
-
-
-def _links(text: str, repository: str, web_url: str) -> Iterator[IssueLink]:
-    for match in _CLOSING.finditer(text):
+    links: list[IssueLink] = []
+    for match in _CLOSING.finditer(_NOT_READ.sub(" ", text)):
         if match["number"]:
-            yield IssueLink(repository=match["repository"] or repository, number=int(match["number"]))
-        elif match["site"].lower() == web_url:
-            yield IssueLink(repository=match["place"], number=int(match["id"]))
+            links.append(IssueLink(repository=match["repository"] or repository, number=int(match["number"])))
+        elif match["site"].lower() == web_url.rstrip("/").lower():
+            links.append(IssueLink(repository=match["place"], number=int(match["id"])))
+    return tuple(dict.fromkeys(links))

@@ -50,17 +50,13 @@ class DescriptionReply(Lenient):
 
 def names_no_behaviour(pull: PullRequest, diff: Diff) -> bool:
     """Return True if the description of a large change is a single line at most."""
-    lines = _prose(pull.body)
+    # Not the comments, headings, check boxes and trailers.
+    lines = [_FENCE.sub("", line.strip()).strip() for line in HTML_COMMENT.sub("", pull.body).splitlines()]
+    lines = [line for line in lines if line and not _FORM.match(line)]
     changed = sum(
         file.added + file.removed for file in diff.files if not is_test(file.path) and skip_reason(file) is None
     )
     return changed >= LARGE and len(lines) <= 1 and len("".join(lines)) <= ONE_LINE
-
-
-def _prose(body: str) -> list[str]:
-    """Return the lines of a description without comments, headings, check boxes and trailers."""
-    lines = (_FENCE.sub("", line.strip()).strip() for line in HTML_COMMENT.sub("", body).splitlines())
-    return [line for line in lines if line and not _FORM.match(line)]
 
 
 def question(prompts: Templates, pull: PullRequest, patch: str, context: str, omitted: Sequence[str]) -> Prompt:

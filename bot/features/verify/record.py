@@ -87,11 +87,6 @@ class Twin(Frozen):
     closes: tuple[int, ...] = Field((), description="issues that both close")
     share: int = Field(0, description="of the newer one's changed lines, percent; 0: too few are the same")
 
-    @property
-    def is_one(self) -> bool:
-        """True if it is worth naming."""
-        return bool(self.closes or self.share)
-
 
 class PullContent(Frozen):
     """The lines that a pull request changes and the issues that it closes, to compare later ones with it."""

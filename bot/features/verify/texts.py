@@ -45,19 +45,15 @@ def skipped(head_sha: str, why: str, *, fails: bool = False, note: str = "") -> 
 
 def twins(pulls: Sequence[Twin]) -> str:
     """Return the sentences that name earlier pull requests; empty if there are none."""
-    sentences = [_twin(pull) for pull in pulls[:MAX_TWINS]]
+    sentences: list[str] = []
+    for pull in pulls[:MAX_TWINS]:
+        issues = f"is also for {', '.join(f'#{issue}' for issue in pull.closes)}" if pull.closes else ""
+        changes = f"makes {pull.share} % of this one's changes" if pull.share else ""
+        reasons = " and ".join(filter(None, (issues, changes)))
+        sentences.append(f"An earlier open pull request, #{pull.number}, {reasons}.")
     if len(pulls) > MAX_TWINS:
         sentences.append(f"There are {len(pulls) - MAX_TWINS} more like these.")
     return " ".join(sentences)
-
-
-def _twin(pull: Twin) -> str:
-    reasons = []
-    if pull.closes:
-        reasons.append(f"is also for {', '.join(f'#{issue}' for issue in pull.closes)}")
-    if pull.share:
-        reasons.append(f"makes {pull.share} % of this one's changes")
-    return f"An earlier open pull request, #{pull.number}, {' and '.join(reasons)}."
 
 
 def check(
@@ -97,6 +93,9 @@ def check(
         parts.append(_tests_section(tests, host))
     calls = amount(usage.calls, "call")
     parts.append(details("Model and cost", f"`{model}`: {calls}, {usage.tokens}, {usage.cost}"))
+    conclusion: Conclusion = "failure" if due else "success"
+    if not due and any(verdict.bounced for verdict in verdicts):
+        conclusion = "failure" if config.gate else "neutral"
     title = _title(record, by_issue)
     if tests is not None and (about_tests := tests_sentence(tests)):
         title += f"; {about_tests}"
@@ -108,7 +107,7 @@ def check(
     return SetCheck(
         name=CHECK,
         head_sha=head_sha,
-        conclusion="failure" if due else _conclusion(verdicts, config.gate),
+        conclusion=conclusion,
         title=title,
         summary="\n\n".join(filter(None, (record.note, *parts))),
     )
@@ -117,12 +116,6 @@ def check(
 def fails_unjudged(config: VerifyConfig) -> bool:
     """Return True if the check fails when a verdict was due and there is none."""
     return config.gate and config.gate_unjudged == "fail"
-
-
-def _conclusion(verdicts: Sequence[OutputVerdict], gate: bool) -> Conclusion:
-    if not any(verdict.bounced for verdict in verdicts):
-        return "success"
-    return "failure" if gate else "neutral"
 
 
 def _title(record: VerifyRecord, runs: dict[int, ExecutedTest]) -> str:
@@ -171,8 +164,8 @@ def _appears(verdict: OutputVerdict, runs: dict[int, ExecutedTest]) -> str:
 
 #: Below every test that passes on head, because the pull request's code ran in the process that reported it.
 _UNVERIFIED = (
-    "The pass proves nothing by itself: the pull request's own code ran in the test, and a wrong patch can \
-pass it."
+    "The pass proves nothing by itself: the pull request's own code ran in the test, and a wrong patch can "
+    "pass it."
 )
 
 #: Below every run of new tests, because tests and code are both the pull request's own.

@@ -6,7 +6,7 @@ The changed lines come from the diff that is judged; their hashes stay in the re
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from bot.code.diff import Diff, parse
 from bot.core.errors import ForgeError
@@ -44,28 +44,25 @@ def content_of(pull: PullRequest, links: Sequence[IssueLink], services: Services
         and decision.record.content is not None
         and decision.subject.number < pull.number
     }
-    twins = (_twin(number, content, other) for number, other in sorted(earlier.items()))
-    return content.model_copy(update={"twins": tuple(twin for twin in twins if twin.is_one)})
-
-
-def _twin(number: int, content: PullContent, other: PullContent) -> Twin:
-    closes = tuple(sorted(set(content.closes) & set(other.closes)))
-    common = len(set(content.lines) & set(other.lines))
-    share = 100 * common // len(content.lines) if content.lines else 0
-    return Twin(number=number, closes=closes, share=share if share >= SAME_LINES else 0)
+    twins: list[Twin] = []
+    for number, other in sorted(earlier.items()):
+        closes = tuple(sorted(set(content.closes) & set(other.closes)))
+        common = len(set(content.lines) & set(other.lines))
+        share = 100 * common // len(content.lines) if content.lines else 0
+        if closes or share >= SAME_LINES:
+            twins.append(Twin(number=number, closes=closes, share=share if share >= SAME_LINES else 0))
+    return content.model_copy(update={"twins": tuple(twins)})
 
 
 def changed_lines(diff: Diff) -> tuple[str, ...]:
     """Return hashes of the changed lines that say something, without order; none if there are too many."""
-    lines = set(_lines(diff))
+    lines = {
+        f"{file.path}\0{line.mark}{' '.join(line.text.split())}"
+        for file in diff.files
+        for hunk in file.hunks
+        for line in hunk.lines
+        if line.mark != " " and any(character.isalnum() for character in line.text)
+    }
     if len(lines) > MAX_LINES:
         return ()
     return tuple(sorted(hashlib.sha256(line.encode("utf-8", "replace")).hexdigest()[:10] for line in lines))
-
-
-def _lines(diff: Diff) -> Iterable[str]:
-    for file in diff.files:
-        for hunk in file.hunks:
-            for line in hunk.lines:
-                if line.mark != " " and any(character.isalnum() for character in line.text):
-                    yield f"{file.path}\0{line.mark}{' '.join(line.text.split())}"

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import takewhile
+from typing import Any
 
 from pydantic import Field
 
 from bot.core import events
-from bot.core.actions import Action, Decision, Record, SetLabels, UpsertComment
+from bot.core.actions import Decision, Record, SetLabels, UpsertComment
 from bot.core.commands import Command
 from bot.core.errors import ForgeError, SandboxError
 from bot.core.events import Event
@@ -58,15 +59,10 @@ def handle(event: Event, services: Services) -> Decision | None:
         return None
     past = services.history.decisions(event.subject.key, "reproduce", "watch", "commands")
     test = stored_test(past)
-    if test is None or (isinstance(event, events.IssueUnanswered) and event.since != _newest(past)):
+    requests = (decision.record.at for decision in reversed(past) if decision.record and decision.again_days)
+    if test is None or (isinstance(event, events.IssueUnanswered) and event.since != next(requests, None)):
         return None  # A later decision has a day of its own.
     return _Watch(event, services, test).decide(past)
-
-
-def _newest(past: Sequence[Decision]) -> float | None:
-    """Return the time of the newest decision that asked to be repeated."""
-    times = (decision.record.at for decision in reversed(past) if decision.record and decision.again_days)
-    return next(times, None)
 
 
 class _Watch:
@@ -76,7 +72,7 @@ class _Watch:
         self, event: events.IssueUnanswered | events.IssueReopened, services: Services, test: StoredTest
     ) -> None:
         self.event, self.services, self.test = event, services, test
-        self.builds = Builds(test, services)
+        self.builds, self.now = Builds(test, services), services.clock().timestamp()
 
     def decide(self, past: Sequence[Decision]) -> Decision:
         """Run the test if the branch moved, and tell of a change."""
@@ -87,24 +83,20 @@ class _Watch:
         state, sha = _last_state(past, self.test)
         head = self.services.forge.head(self.services.repository.default_branch)
         if head == sha:
-            return self._rest(
-                "skipped:unchanged", "the default branch has not moved", WatchRecord(state=state, sha=sha)
-            )
+            return self._rest("skipped:unchanged", "the default branch has not moved", state=state, sha=sha)
         try:
             now = self.builds.state(head, expected=state)
             change = FirstCommits() if now in (state, "flaky", "not run") else self._find(sha, head, now)
         except (SandboxError, ForgeError) as error:
-            return self._rest("sandbox", f"nothing could be run: {error}", WatchRecord(state=state, sha=sha))
+            return self._rest("sandbox", f"nothing could be run: {error}", state=state, sha=sha)
         if now == "flaky" or change.flaky:
             # Another day would only be another throw of the dice.
-            return self._rest(
-                "skipped:flaky", "the test is flaky", WatchRecord(state="flaky", sha=head), again=False
-            )
+            return self._rest("skipped:flaky", "the test is flaky", again=False, state="flaky", sha=head)
         if now == "not run":
             reason = "the test cannot be run, or fails in another way"
-            return self._rest("skipped:unbuildable", reason, WatchRecord(state=state, sha=sha))
+            return self._rest("skipped:unbuildable", reason, state=state, sha=sha)
         if now == state:
-            return self._rest("skipped:unchanged", f"the test still {now[:4]}s", WatchRecord(state=now, sha=head))
+            return self._rest("skipped:unchanged", f"the test still {now[:4]}s", state=now, sha=head)
         return self._changed(now, head, change)
 
     def _find(self, since: str, head: str, now: BuildState) -> FirstCommits:
@@ -127,35 +119,26 @@ class _Watch:
         else:
             body, labels = texts.regressed(name, head, since), SetLabels(number=number, remove=(label,))
         comment = UpsertComment(task="watch", number=number, body=body, only_edit=now == "fails")
-        record = WatchRecord(state=now, sha=head, change=change.commits, builds=len(self.builds.states))
-        return self._decision(
-            record=record, verdict=now, reason=f"the test {now} now", actions=(comment, labels), again_days=1
-        )
-
-    def _rest(self, word: str, reason: str, record: WatchRecord | None = None, *, again: bool = True) -> Decision:
-        return self._decision(
-            record=record or WatchRecord(), abstained=word, reason=reason, again_days=1 if again else None
-        )
-
-    def _decision(
-        self,
-        *,
-        record: WatchRecord,
-        reason: str,
-        again_days: int | None,
-        verdict: str | None = None,
-        abstained: str | None = None,
-        actions: tuple[Action, ...] = (),
-    ) -> Decision:
+        builds = len(self.builds.states)
+        record = WatchRecord(at=self.now, state=now, sha=head, change=change.commits, builds=builds)
         return Decision(
             kind="watch",
             subject=self.event.subject,
-            verdict=verdict,
-            abstained=abstained,
+            verdict=now,
+            actions=(comment, labels),
+            reason=f"the test {now} now",
+            record=record,
+            again_days=1,
+        )
+
+    def _rest(self, word: str, reason: str, *, again: bool = True, **values: Any) -> Decision:
+        return Decision(
+            kind="watch",
+            subject=self.event.subject,
+            abstained=word,
             reason=reason,
-            actions=actions,
-            again_days=again_days,
-            record=record.model_copy(update={"at": self.services.clock().timestamp()}),
+            record=WatchRecord(at=self.now, **values),
+            again_days=1 if again else None,
         )
 
 

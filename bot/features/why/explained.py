@@ -13,7 +13,6 @@ from bot.core.text import without_middle
 from bot.features.services import Services
 from bot.features.shared import history
 from bot.features.shared.finding_code import around
-from bot.features.shared.findings import Finding
 from bot.features.shared.review_history import in_thread, recall
 from bot.features.shared.rights import CommandEvent
 from bot.features.triage.record import TriageRecord
@@ -53,18 +52,14 @@ def _patch(event: events.CommentCreated, services: Services) -> Verdict | None:
 def _finding(event: events.ReviewCommentCreated, services: Services) -> Verdict | None:
     """Return the finding of the thread that the comment is in, with the code around it."""
     memory = recall(services.history.decisions(event.subject.key, "review", "commands", "feedback"))
-    findings = (*memory.posted, *memory.gone, *memory.dismissed)
-    finding = in_thread(event, findings, services.forge)
+    finding = in_thread(event, memory.findings, services.forge)
     if finding is None:
         return None
     names = {"path", "comment", "category", "impact", "severity", "code", "proof"}
     record = _compact(finding.model_dump(mode="json", include=names))
-    return Verdict(record, _code(finding, event, services), finding.comment)
-
-
-def _code(finding: Finding, event: events.ReviewCommentCreated, services: Services) -> str:
     source = text_at(services.forge, finding.path, event.pull_request.head_sha)
-    return without_middle(around(finding, parse(_diff(event.number, services)), source).text, MAX_MATERIAL)
+    code = around(finding, parse(_diff(event.number, services)), source).text
+    return Verdict(record, without_middle(code, MAX_MATERIAL), finding.comment)
 
 
 def _diff(number: int, services: Services) -> str:
