@@ -107,7 +107,11 @@ class SteadyChronicle:
         #: When the export began: its point in time.
         self.began = now
         for row in journal.rows():
-            self._take(row)
+            if "began" in row:
+                self.began = datetime.fromisoformat(row["began"])
+            elif {"asked", "answer", "requests"} <= set(row):
+                self._known[row["asked"]] = row["answer"]
+                self._before = row["requests"]
         if now - self.began > FRESH:
             journal.clear()
             self._known, self._before, self.began = {}, 0, now
@@ -134,13 +138,6 @@ class SteadyChronicle:
     def messages(self, since: datetime, after: str | None) -> ListPage[Message]:
         key = f"messages {since.isoformat()} {after}"
         return self._once(key, ListPage[Message], lambda: self._chronicle.messages(since, after))
-
-    def _take(self, row: dict[str, Any]) -> None:
-        if "began" in row:
-            self.began = datetime.fromisoformat(row["began"])
-        elif {"asked", "answer", "requests"} <= set(row):
-            self._known[row["asked"]] = row["answer"]
-            self._before = row["requests"]
 
     def _once(self, key: str, kind: type[Read], ask: Callable[[], Read]) -> Read:
         if key in self._known:
@@ -176,18 +173,28 @@ def export(chronicle: SteadyChronicle, limit: int, asking: Iterable[str], advanc
     """
     now = chronicle.began
     repository = chronicle.about()
-    issues = _issues(chronicle, limit, tuple(asking), advance)
+    labels = tuple(asking)
+    issues: list[PastIssue] = []
+    for page in _pages(chronicle.closed_issues, _most(limit)):
+        issues += (issue for issue in page if issue.whole and of_issue(issue, labels) is not None)
+        advance("issues", min(len(issues), limit), limit)
+        if len(issues) >= limit:
+            break
     pulls = _pulls(chronicle, limit, advance)
     since = min((pull.merged_at for pull in pulls), default=now)
-    pages = _pages(lambda after: chronicle.messages(since, after), _COMMITS)
-    messages = tuple(message for page in pages for message in page if "revert" in message.text.lower())
+    messages = tuple(
+        message
+        for page in _pages(lambda after: chronicle.messages(since, after), _COMMITS)
+        for message in page
+        if "revert" in message.text.lower()
+    )
     pulls = _with_diffs(chronicle, pulls, Undoings(pulls, messages, now), limit, advance)
     return Past(
         repository=repository,
         exported_at=now,
         limit=limit,
         requests=chronicle.requests,
-        issues=issues,
+        issues=tuple(issues[:limit]),
         pulls=pulls,
         messages=messages,
     )
@@ -205,18 +212,6 @@ def _pages(read: Callable[[str | None], ListPage[T]], most: int) -> Iterator[tup
 
 def _most(limit: int) -> int:
     return _PAGES * -(-limit // _PER_PAGE)
-
-
-def _issues(
-    chronicle: SteadyChronicle, limit: int, asking: tuple[str, ...], advance: Advance
-) -> tuple[PastIssue, ...]:
-    issues: list[PastIssue] = []
-    for page in _pages(chronicle.closed_issues, _most(limit)):
-        issues += (issue for issue in page if issue.whole and of_issue(issue, asking) is not None)
-        advance("issues", min(len(issues), limit), limit)
-        if len(issues) >= limit:
-            break
-    return tuple(issues[:limit])
 
 
 def _pulls(chronicle: SteadyChronicle, limit: int, advance: Advance) -> tuple[PastPull, ...]:

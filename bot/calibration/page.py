@@ -44,18 +44,19 @@ class Calibration(Frozen):
 
     @property
     def settings(self) -> str:
-        sections = ["\n".join([f"{findings.bouncer}:", *_section(findings)]) for findings in self.findings]
-        return "\n".join([*sections, *([self.duplicates.settings] if self.duplicates else [])])
-
-
-def _section(findings: Findings) -> list[str]:
-    if findings.promise.line is None:
-        return ["  mode: shadow"]
-    line = findings.promise.line.bounce_above
-    threshold = f"bounce_at: {_place(findings)}" if findings.level else f"bounce_above: {line}"
-    percent = f"{100 * findings.promise.harm:g}"
-    # bouncer.yml takes whole percents; the dashboard checks the promise against this one.
-    return [f"  {threshold}", *([f"  harm: {percent}"] if percent.isdigit() else [])]
+        lines: list[str] = []
+        for findings in self.findings:
+            lines.append(f"{findings.bouncer}:")
+            line, percent = findings.promise.line, f"{100 * findings.promise.harm:g}"
+            if line is None:
+                lines.append("  mode: shadow")
+                continue
+            by_label = f"  bounce_at: {_place(findings)}"
+            lines.append(by_label if findings.level else f"  bounce_above: {line.bounce_above}")
+            # bouncer.yml takes whole percents; the dashboard checks the promise against this one.
+            if percent.isdigit():
+                lines.append(f"  harm: {percent}")
+        return "\n".join([*lines, *([self.duplicates.settings] if self.duplicates else [])])
 
 
 def as_text(calibration: Calibration) -> str:

@@ -84,8 +84,13 @@ def handle(event: Event, services: Services) -> Decision | None:
         return Decision(
             kind="gate", subject=event.subject, actions=(check,), abstained="skipped:queue", reason=why
         )
+    if isinstance(event, events.IssueLabeled | events.IssueUnlabeled):
+        # Other labels say nothing about readiness.
+        labels = (*services.config.gate.ready_labels, services.config.triage.label)
+        if event.label.lower() not in map(str.lower, labels):
+            return None
     if isinstance(event, IssueEvent):
-        return _of_issues((event.number,), event, services) if _may_matter(event, services) else None
+        return _of_issues((event.number,), event, services)
     if isinstance(event, events.CommentCreated) and not event.issue.is_pull_request:
         return _of_issues((event.number,), event, services) if asked_for("accept", event, services) else None
     if isinstance(event, events.PullRequestClosed):
@@ -101,14 +106,6 @@ def handle(event: Event, services: Services) -> Decision | None:
         return _of_pull(numbers[0], event, services) if numbers else None
     on_request = isinstance(event, events.RecheckRequested) or asked_for("recheck", event, services)
     return _of_pull(event.number, event, services) if on_request else None
-
-
-def _may_matter(event: IssueEvent, services: Services) -> bool:
-    """Return True unless the event is about a label that says nothing about readiness."""
-    if not isinstance(event, events.IssueLabeled | events.IssueUnlabeled):
-        return True
-    labels = (*services.config.gate.ready_labels, services.config.triage.label)
-    return event.label.lower() in map(str.lower, labels)
 
 
 def _of_issues(claims: Sequence[Claim], event: events.RepositoryEvent, services: Services) -> Decision | None:

@@ -7,11 +7,10 @@ removed and the comment shrinks to a line. A clear issue gets nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 from bot.core import events
@@ -135,9 +134,9 @@ def _judge(event: IssueEvent | CommentEvent, services: Services, past: Sequence[
     answered_questions = frozenset(
         question for record in records for question in record.questions if replies - set(record.answers)
     )
-    ask = partial(question, services.prompts, config, issue, answers, questions, _examples(issue, services))
-    code = _look_at_code(ask, event, services)
-    notes, prompt = code.notes, code.prompt
+    examples, key = _examples(issue, services), event.subject.key
+    ask = partial(question, services.prompts, config, issue, answers, questions, examples, subject=key)
+    prompt, notes, code_values = _look_at_code(ask, event, services)
     reply = services.model.complete(prompt, judgement.reply_schema(config))
     marked_by = event.sender.login if isinstance(event, events.IssueLabeled) else ""
     verdict = judgement.verdict(reply.value, config, answered_questions, marked_by)
@@ -155,7 +154,7 @@ def _judge(event: IssueEvent | CommentEvent, services: Services, past: Sequence[
         record=TriageRecord(
             **{name: value for name, value in verdict if name not in ("marked_by", "request") or value},
             **dict(model_reply(reply, prompt.hash, notes.looks, notes.text)),
-            **code.values,
+            **code_values,
             prompt=services.prompts.hash(f"triage.{config.prompt}"),
             config=services.config.hash,
             harm=config.harm,
@@ -176,6 +175,8 @@ def question(
     earlier_questions: Sequence[str] = (),
     examples: Sequence[EarlierQuestions] = (),
     absent: Sequence[Claim] = (),
+    *,
+    subject: str = "",
 ) -> Prompt:
     """Return the prompt about an issue, with the comments and questions that followed it.
 
@@ -194,7 +195,7 @@ def question(
         examples=examples,
         absent=[claim.sentence for claim in absent],
     )
-    return Prompt(purpose="triage", system=system, user=user)
+    return Prompt(purpose="triage", system=system, user=user, subject=subject)
 
 
 def _newest(answers: Sequence[Comment], limit: int) -> tuple[Comment, ...]:
@@ -217,24 +218,15 @@ def _closing_values(event: IssueEvent | CommentEvent, services: Services) -> dic
     return {"at": services.clock().timestamp(), "reopened": reopened}
 
 
-class _Investigated(NamedTuple):
-    """The question with what the code says, the notes, and fields of the record."""
-
-    prompt: Prompt
-    notes: Notes = Notes()
-    values: Mapping[str, Any] = MappingProxyType({})
-
-
 def _look_at_code(
     ask: Callable[[Sequence[Claim]], Prompt], event: IssueEvent | CommentEvent, services: Services
-) -> _Investigated:
-    """Look up what the issue names, and let the model look, if ``triage.investigate`` is set."""
+) -> tuple[Prompt, Notes, dict[str, Any]]:
+    """Look up what the issue names, and let the model look, if ``triage.investigate`` is set.
 
-    def prompt_about(absent: Sequence[Claim] = ()) -> Prompt:
-        return ask(absent).model_copy(update={"subject": event.subject.key})
-
+    Return the question with what the code says, the notes, and fields of the record.
+    """
     if not services.config.triage.investigate:
-        return _Investigated(prompt_about())
+        return ask(()), Notes(), {}
     ref = services.forge.head(services.repository.default_branch)
     text = f"{event.issue.title}\n\n{event.issue.body}"
     with investigation.CommitCode(services.forge, ref) as code:
@@ -242,12 +234,12 @@ def _look_at_code(
         # The paper asks about the text alone.
         if services.config.triage.prompt != "paper" and claims.names_code(text):
             absent = claims.absent(text, services.repository.name, code.tree, services.forge.tags)
-        prompt = prompt_about(absent)
+        prompt = ask(absent)
         notes = investigation.look_around(services.model, services.prompts, prompt, code)
         reads = [look.target for look in notes.looks if look.action == "read"]
         files = claims.files_in((*reads, notes.text), code.tree)[:MAX_FILES] if notes.looks else ()
     values = {"sha": ref, "absent": absent, "files": files} if absent or files else {}
-    return _Investigated(investigation.informed(services.prompts, prompt, notes), notes, values)
+    return investigation.informed(services.prompts, prompt, notes), notes, values
 
 
 def _examples(issue: Issue, services: Services) -> tuple[EarlierQuestions, ...]:
