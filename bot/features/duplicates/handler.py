@@ -74,6 +74,14 @@ def handle(event: IssueOpened | IssueLabeled, services: Services) -> Decision | 
     if skip:
         word, reason = skip
         return Decision(kind="duplicates", subject=event.subject, abstained=word, reason=reason)
+    return _compare_texts(event, candidates, past, services)
+
+
+def _compare_texts(
+    event: IssueOpened, candidates: Sequence[IndexedIssue], past: Sequence[Decision], services: Services
+) -> Decision:
+    """Ask which of the candidates the new issue repeats, and name it if that is likely enough."""
+    config, issue = services.config.duplicates, event.issue
     prompt = question(services.prompts, issue.title, issue.body, candidates)
     reply = services.model.complete(prompt.model_copy(update={"subject": event.subject.key}), ComparisonReply)
     numbers = tuple(candidate.number for candidate in candidates)
@@ -163,14 +171,28 @@ def compare_tests(event: IssueLabeled, services: Services) -> Decision | None:
     number = event.number
     record = _last_record(number, services)
     if record is None or record.root is None:
-        number = _newer(number, services)
+        # The newest open issue that may repeat this one.
+        decisions = services.history.newest(services.forge.repository, "duplicates") or ()
+        repeats = (
+            decision.subject.number
+            for decision in decisions
+            if isinstance(decision.record, DuplicatesRecord) and decision.record.root == number
+        )
+        number = max(repeats, default=number)
         record = _last_record(number, services)
-    if record is None or record.root is None:
-        return None
+    return (
+        None if record is None or record.root is None else _compare(number, record, record.root, event, services)
+    )
+
+
+def _compare(
+    number: int, record: DuplicatesRecord, root_number: int, event: IssueLabeled, services: Services
+) -> Decision | None:
+    """Run the test of an issue, and that of the issue that it may repeat, on each other's commit."""
     repository = services.forge.repository
     newer, root = (
         stored_test(services.history.decisions(f"{repository}#{issue}", "reproduce"))
-        for issue in (number, record.root)
+        for issue in (number, root_number)
     )
     if newer is None or root is None or {run.sha for run in record.runs} == {newer.sha, root.sha}:
         return None
@@ -181,7 +203,7 @@ def compare_tests(event: IssueLabeled, services: Services) -> Decision | None:
     try:
         runs = (
             CrossRun(issue=number, sha=root.sha, state=Builds(newer, services).state(root.sha, "fails")),
-            CrossRun(issue=record.root, sha=newer.sha, state=Builds(root, services).state(newer.sha, "fails")),
+            CrossRun(issue=root_number, sha=newer.sha, state=Builds(root, services).state(newer.sha, "fails")),
         )
     except (SandboxError, ForgeError) as error:
         return Decision(
@@ -202,21 +224,8 @@ def compare_tests(event: IssueLabeled, services: Services) -> Decision | None:
         subject=subject,
         verdict="same failure" if failure else "other failure",
         actions=actions,
-        reason=f"the drafted tests of #{number} and #{record.root} {alike}",
+        reason=f"the drafted tests of #{number} and #{root_number} {alike}",
         record=record.model_copy(update={"runs": runs, "same_failure": failure, "suggestion": sentence}),
-    )
-
-
-def _newer(number: int, services: Services) -> int:
-    """Return the newest open issue that may repeat this one; the issue itself if there is none."""
-    decisions = services.history.newest(services.forge.repository, "duplicates") or ()
-    return max(
-        (
-            decision.subject.number
-            for decision in decisions
-            if isinstance(decision.record, DuplicatesRecord) and decision.record.root == number
-        ),
-        default=number,
     )
 
 

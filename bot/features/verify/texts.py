@@ -70,16 +70,7 @@ def check(
     due = [issue.issue for issue in record.unjudged if issue.due] if fails_unjudged(config) else []
     tests = record.new_tests
     if not verdicts:
-        why = "; ".join(clean_line(issue.why, host=host, limit=POINT) for issue in record.unjudged)
-        action = skipped(head_sha, why, fails=bool(due), note=record.note)
-        if tests is None:
-            return action
-        return action.model_copy(
-            update={
-                "title": "; ".join(filter(None, (action.title, tests_sentence(tests)))),
-                "summary": "\n\n".join((action.summary, _tests_section(tests, host))),
-            }
-        )
+        return _without_verdict(head_sha, record, host, fails=bool(due))
     by_issue = {run.issue: run for run in record.runs}
     parts = [_section(verdict, by_issue, record.rivals, host) for verdict in verdicts]
     parts += [
@@ -110,6 +101,18 @@ def check(
         conclusion=conclusion,
         title=title,
         summary="\n\n".join(filter(None, (record.note, *parts))),
+    )
+
+
+def _without_verdict(head_sha: str, record: VerifyRecord, host: str, *, fails: bool) -> SetCheck:
+    why = "; ".join(clean_line(issue.why, host=host, limit=POINT) for issue in record.unjudged)
+    action = skipped(head_sha, why, fails=fails, note=record.note)
+    tests = record.new_tests
+    if tests is None:
+        return action
+    title = "; ".join(filter(None, (action.title, tests_sentence(tests))))
+    return action.model_copy(
+        update={"title": title, "summary": f"{action.summary}\n\n{_tests_section(tests, host)}"}
     )
 
 
