@@ -180,9 +180,9 @@ def compare_tests(event: IssueLabeled, services: Services) -> Decision | None:
         )
         number = max(repeats, default=number)
         record = _last_record(number, services)
-    return (
-        None if record is None or record.root is None else _compare(number, record, record.root, event, services)
-    )
+    if record is None or record.root is None:
+        return None
+    return _compare(number, record, record.root, event, services)
 
 
 def _compare(
