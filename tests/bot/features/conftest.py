@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from bot.core.actions import Decision, Task
+from bot.core.actions import Decision, SetCheck, Task
 from bot.core.config_file import load
+from bot.core.events import Event
 from bot.core.subjects import Subject
 from bot.features.reproduce.record import ReproduceRecord, StoredTest
 from bot.features.services import Services
@@ -18,10 +19,12 @@ from bot.github.offline import ReplayForge, Snapshot
 from bot.models.prompts import Prompts
 from bot.models.protocol import Model
 from bot.reproduction.setup import Environments, SandboxHarnesses
-from bot.router import SLASH_COMMANDS
+from bot.router import SLASH_COMMANDS, decide
 from bot.sandbox.protocol import Sandbox
 from tests.builders import REPOSITORY
 
+#: Builds services; the arguments are those of the fixture ``services``.
+Build = Callable[..., Services]
 NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
 
 
@@ -50,8 +53,10 @@ class Remembered:
         return frozenset()
 
 
-def reproduced_by(number: int, content: str, sha: str, **values: Any) -> Decision:
-    """Build the decision on an issue that a test reproduced."""
+def reproduced_by(
+    number: int, content: str, sha: str, failure: tuple[str, str] = ("", ""), **values: Any
+) -> Decision:
+    """Build the decision on an issue that a test reproduced; ``failure`` is the exception's type and message."""
     test = StoredTest(
         path="test_issue.py",
         name=f"test_issue_{number}",
@@ -61,6 +66,8 @@ def reproduced_by(number: int, content: str, sha: str, **values: Any) -> Decisio
         command=(sys.executable, "-m", "pytest", "{tests}"),
         branch="main",
         sha=sha,
+        exception_type=failure[0],
+        message=failure[1],
     )
     return Decision(
         kind="reproduce",
@@ -71,13 +78,26 @@ def reproduced_by(number: int, content: str, sha: str, **values: Any) -> Decisio
     )
 
 
+def decision_on(event: Event, services: Services, task: Task) -> Any:
+    """Return the decision of one feature about an event; None if it has none."""
+    return next(iter(decide(event, services, only=task)), None)
+
+
+def check_of(decision: Decision | None) -> SetCheck:
+    """Return the check run, the only action of a decision."""
+    assert decision is not None
+    (check,) = decision.actions
+    assert isinstance(check, SetCheck)
+    return check
+
+
 @pytest.fixture
 def history() -> Remembered:
     return Remembered()
 
 
 @pytest.fixture
-def services(history: Remembered) -> Callable[..., Services]:
+def services(history: Remembered) -> Build:
     def build(
         model: Model,
         snapshot: Snapshot,

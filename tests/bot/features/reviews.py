@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.core.actions import Action, Decision, SetCheck
+from bot.core.actions import Action, Decision, InlineComment, SetCheck, SubmitReview
+from bot.core.events import Event
+from bot.features.services import Services
 from bot.github.offline import Snapshot
 from bot.github.protocol import PullDiff
 from tests import builders
+from tests.bot.features.conftest import decision_on
 
 DIFF = """diff --git a/src/app.py b/src/app.py
 index 1..2 100644
@@ -37,6 +40,16 @@ def snapshot(diff: str = DIFF, omitted: tuple[str, ...] = (), recorded: Any = No
         "review_comments": {20: ()},
     }
     return builders.snapshot(**{**fields, **(recorded or {})})
+
+
+def review(event: Event, services: Services) -> Any:
+    return decision_on(event, services, "review")
+
+
+def inline(decision: Decision) -> list[InlineComment]:
+    """Return the comments of a review on lines."""
+    reviews = [action for action in decision.actions if isinstance(action, SubmitReview)]
+    return [comment for review in reviews for comment in review.comments]
 
 
 def comments(decision: Decision) -> tuple[Action, ...]:

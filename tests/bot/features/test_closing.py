@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,14 +9,12 @@ import pytest
 from bot.core import events
 from bot.core.actions import Decision, SetIssueState
 from bot.core.subjects import Comment
-from bot.features.services import Services
 from bot.router import decide
-from tests.bot.features.conftest import NOON, REPOSITORY, Remembered
+from tests.bot.features.conftest import NOON, REPOSITORY, Build, Remembered
 from tests.bot.features.test_triage import VAGUE, snapshot
 from tests.builders import ANN, BOB, BOUNCER, MIA, comment_created, issue, issue_opened
 from tests.scripted import ScriptedModel
 
-Build = Callable[..., Services]
 CONFIG = "triage: {close_after_days: 30}"
 
 

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from bot.core.actions import Decision
 from bot.core.subjects import Issue
-from bot.features.services import Services
 from bot.github.offline import Snapshot
 from bot.github.protocol import IssueLink
 from bot.router import decide
 from tests.bot.features import reviews
 from tests.bot.features import test_verify as verify
+from tests.bot.features.conftest import Build
 from tests.builders import ANN, BASE, HEAD, finding, pull, pull_opened
 from tests.scripted import ScriptedModel
-
-Build = Callable[..., Services]
 
 OLD = """from lib.parsing import parse
 

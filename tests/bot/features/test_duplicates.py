@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,16 +11,13 @@ from bot.core.actions import Decision, Task, UpsertComment
 from bot.core.subjects import Subject
 from bot.features.commands.record import CommandsRecord
 from bot.features.duplicates.record import DuplicatesRecord
-from bot.features.reproduce.record import ReproduceRecord, StoredTest
 from bot.features.services import Services
 from bot.router import decide
 from bot.sandbox.bubblewrap import Bubblewrap
 from tests import builders
-from tests.bot.features.conftest import Remembered
+from tests.bot.features.conftest import Build, Remembered, reproduced_by
 from tests.builders import MIA, NO_PLUGINS, REPOSITORY, issue
 from tests.scripted import ScriptedModel
-
-Build = Callable[..., Services]
 
 pytestmark = pytest.mark.debian("bubblewrap")
 
@@ -31,7 +26,6 @@ ROOT, NEWER = 5, 9
 SENTENCE = "This may be the same as #5: both fail."
 #: The same failure on both commits, unless ``data`` says otherwise.
 CODE = b"def load():\n    raise ValueError('no data')\n"
-TEST = "from app import load\n\n\ndef test_issue():\n    load()\n"
 
 
 class WithNewest(Remembered):
@@ -56,21 +50,10 @@ def decision(number: int, kind: str, record: Any, **values: Any) -> Decision:
     return Decision(kind=kind, subject=subject, record=record, **values)
 
 
-def draft(history: WithNewest, number: int, sha: str, content: str = TEST, message: str = "no data") -> None:
+def draft(history: WithNewest, number: int, sha: str, message: str = "no data") -> None:
     """Store a drafted test."""
-    test = StoredTest(
-        path="test_issue.py",
-        name="test_issue",
-        content=content,
-        code=content,
-        new_file=True,
-        command=(sys.executable, "-m", "pytest", "{tests}"),
-        branch="main",
-        sha=sha,
-        exception_type="ValueError",
-        message=message,
-    )
-    history.past.append(decision(number, "reproduce", ReproduceRecord(test=test), verdict="reproduced"))
+    content = f"from app import load\n\n\ndef test_issue_{number}():\n    load()\n"
+    history.past.append(reproduced_by(number, content, sha, ("ValueError", message)))
 
 
 def label(services: Services, number: int, name: str = "reproduced") -> tuple[Decision, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,14 +9,14 @@ import pytest
 from bot.core import events
 from bot.core.errors import NotRecorded
 from bot.core.subjects import Issue
-from bot.features.services import IndexedIssue, Services
+from bot.features.services import IndexedIssue
 from bot.router import decide
 from tests.bot.features import test_triage as triage
 from tests.bot.features import test_verify as verify
+from tests.bot.features.conftest import Build
 from tests.builders import issue_opened, pull_opened
 from tests.scripted import ScriptedModel
 
-Build = Callable[..., Services]
 CODE = {"x.py": b"def read(path):\n    raise ValueError('empty')\n"}
 LOOK = {"thought": "what does it do now?", "action": "search", "target": "ValueError"}
 DONE = {"thought": "clear", "action": "done", "notes": "x.py:2 raises ValueError."}

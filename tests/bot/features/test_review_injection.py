@@ -15,7 +15,6 @@ import pytest
 from bot.code.diff import parse
 from bot.core.actions import InlineComment
 from bot.features.review.texts import CHECK
-from bot.features.services import Services
 from bot.github.offline import Snapshot
 from bot.github.protocol import PostedReview
 from bot.models.protocol import Prompt
@@ -23,15 +22,13 @@ from bot.pipeline.publisher import Publisher
 from bot.router import decide
 from tests.attacks.injections import PAYLOADS, WORD
 from tests.bot.code.diffs import quoted
-from tests.bot.features.conftest import Remembered
+from tests.bot.features.conftest import Build, Remembered
 from tests.bot.features.reviews import DIFF, reply, snapshot
 from tests.bot.pipeline.publishing.rendering import fault
 from tests.bot.pipeline.publishing.surfaces import HOST, Register
 from tests.builders import HEAD, finding
 from tests.builders import pull_opened as opened
 from tests.scripted import ScriptedModel
-
-Build = Callable[..., Services]
 
 
 class Paper:

@@ -6,17 +6,16 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from bot.core.actions import SubmitReview
 from bot.core.errors import ModelError
 from bot.features.services import Services
 from bot.models.protocol import Prompt
 from bot.models.wrappers import Mean
-from bot.router import decide
+from tests.bot.features import reviews
+from tests.bot.features.conftest import Build
 from tests.bot.features.reviews import DIFF, reply, snapshot
 from tests.builders import finding, pull_opened
 from tests.scripted import ScriptedModel
 
-Build = Callable[..., Services]
 PANEL = "review: {strategy: panel, min_severity: low, doubt: false}"
 DOUBT = "review: {doubt: true, max_findings: 1}"
 NAMED = {
@@ -27,6 +26,11 @@ NAMED = {
     "verdict": "upheld",
 }
 
+#: The changed file at the head.
+CODE = (
+    b"from lib import parse\n\n\n\n\n\n\n\ndef load(path):\n    with open(path) as file:\n"
+    b"        data = parse(file)\n        return data.value\n    raise Missing(path)\n"
+)
 EMPTY = finding()
 OTHER = finding(
     quote="data = parse(file)",
@@ -40,17 +44,11 @@ OTHER = finding(
 
 
 def review(services: Services) -> Any:
-    (decision,) = decide(pull_opened(), services, only="review")
-    return decision
+    return reviews.review(pull_opened(), services)
 
 
 def comments(decision: Any) -> list[str]:
-    return [
-        comment.body
-        for action in decision.actions
-        if isinstance(action, SubmitReview)
-        for comment in action.comments
-    ]
+    return [comment.body for comment in reviews.inline(decision)]
 
 
 def by_lens(**replies: Any) -> Callable[[Prompt], Any]:
@@ -169,12 +167,7 @@ def test_confidence_decides_which_findings_are_asked_about_and_posted(services: 
 
 
 def test_a_doubter_sees_the_whole_of_a_short_change_and_the_code_around_it(services: Build) -> None:
-    head = b"from lib import parse\n" + b"\n" * 7
-    head += (
-        b"def load(path):\n    with open(path) as file:\n        data = parse(file)\n        return data.value\n"
-        b"    raise Missing(path)\n"
-    )
-    files = {"src/app.py": head, "lib.py": b"def parse(file):\n    return file.read() or None\n"}
+    files = {"src/app.py": CODE, "lib.py": b"def parse(file):\n    return file.read() or None\n"}
     recorded = snapshot().model_copy(update={"checkouts": {"a" * 40: files}})
     model = ScriptedModel([reply(EMPTY), {**NAMED, "quote": "return file.read() or None"}])
     decision = review(services(model, recorded, DOUBT))
@@ -201,12 +194,7 @@ def test_an_unsure_finding_stands_only_if_its_severity_is_high(services: Build) 
 
 
 def test_code_that_a_finding_depends_on_is_looked_up_and_shown(services: Build) -> None:
-    head = b"from lib import parse\n" + b"\n" * 7
-    head += (
-        b"def load(path):\n    with open(path) as file:\n        data = parse(file)\n        return data.value\n"
-        b"    raise Missing(path)\n"
-    )
-    files = {"src/app.py": head, "other.py": b"class Holder:\n    def reset_value(self):\n        return None\n"}
+    files = {"src/app.py": CODE, "other.py": b"class Holder:\n    def reset_value(self):\n        return None\n"}
     recorded = snapshot().model_copy(update={"checkouts": {"a" * 40: files}})
     dependent = {**EMPTY, "confidence": 30, "depends_on": ["Holder.reset_value in other.py"]}
     model = ScriptedModel([reply(dependent, OTHER), {**NAMED, "p_holds": 70}])
@@ -221,12 +209,7 @@ TWO_FILES = DIFF + DIFF.replace("app.py", "lib.py")
 
 
 def test_looks_differ_in_order_lens_and_code_around(services: Build) -> None:
-    head = b"from lib import parse\n" + b"\n" * 7
-    head += (
-        b"def load(path):\n    with open(path) as file:\n        data = parse(file)\n        return data.value\n"
-        b"    raise Missing(path)\n"
-    )
-    files = {"src/app.py": head, "src/lib.py": head, "lib.py": b"def parse(file):\n    return file.read()\n"}
+    files = {"src/app.py": CODE, "src/lib.py": CODE, "lib.py": b"def parse(file):\n    return file.read()\n"}
     recorded = snapshot(TWO_FILES).model_copy(update={"checkouts": {"a" * 40: files}})
     model = ScriptedModel(lambda prompt: reply())
     review(services(model, recorded, PANEL))

@@ -1,4 +1,4 @@
-"""From looks to proof: ten regressions planted in a small project, two false alarms beside them.
+"""From looks to proof: four regressions planted in a small project, two false alarms beside them.
 
 What the model says is scripted; the tests that are drafted from it really run, in the sandbox.
 """
@@ -6,24 +6,20 @@ What the model says is scripted; the tests that are drafted from it really run, 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bot.code.diff import parse
-from bot.core import events
-from bot.core.actions import Decision, SubmitReview
-from bot.features.services import Services
 from bot.features.shared.merge_base import NotReversible, revert
 from bot.github.offline import Snapshot
 from bot.github.protocol import PullDiff
 from bot.models.protocol import Prompt
-from bot.router import decide
 from bot.sandbox.bubblewrap import Bubblewrap
 from tests import builders
-from tests.bot.features.reviews import reply
+from tests.bot.features.conftest import Build
+from tests.bot.features.reviews import inline, reply, review
 from tests.builders import BASE, HEAD, comment_on_pull, finding, pull, pull_opened
 from tests.scripted import ScriptedModel
 
@@ -31,7 +27,6 @@ CONFIG = """
 reproduce: {command: "python -m unittest {tests}"}
 review: {strategy: panel, doubt: true, prove: true, max_findings: 12, max_total: 12, min_severity: low}
 """
-Build = Callable[..., Services]
 
 #: Function -> its body before, its body after, what is said of it, and the test that is drafted.
 PLANTED: dict[str, tuple[str, str, str, str]] = {
@@ -47,53 +42,17 @@ PLANTED: dict[str, tuple[str, str, str, str]] = {
         "`clamp(5, 0, 3)` is 0 where it was 3. The bounds are swapped.",
         "self.assertEqual(clamp(5, 0, 3), 3)",
     ),
-    "pages": (
-        "def pages(total, size):\n    return -(-total // size)\n",
-        "def pages(total, size):\n    return total // size\n",
-        "`pages(11, 10)` is 1 where it was 2. The last page is lost.",
-        "self.assertEqual(pages(11, 10), 2)",
-    ),
-    "flag": (
-        "def flag(text):\n    return text.strip().lower() == 'yes'\n",
-        "def flag(text):\n    return text.strip() == 'yes'\n",
-        "`flag('YES')` is False where it was True. Case counts now.",
-        "self.assertEqual(flag('YES'), True)",
-    ),
     "merge": (
         "def merge(one, other):\n    return {**one, **other}\n",
         "def merge(one, other):\n    one.update(other)\n    return one\n",
         "`merge(one, other)` changes its first argument: one is {'a': 1, 'b': 2} afterwards.",
         "one = {'a': 1}\n        merge(one, {'b': 2})\n        self.assertEqual(one, {'a': 1})",
     ),
-    "place": (
-        "def place(items, item):\n    return items.index(item) if item in items else -1\n",
-        "def place(items, item):\n    return items.index(item)\n",
-        "`place([1], 2)` raises ValueError: 2 is not in list. It was -1.",
-        "self.assertEqual(place([1], 2), -1)",
-    ),
-    "average": (
-        "def average(values):\n    return sum(values) / len(values) if values else 0.0\n",
-        "def average(values):\n    return sum(values) / len(values)\n",
-        "`average([])` raises ZeroDivisionError: division by zero. It was 0.0.",
-        "self.assertEqual(average([]), 0.0)",
-    ),
     "unique": (
         "def unique(items):\n    return list(dict.fromkeys(items))\n",
         "def unique(items):\n    return sorted(set(items))\n",
         "`unique([3, 1])` is [1, 3] where it was [3, 1]. The order is lost.",
         "self.assertEqual(unique([3, 1]), [3, 1])",
-    ),
-    "initials": (
-        "def initials(name):\n    return ''.join(part[0] for part in name.split())\n",
-        "def initials(name):\n    return ''.join(part[0] for part in name.split(' '))\n",
-        "`initials('a  b')` raises IndexError: string index out of range. Two spaces were one.",
-        "self.assertEqual(initials('a  b'), 'ab')",
-    ),
-    "tries": (
-        "def tries(times):\n    return [number + 1 for number in range(times)]\n",
-        "def tries(times):\n    return [number + 1 for number in range(times - 1)]\n",
-        "`tries(3)` is [1, 2] where it was [1, 2, 3]. The last attempt is never made.",
-        "self.assertEqual(tries(3), [1, 2, 3])",
     ),
 }
 #: No defects: the first falls to doubt, the second to its own test, which passes before and after.
@@ -163,14 +122,11 @@ def spoken(*looks: tuple[str, ...]) -> ScriptedModel:
             return reply(*(fault(name) for name in looks[order.index(lens)]))
         about = next(name for name, versions in ALL.items() if versions[2] in prompt.user)
         if prompt.purpose == "review.doubt":
-            answers = {
+            return {
+                "trace": "Python's integers do not overflow.",
                 "breaks_when": f"{about}, as called",
                 "quote": fault(about)["quote"],
                 "instead": "as it says",
-            }
-            return {
-                "trace": "Python's integers do not overflow.",
-                **answers,
                 "verdict": "refuted" if about == "double" else "upheld",
             }
         assert prompt.purpose == "reproduce", prompt.purpose
@@ -181,34 +137,22 @@ def spoken(*looks: tuple[str, ...]) -> ScriptedModel:
     return ScriptedModel(answer)
 
 
-def reviewed(services: Services, event: events.Event | None = None) -> Decision:
-    (decision,) = decide(event or pull_opened(base_sha=BASE), services, only="review")
-    return decision
-
-
-def comments(decision: Decision) -> dict[str, str]:
-    submitted = [action for action in decision.actions if isinstance(action, SubmitReview)]
-    return {
-        comment.body.split("(")[0].strip("`"): comment.body for action in submitted for comment in action.comments
-    }
-
-
 @pytest.mark.debian("bubblewrap")
-def test_ten_planted_regressions_are_seen_doubted_and_proven(services: Build) -> None:
+def test_planted_regressions_are_seen_doubted_and_proven(services: Build) -> None:
     model = spoken(
-        ("last", "pages", "average", "initials", "tries", "double"),
-        ("merge", "place", "shout", "last"),
-        ("flag", "double"),
+        ("last", "double"),
+        ("merge", "shout", "last"),
+        ("double",),
         ("clamp", "unique", "last"),
     )
-    decision = reviewed(services(model, snapshot(), CONFIG, sandbox=Bubblewrap()))
-    posted = comments(decision)
+    decision = review(pull_opened(base_sha=BASE), services(model, snapshot(), CONFIG, sandbox=Bubblewrap()))
+    posted = {comment.body.split("(")[0].strip("`"): comment.body for comment in inline(decision)}
     assert next(iter(posted)) == "last", "three looks saw it, and it is proven"
     assert list(posted)[-1] == "shout", "what is not proven comes last"
     assert set(posted) == {*PLANTED, "shout"}
-    assert decision.record.proofs == {"proven": 10, "passes on both": 1}
+    assert decision.record.proofs == {"proven": 4, "passes on both": 1}
     assert decision.record.counts["suppressed:doubted"] == 1
-    assert "Dropped after a second look: 1." in decision.actions[0].body  # type: ignore[union-attr]
+    assert "Dropped after a second look: 1." in decision.actions[0].body
     assert posted["shout"] == f"{FALSE['shout'][2]}\n\nSeverity: medium. *AI review, may be wrong.*"
     text, _, output = posted["clamp"].partition("```\n\n```\n")
     assert text == (
@@ -224,12 +168,12 @@ def test_nothing_of_a_fork_is_run_without_a_maintainers_word_on_the_commit(servi
     fork = {"base_sha": BASE, "head_repository": "ann/rocket"}
     forked = snapshot(**fork)
     here = services(spoken(("clamp",), (), (), ()), forked, CONFIG, sandbox=Bubblewrap())
-    assert reviewed(here, pull_opened(**fork)).record.proofs == {}
+    assert review(pull_opened(**fork), here).record.proofs == {}
     for command, runs in (("/bouncer review", False), ("/bouncer review --run " + "a" * 40, True)):
         # Where nothing can be checked out, that it was tried is what is seen.
         recorded = forked.model_copy(update={"diffs": {20: PullDiff(text=diff(), omitted=("big.bin",))}})
         here = services(spoken(("clamp",), (), (), ()), recorded, CONFIG, sandbox=Bubblewrap())
-        assert reviewed(here, comment_on_pull(command)).record.proofs == ({"not run": 1} if runs else {})
+        assert review(comment_on_pull(command), here).record.proofs == ({"not run": 1} if runs else {})
 
 
 def test_the_merge_base_is_the_head_with_the_change_taken_back(tmp_path: Path) -> None:

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from bot.core import events
-from bot.core.actions import Decision, Minimize, React, SubmitReview, UpsertComment
-from bot.core.subjects import Actor, Comment, Issue, ReviewComment
+from bot.core.actions import Decision, Minimize, React, UpsertComment
+from bot.core.subjects import Actor, ReviewComment
 from bot.features.feedback.record import FeedbackRecord
-from bot.features.services import Services
 from bot.github.protocol import Reactions
-from bot.router import decide
 from tests.bot.features import reviews
-from tests.bot.features.conftest import REPOSITORY, Remembered
-from tests.bot.features.reviews import CLEAN, reply, snapshot
-from tests.builders import ANN, BOUNCER, MIA, finding, pull
+from tests.bot.features.conftest import REPOSITORY, Build, Remembered
+from tests.bot.features.reviews import CLEAN, reply, review, snapshot
+from tests.builders import ANN, BOUNCER, MIA, comment_on_pull, finding, pull
 from tests.builders import pull_opened as opened
 from tests.builders import pull_pushed as pushed
 from tests.scripted import ScriptedModel
-
-Build = Callable[..., Services]
 
 # The same defect, thirty lines further down and indented differently, and a second one.
 MOVED = """diff --git a/src/app.py b/src/app.py
@@ -42,18 +38,8 @@ WIDER = MOVED.replace("-40,3 +40,5", "-40,3 +40,6").replace(
 SECOND = finding(quote="cache[path] = data", comment="Grows without end.", category="memory", symbol="cache")
 
 
-def review(event: events.Event, services: Services) -> Any:
-    decisions = decide(event, services, only="review")
-    return decisions[0] if decisions else None
-
-
 def posted(decision: Decision) -> list[str]:
-    return [
-        comment.body.split("\n")[0]
-        for action in decision.actions
-        if isinstance(action, SubmitReview)
-        for comment in action.comments
-    ]
+    return [comment.body.split("\n")[0] for comment in reviews.inline(decision)]
 
 
 def summaries(decision: Decision) -> list[UpsertComment]:
@@ -62,23 +48,10 @@ def summaries(decision: Decision) -> list[UpsertComment]:
 
 def on_github(*decisions: Decision, author: Actor = BOUNCER) -> tuple[ReviewComment, ...]:
     """The inline comments of these decisions, as GitHub lists them."""
-    comments = [
-        comment
-        for decision in decisions
-        for action in decision.actions
-        if isinstance(action, SubmitReview)
-        for comment in action.comments
-    ]
+    comments = [comment for decision in decisions for comment in reviews.inline(decision)]
     return tuple(
-        ReviewComment(
-            id=100 + n,
-            node_id=f"PRRC_{100 + n}",
-            body=comment.body,
-            author=author,
-            path=comment.path,
-            line=comment.line,
-        )
-        for n, comment in enumerate(comments)
+        ReviewComment(id=n, node_id=f"PRRC_{n}", body=comment.body, author=author, path=comment.path)
+        for n, comment in enumerate(comments, start=100)
     )
 
 
@@ -92,11 +65,20 @@ def first_push(services: Build, history: Remembered, *findings: dict[str, Any]) 
 def next_push(
     services: Build, diff: str, answer: dict[str, Any], comments: tuple[ReviewComment, ...], **recorded: Any
 ) -> Decision:
-    values = {"head_sha": "b" * 40}
-    shot = snapshot(
-        diff=diff, recorded={"review_comments": {20: comments}, **_thumbs(comments), **recorded}, **values
-    )
-    decision = review(pushed(**values), services(ScriptedModel([answer]), shot))
+    return push(services, diff, ScriptedModel([answer]), comments, **recorded)
+
+
+def push(
+    services: Build,
+    diff: str,
+    model: ScriptedModel,
+    comments: tuple[ReviewComment, ...],
+    head: str = "b",
+    **recorded: Any,
+) -> Decision:
+    values = {"head_sha": head * 40}
+    answers = {"review_comments": {20: comments}, **_thumbs(comments), **recorded}
+    decision = review(pushed(**values), services(model, snapshot(diff=diff, recorded=answers, **values)))
     assert isinstance(decision, Decision)
     return decision
 
@@ -126,10 +108,7 @@ def test_a_push_that_changes_nothing_of_note_is_answered_with_silence(
 def test_the_model_is_told_what_was_said_before(services: Build, history: Remembered) -> None:
     first = first_push(services, history)
     model = ScriptedModel([CLEAN])
-    values = {"head_sha": "b" * 40}
-    comments = on_github(first)
-    recorded = {"review_comments": {20: comments}, **_thumbs(comments)}
-    review(pushed(**values), services(model, snapshot(diff=MOVED, recorded=recorded, **values)))
+    push(services, MOVED, model, on_github(first))
     assert "src/app.py: Fails for an empty file." in model.asked[0].user
 
 
@@ -144,10 +123,8 @@ def test_what_went_away_is_named_and_the_summary_is_edited_in_place(services: Bu
     ]
     history.past.append(second)
     # Code that comes back is no news, in whatever words.
-    values = {"head_sha": "c" * 40}
-    shot = snapshot(diff=MOVED, recorded={"review_comments": {20: on_github(first)}}, **values)
     again = finding(comment="`value` is read of None.", category="coding", quote="data.value")
-    third = review(pushed(**values), services(ScriptedModel([reply(again)]), shot))
+    third = push(services, MOVED, ScriptedModel([reply(again)]), on_github(first), "c")
     assert third.record.counts["suppressed:already_posted"] == 1
     assert [(action.only_edit, action.body) for action in summaries(third)] == [
         (True, "**AI review of ccccccc**: nothing to add.")
@@ -191,25 +168,18 @@ def test_a_finding_dismissed_in_its_thread_never_comes_back(services: Build, his
     assert again.record.counts["suppressed:already_posted"] == 1
 
 
-def below(body: str = "/bouncer dismiss", comment: int = 5) -> events.CommentCreated:
-    """An ordinary comment of a maintainer on the pull request."""
-    issue = Issue(number=20, title="Read files", author=ANN, is_pull_request=True)
-    reply_comment = Comment(id=comment, body=body, author=MIA)
-    return events.CommentCreated(sender=MIA, repository=REPOSITORY, issue=issue, comment=reply_comment)
-
-
 def test_dismiss_below_the_pull_request_means_the_only_open_finding(services: Build, history: Remembered) -> None:
     comments = on_github(first_push(services, history))
     shot = snapshot(recorded={"review_comments": {20: comments}})
-    decision = review(below("/bouncer dismiss, checked by the caller"), services(ScriptedModel(), shot))
+    decision = review(comment_on_pull("/bouncer dismiss, checked by the caller"), services(ScriptedModel(), shot))
     assert len(decision.record.as_json()["dismissed"]) == 1
     thumb, note, _ = decision.actions
-    assert thumb == React(comment_id=5, content="+1")
+    assert thumb == React(comment_id=900, content="+1")
     assert isinstance(note, UpsertComment)
     assert note.body == "Dismissed by mia: checked by the caller. I won't post it here again."
     assert note.thread == comments[0].id, "it stands below the finding"
     history.past.append(decision)
-    again = review(below(comment=6), services(ScriptedModel(), shot))
+    again = review(comment_on_pull("/bouncer dismiss"), services(ScriptedModel(), shot))
     assert again.abstained == "skipped:no-finding"
     assert [action.type for action in again.actions] == ["react", "upsert_comment"]
     assert again.actions[1].body == "mia: I have no open finding here to dismiss."
@@ -220,10 +190,10 @@ def test_dismiss_below_a_pull_request_with_several_findings_asks_which(
 ) -> None:
     first = first_push(services, history, finding(), finding(quote="data = parse(file)", comment="Leaks."))
     shot = snapshot(recorded={"review_comments": {20: on_github(first)}})
-    decision = review(below(), services(ScriptedModel(), shot))
+    decision = review(comment_on_pull("/bouncer dismiss"), services(ScriptedModel(), shot))
     assert (decision.verdict, decision.record) == (None, None)
     confused, text = decision.actions
-    assert confused == React(comment_id=5, content="confused")
+    assert confused == React(comment_id=900, content="confused")
     assert text.body == "mia: I have 2 open findings here. Reply below the finding that you mean."
     resolved = {
         "key": f"acme/rocket#20:{first.record.posted[0].fingerprint}",
@@ -231,15 +201,9 @@ def test_dismiss_below_a_pull_request_with_several_findings_asks_which(
         "outcome": "addressed",
         "source": "resolved",
     }
-    history.past.append(
-        Decision(
-            kind="feedback",
-            subject=first.subject,
-            record=FeedbackRecord.model_validate({"signals": [resolved]}),
-            verdict="addressed",
-        )
-    )
-    decision = review(below(), services(ScriptedModel(), shot))
+    record = FeedbackRecord.model_validate({"signals": [resolved]})
+    history.past.append(Decision(kind="feedback", subject=first.subject, record=record, verdict="addressed"))
+    decision = review(comment_on_pull("/bouncer dismiss"), services(ScriptedModel(), shot))
     assert decision.record.as_json()["dismissed"] == [first.record.as_json()["posted"][1]["fingerprint"]], (
         "the other is resolved"
     )
@@ -273,9 +237,7 @@ def test_a_maintainer_s_thumbs_down_is_a_dismissal_and_a_stranger_s_is_not(
     assert by_stranger.record.counts["suppressed:already_posted"] == 1
     history.past.append(by_maintainer)
     # Taking the thumb away later does not bring it back.
-    values = {"head_sha": "c" * 40}
-    shot = snapshot(diff=WIDER, recorded={"review_comments": {20: comments}, **_thumbs(comments)}, **values)
-    later = review(pushed(**values), services(ScriptedModel([reply(finding())]), shot))
+    later = push(services, WIDER, ScriptedModel([reply(finding())]), comments, "c")
     assert later.record.counts["suppressed:dismissed"] == 1
 
 
@@ -293,7 +255,7 @@ def test_a_muted_category_is_recorded_and_not_posted(services: Build, history: R
             return frozenset({"data"})
 
     built = services(ScriptedModel([reply(finding())]), snapshot())
-    decision = review(opened(), Services(**{**vars(built), "history": Muting()}))
+    decision = review(opened(), replace(built, history=Muting()))
     assert reviews.comments(decision) == ()
     assert decision.record.as_json()["suppressed"][0]["reason"] == "muted"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -12,12 +11,11 @@ from bot.core import events
 from bot.core.actions import React, SetLabels, UpsertComment
 from bot.core.errors import ModelError, TransientError
 from bot.core.subjects import Actor, Comment
-from bot.features.services import Services
 from bot.features.shared.rights import by_maintainer
 from bot.github.offline import Snapshot
 from bot.router import SLASH_COMMANDS, decide
 from tests import builders
-from tests.bot.features.conftest import NOON, Remembered
+from tests.bot.features.conftest import NOON, Build, Remembered
 from tests.builders import ANN, BOB, BOUNCER, MIA, REPOSITORY, comment_created, issue, issue_opened
 from tests.scripted import ScriptedModel
 
@@ -41,7 +39,12 @@ def snapshot(*comments: Comment, **values: Any) -> Snapshot:
     return builders.snapshot(comments={5: comments}, **values)
 
 
-Build = Callable[..., Services]
+def bounce(services: Build, history: Remembered) -> None:
+    history.past += decide(issue_opened(), services(ScriptedModel([VAGUE]), snapshot()))
+
+
+def edited(**values: Any) -> events.IssueEdited:
+    return builders.event(events.IssueEdited, issue(**values))
 
 
 def test_a_vague_issue_gets_one_short_comment_and_a_label(services: Build) -> None:
@@ -82,10 +85,9 @@ def test_a_repository_can_ask_for_a_label_on_clear_issues(services: Build) -> No
     assert decision.actions == (SetLabels(number=5, add=("ready",)),)
 
 
-@pytest.mark.parametrize(("mode", "kinds"), [("label", ["set_labels"]), ("shadow", [])])
-def test_modes_say_how_much_is_written(services: Build, mode: str, kinds: list[str]) -> None:
-    (decision,) = decide(issue_opened(), services(ScriptedModel([VAGUE]), snapshot(), f"triage: {{mode: {mode}}}"))
-    assert [action.type for action in decision.actions] == kinds
+def test_only_a_label_is_set_if_that_is_wanted(services: Build) -> None:
+    (decision,) = decide(issue_opened(), services(ScriptedModel([VAGUE]), snapshot(), "triage: {mode: label}"))
+    assert [action.type for action in decision.actions] == ["set_labels"]
     assert decision.verdict == "VAGUE"
 
 
@@ -122,11 +124,9 @@ def test_an_issue_is_vague_from_40_percent(services: Build, chance: int, label: 
 
 
 def test_an_edit_that_makes_it_clear_takes_the_bounce_back(services: Build, history: Remembered) -> None:
-    history.past += decide(issue_opened(), services(ScriptedModel([VAGUE]), snapshot()))
-    edited = events.IssueEdited(
-        sender=ANN, repository=REPOSITORY, issue=issue(body="Better.", labels=("needs-info",))
-    )
-    (decision,) = decide(edited, services(ScriptedModel([CLEAR]), snapshot()))
+    bounce(services, history)
+    event = edited(body="Better.", labels=("needs-info",))
+    (decision,) = decide(event, services(ScriptedModel([CLEAR]), snapshot()))
     assert decision.actions == (
         UpsertComment(
             task="triage",
@@ -139,7 +139,7 @@ def test_an_edit_that_makes_it_clear_takes_the_bounce_back(services: Build, hist
 
 
 def test_an_answer_is_read_and_answered_questions_are_not_repeated(services: Build, history: Remembered) -> None:
-    history.past += decide(issue_opened(), services(ScriptedModel([VAGUE]), snapshot()))
+    bounce(services, history)
     answer = comment_created("An error, please. Version 4.2.")
     model = ScriptedModel([VAGUE])
     (decision,) = decide(answer, services(model, snapshot(answer.comment)))
@@ -155,15 +155,14 @@ def test_an_answer_is_read_and_answered_questions_are_not_repeated(services: Bui
 
 
 def test_an_edit_that_answers_nothing_is_no_answer(services: Build, history: Remembered) -> None:
-    history.past += decide(issue_opened(), services(ScriptedModel([VAGUE]), snapshot()))
-    edited = events.IssueEdited(sender=ANN, repository=REPOSITORY, issue=issue(body="It broke!"))
-    (decision,) = decide(edited, services(ScriptedModel([VAGUE]), snapshot()))
+    bounce(services, history)
+    (decision,) = decide(edited(body="It broke!"), services(ScriptedModel([VAGUE]), snapshot()))
     comment, _ = decision.actions
     assert "- Which version is this?\n" in comment.body  # type: ignore[union-attr]
 
 
 def test_nothing_that_was_asked_is_asked_again_as_missing(services: Build, history: Remembered) -> None:
-    history.past += decide(issue_opened(), services(ScriptedModel([VAGUE]), snapshot()))
+    bounce(services, history)
     # A bystander's words are no answer of the author's, and the author's are, whatever they say.
     bystander = Comment(id=800, body="Same here.", author=BOB)
     answer = comment_created("I do not know.")
@@ -176,14 +175,13 @@ def test_nothing_that_was_asked_is_asked_again_as_missing(services: Build, histo
 
 
 def test_an_unchanged_edit_is_not_judged_again(services: Build, history: Remembered) -> None:
-    history.past += decide(issue_opened(), services(ScriptedModel([VAGUE]), snapshot()))
-    same = events.IssueEdited(sender=ANN, repository=REPOSITORY, issue=issue(body="It broke.\r\n"))
-    assert decide(same, services(ScriptedModel([]), snapshot())) == ()
+    bounce(services, history)
+    assert decide(edited(body="It broke.\r\n"), services(ScriptedModel([]), snapshot())) == ()
 
 
 def test_chatter_is_not_judged(services: Build, history: Remembered) -> None:
     assert decide(comment_created("me too", BOB), services(ScriptedModel([]), snapshot())) == ()
-    history.past += decide(issue_opened(), services(ScriptedModel([VAGUE]), snapshot()))
+    bounce(services, history)
     assert decide(comment_created("me too", BOB), services(ScriptedModel([]), snapshot())) == ()
 
 
@@ -232,7 +230,7 @@ def test_our_own_issues_are_no_business_of_ours(services: Build) -> None:
 
 
 def test_accept_by_the_author_is_refused(services: Build, history: Remembered) -> None:
-    history.past += decide(issue_opened(), services(ScriptedModel([VAGUE]), snapshot()))
+    bounce(services, history)
     (refused,) = decide(comment_created("/bouncer accept"), services(ScriptedModel([]), snapshot()))
     assert (refused.verdict, refused.abstained) == (None, "refused")
     assert [action.type for action in refused.actions] == ["react", "upsert_comment"]
@@ -378,9 +376,7 @@ def test_a_label_removed_in_shadow_mode_is_remembered(services: Build, history: 
         ("/bouncer recheck", BOB, False),
     ],
 )
-def test_what_counts_as_asked_by_a_maintainer(
-    services: Callable[..., Services], body: str, by: Actor, theirs: bool
-) -> None:
+def test_what_counts_as_asked_by_a_maintainer(services: Build, body: str, by: Actor, theirs: bool) -> None:
     here = services(ScriptedModel(), snapshot())
     assert by_maintainer(comment_created(body, by), here) is theirs
     assert not by_maintainer(issue_opened(), here)

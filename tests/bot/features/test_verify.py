@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,9 +14,8 @@ from bot.core.subjects import Actor, PullRequest
 from bot.features.services import Services
 from bot.github.offline import Snapshot
 from bot.github.protocol import IssueLink, PullDiff
-from bot.router import decide
 from tests import builders
-from tests.bot.features.conftest import Remembered
+from tests.bot.features.conftest import Build, Remembered, check_of, decision_on
 from tests.builders import ANN, HELPER, MIA, REPOSITORY, comment_on_pull, event, issue, pull, pull_opened
 from tests.scripted import ScriptedModel
 
@@ -53,18 +51,13 @@ def snapshot(*links: int, pull_request: PullRequest | None = None, patch: str = 
     return builders.snapshot(**{**fields, **values})
 
 
-Build = Callable[..., Services]
-
-
 def verify(event: events.Event, services: Services) -> Any:
-    decisions = decide(event, services, only="verify")
-    return decisions[0] if decisions else None
+    return decision_on(event, services, "verify")
 
 
 def test_a_patch_that_solves_its_issue_passes(services: Build) -> None:
     decision = verify(pull_opened(), services(ScriptedModel([GOOD]), snapshot(12)))
-    (check,) = decision.actions
-    assert isinstance(check, SetCheck)
+    check = check_of(decision)
     assert (check.name, check.conclusion) == ("bouncer / verify", "success")
     assert check.title == "Appears to solve #12 (not executed)"
     text, _, spent = check.summary.partition("`scripted:test`: ")
@@ -136,33 +129,20 @@ def test_closing_words_count_where_the_forge_links_nothing(services: Build) -> N
 
 
 @pytest.mark.parametrize(
-    ("values", "config", "title"),
+    ("values", "config", "why"),
     [
-        ({"draft": True}, "", "Not judged: it is a draft"),
-        ({"author": HELPER}, "", "Not judged: its author is a bot"),
-        (
-            {"labels": ("Skip",)},
-            "pulls: {ignore_labels: [skip]}",
-            "Not judged: pulls.ignore_labels names a label of it",
-        ),
-        (
-            {"title": "WIP: x"},
-            "pulls: {ignore_titles: [wip]}",
-            "Not judged: pulls.ignore_titles names how its title starts",
-        ),
-        (
-            {"base_ref": "dev"},
-            "pulls: {branches: [main, 'v*']}",
-            "Not judged: its base branch is not among pulls.branches",
-        ),
-        ({}, "pulls: {ignore_authors: [Ann]}", "Not judged: pulls.ignore_authors names its author"),
+        ({"draft": True}, "", "it is a draft"),
+        ({"author": HELPER}, "", "its author is a bot"),
+        ({"labels": ("Skip",)}, "ignore_labels: [skip]", "pulls.ignore_labels names a label of it"),
+        ({"title": "WIP: x"}, "ignore_titles: [wip]", "pulls.ignore_titles names how its title starts"),
+        ({"base_ref": "dev"}, "branches: [main, 'v*']", "its base branch is not among pulls.branches"),
+        ({}, "ignore_authors: [Ann]", "pulls.ignore_authors names its author"),
     ],
 )
-def test_filters_leave_pull_requests_alone(
-    services: Build, values: dict[str, Any], config: str, title: str
-) -> None:
-    decision = verify(pull_opened(**values), services(ScriptedModel([]), snapshot(12), config))
-    assert [(check.conclusion, check.title) for check in decision.actions] == [("skipped", title)]
+def test_filters_leave_pull_requests_alone(services: Build, values: dict[str, Any], config: str, why: str) -> None:
+    built = services(ScriptedModel([]), snapshot(12), f"pulls: {{{config}}}")
+    check = check_of(verify(pull_opened(**values), built))
+    assert (check.conclusion, check.title) == ("skipped", f"Not judged: {why}")
 
 
 def test_shadow_mode_writes_nothing(services: Build) -> None:

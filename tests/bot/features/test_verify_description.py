@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from bot.core.actions import SetCheck
-from bot.features.services import Services
 from bot.router import decide
 from tests import builders
-from tests.bot.features.conftest import Remembered
+from tests.bot.features.conftest import Build, Remembered, check_of, decision_on
 from tests.bot.features.test_verify import GOOD, snapshot
 from tests.builders import pull, pull_opened
 from tests.scripted import ScriptedModel
 
-Build = Callable[..., Services]
 CONFIG = "verify: {description: true}"
 TEXT = "Return an empty table for an empty file.\n\nThe cache is emptied, too."
 LARGE = "--- a/x.py\n+++ b/x.py\n@@ -0,0 +1,120 @@\n" + "".join(f"+A{number} = 1\n" for number in range(120))
@@ -36,19 +33,17 @@ KEPT: dict[str, Any] = {
 HALF = {**KEPT, "claims": [KEPT["claims"][0], {**KEPT["claims"][1], "implemented": "no"}], "p_bounce": 92}
 
 
-def check_of(services: Build, *answers: Any, config: str = CONFIG, **values: Any) -> tuple[SetCheck, Any]:
+def described(services: Build, *answers: Any, config: str = CONFIG, **values: Any) -> tuple[SetCheck, Any]:
     """Return check and decision about a pull request without an issue, whose model gives these answers."""
     fields: dict[str, Any] = {"body": TEXT, **values}
     patch = fields.pop("patch", None)
     state = snapshot(pull_request=pull(**fields), **({"patch": patch} if patch else {}))
-    (decision,) = decide(pull_opened(**fields), services(ScriptedModel(answers), state, config), only="verify")
-    (check,) = decision.actions
-    assert isinstance(check, SetCheck)
-    return check, decision
+    decision = decision_on(pull_opened(**fields), services(ScriptedModel(answers), state, config), "verify")
+    return check_of(decision), decision
 
 
 def test_unmet_claims_and_unsaid_changes_are_listed(services: Build) -> None:
-    check, decision = check_of(services, HALF)
+    check, decision = described(services, HALF)
     assert (check.conclusion, check.title) == ("neutral", "May not do all that it says")
     assert check.summary.startswith(
         "### The description: May not do all that it says\n\n"
@@ -60,14 +55,14 @@ def test_unmet_claims_and_unsaid_changes_are_listed(services: Build) -> None:
 
 
 def test_what_is_unsaid_does_not_bounce(services: Build) -> None:
-    check, decision = check_of(services, KEPT, config="verify: {description: true, gate: true}")
+    check, decision = described(services, KEPT, config="verify: {description: true, gate: true}")
     assert (check.conclusion, check.title) == ("success", "Appears to do what it says (not executed)")
     assert (decision.verdict, decision.record.bounced) == ("CORRECT_BUT_INCOMPLETE", False)
 
 
 def test_nothing_said_is_implemented(services: Build) -> None:
     wrong = {**HALF, "claims": [HALF["claims"][1]]}
-    assert check_of(services, wrong)[0].title == "Probably doesn't do what it says"
+    assert described(services, wrong)[0].title == "Probably doesn't do what it says"
 
 
 @pytest.mark.parametrize(
@@ -81,7 +76,7 @@ def test_nothing_said_is_implemented(services: Build) -> None:
     ],
 )
 def test_one_line_about_a_large_change_is_not_judged(services: Build, body: str, asks: bool) -> None:
-    check, decision = check_of(services, *[KEPT] * asks, body=body, patch=LARGE)
+    check, decision = described(services, *[KEPT] * asks, body=body, patch=LARGE)
     if asks:
         assert decision.usage.calls == 1
         return
@@ -91,11 +86,11 @@ def test_one_line_about_a_large_change_is_not_judged(services: Build, body: str,
 
 def test_one_line_about_tests_and_lock_files_is_judged(services: Build) -> None:
     patch = LARGE.replace("x.py", "tests/test_x.py") + LARGE.replace("x.py", "uv.lock")
-    assert check_of(services, KEPT, body="", patch=patch)[1].usage.calls == 1
+    assert described(services, KEPT, body="", patch=patch)[1].usage.calls == 1
 
 
 def test_a_text_without_a_claim_is_not_judged(services: Build) -> None:
-    check, decision = check_of(services, {"claims": []}, body="")
+    check, decision = described(services, {"claims": []}, body="")
     assert check.title == "Not judged: the description names no behaviour"
     assert (decision.abstained, decision.usage.calls) == ("no-behaviour", 1)
 
@@ -122,12 +117,12 @@ def test_an_issue_is_judged_in_place_of_the_description(services: Build) -> None
 def test_an_edit_is_judged_again_if_the_words_changed(
     services: Build, history: Remembered, body: str, decides: bool
 ) -> None:
-    history.past.append(check_of(services, KEPT)[1])
+    history.past.append(described(services, KEPT)[1])
     edited = builders.event(builders.events.PullRequestEdited, pull(body=body))
     state = snapshot(pull_request=pull(body=body))
     assert bool(decide(edited, services(ScriptedModel([KEPT] * decides), state, CONFIG), only="verify")) is decides
 
 
 def test_it_is_off_by_default(services: Build) -> None:
-    check, decision = check_of(services, config="")
+    check, decision = described(services, config="")
     assert (check.title, decision.abstained) == ("Not judged: no linked issue", "no-issue")

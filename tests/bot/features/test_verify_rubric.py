@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from bot.core.actions import SetCheck
-from bot.features.services import Services
 from bot.models.prompts import Prompts
-from bot.router import decide
+from tests.bot.features.conftest import Build, check_of, decision_on
 from tests.bot.features.test_verify import snapshot
 from tests.builders import pull_opened
 from tests.scripted import ScriptedModel
 
-Build = Callable[..., Services]
 CONFIG = "verify: {prompt: rubric}"
 DEMANDS: dict[str, Any] = {
     "demands": [
@@ -32,10 +29,8 @@ GRADES: dict[str, Any] = {
 
 
 def verify(model: ScriptedModel, services: Build, **values: Any) -> tuple[Any, SetCheck]:
-    (decision,) = decide(pull_opened(), services(model, snapshot(12, **values), CONFIG), only="verify")
-    (check,) = decision.actions
-    assert isinstance(check, SetCheck)
-    return decision, check
+    decision = decision_on(pull_opened(), services(model, snapshot(12, **values), CONFIG), "verify")
+    return decision, check_of(decision)
 
 
 def test_demands_are_written_without_the_patch_and_shown_as_a_table(services: Build) -> None:

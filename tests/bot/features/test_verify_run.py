@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from bot.core import events
-from bot.core.actions import Decision, SetCheck, UpsertComment
+from bot.core.actions import Decision, UpsertComment
 from bot.core.subjects import Subject
 from bot.features.commands.record import CommandsRecord
 from bot.features.services import Services
@@ -22,7 +21,7 @@ from bot.sandbox.bubblewrap import Bubblewrap
 from tests import builders
 from tests.attacks.corpus import each
 from tests.attacks.test_changes import RUNS
-from tests.bot.features.conftest import Remembered, reproduced_by
+from tests.bot.features.conftest import Build, Remembered, check_of, reproduced_by
 from tests.builders import BASE, HEAD, MIA, NO_PLUGINS, REPOSITORY, comment_on_pull, issue, pull, pull_opened
 from tests.scripted import ScriptedModel
 
@@ -32,7 +31,6 @@ GOOD: dict[str, Any] = {"explanation": "Reads well.", "p_bounce": 4, "label": "C
 BAD: dict[str, Any] = {"explanation": "Looks wrong.", "p_bounce": 90, "label": "INCORRECT"}
 TEST = "from rocket import half\n\n\ndef test_issue_12():\n    assert half(3) == 1.5\n"
 BROKEN, FIXED = b"def half(x):\n    return x // 2\n", b"def half(x):\n    return x / 2\n"
-Build = Callable[..., Services]
 
 
 def snapshot(head: bytes, **values: Any) -> Snapshot:
@@ -64,12 +62,6 @@ def verify(services: Services, event: events.Event | None = None) -> Decision:
 
 
 EXECUTE = "verify: {execute: true}"
-
-
-def check_of(decision: Decision) -> SetCheck:
-    (check,) = decision.actions
-    assert isinstance(check, SetCheck)
-    return check
 
 
 @pytest.mark.usefixtures("reproduced")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from bot.core.actions import Decision, SetCheck
-from bot.features.services import Services
+from bot.core.actions import Decision
 from bot.github.offline import Snapshot
 from bot.github.protocol import IssueLink, PullDiff
 from bot.reproduction.setup import SandboxHarnesses
@@ -19,18 +17,19 @@ from bot.sandbox.bubblewrap import Bubblewrap
 from tests import builders
 from tests.attacks.corpus import each
 from tests.attacks.test_changes import RUNS
+from tests.bot.features.conftest import Build, check_of
+from tests.bot.features.test_verify_run import BAD, GOOD
 from tests.builders import BASE, HEAD, NO_PLUGINS, comment_on_pull, issue, pull
 from tests.scripted import ScriptedModel
 
-GOOD: dict[str, Any] = {"explanation": "Reads well.", "p_bounce": 4, "label": "CORRECT_AND_PRECISE"}
-BAD: dict[str, Any] = {"explanation": "Looks wrong.", "p_bounce": 90, "label": "INCORRECT"}
 CONFIG = "verify: {tests: true}\nreproduce: {command: 'python -m pytest -q {tests}'}"
-Build = Callable[..., Services]
 Files = dict[str, str]
 
 BEFORE = {"rocket.py": "def half(x):\n    return x // 2\n", "test_rocket.py": "import rocket\n"}
 FIX = {"rocket.py": "def half(x):\n    return x / 2\n"}
 ODD = "\n\ndef test_odd():\n    assert rocket.half(3) == 1.5\n"
+#: The fix with a test that shows it.
+SHOWN = {**FIX, "test_rocket.py": f"import rocket\n{ODD}"}
 EVEN = "\n\ndef test_even():\n    assert rocket.half(4) == 2\n"
 WRONG = "\n\nclass TestHalf:\n    def test_wrong(self):\n        assert rocket.half(4) == 3\n"
 CASES = (
@@ -72,12 +71,6 @@ def verify(services: Build, state: Snapshot, *answers: Any, config: str = CONFIG
     event = comment_on_pull(body) if body else builders.event(builders.events.PullRequestOpened, about)
     (decision,) = decide(event, built, only="verify")
     return decision
-
-
-def check_of(decision: Decision) -> SetCheck:
-    (check,) = decision.actions
-    assert isinstance(check, SetCheck)
-    return check
 
 
 @pytest.mark.debian("bubblewrap")
@@ -140,13 +133,13 @@ def test_changed_lines_outside_of_a_test_have_the_file_run(services: Build) -> N
 @pytest.mark.debian("bubblewrap")
 def test_the_merge_base_is_run_and_not_the_base_branch(services: Build) -> None:
     moved_on = {**BEFORE, **FIX}  # the base branch has the fix by now
-    state = snapshot({**FIX, "test_rocket.py": f"import rocket\n{ODD}"}, base=moved_on)
+    state = snapshot(SHOWN, base=moved_on)
     assert "failed without the change, passed with it" in check_of(verify(services, state)).summary
 
 
 @pytest.mark.debian("bubblewrap")
 def test_tests_lift_no_verdict_and_lower_none(services: Build) -> None:
-    solving = verify(services, snapshot({**FIX, "test_rocket.py": f"import rocket\n{ODD}"}), BAD)
+    solving = verify(services, snapshot(SHOWN), BAD)
     assert check_of(solving).title.startswith("Probably doesn't solve #12; the new test fails before")
     assert (check_of(solving).conclusion, solving.record.bounced) == ("neutral", True)  # type: ignore[union-attr]
     failing = verify(services, snapshot({**FIX, "test_rocket.py": f"import rocket\n{WRONG}"}))
@@ -155,7 +148,7 @@ def test_tests_lift_no_verdict_and_lower_none(services: Build) -> None:
 
 @pytest.mark.debian("bubblewrap")
 def test_without_an_issue_the_evidence_is_shown_and_no_model_asked(services: Build) -> None:
-    decision = verify(services, snapshot({**FIX, "test_rocket.py": f"import rocket\n{ODD}"}, ()))
+    decision = verify(services, snapshot(SHOWN, ()))
     assert (check_of(decision).conclusion, decision.abstained, decision.usage.calls) == ("skipped", "no-issue", 0)
     assert check_of(decision).title == (
         "Not judged: no linked issue; the new test fails before the change and passes after it"
@@ -170,7 +163,7 @@ def test_without_an_issue_the_evidence_is_shown_and_no_model_asked(services: Bui
         ({**FIX, "tests/data.json": "{}\n", "tests/conftest.py": "A = 1\n"}, {}, "No test was added."),
         ({"test_rocket.py": f"import rocket\n{ODD}"}, {}, "Not run: the pull request changes nothing but tests."),
         (
-            {**FIX, "test_rocket.py": f"import rocket\n{ODD}"},
+            SHOWN,
             {"head_repository": "ann/rocket"},
             "Not run: this is a fork's code; a maintainer who has read it can comment "
             f"`/bouncer verify --run {HEAD}`.",
@@ -194,17 +187,17 @@ def test_what_is_not_run_is_said(services: Build, changed: Files, values: dict[s
 
 @pytest.mark.debian("bubblewrap")
 def test_a_fork_is_run_when_a_maintainer_names_its_commit(services: Build) -> None:
-    state = snapshot({**FIX, "test_rocket.py": f"import rocket\n{ODD}"}, head_repository="ann/rocket")
+    state = snapshot(SHOWN, head_repository="ann/rocket")
     assert "passed with it" in check_of(verify(services, state, body=f"/bouncer verify --run {HEAD}")).summary
 
 
 @pytest.mark.parametrize("body", [body for _, _, body in each(RUNS)])
 def test_another_commit_of_a_fork_is_not_run(services: Build, body: str) -> None:
-    state = snapshot({**FIX, "test_rocket.py": f"import rocket\n{ODD}"}, head_repository="ann/rocket")
+    state = snapshot(SHOWN, head_repository="ann/rocket")
     decision = verify(services, state, body=body)
     assert decision.record.new_tests.tests == ()  # type: ignore[union-attr]
 
 
 def test_nothing_is_run_unless_the_repository_says_so(services: Build) -> None:
-    decision = verify(services, snapshot({**FIX, "test_rocket.py": f"import rocket\n{ODD}"}), config="")
+    decision = verify(services, snapshot(SHOWN), config="")
     assert decision.record.new_tests is None  # type: ignore[union-attr]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,11 +17,10 @@ from bot.router import decide
 from bot.sandbox.bubblewrap import Bubblewrap
 from bot.sandbox.protocol import ProgramResult, ProgramRun
 from tests import builders
-from tests.bot.features.conftest import Remembered, reproduced_by
+from tests.bot.features.conftest import Build, Remembered, reproduced_by
 from tests.builders import MIA, NO_PLUGINS, REPOSITORY, comment_created, issue
 from tests.scripted import ScriptedModel
 
-Build = Callable[..., Services]
 NAMES = {"p": "passes", "f": "fails", "x": "not run", "?": "flaky"}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from time import process_time
 from typing import Any
 
@@ -10,15 +9,14 @@ import pytest
 
 from bot.core.actions import SetCheck, SubmitReview
 from bot.features.review.repair import replaced
-from bot.features.services import Services
 from bot.features.shared.findings import Edit
 from bot.router import decide
 from bot.web.dashboard.posted import unposted
+from tests.bot.features.conftest import Build
 from tests.bot.features.reviews import reply, snapshot
 from tests.builders import finding, pull_opened
 from tests.scripted import ScriptedModel
 
-Build = Callable[..., Services]
 HEAD = "import lib\n\n" + "\n" * 6 + "def load(path):\n    with open(path) as file:\n        data = parse(file)\n"
 HEAD += "        return data.value\n    raise Missing(path)\n\n\n# a second\ndef other(data):\n"
 HEAD += "    return data.value\n"
