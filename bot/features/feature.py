@@ -13,11 +13,6 @@ from bot.features.services import Services
 from bot.features.shared.posts import Posts
 
 
-def always(event: Event, commands: Sequence[Command]) -> bool:
-    """Return True: every event of the declared types concerns the feature."""
-    return True
-
-
 @dataclass(frozen=True)
 class Feature:
     """One behaviour of the bot: what it listens to, what it needs, and the function that decides."""
@@ -28,7 +23,7 @@ class Feature:
     events: tuple[type[Event], ...]
     record: type[Record]
     """The type of ``Decision.record``: what its decisions leave for later ones."""
-    concerns: Callable[[Event, Sequence[Command]], bool] = always
+    concerns: Callable[[Event, Sequence[Command]], bool]
     """Return True if an event of those types may need a decision, from it and its commands alone."""
     commands: tuple[SlashCommand, ...] = ()
     """Commands that the feature answers, in the order of ``/bouncer help``."""

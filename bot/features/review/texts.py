@@ -207,14 +207,17 @@ def summary(
     """Return the sticky summary; None if there is nothing to say."""
     if not (unplaced or gone or any(file.reason not in EXPECTED for file in skipped)):
         return None
+    host = page.repository.host
     defects = (
-        f"{page.link(finding.path)}: {clean_line(finding.comment, host=page.repository.host, limit=COMMENT)} "
+        f"{page.link(finding.path)}: {clean_line(finding.comment, host=host, limit=COMMENT)} "
         f"Severity: {finding.severity}."
         for finding in unplaced
     )
     unread = (f"{path_span(file.path)}: {clean_line(file.reason, limit=NAME)}" for file in skipped)
+    sentences = (finding.comment.replace("\n", " ").split(". ")[0] for finding in gone)
     resolved = (
-        f"{path_span(finding.path)}: {_first_sentence(finding.comment, page.repository.host)}" for finding in gone
+        f"{path_span(finding.path)}: {clean_line(first, host=host, limit=NAME)}"
+        for finding, first in zip(gone, sentences, strict=True)
     )
     parts = (
         f"**AI review of {page.pull.head_sha[:7]}**",
@@ -248,22 +251,19 @@ def enough(posted: int, page: Page) -> str:
 def handover(record: ReviewRecord) -> str:
     """Return the findings as one folded block of plain text, which tells a coding agent facts and no task."""
     doubts = {doubt.fingerprint: doubt for doubt in record.doubts}
-    items = (
-        f"{number}. {_plain(finding.path)}, {_lines_of(finding)}\n"
-        f"   Breaks: {_plain(finding.comment)}\n"
-        f"   Check: {_plain(_how_to_check(finding, doubts.get(finding.fingerprint)))}"
-        for number, finding in enumerate(record.posted, start=1)
-    )
+    items: list[str] = []
+    for number, finding in enumerate(record.posted, start=1):
+        place = "no single line" if finding.line is None else f"line {finding.line}"
+        if finding.start_line is not None:
+            place = f"lines {finding.start_line} to {finding.line}"
+        if finding.line is not None and finding.side == "LEFT":
+            place = f"removed {place}"
+        items += [
+            f"{number}. {_plain(finding.path)}, {place}",
+            f"   Breaks: {_plain(finding.comment)}",
+            f"   Check: {_plain(_how_to_check(finding, doubts.get(finding.fingerprint)))}",
+        ]
     return details("For a coding agent", fence("\n".join(items), "text"))
-
-
-def _lines_of(finding: Finding) -> str:
-    if finding.line is None:
-        return "no single line"
-    removed = "removed " if finding.side == "LEFT" else ""
-    if finding.start_line is not None:
-        return f"{removed}lines {finding.start_line} to {finding.line}"
-    return f"{removed}line {finding.line}"
 
 
 def _how_to_check(finding: Finding, doubt: Doubt | None) -> str:
@@ -299,11 +299,6 @@ def path_span(path: str) -> str:
     path = redact(path)
     short = path if len(path) <= NAME // 2 else f"…{path[-NAME // 2 :]}"
     return code_span(short, limit=NAME)
-
-
-def _first_sentence(text: str, host: str) -> str:
-    first = text.replace("\n", " ").split(". ")[0]
-    return clean_line(first, host=host, limit=NAME)
 
 
 def check(outcome: ReviewOutcome, page: Page) -> SetCheck:

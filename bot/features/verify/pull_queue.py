@@ -58,11 +58,11 @@ def in_order(
     repository: str, pulls: Sequence[OpenPull], decisions: Callable[[str, str], Sequence[Decision]]
 ) -> tuple[QueuedPull, ...]:
     """Return pull requests with what was decided about their present code; ``decisions`` as in ``History``."""
-    queued = [_queued(pull, decisions(f"{repository}#{pull.number}", "verify")) for pull in pulls]
-    return tuple(sorted(queued, key=lambda row: row.order))
+    rows = (_row(pull, decisions(f"{repository}#{pull.number}", "verify")) for pull in pulls)
+    return tuple(sorted(rows, key=lambda row: row.order))
 
 
-def _queued(pull: OpenPull, past: Sequence[Decision]) -> QueuedPull:
+def _row(pull: OpenPull, past: Sequence[Decision]) -> QueuedPull:
     present = [decision for decision in past if decision.subject.revision == f"sha:{pull.head_sha}"]
     last = history.last_verdict(present)
     record = history.last_record(present, VerifyRecord)

@@ -154,17 +154,15 @@ def _last_state(past: Sequence[Decision], test: StoredTest) -> tuple[BuildState,
 
 def _named(commits: Sequence[str], services: Services) -> list[NamedCommit]:
     """Return commits with the merged pull requests that brought them; of many commits, without."""
-    few = len(commits) <= texts.MAX_COMMITS
-    return [NamedCommit(sha=sha, pull=_pull_of(sha, services) if few else None) for sha in commits]
-
-
-def _pull_of(sha: str, services: Services) -> int | None:
-    try:
-        pulls = services.forge.pulls_for_commit(sha)
-    except ForgeError:
-        return None
-    branch = services.repository.default_branch
-    return next((pull.number for pull in pulls if pull.merged and pull.base_ref == branch), None)
+    named, branch = list[NamedCommit](), services.repository.default_branch
+    for sha in commits:
+        try:
+            pulls = services.forge.pulls_for_commit(sha) if len(commits) <= texts.MAX_COMMITS else ()
+        except ForgeError:
+            pulls = ()
+        merged = (pull.number for pull in pulls if pull.merged and pull.base_ref == branch)
+        named.append(NamedCommit(sha=sha, pull=next(merged, None)))
+    return named
 
 
 def _bisect(event: events.CommentCreated, services: Services) -> Decision:
