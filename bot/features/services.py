@@ -23,46 +23,32 @@ from bot.reproduction.protocol import Harness, Harnesses, TestCommand
 
 
 class History(Protocol):
-    """Earlier decisions. Handlers have no other memory."""
+    """Earlier decisions. Handlers have no other memory. The defaults are those of an empty history."""
 
     @property
     def counts_authors(self) -> bool:
         """True if the commands of authors are counted. If not, authors cannot use any."""
-        ...
+        return False
 
     def decisions(self, subject: str, *kinds: Task) -> tuple[Decision, ...]:
         """Return the decisions on ``owner/name#number`` of these features (default: all), oldest first."""
-        ...
+        return ()
 
     def commands(self, repository: str, since: datetime) -> tuple[Decision, ...]:
         """Return the newest decisions about commands in a repository, on any subject."""
-        ...
+        return ()
 
     def newest(self, repository: str, kind: Task) -> tuple[Decision, ...] | None:
         """Return the newest decision of a feature on each open issue or pull request; None if none are kept."""
-        ...
-
-    def muted(self, repository: str) -> frozenset[str]:
-        """Return the review categories that people of this repository dismissed too often."""
-        ...
-
-
-class NoHistory:
-    """No earlier decisions, for the command line and evaluation."""
-
-    counts_authors = False
-
-    def decisions(self, subject: str, *kinds: Task) -> tuple[Decision, ...]:
-        return ()
-
-    def commands(self, repository: str, since: datetime) -> tuple[Decision, ...]:
-        return ()
-
-    def newest(self, repository: str, kind: Task) -> tuple[Decision, ...] | None:
         return None
 
     def muted(self, repository: str) -> frozenset[str]:
+        """Return the review categories that people of this repository dismissed too often."""
         return frozenset()
+
+
+class NoHistory(History):
+    """No earlier decisions, for the command line and evaluation."""
 
 
 class IndexedIssue(Frozen):
@@ -82,14 +68,11 @@ class IssueIndex(Protocol):
 
     def similar(self, repository: str, issue: Issue, most: int) -> tuple[IndexedIssue, ...] | None:
         """Return the earlier issues with the most telling words of one, best first; None without an index."""
-        ...
-
-
-class NoIndex:
-    """No issues are indexed."""
-
-    def similar(self, repository: str, issue: Issue, most: int) -> tuple[IndexedIssue, ...] | None:
         return None
+
+
+class NoIndex(IssueIndex):
+    """No issues are indexed."""
 
 
 @dataclass(frozen=True)

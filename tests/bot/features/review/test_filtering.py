@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
@@ -24,28 +24,16 @@ from bot.features.shared.findings import (
     fingerprint,
     same_defect,
 )
+from tests.builders import placed_finding
 
 CODE = "return total / count"
 
 
 def finding(
-    code: Sequence[str] = (CODE,),
-    path: str = "x.py",
-    category: Category = Category.CODING,
-    impact: Impact = Impact.RELIABILITY,
-    severity: Severity = Severity.HIGH,
-    line: int | None = 3,
+    code: Sequence[str] = (CODE,), path: str = "x.py", category: Category = Category.CODING, **values: Any
 ) -> Finding:
-    return Finding(
-        path=path,
-        line=line,
-        code=tuple(code),
-        fingerprint=fingerprint(path, code, category),
-        comment="Divides by zero for an empty list.",
-        category=category,
-        impact=impact,
-        severity=severity,
-    )
+    fields = {"path": path, "code": tuple(code), "category": category, **values}
+    return placed_finding(fingerprint=fingerprint(path, code, category), **fields)
 
 
 def why(suppressed: tuple[Suppressed, ...]) -> list[str]:
@@ -73,6 +61,7 @@ def test_each_reason_to_stay_silent() -> None:
     ]
     selected, suppressed = select(findings, policy, Earlier([findings[4]], dismissed=[findings[3]]))
     assert selected == (findings[0],)
+    assert select(findings[6:], Policy(min_severity=Severity.LOW))[0] == (findings[6],)
     assert why(suppressed) == [
         "duplicate",
         "out_of_scope",
@@ -93,12 +82,6 @@ def test_a_late_review_posts_a_slighter_finding_only_if_it_is_proven(outcome: Pr
     assert set(selected) == ({grave, with_proof} if outcome == "proven" else {grave})
     assert why(suppressed) == ([] if outcome == "proven" else ["late"])
     assert select([slight, grave], Policy(late=True))[0] == (grave,), "without proofs it stays silent"
-
-
-def test_the_line_of_severity_is_the_maintainer_s() -> None:
-    low = finding(severity=Severity.LOW)
-    assert select([low], Policy(min_severity=Severity.LOW))[0] == (low,)
-    assert select([low], Policy())[0] == ()
 
 
 def test_a_finding_is_the_same_when_lines_shift_and_words_change() -> None:
@@ -128,7 +111,9 @@ def test_path_code_and_defect_class_tell_findings_apart() -> None:
 
 def test_a_slightly_different_frame_is_still_the_same_finding() -> None:
     assert same_defect(finding(), finding(["count = len(rows)", CODE]))
-    assert not same_defect(finding(["}", CODE]), finding(["}", "something_else()"]))
+    assert same_defect(finding(["return 12", "first_thing()"]), finding(["return 12", "second_thing()"]))
+    for common in ("}", "return 1"):
+        assert not same_defect(finding([common, CODE]), finding([common, "something_else()"]))
 
 
 @given(st.lists(st.sampled_from([Severity.LOW, Severity.MEDIUM, Severity.HIGH])), st.integers(0, 6))
@@ -168,8 +153,3 @@ def test_a_word_that_is_none_is_refused(kind: type) -> None:
 def test_the_taxonomy_is_the_paper_s() -> None:
     assert [len(Category), len(Impact), len(Severity)] == [8, 8, 3]
     assert all(word.description for word in [*Category, *Impact])
-
-
-def test_a_line_that_stands_in_many_places_joins_no_two_defects() -> None:
-    assert not same_defect(finding(["return 1", "first_thing()"]), finding(["return 1", "second_thing()"]))
-    assert same_defect(finding(["return 12", "first_thing()"]), finding(["return 12", "second_thing()"]))

@@ -10,8 +10,8 @@ import pytest
 from bot.core.actions import SetCheck, SubmitReview
 from bot.features.review.repair import replaced
 from bot.features.shared.findings import Edit
-from bot.router import decide
 from bot.web.dashboard.posted import unposted
+from tests.bot.features import reviews
 from tests.bot.features.conftest import Build
 from tests.bot.features.reviews import reply, snapshot
 from tests.builders import finding, pull_opened
@@ -29,8 +29,7 @@ def edit(old: str, new: str, path: str = "src/app.py") -> dict[str, str]:
 def review(services: Build, *edits: dict[str, str], head: str | None = HEAD) -> Any:
     files = {} if head is None else {"checkouts": {"a" * 40: {"src/app.py": head.encode()}}}
     model = ScriptedModel([reply(finding(repair=list(edits)))])
-    (decision,) = decide(pull_opened(), services(model, snapshot().model_copy(update=files)), only="review")
-    return decision
+    return reviews.review(pull_opened(), services(model, snapshot().model_copy(update=files)))
 
 
 MENDS = {
