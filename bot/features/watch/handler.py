@@ -154,15 +154,15 @@ def _last_state(past: Sequence[Decision], test: StoredTest) -> tuple[BuildState,
 
 def _named(commits: Sequence[str], services: Services) -> list[NamedCommit]:
     """Return commits with the merged pull requests that brought them; of many commits, without."""
-    named, branch = list[NamedCommit](), services.repository.default_branch
+    result, branch = list[NamedCommit](), services.repository.default_branch
     for sha in commits:
         try:
             pulls = services.forge.pulls_for_commit(sha) if len(commits) <= texts.MAX_COMMITS else ()
         except ForgeError:
             pulls = ()
         merged = (pull.number for pull in pulls if pull.merged and pull.base_ref == branch)
-        named.append(NamedCommit(sha=sha, pull=next(merged, None)))
-    return named
+        result.append(NamedCommit(sha=sha, pull=next(merged, None)))
+    return result
 
 
 def _bisect(event: events.CommentCreated, services: Services) -> Decision:
