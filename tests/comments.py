@@ -40,7 +40,7 @@ from bot.features.shared.rights import no_run_reason
 from bot.features.triage import texts as triage
 from bot.features.triage.judgement import InputVerdict
 from bot.features.verify import texts as verify
-from bot.features.verify.description import NO_BEHAVIOUR
+from bot.features.verify.judgement import NO_BEHAVIOUR
 from bot.features.verify.judging import NO_ISSUE
 from bot.features.verify.record import (
     ExecutedTest,
@@ -54,8 +54,8 @@ from bot.features.verify.record import (
     VerifyRecord,
 )
 from bot.features.verify.runs import FORK
-from bot.features.watch import texts as watch
-from bot.features.watch.texts import NamedCommit
+from bot.features.watch import handler as watch
+from bot.features.watch.handler import NamedCommit
 from bot.features.why import handler as why
 from bot.pipeline.body import Rules
 from bot.reproduction.protocol import Attempt, Candidate, OfferedTest, Reproduction, TestOutcome
@@ -434,7 +434,7 @@ def about_reproducing() -> Iterator[Text]:
         f"{reproduce.pull_title(5, 'Loading fails')}\n\n{reproduce.pull_body(reproduction, commit, 5)}",
     )
     yield "Not reproduced", reproduce.not_reproduced(vain, commit)
-    yield "Not run", reproduce.not_run("drafting tests is switched off here (`reproduce.mode`)", commit)
+    yield "Not run", reproduce.not_run("drafting tests is switched off here (`reproduce.mode`)", HOST)
 
 
 SECTIONS = {

@@ -25,7 +25,6 @@ from bot.features.reproduce.texts import BaseCommit
 from bot.features.services import Services
 from bot.features.shared import history
 from bot.features.shared.rights import asked_for
-from bot.models.protocol import caveat
 from bot.reproduction.protocol import Attempt, Author, Options, Report, Reproduction, SetupFailed, TestCommand
 from bot.reproduction.report import read_report
 
@@ -168,12 +167,11 @@ class _Attempt:
 
     def not_run(self, word: str, why: str, usage: Usage | None = None) -> Decision:
         """Return an abstention, counted by ``word``."""
-        repository = self.services.repository
-        commit = BaseCommit(repository=repository, branch=repository.default_branch, sha="")
+        text = texts.not_run(why, self.services.repository.host)
         return Decision(
             kind="reproduce",
             subject=self.subject,
-            actions=(self._comment(texts.not_run(why, commit)),) if self.on_request else (),
+            actions=(self._comment(text),) if self.on_request else (),
             abstained=word,
             reason=why,
             record=ReproduceRecord(state="not run"),
@@ -182,15 +180,15 @@ class _Attempt:
 
     def _offer(self, result: Reproduction, commit: BaseCommit) -> tuple[Action, ...]:
         """Return the comment or draft pull request with the best test and the label, or that there is none."""
-        best, config, note = result.best, self.services.config.reproduce, caveat(result.model)
+        best, config = result.best, self.services.config.reproduce
         if best is None:
             # Without a request it only updates an older comment.
-            body = texts.not_reproduced(result, commit, note)
+            body = texts.not_reproduced(result, commit)
             return (self._comment(body, only_edit=not self.on_request),)
         number = self.issue.number
         label = SetLabels(number=number, add=(config.reproduced_label,))
         if config.mode == "comment":
-            return self._comment(texts.reproduced(result, commit, note)), label
+            return self._comment(texts.reproduced(result, commit)), label
         pull = OpenDraftPull(
             number=number,
             base=commit.branch,
@@ -199,7 +197,7 @@ class _Attempt:
             path=best.candidate.path,
             content=best.candidate.content,
             title=texts.pull_title(number, self.issue.title),
-            body=texts.pull_body(result, commit, number, note),
+            body=texts.pull_body(result, commit, number),
         )
         return pull, label
 

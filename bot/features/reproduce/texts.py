@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from bot.core.frozen import Frozen
 from bot.core.markdown import clean_line, code_span, details, fence
 from bot.core.subjects import Repository
+from bot.models.protocol import caveat
 from bot.reproduction.protocol import Attempt, OfferedTest, Reproduction, TestOutcome
 
 #: Characters of the failure in the first sentence, of the test, and of the folded output.
@@ -30,7 +31,7 @@ class BaseCommit(Frozen):
         return f"{code_span(self.branch, limit=100)} at {self.sha[:7]}"
 
 
-def reproduced(result: Reproduction, commit: BaseCommit, note: str = "") -> str:
+def reproduced(result: Reproduction, commit: BaseCommit) -> str:
     """Return the comment that offers the best test."""
     best = result.best
     assert best is not None
@@ -43,12 +44,12 @@ def reproduced(result: Reproduction, commit: BaseCommit, note: str = "") -> str:
         *_output(best.outcome),
         f"To use it, {how} {code_span(best.candidate.path)}.",
         "",
-        *_footer(result, note),
+        *_footer(result),
     ]
     return "\n".join(lines).rstrip()
 
 
-def not_reproduced(result: Reproduction, commit: BaseCommit, note: str = "") -> str:
+def not_reproduced(result: Reproduction, commit: BaseCommit) -> str:
     """Return the comment about a failed attempt."""
     drafts = f"{result.drafts} {'draft was' if result.drafts == 1 else 'drafts were'} tried"
     reason = f": {result.reason}" if result.reason else ""
@@ -59,14 +60,14 @@ def not_reproduced(result: Reproduction, commit: BaseCommit, note: str = "") -> 
         "",
         "This says nothing about whether the report is right.",
         "",
-        *_footer(result, note),
+        *_footer(result),
     ]
     return "\n".join(lines).rstrip()
 
 
-def not_run(reason: str, commit: BaseCommit) -> str:
+def not_run(reason: str, host: str) -> str:
     """Return the comment that says that nothing was run."""
-    text = clean_line(reason, host=commit.repository.host, limit=400)
+    text = clean_line(reason, host=host, limit=400)
     return f"**Not run.** {text[:1].upper()}{text[1:]}" + ("" if text.endswith((".", "!", "?")) else ".")
 
 
@@ -75,7 +76,7 @@ def pull_title(issue: int, title: str) -> str:
     return f"Add a failing test for #{issue}: {clean_line(title, limit=160)}"
 
 
-def pull_body(result: Reproduction, commit: BaseCommit, issue: int, note: str = "") -> str:
+def pull_body(result: Reproduction, commit: BaseCommit, issue: int) -> str:
     """Return the text of the draft pull request; it names the issue without closing it."""
     best = result.best
     assert best is not None
@@ -86,7 +87,7 @@ def pull_body(result: Reproduction, commit: BaseCommit, issue: int, note: str = 
         "It fails until the bug is fixed. Push the fix to this branch, or copy the test into yours.",
         "A model wrote it, so its commit says `[skip ci]`: CI runs with the next push, once you have read it.",
         "",
-        *_footer(result, note),
+        *_footer(result),
     ]
     return "\n".join(lines).rstrip()
 
@@ -124,7 +125,7 @@ def _why(attempt: Attempt) -> str:
     return f"fails with {failure_line(attempt.outcome)}" if attempt.outcome else attempt.fate
 
 
-def _footer(result: Reproduction, note: str) -> list[str]:
+def _footer(result: Reproduction) -> list[str]:
     usage, runner = result.usage, f", run in {result.sandbox}" if result.sandbox else ""
     cost_line = f"`{result.model}`, {usage.calls} calls, {usage.cost}{runner}" if result.model else ""
     repairs = result.best.repairs if result.best else 0
@@ -133,4 +134,4 @@ def _footer(result: Reproduction, note: str) -> list[str]:
         cost_line += f"\n\nThe test passes with {repairs} drafted {noun} of the bug, which nobody has read."
     folded = [details("How", cost_line)] if cost_line else []
     disclosure = ["*An AI model drafts these tests and may be wrong.*", ""] if result.model else []
-    return [*disclosure, *([f"_{note}_", ""] if note else []), *folded]
+    return [*disclosure, *([f"_{note}_", ""] if (note := caveat(result.model)) else []), *folded]

@@ -23,7 +23,7 @@ from bot.features.shared.labels import ModelReply, model_reply, severity
 from bot.features.shared.links import issue_links, linked_issues
 from bot.features.shared.pull_requests import JudgementRequest, not_analysed
 from bot.features.shared.rights import no_run_reason
-from bot.features.verify import description, judgement, texts
+from bot.features.verify import judgement, texts
 from bot.features.verify.handler import abstention, named_rivals, rivals
 from bot.features.verify.record import ExecutedTest, NewTests, OutputVerdict, Unjudged, VerifyRecord
 from bot.features.verify.runs import run_new_tests, run_stored
@@ -173,16 +173,18 @@ class _Judging:
                 self.verdicts.append(verdict)
             else:
                 self.abstained = "no-behaviour"
-                self.unjudged.append(Unjudged(issue=name, why=description.NO_BEHAVIOUR))
+                self.unjudged.append(Unjudged(issue=name, why=judgement.NO_BEHAVIOUR))
 
     def _of_description(self, patch: str) -> OutputVerdict | None:
         """Compare title and description with the patch; None if they name no behaviour."""
-        if description.names_no_behaviour(self.pull, self.around.diff):
+        if judgement.names_no_behaviour(self.pull, self.around.diff):
             return None
-        prompt = description.question(self.services.prompts, self.pull, patch, self.context.text, self.omitted)
+        prompt = judgement.description_question(
+            self.services.prompts, self.pull, patch, self.context.text, self.omitted
+        )
         prompt, notes = self._informed(prompt)
-        reply = self._ask(prompt, description.DescriptionReply, notes, "the description")
-        return description.verdict(reply, self.config)
+        reply = self._ask(prompt, judgement.DescriptionReply, notes, "the description")
+        return judgement.description_verdict(reply, self.config)
 
     def _verdict(self, issue: Issue, patch: str) -> OutputVerdict:
         """Ask about one issue in one question."""

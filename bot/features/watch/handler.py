@@ -17,16 +17,24 @@ from bot.core.actions import Decision, Record, SetLabels, UpsertComment
 from bot.core.commands import Command
 from bot.core.errors import ForgeError, SandboxError
 from bot.core.events import Event
+from bot.core.frozen import Frozen
+from bot.core.markdown import code_span
 from bot.features.commands.record import is_paused
 from bot.features.reproduce.record import BuildState, StoredTest, stored_test
 from bot.features.services import Services
 from bot.features.shared.builds import Builds, FirstCommits, find_change
 from bot.features.shared.rights import answer, asked_for
-from bot.features.watch import texts
-from bot.features.watch.texts import NamedCommit
 
 #: Commits of the default branch that are looked through.
 MAX_COMMITS = 1_000
+#: Commits that a comment names one by one.
+MAX_NAMED = 3
+
+NO_TEST = "there is no drafted test for this issue. `/bouncer reproduce` drafts one."
+OFF = "running tests is switched off here (`reproduce.mode`)."
+NO_SANDBOX = "the operator of this bot has switched the sandbox off."
+NO_TAG = "no tag lies on the default branch, so there is no commit to start from."
+SANDBOX_FAILED = "the sandbox failed. Try again later."
 
 
 class WatchRecord(Record):
@@ -115,9 +123,9 @@ class _Watch:
         label = self.services.config.reproduce.maybe_fixed_label
         since = _named(change.commits, self.services)
         if now == "passes":
-            body, labels = texts.fixed(name, head, since), SetLabels(number=number, add=(label,))
+            body, labels = fixed(name, head, since), SetLabels(number=number, add=(label,))
         else:
-            body, labels = texts.regressed(name, head, since), SetLabels(number=number, remove=(label,))
+            body, labels = regressed(name, head, since), SetLabels(number=number, remove=(label,))
         comment = UpsertComment(task="watch", number=number, body=body, only_edit=now == "fails")
         builds = len(self.builds.states)
         record = WatchRecord(at=self.now, state=now, sha=head, change=change.commits, builds=builds)
@@ -157,7 +165,7 @@ def _named(commits: Sequence[str], services: Services) -> list[NamedCommit]:
     result, branch = list[NamedCommit](), services.repository.default_branch
     for sha in commits:
         try:
-            pulls = services.forge.pulls_for_commit(sha) if len(commits) <= texts.MAX_COMMITS else ()
+            pulls = services.forge.pulls_for_commit(sha) if len(commits) <= MAX_NAMED else ()
         except ForgeError:
             pulls = ()
         merged = (pull.number for pull in pulls if pull.merged and pull.base_ref == branch)
@@ -170,11 +178,11 @@ def _bisect(event: events.CommentCreated, services: Services) -> Decision:
     config = services.config.reproduce
     test = stored_test(services.history.decisions(event.subject.key, "reproduce"))
     obstacle = (
-        texts.OFF
+        OFF
         if config.mode == "off"
-        else texts.NO_SANDBOX
+        else NO_SANDBOX
         if services.harnesses is None
-        else texts.NO_TEST
+        else NO_TEST
         if test is None
         else ""
     )
@@ -186,7 +194,7 @@ def _bisect(event: events.CommentCreated, services: Services) -> Decision:
         try:
             text, change = _bisection(test, builds, services)
         except SandboxError:
-            text = texts.SANDBOX_FAILED
+            text = SANDBOX_FAILED
     return Decision(
         kind="watch",
         subject=event.subject,
@@ -203,12 +211,12 @@ def _bisection(test: StoredTest, builds: Builds, services: Services) -> tuple[st
     name, steps = f"{test.path}::{test.name}", services.config.reproduce.bisect_steps
     head = services.forge.head(services.repository.default_branch)
     if (state := builds.state(head)) != "fails":
-        return texts.not_failing(name, state, head), FirstCommits()
+        return not_failing(name, state, head), FirstCommits()
     commits = services.forge.commits(head, MAX_COMMITS)
     tags = {sha: tag for tag, sha in services.forge.tags().items()}
     places = [place for place, sha in enumerate(commits) if sha in tags]
     if not places:
-        return texts.NO_TAG, FirstCommits()
+        return NO_TAG, FirstCommits()
     bad = 0
     # The other half of the builds is for the search itself.
     for number, place in enumerate(places):
@@ -216,15 +224,84 @@ def _bisection(test: StoredTest, builds: Builds, services: Services) -> tuple[st
             break
         outcome = builds.state(commits[place])
         if outcome == "flaky":
-            return texts.flaky_on(name, commits[place]), FirstCommits()
+            return flaky_on(name, commits[place]), FirstCommits()
         if outcome == "passes":
             between = commits[bad:place][::-1]
             change = find_change(between, builds.state, after="fails", builds=lambda: len(builds.states) < steps)
             if change.flaky:
-                return texts.flaky_on(name, change.flaky), FirstCommits()
+                return flaky_on(name, change.flaky), FirstCommits()
             skipped = sum(state == "not run" for state in builds.states.values())
             since = _named(change.commits, services)
-            return texts.bisected(name, tags[commits[place]], since, len(builds.states), skipped), change
+            return bisected(name, tags[commits[place]], since, len(builds.states), skipped), change
         if outcome == "fails":
             bad = place
-    return texts.no_passing_tag(name, [tags[commits[place]] for place in places[: steps // 2]]), FirstCommits()
+    return no_passing_tag(name, [tags[commits[place]] for place in places[: steps // 2]]), FirstCommits()
+
+
+class NamedCommit(Frozen):
+    """A commit with the pull request that brought it, if there is one."""
+
+    sha: str
+    pull: int | None = None
+
+    def __str__(self) -> str:
+        return self.sha[:7] + (f" (pull request #{self.pull})" if self.pull else "")
+
+
+def fixed(test: str, head: str, since: Sequence[NamedCommit]) -> str:
+    """Return the comment when the test no longer fails."""
+    return f"**The drafted test no longer fails {_since(since, head)}. Close?**\n\n{_run(test, head)}"
+
+
+def regressed(test: str, head: str, since: Sequence[NamedCommit]) -> str:
+    """Return the same comment when the test fails again."""
+    return f"**The drafted test fails again {_since(since, head)}.**\n\n{_run(test, head)}"
+
+
+def bisected(test: str, tag: str, commits: Sequence[NamedCommit], builds: int, skipped: int) -> str:
+    """Return the answer of a bisection. ``tag``: the last one on which the test passes."""
+    count = f"{builds} commits were built" + (f", {skipped} of which cannot be run" if skipped else "")
+    name, last = code_span(test, limit=200), code_span(tag, limit=100)
+    if len(commits) == 1:
+        return f"{name} fails since {commits[0]}. It passes on {last}; {count}."
+    return f"{name} fails since one of {_list(commits)}. It passes on {last}; {count}."
+
+
+def _since(commits: Sequence[NamedCommit], head: str) -> str:
+    if not commits:
+        return f"on {head[:7]}"
+    return f"since {commits[0]}" if len(commits) == 1 else f"since one of {_list(commits)}"
+
+
+def _list(commits: Sequence[NamedCommit]) -> str:
+    if len(commits) > MAX_NAMED:
+        return f"{len(commits)} commits, {commits[0]} to {commits[-1]}"
+    return ", ".join(map(str, commits))
+
+
+def _run(test: str, head: str) -> str:
+    return (
+        f"{code_span(test, limit=200)} is run on the default branch once a day, this time on {head[:7]}. "
+        "*A model drafted the test, so a pass does not prove a fix.*"
+    )
+
+
+def not_failing(test: str, state: str, head: str) -> str:
+    """Return the answer if the test does not fail on the default branch."""
+    results = {
+        "passes": f"passes on {head[:7]}, so there is no failure to look for.",
+        "flaky": f"is flaky: its runs on {head[:7]} differ, so a bisection would name a wrong commit.",
+    }
+    other = f"cannot be run on {head[:7]}, or fails in another way than reported."
+    return f"{code_span(test, limit=200)} {results.get(state, other)}"
+
+
+def flaky_on(test: str, sha: str) -> str:
+    """Return the answer if the test turned out to be flaky on the way."""
+    return f"{code_span(test, limit=200)} is flaky: its runs on {sha[:7]} differ. Nothing is concluded from it."
+
+
+def no_passing_tag(test: str, tags: Sequence[str]) -> str:
+    """Return the answer if the test passes on no tag that was tried."""
+    names = ", ".join(code_span(tag, limit=100) for tag in tags)
+    return f"{code_span(test, limit=200)} passes on none of the newest tags: {names}."

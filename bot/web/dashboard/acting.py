@@ -13,8 +13,7 @@ import structlog
 from flask import abort, g, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response as Answer
 
-from bot.calibration.findings import Bouncer
-from bot.calibration.suggestion import SuggestedConfig, suggest
+from bot.calibration.findings import Bouncer, SuggestedConfig, suggest
 from bot.core.actions import Decision
 from bot.core.errors import OperatorError
 from bot.core.subjects import Subject

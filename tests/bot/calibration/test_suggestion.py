@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.calibration.suggestion import suggest
+from bot.calibration.findings import suggest
 from bot.core.config_file import load
 from bot.core.subjects import KnownFate
 

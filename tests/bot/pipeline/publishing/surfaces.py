@@ -29,8 +29,8 @@ from bot.features.verify.record import (
     Unjudged,
     VerifyRecord,
 )
-from bot.features.watch import texts as watch
-from bot.features.watch.texts import NamedCommit
+from bot.features.watch import handler as watch
+from bot.features.watch.handler import NamedCommit
 from bot.github.protocol import PullDiff
 from bot.models.prompts import Prompts
 from bot.pipeline.publisher import Publisher
