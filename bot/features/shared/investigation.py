@@ -7,9 +7,10 @@ text of limited size; a wrong step with an explanation.
 
 from __future__ import annotations
 
-import tempfile
+from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import Literal, Self
+from tempfile import TemporaryDirectory
+from typing import Literal
 
 from pydantic import Field
 
@@ -51,27 +52,16 @@ class Notes(Frozen):
 
 
 class CommitCode:
-    """The files at a commit, fetched when they are first read; use as a context manager."""
+    """The files at a commit, fetched into an empty folder when they are first read."""
 
-    def __init__(self, forge: Forge, ref: str) -> None:
-        self._forge, self.ref = forge, ref
-        self._tree: SourceTree | None = None
+    def __init__(self, forge: Forge, ref: str, folder: str) -> None:
+        self._forge, self._ref, self._folder = forge, ref, Path(folder)
 
-    def __enter__(self) -> Self:
-        self._folder = tempfile.TemporaryDirectory(prefix="bouncer-look-")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._folder.cleanup()
-
-    @property
+    @cached_property
     def tree(self) -> SourceTree:
         """The files. Raises the errors of the forge."""
-        if self._tree is None:
-            folder = Path(self._folder.name)
-            self._forge.checkout(self.ref, folder)
-            self._tree = FolderTree(folder)
-        return self._tree
+        self._forge.checkout(self._ref, self._folder)
+        return FolderTree(self._folder)
 
 
 def investigate(model: Model, prompts: Templates, prompt: Prompt, forge: Forge, ref: str) -> Notes:
@@ -79,8 +69,8 @@ def investigate(model: Model, prompts: Templates, prompt: Prompt, forge: Forge, 
 
     The files are fetched at the first look. Raises the errors of the model and the forge.
     """
-    with CommitCode(forge, ref) as code:
-        return look_around(model, prompts, prompt, code)
+    with TemporaryDirectory(prefix="bouncer-look-") as folder:
+        return look_around(model, prompts, prompt, CommitCode(forge, ref, folder))
 
 
 def look_around(model: Model, prompts: Templates, prompt: Prompt, code: CommitCode) -> Notes:

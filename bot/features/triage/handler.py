@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -229,7 +230,8 @@ def _look_at_code(
         return ask(()), Notes(), {}
     ref = services.forge.head(services.repository.default_branch)
     text = f"{event.issue.title}\n\n{event.issue.body}"
-    with investigation.CommitCode(services.forge, ref) as code:
+    with TemporaryDirectory(prefix="bouncer-look-") as folder:
+        code = investigation.CommitCode(services.forge, ref, folder)
         absent: tuple[Claim, ...] = ()
         # The paper asks about the text alone.
         if services.config.triage.prompt != "paper" and claims.names_code(text):

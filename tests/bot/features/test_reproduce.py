@@ -70,7 +70,7 @@ def reproduce(event: events.Event, services: Services) -> Any:
     return decision_on(event, services, "reproduce")
 
 
-def test_a_maintainer_asks_and_the_test_is_offered_in_a_comment(services: Build) -> None:
+def test_a_test_that_was_asked_for_is_offered_in_a_comment_and_recorded(services: Build) -> None:
     here = services(drafts(RIGHT), snapshot(), CONFIG, sandbox=Bubblewrap())
     decision = reproduce(commented("/bouncer reproduce"), here)
     assert decision.verdict == "reproduced"
@@ -88,6 +88,10 @@ def test_a_maintainer_asks_and_the_test_is_offered_in_a_comment(services: Build)
     assert "E   assert [[1, 2]] == [[1, 2], [3]]" in rest
     assert "To use it, add it to `tests/test_lists.py`." in rest
     assert "_A scripted model answered: this is a rehearsal, not a verdict._" in rest
+    test = stored_test([router.read_decision(json.loads(decision.model_dump_json()))])
+    assert test is not None
+    assert (test.path, test.name, test.sha) == ("tests/test_lists.py", "test_issue_12", SHA)
+    assert test.command == tuple(PYTEST.split())
 
 
 def test_draft_pull_request_adds_the_test_and_nothing_else(services: Build) -> None:
@@ -103,16 +107,6 @@ def test_draft_pull_request_adds_the_test_and_nothing_else(services: Build) -> N
     assert pull.content.endswith("def test_issue_12():\n    assert split([1, 2, 3], 2) == [[1, 2], [3]]\n")
     assert pull.title == "Add a failing test for #12: split drops the rest"
     assert pull.body.startswith("This adds one test for #12 and nothing else. Reproduced on `main` at abc1234")
-
-
-def test_decision_records_the_test_for_later_patches(services: Build, tmp_path: Any) -> None:
-    here = services(drafts(RIGHT), snapshot(), CONFIG, sandbox=Bubblewrap())
-    decision = reproduce(commented("/bouncer reproduce"), here)
-    test = stored_test([router.read_decision(json.loads(decision.model_dump_json()))])
-
-    assert test is not None
-    assert (test.path, test.name, test.sha) == ("tests/test_lists.py", "test_issue_12", SHA)
-    assert test.command == tuple(PYTEST.split())
 
 
 def test_what_was_tried_in_vain_is_said_to_those_who_asked(services: Build) -> None:
