@@ -160,19 +160,15 @@ def fit_suggestion(reported: Reported, lines: Sequence[str]) -> str | None:
 
 def in_indentation(new: Sequence[str], quote: str, lines: Sequence[str]) -> list[str]:
     """Return the lines that replace a quote in the indentation of the quoted lines of the file."""
-    # A replacement can be indented although the quote is not.
-    indented = _indent(_first(new)).startswith(_indent(_first(lines)))
-    shift = "" if indented else _shift(quote, lines)
-    return [f"{shift}{line}" if line.strip() else line for line in new]
-
-
-def _shift(quote: str, lines: Sequence[str]) -> str:
-    """Return the indentation of the first line that its quote lacks."""
     real, quoted = _first(lines), _first(quote.split("\n"))
     if squeeze(quoted) != squeeze(real):
         quoted = without_margin(quoted)
     quoted_indent, indent = _indent(quoted), _indent(real)
-    return indent.removesuffix(quoted_indent) if indent.endswith(quoted_indent) else ""
+    # A replacement can be indented although the quote is not.
+    if _indent(_first(new)).startswith(indent) or not indent.endswith(quoted_indent):
+        return list(new)
+    shift = indent.removesuffix(quoted_indent)
+    return [f"{shift}{line}" if line.strip() else line for line in new]
 
 
 def _first(lines: Sequence[str]) -> str:

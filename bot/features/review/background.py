@@ -55,21 +55,17 @@ def background(pull: PullRequest, packed: Packed, around: Surroundings, services
     paths = [file.path for file in packed.diff.files]
     tree = None if around.sides is None else around.sides.tree
     instructions = _instructions(services.config.review.instructions, paths)
+    try:
+        issues, _ = linked_issues(issue_links(pull, services), services)
+    except (ForgeError, NotRecorded):
+        issues = []
     return Background(
-        issues=_issues(pull, services),
+        issues=tuple(IssueText(issue.title, folded(issue.body, MAX_ISSUE)) for issue in issues),
         runtimes=_runtimes(tree) if tree else (),
         rules=(*instructions, *(_rules(tree, services) if tree else ())),
         files=packed.files,
         partly=any("not shown" in file for file in packed.files),
     )
-
-
-def _issues(pull: PullRequest, services: Services) -> tuple[IssueText, ...]:
-    try:
-        issues, _ = linked_issues(issue_links(pull, services), services)
-    except (ForgeError, NotRecorded):
-        return ()
-    return tuple(IssueText(issue.title, folded(issue.body, MAX_ISSUE)) for issue in issues)
 
 
 def _instructions(instructions: Iterable[Instruction], paths: Sequence[str]) -> Iterable[HouseRule]:

@@ -197,7 +197,9 @@ def opening(count: int, skipped: Sequence[Skipped], model: str, page: Page, drop
     if dropped:
         lines.append(f"Dropped after a second look: {dropped}.")
     if left_out := [file for file in skipped if file.reason in EXPECTED]:
-        lines.append(f"Not reviewed: {_names(left_out)}.")
+        names = ", ".join(f"{path_span(file.path)} ({file.reason})" for file in left_out[:BULLETS])
+        more = len(left_out) - BULLETS
+        lines.append(f"Not reviewed: {names}{f' and {more} more' if more > 0 else ''}.")
     return "\n\n".join(lines)
 
 
@@ -286,12 +288,6 @@ def section(title: str, items: Iterable[str]) -> str:
     if more > 0:
         bullets = [*bullets[:BULLETS], f"- and {more} more"]
     return "\n".join([title, *bullets]) if bullets else ""
-
-
-def _names(skipped: Sequence[Skipped]) -> str:
-    names = ", ".join(f"{path_span(file.path)} ({file.reason})" for file in skipped[:BULLETS])
-    more = len(skipped) - BULLETS
-    return f"{names} and {more} more" if more > 0 else names
 
 
 def path_span(path: str) -> str:

@@ -165,7 +165,11 @@ def _options(prose: str) -> Iterator[str]:
 
 def _unused(words: set[str], tree: SourceTree) -> set[str]:
     """Return the words that occur in no file and in no path, in any of the spellings of an option."""
-    spellings = {word: {word, word.replace("-", "_"), _camel(word)} for word in words}
+    spellings: dict[str, set[str]] = {}
+    for word in words:
+        first, *rest = word.split("-")
+        camel_case = first + "".join(part.capitalize() for part in rest)
+        spellings[word] = {word, word.replace("-", "_"), camel_case}
     for path in tree.paths():
         if not spellings:
             break
@@ -174,11 +178,6 @@ def _unused(words: set[str], tree: SourceTree) -> set[str]:
             word: forms for word, forms in spellings.items() if not any(form in content for form in forms)
         }
     return set(spellings)
-
-
-def _camel(word: str) -> str:
-    first, *rest = word.split("-")
-    return first + "".join(part.capitalize() for part in rest)
 
 
 def _versions(prose: str, names: Iterable[str]) -> tuple[str, ...]:

@@ -103,16 +103,16 @@ def run_new_tests(pull: PullRequest, diff: Diff, services: Services, no_run: str
     """Run the new tests of a pull request on both sides; ``no_run``: why its head may not be executed, or None."""
     files = [file for file in diff.files if file.change != "deleted" and file.hunks and _holds_tests(file.path)]
     result = NewTests(files=tuple(file.path for file in files))
-    rest = Diff(tuple(file for file in diff.files if not _is_of_tests(file.path)), diff.flaws)
-    why = (
-        FORK.format(sha=pull.head_sha)
-        if no_run is not None
-        else ONLY_TESTS
-        if not rest.files
-        else "the sandbox is switched off"
-        if services.harnesses is None
-        else ""
-    )
+    # Without the tests, and without fixtures, data and helpers beside them.
+    others = (file for file in diff.files if not (_holds_tests(file.path) or file_classes.is_test(file.path)))
+    rest = Diff(tuple(others), diff.flaws)
+    why = ""
+    if no_run is not None:
+        why = FORK.format(sha=pull.head_sha)
+    elif not rest.files:
+        why = ONLY_TESTS
+    elif services.harnesses is None:
+        why = "the sandbox is switched off"
     if why or not files:
         return result.model_copy(update={"why": why if files else ""})
     with TemporaryDirectory(prefix="bouncer-") as place:
@@ -132,14 +132,10 @@ def run_new_tests(pull: PullRequest, diff: Diff, services: Services, no_run: str
 
 def _holds_tests(path: str) -> bool:
     language = file_classes.language(path)
+    is_named_so = bool(_TEST_FILE.fullmatch(path.rpartition("/")[2]))
     if language in ("", "python", "java"):
-        return bool(language) and bool(_TEST_FILE.fullmatch(path.rpartition("/")[2]))
-    return bool(_TEST_FILE.fullmatch(path.rpartition("/")[2])) or file_classes.is_test(path)
-
-
-def _is_of_tests(path: str) -> bool:
-    """Return True for tests and for what they need: fixtures, data and helpers beside them."""
-    return _holds_tests(path) or file_classes.is_test(path)
+        return bool(language) and is_named_so
+    return is_named_so or file_classes.is_test(path)
 
 
 def _targets(files: Sequence[FileDiff], head: Path, command: TestCommand) -> list[Target]:

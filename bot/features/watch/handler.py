@@ -177,18 +177,13 @@ def _bisect(event: events.CommentCreated, services: Services) -> Decision:
     """Find the first bad commit after the last tag on which the stored test passes, and answer the comment."""
     config = services.config.reproduce
     test = stored_test(services.history.decisions(event.subject.key, "reproduce"))
-    obstacle = (
-        OFF
-        if config.mode == "off"
-        else NO_SANDBOX
-        if services.harnesses is None
-        else NO_TEST
-        if test is None
-        else ""
-    )
     builds, change = None, FirstCommits()
-    if obstacle or test is None:
-        text = obstacle
+    if config.mode == "off":
+        text = OFF
+    elif services.harnesses is None:
+        text = NO_SANDBOX
+    elif test is None:
+        text = NO_TEST
     else:
         builds = Builds(test, services)
         try:
