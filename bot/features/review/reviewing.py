@@ -36,7 +36,7 @@ from bot.features.shared.labels import ModelReply
 from bot.features.shared.pull_requests import JudgementRequest
 from bot.features.shared.review_history import finding_of, live, our_comments, recall
 from bot.features.shared.rights import no_run_reason
-from bot.github.protocol import text_at
+from bot.github.protocol import PullDiff, text_at
 
 #: Characters of a model's raw reply that are kept.
 REPLY = 20_000
@@ -64,17 +64,18 @@ class _Review:
         #: Earlier findings whose code went away since the last round.
         self.gone: tuple[Finding, ...] = ()
         try:
-            self._read_change()
+            change = forge.diff(pull.number)
         except ForgeError as error:
             # GitHub refuses diffs above 20,000 lines or 300 files. A retry would not help; the summary says so.
             reason = f"the forge does not show it ({error})"
             self.packed = Packed((), Diff(), (Skipped(path="the whole change", reason=reason),))
             self.around, self.scope = Surroundings(Diff(), None, reason), Scope(Diff(), {})
+        else:
+            self._cut(change)
 
-    def _read_change(self) -> None:
-        """Read the change and the code around it, and cut it into pieces."""
+    def _cut(self, change: PullDiff) -> None:
+        """Cut the change into pieces, after a look at the code around it."""
         config = self.config
-        change = self.services.forge.diff(self.pull.number)
         diff = parse(change.text)
         self.around = surroundings(diff, self.pull, self.services.forge if config.context_tokens else None)
         sides = self.around.sides
