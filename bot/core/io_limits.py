@@ -1,18 +1,16 @@
-"""Limits on I/O: capped reads, Retry-After, temporary folders."""
+"""Limits on files: capped reads, and temporary folders that a killed process does not leave behind."""
 
 from __future__ import annotations
 
 import errno
 import fcntl
-import math
 import os
 import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import IO
 
@@ -42,48 +40,6 @@ def read_file(path: Path, max_bytes: int) -> bytes:
     """Read a regular file. Raises OSError, also if it is another kind or holds more than ``max_bytes``."""
     with regular(path) as stream:
         return complete(stream, path, max_bytes)
-
-
-class TooLarge(Exception):
-    """The answer is longer than allowed."""
-
-
-class TooSlow(Exception):
-    """The answer was not complete in time."""
-
-
-def limit_chunks(chunks: Iterable[bytes], max_bytes: int, seconds: float) -> Iterator[bytes]:
-    """Yield the chunks of an answer, after decompression. Raises TooLarge or TooSlow."""
-    deadline, size = time.monotonic() + seconds, 0
-    for chunk in chunks:
-        size += len(chunk)
-        if size > max_bytes:
-            raise TooLarge(f"more than {max_bytes} bytes")
-        if time.monotonic() > deadline:
-            raise TooSlow(f"longer than {seconds:.0f} s")
-        yield chunk
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that ``retry-after`` asks for, as a number or as a date; None if it cannot be read."""
-    if (milliseconds := _seconds(headers.get("retry-after-ms"))) is not None:
-        return milliseconds / 1000
-    value = headers.get("retry-after", "")
-    if (seconds := _seconds(value)) is not None:
-        return seconds
-    try:
-        moment = parsedate_to_datetime(value).timestamp()
-    except (ValueError, OverflowError):
-        return None
-    return max(moment - time.time(), 0.0)
-
-
-def _seconds(text: str | None) -> float | None:
-    try:
-        value = float(text or "")
-    except ValueError:
-        return None
-    return value if math.isfinite(value) and value >= 0 else None
 
 
 @contextmanager

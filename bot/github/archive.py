@@ -18,8 +18,8 @@ from urllib.parse import quote, urlsplit
 import httpx2
 
 from bot.core.errors import ForgeError, TransientError
-from bot.core.http_client import HttpClient
-from bot.core.io_limits import TooLarge, TooSlow, leased, limit_chunks
+from bot.core.http_client import HttpClient, TooLarge, TooSlow, limit_chunks
+from bot.core.io_limits import leased
 from bot.github.http import check
 from bot.github.protocol import FolderTree
 

@@ -26,8 +26,7 @@ import httpx2
 
 from bot import __version__
 from bot.core.errors import ForgeError, NotFound, TransientError
-from bot.core.http_client import HttpClient
-from bot.core.io_limits import TooLarge, TooSlow, limit_chunks, retry_after
+from bot.core.http_client import HttpClient, TooLarge, TooSlow, limit_chunks, retry_after
 from bot.github.payloads import parse_json
 
 #: Seconds for a connection, and for each piece of an answer.

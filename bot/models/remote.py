@@ -17,8 +17,7 @@ import httpx2
 
 from bot.core.errors import ModelError, ProviderRefused, TransientError
 from bot.core.frozen import Frozen
-from bot.core.http_client import HttpClient
-from bot.core.io_limits import TooLarge, TooSlow, limit_chunks, retry_after
+from bot.core.http_client import HttpClient, TooLarge, TooSlow, limit_chunks, retry_after
 from bot.core.redaction import REDACTED
 from bot.models.conversation import Answer, Request
 
