@@ -7,7 +7,7 @@ import hmac
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qs
 
 from pydantic import ValidationError
@@ -15,7 +15,10 @@ from pydantic import ValidationError
 from bot.core import events
 from bot.core.config import PATH
 from bot.core.errors import InvalidSignature, MalformedDelivery
+from bot.core.frozen import Frozen
 from bot.github.payloads import actor, comment, issue, load_json, pull_request, repository, review_comment
+
+E = TypeVar("E", bound=Frozen)
 
 #: GitHub's own limit on a payload.
 MAX_BYTES = 25 * 1024 * 1024
@@ -95,15 +98,6 @@ def parse(name: str, payload: Payload) -> events.Event | None:
         raise MalformedDelivery(f"a payload of {name!r} is wrong at {where}: {first['msg']}") from None
 
 
-def _common(payload: Payload) -> dict[str, Any]:
-    installation = payload.get("installation") or {}
-    return {"installation": installation.get("id"), "sender": actor(payload.get("sender"))}
-
-
-def _in_repository(payload: Payload) -> dict[str, Any]:
-    return {**_common(payload), "repository": repository(payload["repository"])}
-
-
 #: Our event for GitHub's event and action; other actions are ignored.
 _EVENTS: Mapping[str, Mapping[str, type[events.RepositoryEvent]]] = {
     "issues": {
@@ -146,42 +140,6 @@ _TEXTS: Mapping[str, frozenset[str]] = {
     "pull_request": frozenset({"title", "body", "base"}),
 }
 
-#: How to read each field of an event from a payload of GitHub's event of that name.
-_FIELDS: Mapping[str, Callable[[str, Payload], object]] = {
-    "issue": lambda _, payload: issue(payload["issue"]),
-    "pull_request": lambda _, payload: pull_request(payload["pull_request"]),
-    "comment": lambda name, payload: (comment if name == "issue_comment" else review_comment)(payload["comment"]),
-    "label": lambda _, payload: (payload.get("label") or {}).get("name") or "",
-    "comment_ids": lambda _, payload: tuple(entry["id"] for entry in payload["thread"].get("comments") or ()),
-    "name": lambda name, payload: payload[name].get("name") or "",
-    "head_sha": lambda name, payload: payload[name]["head_sha"],
-    "numbers": lambda name, payload: tuple(entry["number"] for entry in payload[name].get("pull_requests") or ()),
-}
-
-
-def _action_event(name: str, payload: Payload) -> events.Event | None:
-    common, action = _in_repository(payload), str(payload.get("action"))
-    event_type = _EVENTS[name].get(action)
-    texts = _TEXTS.get(name) if action == "edited" else None
-    if event_type is None or (texts is not None and texts.isdisjoint(payload.get("changes") or {})):
-        return None
-    fields = {field: _FIELDS[field](name, payload) for field in event_type.model_fields if field in _FIELDS}
-    return event_type(**common, **fields)
-
-
-def _push(payload: Payload) -> events.Event | None:
-    fields = _in_repository(payload)
-    if payload["ref"] != f"refs/heads/{fields['repository'].default_branch}":
-        return None
-    commits = payload.get("commits") or ()
-    paths = {
-        path for commit in commits for key in ("added", "modified", "removed") for path in commit.get(key) or ()
-    }
-    # A forced or very large push does not list everything that it changes.
-    lists_all = 0 < len(commits) < MAX_COMMITS and not payload.get("forced")
-    sha = payload.get("after") or ""
-    return events.BranchPushed(**fields, head_sha=sha, may_change_config=not lists_all or PATH in paths)
-
 
 def _account(payload: Payload) -> str:
     account = payload["installation"].get("account") or {}
@@ -192,30 +150,63 @@ def _names(repositories: Iterable[Payload] | None) -> tuple[str, ...]:
     return tuple(entry["full_name"] for entry in repositories or ())
 
 
-def _installation(payload: Payload) -> events.Event:
-    return events.InstallationChanged(
-        **_common(payload),
-        action=str(payload.get("action")),
-        account=_account(payload),
-        repositories=_names(payload.get("repositories")),
-    )
+#: How to read each field of an event from a payload of GitHub's event of that name.
+_FIELDS: Mapping[str, Callable[[str, Payload], object]] = {
+    "installation": lambda _, payload: (payload.get("installation") or {}).get("id"),
+    "sender": lambda _, payload: actor(payload.get("sender")),
+    "repository": lambda _, payload: repository(payload["repository"]),
+    "issue": lambda _, payload: issue(payload["issue"]),
+    "pull_request": lambda _, payload: pull_request(payload["pull_request"]),
+    "comment": lambda name, payload: (comment if name == "issue_comment" else review_comment)(payload["comment"]),
+    "label": lambda _, payload: (payload.get("label") or {}).get("name") or "",
+    "comment_ids": lambda _, payload: tuple(entry["id"] for entry in payload["thread"].get("comments") or ()),
+    "name": lambda name, payload: payload[name].get("name") or "",
+    "head_sha": lambda name, payload: payload[name]["head_sha"],
+    "numbers": lambda name, payload: tuple(entry["number"] for entry in payload[name].get("pull_requests") or ()),
+    "action": lambda _, payload: str(payload.get("action")),
+    "account": lambda _, payload: _account(payload),
+    "repositories": lambda _, payload: _names(payload.get("repositories")),
+    "added": lambda _, payload: _names(payload.get("repositories_added")),
+    "removed": lambda _, payload: _names(payload.get("repositories_removed")),
+}
 
 
-def _installation_repositories(payload: Payload) -> events.Event:
-    return events.InstallationRepositoriesChanged(
-        **_common(payload),
-        account=_account(payload),
-        added=_names(payload.get("repositories_added")),
-        removed=_names(payload.get("repositories_removed")),
-    )
+def _event(event_type: type[E], name: str, payload: Payload, **more: object) -> E:
+    """Build an event from its fields in the payload, and from ``more``."""
+    fields = [field for field in event_type.model_fields if field in _FIELDS and field not in more]
+    return event_type(**{field: _FIELDS[field](name, payload) for field in fields}, **more)
+
+
+def _action_event(name: str, payload: Payload) -> events.Event | None:
+    action = str(payload.get("action"))
+    event_type = _EVENTS[name].get(action)
+    texts = _TEXTS.get(name) if action == "edited" else None
+    if event_type is None or (texts is not None and texts.isdisjoint(payload.get("changes") or {})):
+        return None
+    return _event(event_type, name, payload)
+
+
+def _push(payload: Payload) -> events.Event | None:
+    if payload["ref"] != f"refs/heads/{repository(payload['repository']).default_branch}":
+        return None
+    commits = payload.get("commits") or ()
+    paths = {
+        path for commit in commits for key in ("added", "modified", "removed") for path in commit.get(key) or ()
+    }
+    # A forced or very large push does not list everything that it changes.
+    lists_all = 0 < len(commits) < MAX_COMMITS and not payload.get("forced")
+    more = {"head_sha": payload.get("after") or "", "may_change_config": not lists_all or PATH in paths}
+    return _event(events.BranchPushed, "push", payload, **more)
 
 
 _READERS: dict[str, Callable[[Payload], events.Event | None]] = {
     **{name: partial(_action_event, name) for name in _EVENTS},
     "push": _push,
-    "installation": _installation,
-    "installation_repositories": _installation_repositories,
-    "ping": lambda payload: events.Pinged(**_common(payload)),
+    "installation": partial(_event, events.InstallationChanged, "installation"),
+    "installation_repositories": partial(
+        _event, events.InstallationRepositoriesChanged, "installation_repositories"
+    ),
+    "ping": partial(_event, events.Pinged, "ping"),
 }
 
 #: GitHub's names of the events that are parsed.
