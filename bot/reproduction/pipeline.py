@@ -58,8 +58,7 @@ def reproduce_in(
     """Draft tests for ``report``, run them on the files in ``folder`` (which is not changed), and choose.
 
     Examples are ``prompt_examples`` if given, else the repository's own if ``fetch`` can read its issues, else two
-    fixed ones. Raises ModelError if the model gave no draft at all, BudgetExceeded if the budget ended before a
-    reproducing test was found, TransientError if a later try may succeed, SandboxError if the sandbox fails.
+    fixed ones. Raises what ``Harness.reproduce`` raises.
     """
     language = language_of(folder, harness.command)
     checkout = read_checkout(folder, language)

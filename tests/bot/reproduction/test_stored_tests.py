@@ -26,41 +26,10 @@ STORED = StoredTest(
 )
 
 
-def patched(project: Path, old: str, new: str) -> Path:
-    head = project.with_name("head")
-    shutil.copytree(project, head)
-    source = head / "shapes/lists.py"
-    text = source.read_text()
-    assert old in text
-    source.write_text(text.replace(old, new))
-    return head
-
-
-@pytest.mark.debian("bubblewrap")
-@pytest.mark.parametrize(
-    ("old", "new", "verdict", "statuses"),
-    [
-        ("len(items) // size", "-(-len(items) // size)", True, ("failed", "passed")),
-        ("Pieces of", "Lists of", False, ("failed", "failed")),
-        ("def split", "def divide", None, ("failed", "error")),
-    ],
-)
-def test_a_patch_is_solved_unsolved_or_gets_no_verdict(
-    project: Path, harness: SandboxHarness, old: str, new: str, verdict: bool | None, statuses: tuple[str, str]
-) -> None:
-    head = patched(project, old, new)
-
-    check = check_patch(12, STORED, project, head, harness)
-
-    assert check.solved is verdict
-    assert (check.base, check.head) == statuses
-    assert check.test == "tests/test_lists.py::test_issue_12"
-    assert "split" in check.output
-
-
 @pytest.mark.debian("bubblewrap")
 def test_a_patch_cannot_replace_the_stored_test(project: Path, harness: SandboxHarness) -> None:
-    head = patched(project, "Pieces", "Pieces")
+    head = project.with_name("head")
+    shutil.copytree(project, head)
     (head / "tests/test_lists.py").write_text("def test_issue_12():\n    pass\n")
 
     assert check_patch(12, STORED, project, head, harness).solved is False
@@ -68,9 +37,12 @@ def test_a_patch_cannot_replace_the_stored_test(project: Path, harness: SandboxH
 
 @pytest.mark.debian("bubblewrap")
 def test_a_bug_already_fixed_on_base_gives_no_verdict(project: Path, harness: SandboxHarness) -> None:
-    head = patched(project, "len(items) // size", "-(-len(items) // size)")
+    source = project / "shapes/lists.py"
+    source.write_text(source.read_text().replace("len(items) // size", "-(-len(items) // size)"))
 
-    assert check_patch(12, STORED, head, head, harness).solved is None
+    check = check_patch(12, STORED, project, project, harness)
+
+    assert (check.base, check.head, check.solved) == ("passed", "passed", None)
 
 
 def decided(verdict: str | None, test: StoredTest | None = None) -> Decision:
