@@ -32,7 +32,7 @@ from bot.core.errors import SandboxError
 from bot.core.io_limits import leased
 from bot.sandbox import seccomp
 from bot.sandbox.launch import launch, pack
-from bot.sandbox.monitor import Monitor, overused
+from bot.sandbox.monitor import Monitor, exceeded_usage
 from bot.sandbox.mounts import FileSystem, bind, memory, own, own_python, search_path, to_mount
 from bot.sandbox.network import NAMESERVER, Gate
 from bot.sandbox.protocol import WORKDIR, ProgramResult, ProgramRun
@@ -112,8 +112,8 @@ class Bubblewrap:
             arguments += launch(request, self.path, packed.size, processes=True)
             descriptors = (*view.descriptors, *(gate.descriptors if gate else ()))
             with _started(arguments, packed.stream, descriptors) as process:
-                look = partial(overused, process.pid, limits)
-                monitor = Monitor(process, limits, changeable, process.kill, look)
+                check_usage = partial(exceeded_usage, process.pid, limits)
+                monitor = Monitor(process, limits, changeable, process.kill, check_usage)
                 with gate.connected(user) if gate else nullcontext():
                     observation = monitor.run()
         if not observation.ready:

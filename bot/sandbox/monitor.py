@@ -29,7 +29,7 @@ TICK = 0.02
 #: Seconds that unpacking the work folder may take.
 _PREPARATION = 120.0
 #: Seconds for a killed sandbox to end.
-_FAREWELL = 10.0
+_END_SECONDS = 10.0
 _CHUNK = 1 << 16
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 #: Seconds between two measurements of the writable host folders of a set-up.
@@ -67,13 +67,13 @@ class Observation:
             argv=tuple(request.argv),
             ending=ending,
             exit_code=status if ending in ("exited", "killed") else None,
-            output=_text(self.output.decode("utf-8", "replace")),
+            output=_without_nul(self.output.decode("utf-8", "replace")),
             seconds=round(self.seconds, 6),
-            files={name: _text(text) for name, text in unpack(self.collected, request.collect).items()},
+            files={name: _without_nul(text) for name, text in unpack(self.collected, request.collect).items()},
         )
 
 
-def _text(text: str) -> str:
+def _without_nul(text: str) -> str:
     # A database column of text takes no NUL.
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
@@ -82,30 +82,31 @@ def _text(text: str) -> str:
 class Monitor:
     """One run of ``process``, whose standard output and error are pipes.
 
-    The contents of the host folders in ``writable`` count against ``Limits.disk_bytes``. ``look`` returns the
-    limit that the program exceeds now, and ``stop`` kills the whole sandbox.
+    The contents of the host folders in ``writable`` count against ``Limits.disk_bytes``. ``check_usage`` returns
+    the limit that the program exceeds now, and ``stop`` kills the whole sandbox.
     """
 
     process: subprocess.Popen[bytes]
     limits: Limits
     writable: Sequence[Path]
     stop: Callable[[], None]
-    look: Callable[[], Ending | None] = lambda: None
+    check_usage: Callable[[], Ending | None] = lambda: None
 
     def __post_init__(self) -> None:
         self._control = bytearray()
         self._output = bytearray()
-        self._flooded = False
+        self._is_flooded = False
         self._ready_at: float | None = None
         self._deadline = time.monotonic() + _PREPARATION
-        self._next_look = 0.0
+        self._next_check = 0.0
         self._next_measurement = time.monotonic() + _DISK_TICK
 
     def run(self) -> Observation:
         """Read until the sandbox ends or is ended. Raises SandboxError if it cannot be ended."""
         ending: Ending | None = None
         with selectors.DefaultSelector() as selector:
-            for stream, sink in ((self.process.stdout, self._hear), (self.process.stderr, self._print)):
+            sinks = ((self.process.stdout, self._add_control), (self.process.stderr, self._add_output))
+            for stream, sink in sinks:
                 assert stream is not None
                 selector.register(stream, selectors.EVENT_READ, sink)
             while ending is None and self._read(selector, TICK):
@@ -113,17 +114,17 @@ class Monitor:
             ended_at = time.monotonic()
             if ending is None:
                 # A short run may end between two measurements.
-                ending = self._overfull()
+                ending = self._exceeded_disk()
             else:
                 self.stop()
                 while self._read(selector, TICK):
-                    if time.monotonic() > ended_at + _FAREWELL:
+                    if time.monotonic() > ended_at + _END_SECONDS:
                         raise SandboxError("the sandbox was killed and does not end")
         return self._observation(ending, ended_at)
 
     def _observation(self, ending: Ending | None, ended_at: float) -> Observation:
         try:
-            code = self.process.wait(_FAREWELL)
+            code = self.process.wait(_END_SECONDS)
         except subprocess.TimeoutExpired as error:
             self.stop()
             raise SandboxError("the sandbox closed its output and does not end") from error
@@ -147,30 +148,30 @@ class Monitor:
                 selector.unregister(key.fileobj)
         return bool(selector.get_map())
 
-    def _hear(self, data: bytes) -> None:
+    def _add_control(self, data: bytes) -> None:
         if len(self._control) <= COLLECT_BYTES + len(READY):
             self._control += data
         if self._ready_at is None and self._control.startswith(READY):
             self._ready_at = time.monotonic()
             self._deadline = self._ready_at + self.limits.seconds
 
-    def _print(self, data: bytes) -> None:
+    def _add_output(self, data: bytes) -> None:
         room = self.limits.output_bytes - len(self._output)
         self._output += data[: max(0, room)]
-        self._flooded = self._flooded or len(data) > room
+        self._is_flooded = self._is_flooded or len(data) > room
 
     def _exceeded_limit(self) -> Ending | None:
         now = time.monotonic()
-        if self._flooded:
+        if self._is_flooded:
             return "output"
         if now > self._deadline:
             return "timeout"
-        if self._ready_at is None or now < self._next_look:
+        if self._ready_at is None or now < self._next_check:
             return None
-        self._next_look = now + TICK
-        return self.look() or (self._overfull() if now >= self._next_measurement else None)
+        self._next_check = now + TICK
+        return self.check_usage() or (self._exceeded_disk() if now >= self._next_measurement else None)
 
-    def _overfull(self) -> Ending | None:
+    def _exceeded_disk(self) -> Ending | None:
         """Return "disk" if the writable host folders hold too much."""
         contents = [measure(folder) for folder in self.writable]
         self._next_measurement = time.monotonic() + _DISK_TICK
@@ -178,7 +179,7 @@ class Monitor:
         return "disk" if full or any(content.entries > self.limits.entries for content in contents) else None
 
 
-def overused(pid: int, limits: Limits) -> Ending | None:
+def exceeded_usage(pid: int, limits: Limits) -> Ending | None:
     """Return the limit that the processes below ``pid`` exceed: total memory, or entries on disk."""
     pids = descendants(pid)
     if _memory(pids, limits.memory_bytes) > limits.memory_bytes:
