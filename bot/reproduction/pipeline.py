@@ -22,7 +22,6 @@ from bot.reproduction.context import Checkout, context, machine, read_checkout
 from bot.reproduction.drafting import Drafting, Fault, Option, Patch
 from bot.reproduction.examples import Example
 from bot.reproduction.language import DraftRejected, Language
-from bot.reproduction.match import match
 from bot.reproduction.protocol import (
     Attempt,
     Author,
@@ -35,7 +34,7 @@ from bot.reproduction.protocol import (
     TestCommand,
 )
 from bot.reproduction.report import Facts, facts, normalise_code
-from bot.reproduction.select import FailingTest, Selection, select
+from bot.reproduction.select import FailingTest, Selection, match, select
 
 #: Most tests among which the model chooses.
 TOP = 5

@@ -24,11 +24,10 @@ from bot.models.prompts import Prompts
 from bot.models.protocol import Model
 from bot.reproduction.examples import Example, fixed_examples, nearest
 from bot.reproduction.execution import SandboxHarness
-from bot.reproduction.match import ASSERTIONS, body_matches, match
 from bot.reproduction.pipeline import language_of, reproduce_in
 from bot.reproduction.protocol import Attempt, Author, Options, Report, Reproduction, TestCommand
 from bot.reproduction.report import Facts, facts, parse_report
-from bot.reproduction.select import signature
+from bot.reproduction.select import ASSERTIONS, body_matches, match, signature
 from bot.sandbox.protocol import Limits, ProgramRun, Sandbox
 from bot.settings import Settings
 from evaluation.benchmark import Session

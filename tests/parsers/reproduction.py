@@ -7,12 +7,11 @@ from bot.reproduction import console, junit, lexical
 from bot.reproduction.examples import find_mentions
 from bot.reproduction.java.language import Java
 from bot.reproduction.language import DraftRejected
-from bot.reproduction.match import match
 from bot.reproduction.protocol import TestOutcome
 from bot.reproduction.python import draft
 from bot.reproduction.python.language import Python
 from bot.reproduction.report import facts, parse_report
-from bot.reproduction.select import signature
+from bot.reproduction.select import match, signature
 from tests.parsers.parser import Parser
 
 

@@ -12,10 +12,9 @@ from pathlib import PurePosixPath
 
 from bot.code.parser_process import NotParsed, parse_apart
 from bot.reproduction.language import Excerpt, Injected, Names
-from bot.reproduction.python.draft import code_of, render, take_apart
+from bot.reproduction.python.draft import code_of, invert, render, take_apart
 from bot.reproduction.python.host import read_definitions
 from bot.reproduction.python.inject import add_to, to_new_file
-from bot.reproduction.python.invert import invert
 
 _TOP_LEVEL = re.compile(r"^(?:async +def|def|class) +(\w+)|^(\w+)(?: *:[^=\n]+)? *=(?!=)", re.MULTILINE)
 _MEMBER = re.compile(r"^[ \t]+(?:async +def|def) +(\w+)", re.MULTILINE)

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.reproduction.match import match
 from bot.reproduction.protocol import Candidate, Frame, Grade, TestOutcome
 from bot.reproduction.report import facts, parse_report
 from bot.reproduction.select import (
@@ -20,6 +19,7 @@ from bot.reproduction.select import (
     FailingTest,
     cluster,
     distinct_tests,
+    match,
     normalise,
     rank,
     select,
