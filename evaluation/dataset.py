@@ -56,7 +56,11 @@ def read_rows(source: str) -> Iterator[Row]:
     elif ending == ".csv":
         yield from read_csv(source)
     elif ending == ".json":
-        yield from _json_array(source)
+        rows = read_json(source)
+        if not isinstance(rows, list):
+            raise OperatorError(f"{source}: a JSON array of rows is needed")
+        for number, data in enumerate(rows, 1):
+            yield _row(data, f"{source}: element {number}")
     else:
         raise OperatorError(f"{source}: neither .jsonl, .json, .csv (each may end in .gz) nor hf:owner/name")
 
@@ -178,14 +182,6 @@ def _json_lines(source: str) -> Iterator[Row]:
                 yield json_row(line, where)
 
 
-def _json_array(source: str) -> Iterator[Row]:
-    rows = read_json(source)
-    if not isinstance(rows, list):
-        raise OperatorError(f"{source}: a JSON array of rows is needed")
-    for number, data in enumerate(rows, 1):
-        yield _row(data, f"{source}: element {number}")
-
-
 def read_csv(source: str) -> Iterator[Row]:
     """The rows of a CSV file, whatever its name. Raises OperatorError with file and line."""
     csv.field_size_limit(MAX_ROW)  # the module's own limit of 128 KB is less than many patches
@@ -240,14 +236,13 @@ def _row(data: Any, where: str) -> Row:
 
 
 def _parse(text: bytes, where: str) -> Any:
+    def refuse(name: str) -> NoReturn:
+        raise ValueError(f"{name} is not JSON")
+
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        return json.loads(text, parse_constant=refuse)
     except (ValueError, RecursionError) as error:
         raise OperatorError(f"{where}: not JSON: {str(error)[:120]}") from None
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _unreadable(where: str, error: Exception) -> NoReturn:

@@ -43,6 +43,11 @@ class Estimate:
             return text
         return f"{text} [{scale * self.low:.{digits}f}, {scale * self.high:.{digits}f}]"
 
+    def cells(self, scale: float, digits: int) -> tuple[str, str]:
+        """``0.584`` and ``0.552 to 0.616``, for two columns."""
+        value, _, interval = self.text(scale, digits).partition(" ")
+        return value, interval.strip("[]").replace(", ", " to ")
+
     def percent(self) -> str:
         """A share in percent with its interval."""
         return self.text(100.0, 1)

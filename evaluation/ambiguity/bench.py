@@ -18,6 +18,7 @@ from bot.core.config import RepoConfig
 from bot.core.errors import OperatorError
 from bot.core.frozen import Frozen, Lenient
 from bot.features.shared.labels import InputLabel
+from bot.features.triage.record import TriageRecord
 from bot.models.protocol import Model
 from evaluation.ambiguity.loop import QuestionLoop
 from evaluation.benchmark import Benchmark, Scoring, Session
@@ -28,7 +29,7 @@ from evaluation.run.folder import RunFolder
 from evaluation.run.model import Account, benchmark_prompts
 from evaluation.run.replay import ReplayRequest
 from evaluation.run.runner import Outcome
-from evaluation.statistics import NO_INTERVALS, Array, Counts, Estimate, auc, bootstrap, contingency, ratio
+from evaluation.statistics import NO_INTERVALS, Array, Counts, auc, bootstrap, contingency, ratio
 
 _MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 
@@ -53,7 +54,11 @@ def _sheet(source: str) -> Iterator[Row]:
         with zipfile.ZipFile(source) as book:
             strings = [_text(item) for item in _part(book, "xl/sharedStrings.xml").iter(f"{_MAIN}si")]
             rows = list(_part(book, "xl/worksheets/sheet1.xml").iter(f"{_MAIN}row"))
-            cells = [{_column(cell): _value(cell, strings) for cell in row.iter(f"{_MAIN}c")} for row in rows]
+            # The column's letters are the key: "B" of "B12".
+            cells = [
+                {cell.get("r", "").rstrip("0123456789"): _value(cell, strings) for cell in row.iter(f"{_MAIN}c")}
+                for row in rows
+            ]
     except (
         OSError,
         KeyError,
@@ -76,10 +81,6 @@ def _part(book: zipfile.ZipFile, name: str) -> Element:
         raise ValueError(f"{name} is larger than {MAX_JSON} bytes")
     root: Element = fromstring(book.read(name))
     return root
-
-
-def _column(cell: Element) -> str:
-    return "".join(letter for letter in cell.get("r", "") if letter.isalpha())
 
 
 def _value(cell: Element, strings: list[str]) -> str:
@@ -174,10 +175,9 @@ class _Replay:
             self.config,
         )
         full = loop.read(pair.original_issue).record
-        record: dict[str, Any] = {"full": _verdict(full.label, full.p_bounce, full.bounced), "looped": self.loop}
+        record: dict[str, Any] = {"full": _verdict(full), "looped": self.loop}
         if not self.loop:
-            summary = loop.read(pair.problem_statement).record
-            record["summary"] = _verdict(summary.label, summary.p_bounce, summary.bounced)
+            record["summary"] = _verdict(loop.read(pair.problem_statement).record)
             return Outcome(usage=loop.usage, details=record)
         clarified = loop.clarify(pair.problem_statement, pair.original_issue)
         texts = {"full": pair.original_issue, "summary": pair.problem_statement}
@@ -187,7 +187,11 @@ class _Replay:
             reply = loop.ask("ambiguity.recovered", author, Recovered, points=points, answer=clarified.answer)
             numbers = tuple(sorted({number for number in reply.numbers if 0 < number <= len(points)}))
         record |= {
-            "summary": _verdict(clarified.label, clarified.p_bounce, clarified.flagged),
+            "summary": {
+                "label": clarified.label,
+                "p_bounce": clarified.p_bounce,
+                "bounced": clarified.flagged,
+            },
             "questions": clarified.questions,
             "answer": clarified.answer,
             "points": points,
@@ -197,8 +201,8 @@ class _Replay:
         return Outcome(usage=loop.usage, details=record)
 
 
-def _verdict(label: str, p_bounce: int | None, bounced: bool) -> dict[str, Any]:
-    return Verdict(label=label, p_bounce=p_bounce, bounced=bounced).model_dump(mode="json")
+def _verdict(record: TriageRecord) -> dict[str, Any]:
+    return record.model_dump(mode="json", include={"label", "p_bounce", "bounced"})
 
 
 def session(
@@ -295,7 +299,8 @@ def sections(runs: Sequence[ScoredRun], scoring: Scoring) -> list[Section]:
     for run, values in zip(runs, estimates, strict=True):
         rows.append((run.name, "pairs", len(run.pairs), ""))
         rows.append((run.name, "pairs without an answer", len(run.pairs) - len(run.answered), ""))
-        rows += [(run.name, text, *_cells(name, values[name])) for name, text in _FIGURES.items()]
+        for name, text in _FIGURES.items():
+            rows.append((run.name, text, *values[name].cells(*((1, 3) if name == "auc" else (100, 1)))))
     note = "The facts, and which of them an answer states, are a model's judgement."
     own = [
         (run.name, *(percentage(values[name].value) for name in ("bounced_summaries", "bounced_full")))
@@ -327,12 +332,6 @@ def sections(runs: Sequence[ScoredRun], scoring: Scoring) -> list[Section]:
         Section("Full issues and summaries", tables=tables, data=data),
         Section("The question loop by label of the summary", tables=(_labels_table(runs),)),
     ]
-
-
-def _cells(name: str, estimate: Estimate) -> tuple[str, str]:
-    scale, digits = (1, 3) if name == "auc" else (100, 1)
-    value, _, interval = estimate.text(scale, digits).partition(" ")
-    return value, interval.strip("[]").replace(", ", " to ")
 
 
 def _by_label(run: ScoredRun) -> dict[str, dict[str, Any]]:

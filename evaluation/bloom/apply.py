@@ -121,21 +121,21 @@ def mask_case(
         "problem_statement": mask_report(case.problem_statement, choice.names),
         "test_patch": case.test_patch
         and "".join(difference(path, read_text(base, path), text) for path, text in tests.items()),
-        "env": {key: _moved(value, case, base, fixed) for key, value in case.env.items()},
+        "env": {
+            key: value.replace(str(case.base), str(base)).replace(str(case.fixed), str(fixed))
+            for key, value in case.env.items()
+        },
     }
     masked = case.model_copy(update=update)
     verified = bool(tests) and verifier is not None
     if tests and verifier is not None:
-        _verify(case, masked, pair, tests, verifier())
+        judge = verifier()
+        judgement = judge.judge_files(masked, "developer", tests)
+        if not judgement.brt:
+            before = judge.judge_files(case, "developer", pair.tests)
+            when = "once its methods are renamed" if before.brt else "even before anything is renamed"
+            raise CannotMask(f"the developer's test does not reproduce the bug {when}: {judgement.reason}")
     return Masked(case=masked, names=choice.names, unchanged=choice.unchanged, verified=verified)
-
-
-def _verify(case: Case, masked: Case, pair: Pair, tests: Mapping[str, str], judge: Judge) -> None:
-    judgement = judge.judge_files(masked, "developer", tests)
-    if not judgement.brt:
-        before = judge.judge_files(case, "developer", pair.tests)
-        when = "once its methods are renamed" if before.brt else "even before anything is renamed"
-        raise CannotMask(f"the developer's test does not reproduce the bug {when}: {judgement.reason}")
 
 
 @dataclass
@@ -274,8 +274,3 @@ def _copy(tree: Path, target: Path, texts: Mapping[str, str]) -> Path:
         if (target / path).read_bytes() != text.encode("utf-8"):
             (target / path).write_bytes(text.encode("utf-8"))
     return target
-
-
-def _moved(value: str, case: Case, base: Path, fixed: Path) -> str:
-    """An environment value that names the old folders, with the new ones."""
-    return value.replace(str(case.base), str(base)).replace(str(case.fixed), str(fixed))

@@ -75,28 +75,24 @@ class Rewriter:
 
     def rewrite(self, report: str, variant: Variant, subject: str = "") -> str:
         """The report in other words, verified. Raises NotHeld, and ModelError where a model fails."""
+        name = {"rephrased": "bloom.rephrase", "translated": "bloom.translate"}[variant]
         problem = ""
         for attempt in range(TRIES):
-            text = self._written(report, variant, subject, attempt, problem)
-            problem = lost(report, text) or self._judged(report, text, subject, attempt)
+            system, user = self.prompts.render(name, report=report, language=self.language, problem=problem)
+            purpose = f"bloom-{variant}"
+            prompt = Prompt(
+                purpose=purpose, system=system, user=user, subject=subject, temperature=0.7, sample=attempt
+            )
+            text = self.writer.complete(prompt, Rewritten).value.report.strip()
+            problem = lost(report, text)
             if not problem:
-                return text
+                system, user = self.prompts.render("bloom.same", report=report, text=text)
+                prompt = Prompt(purpose="bloom-same", system=system, user=user, subject=subject, sample=attempt)
+                verified = self.judge.complete(prompt, Verified).value
+                if verified.same:
+                    return text
+                problem = verified.differences or "the meaning changed"
         raise NotHeld(f"{subject}: no {variant} text kept its meaning in {TRIES} tries; the last: {problem}")
-
-    def _written(self, report: str, variant: Variant, subject: str, attempt: int, problem: str) -> str:
-        name = {"rephrased": "bloom.rephrase", "translated": "bloom.translate"}[variant]
-        system, user = self.prompts.render(name, report=report, language=self.language, problem=problem)
-        prompt = Prompt(
-            purpose=f"bloom-{variant}", system=system, user=user, subject=subject, temperature=0.7, sample=attempt
-        )
-        reply = self.writer.complete(prompt, Rewritten)
-        return reply.value.report.strip()
-
-    def _judged(self, report: str, text: str, subject: str, attempt: int) -> str:
-        system, user = self.prompts.render("bloom.same", report=report, text=text)
-        prompt = Prompt(purpose="bloom-same", system=system, user=user, subject=subject, sample=attempt)
-        reply = self.judge.complete(prompt, Verified)
-        return "" if reply.value.same else reply.value.differences or "the meaning changed"
 
 
 def lost(report: str, text: str) -> str:
@@ -206,7 +202,9 @@ def build_command(
     environment = settings.load()
     writer = model or environment.bouncer_model
     out = out.absolute()
-    tasks = _tasks(cases, limit, seed)
+    by_id = read_cases(cases)
+    selection = choose(by_id, limit, seed)
+    tasks = [Task(name, case) for name, case in by_id.items() if selection is None or name in selection]
     if out.exists() and not (out / RUN_FILE).exists() and any(entry.name != "cache" for entry in out.iterdir()):
         raise OperatorError(f"{out}: not empty, and no earlier call of this command filled it")
     config: dict[str, Any] = {"changes": list(changes), "judge": judge or writer, "language": language}
@@ -224,16 +222,13 @@ def build_command(
     account = Account(environment, out / "cache", max_cost, scope="this build", spent=folder.spent_usd())
     # A failure that is due to the case comes again from the replies that are kept, and costs nothing.
     folder.forget_failed()
-    hints = {} if findings is None else _read_findings(findings)
+    hints = {
+        task_id(row): "\n\n".join(str(row.data[name]) for name in ("hints_text", "patch") if row.data.get(name))
+        for row in (read_rows(findings) if findings else ())
+    }
     workshop = Workshop(environment, writer, judge or writer, out, changes, language, hints, account, unverified)
     result = run_shown(tasks, len(tasks), workshop.build, folder, 1)
     return _report(folder, result, len(tasks), as_json)
-
-
-def _tasks(cases: str, limit: int | None, seed: int | None) -> list[Task[Case]]:
-    by_id = read_cases(cases)
-    selection = choose(by_id, limit, seed)
-    return [Task(name, case) for name, case in by_id.items() if selection is None or name in selection]
 
 
 def _report(folder: RunFolder, result: Result, total: int, as_json: bool) -> int:
@@ -270,10 +265,3 @@ def _report(folder: RunFolder, result: Result, total: int, as_json: bool) -> int
 
 def _write(path: Path, rows: list[Any]) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-
-
-def _read_findings(source: str) -> dict[str, str]:
-    return {
-        task_id(row): "\n\n".join(str(row.data[name]) for name in ("hints_text", "patch") if row.data.get(name))
-        for row in read_rows(source)
-    }

@@ -171,8 +171,11 @@ def _check_classes(name: str, code: CodeBase) -> None:
                 raise CannotMask(f"{node.name} in {path} inherits from {base}, which calls {name} itself")
     for definitions in code.classes.values():
         for path, node in definitions:
-            if any(name in _fields(statement) for statement in node.body):
-                raise CannotMask(f"{name} is a field of {node.name} in {path}, too")
+            for statement in node.body:
+                targets = statement.targets if isinstance(statement, ast.Assign) else []
+                targets = [statement.target] if isinstance(statement, ast.AnnAssign) else targets
+                if any(isinstance(target, ast.Name) and target.id == name for target in targets):
+                    raise CannotMask(f"{name} is a field of {node.name} in {path}, too")
 
 
 def _with_method(name: str, code: CodeBase) -> Iterator[tuple[str, ast.ClassDef]]:
@@ -222,13 +225,6 @@ def _foreign_bases(path: str, node: ast.ClassDef, code: CodeBase, ancestors: fro
                     yield from _foreign_bases(place, other, code, ancestors | {node.name})
         elif not hasattr(builtins, dotted):
             yield dotted
-
-
-def _fields(node: ast.stmt) -> set[str]:
-    targets = (
-        node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-    )
-    return {target.id for target in targets if isinstance(target, ast.Name)}
 
 
 @lru_cache(maxsize=4096)

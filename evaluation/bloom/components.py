@@ -112,7 +112,11 @@ def presence(bug_id: str, report: str, patched: Iterable[str] | None = None) -> 
         "natural language bug fix": bool(_FIX.search(prose)),
         "bug fix code": any(_DIFF.search(block) for block in blocks) or bool(_DIFF.search(prose)),
         "developer's intent": bool(_INTENT.search(prose)),
-        "test code": _has_code(blocks, prose),
+        # Two lines that look like a program's, in one place, which is neither a trace nor a diff.
+        "test code": any(
+            not _DIFF.search(text) and len(_CODE_LINE.findall(_TRACE.sub("", text))) >= 2
+            for text in (*blocks, prose)
+        ),
         "expected or actual output": bool(_OUTPUT.search(report)),
         "stack trace": bool(_TRACE.search(report)),
     }
@@ -122,14 +126,6 @@ def presence(bug_id: str, report: str, patched: Iterable[str] | None = None) -> 
             re.search(rf"(?<!\w){re.escape(n)}(?!\w)", report) for n in names
         )
     return Presence(bug_id=bug_id, components=components)
-
-
-def _has_code(blocks: Sequence[str], prose: str) -> bool:
-    """Two lines that look like a program's, in one place, which is neither a trace nor a diff."""
-    for text in (*blocks, prose):
-        if not _DIFF.search(text) and len(_CODE_LINE.findall(_TRACE.sub("", text))) >= 2:
-            return True
-    return False
 
 
 def shares(reports: Sequence[Presence]) -> dict[Component, float]:
@@ -270,9 +266,16 @@ def _split(
     if len(order) < 2:
         return [order]
     values = [means[name] for name in order]
-    at, between = max(((i, _between(values, i)) for i in range(1, len(values))), key=lambda place: place[1])
-    k = len(values)
-    spread = sum((value - sum(values) / k) ** 2 for value in values)
+    k, total = len(values), sum(values)
+
+    def between_groups(at: int) -> float:
+        """Sum of squares between the first ``at`` values and the others."""
+        left, right = sum(values[:at]), sum(values[at:])
+        return left**2 / at + right**2 / (k - at) - total**2 / k
+
+    at = max(range(1, k), key=between_groups)
+    between = between_groups(at)
+    spread = sum((value - total / k) ** 2 for value in values)
     sigma = (spread + freedom * variance_of_mean) / (k + freedom)
     if sigma <= 0:
         return [order]
@@ -287,12 +290,6 @@ def _split(
         *_split(left, means, variance_of_mean, freedom, alpha),
         *_split(right, means, variance_of_mean, freedom, alpha),
     ]
-
-
-def _between(values: Sequence[float], at: int) -> float:
-    """Sum of squares between the first ``at`` values and the others."""
-    left, right, total = sum(values[:at]), sum(values[at:]), sum(values)
-    return left**2 / at + right**2 / (len(values) - at) - total**2 / len(values)
 
 
 def _pooled(group: Sequence[str], samples: Mapping[str, Sequence[float]]) -> list[float]:

@@ -182,6 +182,11 @@ class Row(NamedTuple):
     consistency: float | None = None
     open_book: float | None = None
 
+    @property
+    def title(self) -> str:
+        """Its name in a table."""
+        return f"paper, {self.benchmark}, {self.model}: {self.setting}"
+
 
 def _rows() -> tuple[Row, ...]:
     rows = [Row("Remember", *published) for published in _REMEMBER]

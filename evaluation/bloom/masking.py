@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,16 +57,14 @@ def patched_methods(before: Mapping[str, str], after: Mapping[str, str]) -> dict
         old, new = before.get(path, ""), after.get(path, "")
         if old != new and not Python().is_test_file(path):
             left, right = _functions(old), _functions(new)
-            changed = [name for name in (*left, *right) if left.get(name) != right.get(name)]
-            for name in _innermost(changed):
+            changed = dict.fromkeys(name for name in (*left, *right) if left.get(name) != right.get(name))
+            for name in changed:
+                if any(other.startswith(f"{name}.") for other in changed):
+                    continue  # the innermost one counts
                 kind = (left.get(name) or right[name])[0]
                 short = name.rpartition(".")[2]
                 methods[short] = methods.get(short, frozenset()) | {kind}
     return methods
-
-
-def _innermost(names: Sequence[str]) -> list[str]:
-    return [name for name in dict.fromkeys(names) if not any(other.startswith(f"{name}.") for other in names)]
 
 
 def _functions(text: str) -> dict[str, tuple[Kind, str]]:
@@ -150,7 +148,8 @@ class _Renamer(cst.CSTTransformer):
         for assignment in assigned:
             node = getattr(assignment, "node", None)
             if isinstance(assignment, ImportAssignment):
-                ours = "function" in kinds and self._imported(name, self.imports.get(name, ""))
+                module, _, last = self.imports.get(name, "").rpartition(".")
+                ours = "function" in kinds and last == name and self.code.exposes(module, name)
                 own, foreign = own or ours, foreign or not ours
             elif isinstance(node, cst.FunctionDef):
                 inside = type(assignment.scope).__name__ == "ClassScope"
@@ -159,23 +158,18 @@ class _Renamer(cst.CSTTransformer):
             raise CannotMask(f"{self.path}: {name} is an own function or an imported one, as it comes")
         return own
 
-    def _imported(self, name: str, target: str) -> bool:
-        module, _, last = target.rpartition(".")
-        return last == name and self.code.exposes(module, name)
-
     def leave_ImportFrom(self, original_node: cst.ImportFrom, updated_node: cst.ImportFrom) -> cst.ImportFrom:
         if isinstance(updated_node.names, cst.ImportStar):
             return updated_node
         dotted = cst.Module([]).code_for_node(original_node.module) if original_node.module else ""
         module = self.code.absolute(self.path, dotted, len(original_node.relative))
-        aliases = [self._alias(alias, module) for alias in updated_node.names]
+        aliases: list[cst.ImportAlias] = []
+        for alias in updated_node.names:
+            name = alias.name.value if isinstance(alias.name, cst.Name) else ""
+            if name in self.names and "function" in self.names[name][1] and self.code.exposes(module, name):
+                alias = alias.with_changes(name=cst.Name(self.names[name][0]))
+            aliases.append(alias)
         return updated_node.with_changes(names=aliases)
-
-    def _alias(self, alias: cst.ImportAlias, module: str) -> cst.ImportAlias:
-        name = alias.name.value if isinstance(alias.name, cst.Name) else ""
-        if name in self.names and "function" in self.names[name][1] and self.code.exposes(module, name):
-            return alias.with_changes(name=cst.Name(self.names[name][0]))
-        return alias
 
     def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.Attribute:
         name = original_node.attr.value

@@ -142,17 +142,14 @@ def check_java(name: str, code: JavaCode) -> None:
         for node in walk(tree):
             if node.type == "annotation_type_element_declaration" and field_text(node) == name:
                 raise CannotMask(f"{name} is an element of an annotation in {path}, too")
-            if node.type == "record_declaration" and name in _components(node):
-                raise CannotMask(f"{name} is a component of a record in {path}, too")
+            if node.type == "record_declaration":
+                parameters = node.child_by_field_name("parameters")
+                if parameters and name in map(field_text, parameters.children):
+                    raise CannotMask(f"{name} is a component of a record in {path}, too")
             if node.type == "method_invocation" and field_text(node) in _REFLECTION:
                 _check_built(name, node, path)
     for declaring_type in code.family(name).values():
         _check_supertypes(name, declaring_type, code)
-
-
-def _components(node: Node) -> set[str]:
-    parameters = node.child_by_field_name("parameters")
-    return {field_text(child) for child in parameters.children} if parameters else set()
 
 
 def _check_built(name: str, node: Node, path: str) -> None:
@@ -266,12 +263,11 @@ def _is_own(
     if receiver.type == "string_literal":
         return False
     kind = _type_of(receiver, place)
-    return kind is None or kind in families[name] or (kind in code.types and _above(kind, families[name], code))
-
-
-def _above(kind: str, family: frozenset[str], code: JavaCode) -> bool:
-    """Return True if an own type stands above the family: its variables may hold a member."""
-    return any(kind in own_type.supertypes for name in family for own_type in code.types.get(name, ()))
+    if kind is None or kind in families[name]:
+        return True
+    # A variable of an own type that stands above the family may hold a member.
+    members = (own_type for member in families[name] for own_type in code.types.get(member, ()))
+    return kind in code.types and any(kind in own_type.supertypes for own_type in members)
 
 
 def _around(name: str, place: Node, family: frozenset[str]) -> bool:

@@ -13,16 +13,8 @@ import click
 from bot import __version__
 from bot.core.errors import OperatorError
 from bot.reproduction.report import parse_report, read_report
-from evaluation.bloom.components import (
-    COMPONENTS,
-    PUBLISHED,
-    TELLING,
-    Analysis,
-    Presence,
-    analyze,
-    presence,
-    shares,
-)
+from evaluation.bloom.components import COMPONENTS, PUBLISHED, TELLING, Analysis, Presence, analyze, presence
+from evaluation.bloom.components import shares as component_shares
 from evaluation.bloom.layers import (
     ROWS,
     Comparison,
@@ -193,7 +185,7 @@ def _reports_section(source: str) -> Section:
         groups[tuple(" ".join(str(text or "").split()) for text in texts)].append(_bug_id(row))
     shared = [sorted(bugs) for bugs in groups.values() if len(bugs) > 1]
     reports = _by_rules(source)
-    present = shares(reports)
+    present = component_shares(reports)
     rows = tuple((c, percentage(present.get(c)), percentage(PUBLISHED[c])) for c in COMPONENTS)
     total, several = sum(map(len, groups.values())), sum(map(len, shared))
     words = (
@@ -208,26 +200,11 @@ def _reports_section(source: str) -> Section:
 
 def _layers_section(name: str, remembered: Remembered, comparisons: dict[str, Comparison]) -> Section:
     rows: list[tuple[Cell, ...]] = [(name, percentage(remembered.share), remembered.bugs, None, None, None, None)]
-    rows += [
-        (
-            run,
-            percentage(comparison.altered),
-            comparison.bugs,
-            percentage(comparison.consistency),
-            comparison.lost,
-            comparison.gained,
-            comparison.p,
-        )
-        for run, comparison in comparisons.items()
-    ]
+    for run, other in comparisons.items():
+        shares = (percentage(other.altered), other.bugs, percentage(other.consistency))
+        rows.append((run, *shares, other.lost, other.gained, other.p))
     quoted: list[tuple[Cell, ...]] = [
-        (
-            f"paper, {row.benchmark}, {row.model}: {row.setting}",
-            percentage(row.brt),
-            None,
-            percentage(row.consistency),
-            *(None, None, None),
-        )
+        (row.title, percentage(row.brt), None, percentage(row.consistency), None, None, None)
         for row in ROWS
         if row.layer != "Analyze"
     ]
@@ -247,16 +224,10 @@ def _books_section(books: dict[str, Comparison]) -> Section:
         for run, book in books.items()
     ]
     published = [row for row in ROWS if row.open_book is not None]
-    quoted: list[tuple[Cell, ...]] = [
-        (
-            f"paper, {row.benchmark}, {row.model}: {row.setting}",
-            percentage(row.brt),
-            percentage(row.open_book),
-            percentage((row.open_book or 0) / row.brt - 1),
-            None,
-        )
-        for row in published
-    ]
+    quoted: list[tuple[Cell, ...]] = []
+    for row in published:
+        shares = (row.brt, row.open_book, (row.open_book or 0) / row.brt - 1)
+        quoted.append((row.title, *map(percentage, shares), None))
     header = ("run", "closed book %BRT", "open book %BRT", "change %", "McNemar p")
     table = Table(header, (*rows, *quoted), title="Table 5", quoted_from=len(rows), folded=not rows)
     figures = []
@@ -280,18 +251,12 @@ def _book_figure(rows: Sequence[tuple[str, float | None, float | None]], caption
 
 def analysis_section(analysis: Analysis, by_hand: bool) -> Section:
     """Table 1, and what Figures 3 to 7 show of one setting: how much each component matters, and its rank."""
-    rows: list[tuple[Cell, ...]] = [
-        (
-            importance.component,
-            importance.rank,
-            f"{importance.mean:+.4f}",
-            percentage(analysis.presence.get(importance.component)),
-            percentage(PUBLISHED[importance.component]),
-            percentage(analysis.success_with[importance.component]),
-            percentage(analysis.success_without[importance.component]),
-        )
-        for importance in analysis.importances
-    ]
+    rows: list[tuple[Cell, ...]] = []
+    for importance in analysis.importances:
+        component = importance.component
+        present = (analysis.presence.get(component), PUBLISHED[component])
+        shares = (*present, analysis.success_with[component], analysis.success_without[component])
+        rows.append((component, importance.rank, f"{importance.mean:+.4f}", *map(percentage, shares)))
     unknown = [component for component in COMPONENTS if component not in analysis.presence]
     rows += [(component, None, None, None, percentage(PUBLISHED[component]), None, None) for component in unknown]
     header = ("component", "rank", "importance", "present %", "paper %", "success with %", "without %")
@@ -320,22 +285,11 @@ def analysis_section(analysis: Analysis, by_hand: bool) -> Section:
 
 
 def _evaluated_section(evaluated: Evaluated) -> Section:
-    rows: list[tuple[Cell, ...]] = [
-        (
-            name,
-            scores.bugs,
-            *(percentage(scores.intervals[f"acc@{n}"].value) for n in NS),
-            *(scores.wef_where_found[n] for n in NS),
-            *(scores.wef[n] for n in NS),
-            scores.precision,
-            scores.precision_of_tests,
-            scores.recall,
-        )
-        for name, scores in (
-            ("ranked by clusters", evaluated.ranked),
-            ("the model's pick first", evaluated.picked),
-        )
-    ]
+    rows: list[tuple[Cell, ...]] = []
+    for name, scores in (("ranked by clusters", evaluated.ranked), ("the model's pick first", evaluated.picked)):
+        acc = (percentage(scores.intervals[f"acc@{n}"].value) for n in NS)
+        wef = (*scores.wef_where_found.values(), *scores.wef.values())
+        rows.append((name, scores.bugs, *acc, *wef, scores.precision, scores.precision_of_tests, scores.recall))
     names = (*(f"acc@{n} %" for n in NS), *(f"wef@{n}" for n in NS), *(f"wef@{n}, LIBRO" for n in NS))
     header = ("order", "bugs", *names, "precision, bugs (LIBRO)", "precision, tests (Bloom)", "recall")
     words = (

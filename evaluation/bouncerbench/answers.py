@@ -21,7 +21,7 @@ from bot.core.frozen import Frozen
 from bot.features.shared.findings import Grade
 from bot.features.shared.labels import tidy_label
 from bot.models.protocol import Voice
-from evaluation.bouncerbench.tasks import INPUT, LABELS, Kind, Maybe
+from evaluation.bouncerbench.tasks import INPUT, LABELS, OUTPUT, Kind, Maybe
 from evaluation.dataset import Row, read_json, read_rows, shaped, task_id, unique
 from evaluation.run.folder import Familiarity, Record, RunFolder
 
@@ -95,9 +95,7 @@ def read_answers(source: str, benchmark: Kind, line: Line | None = None) -> dict
 
 def run_answers(run: RunFolder, line: Line | None = None) -> dict[str, Answer]:
     """The answers of a run by instance id; tasks that failed or were not reached are answers without a verdict."""
-    benchmark = run.facts.benchmark
-    if benchmark not in LABELS:
-        raise OperatorError(f"{run.path} is a run of {benchmark}, not of BouncerBench")
+    benchmark: Kind = INPUT if run.facts.benchmark == INPUT else OUTPUT
     config = run.facts.config.get("verify") or {}
     if line is None and config.get("prompt") == "rubric":
         # Live the chance of wrong behaviour decides; hidden tests check the form too.
@@ -119,12 +117,14 @@ def record_answer(record: Record, benchmark: Kind, line: Line | None = None) -> 
     else:
         bounce = fields.get("bounced", level >= PAPER_LINE)
     voices = fields.get("voices") or next((reply.get("voices") for reply in fields.get("replies", ())), None)
+    verdicts = fields.get("verdicts", ())
+    texts = [fields.get("explanation"), *(verdict.get("explanation") for verdict in verdicts)]
     return Answer(
         instance_id=record.task_id,
         level=level,
         bounce=bounce,
         p_bounce=p_bounce,
-        explanation=_explanation(fields),
+        explanation="\n\n".join(text for text in texts if text),
         tool_calls=record.details.get("tool_calls", fields.get("tool_calls")),
         recognised=record.recognised,
         error=record.error or (decision.get("abstained") if level is None else None),
@@ -145,14 +145,6 @@ def _joined(fields: dict[str, Any]) -> float | None:
         return behaviour
     joined: float = round(100 - (100 - behaviour) * (100 - max(forms)) / 100, 1)
     return joined
-
-
-def _explanation(fields: dict[str, Any]) -> str:
-    texts = [
-        fields.get("explanation"),
-        *(verdict.get("explanation") for verdict in fields.get("verdicts", ())),
-    ]
-    return "\n\n".join(text for text in texts if text)
 
 
 def _responses(source: str) -> Iterator[Row]:
@@ -185,8 +177,14 @@ def _answer(row: Row, benchmark: Kind, line: Line | None) -> tuple[str, str, Ans
     identity, response = task_id(row), shaped(row, _Response)
     level = _level(response.label, benchmark, row.where)
     submitted = response.input_bounce if benchmark == INPUT else response.output_bounce
+    tool_calls = response.tool_calls
+    if tool_calls is None and isinstance(response.trace, list):
+        steps = (step for step in response.trace if isinstance(step, dict))
+        tool_calls = sum(step.get("type") == "function_call" for step in steps)
     bounce = response.bounce if submitted is None else submitted
-    if level is None and bounce is None and response.label is None and not _says_nothing(row, benchmark):
+    side = "input_bounce" if benchmark == INPUT else "output_bounce"
+    has_no_answer = any(row.data.get(field, "absent") is None for field in ("label", "bounce", side))
+    if level is None and bounce is None and response.label is None and not has_no_answer:
         raise OperatorError(f"{row.where}: neither label nor bounce")
     if line is not None:
         redrawn = line.bounces(level, response.p_bounce)
@@ -201,22 +199,10 @@ def _answer(row: Row, benchmark: Kind, line: Line | None) -> tuple[str, str, Ans
         bounce=bounce,
         p_bounce=response.p_bounce,
         explanation=response.explanation or (response.trace if isinstance(response.trace, str) else ""),
-        tool_calls=_tool_calls(response),
+        tool_calls=tool_calls,
         recognised=Familiarity.said_in(response.model_dump(include={"recognised", "published"})),
     )
     return response.model or "", row.where, answer
-
-
-def _says_nothing(row: Row, benchmark: Kind) -> bool:
-    """Return True if a row says outright that there is no answer: ``"label": null`` or its bounce null."""
-    side = "input_bounce" if benchmark == INPUT else "output_bounce"
-    return any(row.data.get(field, "absent") is None for field in ("label", "bounce", side))
-
-
-def _tool_calls(response: _Response) -> int | None:
-    if response.tool_calls is not None or not isinstance(response.trace, list):
-        return response.tool_calls
-    return sum(1 for step in response.trace if isinstance(step, dict) and step.get("type") == "function_call")
 
 
 def _level(label: Any, benchmark: Kind, where: str) -> int | None:

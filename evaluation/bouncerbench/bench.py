@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,24 +39,26 @@ from evaluation.run.staging import Staged, through_handler
 
 
 def stage_input(task: InputTask, code: Clones | None = None) -> Staged:
-    """The issue is opened. Raises OperatorError if its text is not at hand.
+    """The issue is opened; ``task`` has its text.
 
     ``code`` lets a handler read the files of the base commit; raises OperatorError if it is not there.
     """
-    title, body = split_title(_text(task))
+    assert task.problem_statement is not None, "only ready tasks are staged"
+    title, body = split_title(task.problem_statement)
     scene = issue_opened(title, body, _repository(task), number_of(task.instance_id))
-    return _staged(task, Staged(task.instance_id, scene.event, scene.snapshot), code)
+    staged = Staged(task.instance_id, scene.event, scene.snapshot)
+    return staged if code is None else code.beside(staged, task.base_commit)
 
 
 def stage_output(task: OutputTask, code: Clones | None = None) -> Staged:
-    """A pull request with the patch is opened, closing the issue. Raises OperatorError without text or patch.
+    """A pull request with the patch is opened, closing the issue. ``task`` has text and patch.
 
     ``code``: as for ``stage_input``.
     """
-    if task.patch is None:
-        raise OperatorError(f"{task.instance_id}: the task has no patch")
+    assert task.patch is not None, "only ready tasks are staged"
     number = number_of(task.instance_id)
-    title, body = split_title(_text(task))
+    assert task.problem_statement is not None, "only ready tasks are staged"
+    title, body = split_title(task.problem_statement)
     issue = Issue(number=number, title=title, body=body, author=AUTHOR)
     scene = pull_request_opened(
         task.patch,
@@ -66,17 +69,8 @@ def stage_output(task: OutputTask, code: Clones | None = None) -> Staged:
         number=number + 1,
         base_sha=task.base_commit,
     )
-    return _staged(task, Staged(task.instance_id, scene.event, scene.snapshot), code)
-
-
-def _staged(task: InputTask | OutputTask, staged: Staged, code: Clones | None) -> Staged:
+    staged = Staged(task.instance_id, scene.event, scene.snapshot)
     return staged if code is None else code.beside(staged, task.base_commit)
-
-
-def _text(task: InputTask | OutputTask) -> str:
-    if task.problem_statement is None:
-        raise OperatorError(f"{task.instance_id}: the task has no issue text")
-    return task.problem_statement
 
 
 def _repository(task: InputTask | OutputTask) -> Repository:
@@ -98,41 +92,32 @@ def opened(
     prompts = app.prompts(request.environment)
     handler = "triage" if kind == INPUT else "verify"
     full = app.repo_config(config, {handler: shaping})
-    _require_probability(request, full.triage if kind == INPUT else full.verify)
+    judging = full.triage if kind == INPUT else full.verify
+    needs_one = "--bounce-above" if judging.bounce_above is not None else request.environment.bouncer_model
+    needs_one = needs_one.partition("(")[0]
+    if judging.prompt == "paper" and needs_one in ("--bounce-above", "mean", "cascade"):
+        raise OperatorError(f"{needs_one}: the paper's question asks for no probability; give --prompt careful")
     with Clones(repos or Path()) as clones:
         code = None if repos is None else clones
-        judging = full.triage if kind == INPUT else full.verify
-        prompt_names, recognition = (
-            _asked(handler, judging, code),
-            request.recognised and judging.prompt != "paper",
+
+        def is_ready(task: InputTask | OutputTask) -> bool:
+            has_patch = not isinstance(task, OutputTask) or task.patch is not None
+            return task.problem_statement is not None and has_patch
+
+        session: Session[Any] = through_handler(
+            partial(stage_input if kind == INPUT else stage_output, code=code),
+            handler,
+            full,
+            prompts,
+            prompt_names=_prompt_names(handler, judging, code),
+            parts=("triage",) if kind == INPUT else ("pulls", "verify"),
+            ready=is_ready,
+            recognition=request.recognised and judging.prompt != "paper",
         )
-        if kind == INPUT:
-            session: Session[Any] = through_handler(
-                lambda task: stage_input(task, code), "triage", full, prompts, prompt_names=prompt_names,
-                parts=("triage",), ready=_has_text, recognition=recognition,
-            )  # fmt: skip
-        else:
-            session = through_handler(
-                lambda task: stage_output(task, code), "verify", full, prompts, prompt_names=prompt_names,
-                parts=("pulls", "verify"), ready=lambda task: _has_text(task) and task.patch is not None,
-                recognition=recognition,
-            )  # fmt: skip
         yield replace(session, config={**session.config, "code": code is not None})
 
 
-def _require_probability(request: ReplayRequest, config: TriageConfig | VerifyConfig) -> None:
-    """Raise OperatorError if a probability is needed and the paper's question, which asks for none, is asked."""
-    model = request.environment.bouncer_model
-    needs_one = "--bounce-above" if config.bounce_above is not None else model.partition("(")[0]
-    if config.prompt == "paper" and needs_one in ("--bounce-above", "mean", "cascade"):
-        raise OperatorError(f"{needs_one}: the paper's question asks for no probability; give --prompt careful")
-
-
-def _has_text(task: InputTask | OutputTask) -> bool:
-    return task.problem_statement is not None
-
-
-def _asked(handler: str, config: TriageConfig | VerifyConfig, code: Clones | None) -> tuple[str, ...]:
+def _prompt_names(handler: str, config: TriageConfig | VerifyConfig, code: Clones | None) -> tuple[str, ...]:
     """The prompts that are asked. Raises OperatorError if code is wanted and not at hand, or the reverse."""
     question = f"{handler}.{config.prompt}"
     questions = ("verify.demands", question) if config.prompt == "rubric" else (question,)
@@ -152,15 +137,7 @@ def scored(kind: Kind, name: str, tasks: Tasks, answers: Mapping[str, Answer], s
     return Scored(name, kind, tasks, answers, metrics)
 
 
-def _sample(score: Scored) -> Sample:
-    pairs = score.metrics.pairs
-    knew = {name: answer.recognised for name, answer in score.answers.items() if answer.recognised is not None}
-    return Sample(score.name, [pair.instance_id for pair in pairs], Figures(pairs), knew)
-
-
-def _benchmark(
-    kind: Kind, read: Callable[[str], Iterator[Any]], tell: Callable[[Sequence[Scored], Scoring], Any]
-) -> Benchmark[Any, Scored]:
+def _benchmark(kind: Kind, read: Callable[[str], Iterator[Any]]) -> Benchmark[Any, Scored]:
     def score_run(run: RunFolder, name: str, source: str, scoring: Scoring) -> Scored:
         return scored(kind, name, labelled(bench.due(run, source), source), run_answers(run), scoring)
 
@@ -174,13 +151,18 @@ def _benchmark(
             raise OperatorError(f"{source} says of no task what is right: name a labelled file, --tasks {kind}=F")
         return tasks
 
+    def sample(score: Scored) -> Sample:
+        pairs = score.metrics.pairs
+        recognised = {name: answer.recognised for name, answer in score.answers.items() if answer.recognised}
+        return Sample(score.name, [pair.instance_id for pair in pairs], Figures(pairs), recognised)
+
     bench: Benchmark[Any, Scored] = Benchmark(
         kind,
         read,
         lambda task: task.instance_id,
         score_run,
-        tell,
-        _sample,
+        sections.on_all,
+        sample,
         lambda scores: sections.quoted_costs(),
         absent_input if kind == INPUT else absent_output,
         score_file,
@@ -188,6 +170,6 @@ def _benchmark(
     return bench
 
 
-INPUT_BENCH = _benchmark(INPUT, input_tasks, sections.on_all)
-OUTPUT_BENCH = _benchmark(OUTPUT, output_tasks, sections.on_all)
+INPUT_BENCH = _benchmark(INPUT, input_tasks)
+OUTPUT_BENCH = _benchmark(OUTPUT, output_tasks)
 BENCHES: dict[Kind, Benchmark[Any, Scored]] = {INPUT: INPUT_BENCH, OUTPUT: OUTPUT_BENCH}

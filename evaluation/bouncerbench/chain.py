@@ -115,9 +115,14 @@ def chain(tasks: Sequence[OutputTask], inputs: Mapping[str, Answer], outputs: Ma
     labelled = [task for task in tasks if task.bounce is not None]
     if not labelled:
         raise OperatorError("no output task with a known outcome: the two bouncers cannot be chained")
-    through = [task for task in labelled if not _bounced(inputs, task)]
-    visible = [task for task in through if not _bounced(outputs, task)]
-    away = [task for task in labelled if _bounced(inputs, task)]
+
+    def bounce(answers: Mapping[str, Answer], task: OutputTask) -> bool | None:
+        answer = answers.get(task.instance_id)
+        return None if answer is None else answer.bounce
+
+    through = [task for task in labelled if not bounce(inputs, task)]
+    visible = [task for task in through if not bounce(outputs, task)]
+    away = [task for task in labelled if bounce(inputs, task)]
     lengths = [len(task.patch) for task in through if task.patch is not None]
     return Chain(
         tickets=_tickets(labelled),
@@ -126,8 +131,8 @@ def chain(tasks: Sequence[OutputTask], inputs: Mapping[str, Answer], outputs: Ma
         let_through=_patches(through),
         visible=_patches(visible),
         mean_characters=sum(lengths) / len(lengths) if lengths else None,
-        unanswered_input=sum(_answer(inputs, task) is None for task in labelled),
-        unanswered_output=sum(_answer(outputs, task) is None for task in through),
+        unanswered_input=sum(bounce(inputs, task) is None for task in labelled),
+        unanswered_output=sum(bounce(outputs, task) is None for task in through),
         unlabelled=len(tasks) - len(labelled),
     )
 
@@ -141,15 +146,6 @@ def with_annotations(tasks: Iterable[OutputTask], issues: Iterable[InputTask]) -
         else task.model_copy(update={"quality": issue.quality, "input_bounce": issue.input_bounce})
         for task in tasks
     ]
-
-
-def _answer(answers: Mapping[str, Answer], task: OutputTask) -> bool | None:
-    answer = answers.get(task.instance_id)
-    return None if answer is None else answer.bounce
-
-
-def _bounced(answers: Mapping[str, Answer], task: OutputTask) -> bool:
-    return _answer(answers, task) is True
 
 
 def _tickets(tasks: Sequence[OutputTask]) -> Tickets:
@@ -168,7 +164,14 @@ def chain_section(before: str, after: str, result: Chain) -> Section:
         f"{result.unanswered_input} before and {result.unanswered_output} after the patch is written. "
         f"{result.unlabelled} tasks whose outcome is not known are left out."
     )
-    figure = Figure(partial(_sankey, result), _flow_caption(result))
+    held_back, visible = result.held_back, result.visible
+    caption = (
+        f"{_in_words(result.tickets)}. The input bouncer turns away {_in_words(result.turned_away)}. "
+        f"Of the {result.let_through.all} patches it lets be written, the output bouncer holds back "
+        f"{held_back.wrong} wrong and {held_back.correct} correct ones; "
+        f"{visible.correct} correct and {visible.wrong} wrong ones are shown."
+    )
+    figure = Figure(partial(_sankey, result), caption)
     before_share, after_share, lost = (
         "–" if share is None else f"{100 * share:.1f} %"
         for share in (result.submitted.wrong_share, result.visible.wrong_share, result.lost_share)
@@ -236,16 +239,13 @@ def _sankey(result: Chain) -> str:
         Flow("patches", "held back, wrong", held_back.wrong),
         Flow("patches", "held back, correct", held_back.correct),
     )
-    good, bad, grey = "#2e8b57", "#c0392b", "#7a7f87"
+    # All other nodes are grey.
     colours = {
         "tickets, vague": "#d9822b",
         "tickets, clear": "#0b5fa5",
-        "tickets, not annotated": grey,
         "patches": "#0b5fa5",
-        "turned away": grey,
-        "shown, correct": good,
-        "shown, wrong": bad,
-        "held back, wrong": grey,
+        "shown, correct": "#2e8b57",
+        "shown, wrong": "#c0392b",
         "held back, correct": "#d9822b",
     }
     return sankey(columns, flows, colours)
@@ -255,13 +255,3 @@ def _in_words(tickets: Tickets) -> str:
     counts = (("vague", tickets.vague), ("clear", tickets.clear), ("not annotated", tickets.unknown))
     words = ", ".join(f"{count} {kind}" for kind, count in counts if count)
     return f"{tickets.all} tickets" + (f" ({words})" if words else "")
-
-
-def _flow_caption(result: Chain) -> str:
-    held_back, visible = result.held_back, result.visible
-    return (
-        f"{_in_words(result.tickets)}. The input bouncer turns away {_in_words(result.turned_away)}. "
-        f"Of the {result.let_through.all} patches it lets be written, the output bouncer holds back "
-        f"{held_back.wrong} wrong and {held_back.correct} correct ones; "
-        f"{visible.correct} correct and {visible.wrong} wrong ones are shown."
-    )

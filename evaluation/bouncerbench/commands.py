@@ -24,8 +24,6 @@ from evaluation.cli import (
 )
 
 if TYPE_CHECKING:
-    from evaluation.bouncerbench.compare import Comparison
-    from evaluation.bouncerbench.metrics import Scored
     from evaluation.bouncerbench.tasks import Kind
 
 _repos = click.Path(path_type=Path, file_okay=False, exists=True)
@@ -110,7 +108,9 @@ def _scored(
     from evaluation.run.folder import RunFolder
 
     bench, line = BENCHES[kind], line_of(kind, bounce_at, bounce_above)
-    items = _labelled(list(bench.read(tasks)))
+    items = list(bench.read(tasks))
+    if items and all(task.bounce is None for task in items):
+        raise OperatorError(f"nothing to score: none of the {len(items)} tasks has a known label")
     models = gather(kind, run, predictions, model_name, line)
     if run is not None:
         items = bench.due(RunFolder.read(Path(run)), tasks)
@@ -123,23 +123,12 @@ def _scored(
     scores = {name: scored(kind, short(name), items, answers, how) for name, answers in models.items()}
     aged = bench.contamination(list(scores.values()), tasks, how)
     parts = sections.on_one(kind, list(scores.values()))
-    parts += [comparison_section(str(against), next(iter(scores.values())), comparison)] if comparison else []
-    value = {**_as_json(scores, against, comparison), **data_of(aged)} if as_json else None
-    tell([*parts, *aged], as_json, value)
-
-
-def _labelled(tasks: list[Any]) -> list[Any]:
-    if tasks and all(task.bounce is None for task in tasks):
-        raise OperatorError(f"nothing to score: none of the {len(tasks)} tasks has a known label")
-    return tasks
-
-
-def _as_json(scores: dict[str, Scored], against: str | None, comparison: Comparison | None) -> dict[str, Any]:
-    from evaluation.bouncerbench.sections import as_json
-
-    objects = {name: {"model": name, **as_json(score)} for name, score in scores.items()}
+    objects = {name: {"model": name, **sections.as_json(score)} for name, score in scores.items()}
     value = next(iter(objects.values())) if len(objects) == 1 else {"models": objects}
-    return value if comparison is None else {**value, "against": {"source": against, **comparison.as_json()}}
+    if comparison is not None:
+        parts.append(comparison_section(str(against), next(iter(scores.values())), comparison))
+        value |= {"against": {"source": against, **comparison.as_json()}}
+    tell([*parts, *aged], as_json, {**value, **data_of(aged)})
 
 
 def both(options: Option[Any], do: Callable[..., int | None], *about: str) -> Iterator[click.Command]:

@@ -9,7 +9,6 @@ from typing import Any
 from bot.core.errors import OperatorError
 from evaluation.bouncerbench.answers import Answer
 from evaluation.bouncerbench.metrics import FIGURES, Figures, Scored, Tasks, pair, shown, what
-from evaluation.bouncerbench.tasks import InputTask, OutputTask
 from evaluation.report.page import Section, Table, percentage
 from evaluation.statistics import USUAL, Estimate, Resampling, bootstrap, paired, paired_difference
 
@@ -73,7 +72,15 @@ def compare(
 
     Raises OperatorError if the runs share no task that both answered.
     """
-    common = _both_answered(tasks, first, second)
+    common = [
+        task
+        for task in tasks
+        if task.bounce is not None
+        and all(
+            task.instance_id in answers and answers[task.instance_id].bounce is not None
+            for answers in (first, second)
+        )
+    ]
     if not common:
         raise OperatorError("the two runs share no task that both answered and whose truth is known")
     pairs = paired(
@@ -92,32 +99,13 @@ def compare(
         both_wrong=pairs.neither,
         p_value=pairs.p_value,
         differences=bootstrap(paired_difference(*figures), len(common), how),
-        flips=tuple(_flips(common, first, second)),
+        flips=tuple(
+            Flip(task.instance_id, bool(now.bounce), now.bounce == task.bounce, now.tool_calls)
+            for task in common
+            if (now := second[task.instance_id]).bounce != first[task.instance_id].bounce
+        ),
         with_tools=None if None in calls else sum((count or 0) > 0 for count in calls),
     )
-
-
-def _both_answered(
-    tasks: Tasks, first: Mapping[str, Answer], second: Mapping[str, Answer]
-) -> list[InputTask | OutputTask]:
-    return [
-        task
-        for task in tasks
-        if task.bounce is not None
-        and all(
-            task.instance_id in answers and answers[task.instance_id].bounce is not None
-            for answers in (first, second)
-        )
-    ]
-
-
-def _flips(tasks: Tasks, first: Mapping[str, Answer], second: Mapping[str, Answer]) -> list[Flip]:
-    return [
-        Flip(task.instance_id, bool(now.bounce), now.bounce == task.bounce, now.tool_calls)
-        for task in tasks
-        for now in (second[task.instance_id],)
-        if now.bounce != first[task.instance_id].bounce
-    ]
 
 
 def comparison_section(before: str, second: Scored, comparison: Comparison) -> Section:
@@ -128,24 +116,27 @@ def comparison_section(before: str, second: Scored, comparison: Comparison) -> S
         f"{comparison.only_first_right:,}, only {second.name} right on {comparison.only_second_right:,}. "
         f"McNemar's exact test: p = {comparison.p_value:.3g}."
     )
-    kinds = [
-        ("corrected", comparison.corrections),
-        ("now wrong", comparison.mistakes),
-        ("all flips", list(comparison.flips)),
-    ]
-    share = len(comparison.flips)
+    kinds: dict[str, Sequence[Flip]] = {
+        "corrected": comparison.corrections,
+        "now wrong": comparison.mistakes,
+        "all flips": comparison.flips,
+    }
+    total = len(comparison.flips)
+    note = "Tool calls of the second run; a dash if they were not recorded."
+    if comparison.with_tools is not None:
+        note += f" Over all tasks: {comparison.with_tools} with at least one call."
     flips = Table(
         ("flips", "number", "of all flips %", "with tool calls"),
         tuple(
-            (name, len(flips), percentage(len(flips) / share if share else None), used_tools(flips))
-            for name, flips in kinds
+            (
+                name,
+                len(flips),
+                percentage(len(flips) / total if total else None),
+                used_tools(flips),
+            )
+            for name, flips in kinds.items()
         ),
-        note="Tool calls of the second run; a dash if they were not recorded."
-        + (
-            ""
-            if comparison.with_tools is None
-            else f" Over all tasks: {comparison.with_tools} with at least one call."
-        ),
+        note=note,
     )
     differences = Table(
         ("figure", f"{second.name} minus {before}"),

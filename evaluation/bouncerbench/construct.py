@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import io
 import json
 import re
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,10 +20,10 @@ from pydantic import BeforeValidator
 
 from bot.core.errors import OperatorError
 from bot.core.frozen import Frozen
-from evaluation.bouncerbench.tasks import VAGUE_FROM, Failing, Level, Maybe, OutputTask, output_task, repository_of
-from evaluation.dataset import Row, read_rows, shaped, task_id, unique
+from evaluation.bouncerbench.tasks import VAGUE_FROM, Failing, Level, Maybe, output_task, repository_of
+from evaluation.dataset import read_rows, shaped, task_id, unique
 from evaluation.git.clones import Clones
-from evaluation.git.repository import GitError, GitRepository
+from evaluation.git.repository import GitError
 
 #: Annotations of the hidden tests from which on they cannot serve as the ground truth (II.A.2).
 INVALID_TESTS_FROM = 2
@@ -112,23 +111,18 @@ def read_instances(source: str) -> dict[str, dict[str, Any]]:
 def read_patches(source: str) -> Iterator[Patch]:
     """Submitted patches with a known outcome, in our columns or the authors'. Raises OperatorError."""
     for row in read_rows(source):
-        yield _patch(row)
-
-
-def _patch(row: Row) -> Patch:
-    task: OutputTask = output_task(row)
-    more = shaped(row, _PatchRow)
-    if task.bounce is None:
-        raise OperatorError(f"{row.where}: neither resolved nor a test outcome: the patch cannot be labelled")
-    return Patch(
-        instance_id=task.instance_id,
-        submission=more.submission or more.agent or "",
-        text=task.patch or "",
-        resolved=not task.bounce,
-        pass_fraction=task.pass_fraction,
-        failing=task.failing,
-        applied=more.patch_successfully_applied if more.applied is None else more.applied,
-    )
+        task, more = output_task(row), shaped(row, _PatchRow)
+        if task.bounce is None:
+            raise OperatorError(f"{row.where}: neither resolved nor a test outcome: the patch cannot be labelled")
+        yield Patch(
+            instance_id=task.instance_id,
+            submission=more.submission or more.agent or "",
+            text=task.patch or "",
+            resolved=not task.bounce,
+            pass_fraction=task.pass_fraction,
+            failing=task.failing,
+            applied=more.patch_successfully_applied if more.applied is None else more.applied,
+        )
 
 
 #: Whether a patch (its text) applies in a repository (``owner/name``) at a commit; None = cannot be tried.
@@ -168,12 +162,26 @@ def build(
     identities = sorted(annotations.keys() & instances.keys())
     steps["of these with the issue's text (input tasks)"] = len(identities)
     steps["input tasks to bounce"] = sum(annotations[identity].vague for identity in identities)
-    result.input = [_input_row(annotations[identity], instances[identity]) for identity in identities]
+    result.input = [
+        {
+            "instance_id": identity,
+            **instances[identity],
+            "input_quality": annotations[identity].quality,
+            "input_bounce": annotations[identity].vague,
+            "false_negative": annotations[identity].test_validity,
+            "other_major_issues": annotations[identity].other_issues,
+        }
+        for identity in identities
+    ]
     evaluable = {identity for identity in identities if annotations[identity].evaluable}
     steps["evaluable instances (valid tests, no other major issue)"] = len(evaluable)
     steps["of these vague"] = sum(annotations[identity].vague for identity in evaluable)
     if submission is not None:
-        patches = _of_submission(submission, patches)
+        every = list(patches)
+        patches = [patch for patch in every if patch.submission == submission]
+        if not patches:
+            names = ", ".join(sorted({patch.submission for patch in every}))
+            raise OperatorError(f"no patch of submission {submission!r}; there are: {names[:400]}")
     usable = _usable(patches, annotations, steps)
     if fits is not None:
         usable = _fitting(usable, instances, fits, steps)
@@ -205,9 +213,8 @@ def _usable(
         patches, key=lambda patch: (patch.instance_id, not _applied(patch), patch.submission, patch.text)
     ):
         total += 1
-        digest = hashlib.sha256(f"{patch.instance_id}\0{patch.text.strip()}".encode("utf-8", "replace")).digest()
         if applies(patch):
-            twins[digest].append(patch)
+            twins[_digest(patch.instance_id, patch.text.strip())].append(patch)
         else:
             unfit += 1
     for first, *others in twins.values():
@@ -285,39 +292,16 @@ def _one_each(
         if annotations[identity].vague:
             options = [patch for patch in options if not patch.resolved]
         if options:
-            yield min(options, key=lambda patch: _draw(patch, seed))
+            # An even draw that depends on nothing but the seed and the patches themselves.
+            yield min(options, key=lambda patch: _digest(seed, patch.instance_id, patch.text))
         else:
             only_correct += 1
     steps["evaluable instances without any patch, removed"] = without
     steps["vague instances with correct patches only, removed"] = only_correct
 
 
-def _draw(patch: Patch, seed: int) -> bytes:
-    """An even draw that depends on nothing but the seed and the patch itself."""
-    return hashlib.sha256(f"{seed}\0{patch.instance_id}\0{patch.text}".encode("utf-8", "replace")).digest()
-
-
-def _of_submission(name: str, patches: Iterable[Patch]) -> list[Patch]:
-    names: set[str] = set()
-    own: list[Patch] = []
-    for patch in patches:
-        names.add(patch.submission)
-        if patch.submission == name:
-            own.append(patch)
-    if not own:
-        raise OperatorError(f"no patch of submission {name!r}; there are: {', '.join(sorted(names))[:400]}")
-    return own
-
-
-def _input_row(annotation: Annotation, instance: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "instance_id": annotation.instance_id,
-        **instance,
-        "input_quality": annotation.quality,
-        "input_bounce": annotation.vague,
-        "false_negative": annotation.test_validity,
-        "other_major_issues": annotation.other_issues,
-    }
+def _digest(*parts: object) -> bytes:
+    return hashlib.sha256("\0".join(map(str, parts)).encode("utf-8", "replace")).digest()
 
 
 def _output_row(patch: Patch, issue: Mapping[str, Any]) -> dict[str, Any]:
@@ -358,7 +342,11 @@ class Applying(Clones):
         except OperatorError as error:
             self.unchecked = str(error)
             return None
-        index = self._index(clone, full_name, base_commit)
+        index = Path(self._folder) / "index"
+        if self._read != (full_name, base_commit):
+            self._read = None
+            clone.run("read-tree", base_commit, index=index)
+            self._read = (full_name, base_commit)
         # Files that end without a newline are whole to the benchmark's harness and corrupt to git.
         content = (patch if patch.endswith("\n") else f"{patch}\n").encode("utf-8", "surrogatepass")
         try:
@@ -367,30 +355,15 @@ class Applying(Clones):
             return False
         return True
 
-    def _index(self, clone: GitRepository, full_name: str, base_commit: str) -> Path:
-        index = Path(self._folder) / "index"
-        if self._read != (full_name, base_commit):
-            self._read = None
-            clone.run("read-tree", base_commit, index=index)
-            self._read = (full_name, base_commit)
-        return index
-
 
 def store(folder: Path, result: Built, facts: dict[str, Any]) -> None:
     """Write the task files and ``build.json``. Raises OperatorError."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, rows in (("input", result.input), ("output", result.output), ("lite", result.lite)):
-            (folder / f"{name}.jsonl.gz").write_bytes(_packed(rows))
+            lines = "".join(json.dumps(row) + "\n" for row in rows)
+            # Without a time stamp, so that the same rows are the same bytes.
+            (folder / f"{name}.jsonl.gz").write_bytes(gzip.compress(lines.encode("ascii"), mtime=0))
         (folder / "build.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="ascii")
     except OSError as error:
         raise OperatorError(f"--out {folder}: {error.strerror}") from None
-
-
-def _packed(rows: Sequence[dict[str, Any]]) -> bytes:
-    """JSON Lines, gzipped; without a time stamp, so that the same rows are the same bytes."""
-    out = io.BytesIO()
-    with gzip.GzipFile(fileobj=out, mode="wb", mtime=0) as stream:
-        for row in rows:
-            stream.write(json.dumps(row).encode("ascii") + b"\n")
-    return out.getvalue()

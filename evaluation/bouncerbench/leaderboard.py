@@ -69,22 +69,17 @@ def export(
     Lite is written if both bouncers' answers are given: the instances that both were asked about. Raises
     OperatorError if an answer is missing and ``accept_missing`` does not turn it into a pass.
     """
+    answers = {"input_bounce": inputs, "output_bounce": outputs}
     boards: dict[Board, dict[str, dict[str, Any]]] = {}
-    if inputs is not None:
-        boards["input"] = {
-            identity: _entry({"input_bounce": inputs[identity]}, accept_missing) for identity in inputs
-        }
-    if outputs is not None:
-        boards["output"] = {
-            identity: _entry({"output_bounce": outputs[identity]}, accept_missing) for identity in outputs
-        }
-    if inputs is not None and outputs is not None:
-        both = {
-            identity: {"input_bounce": inputs[identity], "output_bounce": outputs[identity]}
-            for identity in outputs
-            if identity in inputs
-        }
-        boards["lite"] = {identity: _entry(answers, accept_missing) for identity, answers in both.items()}
+    for board, fields in FIELDS.items():
+        columns = {field: column for field in fields if (column := answers[field]) is not None}
+        if len(columns) == len(fields):
+            *_, last = columns.values()
+            common = [identity for identity in last if all(identity in column for column in columns.values())]
+            boards[board] = {
+                identity: _entry({field: column[identity] for field, column in columns.items()}, accept_missing)
+                for identity in common
+            }
     names: dict[Board, str | None] = {board: f"{slug(config.name)}_{board}.json" for board in boards}
     data = folder / "data"
     data.mkdir(parents=True, exist_ok=True)

@@ -15,6 +15,7 @@ definition; if a wrong patch's share is not known, the score is not defined.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -108,6 +109,11 @@ class Metrics:
     def value(self, name: str) -> float | None:
         return self.estimates[name].value if name in self.estimates else None
 
+    @property
+    def auc(self) -> float | None:
+        """The AUC of the probability, or of the label if answers have no probability."""
+        return self.value("auc" if "auc" in self.estimates else "auc_of_label")
+
     def shown(self, name: str) -> str:
         return shown(name, self.estimates.get(name, Estimate(None)))
 
@@ -160,7 +166,16 @@ def score(
         raise OperatorError(f"none of the {len(answers)} answers is about one of the {len(tasks)} tasks")
     statistic = Figures(pairs)
     estimates = statistics.bootstrap(statistic, len(pairs), how)
-    return Metrics(benchmark, missing, tally, _counts(pairs), estimates, statistic.ranked, tuple(pairs))
+    cells = Counter((pair.truth, pair.predicted) for pair in pairs)
+    counts = {
+        "tp_bounce": cells[1, BOUNCE],
+        "fp_bounce": cells[0, BOUNCE],
+        "fn_bounce": cells[1, ACCEPT],
+        "tn_bounce": cells[0, ACCEPT],
+        "unanswered_bounce": cells[1, NOTHING],
+        "unanswered_accept": cells[0, NOTHING],
+    }
+    return Metrics(benchmark, missing, tally, counts, estimates, statistic.ranked, tuple(pairs))
 
 
 def pair(tasks: Tasks, answers: Mapping[str, Answer], missing: Missing) -> tuple[list[Pair], Tally]:
@@ -196,20 +211,6 @@ def _pair(task: InputTask | OutputTask, truth: bool, answer: Answer | None, miss
     )
 
 
-def _counts(pairs: Sequence[Pair]) -> dict[str, int]:
-    cells = {(truth, predicted): 0 for truth in (0, 1) for predicted in (ACCEPT, BOUNCE, NOTHING)}
-    for pair in pairs:
-        cells[pair.truth, pair.predicted] += 1
-    return {
-        "tp_bounce": cells[1, BOUNCE],
-        "fp_bounce": cells[0, BOUNCE],
-        "fn_bounce": cells[1, ACCEPT],
-        "tn_bounce": cells[0, ACCEPT],
-        "unanswered_bounce": cells[1, NOTHING],
-        "unanswered_accept": cells[0, NOTHING],
-    }
-
-
 class Figures:
     """All figures as functions of resampled task indices; see ``statistics.bootstrap``."""
 
@@ -219,7 +220,7 @@ class Figures:
         self.level = np.array([pair.level for pair in pairs], dtype=np.int64)
         self.quality = _column([pair.quality for pair in pairs])
         self.fraction = _column([pair.pass_fraction for pair in pairs])
-        self.probability = np.array([_number(pair.p_bounce) for pair in pairs], dtype=float)
+        self.probability = np.array([pair.p_bounce for pair in pairs], dtype=float)  # NaN for None
         #: +1 for a bounce, -1 for letting pass, 0 for no answer.
         self.sign = np.array([-1.0, 1.0, 0.0])[self.predicted]
 
@@ -302,10 +303,6 @@ def _rate(table: Counts, truth: int, predicted: int) -> Array:
 
 def _mean(values: Array, draws: Counts) -> Array:
     return statistics.ratio(values[draws].sum(axis=1), np.full(len(draws), draws.shape[1]))
-
-
-def _number(value: float | None) -> float:
-    return np.nan if value is None else value
 
 
 def _column(values: Sequence[float | None]) -> Array | None:

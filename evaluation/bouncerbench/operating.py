@@ -7,7 +7,7 @@ points the second: it is the maintainer's choice (``bounce_at``, ``bounce_above`
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 
@@ -41,18 +41,26 @@ def operating_points(
 
     If a part of the answers had none, rows would be over different tasks.
     """
-    points: list[Point] = []
+    lines: dict[str, Line] = {}
     usable = [answer for answer in answers.values() if answer.bounce is not None]
     if usable and all(answer.level is not None for answer in usable):
         names = list(LABELS[benchmark])
-        points += [
-            _point(f"at {names[level]}", Line(level), benchmark, tasks, answers, missing) for level in (1, 2, 3)
-        ]
+        lines |= {f"at {names[level]}": Line(level) for level in (1, 2, 3)}
     if usable and all(answer.p_bounce is not None for answer in usable):
-        points += [
-            _point(f"above {above} %", Line(PAPER_LINE, above), benchmark, tasks, answers, missing)
-            for above in THRESHOLDS
-        ]
+        lines |= {f"above {above} %": Line(PAPER_LINE, above) for above in THRESHOLDS}
+    points: list[Point] = []
+    for name, line in lines.items():
+        metrics = score(benchmark, tasks, redrawn(answers, line), missing, how=NO_INTERVALS)
+        counts = metrics.counts
+        passed = counts["fn_bounce"] + counts["tn_bounce"]
+        point = Point(
+            name=name,
+            metrics=metrics,
+            bounced=(counts["tp_bounce"] + counts["fp_bounce"]) / metrics.n if metrics.n else None,
+            wrong_share_passed=counts["fn_bounce"] / passed if passed else None,
+            is_papers=line == Line(),
+        )
+        points.append(point)
     return points
 
 
@@ -64,21 +72,6 @@ def redrawn(answers: Mapping[str, Answer], line: Line) -> dict[str, Answer]:
         else answer.model_copy(update={"bounce": line.bounces(answer.level, answer.p_bounce)})
         for identity, answer in answers.items()
     }
-
-
-def _point(
-    name: str, line: Line, benchmark: Kind, tasks: Tasks, answers: Mapping[str, Answer], missing: Missing
-) -> Point:
-    metrics = score(benchmark, tasks, redrawn(answers, line), missing, how=NO_INTERVALS)
-    counts = metrics.counts
-    passed = counts["fn_bounce"] + counts["tn_bounce"]
-    return Point(
-        name=name,
-        metrics=metrics,
-        bounced=(counts["tp_bounce"] + counts["fp_bounce"]) / metrics.n if metrics.n else None,
-        wrong_share_passed=counts["fn_bounce"] / passed if passed else None,
-        is_papers=line == Line(),
-    )
 
 
 @dataclass(frozen=True)
@@ -151,6 +144,9 @@ def by_length(tasks: Tasks, answers: Mapping[str, Answer], edges: Sequence[int])
         bounced = answer is not None and answer.bounce is True
         index = next((place for place, edge in enumerate(edges) if size <= edge), len(edges))
         cells[index][2 * task.bounce + bounced] += 1
+    starts = [None, *(edge + 1 for edge in edges)]
+    names = [f"≤ {end}" if start is None else f"{start}–{end}" for start, end in zip(starts, edges, strict=False)]
+    names.append(f"> {edges[-1]}")
     return [
         Bin(
             name=name,
@@ -159,7 +155,7 @@ def by_length(tasks: Tasks, answers: Mapping[str, Answer], edges: Sequence[int])
             true_positive_rate=wilson(caught, missed + caught),
             false_positive_rate=wilson(wrongly, let_through + wrongly),
         )
-        for name, (let_through, wrongly, missed, caught) in zip(_names(edges), cells, strict=True)
+        for name, (let_through, wrongly, missed, caught) in zip(names, cells, strict=True)
     ]
 
 
@@ -168,12 +164,6 @@ def length(task: InputTask | OutputTask) -> int | None:
     if isinstance(task, OutputTask):
         return None if task.patch is None else len(task.patch)
     return None if task.problem_statement is None else len(task.problem_statement.split())
-
-
-def _names(edges: Sequence[int]) -> list[str]:
-    starts = [None, *(edge + 1 for edge in edges)]
-    middle = [f"≤ {end}" if start is None else f"{start}–{end}" for start, end in zip(starts, edges, strict=False)]
-    return [*middle, f"> {edges[-1]}"]
 
 
 def points_of(scored: Scored) -> list[Point]:
@@ -255,10 +245,9 @@ def _length_figures(binned: Mapping[str, Sequence[Bin]], unit: str, note: str) -
     right: list[Series] = []
     wrong: list[Series] = []
     for colour, (name, bins) in enumerate(binned.items()):
-        hits = _series(f"{name}, of those to bounce", [bin_.true_positive_rate for bin_ in bins])
-        slips = _series(f"{name}, of the others", [bin_.false_positive_rate for bin_ in bins])
-        right.append(replace(hits, colour=colour))
-        wrong.append(replace(slips, colour=colour, faded=True))
+        hits, slips = ([bin_.true_positive_rate for bin_ in bins], [bin_.false_positive_rate for bin_ in bins])
+        right.append(Series.of(f"{name}, of those to bounce", hits, colour=colour))
+        wrong.append(Series.of(f"{name}, of the others", slips, colour=colour, faded=True))
     if len(binned) > 2:
         pictures = [(right, "Share bounced of those to bounce"), (wrong, "Share bounced of the others")]
     else:
@@ -268,11 +257,3 @@ def _length_figures(binned: Mapping[str, Sequence[Bin]], unit: str, note: str) -
         Figure(partial(bars, groups, series, ylabel="share bounced", xlabel=unit), f"{caption} {note}")
         for series, caption in pictures
     )
-
-
-def _series(name: str, estimates: Sequence[Estimate]) -> Series:
-    errors = [
-        None if estimate.low is None or estimate.high is None else (estimate.low, estimate.high)
-        for estimate in estimates
-    ]
-    return Series(name, [estimate.value for estimate in estimates], errors)

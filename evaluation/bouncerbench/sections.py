@@ -84,7 +84,14 @@ def scores_section(benchmark: Kind, runs: Sequence[Scored]) -> Section:
     agreement = ("agree %", "kappa", "rho") if is_input else ()
     header = ("model", "tasks", "F_m", "I-Score" if is_input else "O-Score", "R_b %", "FNR_a %", "AUC", *agreement)
     ours = [_scores_row(run) for run in runs]
-    total, published = paper.TASKS[benchmark][0], _published(benchmark)
+    total = paper.TASKS[benchmark][0]
+    published: list[tuple[Cell, ...]] = []
+    for row in paper.ROWS[benchmark]:
+        agreed = paper.AGREEMENT.get(row.model)
+        quoted = (None,) * 3 if agreed is None else (percentage(agreed[0]), *agreed[1:])
+        rates = (percentage(row.r_b), percentage(row.fnr_a))
+        name = f"{row.model} (paper)"
+        published.append((name, total, row.f_m, row.score, *rates, None, *(quoted if is_input else ())))
     beside = Table(
         header,
         (*ours, *published),
@@ -95,13 +102,7 @@ def scores_section(benchmark: Kind, runs: Sequence[Scored]) -> Section:
     figures = [figure for figure in FIGURES if any(figure in run.metrics.estimates for run in runs)]
     every = Table(
         ("figure", *(run.name for run in runs)),
-        tuple(
-            (
-                FIGURES[figure][0],
-                *(run.metrics.shown(figure) for run in runs),
-            )
-            for figure in figures
-        ),
+        tuple((FIGURES[figure][0], *(run.metrics.shown(figure) for run in runs)) for figure in figures),
         title="Every figure",
         note="In brackets: 95 % bootstrap intervals over tasks.",
     )
@@ -112,26 +113,15 @@ def scores_section(benchmark: Kind, runs: Sequence[Scored]) -> Section:
     return Section(what(benchmark), tuple(f"{line}." for line in lines), (beside, every), data=data)
 
 
-def _published(benchmark: Kind) -> Iterator[tuple[Cell, ...]]:
-    total = paper.TASKS[benchmark][0]
-    for row in paper.ROWS[benchmark]:
-        agreed = paper.AGREEMENT.get(row.model)
-        agreement = (None,) * 3 if agreed is None else (percentage(agreed[0]), *agreed[1:])
-        rates = (percentage(row.r_b), percentage(row.fnr_a))
-        last = (None, *(agreement if benchmark == INPUT else ()))
-        yield (f"{row.model} (paper)", total, row.f_m, row.score, *rates, *last)
-
-
 def _scores_row(run: Scored) -> tuple[Cell, ...]:
     value = run.metrics.value
     is_input = run.benchmark == INPUT
-    auc = value("auc") if "auc" in run.metrics.estimates else value("auc_of_label")
     agreement = (
         (percentage(value("raw_agreement")), value("cohen_kappa"), value("spearman_rho")) if is_input else ()
     )
     score = value("i_score" if is_input else "o_score")
     rates = (percentage(value("r_b")), percentage(value("fnr_a")))
-    return (run.name, run.metrics.n, value("f_m"), score, *rates, auc, *agreement)
+    return (run.name, run.metrics.n, value("f_m"), score, *rates, run.metrics.auc, *agreement)
 
 
 def tally_line(metrics: Metrics) -> str:

@@ -63,18 +63,9 @@ def section(
 
 def _row(name: str, metrics: Metrics, count: int, failed: int, cost: float | None) -> tuple[Cell, ...]:
     value = metrics.value
-    auc = value("auc") if "auc" in metrics.estimates else value("auc_of_label")
-    rates = [percentage(value(figure)) for figure in ("r_b", "fnr_a")]
-    return (
-        name,
-        count,
-        failed,
-        value("f_m"),
-        *rates,
-        auc,
-        value("brier"),
-        None if cost is None else f"{cost:.4f}",
-    )
+    rates = (percentage(value("r_b")), percentage(value("fnr_a")))
+    dollars = None if cost is None else f"{cost:.4f}"
+    return (name, count, failed, value("f_m"), *rates, metrics.auc, value("brier"), dollars)
 
 
 def _sum(costs: Sequence[float | None]) -> float | None:

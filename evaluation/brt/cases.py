@@ -102,7 +102,11 @@ def read_cases(source: str, checkouts: Checkouts | None = None) -> dict[str, Cas
                 continue
         else:
             task_id(row)
-            case = _placed(shaped(row, Case), folder, row.where)
+            case = shaped(row, Case)
+            for name, path in (("base", case.base), ("fixed", case.fixed)):
+                if not (folder / path).is_dir():
+                    raise OperatorError(f"{row.where}: {name}: no folder {path}")
+            case = case.model_copy(update={"base": folder / case.base, "fixed": folder / case.fixed})
         entries.append((case.instance_id, row.where, case))
     if not entries:
         raise OperatorError(
@@ -111,24 +115,16 @@ def read_cases(source: str, checkouts: Checkouts | None = None) -> dict[str, Cas
     return {case.instance_id: case for case in unique(iter(entries))}
 
 
-def _placed(case: Case, folder: Path, where: str) -> Case:
-    for name, path in (("base", case.base), ("fixed", case.fixed)):
-        if not (folder / path).is_dir():
-            raise OperatorError(f"{where}: {name}: no folder {path}")
-    return case.model_copy(update={"base": folder / case.base, "fixed": folder / case.fixed})
-
-
 def read_candidates(source: str, cases: dict[str, Case] | None = None) -> Iterator[Candidate]:
     """Candidates in their order. Raises OperatorError for one that is malformed, repeated, or of no known case."""
-    rows = ((row.task, where, (where, row)) for where, row in _rows(source))
-    for where, candidate in unique(rows):
-        if cases is not None and candidate.instance_id not in cases:
-            raise OperatorError(f"{where}: instance_id: no case {candidate.instance_id}")
-        yield candidate
 
+    def entries() -> Iterator[tuple[str, str, Candidate]]:
+        for row in read_rows(source):
+            task_id(row)
+            task_id(row, "candidate_id")
+            candidate = shaped(row, Candidate)
+            if cases is not None and candidate.instance_id not in cases:
+                raise OperatorError(f"{row.where}: instance_id: no case {candidate.instance_id}")
+            yield candidate.task, row.where, candidate
 
-def _rows(source: str) -> Iterator[tuple[str, Candidate]]:
-    for row in read_rows(source):
-        task_id(row)
-        task_id(row, "candidate_id")
-        yield row.where, shaped(row, Candidate)
+    return unique(entries())

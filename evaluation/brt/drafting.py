@@ -126,7 +126,13 @@ class Drafter:
         report_facts = facts(parse_report(case.problem_statement))
         drafts = [
             {
-                **_draft(attempt, self._judgement(judge, case, attempt, judgements)),
+                "candidate_id": str(attempt.number),
+                "fate": attempt.fate,
+                "why": attempt.why,
+                "repaired": attempt.repaired,
+                "inverted": attempt.inverted,
+                "code": attempt.candidate.code if attempt.candidate else None,
+                **self._judgement(judge, case, attempt, judgements),
                 "features": _features(attempt, report_facts),
             }
             for attempt in result.attempts
@@ -150,7 +156,8 @@ class Drafter:
     ) -> Mapping[str, Any]:
         candidate = attempt.candidate
         if attempt.fate != "failed" or candidate is None:
-            return {"applied": candidate is not None, "base": _plain(attempt), "fixed": None, "brt": False}
+            base = attempt.outcome.model_dump(mode="json") if attempt.outcome else None
+            return {"applied": candidate is not None, "base": base, "fixed": None, "brt": False}
         key = candidate.path, candidate.content
         if key not in judgements:
             test = Candidate(
@@ -162,18 +169,6 @@ class Drafter:
             judgement = judge.judge(case, test)
             judgements[key] = judgement.model_dump(mode="json", exclude={"instance_id", "candidate_id"})
         return judgements[key]
-
-
-def _draft(attempt: Attempt, judgement: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "candidate_id": str(attempt.number),
-        "fate": attempt.fate,
-        "why": attempt.why,
-        "repaired": attempt.repaired,
-        "inverted": attempt.inverted,
-        "code": attempt.candidate.code if attempt.candidate else None,
-        **judgement,
-    }
 
 
 def _features(attempt: Attempt, report_facts: Facts) -> dict[str, Any] | None:
@@ -195,10 +190,6 @@ def _features(attempt: Attempt, report_facts: Facts) -> dict[str, Any] | None:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-def _plain(attempt: Attempt) -> dict[str, Any] | None:
-    return attempt.outcome.model_dump(mode="json") if attempt.outcome else None
 
 
 def replay_command(

@@ -11,14 +11,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from pydantic import Field
 
 from bot.core.frozen import Frozen
 from bot.reproduction.execution import SandboxHarness
 from bot.reproduction.java.language import tests_by_text
-from bot.reproduction.protocol import Harness, Target, TestCommand, TestOutcome, TestReport
+from bot.reproduction.protocol import Target, TestCommand, TestOutcome, TestReport
 from bot.sandbox.protocol import Limits, Sandbox
 from evaluation.brt.cases import Candidate, Case
 from evaluation.brt.patching import PatchRejected, apply, python_tree, read_text
@@ -61,13 +61,16 @@ class Judge:
             return _not_applied(case, candidate_id, error)
         command = TestCommand(argv=case.command)
         harness = SandboxHarness(self.sandbox, command, env=case.env, limits=self.limits, by_operator=True)
-        # The same files on both versions: the one difference between the runs is the code under test.
-        base = harness.run(case.base, added.targets, files)
-        fixed = harness.run(case.fixed, added.targets, files)
+
+        def run(tree: Path) -> TestReport:
+            # The same files on both versions: the one difference between the runs is the code under test.
+            return harness.run(tree, added.targets, files)
+
+        base, fixed = run(case.base), run(case.fixed)
         is_new = not any((case.base / path).exists() for path in files)
         alone = added.alone and (command.naming != "files" or is_new)
         brt, reason = verdict(base, fixed, alone)
-        flaky = brt and not self._repeats(case, harness, files, added, alone)
+        flaky = brt and not verdict(run(case.base), run(case.fixed), alone)[0]
         return Judgement(
             instance_id=case.instance_id,
             candidate_id=candidate_id,
@@ -81,11 +84,6 @@ class Judge:
             brt=brt and not flaky,
             reason="flaky: a second run came out differently" if flaky else reason,
         )
-
-    def _repeats(self, case: Case, harness: Harness, files: Mapping[str, str], added: Added, alone: bool) -> bool:
-        base = harness.run(case.base, added.targets, files)
-        fixed = harness.run(case.fixed, added.targets, files)
-        return verdict(base, fixed, alone)[0]
 
 
 def _not_applied(case: Case, candidate_id: str, why: PatchRejected) -> Judgement:

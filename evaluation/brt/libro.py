@@ -31,18 +31,16 @@ def read_rankings(path: Path) -> tuple[Ranking, ...]:
     Raises OperatorError, naming file and line, if a column is missing, a value is no whole number, a bug
     is listed twice, or nothing is listed at all.
     """
-    rankings = tuple(unique((task_id(row, "bug_id"), row.where, _ranking(row)) for row in read_csv(str(path))))
-    if not rankings:
+    entries: list[tuple[str, str, Ranking]] = []
+    for row in read_csv(str(path)):
+        never = row.data.get("first_success_rank", "").strip() == str(NEVER)
+        ranking = shaped(Row({**row.data, "first_success_rank": None}, row.where) if never else row, Ranking)
+        if ranking.first_success_rank is not None and ranking.first_success_rank > ranking.num_clusters:
+            raise OperatorError(f"{row.where}: first_success_rank lies behind the end of the list (num_clusters)")
+        entries.append((task_id(row, "bug_id"), row.where, ranking))
+    if not entries:
         raise OperatorError(f"{path}: no bug is listed")
-    return rankings
-
-
-def _ranking(row: Row) -> Ranking:
-    never = row.data.get("first_success_rank", "").strip() == str(NEVER)
-    ranking = shaped(Row({**row.data, "first_success_rank": None}, row.where) if never else row, Ranking)
-    if ranking.first_success_rank is not None and ranking.first_success_rank > ranking.num_clusters:
-        raise OperatorError(f"{row.where}: first_success_rank lies behind the end of the list (num_clusters)")
-    return ranking
+    return tuple(unique(entries))
 
 
 def bug_key(bug_id: str) -> str:
@@ -141,7 +139,7 @@ def _bug(name: str, generated: Mapping[str, _Generated | str], rows: Mapping[str
     return Bug(name, tuple(tests), suggested, is_drafted=True)
 
 
-def export(bugs: Sequence[Bug], folder: Path) -> None:
+def write_libro(bugs: Sequence[Bug], folder: Path) -> None:
     """Write rankings before and after selection, and features, as the package does. Raises OperatorError."""
     rows = {
         name: [{**row.model_dump(), "first_success_rank": row.first_success_rank or NEVER} for row in ranked]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -17,7 +17,7 @@ from bot.core.errors import OperatorError
 from evaluation.benchmark import Benchmark, Scoring
 from evaluation.bloom.layers import ROWS, compare
 from evaluation.brt.cases import Candidate, Case, read_candidates, read_cases
-from evaluation.brt.libro import all_bugs, export, read_outcomes, read_rankings
+from evaluation.brt.libro import all_bugs, read_outcomes, read_rankings, write_libro
 from evaluation.brt.metrics import NS, Bug, RankingScores, RunScores, bugs_of, rankings, reproduced
 from evaluation.report.cutoff import Sample
 from evaluation.report.figures import Series, bars
@@ -85,7 +85,14 @@ def score_command(
         value, parts = _run_scores(read_outcomes(outcomes, features), how)
     else:
         assert run is not None
-        value, parts = _run_command(run, plain, export, cases, Scoring("count", seed, replicates, cutoff))
+        bugs_of_run = read_run(run, plain)
+        value, parts = _run_scores(bugs_of_run, how)
+        if export is not None:
+            write_libro(bugs_of_run, export)
+        dated = cases or RunFolder.read(run).facts.tasks.source
+        scoring = Scoring("count", seed, replicates, cutoff)
+        aged = BRT.contamination([ScoredRun(run.name, bugs_of_run)], dated, scoring)
+        value, parts = {**value, **data_of(aged)}, [*parts, *aged]
     tell(parts, as_json, value)
 
 
@@ -103,18 +110,6 @@ def _rankings_scores(
         text = f"%BRT: {percentage(scores.reproducible / total)} ({scores.reproducible} of {total} bugs)"
         parts.append(Section("", (text,)))
     return value, parts
-
-
-def _run_command(
-    run: Path, plain: bool, target: Path | None, cases: str | None, scoring: Scoring
-) -> tuple[dict[str, Any], list[Section]]:
-    bugs = read_run(run, plain)
-    value, parts = _run_scores(bugs, scoring.resampling)
-    if target is not None:
-        export(bugs, target)
-    dated = cases or RunFolder.read(run).facts.tasks.source
-    aged = BRT.contamination([ScoredRun(run.name, bugs)], dated, scoring)
-    return {**value, **data_of(aged)}, [*parts, *aged]
 
 
 def _run_scores(bugs: Sequence[Bug], how: Resampling) -> tuple[dict[str, Any], list[Section]]:
@@ -175,18 +170,10 @@ def sections(runs: Sequence[ScoredRun], scoring: Scoring) -> list[Section]:
 def _shares(runs: Sequence[ScoredRun], seed: int) -> Section:
     scores = [(run.name, _brt(run.bugs, Resampling(seed))) for run in runs]
     plain = [_brt([bug.plain for bug in run.bugs], NO_INTERVALS).share for run in runs]
-    rows: list[tuple[Cell, ...]] = [
-        (
-            name,
-            score.instances,
-            score.reproduced,
-            percentage(score.share),
-            _ends(score.interval),
-            percentage(bare),
-            score.failed,
-        )
-        for (name, score), bare in zip(scores, plain, strict=True)
-    ]
+    rows: list[tuple[Cell, ...]] = []
+    for (name, score), bare in zip(scores, plain, strict=True):
+        shares = (percentage(score.share), _ends(score.interval), percentage(bare))
+        rows.append((name, score.instances, score.reproduced, *shares, score.failed))
     quoted: list[tuple[Cell, ...]] = [
         (f"{row.model}, {row.benchmark}: {row.setting} (paper)", None, None, None, "", percentage(row.brt), None)
         for row in ROWS
@@ -195,14 +182,7 @@ def _shares(runs: Sequence[ScoredRun], seed: int) -> Section:
     header = ("run", "instances", "reproduced", "%BRT", "95 % interval", "%BRT plain", "without an answer")
     note = "Plain: LIBRO's own method, so that drafts which were repaired or inverted count for nothing."
     table = Table(header, (*rows, *quoted), quoted_from=len(rows), note=note)
-    series = Series(
-        "%BRT",
-        [None if score.share is None else 100 * score.share for _, score in scores],
-        [
-            None if low is None or high is None else (100 * low, 100 * high)
-            for low, high in ((score.interval.low, score.interval.high) for _, score in scores)
-        ],
-    )
+    series = Series.of("%BRT", [score.interval for _, score in scores], 100)
     draw = partial(bars, [name for name, _ in scores], [series], ylabel="%BRT", top=100)
     figures = (Figure(draw, "%BRT of each run."),) if len(scores) > 1 else ()
     data = {
@@ -218,18 +198,11 @@ def _rankings(runs: Sequence[ScoredRun], seed: int) -> Section:
     scores = [(run.name, RankingScores(*rankings(run.bugs), how=Resampling(seed))) for run in runs]
     names = (*(f"acc@{n}" for n in NS), *(f"wef@{n}" for n in NS))
     header = ("run", "reproducible", *names, "precision, bugs", "precision, tests", "recall")
-    rows: list[tuple[Cell, ...]] = [
-        (
-            f"{name} ({score.bugs} bugs)",
-            score.reproducible,
-            *(score.acc[n] for n in NS),
-            *(score.wef[n] for n in NS),
-            score.precision,
-            score.precision_of_tests,
-            score.recall,
-        )
-        for name, score in scores
-    ]
+    rows: list[tuple[Cell, ...]] = []
+    for name, score in scores:
+        counts = (score.reproducible, *score.acc.values(), *score.wef.values())
+        shares = (score.precision, score.precision_of_tests, score.recall)
+        rows.append((f"{name} ({score.bugs} bugs)", *counts, *shares))
     note = "Counts over the bugs with a suggestion. Precision: LIBRO's is of bugs, Bloom's of tests."
     table = Table(header, (*rows, _LIBRO), quoted_from=len(rows), note=note)
     data = {"suggestions": {name: score.as_json() for name, score in scores}}
@@ -252,19 +225,10 @@ def _compared(runs: Sequence[ScoredRun]) -> Section:
     """Compare each run with the first: how far a changed setting keeps what the baseline reproduced."""
     first, *others = runs
     comparisons = [(run.name, compare(reproduced(first.bugs), reproduced(run.bugs))) for run in others]
-    rows: list[tuple[Cell, ...]] = [
-        (
-            name,
-            comparison.bugs,
-            percentage(comparison.baseline),
-            percentage(comparison.altered),
-            percentage(comparison.consistency),
-            comparison.lost,
-            comparison.gained,
-            comparison.p,
-        )
-        for name, comparison in comparisons
-    ]
+    rows: list[tuple[Cell, ...]] = []
+    for name, comparison in comparisons:
+        shares = map(percentage, (comparison.baseline, comparison.altered, comparison.consistency))
+        rows.append((name, comparison.bugs, *shares, comparison.lost, comparison.gained, comparison.p))
     header = ("run", "bugs in both", "%BRT before", "%BRT", "consistency %", "lost", "gained", "McNemar p")
     note = "Consistency: of the bugs reproduced by the first run, the share that this run reproduces too."
     data: dict[str, Any] = {"compared": {name: comparison.as_json() for name, comparison in comparisons}}
@@ -280,10 +244,6 @@ def _three(value: float | None) -> str | None:
     return None if value is None else f"{value:.3f}"
 
 
-def _cases(source: str) -> Iterator[Case]:
-    return iter(read_cases(source).values())
-
-
 def _sample(run: ScoredRun) -> Sample:
     hits = np.array([bug.reproduced for bug in run.bugs], dtype=float)
     names = [bug.bug_id for bug in run.bugs]
@@ -292,7 +252,12 @@ def _sample(run: ScoredRun) -> Sample:
 
 
 BRT: Benchmark[Case, ScoredRun] = Benchmark(
-    BENCHMARK, _cases, lambda case: case.instance_id, score_run, sections, _sample
+    BENCHMARK,
+    lambda source: iter(read_cases(source).values()),
+    lambda case: case.instance_id,
+    score_run,
+    sections,
+    _sample,
 )
 #: The same if tests are given: a task is a candidate.
 CANDIDATES: Benchmark[Candidate, ScoredRun] = Benchmark(
@@ -335,18 +300,20 @@ INSTANCES = {"Verified": 433, "Lite": 276}
 
 def swt_section(runs: Sequence[tuple[str, Sequence[Bug]]]) -> Section:
     """Our runs beside SWT-Bench's rows. A bug without an answer counts as failed."""
-    counts = [(name, _counted(bugs)) for name, bugs in runs]
-    rows: list[tuple[Cell, ...]] = [
-        (
-            name,
-            count["instances"],
-            *(
-                percentage(count[key] / count["instances"] if count["instances"] else None)
-                for key in ("answered", "failing", "reproduced")
+    data: dict[str, dict[str, int]] = {}
+    rows: list[tuple[Cell, ...]] = []
+    for name, bugs in runs:
+        answers = [bug.answer for bug in bugs]
+        total = len(answers)
+        counts = {
+            "answered": sum(answer is not None and answer.applied for answer in answers),
+            "failing": sum(
+                answer is not None and answer.base is not None and answer.base.fails for answer in answers
             ),
-        )
-        for name, count in counts
-    ]
+            "reproduced": sum(answer is not None and answer.brt for answer in answers),
+        }
+        data[name] = {"instances": total, **counts}
+        rows.append((name, total, *(percentage(count / total if total else None) for count in counts.values())))
     quoted: list[tuple[Cell, ...]] = [
         (f"{method}, {model} ({group})", INSTANCES[group], None, None, f"{rate:.1f}")
         for group, method, model, rate in PUBLISHED
@@ -358,14 +325,4 @@ def swt_section(runs: Sequence[tuple[str, Sequence[Bug]]]) -> Section:
         "instead of a test. Sets, environments and dates differ."
     )
     table = Table(header, (*rows, *quoted), quoted_from=len(rows), note=note)
-    return Section("Beside SWT-Bench", tables=(table,), data={"swt_bench": dict(counts)})
-
-
-def _counted(bugs: Sequence[Bug]) -> dict[str, int]:
-    answers = [bug.answer for bug in bugs]
-    return {
-        "instances": len(bugs),
-        "answered": sum(answer is not None and answer.applied for answer in answers),
-        "failing": sum(answer is not None and answer.base is not None and answer.base.fails for answer in answers),
-        "reproduced": sum(answer is not None and answer.brt for answer in answers),
-    }
+    return Section("Beside SWT-Bench", tables=(table,), data={"swt_bench": data})

@@ -17,7 +17,7 @@ from evaluation.bouncerbench.metrics import Tasks
 from evaluation.bouncerbench.tasks import INPUT, Kind
 from evaluation.bouncerbench.voices import alone
 from evaluation.calibration import thresholds
-from evaluation.calibration.thresholds import Cases, Coverage, Proof
+from evaluation.calibration.thresholds import Cases, Proof
 from evaluation.report.figures import Curve, curves
 from evaluation.report.page import Cell, Figure, Section, Table, percentage
 from evaluation.statistics import wilson
@@ -63,7 +63,9 @@ def _lines(cases: Sequence[Cases], harm: float, subjects: str) -> Section:
         proofs = thresholds.proved(model_cases, thresholds.promised(harm))
         row, data[model_cases.name] = _line_row(model_cases, proofs)
         rows.append(row)
-        group_rows += [_proof_row(model_cases, proof) for proof in proofs]
+        for proof in proofs:
+            good, bad = (proof.good, proof.harmed, percentage(proof.harm)), (proof.bad, proof.caught)
+            group_rows.append((f"{model_cases.name}, {proof.held_out}", proof.line, *good, *bad))
     table = Table(
         ("model", "cases", "AUC", "F_m, usual line", "F_m, fitted line", "promise given", "harm %", "R_b %"),
         tuple(rows),
@@ -89,10 +91,8 @@ def _line_row(model_cases: Cases, proofs: Sequence[Proof]) -> tuple[tuple[Cell, 
     """One model's row, and the same as JSON."""
     papers = risk.line_at(model_cases.every, 66 if model_cases.by_label else 50)
     usual = thresholds.macro_f(papers.good, papers.harmed, papers.bad, papers.caught)
-    fitted, auc = (
-        thresholds.pooled_f(thresholds.proved(model_cases, thresholds.best_f)),
-        thresholds.ranking(model_cases),
-    )
+    fitted = thresholds.pooled_f(thresholds.proved(model_cases, thresholds.best_f))
+    auc = thresholds.ranking(model_cases)
     harmed, good = sum(proof.harmed for proof in proofs), sum(proof.good for proof in proofs)
     caught, bad = sum(proof.caught for proof in proofs), sum(proof.bad for proof in proofs)
     promises_given = f"{sum(proof.line is not None for proof in proofs)} of {len(proofs)}"
@@ -105,19 +105,6 @@ def _line_row(model_cases: Cases, proofs: Sequence[Proof]) -> tuple[tuple[Cell, 
         "f_m_fitted_line": fitted,
         "promise": [asdict(proof) for proof in proofs],
     }
-
-
-def _proof_row(model_cases: Cases, proof: Proof) -> tuple[Cell, ...]:
-    share = percentage(proof.harm)
-    return (
-        f"{model_cases.name}, {proof.held_out}",
-        proof.line,
-        proof.good,
-        proof.harmed,
-        share,
-        proof.bad,
-        proof.caught,
-    )
 
 
 def _maps(cases: Sequence[Cases]) -> Section:
@@ -151,6 +138,12 @@ def _maps(cases: Sequence[Cases]) -> Section:
     return Section("Probabilities", tables=(table,), figures=figures, data={"maps": data})
 
 
+#: The columns of the summary of coverage.
+_SUMMARY = (
+    "own_given", "own_broken", "promised", "broken_elsewhere", "strict_given", "strict_broken", "broken_here",
+)  # fmt: skip
+
+
 def _coverage(cases: Sequence[Cases], harm: float, seed: int) -> Section:
     summary: list[tuple[Cell, ...]] = []
     full: list[tuple[Cell, ...]] = []
@@ -158,19 +151,14 @@ def _coverage(cases: Sequence[Cases], harm: float, seed: int) -> Section:
     for model_cases in cases:
         rows = thresholds.coverage(model_cases, harm, seed=seed)
         data[model_cases.name] = [asdict(row) for row in rows]
-        full += [_coverage_row(model_cases, row) for row in rows]
-        summary.append(
-            (
-                model_cases.name,
-                _percents([row.own_given for row in rows]),
-                _percents([row.own_broken for row in rows]),
-                _percents([row.promised for row in rows]),
-                _percents([row.broken_elsewhere for row in rows]),
-                _percents([row.strict_given for row in rows]),
-                _percents([row.strict_broken for row in rows]),
-                _percents([row.broken_here for row in rows]),
-            )
-        )
+        for row in rows:
+            own = (percentage(row.own_given), percentage(row.own_broken))
+            same = (percentage(row.promised), percentage(row.broken_elsewhere))
+            others = map(percentage, (row.strict_broken, row.strict_harm, row.broken_here, row.harm_here))
+            name = f"{model_cases.name}, {row.held_out}"
+            full.append((name, row.good_here, *own, row.good_elsewhere, *same, *others))
+        columns = ([getattr(row, field) for row in rows] for field in _SUMMARY)
+        summary.append((model_cases.name, *map(_percents, columns)))
     tables = (
         Table(
             ("model", "own: given %", "broken %", "same: given %", "broken %", "strict: given %", "broken %",
@@ -202,20 +190,6 @@ def _promises(others: int, harm: float) -> str:
         f"{100 * others / (others + 1):.0f} % sure at most, 95 % takes {thresholds.repositories_needed()}. "
         "Moved: the line of same on the one held out, which promises nothing there: what breaks it is the "
         "shift between repositories."
-    )
-
-
-def _coverage_row(model_cases: Cases, coverage: Coverage) -> tuple[Cell, ...]:
-    def percent(*shares: float) -> tuple[str, ...]:
-        return tuple(f"{100 * share:.1f}" for share in shares)
-
-    return (
-        f"{model_cases.name}, {coverage.held_out}",
-        coverage.good_here,
-        *percent(coverage.own_given, coverage.own_broken),
-        coverage.good_elsewhere,
-        *percent(coverage.promised, coverage.broken_elsewhere),
-        *percent(coverage.strict_broken, coverage.strict_harm, coverage.broken_here, coverage.harm_here),
     )
 
 

@@ -39,11 +39,9 @@ class Cases:
         return tuple(case for group in self.groups.values() for case in group)
 
     def others(self, held_out: str) -> tuple[Judged, ...]:
-        """The cases of every other group."""
         return tuple(case for group in self.other_groups(held_out) for case in group)
 
     def other_groups(self, held_out: str) -> list[tuple[Judged, ...]]:
-        """Every other group."""
         return [group for name, group in self.groups.items() if name != held_out]
 
 
@@ -73,12 +71,9 @@ def mean(name: str, tasks: Tasks, voices: Sequence[Mapping[str, Answer]]) -> dic
         levels = [own_answer.level for own_answer in own_answers if own_answer.level is not None]
         if len(levels) < len(voices):
             continue
-        percents_given = [own_answer.p_bounce for own_answer in own_answers if own_answer.p_bounce is not None]
-        percents = (
-            percents_given
-            if len(percents_given) == len(own_answers)
-            else [level * 100 / STEPS for level in levels]
-        )
+        percents = [own_answer.p_bounce for own_answer in own_answers if own_answer.p_bounce is not None]
+        if len(percents) < len(own_answers):
+            percents = [level * 100 / STEPS for level in levels]
         average = sum(levels) / len(levels)
         answers[identity] = Answer(
             instance_id=identity,
@@ -140,7 +135,14 @@ def line_elsewhere(groups: Sequence[Iterable[int]], harm: float) -> int | None:
     ``n / (n + 1)`` sure. It is never below the line of ``risk.lowest_line`` for all of them together.
     """
     scores = [sorted(group) for group in groups]
-    strictest = sorted((_least(score, harm) for score in scores if score), reverse=True)
+
+    def least(ascending: Sequence[int]) -> int:
+        """The lowest line that bounces no more than ``harm`` of these scores."""
+        allowed = harm * len(ascending) + 1e-9
+        lines = range(risk.NEVER + 1)
+        return next(line for line in lines if len(ascending) - bisect_left(ascending, line) <= allowed)
+
+    strictest = sorted((least(ascending) for ascending in scores if ascending), reverse=True)
     pooled = risk.lowest_line((score for of_group in scores for score in of_group), harm)
     return max(strictest[_strict_rank(len(strictest)) - 1], pooled) if strictest and pooled is not None else None
 
@@ -153,12 +155,6 @@ def repositories_needed() -> int:
 def _strict_rank(repositories: int) -> int:
     """Which of so many repositories' lines, highest first, is the one for another; 1 if they are too few."""
     return max(1, int(risk.DELTA * (repositories + 1) + 1e-9))
-
-
-def _least(scores: Sequence[int], harm: float) -> int:
-    """The lowest line that bounces no more than ``harm`` of these ascending scores."""
-    allowed = harm * len(scores) + 1e-9
-    return next(line for line in range(risk.NEVER + 1) if len(scores) - bisect_left(scores, line) <= allowed)
 
 
 def best_f(groups: Sequence[Sequence[Judged]]) -> int | None:

@@ -22,7 +22,6 @@ from bot.sandbox.protocol import Limits
 from evaluation.benchmark import Benchmark, Session
 from evaluation.brt.drafting import working_sandbox
 from evaluation.crbench import sections
-from evaluation.crbench.context import PullContext
 from evaluation.crbench.judge import Panel, Scope, Style
 from evaluation.crbench.judged import (
     BENCHMARK,
@@ -36,6 +35,7 @@ from evaluation.crbench.judged import (
 )
 from evaluation.crbench.metrics import figures
 from evaluation.crbench.paper_review import paper_session
+from evaluation.crbench.pulls import PullContext
 from evaluation.crbench.task import ReviewTask, read_tasks
 from evaluation.git.clones import ClonedForge, Clones
 from evaluation.git.repository import GitError, GitRepository
@@ -57,25 +57,16 @@ class PastForge(ClonedForge):
     def _seen(self, ref: str) -> str:
         commit = self._snapshot.heads.get(ref, ref)
         if commit not in self._visible:
-            if not self._is_before(commit):
-                raise NotRecorded(f"{ref} came after pull request #{self._pull.number}, or beside it")
+            try:
+                self._clone.run("merge-base", "--is-ancestor", f"{commit}^{{commit}}", self._pull.head_sha)
+            except GitError:
+                raise NotRecorded(f"{ref} came after pull request #{self._pull.number}, or beside it") from None
             self._visible.add(commit)
         return commit
 
-    def _is_before(self, commit: str) -> bool:
-        try:
-            self._clone.run("merge-base", "--is-ancestor", f"{commit}^{{commit}}", self._pull.head_sha)
-        except GitError:
-            return False
-        return True
-
 
 def stage(task_id: str, full_name: str, pull: PullContext, clone: GitRepository | None = None) -> Staged:
-    """Open the pull request on the repository as it was, before any comment.
-
-    ``clone`` lets a handler read files. Raises nothing; what a handler asks for beyond this raises
-    NotRecorded.
-    """
+    """Open the pull request on the repository as it was, before any comment. ``clone`` lets files be read."""
     owner, _, name = full_name.partition("/")
     repository = Repository(id=1, owner=owner, name=name or owner)
     pull_request = PullRequest(

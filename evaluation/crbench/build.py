@@ -23,14 +23,10 @@ from bot.core.errors import BudgetExceeded, ForgeError, ModelError, OperatorErro
 from bot.github.protocol import Forge
 from bot.models.protocol import caveat
 from bot.settings import Settings
-from evaluation.crbench.context import ClonedContext, ContextError, ContextFinder, ForgeContext, PullContext
 from evaluation.crbench.mapping import (
     BlameOptions,
-    ClonedPulls,
-    ForgePulls,
     Instance,
     MappedInstance,
-    PullFinder,
     Unmapped,
     discarded,
     map_instance,
@@ -38,6 +34,7 @@ from evaluation.crbench.mapping import (
 )
 from evaluation.crbench.metrics import statistics
 from evaluation.crbench.own import Change, code_change, own_fixes, trunk
+from evaluation.crbench.pulls import ClonedPulls, ContextError, ForgePulls, PullContext, PullSource
 from evaluation.crbench.sections import data_section, reasons_section
 from evaluation.crbench.task import (
     CLEAN_DAYS,
@@ -68,8 +65,7 @@ class Clone:
     """One repository, ready to be asked."""
 
     repository: GitRepository
-    finder: PullFinder
-    contexts: ContextFinder
+    pulls: PullSource
 
 
 class Histories:
@@ -118,8 +114,7 @@ class Histories:
 
     def _opened(self, repository: GitRepository, full_name: str, bases: set[str]) -> Clone:
         if self._forge_of is not None:
-            forge = self._forge_of(full_name)
-            return Clone(repository, ForgePulls(forge), ForgeContext(forge))
+            return Clone(repository, ForgePulls(self._forge_of(full_name)))
         present = sorted(base for base in bases if repository.has_commit(base))
         pulls = Pulls.read(repository) if self._pull_refs != "ignore" else Pulls()
         try:
@@ -127,7 +122,7 @@ class Histories:
             inferred = PullCommits(repository, pulls, present) if self._pull_refs == "infer" else None
         except GitError as error:
             raise OperatorError(f"{repository.folder}: its history cannot be read: {error}") from error
-        return Clone(repository, ClonedPulls(history, inferred), ClonedContext(repository, history, pulls))
+        return Clone(repository, ClonedPulls(repository, history, pulls, inferred))
 
 
 @dataclass(frozen=True)
@@ -165,7 +160,7 @@ def _mapped(fix: Instance, clones: Histories, options: MappingOptions) -> Mapped
         # Looked at again once there is one.
         return discarded(fix, f"no clone of {fix.repo}").model_copy(update={"unfinished": True})
     try:
-        return map_instance(fix, clone.repository, clone.finder, options.blame, options.unmapped)
+        return map_instance(fix, clone.repository, clone.pulls, options.blame, options.unmapped)
     except (TransientError, ForgeError) as error:
         return discarded(fix, f"unfinished: {error}").model_copy(update={"unfinished": True})
 
@@ -191,11 +186,9 @@ def _context(task: ReviewTask, clones: Histories) -> PullContext:
     clone = clones.of(task.repo)
     assert clone is not None, "a kept task was mapped in a clone"
     [number] = task.prs
-    brought_in = next(
-        commit for commit in task.blame_commits if number in clone.finder.pulls_of(commit, task.base_commit)
-    )
+    commits = (commit for commit in task.blame_commits if number in clone.pulls.pulls_of(commit, task.base_commit))
     try:
-        return clone.contexts.context_of(number, brought_in, task.base_commit)
+        return clone.pulls.context_of(number, next(commits), task.base_commit)
     except GitError as error:
         raise ContextError(f"pull request #{number}: {error}") from error
 
@@ -263,7 +256,7 @@ def clean_pulls(
                 number = change.number(full_name)
                 assert number is not None, "only changes with a number are named"
                 try:
-                    pull = clone.contexts.context_of(number, change.commit, newest.commit)
+                    pull = clone.pulls.context_of(number, change.commit, newest.commit)
                 except (ContextError, GitError):
                     continue
                 yield ReviewTask(
@@ -337,8 +330,17 @@ class _Build:
             forge_of = None if self.offline else partial(forge_for, environment)
             stopped = None
             with Histories(self.find, waiting, self.pull_refs, forge_of) as clones:
+                console = Console(file=sys.stderr)
+                values = track(
+                    self._values(waiting, clones, environment),
+                    "",
+                    len(waiting),
+                    console=console,
+                    transient=True,
+                    disable=not sys.stderr.isatty(),
+                )
                 try:
-                    for value in _shown(self._values(waiting, clones, environment), len(waiting)):
+                    for value in values:
                         lines.append(value)
                 except BudgetExceeded as error:
                     stopped = str(error)
@@ -377,16 +379,8 @@ class _Build:
 
     def _question(self, environment: Settings) -> dict[str, Any]:
         """Return the options that determine the output; calls that differ in them must not share a file."""
-        policies = (
-            "offline",
-            "until",
-            "pull_refs",
-            "unmapped",
-            "ignore_whitespace",
-            "follow_moves",
-            "include_tests",
-            "include_documentation",
-        )
+        policies = ("offline", "until", "pull_refs", "unmapped", "ignore_whitespace", "follow_moves",
+                    "include_tests", "include_documentation")  # fmt: skip
         values = {name: getattr(self, name) for name in policies}
         if self.until == "tasks":
             prompts = benchmark_prompts(self.prompts)
@@ -410,8 +404,3 @@ class _Build:
             say(f"and {clean} clean pull requests")
         if warning := caveat(environment.bouncer_model):
             say(warning)
-
-
-def _shown(values: Iterator[MappedInstance], total: int) -> Iterator[MappedInstance]:
-    console = Console(file=sys.stderr)
-    yield from track(values, "", total, console=console, transient=True, disable=not sys.stderr.isatty())

@@ -113,16 +113,22 @@ def filters_section(
     best_by_run = {run.name: best(run, most_comments) for run in runs} if most_comments is not None else {}
     for run in runs:
         for severity in Severity:
-            table_filters = (Filter(severity, confidence) for confidence in CONFIDENCES)
-            rows += [(run.name, *_cells(point)) for point in points(run, table_filters)]
+            for point in points(run, (Filter(severity, confidence) for confidence in CONFIDENCES)):
+                shares = (f"{point.comments_per_pull:.2f}", point.bugs, percentage(point.recall))
+                rows.append((run.name, severity.value, f"{point.filter.min_confidence} %", *shares))
             of_severity = [item for item in every_filter(run) if item.min_severity == severity]
             path = sorted({(point.comments_per_pull, point.recall) for point in points(run, of_severity)})
             x, y = [at for at, _ in path], [recall for _, recall in path]
             lines.append(Curve(f"{run.name}: {severity} and up", x, y))
         if run.facts.scope == "posted":
             sentences.append(f"{run.name}: only posted comments were judged; --comments reported shows the rest.")
-    for name, point in best_by_run.items():
-        sentences.append(_advice(name, point, most_comments or 0.0))
+    for name, chosen in best_by_run.items():
+        limit = f"at most {most_comments:g} comments per pull request"
+        if chosen is None:
+            sentences.append(f"{name}: no filter leaves {limit}.")
+        else:
+            result = f"finds {percentage(chosen.recall)} % with {chosen.comments_per_pull:.2f} comments"
+            sentences.append(f"{name}: most bugs with {limit}: {chosen.filter.settings} {result}.")
     header = (
         "reviewer",
         "least severity",
@@ -160,11 +166,6 @@ def filters_section(
     return Section("Comments and recall", tuple(sentences), tuple(tables), (Figure(draw, caption),), data)
 
 
-def _cells(point: Point) -> tuple[Cell, ...]:
-    shares = (f"{point.comments_per_pull:.2f}", point.bugs, percentage(point.recall))
-    return (point.filter.min_severity.value, f"{point.filter.min_confidence} %", *shares)
-
-
 def _as_json(point: Point) -> dict[str, object]:
     return {
         "min_severity": point.filter.min_severity.value,
@@ -172,15 +173,6 @@ def _as_json(point: Point) -> dict[str, object]:
         "comments_per_pull": point.comments_per_pull,
         "recall_per_bug": point.recall,
     }
-
-
-def _advice(name: str, point: Point | None, most_comments: float) -> str:
-    if point is None:
-        return f"{name}: no filter leaves at most {most_comments:g} comments per pull request."
-    return (
-        f"{name}: most bugs with at most {most_comments:g} comments per pull request: {point.filter.settings} "
-        f"finds {percentage(point.recall)} % with {point.comments_per_pull:.2f} comments."
-    )
 
 
 def tools_table(tools: Sequence[ToolScore], *, folded: bool = False) -> Table:

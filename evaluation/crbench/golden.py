@@ -21,8 +21,8 @@ from bot.core.frozen import Frozen, Lenient
 from bot.features.shared.findings import Impact, Severity
 from bot.models.prompts import Prompts
 from bot.models.protocol import Model, Prompt
-from evaluation.crbench.context import ContextError, PullContext, read_diff
 from evaluation.crbench.mapping import Text, tally
+from evaluation.crbench.pulls import ContextError, PullContext, read_diff
 from evaluation.crbench.task import Kind, Known, Level, PaperSeverity, Remark, ReviewTask
 from evaluation.dataset import Row, fingerprint, read_rows, shaped
 from evaluation.git.clones import Clones
@@ -116,12 +116,25 @@ def read_golden(rows: Iterator[Row], kind: GoldenSet, *, defects_only: bool) -> 
 
 def golden_task(pull: GoldenPull, clone: GitRepository | None, pulls: Pulls) -> ReviewTask:
     """A task, or the reason why the pull request's change cannot be had from the clone."""
-    if clone is None:
-        return _task(pull, f"no clone of {pull.repo}")
+    reason, context = None, None
     try:
-        return _task(pull, None, _context(pull, clone, pulls))
+        if clone is None:
+            raise ContextError(f"no clone of {pull.repo}")
+        context = _context(pull, clone, pulls)
     except (ContextError, GitError) as error:
-        return _task(pull, str(error))
+        reason = str(error)
+    return ReviewTask(
+        instance_id=pull.instance_id,
+        repo=pull.repo,
+        prs=(pull.number,),
+        kept=reason is None,
+        reason=reason,
+        base_commit=context.base_sha if context else pull.base,
+        bugs=pull.bugs if context else (),
+        rejected=pull.rejected if context else (),
+        language=pull.language,
+        pull=context,
+    )
 
 
 def _context(pull: GoldenPull, clone: GitRepository, pulls: Pulls) -> PullContext:
@@ -135,23 +148,14 @@ def _context(pull: GoldenPull, clone: GitRepository, pulls: Pulls) -> PullContex
     diff = read_diff(clone, base, head, pull.number)
     if not diff:
         raise ContextError(f"pull request #{pull.number} changes nothing against {base[:10]}")
-    return PullContext(
-        number=pull.number,
-        title=pull.title,
-        body=_own_words(clone, base, head),
-        base_sha=base,
-        head_sha=head,
-        diff=diff,
-        comments=None,
-    )
-
-
-def _own_words(clone: GitRepository, base: str, head: str) -> str:
-    """The newest message in the branch that is not a merge's, without its title: that names a single commit."""
+    # The newest message in the branch that is not a merge's, without its title: that names a single commit.
     message = clone.run(
         "log", "--no-show-signature", "--no-merges", "--max-count=1", "--format=%B", f"{base}..{head}"
     )
-    return message.decode("utf-8", "replace").strip().partition("\n")[2].strip()
+    body = message.decode("utf-8", "replace").strip().partition("\n")[2].strip()
+    return PullContext(
+        number=pull.number, title=pull.title, body=body, base_sha=base, head_sha=head, diff=diff, comments=None
+    )
 
 
 def _before_merge(clone: GitRepository, head: str) -> str:
@@ -169,26 +173,19 @@ def _before_merge(clone: GitRepository, head: str) -> str:
     return trunk[low]
 
 
-def _task(pull: GoldenPull, reason: str | None, context: PullContext | None = None) -> ReviewTask:
-    return ReviewTask(
-        instance_id=pull.instance_id,
-        repo=pull.repo,
-        prs=(pull.number,),
-        kept=reason is None,
-        reason=reason,
-        base_commit=context.base_sha if context else pull.base,
-        bugs=pull.bugs if context else (),
-        rejected=pull.rejected if context else (),
-        language=pull.language,
-        pull=context,
-    )
-
-
 def _read_aacr(row: Row) -> GoldenPull:
     data = shaped(row, _Aacr)
     repo, number = _place(data.githubPrUrl, row.where)
     confirmed = data.sample_kind == "positive"
     comments = [comment for comment in data.comments if comment.note.strip()]
+    places = [
+        {"description": comment.note.strip(), "path": comment.path, "line": comment.to_line}
+        for comment in comments
+    ]
+    bugs = [
+        Known(**place, impact=_IMPACTS.get(comment.category), level=_LEVELS.get(comment.context))
+        for place, comment in zip(places, comments, strict=True)
+    ]
     # The data set's "source" is the base branch, its "target" the pull request's own commit.
     return GoldenPull(
         repo=repo,
@@ -196,18 +193,9 @@ def _read_aacr(row: Row) -> GoldenPull:
         base=data.source_commit,
         head=data.target_commit,
         language=data.project_main_language,
-        bugs=tuple(map(_confirmed, comments)) if confirmed else (),
-        rejected=() if confirmed else tuple(map(_rejected, comments)),
+        bugs=tuple(bugs) if confirmed else (),
+        rejected=() if confirmed else tuple(Remark(**place) for place in places),
     )
-
-
-def _confirmed(comment: _AacrComment) -> Known:
-    level = _LEVELS.get(comment.context)
-    return Known(**_rejected(comment).model_dump(), impact=_IMPACTS.get(comment.category), level=level)
-
-
-def _rejected(comment: _AacrComment) -> Remark:
-    return Remark(description=comment.note.strip(), path=comment.path, line=comment.to_line)
 
 
 def _read_martian(row: Row) -> GoldenPull:

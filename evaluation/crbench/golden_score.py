@@ -138,7 +138,10 @@ def doubt_section(items: Sequence[Remarked], model: Model, prompts: Any) -> Sect
         rows.append((name, total, wilson(sum(outcomes), len(outcomes)).percent(), total - len(outcomes)))
         counts[name] = {"asked": len(outcomes), "dropped": sum(outcomes), "unanswered": total - len(outcomes)}
     chances = [(chance, item.confirmed) for item, _, chance in answers if chance is not None]
-    counts["auc"] = _auc(chances)
+    ranks = np.zeros((101, 2), dtype=np.int64)
+    for chance, is_confirmed in chances:
+        ranks[chance, int(is_confirmed)] += 1
+    counts["auc"] = statistics.defined(float(statistics.auc(ranks)))
     table = Table(
         ("comments", "number", "dropped % [95 %]", "no answer"), tuple(rows), title="The second question"
     )
@@ -172,13 +175,6 @@ def _doubted(item: Remarked, model: Model, prompts: Any) -> tuple[bool | None, i
     doubting.ask([finding])
     doubt = doubting.doubts[finding.fingerprint]
     return (None if doubt.outcome == "not asked" else doubting.drops(finding)), doubt.p_holds
-
-
-def _auc(chances: Sequence[tuple[int, bool]]) -> float | None:
-    table = np.zeros((101, 2), dtype=np.int64)
-    for chance, confirmed in chances:
-        table[chance, int(confirmed)] += 1
-    return statistics.defined(float(statistics.auc(table)))
 
 
 def agreement_section(

@@ -186,11 +186,14 @@ def judge_all(panel: Panel, tasks: Mapping[str, ReviewTask], comments: Iterable[
     distinct = list({comment.key: comment for comment in comments if comment.task_id in tasks}.values())
     order = random.Random(panel.seed).sample(range(len(distinct)), len(distinct))  # noqa: S311 - not a secret
 
-    def one(place: int) -> tuple[Judgement, Usage]:
+    def judge(place: int) -> tuple[Judgement, Usage]:
         comment = distinct[place]
-        return _judge(panel, tasks[comment.task_id], comment)
+        task = tasks[comment.task_id]
+        votes = [_vote(panel, model, draw, task, comment) for model in panel.models for draw in range(panel.draws)]
+        judgement = decide(task.instance_id, comment.key, [vote for vote, _ in votes])
+        return judgement, sum((usage for _, usage in votes), Usage())
 
-    results = dict(zip(order, in_order(one, order, panel.workers), strict=True))
+    results = dict(zip(order, in_order(judge, order, panel.workers), strict=True))
     judgements = [results[place] for place in range(len(distinct))]
     return Verdicts(
         judgements=tuple(judgement for judgement, _ in judgements),
@@ -218,17 +221,6 @@ def agreement(judgements: Iterable[Judgement]) -> float | None:
     return fleiss_kappa(np.array(ratings, dtype=np.int64)) if ratings else None
 
 
-def _judge(panel: Panel, task: ReviewTask, comment: ReviewComment) -> tuple[Judgement, Usage]:
-    usage = Usage()
-    votes: list[Vote] = []
-    for model in panel.models:
-        for draw in range(panel.draws):
-            vote, spent = _vote(panel, model, draw, task, comment)
-            votes.append(vote)
-            usage += spent
-    return decide(task.instance_id, comment.key, votes), usage
-
-
 def _vote(panel: Panel, model: Model, draw: int, task: ReviewTask, comment: ReviewComment) -> tuple[Vote, Usage]:
     prompt = question(panel, draw, task, comment)
     schema: type[JudgeReply] | type[PaperJudgeReply] = PaperJudgeReply if panel.style == "paper" else JudgeReply
@@ -239,9 +231,13 @@ def _vote(panel: Panel, model: Model, draw: int, task: ReviewTask, comment: Revi
     except (ModelError, TransientError) as error:
         return Vote(judge=model.id, label=None, reason=str(error)), error.usage or Usage()
     answer = reply.value
-    bug = _hit(answer, len(task.bugs))
-    if answer.classification == "BUG_HIT" and bug is None:
-        return Vote(judge=model.id, label=None, reason="it names none of the known bugs"), reply.usage
+    bug = None
+    if answer.classification == "BUG_HIT":
+        # With a single bug there is no doubt which is meant.
+        number = 1 if len(task.bugs) == 1 or isinstance(answer, PaperJudgeReply) else answer.bug
+        if number is None or not 1 <= number <= len(task.bugs):
+            return Vote(judge=model.id, label=None, reason="it names none of the known bugs"), reply.usage
+        bug = number - 1
     return Vote(judge=model.id, label=answer.classification, bug=bug, reason=answer.reason), reply.usage
 
 
@@ -294,18 +290,15 @@ def brought_in(task: ReviewTask) -> str:
     first: list[str] = []
     for file in task.fixed:
         gone = {line.text.strip() for hunk in file.hunks for line in hunk.lines if line.mark == "-"} - {""}
-        for hunk in (
-            hunk for changed_file in change.named(file.old_path or file.path) for hunk in changed_file.hunks
-        ):
+        changed_files = change.named(file.old_path or file.path)
+        for hunk in (hunk for changed_file in changed_files for hunk in changed_file.hunks):
             added = (at for at, line in enumerate(hunk.lines) if line.mark == "+" and line.text.strip() in gone)
             at = next(added, None)
             (first if at is None else excerpts).append(_excerpt(file.path, hunk, at or 0))
     return "\n\n".join((excerpts or first)[:PLACES])
 
 
-@lru_cache(maxsize=64)
-def _parsed(diff: str) -> Diff:
-    return parse(diff)
+_parsed = lru_cache(maxsize=64)(parse)
 
 
 def _change(task: ReviewTask) -> Diff:
@@ -317,12 +310,3 @@ def _excerpt(path: str, hunk: Hunk, at: int) -> str:
     start = max(0, at - AROUND // 2)
     lines = hunk.lines[start : start + AROUND]
     return "\n".join([path, *(f"{line.new or '':>6} {line.mark} {line.text}" for line in lines)])
-
-
-def _hit(answer: JudgeReply | PaperJudgeReply, bugs: int) -> int | None:
-    """Which known bug a hit is about, from 0; with a single one there is no doubt."""
-    if answer.classification != "BUG_HIT":
-        return None
-    if bugs == 1 or isinstance(answer, PaperJudgeReply):
-        return 0
-    return answer.bug - 1 if answer.bug is not None and 1 <= answer.bug <= bugs else None

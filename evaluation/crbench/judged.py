@@ -115,20 +115,17 @@ def reviewed_run(run: RunFolder, name: str | None = None) -> Reviewed:
     """A run of ``replay crbench``; it is called by strategy and model, as in the paper."""
     model = name or run.facts.model.rpartition("#")[2]
     strategy = run.facts.config.get("review", {}).get("strategy")
+    records = list(run.records())
     return Reviewed(
-        name=", ".join(
-            part for part in (strategy, model, "paper preset" if is_papers(run.facts) else None) if part
-        ),
+        name=", ".join(filter(None, (strategy, model, "paper preset" if is_papers(run.facts) else None))),
         folder=run.path,
-        comments_in=lambda scope: list(comments_in(run.records(), scope)),
-        answered_tasks=frozenset(record.task_id for record in run.records() if not record.failed),
+        comments_in=lambda scope: list(comments_in(records, scope)),
+        answered_tasks=frozenset(record.task_id for record in records if not record.failed),
         run=run,
-        recognised={
-            record.task_id: record.recognised for record in run.records() if record.recognised is not None
-        },
+        recognised={record.task_id: record.recognised for record in records if record.recognised is not None},
         unread={
             record.task_id: frozenset(part["path"] for part in record.decision_record.get("skipped", ()))
-            for record in run.records()
+            for record in records
         },
     )
 

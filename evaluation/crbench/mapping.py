@@ -13,15 +13,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
 from bot.code.diff import FileDiff, Hunk, parse
 from bot.core.errors import BouncerError
 from bot.core.frozen import Frozen, Lenient
-from bot.github.protocol import Forge
-from evaluation.git.history import History, PullCommits
+from evaluation.crbench.pulls import PullSource
 from evaluation.git.repository import GitError, GitRepository
 
 _TEST_FOLDERS = frozenset({"test", "tests", "testing", "__tests__", "e2e", "spec", "specs"})
@@ -205,49 +204,12 @@ class MappedInstance(Frozen):
     unfinished: bool = Field(False, description="a step failed that may succeed later; the build tries it again")
 
 
-class PullFinder(Protocol):
-    """Finds the merged pull requests of a commit."""
-
-    def pulls_of(self, commit: str, base: str) -> tuple[int, ...]:
-        """Numbers of the pull requests that brought ``commit`` into the history of ``base``."""
-        ...
-
-
-class ClonedPulls:
-    """Pull requests as merge and squash subjects tell, without a network; see ``history`` for the rules."""
-
-    def __init__(self, history: History, inferred: PullCommits | None = None) -> None:
-        self._history = history
-        self._inferred = inferred
-
-    def pulls_of(self, commit: str, base: str) -> tuple[int, ...]:
-        integration = self._history.integration_of(commit, base)
-        if integration is not None:
-            return (integration.number,)
-        inferred = None if self._inferred is None else self._inferred.number_of(commit)
-        return () if inferred is None else (inferred,)
-
-
-class ForgePulls:
-    """Pull requests as GitHub's ``commits/{sha}/pulls`` tells; only merged ones count."""
-
-    def __init__(self, forge: Forge) -> None:
-        self._forge = forge
-        self._known: dict[str, tuple[int, ...]] = {}
-
-    def pulls_of(self, commit: str, base: str) -> tuple[int, ...]:
-        if commit not in self._known:
-            pulls = self._forge.pulls_for_commit(commit)
-            self._known[commit] = tuple(sorted(pull.number for pull in pulls if pull.merged))
-        return self._known[commit]
-
-
 def map_instance(
-    instance: Instance, repository: GitRepository, finder: PullFinder, options: BlameOptions, unmapped: Unmapped
+    instance: Instance, repository: GitRepository, source: PullSource, options: BlameOptions, unmapped: Unmapped
 ) -> MappedInstance:
     """Blame and trace one instance. What cannot be read is a reason to discard it, never an error.
 
-    ``finder`` may raise TransientError or ForgeError if it uses the network; those are passed on.
+    ``source`` may raise TransientError or ForgeError if it uses the network; those are passed on.
     """
     reason = unusable(instance, repository)
     if reason is not None:
@@ -256,8 +218,19 @@ def map_instance(
         commits = tuple(sorted(blame_fix(repository, instance.base_commit, instance.patch, options)))
     except (FixError, GitError) as error:
         return discarded(instance, str(error))
-    pulls = {commit: finder.pulls_of(commit, instance.base_commit) for commit in commits}
-    return _judged(instance, pulls, unmapped, options)
+    pulls = {commit: source.pulls_of(commit, instance.base_commit) for commit in commits}
+    numbers = tuple(sorted({number for pull_numbers in pulls.values() for number in pull_numbers}))
+    orphans = tuple(commit for commit, pull_numbers in pulls.items() if not pull_numbers)
+    reason = _reason(instance, pulls, numbers, orphans, unmapped, options)
+    return MappedInstance(
+        instance_id=instance.instance_id,
+        repo=instance.repo,
+        blame_commits=tuple(pulls),
+        prs=numbers,
+        unmapped_commits=orphans,
+        kept=reason is None,
+        reason=reason,
+    )
 
 
 def unusable(instance: Instance, repository: GitRepository) -> str | None:
@@ -276,23 +249,6 @@ def discarded(instance: Instance, reason: str) -> MappedInstance:
     return MappedInstance(instance_id=instance.instance_id, repo=instance.repo, kept=False, reason=reason)
 
 
-def _judged(
-    instance: Instance, pulls: Mapping[str, tuple[int, ...]], unmapped: Unmapped, options: BlameOptions
-) -> MappedInstance:
-    numbers = tuple(sorted({number for pull_numbers in pulls.values() for number in pull_numbers}))
-    orphans = tuple(commit for commit, pull_numbers in pulls.items() if not pull_numbers)
-    reason = _reason(instance, pulls, numbers, orphans, unmapped, options)
-    return MappedInstance(
-        instance_id=instance.instance_id,
-        repo=instance.repo,
-        blame_commits=tuple(pulls),
-        prs=numbers,
-        unmapped_commits=orphans,
-        kept=reason is None,
-        reason=reason,
-    )
-
-
 def _reason(
     instance: Instance,
     pulls: Mapping[str, tuple[int, ...]],
@@ -302,7 +258,12 @@ def _reason(
     options: BlameOptions,
 ) -> str | None:
     if not pulls:
-        return _nothing_blamed(instance, options)
+        excluded = any(
+            file.old_path is not None and file.removed and not options.counts(file.old_path)
+            for file in parse_fix(instance.patch)
+        )
+        why = "only tests or documentation lose lines" if excluded else "the fix only adds lines"
+        return f"nothing to blame: {why}"
     if not numbers:
         return f"no pull request: {_count(len(orphans), 'commit')} came in without one"
     if len(numbers) > 1:
@@ -310,16 +271,6 @@ def _reason(
     if orphans and unmapped == "discard":
         return f"{_count(len(orphans), 'commit')} of {len(pulls)} came in without a pull request"
     return None
-
-
-def _nothing_blamed(instance: Instance, options: BlameOptions) -> str:
-    excluded = any(
-        file.old_path is not None and file.removed and not options.counts(file.old_path)
-        for file in parse_fix(instance.patch)
-    )
-    if excluded:
-        return "nothing to blame: only tests or documentation lose lines"
-    return "nothing to blame: the fix only adds lines"
 
 
 def _count(number: int, noun: str) -> str:

@@ -81,10 +81,25 @@ def tallies(
     tasks: Iterable[ReviewTask], comments: Iterable[ReviewComment], judgements: Mapping[str, Judgement]
 ) -> list[Tally]:
     """One tally a task, in their order; comments on other tasks are not counted."""
-    by_task: dict[str, list[ReviewComment]] = {}
+    by_task: dict[str, list[Judgement | None]] = {}
     for comment in comments:
-        by_task.setdefault(comment.task_id, []).append(comment)
-    return [_tally(task, by_task.get(task.instance_id, []), judgements) for task in tasks]
+        by_task.setdefault(comment.task_id, []).append(judgements.get(comment.key))
+    rows: list[Tally] = []
+    for task in tasks:
+        every = by_task.get(task.instance_id, [])
+        verdicts = [verdict for verdict in every if verdict is not None]
+        labels = [verdict.label for verdict in verdicts]
+        row = Tally(
+            task_id=task.instance_id,
+            bugs=len(task.bugs),
+            comments=len(every),
+            hits=labels.count("BUG_HIT"),
+            valid=labels.count("VALID_SUGGESTION"),
+            noise=labels.count("NOISE"),
+            bugs_hit=frozenset(verdict.bug for verdict in verdicts if verdict.bug is not None),
+        )
+        rows.append(row)
+    return rows
 
 
 def score(tallies: Sequence[Tally], how: Resampling = USUAL) -> Metrics:
@@ -150,20 +165,6 @@ def by_kind(tasks: Sequence[ReviewTask], tallies: Sequence[Tally], dimension: st
     for task, of_task in zip(tasks, tallies, strict=True):
         hits.update(kind_of(task, task.bugs[index], dimension) for index in of_task.bugs_hit)
     return [Share(kind, count, wilson(hits[kind], count)) for kind, count in kinds_of(tasks, dimension).items()]
-
-
-def _tally(task: ReviewTask, comments: Sequence[ReviewComment], judgements: Mapping[str, Judgement]) -> Tally:
-    verdicts = [judgements.get(comment.key) for comment in comments]
-    labels = [verdict.label for verdict in verdicts if verdict is not None]
-    return Tally(
-        task_id=task.instance_id,
-        bugs=len(task.bugs),
-        comments=len(comments),
-        hits=labels.count("BUG_HIT"),
-        valid=labels.count("VALID_SUGGESTION"),
-        noise=labels.count("NOISE"),
-        bugs_hit=frozenset(verdict.bug for verdict in verdicts if verdict is not None and verdict.bug is not None),
-    )
 
 
 def _figures(sums: dict[str, Array], tasks: int) -> dict[str, Array]:

@@ -9,7 +9,7 @@ been prevented is left to the model.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -19,7 +19,7 @@ from bot.core.subjects import Issue
 from bot.features.shared.links import closing_links
 from bot.github.protocol import Forge
 from evaluation.crbench.mapping import Instance, is_documentation, is_test
-from evaluation.git.pull_numbers import merge_number, squash_number
+from evaluation.git.history import merge_number, squash_number
 from evaluation.git.repository import GitRepository
 
 #: Bytes of the largest change that is taken for one fix; SWE-bench's largest are near 100 KB.
@@ -71,17 +71,25 @@ def own_fixes(
     Raises GitError if the history cannot be read, TransientError or ForgeError if GitHub does not
     answer.
     """
-    issue_of = None if forge is None else _issues(forge)
+
+    @cache
+    def issue_of(number: int) -> Issue | None:
+        try:
+            return None if forge is None else forge.issue(number)
+        except NotFound:
+            return None
+
     for change in trunk(repository, since):
         links = closing_links(change.message, full_name, web_url)
         numbers = [link.number for link in links if link.repository.lower() == full_name.lower()]
-        closed = [issue for number in numbers if issue_of and (issue := issue_of(number)) is not None]
+        closed = [issue for number in numbers if (issue := issue_of(number)) is not None]
         if not is_fix(change, numbers, closed):
             continue
         patch = code_change(repository, change)
         if not patch or len(patch) > MAX_FIX:
             continue
-        yield instance_of(change, full_name, patch, _statement(change, closed))
+        text = "\n\n".join(f"{issue.title}\n\n{issue.body}" for issue in closed)
+        yield instance_of(change, full_name, patch, text if closed else change.message)
 
 
 def instance_of(change: Change, full_name: str, patch: str, statement: str) -> Instance:
@@ -141,21 +149,3 @@ def difference(repository: GitRepository, change: Change, of: Sequence[str]) -> 
         return ""
     options = ("--no-color", "--no-ext-diff", "--no-textconv", "-M")
     return repository.run("diff", *options, change.parent, change.commit, "--", *of).decode("utf-8", "replace")
-
-
-def _issues(forge: Forge) -> Callable[[int], Issue | None]:
-    @cache
-    def read(number: int) -> Issue | None:
-        try:
-            return forge.issue(number)
-        except NotFound:
-            return None
-
-    return read
-
-
-def _statement(change: Change, issues: list[Issue]) -> str:
-    """Return the text of the closed issues if it is available, else the commit's."""
-    if issues:
-        return "\n\n".join(f"{issue.title}\n\n{issue.body}" for issue in issues)
-    return change.message

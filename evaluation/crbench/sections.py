@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,10 @@ from evaluation.crbench.filters import bugs_hit, filters_section
 from evaluation.crbench.judge import Judgement, ReviewComment
 from evaluation.crbench.judged import BENCHMARK, Scored, is_papers
 from evaluation.crbench.martian import Martian
-from evaluation.crbench.metrics import ORDER, PAPER, Averages, Share, Statistics, averages, by_kind, kinds_of
+from evaluation.crbench.metrics import ORDER, PAPER, Averages, Statistics, averages, by_kind, kinds_of
 from evaluation.crbench.task import CLEAN_DAYS, PaperSeverity, ReviewTask
 from evaluation.report.figures import Series, bars, radar
-from evaluation.report.page import Cell, Figure, Section, Table
+from evaluation.report.page import Cell, Figure, Section, Table, percentage
 from evaluation.report.runs import cost_row
 from evaluation.run.folder import RunFacts
 from evaluation.statistics import Estimate, wilson
@@ -57,22 +58,17 @@ def on_scores(runs: Sequence[Scored], scoring: Scoring) -> list[Section]:
 
 def _clean(runs: Sequence[Scored]) -> Section | None:
     """The comments on pull requests that needed no repair; None if there are none among the tasks."""
-    rows = tuple(
-        (
-            run.name,
-            run.clean.tasks,
-            wilson(run.clean.silent, run.clean.tasks).percent(),
-            f"{run.clean.comments / run.clean.tasks:.2f}",
-        )
-        for run in runs
-        if run.clean.tasks
-    )
+    rows: list[tuple[Cell, ...]] = []
+    for run in runs:
+        if tasks := run.clean.tasks:
+            silent = wilson(run.clean.silent, tasks).percent()
+            rows.append((run.name, tasks, silent, f"{run.clean.comments / tasks:.2f}"))
     if not rows:
         return None
     header = ("reviewer", "clean pull requests", "without a comment % [95 %]", "comments per clean PR")
     note = f"Merged, and no line of it was repaired within {CLEAN_DAYS} days. Posted comments count."
     data = {"clean": {run.name: run.clean.as_json() for run in runs}}
-    return Section("Clean pull requests", tables=(Table(header, rows, note=note),), data=data)
+    return Section("Clean pull requests", tables=(Table(header, tuple(rows), note=note),), data=data)
 
 
 def on_report(runs: Sequence[Scored], scoring: Scoring) -> list[Section]:
@@ -85,42 +81,36 @@ def on_report(runs: Sequence[Scored], scoring: Scoring) -> list[Section]:
 def data_section(rows: Mapping[str, Averages]) -> Section:
     """Table 3: what the tasks are like."""
     published = {f"{name} (paper)": row for name, row in PAPER.items()}
-    table = Table(
-        ("data set", "tasks", "lines fixed", "comments", "description length"),
-        tuple((name, row.tasks, *_cells(row)) for name, row in {**rows, **published}.items()),
-        quoted_from=len(rows),
-    )
-    return Section("Data set", tables=(table,))
+    cells: list[tuple[Cell, ...]] = []
+    for name, row in {**rows, **published}.items():
+        comments = _mean(row.comments)
+        if row.comments is not None and row.comments_known < row.tasks:
+            comments += f" (of {row.comments_known})"
+        cells.append((name, row.tasks, _mean(row.lines_fixed), comments, _mean(row.description_length)))
+    header = ("data set", "tasks", "lines fixed", "comments", "description length")
+    return Section("Data set", tables=(Table(header, tuple(cells), quoted_from=len(rows)),))
 
 
 def distribution_section(tasks: Sequence[ReviewTask]) -> Section:
     """Figure 3: the bugs by category, severity and impact."""
     counts = {dimension: kinds_of(tasks, dimension) for dimension in _FIGURE_3}
-    rows = tuple(
-        (_title(dimension), kind, count, f"{100 * count / sum(of_dimension.values()):.1f}")
-        for dimension, of_dimension in counts.items()
-        for kind, count in of_dimension.items()
-    )
-    figures = tuple(
-        Figure(
-            partial(_shares, of_dimension),
-            f"Bugs by {_title(dimension)}, as in the paper's figure 3: "
-            + ", ".join(f"{kind} {count}" for kind, count in of_dimension.items()),
-        )
-        for dimension, of_dimension in counts.items()
-        if of_dimension
-    )
+    rows: list[tuple[Cell, ...]] = []
+    figures: list[Figure] = []
+    for dimension, of_dimension in counts.items():
+        shares = [count / sum(of_dimension.values()) for count in of_dimension.values()]
+        for (kind, count), share in zip(of_dimension.items(), shares, strict=True):
+            rows.append((_title(dimension), kind, count, percentage(share)))
+        if of_dimension:
+            names = [kind.replace("_", " ") for kind in of_dimension]
+            draw = partial(bars, names, [Series("share", shares)], ylabel="share of bugs", top=1)
+            words = ", ".join(f"{kind} {count}" for kind, count in of_dimension.items())
+            figures.append(Figure(draw, f"Bugs by {_title(dimension)}, as in the paper's figure 3: {words}"))
     note = (
         "The paper's verified tasks: 79.9 % structural, 93.1 % of medium or high severity; all tasks: 90.2 % "
         "of medium, high or critical severity."
     )
-    table = Table(("dimension", "kind", "bugs", "%"), rows, title="What the bugs are", note=note)
-    return Section("Kinds of bugs", tables=(table,), figures=figures)
-
-
-def _shares(counts: Mapping[str, int]) -> str:
-    shares = Series("share", [count / sum(counts.values()) for count in counts.values()])
-    return bars([kind.replace("_", " ") for kind in counts], [shares], ylabel="share of bugs", top=1)
+    table = Table(("dimension", "kind", "bugs", "%"), tuple(rows), title="What the bugs are", note=note)
+    return Section("Kinds of bugs", tables=(table,), figures=tuple(figures))
 
 
 def _title(dimension: str) -> str:
@@ -194,9 +184,10 @@ def as_json(result: Scored, facts: RunFacts | None) -> dict[str, Any]:
 
 def scores_row(estimates: Mapping[str, Estimate]) -> tuple[str, ...]:
     """The paper's figures by bug, then equation 2, which counts a bug as often as it is hit, and comments."""
-    shares = [_percent(estimates[name]) for name in ("recall_per_bug", "precision", "f1_per_bug", "usefulness")]
-    by_hits, comments = _percent(estimates["recall"]), _number(estimates["comments_per_pull"])
-    return (*shares, _number(estimates["snr"]), by_hits, comments)
+    names = ("recall_per_bug", "precision", "f1_per_bug", "usefulness", "snr", "recall", "comments_per_pull")
+    scales = (100.0 if FIGURES[name][1] else 1.0 for name in names)
+    values = (Estimate(estimates[name].value) for name in names)
+    return tuple(value.text(scale, 2) for value, scale in zip(values, scales, strict=True))
 
 
 def _preset(run: Scored) -> str:
@@ -350,7 +341,11 @@ def _kinds(dimension: str, runs: Sequence[Scored]) -> Section | None:
     if not kinds or (dimension == "paper_severity" and PaperSeverity.CRITICAL not in kinds):
         return None
     kinds = [kind for kind in ORDER.get(dimension, kinds) if kind in kinds]
-    rows = tuple((kind, *_found(kind, shares)) for kind in kinds)
+    rows: list[tuple[Cell, ...]] = []
+    for kind in kinds:
+        of_kind = [of_run.get(kind) for of_run in shares.values()]
+        cells = ((share.bugs, share.recall.percent()) if share else (None, None) for share in of_kind)
+        rows.append((kind, *chain.from_iterable(cells)))
     header = (_title(dimension), *(cell for run in runs for cell in (f"{run.name}: bugs", "found % [95 %]")))
     series = [
         Series(name, [of_run[kind].recall.value if kind in of_run else None for kind in kinds])
@@ -368,15 +363,8 @@ def _kinds(dimension: str, runs: Sequence[Scored]) -> Section | None:
         else partial(bars, names, series, ylabel="share found", top=1)
     )
     title = f"Bugs found by {_title(dimension)}"
-    table = Table(header, rows, title=title)
+    table = Table(header, tuple(rows), title=title)
     return Section(title, tables=(table,), figures=(Figure(draw, caption),))
-
-
-def _found(kind: str, shares: Mapping[str, Mapping[str, Share]]) -> Iterator[Cell]:
-    for of_run in shares.values():
-        share = of_run.get(kind)
-        yield None if share is None else share.bugs
-        yield None if share is None else share.recall.percent()
 
 
 def _comments(run: Scored) -> Section:
@@ -403,20 +391,5 @@ def judge_cost(run: Scored) -> tuple[Cell, ...]:
     return cost_row(f"judging {run.name} (comments)", len(run.comments), usage, usage.seconds)
 
 
-def _cells(row: Averages) -> tuple[str, ...]:
-    comments = _mean(row.comments)
-    if row.comments is not None and row.comments_known < row.tasks:
-        comments += f" (of {row.comments_known})"
-    return (_mean(row.lines_fixed), comments, _mean(row.description_length))
-
-
 def _mean(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"
-
-
-def _percent(estimate: Estimate) -> str:
-    return Estimate(estimate.value).text(100.0, 2)
-
-
-def _number(estimate: Estimate) -> str:
-    return Estimate(estimate.value).text(1.0, 2)

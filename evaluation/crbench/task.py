@@ -18,8 +18,8 @@ from bot.core.frozen import Frozen
 from bot.features.shared.findings import Category, Impact, Severity
 from bot.models.prompts import Prompts
 from bot.models.protocol import Model, Prompt, Reply
-from evaluation.crbench.context import PullContext
 from evaluation.crbench.mapping import FixError, Instance, MappedInstance, parse_fix
+from evaluation.crbench.pulls import PullContext
 from evaluation.dataset import read_shaped
 
 T = TypeVar("T", bound=BaseModel)

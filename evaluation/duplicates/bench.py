@@ -156,6 +156,7 @@ _FIGURES = {
 def sections(runs: Sequence[ScoredRun], scoring: Scoring) -> list[Section]:
     """The figures at the threshold of each run, and at others."""
     rows: list[tuple[Cell, ...]] = []
+    others: list[tuple[Cell, ...]] = []
     data: dict[str, Any] = {}
     for run in runs:
         counts, estimates = run.counts(), bootstrap(run.figures, len(run.tasks), scoring.resampling)
@@ -167,9 +168,7 @@ def sections(runs: Sequence[ScoredRun], scoring: Scoring) -> list[Section]:
             (run.name, "threshold %", run.above, ""),
             (run.name, "suggestions", counts["suggested"], ""),
         ]
-        for figure, words in _FIGURES.items():
-            value, _, interval = estimates[figure].text(100, 1).partition(" ")
-            rows.append((run.name, words, value, interval.strip("[]").replace(", ", " to ")))
+        rows += [(run.name, words, *estimates[figure].cells(100, 1)) for figure, words in _FIGURES.items()]
         data[run.name] = {
             "tasks": len(run.tasks),
             "without_answer": failed,
@@ -178,11 +177,17 @@ def sections(runs: Sequence[ScoredRun], scoring: Scoring) -> list[Section]:
             **{figure: estimate.as_json() for figure, estimate in estimates.items()},
             "promise": run.promise.model_dump(mode="json"),
         }
+        for above in sorted({*_TENTHS, run.above}):
+            at = run.at(above).counts()
+            share = at["right"] / at["suggested"] if at["suggested"] else None
+            wrong = at["suggested"] - at["right"]
+            others.append((run.name, above, at["suggested"], wrong, percentage(share), at["right"]))
     table = Table(("run", "figure", "value", "95 % interval"), tuple(rows))
+    header = ("run", "threshold %", "suggestions", "wrong", "precision %", "duplicates named")
     promises = tuple(_promised(run) for run in runs)
     return [
         Section("Duplicates", promises, (table,), data={"duplicates": data}),
-        Section("Duplicates at other thresholds", tables=(_thresholds(runs),)),
+        Section("Duplicates at other thresholds", tables=(Table(header, tuple(others)),)),
     ]
 
 
@@ -196,21 +201,11 @@ def _promised(run: ScoredRun) -> str:
     return f"{run.name}: at or above {promise.suggest_above} % at most {HARM:.0%} of the suggestions are wrong."
 
 
-def _thresholds(runs: Sequence[ScoredRun]) -> Table:
-    rows: list[tuple[Cell, ...]] = []
-    for run in runs:
-        for above in sorted({*_TENTHS, run.above}):
-            counts = run.at(above).counts()
-            wrong = counts["suggested"] - counts["right"]
-            share = counts["right"] / counts["suggested"] if counts["suggested"] else None
-            rows.append((run.name, above, counts["suggested"], wrong, percentage(share), counts["right"]))
-    return Table(("run", "threshold %", "suggestions", "wrong", "precision %", "duplicates named"), tuple(rows))
-
-
-def _sample(run: ScoredRun) -> Sample:
-    return Sample(run.name, [row.task.instance_id for row in run.tasks], run.figures)
-
-
 DUPLICATES: Benchmark[HistoryIssue, ScoredRun] = Benchmark(
-    BENCHMARK, read_tasks, lambda task: task.instance_id, score_run, sections, _sample
+    BENCHMARK,
+    read_tasks,
+    lambda task: task.instance_id,
+    score_run,
+    sections,
+    lambda run: Sample(run.name, [row.task.instance_id for row in run.tasks], run.figures),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -69,14 +69,8 @@ class Bench:
         began = time.monotonic()
         place = self.out / "trees" / fix.instance.instance_id
         shutil.rmtree(place, ignore_errors=True)  # what a kill left of it
-        row = Examined(
-            instance_id=fix.instance.instance_id,
-            commit=fix.commit,
-            instance=fix.instance,
-            fixed_at=fix.fixed_at,
-            stated=fix.stated,
-            kept=False,
-        )
+        facts = {"commit": fix.commit, "instance": fix.instance, "fixed_at": fix.fixed_at, "stated": fix.stated}
+        row = Examined(instance_id=fix.instance.instance_id, kept=False, **facts)
         try:
             changes = self._run(fix, place)
         except (NotProven, NotRecorded, PatchRejected) as refusal:
@@ -97,24 +91,32 @@ class Bench:
             for tree in (base, fixed):
                 (tree / path).parent.mkdir(parents=True, exist_ok=True)
                 (tree / path).write_bytes(content)
-        files = {path: text for path in fix.tests if (text := _text(fixed, path)) is not None}
+        files: dict[str, str] = {}
+        for path in fix.tests:
+            try:
+                text = read_text(fixed, path)  # None for a file that the fix took away
+                if text is not None:
+                    text.encode("utf-8")
+                    files[path] = text
+            except (PatchRejected, UnicodeEncodeError):
+                raise NotProven(f"no test to name: {path} is no text") from None
         with self.environment(base) as environment:
+            # The program of the command as a path, so that a case needs nothing else.
+            home = environment.env.get("VIRTUAL_ENV")
+            program = Path(home, "bin", self.command[0]) if home else None
+            name = str(program) if program is not None and program.is_file() else self.command[0]
             case = Case(
                 instance_id=fix.instance.instance_id,
                 problem_statement=fix.instance.problem_statement,
                 base=base,
                 fixed=fixed,
-                command=_placed(self.command, environment),
+                command=(name, *self.command[1:]),
                 env={**environment.env, **self.env},
                 test_patch="".join(difference(path, read_text(base, path), text) for path, text in files.items()),
             )
+            command = TestCommand(argv=case.command)
             harness = SandboxHarness(
-                self.sandbox,
-                TestCommand(argv=case.command),
-                case.env,
-                environment.readable,
-                self.limits,
-                by_operator=True,
+                self.sandbox, command, case.env, environment.readable, self.limits, by_operator=True
             )
             proof = prove(case, harness, files, fix.named, narrow=self.narrow)
             outputs = tuple(self._outputs(fix, proof))
@@ -161,24 +163,6 @@ def _output(fix: Fix, name: str, description: str, patch: str, truth: Truth) -> 
     )
     plain = task.model_dump(mode="json", exclude={"bounce", "pass_fraction", "quality"})
     return {**plain, "output_bounce": truth.wrong, "pass_frac": truth.pass_fraction, "made": description}
-
-
-def _text(tree: Path, path: str) -> str | None:
-    """A test file as the fix left it; None if it took it away. Raises NotProven for one that is no text."""
-    try:
-        text = read_text(tree, path)
-        if text is not None:
-            text.encode("utf-8")
-    except (PatchRejected, UnicodeEncodeError):
-        raise NotProven(f"no test to name: {path} is no text") from None
-    return text
-
-
-def _placed(command: Sequence[str], environment: Environment) -> tuple[str, ...]:
-    """The command with its program where the environment has it, so that a case needs nothing else."""
-    home = environment.env.get("VIRTUAL_ENV")
-    program = Path(home, "bin", command[0]) if home else None
-    return (str(program), *command[1:]) if program is not None and program.is_file() else tuple(command)
 
 
 def environments(

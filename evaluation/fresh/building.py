@@ -65,7 +65,16 @@ class Options:
 
     @property
     def files(self) -> dict[str, bytes]:
-        return dict(_file(text) for text in self.add_file)
+        contents: dict[str, bytes] = {}
+        for text in self.add_file:
+            path, source = _pair(text, "--add-file")
+            if PurePosixPath(path).is_absolute() or {"..", ".git"} & set(PurePosixPath(path).parts):
+                raise click.UsageError(f"--add-file {text}: {path} is no path inside of the repository")
+            try:
+                contents[path] = Path(source).read_bytes()
+            except OSError as error:
+                raise OperatorError(f"--add-file {source}: {error.strerror}") from None
+        return contents
 
     def question(self, full_name: str) -> dict[str, Any]:
         """The same as JSON, what files hold as hashes."""
@@ -119,7 +128,14 @@ def build_command(
         with LineFile(out / "fixes.jsonl", options.question(full_name)) as lines:
             rows = _examined(candidates, bench, lines, workers)
     _write(out, repo, rows, steps)
-    _report(out, steps, time.monotonic() - began, as_json)
+    minutes = (time.monotonic() - began) / 60
+    if as_json:
+        print_json({"out": str(out), "steps": dict(steps), "minutes": round(minutes, 2)})
+    else:
+        width = max(map(len, steps))
+        for step, number in steps.items():
+            click.echo(f"{step:<{width}} {number:>6,}")
+        click.echo(f"{minutes:.1f} minutes; {out}")
     return 1 if rows and all(row.unfinished for row in rows) else 0
 
 
@@ -158,16 +174,6 @@ def _pair(text: str, option: str) -> tuple[str, str]:
     return name, value
 
 
-def _file(text: str) -> tuple[str, bytes]:
-    path, source = _pair(text, "--add-file")
-    if PurePosixPath(path).is_absolute() or {"..", ".git"} & set(PurePosixPath(path).parts):
-        raise click.UsageError(f"--add-file {text}: {path} is no path inside of the repository")
-    try:
-        return path, Path(source).read_bytes()
-    except OSError as error:
-        raise OperatorError(f"--add-file {source}: {error.strerror}") from None
-
-
 def _write(out: Path, repo: Path, rows: Sequence[Examined], steps: Counter[str]) -> None:
     """The task files of the fixes that were kept; ``steps`` goes on counting."""
     kept_rows = [row for row in rows if row.kept]
@@ -191,21 +197,11 @@ def _reviews(repo: Path, instances: Sequence[Instance]) -> Iterator[dict[str, An
     """The pull requests that brought these bugs in, as far as the clone tells; the report describes the bug."""
     if not instances:
         return
+
+    def described(fix: Instance) -> Judged:
+        return Judged(bug=Known(description=fix.problem_statement))
+
     with Histories(lambda name: repo, instances) as clones:
-        for task in build_tasks(instances, clones, MappingOptions(), _described):
+        for task in build_tasks(instances, clones, MappingOptions(), described):
             if task.kept:
                 yield task.model_dump(mode="json")
-
-
-def _described(fix: Instance) -> Judged:
-    return Judged(bug=Known(description=fix.problem_statement))
-
-
-def _report(out: Path, steps: Counter[str], seconds: float, as_json: bool) -> None:
-    if as_json:
-        print_json({"out": str(out), "steps": dict(steps), "minutes": round(seconds / 60, 2)})
-        return
-    width = max(map(len, steps))
-    for step, number in steps.items():
-        click.echo(f"{step:<{width}} {number:>6,}")
-    click.echo(f"{seconds / 60:.1f} minutes; {out}")

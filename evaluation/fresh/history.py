@@ -161,7 +161,7 @@ def fixes(
 
 def _mends(change: Change, news: Sequence[str], closed: list[int], issues: list[Issue]) -> bool:
     """Return True if a change mends a bug: by its news fragments where they say what it is, else by its words."""
-    kinds = {kind for path in news if (kind := _kind(path))}
+    kinds = {match["kind"] for path in news if (match := _FRAGMENT.match(PurePosixPath(path).name))}
     return "bugfix" in kinds or (not (kinds and kinds <= _NO_BUG) and is_fix(change, closed, issues))
 
 
@@ -230,11 +230,6 @@ def _closed(
     numbers = [link.number for link in links if link.repository.lower() == full_name.lower()]
     fragments = [int(match["number"]) for path in news if (match := _FRAGMENT.match(PurePosixPath(path).name))]
     return list(dict.fromkeys((*numbers, *(() if number is None else export.closes.get(number, ())), *fragments)))
-
-
-def _kind(path: str) -> str:
-    match = _FRAGMENT.match(PurePosixPath(path).name)
-    return match["kind"] if match else ""
 
 
 def _statement(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
-from unidiff.patch import PatchedFile, PatchSet
+from unidiff.patch import PatchSet
 
 from evaluation.brt.patching import PatchRejected, apply, python_tree
 
@@ -59,12 +59,9 @@ def _with_a_condition_turned(patch: str, whole: Mapping[str, str]) -> Iterator[V
         text = whole.get(file.path)
         if text is None or not file.path.endswith(".py"):
             continue
-        for line, turned in _turned(text, _added(file)):
+        added = {line.target_line_no or 0 for hunk in file for line in hunk if line.is_added}
+        for line, turned in _turned(text, added):
             yield Variant(f"with the condition at {file.path}:{line} turned", {**whole, file.path: turned})
-
-
-def _added(file: PatchedFile) -> set[int]:
-    return {line.target_line_no or 0 for hunk in file for line in hunk if line.is_added}
 
 
 def _turned(text: str, lines: set[int]) -> Iterator[tuple[int, str]]:

@@ -23,16 +23,46 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
-from evaluation.git.pull_numbers import merge_number, squash_number
 from evaluation.git.repository import GitRepository
 
+#: First lines of merge commits: GitHub's ``Merge pull request #N``, merge robots' ``Auto merge of #N`` and
+#: ``Merge #N``, Azure's ``Merged PR N``. ``owner/name#N`` counts only where that is the repository itself.
+_MERGE = re.compile(
+    r"^(?:Merge pull request|Merge PR|Pull request|Auto merge of|Merge) "
+    r"(?P<repo>[\w.-]+/[\w.-]+)?#(?P<number>\d+)\b(?! #\d)"
+    r"|^Merged PR (?P<azure>\d+)\b|\(pull request #(?P<bitbucket>\d+)\)$",
+    re.IGNORECASE,
+)
+#: The number that GitHub appends when it squashes. Elsewhere in the line a number is most likely an issue's.
+_ENDING = re.compile(r"\((?:#|GH-)(?P<number>\d+)\)\s*$")
 _WEB_COMMITTER = "noreply@github.com"
 _FORMAT = "%H%x00%P%x00%ce%x00%B"
 _NO_NUMBER = 0
 _NOBODY = -1
 _UNSEEN = -2
+
+
+def merge_number(subject: str, full_name: str) -> int | None:
+    """The pull request that a merge commit with this first line merged; None if it names none."""
+    match = _MERGE.search(subject)
+    if match is None:
+        return squash_number(subject)
+    if match["repo"] and match["repo"].lower() != full_name.lower():
+        return None
+    return int(match["number"] or match["azure"] or match["bitbucket"])
+
+
+def squash_number(subject: str) -> int | None:
+    """The pull request that a commit with this first line was squashed from; None if it names none."""
+    match = _ENDING.search(subject)
+    return int(match["number"]) if match else None
+
+
+def bare_title(subject: str) -> str:
+    """A squash subject without the number that GitHub appended."""
+    return _ENDING.sub("", subject).rstrip()
 
 
 @dataclass(frozen=True)
@@ -75,10 +105,11 @@ class CommitGraph:
         """One ``git log``; about 80,000 commits a second. Raises GitError if history is incomplete."""
         graph = cls()
         stdin = "".join(f"{tip}\n" for tip in tips).encode("ascii")
-        command = ["log", "--no-show-signature", "-z", f"--format={_FORMAT}", "--stdin"]
-        with repository.stream(*command, stdin=stdin) as output:
-            for sha, parents, committer, message in _records(output):
-                graph._add(sha, parents, committer, message, full_name)
+        log = repository.run("log", "--no-show-signature", "-z", f"--format={_FORMAT}", "--stdin", stdin=stdin)
+        fields = log.split(b"\0")
+        for at in range(0, len(fields) - 3, 4):
+            sha, parents, committer, message = (text.decode("utf-8", "replace") for text in fields[at : at + 4])
+            graph._add(sha.strip(), parents.split(), committer, message, full_name)
         return graph
 
     def _add(self, sha: str, parents: list[str], committer: str, message: str, full_name: str) -> None:
@@ -147,7 +178,9 @@ class History:
             start, inherited = waiting.pop()
             merges = self._claim(start, inherited, owners)
             # The oldest merge ends up on top, and its whole branch is done before the next one is looked at.
-            waiting += [(branch, owners[here]) for here in merges for branch in self._branches(here)]
+            waiting += [
+                (branch, owners[here]) for here in merges for branch in reversed(self.graph.parents[here][1:])
+            ]
         return owners
 
     def _claim(self, start: int, inherited: int, owners: array[int]) -> list[int]:
@@ -161,9 +194,6 @@ class History:
                 merges.append(here)
         return merges
 
-    def _branches(self, merge: int) -> Iterator[int]:
-        return reversed(self.graph.parents[merge][1:])
-
     def _believed(self, here: int, inherited: int) -> bool:
         """Return True if a commit's message names the pull request that it is the merge or the squash of."""
         number = self.graph.number[here]
@@ -173,26 +203,6 @@ class History:
             head = self.graph.sha[self.graph.parents[here][1]]
             return inherited == _NOBODY or self.pulls.may_have_merged(number, head)
         return self.pulls.may_exist(number) and (inherited == _NOBODY or bool(self.graph.by_github[here]))
-
-
-def _records(output: BinaryIO) -> Iterator[tuple[str, list[str], str, str]]:
-    """Split NUL-separated fields, four a commit, without holding the whole answer."""
-    fields: list[bytes] = []
-    rest = b""
-    while block := output.read(1 << 20):
-        *complete, rest = (rest + block).split(b"\0")
-        fields += complete
-        whole = len(fields) - len(fields) % 4
-        yield from _decoded(fields[:whole])
-        del fields[:whole]
-    if rest:
-        yield from _decoded([*fields, rest])
-
-
-def _decoded(fields: list[bytes]) -> Iterator[tuple[str, list[str], str, str]]:
-    for at in range(0, len(fields), 4):
-        sha, parents, committer, message = (field.decode("utf-8", "replace") for field in fields[at : at + 4])
-        yield sha.strip(), parents.split(), committer, message
 
 
 _AUTHOR = re.compile(rb"^author .*<(?P<email>[^<>\n]*)> (?P<time>-?\d+) [+-]\d+$", re.MULTILINE)
@@ -205,8 +215,7 @@ class PullCommits:
     """Which pull requests hold a commit of an author and second, read from the clone's pull refs."""
 
     def __init__(self, repository: GitRepository, pulls: Pulls, bases: Iterable[str]) -> None:
-        """Reads what the pull refs hold beyond the branches and the history of ``bases``, with one git
-        process."""
+        """Read what the pull refs hold beyond the branches and the history of ``bases``, with one git process."""
         merged = {*bases, *repository.refs("refs/heads").values(), repository.head()}
         self._repository = repository
         self._holders = _holders(repository, pulls.heads, merged)

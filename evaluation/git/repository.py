@@ -13,11 +13,9 @@ import re
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO
 
 from bot.core.errors import BouncerError, OperatorError
 
@@ -41,8 +39,10 @@ class GitRepository:
     def __init__(self, folder: Path, *, shallow: bool = False) -> None:
         """Raises OperatorError if ``folder`` is not a git repository, or is shallow and must not be."""
         self.folder = folder
-        self._git_dir = git_dir(folder)
-        self._common = _common_dir(self._git_dir)
+        self._git_dir = self._common = git_dir(folder)
+        pointer = self._git_dir / "commondir"
+        if pointer.is_file():
+            self._common = (self._git_dir / pointer.read_text(encoding="utf-8").strip()).resolve()
         grafts = self._common / "shallow"
         if not shallow and grafts.is_file() and grafts.stat().st_size:
             raise OperatorError(
@@ -57,12 +57,7 @@ class GitRepository:
     def __enter__(self) -> GitRepository:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop git's processes and remove what was written for them."""
         self._blobs.close()
         self._view.cleanup()
@@ -74,28 +69,6 @@ class GitRepository:
         """
         indexed = {} if index is None else {"GIT_INDEX_FILE": str(index)}
         return _run([*arguments], self._environment | indexed, stdin)
-
-    @contextmanager
-    def stream(self, *arguments: str, stdin: bytes = b"") -> Iterator[BinaryIO]:
-        """Standard output of one git command as it comes, for answers too large to hold.
-
-        Raises GitError on leaving where git failed.
-        """
-        with tempfile.TemporaryFile() as stdin_file, tempfile.TemporaryFile() as complaint:
-            stdin_file.write(stdin)
-            stdin_file.seek(0)
-            with subprocess.Popen(  # noqa: S603 - fixed program, no shell
-                ["git", *arguments],  # noqa: S607
-                env=self._environment,
-                stdin=stdin_file,
-                stdout=subprocess.PIPE,
-                stderr=complaint,
-            ) as process:
-                assert process.stdout is not None
-                yield process.stdout  # type: ignore[misc]  # Popen types it as IO[bytes]
-            if process.returncode:
-                complaint.seek(0)
-                raise GitError(_complaint(arguments, complaint.read()))
 
     def blob(self, commit: str, path: str) -> bytes | None:
         """A file's bytes at a commit; None if that commit has no such file."""
@@ -149,43 +122,26 @@ def git_dir(folder: Path) -> Path:
     Raises OperatorError if there is none.
     """
     for candidate in (folder / ".git", folder, folder / "repo" / ".git", folder / "repo"):
-        if candidate.is_file():
-            return _linked(candidate)
+        if candidate.is_file():  # of a worktree or submodule
+            target = candidate.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
+            return (candidate.parent / target).resolve()
         if (candidate / "HEAD").is_file() and (candidate / "objects").is_dir():
             return candidate.resolve()
     raise OperatorError(f"{folder} is not a git repository")
 
 
 def find_clone(folder: Path, full_name: str) -> Path | None:
-    """The clone of ``owner/name`` under ``folder``, named ``owner+name`` or ``owner/name`` (or ending
-    ``.git``)."""
+    """The clone of ``owner/name`` under ``folder``, named ``owner+name`` or ``owner/name``, maybe ``.git``."""
     if not _FULL_NAME.fullmatch(full_name):
         return None
     owner, _, name = full_name.partition("/")
     for spelling in (f"{owner}+{name}", full_name, f"{owner}__{name}"):
         for candidate in (folder / spelling, folder / f"{spelling}.git"):
-            if candidate.is_dir() and _is_clone(candidate):
-                return candidate
+            if candidate.is_dir():
+                with suppress(OperatorError):
+                    git_dir(candidate)
+                    return candidate
     return None
-
-
-def _is_clone(folder: Path) -> bool:
-    try:
-        git_dir(folder)
-    except OperatorError:
-        return False
-    return True
-
-
-def _linked(file: Path) -> Path:
-    """Follow the ``gitdir:`` line of a worktree or submodule."""
-    target = file.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
-    return (file.parent / target).resolve()
-
-
-def _common_dir(git: Path) -> Path:
-    pointer = git / "commondir"
-    return (git / pointer.read_text(encoding="utf-8").strip()).resolve() if pointer.is_file() else git
 
 
 def _environment(view: Path, objects: Path) -> dict[str, str]:
@@ -229,14 +185,10 @@ def _run(arguments: Iterable[str], environment: dict[str, str], stdin: bytes = b
     except FileNotFoundError as error:
         raise OperatorError("git is not installed") from error
     if process.returncode:
-        raise GitError(_complaint(command[1:], process.stderr))
+        lines = process.stderr.decode("utf-8", "replace").strip().splitlines()
+        verb = next((word for word in command[1:] if not word.startswith("-")), "")
+        raise GitError(f"git {verb}: {lines[-1] if lines else 'failed without a word'}")
     return process.stdout
-
-
-def _complaint(arguments: Iterable[str], stderr: bytes) -> str:
-    lines = stderr.decode("utf-8", "replace").strip().splitlines()
-    verb = next((word for word in arguments if not word.startswith("-")), "")
-    return f"git {verb}: {lines[-1] if lines else 'failed without a word'}"
 
 
 class _BlobReader:
@@ -252,7 +204,15 @@ class _BlobReader:
         if "\n" in name:
             return None
         with self._mutex:
-            process = self._started()
+            if self._process is None:
+                self._process = subprocess.Popen(
+                    ["git", "cat-file", "--batch"],  # noqa: S607
+                    env=self._environment,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                )
+            process = self._process
             assert process.stdin is not None
             assert process.stdout is not None
             process.stdin.write(name.encode("utf-8", "surrogateescape") + b"\n")
@@ -270,14 +230,3 @@ class _BlobReader:
             if self._process is not None:
                 self._process.communicate()
                 self._process = None
-
-    def _started(self) -> subprocess.Popen[bytes]:
-        if self._process is None:
-            self._process = subprocess.Popen(
-                ["git", "cat-file", "--batch"],  # noqa: S607
-                env=self._environment,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-            )
-        return self._process

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
     from matplotlib.patches import PathPatch
+
+    from evaluation.statistics import Estimate
 
 #: Colours that differ in lightness too, so that they can be told apart in print and by colour-blind readers.
 COLOURS = ("#0b5fa5", "#d9822b", "#2e8b57", "#a23b72", "#7a7f87", "#5b4bb7", "#b8860b", "#3aa6b9")
@@ -46,6 +49,22 @@ class Series:
     errors: Sequence[tuple[float, float] | None] = ()
     colour: int | None = None
     faded: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        estimates: Sequence[Estimate],
+        scale: float = 1,
+        *,
+        colour: int | None = None,
+        faded: bool = False,
+    ) -> Series:
+        """Estimates with their intervals, each ``scale`` times as large."""
+        values = [None if estimate.value is None else scale * estimate.value for estimate in estimates]
+        ends = [(estimate.low, estimate.high) for estimate in estimates]
+        errors = [None if low is None or high is None else (scale * low, scale * high) for low, high in ends]
+        return cls(name, values, errors, colour, faded)
 
 
 @dataclass(frozen=True)
@@ -84,7 +103,8 @@ def bars(
     with _styled():
         width = max(7.6, 1.2 * len(groups) + 3)
         lying = max(map(len, groups), default=0) * _LETTER > (width - 1) / max(1, len(groups))
-        canvas, axes = _axes(7.6 if lying else width, 1.2 + 0.42 * len(groups) if lying else 3.6)
+        canvas = _canvas(7.6 if lying else width, 1.2 + 0.42 * len(groups) if lying else 3.6)
+        axes: Any = canvas.add_subplot()
         thick = 0.8 / max(1, len(series))
         for index, bar_series in enumerate(series):
             shift = (index - (len(series) - 1) / 2) * thick
@@ -112,10 +132,11 @@ _LETTER = 0.085
 def _draw_bars(axes: Any, series: Series, index: int, shift: float, width: float, lying: bool) -> None:
     colour = COLOURS[(index if series.colour is None else series.colour) % len(COLOURS)]
     draw, draw_ends = (axes.barh, axes.hlines) if lying else (axes.bar, axes.vlines)
+    first = next((place for place, value in enumerate(series.values) if value is not None), None)
     for place, value in enumerate(series.values):
         if value is None:
             continue
-        label = series.name if place == _first(series.values) else None
+        label = series.name if place == first else None
         draw(place + shift, value, width, color=colour, alpha=0.45 if series.faded else 1.0, label=label)
         ends = series.errors[place] if place < len(series.errors) else None
         if ends is not None:
@@ -133,7 +154,8 @@ def curves(
 ) -> str:
     """Curves from 0 to ``right`` on the x axis, and points beside them."""
     with _styled():
-        canvas, axes = _axes(7.6, 4.8 if marks else 3.8)
+        canvas = _canvas(7.6, 4.8 if marks else 3.8)
+        axes: Any = canvas.add_subplot()
         for index, line in enumerate(lines):
             marker = "o" if line.has_points else None
             axes.plot(
@@ -185,7 +207,11 @@ def sankey(columns: Sequence[Sequence[str]], flows: Sequence[Flow], colours: dic
         canvas = _canvas(9.2, 4.6)
         axes = canvas.add_subplot()
         axes.axis("off")
-        sizes = {name: _size(name, flows) for column in columns for name in column}
+        into, out = Counter[str](), Counter[str]()
+        for flow in flows:
+            into[flow.target] += flow.size
+            out[flow.source] += flow.size
+        sizes = {name: max(into[name], out[name]) for column in columns for name in column}
         total = max(sum(sizes[name] for name in column) for column in columns)
         places = _places(columns, sizes, gap=0.06 * total)
         left = {name: top for name, (_, top, _) in places.items()}
@@ -209,12 +235,6 @@ def sankey(columns: Sequence[Sequence[str]], flows: Sequence[Flow], colours: dic
 
 
 _NODE = 0.035
-
-
-def _size(name: str, flows: Sequence[Flow]) -> int:
-    into = sum(flow.size for flow in flows if flow.target == name)
-    out = sum(flow.size for flow in flows if flow.source == name)
-    return max(into, out)
 
 
 def _places(
@@ -245,11 +265,6 @@ def _band(start: tuple[float, float], end: tuple[float, float], size: float, col
     return PathPatch(Path(points, codes), facecolor=colour, alpha=0.38, linewidth=0)
 
 
-def _axes(width: float, height: float) -> tuple[Canvas, Any]:
-    canvas = _canvas(width, height)
-    return canvas, canvas.add_subplot()
-
-
 def _canvas(width: float, height: float) -> Canvas:
     from matplotlib.figure import Figure as Canvas  # takes a second to import, and a terminal shows no figure
 
@@ -262,10 +277,6 @@ def _styled() -> Iterator[None]:
 
     with mpl.rc_context(_STYLE):
         yield
-
-
-def _first(values: Sequence[float | None]) -> int:
-    return next((place for place, value in enumerate(values) if value is not None), -1)
 
 
 def _svg(canvas: Canvas, axes: Any, legend: bool, *, below: bool = False) -> str:

@@ -45,8 +45,12 @@ class Table:
         """Which columns hold words, not numbers: they are aligned to the left."""
         if self.prose:
             return (True,) * len(self.header)
+
+        def is_words(value: Cell) -> bool:
+            return isinstance(value, str) and not any(character.isdigit() for character in value[:2])
+
         columns = zip(*self.rows, strict=True) if self.rows else iter(() for _ in self.header)
-        return tuple(index == 0 or all(map(_is_words, column)) for index, column in enumerate(columns))
+        return tuple(index == 0 or all(map(is_words, column)) for index, column in enumerate(columns))
 
 
 @dataclass(frozen=True)
@@ -120,10 +124,6 @@ def cell(value: Cell) -> str:
     if isinstance(value, float):
         return f"{value:.3f}"
     return f"{value:,}" if isinstance(value, int) else value
-
-
-def _is_words(value: Cell) -> bool:
-    return isinstance(value, str) and not any(character.isdigit() for character in value[:2])
 
 
 def _markdown_table(table: Table) -> str:

@@ -226,10 +226,20 @@ PAPERS: dict[str, tuple[Item, ...]] = {
 def papers_section(benchmarks: Collection[str], sections: Sequence[Section]) -> Section:
     """For each item what regenerates it, and if these sections about runs, by benchmark, show it."""
     words = tuple(_words(sections))
+
+    def data(item: Item) -> str:
+        if (
+            item.of
+            and Counter(item.of) <= Counter(benchmarks)
+            and any(re.search(item.mark, word) for word in words)
+        ):
+            return "on this page"
+        return item.data if item.data == _NOTHING else f"not on this page; {item.data}"
+
     tables = tuple(
         Table(
             ("item", "about", "bouncer-eval ...", "data"),
-            tuple((item.name, item.about, item.command, _data(item, benchmarks, words)) for item in items),
+            tuple((item.name, item.about, item.command, data(item)) for item in items),
             title=paper,
             folded=True,
             prose=True,
@@ -255,9 +265,3 @@ def _words(sections: Sequence[Section]) -> Iterator[str]:
             for place, name in enumerate(table.header):
                 if any(row[place] is not None for row in own_rows):
                     yield name
-
-
-def _data(item: Item, benchmarks: Collection[str], words: Collection[str]) -> str:
-    if item.of and Counter(item.of) <= Counter(benchmarks) and any(re.search(item.mark, word) for word in words):
-        return "on this page"
-    return item.data if item.data == _NOTHING else f"not on this page; {item.data}"

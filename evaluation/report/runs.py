@@ -28,22 +28,28 @@ from evaluation.statistics import Array, Counts, Resampling, Statistics, bootstr
 
 def facts_section(runs: Sequence[tuple[str, RunFolder]], notes: Sequence[str] = ()) -> Section:
     """One column a run: model, prompts, version, config, seed, tasks, dates, totals."""
-    facts = [(name, run.facts) for name, run in runs]
+    facts = [run.facts for _, run in runs]
     rows: list[tuple[Cell, ...]] = [
-        ("benchmark", *(run_facts.benchmark for _, run_facts in facts)),
-        ("model", *(run_facts.model for _, run_facts in facts)),
-        ("prompts", *(_pairs(run_facts.prompts) for _, run_facts in facts)),
-        ("config", *(_config(run_facts) for _, run_facts in facts)),
-        ("tasks", *(_tasks(run_facts) for _, run_facts in facts)),
-        ("seed", *(run_facts.seed for _, run_facts in facts)),
-        ("version", *(run_facts.version for _, run_facts in facts)),
-        ("started", *(_moment(run_facts, run_facts.started_at) for _, run_facts in facts)),
-        ("finished", *(_moment(run_facts, run_facts.finished_at) for _, run_facts in facts)),
-        ("tasks recorded", *(run_facts.totals.records for _, run_facts in facts)),
-        ("without a usable answer", *(run_facts.totals.failed for _, run_facts in facts)),
+        ("benchmark", *(run_facts.benchmark for run_facts in facts)),
+        ("model", *(run_facts.model for run_facts in facts)),
+        ("prompts", *(_pairs(run_facts.prompts) for run_facts in facts)),
+        ("config", *(_config(run_facts) for run_facts in facts)),
+        ("tasks", *(_tasks(run_facts) for run_facts in facts)),
+        ("seed", *(run_facts.seed for run_facts in facts)),
+        ("version", *(run_facts.version for run_facts in facts)),
+        ("started", *(_moment(run_facts, run_facts.started_at) for run_facts in facts)),
+        ("finished", *(_moment(run_facts, run_facts.finished_at) for run_facts in facts)),
+        ("tasks recorded", *(run_facts.totals.records for run_facts in facts)),
+        ("without a usable answer", *(run_facts.totals.failed for run_facts in facts)),
     ]
-    table = Table(("", *(name for name, _ in facts)), tuple(rows), prose=True)
-    data = {"runs": [run.facts.model_dump(mode="json", exclude=_untold(run.facts)) for _, run in runs]}
+    table = Table(("", *(name for name, _ in runs)), tuple(rows), prose=True)
+    dates = {"started_at", "finished_at"}
+    data = {
+        "runs": [
+            run_facts.model_dump(mode="json", exclude=dates if is_timeless(run_facts) else set())
+            for run_facts in facts
+        ]
+    }
     return Section("Runs", tuple(notes), (table,), data=data)
 
 
@@ -105,10 +111,6 @@ def _moment(facts: RunFacts, moment: datetime | None) -> str:
     return "recorded replies" if is_timeless(facts) else f"{moment:%Y-%m-%d %H:%M} UTC"
 
 
-def _untold(facts: RunFacts) -> set[str]:
-    return {"started_at", "finished_at"} if is_timeless(facts) else set()
-
-
 Runs = Sequence[tuple[str, RunFolder]]
 
 
@@ -132,24 +134,13 @@ def report_on(
 
 
 def named(folders: Sequence[RunFolder]) -> list[tuple[str, RunFolder]]:
-    """A short name for each run: its model's, with the folder's where two would be the same."""
+    """A short name for each run: its model's, with the folder's if two of one benchmark would be the same."""
     short = [folder.facts.model.rpartition("#")[2] for folder in folders]
-    names = [
-        name if short.count(name) == 1 or _alone(folder, folders, short) else f"{name} ({folder.path.name})"
+    counts = Counter(zip(short, (folder.facts.benchmark for folder in folders), strict=True))
+    return [
+        (name if counts[name, folder.facts.benchmark] == 1 else f"{name} ({folder.path.name})", folder)
         for name, folder in zip(short, folders, strict=True)
     ]
-    return list(zip(names, folders, strict=True))
-
-
-def _alone(folder: RunFolder, folders: Sequence[RunFolder], short: Sequence[str]) -> bool:
-    """Return True if no other run of the same benchmark has the same name."""
-    mine = folder.facts.model.rpartition("#")[2]
-    same = [
-        other
-        for other, name in zip(folders, short, strict=True)
-        if name == mine and other.facts.benchmark == folder.facts.benchmark
-    ]
-    return len(same) == 1
 
 
 def write(runs: Runs, tasks: dict[str, str], scoring: Scoring, files: Sequence[tuple[str, str]] = ()) -> Report:

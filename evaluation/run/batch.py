@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import threading
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, NoReturn, TextIO, TypeVar
@@ -78,23 +78,17 @@ def request(form: str, model_id: str, prompt: Prompt, schema: type[BaseModel]) -
     return {"custom_id": name, "params": body, "body": body}
 
 
-@dataclass(frozen=True)
-class Imported:
-    """The content of a result file; ``failures`` has a line for every request without a usable answer."""
-
-    kept: int
-    failures: tuple[str, ...]
-
-
-def import_results(source: str, store: FolderStore, prices: Prices) -> Imported:
-    """Put a provider's result lines into the cache.
+def import_results(source: str, store: FolderStore, prices: Prices) -> tuple[int, list[str]]:
+    """Put a provider's result lines into the cache; return their number, and a line for each failed request.
 
     Raises OperatorError for a line that is no result of either provider.
     """
     count = 0
     failures: list[str] = []
     for row in read_rows(source):
-        name = _custom_id(row)
+        name = row.data.get("custom_id")
+        if not isinstance(name, str) or not is_key(name):
+            raise OperatorError(f"{row.where}: custom_id: not a key that ``batch export`` wrote")
         try:
             model_id, answer = _answer(row)
             store.put(name, json.dumps(_reply(model_id, answer, prices)))
@@ -102,7 +96,7 @@ def import_results(source: str, store: FolderStore, prices: Prices) -> Imported:
             failures.append(f"{row.where}: {error}")
         else:
             count += 1
-    return Imported(count, tuple(failures))
+    return count, failures
 
 
 def _reply(model_id: str, answer: Answer, prices: Prices) -> dict[str, Any]:
@@ -127,13 +121,6 @@ def _reply(model_id: str, answer: Answer, prices: Prices) -> dict[str, Any]:
         "finish_reason": answer.finish,
         "model": model_id,
     }
-
-
-def _custom_id(row: Row) -> str:
-    name = row.data.get("custom_id")
-    if not isinstance(name, str) or not is_key(name):
-        raise OperatorError(f"{row.where}: custom_id: not a key that ``batch export`` wrote")
-    return name
 
 
 def _answer(row: Row) -> tuple[str, Answer]:
@@ -215,13 +202,13 @@ def import_command(file: str, cache: str, as_json: bool) -> int:
     from bot import settings
 
     prices = load_prices(settings.load().bouncer_prices_file)
-    result = import_results(file, FolderStore(Path(cache)), prices)
-    if not result.kept and not result.failures:
+    count, failures = import_results(file, FolderStore(Path(cache)), prices)
+    if not count and not failures:
         raise OperatorError(f"{file} holds no result")
     if as_json:
-        print_json({"cache": cache, **asdict(result)})
+        print_json({"cache": cache, "kept": count, "failures": failures})
     else:
-        say(f"{result.kept} answers are in {cache}, {len(result.failures)} requests have none")
-        for failure in result.failures:
+        say(f"{count} answers are in {cache}, {len(failures)} requests have none")
+        for failure in failures:
             say(failure)
-    return 1 if result.failures and not result.kept else 0
+    return 1 if failures and not count else 0

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import threading
 from pathlib import Path
 from typing import TypeVar
 
@@ -26,28 +25,20 @@ _KEY = re.compile(r"[0-9a-f]{32,64}")
 
 
 class FolderStore:
-    """A folder of replies as JSON text; several threads and processes may share it.
-
-    ``hits`` counts the replies that were found, which therefore cost nothing now.
-    """
+    """A folder of replies as JSON text; several threads and processes may share it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.hits = 0
-        self._mutex = threading.Lock()
 
     def get(self, key: str) -> str | None:
         """The reply under a key; None if there is none. Raises OperatorError if it cannot be read."""
         file = self._file(key)
         try:
-            reply = file.read_text(encoding="utf-8")
+            return file.read_text(encoding="utf-8")
         except FileNotFoundError:
             return None
         except (OSError, UnicodeDecodeError) as error:
             raise OperatorError(f"{file}: cannot be read: {error}") from None
-        with self._mutex:
-            self.hits += 1
-        return reply
 
     def put(self, key: str, reply: str) -> None:
         """Keep a reply; an older one under the same key is replaced."""

@@ -167,7 +167,9 @@ class RunFolder:
         if (self.path / RUN_FILE).exists():
             facts = _read_facts(self.path)
             _require_same(self.path, facts, self.facts)
-            wider = facts.tasks if _is_wider(facts.tasks.limit, self.facts.tasks.limit) else self.facts.tasks
+            before, now = facts.tasks.limit, self.facts.tasks.limit  # None = all tasks
+            is_narrower = now is not None and (before is None or before > now)
+            wider = facts.tasks if is_narrower else self.facts.tasks
             self.facts = self.facts.model_copy(update={"started_at": facts.started_at, "tasks": wider})
             self._lines.cut()
         elif self._lines.path.exists():
@@ -256,16 +258,6 @@ class RunFolder:
     def close(self, finished_at: datetime | None) -> None:
         """Count the records, write ``run.json``; ``finished_at`` is None if tasks are still missing."""
         self._lines.close()
-        self.facts = self.facts.model_copy(update={"finished_at": finished_at, "totals": self._totals()})
-        self._write_facts()
-        self._unlock()
-
-    def _unlock(self) -> None:
-        if self._lock is not None:
-            self._lock.close()
-            self._lock = None
-
-    def _totals(self) -> Totals:
         totals = Totals()
         for record in self.records():
             totals = Totals(
@@ -274,7 +266,14 @@ class RunFolder:
                 usage=totals.usage + record.usage,
                 seconds=totals.seconds + record.seconds,
             )
-        return totals
+        self.facts = self.facts.model_copy(update={"finished_at": finished_at, "totals": totals})
+        self._write_facts()
+        self._unlock()
+
+    def _unlock(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
 
     def _write_facts(self) -> None:
         replace(self.path / RUN_FILE, self.facts.model_dump_json(indent=2) + "\n")
@@ -282,11 +281,6 @@ class RunFolder:
 
 def _listed(file: Path) -> list[str] | None:
     return file.read_text(encoding="utf-8").splitlines() if file.exists() else None
-
-
-def _is_wider(before: int | None, now: int | None) -> bool:
-    """Return True if an earlier ``--limit`` took more tasks than this one; None = all."""
-    return now is not None and (before is None or before > now)
 
 
 def _line(record: Record) -> bytes:

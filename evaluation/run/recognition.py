@@ -51,8 +51,8 @@ class Recognition:
     def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
         if schema not in _ANSWERS:
             return self._model.complete(prompt, schema)
-        system = f"{prompt.system}\n\n{_sentences(schema)}"
-        extended = prompt.model_copy(update={"system": system})
+        sentences = f"{SENTENCE} {OF_FINDINGS}" if schema is ReviewReply else SENTENCE
+        extended = prompt.model_copy(update={"system": f"{prompt.system}\n\n{sentences}"})
         reply = self._model.complete(extended, cast("type[T]", _asking(schema)))
         if (grade := getattr(reply.value, "recognised", None)) is not None:
             self._grades.append(grade)
@@ -69,10 +69,6 @@ class Recognition:
 def prompt_hash() -> str:
     """Identifies what is asked, as ``Prompts.hash`` does for a prompt's file."""
     return hashlib.sha256(f"{SENTENCE}\0{OF_FINDINGS}".encode()).hexdigest()[:16]
-
-
-def _sentences(schema: type[BaseModel]) -> str:
-    return f"{SENTENCE} {OF_FINDINGS}" if schema is ReviewReply else SENTENCE
 
 
 @cache

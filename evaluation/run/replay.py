@@ -83,7 +83,14 @@ def replay(bench: Benchmark[Item, Any], session: Session[Item], source: str, req
     try:
         if request.retry_failed:
             say(f"{folder.forget_failed()} failed tasks are tried again")
-        account = _account(request, folder)
+        account = Account(
+            request.environment,
+            Path(request.cache) if request.cache else path / "cache",
+            request.max_cost,
+            scope="this run",
+            spent=folder.spent_usd(),
+            always=request.cache is not None,
+        )
         model = account.kept(model if isinstance(model, Unasked) else account.capped(model))
         session.start(account)
     except OperatorError:
@@ -192,18 +199,6 @@ def _model(session: Session[Any], request: ReplayRequest) -> Model:
             raise
         say(f"{error}; only what {request.cache} holds is answered")
         return Unasked(environment.bouncer_model)
-
-
-def _account(request: ReplayRequest, folder: RunFolder) -> Account:
-    """The cache and the budget of a run, what it cost before included."""
-    return Account(
-        request.environment,
-        Path(request.cache) if request.cache else folder.path / "cache",
-        request.max_cost,
-        scope="this run",
-        spent=folder.spent_usd(),
-        always=request.cache is not None,
-    )
 
 
 def _facts(

@@ -86,7 +86,6 @@ class Result:
 
     skipped: int
     finished: int
-    failed: int
     postponed: int
     stopped: str | None = None
 
@@ -114,7 +113,7 @@ def run(
         folder.close(datetime.now(UTC) if complete else None)
     if session.broken is not None:
         raise session.broken
-    return Result(len(finished), session.finished, session.failed, session.postponed, session.stopped)
+    return Result(len(finished), session.finished, session.postponed, session.stopped)
 
 
 @dataclass(frozen=True)
@@ -132,7 +131,7 @@ class _Session(Generic[T]):
         self.tasks = tasks
         self.judge = judge
         self.options = options
-        self.finished = self.failed = self.postponed = 0
+        self.finished = self.postponed = 0
         self.stopped: str | None = None
         self.broken: BouncerError | None = None
         # Two a worker, so that none waits for the next task to be read.
@@ -155,7 +154,6 @@ class _Session(Generic[T]):
                         self.postponed += 1
                     else:
                         self.finished += 1
-                        self.failed += record.failed
                         yield record
 
     def _fill(self, pool: ThreadPoolExecutor) -> bool:
@@ -166,7 +164,7 @@ class _Session(Generic[T]):
             task = self._next()
             if task is None:
                 break
-            future = pool.submit(_attempt, task, self.judge, self.options)
+            future = pool.submit(_record, task, self.judge, self.options)
             self._under_way[future] = _Started(task, self._width)
         return bool(self._under_way)
 
@@ -205,7 +203,7 @@ def in_order(work: Callable[[T], U], items: Sequence[T], workers: int) -> Iterat
         pool.shutdown(cancel_futures=True)
 
 
-def _attempt(task: Task[T], judge: Callable[[T], Outcome], options: Options) -> Record:
+def _record(task: Task[T], judge: Callable[[T], Outcome], options: Options) -> Record:
     started = options.clock()
     outcome = _outcome(task, judge, options)
     return Record(

@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from evaluation.crbench.build import Histories, MappingOptions, map_instances, read_instances, tally
+from evaluation.crbench.build import Histories, MappingOptions, map_instances, tally
 from evaluation.crbench.mapping import Instance
 from evaluation.crbench.own import own_fixes
+from evaluation.dataset import read_shaped
 from evaluation.git.repository import GitRepository, find_clone
 
 
@@ -27,7 +28,7 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=50)
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
-    fixes = read_instances(options.instances) if options.instances else []
+    fixes = list(read_shaped(options.instances, Instance)) if options.instances else []
     print(f"{'repository':28} {'commits':>8} {'fixes':>6} {'kept':>5} {'open s':>7} {'map s':>7}  source")
     for full_name in _names(options.repos):
         _measure(options.repos, full_name, fixes, options.limit, options.workers)

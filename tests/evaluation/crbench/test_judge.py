@@ -9,8 +9,8 @@ import pytest
 
 from bot.core.errors import BudgetExceeded, ModelError, TransientError
 from bot.models.protocol import Prompt
-from evaluation.crbench.context import PullContext
 from evaluation.crbench.judge import CLASSES, Panel, ReviewComment, Vote, agreement, decide, judge_all
+from evaluation.crbench.pulls import PullContext
 from evaluation.crbench.task import Known, ReviewTask
 from evaluation.run.model import benchmark_prompts
 from tests.scripted import ScriptedModel

@@ -1,4 +1,4 @@
-"""The pull request that brought a bug in, as its reviewer saw it: title, description, diff, and nothing later."""
+"""The pull request that brought a commit in, and what its reviewer saw: title, description and diff."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from pydantic import Field
 from bot.core.errors import BouncerError
 from bot.core.frozen import Frozen
 from bot.github.protocol import Forge
-from evaluation.git.history import History, Pulls
-from evaluation.git.pull_numbers import bare_title
+from evaluation.git.history import History, PullCommits, Pulls, bare_title
 from evaluation.git.repository import GitRepository
 
 #: Bytes of the largest diff that becomes a task; a task is one line of a file.
@@ -36,36 +35,57 @@ class PullContext(Frozen):
     comments: int | None = Field(None, description="comments it got from people; None if that is not known")
 
 
-class ContextFinder(Protocol):
-    """Finds a pull request's context; ``commit`` is one that it brought into the history of ``base``."""
+class PullSource(Protocol):
+    """Finds merged pull requests. Both methods raise TransientError if a later try may succeed."""
+
+    def pulls_of(self, commit: str, base: str) -> tuple[int, ...]:
+        """Numbers of the pull requests that brought ``commit`` into the history of ``base``."""
+        ...
 
     def context_of(self, number: int, commit: str, base: str) -> PullContext:
-        """Raises ContextError if it cannot be had, TransientError if a later try may succeed."""
+        """The pull request of that number, which brought in ``commit``. Raises ContextError if it is unknown."""
         ...
 
 
-class ClonedContext:
-    """Contexts from merge and squash commits: GitHub copies the title, often the description, into them."""
+class ClonedPulls:
+    """Pull requests as merge and squash commits tell, without a network; see ``history`` for the rules.
 
-    def __init__(self, repository: GitRepository, history: History, pulls: Pulls) -> None:
+    GitHub copies the title, often the description, into these commits.
+    """
+
+    def __init__(
+        self, repository: GitRepository, history: History, pulls: Pulls, inferred: PullCommits | None = None
+    ) -> None:
         self._repository = repository
         self._history = history
         self._pulls = pulls
+        self._inferred = inferred
+
+    def pulls_of(self, commit: str, base: str) -> tuple[int, ...]:
+        integration = self._history.integration_of(commit, base)
+        if integration is not None:
+            return (integration.number,)
+        inferred = None if self._inferred is None else self._inferred.number_of(commit)
+        return () if inferred is None else (inferred,)
 
     def context_of(self, number: int, commit: str, base: str) -> PullContext:
         integration = self._history.integration_of(commit, base)
         carrier = commit if integration is None else integration.commit
-        headers, message = _read_commit(self._repository.commit(carrier))
-        parents = headers["parent"]
-        if len(parents) > 1:
-            head = parents[1]
-            start = self._merge_base(parents[0], head)
-            title, body = _merged_text(message)
-        else:
+        headers, _, message = self._repository.commit(carrier).decode("utf-8", "replace").partition("\n\n")
+        fields = [line.partition(" ") for line in headers.split("\n")]
+        parents = [value for key, _, value in fields if key == "parent"]
+        committer = next(value for key, _, value in fields if key == "committer")
+        subject, _, rest = message.strip("\n").partition("\n")
+        title, body = bare_title(subject), rest.strip()
+        if len(parents) < 2:
             head = carrier if integration is not None else self._pulls.heads[number]
-            start = self._merge_base(parents[0], head) if parents else ""
-            subject, _, rest = message.partition("\n")
-            title, body = bare_title(subject), rest.strip()
+        else:
+            head = parents[1]
+            # ``Merge pull request #N from x`` is followed by the title; a subject of one's own is the title.
+            if subject.lower().startswith(("merge ", "auto merge ", "merged pr ")):
+                first, _, more = body.partition("\n")
+                title, body = (first, more.strip()) if first else (subject, "")
+        start = self._repository.run("merge-base", parents[0], head).decode("ascii").strip() if parents else ""
         if not start:
             raise ContextError(f"pull request #{number} has no common history with its base")
         return PullContext(
@@ -75,19 +95,23 @@ class ClonedContext:
             base_sha=start,
             head_sha=head,
             merge_sha=carrier,
-            merged_at=datetime.fromtimestamp(int(headers["committer"][0].split()[-2]), UTC),
+            merged_at=datetime.fromtimestamp(int(committer.split()[-2]), UTC),
             diff=read_diff(self._repository, start, head, number),
         )
 
-    def _merge_base(self, first: str, second: str) -> str:
-        return self._repository.run("merge-base", first, second).decode("ascii").strip()
 
-
-class ForgeContext:
-    """Contexts as GitHub shows them; only how many comments it got is taken from what came later."""
+class ForgePulls:
+    """Pull requests as GitHub shows them; only how many comments one got is taken from what came later."""
 
     def __init__(self, forge: Forge) -> None:
         self._forge = forge
+        self._numbers: dict[str, tuple[int, ...]] = {}
+
+    def pulls_of(self, commit: str, base: str) -> tuple[int, ...]:
+        if commit not in self._numbers:
+            pulls = self._forge.pulls_for_commit(commit)
+            self._numbers[commit] = tuple(sorted(pull.number for pull in pulls if pull.merged))
+        return self._numbers[commit]
 
     def context_of(self, number: int, commit: str, base: str) -> PullContext:
         pull = self._forge.pull_request(number)
@@ -116,21 +140,3 @@ def _bounded(diff: str, number: int) -> str:
     if len(diff) > MAX_DIFF:
         raise ContextError(f"pull request #{number} is too large: its diff has {len(diff)} characters")
     return diff
-
-
-def _read_commit(raw: bytes) -> tuple[dict[str, list[str]], str]:
-    head, _, message = raw.decode("utf-8", "replace").partition("\n\n")
-    headers: dict[str, list[str]] = {"parent": []}
-    for line in head.split("\n"):
-        key, _, value = line.partition(" ")
-        headers.setdefault(key, []).append(value)
-    return headers, message.strip("\n")
-
-
-def _merged_text(message: str) -> tuple[str, str]:
-    """``Merge pull request #N from x`` is followed by the title; a subject of one's own is the title."""
-    subject, _, rest = message.partition("\n")
-    if not subject.lower().startswith(("merge ", "auto merge ", "merged pr ")):
-        return bare_title(subject), rest.strip()
-    title, _, body = rest.strip().partition("\n")
-    return (title, body.strip()) if title else (subject, "")
