@@ -68,7 +68,6 @@ class Scoring:
 
     @property
     def resampling(self) -> Resampling:
-        """The bootstrap's part of it."""
         from evaluation.statistics import Resampling
 
         return Resampling(self.seed, self.replicates)
@@ -126,7 +125,6 @@ class Entry:
     batched: bool = False
 
     def load(self) -> Benchmark[Any, Any]:
-        """Import and return the benchmark."""
         benchmark = resolve_name(self.benchmark)
         assert isinstance(benchmark, Benchmark)
         return benchmark

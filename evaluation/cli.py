@@ -73,7 +73,6 @@ replay, score, calibrate, build, batch, leaderboard = (
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Entry point of ``bouncer-eval`` and ``python -m evaluation``."""
     group = Table("bouncer-eval", "Benchmarks, replayed through the handlers that maintainers run.", COMMANDS)
     run(click.version_option(__version__, prog_name="bouncer-eval")(group), arguments, "bouncer-eval")
 
@@ -122,14 +121,12 @@ model_options = with_options(
 
 
 def workers_option(default: int) -> Option[Any]:
-    """``--workers``, with what suits the command."""
     return click.option(
         "--workers", type=click.IntRange(1, 256), default=default, show_default=True, help="Tasks at a time."
     )
 
 
 def replay_options(workers: int = 4) -> Option[Any]:
-    """Return the options that every ``replay`` takes beside its tasks."""
     return with_options(
         click.option(
             "--out", required=True, metavar="DIR", help="Folder of the run; an existing run is continued."

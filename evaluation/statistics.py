@@ -53,7 +53,6 @@ class Estimate:
         return self.text(100.0, 1)
 
     def as_json(self) -> list[float | None]:
-        """The figure, and the ends of its interval."""
         return [self.value, self.low, self.high]
 
 

@@ -274,7 +274,6 @@ class ScoredRun:
 
 
 def score_run(run: RunFolder, name: str, source: str, scoring: Scoring) -> ScoredRun:
-    """The pairs that the run was to do."""
     pairs = {
         record.task_id: None if record.failed else PairRecord.model_validate(record.details)
         for record in run.outcomes()
@@ -293,7 +292,6 @@ _FIGURES = {
 
 
 def sections(runs: Sequence[ScoredRun], scoring: Scoring) -> list[Section]:
-    """The pairs told apart, and the loop by triage's label of the summary."""
     estimates = [bootstrap(run.figures, len(run.pairs), scoring.resampling) for run in runs]
     rows: list[tuple[Cell, ...]] = []
     for run, values in zip(runs, estimates, strict=True):

@@ -77,7 +77,6 @@ class QuestionLoop:
     usage: Usage = field(default_factory=Usage)
 
     def read(self, report: str) -> Reading:
-        """Triage a report that was just opened."""
         issue = issue_opened(*split_title(report))
         return self._decide(issue.event, issue.snapshot, NoHistory())
 
@@ -107,7 +106,6 @@ class QuestionLoop:
         return clarified.model_copy(update={"answer": answer, "cleared": not after.record.bounced, "report": text})
 
     def ask(self, prompt_name: str, model: Model, schema: type[T], **variables: object) -> T:
-        """Ask a model one question of the benchmark's own."""
         counting = Heard(model, self.subject)
         system, user = self.prompts.render(prompt_name, **variables)
         prompt = Prompt(purpose=prompt_name.replace(".", "-"), system=system, user=user, subject=self.subject)

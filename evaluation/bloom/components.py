@@ -163,7 +163,6 @@ class Analysis(Frozen):
     success_without: dict[Component, float | None] = Field(description="of those that do not")
 
     def as_json(self) -> dict[str, Any]:
-        """With the authors' annotated shares beside ours."""
         return {**self.model_dump(mode="json"), "published_presence": dict(PUBLISHED)}
 
 

@@ -36,7 +36,6 @@ class Comparison(Frozen):
 
 
 def compare(baseline: Mapping[str, bool], altered: Mapping[str, bool]) -> Comparison:
-    """Compare two settings over the bugs that both tried."""
     common = sorted(set(baseline) & set(altered))
     before = {bug: baseline[bug] for bug in common}
     after = {bug: altered[bug] for bug in common}
@@ -71,7 +70,6 @@ class Remembered:
         self.agreement = agreement(runs)
 
     def as_json(self) -> dict[str, Any]:
-        """Shares from 0 to 1."""
         return {
             "bugs": self.bugs,
             "brt": self.share,
@@ -110,7 +108,6 @@ class Evaluated:
         self.lost, self.gained, self.p = pairs.only_first, pairs.only_second, pairs.p_value
 
     def as_json(self) -> dict[str, Any]:
-        """Both sets of figures, and the paired comparison of the first suggestion."""
         return {
             "ranked": self.ranked.as_json(),
             "picked": self.picked.as_json(),
@@ -184,7 +181,6 @@ class Row(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Its name in a table."""
         return f"paper, {self.benchmark}, {self.model}: {self.setting}"
 
 

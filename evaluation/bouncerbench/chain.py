@@ -74,7 +74,6 @@ class Chain:
 
     @property
     def held_back(self) -> Patches:
-        """The patches that the output bouncer stops."""
         return self.let_through - self.visible
 
     @property
@@ -85,7 +84,6 @@ class Chain:
         return 1 - self.visible.correct / self.submitted.correct
 
     def as_json(self) -> dict[str, Any]:
-        """Every count and share by name."""
         return {
             "tickets": self.tickets.all,
             **vars(self.tickets),

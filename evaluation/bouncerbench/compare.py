@@ -41,7 +41,6 @@ class Comparison:
     with_tools: int | None
 
     def as_json(self) -> dict[str, Any]:
-        """Counts, the test, and every flip."""
         plain = {name: value for name, value in vars(self).items() if name != "with_tools"}
         differences = {name: difference.as_json() for name, difference in self.differences.items()}
         return {**plain, "differences": differences, "flips": [asdict(flip) for flip in self.flips]}
@@ -153,7 +152,6 @@ def comparison_section(before: str, second: Scored, comparison: Comparison) -> S
 
 
 def _listed(flips: Sequence[Flip]) -> Iterator[Table]:
-    """Yield a table of the flips, if there are any."""
     rows = tuple(
         (flip.instance_id, "bounce" if flip.to_bounce else "pass", "corrected" if flip.corrected else "now wrong")
         for flip in flips[:LISTED]

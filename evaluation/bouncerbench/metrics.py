@@ -60,7 +60,6 @@ FIGURES: dict[str, tuple[str, bool]] = {
 
 
 def shown(figure: str, estimate: Estimate) -> str:
-    """A figure with its interval, as people read it."""
     return estimate.percent() if FIGURES[figure][1] else estimate.text()
 
 
@@ -103,7 +102,6 @@ class Metrics:
 
     @property
     def n(self) -> int:
-        """Tasks in the denominators."""
         return len(self.pairs)
 
     def value(self, name: str) -> float | None:

@@ -167,12 +167,10 @@ def length(task: InputTask | OutputTask) -> int | None:
 
 
 def points_of(scored: Scored) -> list[Point]:
-    """Every place for the line that these answers allow."""
     return operating_points(scored.benchmark, scored.tasks, scored.answers, scored.metrics.missing_counts_as)
 
 
 def lines_section(benchmark: Kind, runs: Sequence[Scored]) -> Section:
-    """Operating points and risk-coverage curves."""
     header = ("run", "line", "F_m", "R_b %", "FNR_a %", "bounced %", "wrong among passed %")
     rows: list[tuple[Cell, ...]] = []
     risk_curves: list[Curve] = []

@@ -125,7 +125,6 @@ def _scores_row(run: Scored) -> tuple[Cell, ...]:
 
 
 def tally_line(metrics: Metrics) -> str:
-    """The counts of tasks and answers, in words."""
     tally = metrics.tally
     parts = [
         f"{metrics.n} of {tally.tasks} tasks scored",
@@ -199,7 +198,6 @@ def failing_section(runs: Sequence[Scored]) -> Section | None:
 
 
 def quoted_costs() -> list[tuple[Cell, ...]]:
-    """Return the rows of the paper's costs (IV.G)."""
     tasks = sum(paper.TASKS[kind][0] for kind in (INPUT, OUTPUT))
     return [
         (f"{model} (paper)", tasks, None, None, None, None, f"{usd:.2f}", f"{usd / tasks:.5f}", None)

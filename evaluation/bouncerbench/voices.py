@@ -80,7 +80,6 @@ def spread(voices: Sequence[Voice]) -> int | None:
 
 
 def _disagreement(tasks: Tasks, answers: Mapping[str, Answer]) -> Table | None:
-    """Return the error rate by disagreement of the voices."""
     groups: dict[int, list[bool]] = {}
     for task in tasks:
         answer = answers.get(task.instance_id)
@@ -104,7 +103,6 @@ def _disagreement(tasks: Tasks, answers: Mapping[str, Answer]) -> Table | None:
 
 
 def _saving(answers: Mapping[str, Answer]) -> list[str]:
-    """Return a sentence about the questions that a cascade saved."""
     spoken = [answer.voices for answer in answers.values() if answer.voices]
     single = sum(len(voices) == 1 for voices in spoken)
     if not single:

@@ -47,7 +47,6 @@ class Candidate(Frozen):
 
     @property
     def task(self) -> str:
-        """Identifies it in a run."""
         return f"{self.instance_id}/{self.candidate_id}"
 
 

@@ -132,12 +132,10 @@ class Ranking(Frozen):
 
     @property
     def reproducible(self) -> bool:
-        """True if any test of the list reproduces the bug."""
         return self.first_success_rank is not None
 
 
 def ranking_of(bug_id: str, tests: Sequence[Draft]) -> Ranking:
-    """The ranking that a list of tests in this order gives."""
     ranks = [rank for rank, test in enumerate(tests, 1) if test.brt]
     return Ranking(
         bug_id=bug_id,

@@ -38,7 +38,6 @@ class ScoredRun:
 
     @property
     def is_drafted(self) -> bool:
-        """True if the run drafted its tests itself."""
         return any(bug.is_drafted for bug in self.bugs)
 
 

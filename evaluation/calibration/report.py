@@ -50,7 +50,6 @@ def models_as_cases(
 
 
 def sections(kind: Kind, cases: Sequence[Cases], harm: float, seed: int = 0) -> list[Section]:
-    """Lines, maps, and how often the promise is broken."""
     subjects = "issues" if kind == INPUT else "patches"
     return [_lines(cases, harm, subjects), _maps(cases), _coverage(cases, harm, seed)]
 
@@ -88,7 +87,6 @@ def _lines(cases: Sequence[Cases], harm: float, subjects: str) -> Section:
 
 
 def _line_row(model_cases: Cases, proofs: Sequence[Proof]) -> tuple[tuple[Cell, ...], dict[str, Any]]:
-    """One model's row, and the same as JSON."""
     papers = risk.line_at(model_cases.every, 66 if model_cases.by_label else 50)
     usual = thresholds.macro_f(papers.good, papers.harmed, papers.bad, papers.caught)
     fitted = thresholds.pooled_f(thresholds.proved(model_cases, thresholds.best_f))

@@ -184,7 +184,6 @@ def pooled_f(proofs: Sequence[Proof]) -> float:
 
 
 def ranking(all_cases: Cases) -> float | None:
-    """AUC of the scores."""
     every = all_cases.every
     order = sorted({case.p_bounce for case in every})
     if not order:

@@ -161,7 +161,6 @@ def _harness(request: ReplayRequest, config: ReproduceConfig, test_command: str 
 
 
 def _asked(config: ReviewConfig) -> tuple[str, ...]:
-    """The prompts that a reviewer of this config may ask."""
     names = [f"review.{config.strategy}", "review.doubt"]
     # The first look of reflexion is a single shot, and so is the question that is investigated.
     names += ["review.single-shot"] if config.strategy == "reflexion" or config.investigate else []

@@ -361,7 +361,6 @@ class _Build:
 
     @property
     def mapping(self) -> MappingOptions:
-        """The policies of blame and mapping that were asked for."""
         blame = BlameOptions(
             self.ignore_whitespace, self.follow_moves, self.include_tests, self.include_documentation
         )

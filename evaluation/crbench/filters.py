@@ -42,7 +42,6 @@ class Filter:
 
     @property
     def settings(self) -> str:
-        """The lines of bouncer.yml."""
         return f"review: {{min_severity: {self.min_severity}, min_confidence: {self.min_confidence}}}"
 
 

@@ -80,7 +80,6 @@ def comments_in_file(source: str) -> Iterator[ReviewComment]:
 
 
 def comments_in(records: Iterable[Record], scope: Scope) -> Iterator[ReviewComment]:
-    """Every comment of a run, in its order."""
     for record in records:
         for entry in record.details.get("comments", ()):
             paper_comment = PaperComment.model_validate(entry)

@@ -89,7 +89,6 @@ class Quiet:
     comments: int
 
     def as_json(self) -> dict[str, float | int | None]:
-        """Counts, and the two figures."""
         silent, per_pull = (value / self.tasks if self.tasks else None for value in (self.silent, self.comments))
         return {**vars(self), "silent_share": silent, "comments_per_clean_pull": per_pull}
 
@@ -214,7 +213,6 @@ def scored(reviewed: Reviewed, source: str, scoring: Scoring, scope: Scope | Non
 
 
 def is_judged(reviewed: Reviewed) -> bool:
-    """Return True if these comments were judged before."""
     return (reviewed.folder / FACTS_FILE).exists()
 
 

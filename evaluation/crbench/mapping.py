@@ -131,12 +131,10 @@ class BlameOptions:
     include_documentation: bool = False
 
     def arguments(self) -> list[str]:
-        """Further arguments of ``git blame``."""
         whitespace = ["-w"] if self.ignore_whitespace else []
         return whitespace + (["-M", "-C"] if self.follow_moves else [])
 
     def counts(self, path: str) -> bool:
-        """Return True if a file's lines are blamed."""
         return (self.include_tests or not is_test(path)) and (
             self.include_documentation or not is_documentation(path)
         )

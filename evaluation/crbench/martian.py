@@ -71,7 +71,6 @@ class ToolScore:
         return self.candidates / self.pulls if self.pulls else 0.0
 
     def as_json(self) -> dict[str, object]:
-        """Counts and shares by name."""
         shares = {"recall": self.recall, "precision": self.precision, "comments_per_pull": self.comments_per_pull}
         return {**vars(self), **shares}
 
@@ -107,7 +106,6 @@ class Martian:
             raise OperatorError(f"{folder} holds no offline/results/JUDGE/evaluations.json")
 
     def tools(self) -> list[ToolScore]:
-        """Every tool by every judge."""
         scores: list[ToolScore] = []
         for judge, by_url in sorted(self.evaluations.items()):
             for tool in sorted({tool for by_tool in by_url.values() for tool in by_tool}):

@@ -73,7 +73,6 @@ class Metrics:
     estimates: dict[str, Estimate]
 
     def value(self, figure: str) -> float | None:
-        """The figure itself; None if it is not defined."""
         return self.estimates[figure].value
 
 
@@ -103,7 +102,6 @@ def tallies(
 
 
 def score(tallies: Sequence[Tally], how: Resampling = USUAL) -> Metrics:
-    """The figures of a whole data set."""
     totals = {name: int(values.sum()) for name, values in _columns(tallies).items()}
     sums = Counted(tasks=len(tallies), **totals)
     return Metrics(sums, bootstrap(figures(tallies), len(tallies), how))

@@ -138,7 +138,6 @@ def code_change(repository: GitRepository, change: Change) -> str:
 
 
 def paths(repository: GitRepository, change: Change) -> list[str]:
-    """Every file that a change touches."""
     raw = repository.run("diff", "--name-only", "-z", "--no-renames", change.parent, change.commit, "--")
     return [path for path in raw.decode("utf-8", "surrogateescape").split("\0") if path]
 

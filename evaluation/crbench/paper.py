@@ -24,7 +24,6 @@ class Row:
 
     @property
     def name(self) -> str:
-        """Agent and model."""
         return f"{self.agent}, {self.model}"
 
     @property

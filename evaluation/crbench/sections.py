@@ -72,7 +72,6 @@ def _clean(runs: Sequence[Scored]) -> Section | None:
 
 
 def on_report(runs: Sequence[Scored], scoring: Scoring) -> list[Section]:
-    """Every section about these runs."""
     first, *rest = on_scores(runs, scoring)
     data = data_section({run.name: averages(run.tasks) for run in runs})
     return [first, data, distribution_section(runs[0].tasks), *rest, *(_comments(run) for run in runs)]
@@ -201,7 +200,6 @@ def _preset(run: Scored) -> str:
 
 
 def counted_line(run: Scored, missing: str) -> str:
-    """The sums behind the figures, in words."""
     sums = run.metrics.sums
     parts = [_preset(run)] if run.run is not None else []
     parts += [
@@ -219,7 +217,6 @@ def counted_line(run: Scored, missing: str) -> str:
 
 
 def judges_line(run: Scored) -> str:
-    """Return the judges, their agreement and their cost."""
     facts = run.facts
     text = f"judged by {', '.join(facts.judges)}" + (", asked as in the paper" if facts.style == "paper" else "")
     if facts.draws > 1:
@@ -368,7 +365,6 @@ def _kinds(dimension: str, runs: Sequence[Scored]) -> Section | None:
 
 
 def _comments(run: Scored) -> Section:
-    """List the comments with their judgements."""
     rows = tuple(
         (
             comment.task_id,

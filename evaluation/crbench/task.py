@@ -158,7 +158,6 @@ class ReviewTask(MappedInstance):
 
     @property
     def fixed_files(self) -> tuple[str, ...]:
-        """Paths that the fix changes, as a judge is shown them."""
         return tuple(file.path for file in self.fixed)
 
     @property

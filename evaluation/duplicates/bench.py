@@ -79,7 +79,6 @@ class Compared:
     roots: Mapping[int, int]
 
     def named(self, above: int) -> int | None:
-        """The issue that is named at a threshold."""
         match = best(self.record.comparisons, above)
         return None if match is None else self.roots.get(match.number, match.number)
 
@@ -103,15 +102,12 @@ class ScoredRun:
         return suggestion_promise(suggestions, HARM)
 
     def at(self, above: int) -> ScoredRun:
-        """The same run at another threshold."""
         return replace(self, above=above)
 
     def counts(self) -> dict[str, int]:
-        """The counts behind the figures."""
         return {name: int(values.sum()) for name, values in self._columns().items()}
 
     def figures(self, draws: Counts) -> dict[str, Array]:
-        """The figures on samples of tasks."""
         sums = {name: values[draws].sum(axis=1) for name, values in self._columns().items()}
         return {
             "recall_at_5": ratio(sums["retrieved"], sums["duplicates"]),
@@ -154,7 +150,6 @@ _FIGURES = {
 
 
 def sections(runs: Sequence[ScoredRun], scoring: Scoring) -> list[Section]:
-    """The figures at the threshold of each run, and at others."""
     rows: list[tuple[Cell, ...]] = []
     others: list[tuple[Cell, ...]] = []
     data: dict[str, Any] = {}

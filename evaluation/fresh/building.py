@@ -93,7 +93,6 @@ class Options:
         }
 
     def bench(self, out: Path, clone: GitRepository, environment: Settings) -> Bench:
-        """Return the bench that runs the fixes of a clone."""
         sandbox = working_sandbox(environment)
         return Bench(
             out=out,

@@ -98,7 +98,6 @@ class ClonedForge(ReplayForge):
         return content
 
     def checkout(self, ref: str, folder: Path) -> None:
-        """Unpack the files; see the function of this name."""
         checkout(self._clone, self._seen(ref), folder)
 
     def sources(self, ref: str) -> SourceTree:

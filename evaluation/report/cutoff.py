@@ -71,7 +71,6 @@ def by_figure(groups: Mapping[str, Mapping[str, Estimate]]) -> ByFigure:
 
 
 def as_json(figures: ByFigure) -> dict[str, dict[str, list[float | None]]]:
-    """Return each estimate as ``[value, low, high]``."""
     return {
         figure: {group: estimate.as_json() for group, estimate in estimates.items()}
         for figure, estimates in figures.items()

@@ -41,7 +41,6 @@ class FolderStore:
             raise OperatorError(f"{file}: cannot be read: {error}") from None
 
     def put(self, key: str, reply: str) -> None:
-        """Keep a reply; an older one under the same key is replaced."""
         file = self._file(key)
         file.parent.mkdir(parents=True, exist_ok=True)
         replace(file, reply)

@@ -244,7 +244,6 @@ class RunFolder:
         return ids if selection is None else [identity for identity in ids if identity in selection]
 
     def spent_usd(self) -> float:
-        """Return the cost of its tasks so far, as far as prices are known."""
         return sum(record.usage.cost_usd or 0.0 for record in self.records())
 
     def append(self, record: Record) -> None:

@@ -67,7 +67,6 @@ class Account:
         return Budgeted(model, prices.of(model.id), self._budget)
 
     def kept(self, model: Model) -> Model:
-        """Return the model with its replies cached."""
         if model.id.startswith(NOT_KEPT) and not self._always:
             return model
         return Cached(model, FolderStore(self._cache))
