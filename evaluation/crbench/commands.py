@@ -114,7 +114,7 @@ def build_own(duplicates: str | None, repo: Path | None, since: datetime | None,
     With --duplicates: the issues of your own repository, some of which repeat an earlier one.
     """
     if duplicates is not None:
-        from evaluation.duplicates.tasks import build_from_index
+        from evaluation.duplicates.bench import build_from_index
 
         return build_from_index(duplicates, options["out"], options["overwrite"], options["as_json"])
     if repo is None or since is None:

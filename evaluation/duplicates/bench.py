@@ -1,32 +1,133 @@
-"""The benchmark: a task is opened as a new issue, and the live feature compares it with the issues before it."""
+"""A task is opened as a new issue, and the live feature compares it with the issues before it.
+
+A task file has one line for each issue of a repository's index. Some of them are tasks; all are candidates.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from pydantic import Field
 
-from bot import app
+from bot import app, settings
 from bot.calibration.risk import RatedSuggestion, SuggestionPromise, suggestion_promise
-from bot.core.subjects import Repository
+from bot.core.errors import OperatorError
+from bot.core.subjects import Issue, Repository
 from bot.features.duplicates.handler import best
 from bot.features.duplicates.record import DuplicatesRecord
-from bot.github.offline import issue_opened
+from bot.features.services import IndexedIssue
+from bot.github.offline import AUTHOR, issue_opened
 from bot.models.protocol import Model
-from bot.pipeline.store import migrated
+from bot.pipeline.store import Database, Ledger, migrated
+from bot.pipeline.store.issues import FirstPass, Issues, says_duplicate
 from evaluation.benchmark import Benchmark, Scoring, Session
-from evaluation.duplicates.tasks import HistoryIssue, fill, read_history, read_tasks
+from evaluation.dataset import read_shaped
 from evaluation.report.cutoff import Sample
 from evaluation.report.page import Cell, Section, Table, percentage
+from evaluation.report.terminal import print_json, say
 from evaluation.run.folder import Record, RunFolder
 from evaluation.run.replay import ReplayRequest
 from evaluation.run.runner import Outcome
 from evaluation.run.staging import Staged, through_handler
 from evaluation.statistics import Array, Counts, bootstrap, ratio
+
+
+class HistoryIssue(IndexedIssue):
+    """An issue of a repository. ``root`` says which issue it repeats; its own number: none."""
+
+    instance_id: str
+    repository: str = Field(description="owner/name")
+    task: bool = Field(description="it is compared with the issues before it; the others are only candidates")
+
+    @property
+    def repeats(self) -> int | None:
+        """The issue that it repeats; None if it repeats none."""
+        return None if self.root == self.number else self.root
+
+
+def read_history(source: str) -> Iterator[HistoryIssue]:
+    """All issues of a file. Raises OperatorError, naming the row."""
+    return read_shaped(source, HistoryIssue)
+
+
+def read_tasks(source: str) -> Iterator[HistoryIssue]:
+    """The issues of a file that are tasks. Raises OperatorError, naming the row."""
+    return (issue for issue in read_history(source) if issue.task)
+
+
+def fill(database: Database, history: Sequence[HistoryIssue]) -> Issues:
+    """Index the issues as ``bouncer index`` does. A search sees only those before the issue that is looked up."""
+    index = Issues(database)
+    by_repository: dict[str, list[HistoryIssue]] = {}
+    for issue in history:
+        by_repository.setdefault(issue.repository, []).append(issue)
+    for repository, issues in by_repository.items():
+        index.begin(repository)
+        roots = {issue.number: issue.root for issue in issues if issue.repeats or issue.unnamed}
+        index.add(repository, map(_as_issue, issues), roots, FirstPass(complete=True))
+    return index
+
+
+def _as_issue(issue: HistoryIssue) -> Issue:
+    closed_at = datetime.now(UTC) if issue.state == "closed" else None
+    return Issue.model_validate(
+        {
+            **issue.model_dump(include={"number", "title", "body", "state"}),
+            "author": AUTHOR,
+            "closed_at": closed_at,
+        }
+    )
+
+
+def build(history: Sequence[IndexedIssue], repository: str, out: Path) -> Mapping[str, int]:
+    """Write the issues of an index as tasks, oldest first; return how many there are of each sort.
+
+    Tasks are the closed issues. An issue whose own text names the one that it repeats is no test, and of a
+    duplicate of an issue that nothing names the right answer is not known. Raises OperatorError.
+    """
+    owner, _, name = repository.partition("/")
+    rows = [
+        HistoryIssue(
+            **issue.model_dump(),
+            instance_id=f"{owner}__{name}-{issue.number}",
+            repository=repository,
+            task=issue.state == "closed"
+            and not issue.unnamed
+            and not says_duplicate(f"{issue.title} {issue.body}"),
+        )
+        for issue in sorted(history, key=lambda issue: issue.number)
+    ]
+    try:
+        out.write_text("".join(f"{row.model_dump_json()}\n" for row in rows), encoding="utf-8")
+    except OSError as error:
+        raise OperatorError(f"{out}: {error.strerror}") from None
+    tasks = [row for row in rows if row.task]
+    return {"issues": len(rows), "tasks": len(tasks), "duplicates": sum(row.repeats is not None for row in tasks)}
+
+
+def build_from_index(repository: str, out: Path | None, overwrite: bool, as_json: bool) -> int:
+    """Write the tasks; returns the exit code. Raises OperatorError without an index."""
+    path = out or Path(f"duplicates-{repository.replace('/', '+')}.jsonl")
+    if path.exists() and not overwrite:
+        raise OperatorError(f"{path} exists; --overwrite writes it again")
+    with migrated(settings.load().database_url, must_exist=True) as database:
+        history = Ledger(database).issues.history(repository)
+    if history is None:
+        raise OperatorError(f"DATABASE_URL has no index of {repository}: run bouncer index {repository}")
+    counts = build(history, repository, path)
+    if as_json:
+        print_json({"out": str(path), **counts})
+    else:
+        say(f"{path}: {counts['issues']} issues, {counts['tasks']} tasks, {counts['duplicates']} duplicates")
+    return 0
+
 
 BENCHMARK = "duplicates"
 #: The abstention if no earlier issue shares a word: an answer, which names nothing.

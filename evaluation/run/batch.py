@@ -31,7 +31,7 @@ from evaluation.benchmark import benchmarks
 from evaluation.cli import json_option
 from evaluation.dataset import Row, read_rows
 from evaluation.report.terminal import print_json, say
-from evaluation.run.cache import FolderStore, cache_key, is_key
+from evaluation.run.model import FolderStore, cache_key, is_key
 from evaluation.run.runner import Postponed
 
 T = TypeVar("T", bound=BaseModel)

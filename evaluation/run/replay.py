@@ -30,9 +30,8 @@ from evaluation.benchmark import Benchmark, Session
 from evaluation.dataset import choose, fingerprint, located
 from evaluation.report.terminal import print_json, say
 from evaluation.run.batch import Export, Pending
-from evaluation.run.cache import Cached, FolderStore
 from evaluation.run.folder import Record, RunFacts, RunFolder, Tasks
-from evaluation.run.model import NOT_KEPT, Account
+from evaluation.run.model import NOT_KEPT, Account, Cached, FolderStore
 from evaluation.run.runner import Options, Outcome, Postponed, Result, Task, run
 
 Item = TypeVar("Item")

@@ -11,7 +11,7 @@ from pydantic import BaseModel, create_model
 from bot.core.actions import Usage
 from bot.core.errors import OperatorError, TransientError
 from bot.models.protocol import Prompt, Reply, T
-from evaluation.run.cache import Cached, FolderStore, cache_key, is_key
+from evaluation.run.model import Cached, FolderStore, cache_key, is_key
 from tests.scripted import ScriptedModel
 
 

@@ -10,8 +10,7 @@ import pytest
 from bot.cli import main as bouncer
 from bot.pipeline.store import migrated
 from bot.simgithub import SimulatedGitHub
-from evaluation.duplicates.bench import ScoredRun, _compared
-from evaluation.duplicates.tasks import HistoryIssue
+from evaluation.duplicates.bench import HistoryIssue, ScoredRun, _compared
 from evaluation.run.folder import Record
 from tests.evaluation.browser import look
 from tests.evaluation.running import command, printed, refusal

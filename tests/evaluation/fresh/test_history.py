@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from evaluation.crbench.own import Change
+from evaluation.fresh.bench import variants
 from evaluation.fresh.history import Export, _closed, _mends, _statement
-from evaluation.fresh.variants import variants
 from evaluation.git.repository import GitRepository
 from tests.evaluation.crbench.repositories import Scratch
 
