@@ -49,9 +49,15 @@ def read_rows(source: str) -> Iterator[Row]:
     if source.startswith("hf:"):
         yield from _hugging_face(source)
         return
-    name = source.removesuffix(".gz")
-    ending = Path(name).suffix
-    if ending in (".jsonl", "") or (ending == ".json" and _begins_with_object(source)):
+    ending = Path(source.removesuffix(".gz")).suffix
+    is_object = False
+    if ending == ".json":
+        with _opened(source) as stream:
+            try:
+                is_object = stream.read(64).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
+            except (OSError, EOFError, zlib.error) as error:
+                _unreadable(source, error)
+    if ending in (".jsonl", "") or is_object:
         yield from _json_lines(source)
     elif ending == ".csv":
         yield from read_csv(source)
@@ -77,9 +83,9 @@ def read_json(source: str) -> Any:
     return _parse(text, source)
 
 
-def read_shaped(source: str, shape: type[Shape], identity: str = "instance_id") -> Iterator[Shape]:
+def read_shaped(source: str, shape: type[Shape]) -> Iterator[Shape]:
     """The rows of a data set as typed values with different ids. Raises OperatorError with file and line."""
-    return unique((task_id(row, identity), row.where, shaped(row, shape)) for row in read_rows(source))
+    return unique((task_id(row), row.where, shaped(row, shape)) for row in read_rows(source))
 
 
 def shaped(row: Row, shape: type[Shape]) -> Shape:
@@ -154,14 +160,6 @@ def _opened(source: str, unpack: bool = True) -> BinaryIO:
         return Path(source).open("rb")
     except OSError as error:
         raise OperatorError(f"{source}: {error.strerror}") from None
-
-
-def _begins_with_object(source: str) -> bool:
-    with _opened(source) as stream:
-        try:
-            return stream.read(64).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
-        except (OSError, EOFError, zlib.error) as error:
-            _unreadable(source, error)
 
 
 def _json_lines(source: str) -> Iterator[Row]:

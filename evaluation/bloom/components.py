@@ -239,7 +239,9 @@ def scott_knott_esd(samples: Mapping[str, Sequence[float]]) -> dict[str, int]:
     groups = scott_knott(samples)
     joined: list[list[str]] = []
     for group in groups:
-        if joined and abs(_cohens_d(_pooled(joined[-1], samples), _pooled(group, samples))) < NEGLIGIBLE:
+        pooled = [value for name in group for value in samples[name]]
+        before = [value for name in joined[-1] for value in samples[name]] if joined else []
+        if joined and abs(_cohens_d(before, pooled)) < NEGLIGIBLE:
             joined[-1].extend(group)
         else:
             joined.append(list(group))
@@ -289,10 +291,6 @@ def _split(
         *_split(left, means, variance_of_mean, freedom, alpha),
         *_split(right, means, variance_of_mean, freedom, alpha),
     ]
-
-
-def _pooled(group: Sequence[str], samples: Mapping[str, Sequence[float]]) -> list[float]:
-    return [value for name in group for value in samples[name]]
 
 
 def _cohens_d(left: Sequence[float], right: Sequence[float]) -> float:

@@ -103,10 +103,7 @@ def _layers(
     if picked is not None:
         ranked, generated = rankings(read_run(baseline, plain))
         evaluated = Evaluated(ranked, rankings(read_run(picked, plain))[0], generated, seed=seed)
-    changes = {
-        task_id(row): (row.data.get("changes") or {}).get("clarified") or {}
-        for row in (() if clarified_cases is None else read_rows(str(clarified_cases)))
-    }
+    changes = _clarifications(clarified_cases)
     better = ambiguity = None
     if clarified is not None:
         with_answers = [name for name, change in changes.items() if change.get("answer")]
@@ -131,6 +128,12 @@ def _layers(
     if better is not None or ambiguity is not None:
         sections.append(_created_section(better, ambiguity))
     return value, sections
+
+
+def _clarifications(cases: Path | None) -> dict[str, dict[str, Any]]:
+    """What ``build bloom --change clarified`` says of each case."""
+    rows = () if cases is None else read_rows(str(cases))
+    return {task_id(row): (row.data.get("changes") or {}).get("clarified") or {} for row in rows}
 
 
 def analyze_files(

@@ -162,17 +162,7 @@ def build(
     identities = sorted(annotations.keys() & instances.keys())
     steps["of these with the issue's text (input tasks)"] = len(identities)
     steps["input tasks to bounce"] = sum(annotations[identity].vague for identity in identities)
-    result.input = [
-        {
-            "instance_id": identity,
-            **instances[identity],
-            "input_quality": annotations[identity].quality,
-            "input_bounce": annotations[identity].vague,
-            "false_negative": annotations[identity].test_validity,
-            "other_major_issues": annotations[identity].other_issues,
-        }
-        for identity in identities
-    ]
+    result.input = [_input_row(annotations[identity], instances[identity]) for identity in identities]
     evaluable = {identity for identity in identities if annotations[identity].evaluable}
     steps["evaluable instances (valid tests, no other major issue)"] = len(evaluable)
     steps["of these vague"] = sum(annotations[identity].vague for identity in evaluable)
@@ -302,6 +292,17 @@ def _one_each(
 
 def _digest(*parts: object) -> bytes:
     return hashlib.sha256("\0".join(map(str, parts)).encode("utf-8", "replace")).digest()
+
+
+def _input_row(annotation: Annotation, instance: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "instance_id": annotation.instance_id,
+        **instance,
+        "input_quality": annotation.quality,
+        "input_bounce": annotation.vague,
+        "false_negative": annotation.test_validity,
+        "other_major_issues": annotation.other_issues,
+    }
 
 
 def _output_row(patch: Patch, issue: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ does not agree with itself reproduces nothing.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -211,16 +211,12 @@ def added_tests(path: str, before: str | None, after: str) -> Added | None:
 def _tests(text: str) -> dict[str, str] | None:
     """Tests by name (``TestC::test_d``) with their syntax; None if ``text`` does not parse."""
     tree = python_tree(text)
-    if tree is None:
-        return None
-    tests: dict[str, str] = {}
-    _collect(tree.body, "", tests)
-    return tests
+    return None if tree is None else dict(_tests_in(tree.body, ""))
 
 
-def _collect(body: list[ast.stmt], prefix: str, tests: dict[str, str]) -> None:
+def _tests_in(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, str]]:
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test"):
-            tests[prefix + node.name] = ast.dump(node)
+            yield prefix + node.name, ast.dump(node)
         elif isinstance(node, ast.ClassDef):
-            _collect(node.body, f"{prefix}{node.name}::", tests)
+            yield from _tests_in(node.body, f"{prefix}{node.name}::")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 
 from bot.features.review.filtering import AGREEMENT
 from bot.features.shared.findings import Severity
@@ -107,7 +108,6 @@ def filters_section(
 ) -> Section:
     """Recall over comments per pull request: the curves of the runs, and the points of known tools."""
     rows: list[tuple[Cell, ...]] = []
-    lines: list[Curve] = []
     sentences = [sentence for run in runs if (sentence := thrown_away(run))]
     best_by_run = {run.name: best(run, most_comments) for run in runs} if most_comments is not None else {}
     for run in runs:
@@ -115,10 +115,6 @@ def filters_section(
             for point in points(run, (Filter(severity, confidence) for confidence in CONFIDENCES)):
                 shares = (f"{point.comments_per_pull:.2f}", point.bugs, percentage(point.recall))
                 rows.append((run.name, severity.value, f"{point.filter.min_confidence} %", *shares))
-            of_severity = [item for item in every_filter(run) if item.min_severity == severity]
-            path = sorted({(point.comments_per_pull, point.recall) for point in points(run, of_severity)})
-            x, y = [at for at, _ in path], [recall for _, recall in path]
-            lines.append(Curve(f"{run.name}: {severity} and up", x, y))
         if run.facts.scope == "posted":
             sentences.append(f"{run.name}: only posted comments were judged; --comments reported shows the rest.")
     for name, chosen in best_by_run.items():
@@ -128,41 +124,36 @@ def filters_section(
         else:
             result = f"finds {percentage(chosen.recall)} % with {chosen.comments_per_pull:.2f} comments"
             sentences.append(f"{name}: most bugs with {limit}: {chosen.filter.settings} {result}.")
-    header = (
-        "reviewer",
-        "least severity",
-        "least confidence",
-        "comments per PR",
-        "bugs found",
-        "recall per bug %",
-    )
-    tables = [Table(header, tuple(rows), title="Thresholds", folded=True)]
+    header = ("reviewer", "least severity", "least confidence", "comments per PR", "bugs found")
+    tables = [Table((*header, "recall per bug %"), tuple(rows), title="Thresholds", folded=True)]
     if tools:
         tables.append(tools_table(tools, folded=True))
         sentences.append(_SETS_DIFFER)
-    judges = list(dict.fromkeys(tool.judge for tool in tools))
-    marks = [
-        Marks(tool.tool, tool.comments_per_pull, tool.recall, shape=judges.index(tool.judge)) for tool in tools
-    ]
-    draw = partial(
-        curves,
-        [line for line in lines if line.x],
-        marks=marks,
-        shapes=judges,
-        right=None,
-        xlabel="comments per pull request",
-        ylabel="recall per bug",
-    )
-    caption = "Recall over comments per pull request, as the least severity and confidence of a comment rise."
-    if tools:
-        caption += f" Marks: the {len({tool.tool for tool in tools})} tools of Martian's benchmark, per judge."
     chosen_filters = {name: point and _as_json(point) for name, point in best_by_run.items()}
     data = {
         "filters": {run.name: [_as_json(point) for point in points(run, every_filter(run))] for run in runs},
         **({"chosen": chosen_filters} if best_by_run else {}),
         **({"tools": [tool.as_json() for tool in tools]} if tools else {}),
     }
-    return Section("Comments and recall", tuple(sentences), tuple(tables), (Figure(draw, caption),), data)
+    return Section("Comments and recall", tuple(sentences), tuple(tables), (_figure(runs, tools),), data)
+
+
+def _figure(runs: Sequence[Scored], tools: Sequence[ToolScore]) -> Figure:
+    lines: list[Curve] = []
+    for run, severity in product(runs, Severity):
+        of_severity = [item for item in every_filter(run) if item.min_severity == severity]
+        path = sorted({(point.comments_per_pull, point.recall) for point in points(run, of_severity)})
+        if path:
+            x, y = [at for at, _ in path], [recall for _, recall in path]
+            lines.append(Curve(f"{run.name}: {severity} and up", x, y))
+    judges = list(dict.fromkeys(tool.judge for tool in tools))
+    marks = [Marks(tool.tool, tool.comments_per_pull, tool.recall, judges.index(tool.judge)) for tool in tools]
+    labels = {"xlabel": "comments per pull request", "ylabel": "recall per bug"}
+    draw = partial(curves, lines, marks=marks, shapes=judges, right=None, **labels)
+    caption = "Recall over comments per pull request, as the least severity and confidence of a comment rise."
+    if tools:
+        caption += f" Marks: the {len({tool.tool for tool in tools})} tools of Martian's benchmark, per judge."
+    return Figure(draw, caption)
 
 
 def _as_json(point: Point) -> dict[str, object]:

@@ -201,19 +201,18 @@ def _read_aacr(row: Row) -> GoldenPull:
 def _read_martian(row: Row) -> GoldenPull:
     data = shaped(row, _Martian)
     repo, number = _place(data.url, row.where)
-    bugs = [_known(comment, row.where) for comment in data.comments if comment.comment.strip()]
+    bugs: list[Known] = []
+    for comment in data.comments:
+        word = (comment.severity or "").strip()
+        try:
+            tagged = PaperSeverity(word) if word else None
+        except ValueError:
+            names = ", ".join(PaperSeverity)
+            raise OperatorError(f"{row.where}: severity: {word[:60]!r} is none of {names}") from None
+        severity = None if tagged is None else Severity(tagged)
+        if text := comment.comment.strip():
+            bugs.append(Known(description=text, severity=severity, paper_severity=tagged))
     return GoldenPull(repo=repo, number=number, title=data.pr_title, bugs=tuple(bugs))
-
-
-def _known(comment: _MartianComment, where: str) -> Known:
-    """A comment as a bug; its severity is None if there is none. Raises OperatorError for an unknown one."""
-    word = (comment.severity or "").strip()
-    try:
-        tagged = PaperSeverity(word) if word else None
-    except ValueError:
-        raise OperatorError(f"{where}: severity: {word[:60]!r} is none of {', '.join(PaperSeverity)}") from None
-    severity = None if tagged is None else Severity(tagged)
-    return Known(description=comment.comment.strip(), severity=severity, paper_severity=tagged)
 
 
 def _place(url: str, where: str) -> tuple[str, int]:

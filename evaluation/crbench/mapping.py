@@ -104,18 +104,15 @@ def _locate(hunk: Hunk, lines: list[str], expected: int, floor: int) -> int | No
     first, last = removed[0], removed[-1] + 1
     for dropped in range(max(first, len(texts) - last) + 1):
         start, stop = min(dropped, first), max(len(texts) - dropped, last)
-        places = [place - start for place in _occurrences(texts[start:stop], lines)]
+        needle = texts[start:stop]
+        places = [
+            place - start
+            for place in range(len(lines) - len(needle) + 1)
+            if lines[place] == needle[0] and lines[place : place + len(needle)] == needle
+        ]
         if usable := [place for place in places if place + first >= floor]:
             return min(usable, key=lambda place: (abs(place - expected), place))
     return None
-
-
-def _occurrences(needle: list[str], lines: list[str]) -> Iterable[int]:
-    """Every place where the lines of ``needle`` stand one after the other."""
-    width = len(needle)
-    for start in range(len(lines) - width + 1):
-        if lines[start] == needle[0] and lines[start : start + width] == needle:
-            yield start
 
 
 _ENTRY = re.compile(rb"([0-9a-f]{40,64}) \d+ \d+")
@@ -277,9 +274,9 @@ def _count(number: int, noun: str) -> str:
 
 def tally(mapped: Iterable[MappedInstance]) -> Counter[str]:
     """How many instances were kept, and how many went for each kind of reason."""
-    return Counter("kept" if instance.kept else _kind(instance.reason or "") for instance in mapped)
-
-
-def _kind(reason: str) -> str:
-    head = reason.partition(":")[0]
-    return "several pull requests" if head.endswith("pull requests") and head[:1].isdecimal() else head
+    counts = Counter[str]()
+    for instance in mapped:
+        head = (instance.reason or "").partition(":")[0]
+        several = head.endswith("pull requests") and head[:1].isdecimal()
+        counts["kept" if instance.kept else "several pull requests" if several else head] += 1
+    return counts

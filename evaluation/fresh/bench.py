@@ -201,8 +201,8 @@ class Variant:
 def variants(patch: str, read: Callable[[str], str | None]) -> Iterator[Variant]:
     """Versions of a fix that look like it and may be wrong: one hunk left out, or one condition turned.
 
-    Whether a variant is wrong, only the tests can tell. ``read`` gives a file's text before the fix. There are none
-    of a fix that does not apply.
+    Whether a variant is wrong, only the tests can tell. ``read`` gives a file's text before the fix. A fix that
+    does not apply has none.
     """
     try:
         whole = apply(patch, read)

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 
 from bot.core.errors import BouncerError
 from bot.core.frozen import Frozen
-from bot.reproduction.protocol import Harness, Target, TestOutcome, TestReport, essence
+from bot.reproduction.protocol import Harness, Target, TestReport, essence
 from evaluation.bouncerbench.tasks import Failing
 from evaluation.brt.cases import Case
 from evaluation.brt.judge import Added, added_in, verdict
@@ -77,11 +77,17 @@ class Proof:
         """Return True if these tests, run by themselves, fail each time: much quicker than whole files."""
         if self.harness.command.naming != "pytest":
             return False
-        targets = tuple({_target(test): None for test in first.tests if test.name in lost and test.path})
+        targets: dict[Target, None] = {}
+        for test in first.tests:
+            if test.name in lost and test.path:
+                # A report has ``a.test_b.TestC.test_d[1]``, and pytest takes ``a/test_b.py::TestC::test_d``.
+                module = PurePosixPath(test.path).with_suffix("").as_posix().replace("/", ".")
+                name = test.name.partition("[")[0].removeprefix(f"{module}.").replace(".", "::")
+                targets[Target(path=test.path, name=name)] = None
         if not 0 < len(targets) <= _MOST_AGAIN:
             return False
         return all(
-            lost <= _broken(self.harness.run(self.case.base, targets, {**texts, **self.files}))
+            lost <= _broken(self.harness.run(self.case.base, tuple(targets), {**texts, **self.files}))
             for _ in range(RUNS - 1)
         )
 
@@ -148,12 +154,6 @@ def _turned(case: Case, harness: Harness, added: Added, files: Mapping[str, str]
     if not (_agree(before, on_base) and _agree(after, on_fixed)):
         raise NotProven(f"flaky: {RUNS} runs did not come out the same")
     return before, after
-
-
-def _target(test: TestOutcome) -> Target:
-    """A test as pytest takes it; its report has ``a.test_b.TestC.test_d[1]`` for ``a/test_b.py``."""
-    module = PurePosixPath(test.path).with_suffix("").as_posix().replace("/", ".")
-    return Target(path=test.path, name=test.name.partition("[")[0].removeprefix(f"{module}.").replace(".", "::"))
 
 
 def _agree(first: TestReport, again: Callable[[], TestReport]) -> bool:
