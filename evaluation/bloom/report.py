@@ -117,16 +117,11 @@ def _layers(
         "altered": {name: comparison.as_json() for name, comparison in comparisons.items()},
         "open_book": {name: book.as_json() for name, book in books.items()},
         "evaluate": None if evaluated is None else evaluated.as_json(),
-        "create": {
-            "improvement": better and better.as_json(),
-            "detection": ambiguity and ambiguity.model_dump(mode="json"),
-        },
+        "create": {"improvement": better and better.as_json(), "detection": ambiguity and ambiguity.model_dump()},
     }
     sections = [_layers_section(str(baseline), remembered, comparisons), _books_section(books)]
-    if evaluated is not None:
-        sections.append(_evaluated_section(evaluated))
-    if better is not None or ambiguity is not None:
-        sections.append(_created_section(better, ambiguity))
+    sections += [_evaluated_section(evaluated)] if evaluated else []
+    sections += [_created_section(better, ambiguity)] if better or ambiguity else []
     return value, sections
 
 
