@@ -126,7 +126,7 @@ def _layers(
 
 
 def _clarifications(cases: Path | None) -> dict[str, dict[str, Any]]:
-    """What ``build bloom --change clarified`` says of each case."""
+    """Read the changes that ``build bloom --change clarified`` recorded for each case."""
     rows = () if cases is None else read_rows(str(cases))
     return {task_id(row): (row.data.get("changes") or {}).get("clarified") or {} for row in rows}
 
