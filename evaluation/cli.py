@@ -41,10 +41,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "replay": ("evaluation.cli:replay", "Run a benchmark through the live handlers."),
     "score": ("evaluation.cli:score", "Score a run, or answers from a file."),
     "calibrate": ("evaluation.cli:calibrate", "Fit thresholds on some repositories, test them on the others."),
-    "compare": (
-        "evaluation.cli:compare",
-        "Compare two runs of one benchmark, for example of two prompts.",
-    ),
+    "compare": ("evaluation.cli:compare", "Compare two runs of one benchmark, for example of two prompts."),
     "report": ("evaluation.cli:report", "Write a page about one or more runs."),
     "build": ("evaluation.cli:build", "Construct a benchmark from raw material."),
     "batch": ("evaluation.cli:batch", "Use the providers' batch APIs at half the price, through files."),

@@ -216,11 +216,7 @@ def wilson(successes: int, total: int) -> Estimate:
     return Estimate(successes / total, *feedback.wilson(successes, total)) if total else Estimate(None)
 
 
-def bootstrap(
-    statistics: Statistics,
-    n: int,
-    how: Resampling = USUAL,
-) -> dict[str, Estimate]:
+def bootstrap(statistics: Statistics, n: int, how: Resampling = USUAL) -> dict[str, Estimate]:
     """Percentile bootstrap over tasks (Efron, 1979) of any number of statistics at once.
 
     ``statistics`` maps draws ``(replicates, n)`` of task indices to ``(replicates,)`` values per name; it is
@@ -247,10 +243,7 @@ def paired_difference(first: Statistics, second: Statistics) -> Statistics:
 
 
 def unpaired(
-    statistics: Statistics,
-    first: Counts,
-    second: Counts,
-    how: Resampling = USUAL,
+    statistics: Statistics, first: Counts, second: Counts, how: Resampling = USUAL
 ) -> dict[str, Estimate]:
     """Second minus first of each statistic, for two groups of tasks (indices, not empty) resampled apart."""
     generator = np.random.default_rng(how.seed)
@@ -263,10 +256,7 @@ def unpaired(
 
 
 def _replicated(
-    statistics: Statistics,
-    indices: Counts,
-    generator: np.random.Generator,
-    replicates: int,
+    statistics: Statistics, indices: Counts, generator: np.random.Generator, replicates: int
 ) -> dict[str, Array]:
     """Each statistic on ``replicates`` samples of ``indices`` with replacement."""
     n = len(indices)

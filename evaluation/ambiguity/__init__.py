@@ -20,5 +20,5 @@ ENTRIES = {
             "score": (f"{_COMMANDS}:score", "Measure the AUC of the pairs, and what the questions bring back."),
         },
         "evaluation.ambiguity.bench:AMBIGUITY",
-    ),
+    )
 }

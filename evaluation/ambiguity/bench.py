@@ -187,11 +187,7 @@ class _Replay:
             reply = loop.ask("ambiguity.recovered", author, Recovered, points=points, answer=clarified.answer)
             numbers = tuple(sorted({number for number in reply.numbers if 0 < number <= len(points)}))
         record |= {
-            "summary": {
-                "label": clarified.label,
-                "p_bounce": clarified.p_bounce,
-                "bounced": clarified.flagged,
-            },
+            "summary": {"label": clarified.label, "p_bounce": clarified.p_bounce, "bounced": clarified.flagged},
             "questions": clarified.questions,
             "answer": clarified.answer,
             "points": points,

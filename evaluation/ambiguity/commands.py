@@ -7,13 +7,7 @@ from typing import Any
 
 import click
 
-from evaluation.cli import (
-    json_option,
-    model_options,
-    replay_options,
-    replicates_option,
-    seed_option,
-)
+from evaluation.cli import json_option, model_options, replay_options, replicates_option, seed_option
 
 
 @click.command("ambiguity")

@@ -18,7 +18,7 @@ ENTRIES = {
             "build": (f"{_COMMANDS}:build", "Reword reports or rename methods of known bugs, for replay brt."),
             "score": (f"{_COMMANDS}:score", "Compare runs of replay brt layer by layer."),
         },
-    ),
+    )
 }
 
 #: The language that reports are translated into, chosen because it needs no other script (section 3.2).

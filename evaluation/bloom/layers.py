@@ -91,11 +91,7 @@ class Evaluated:
     """Figures of both orders, and whether the first suggestion is right more often with the model's word."""
 
     def __init__(
-        self,
-        ranked: Sequence[Ranking],
-        picked: Sequence[Ranking],
-        generated: Sequence[Ranking],
-        seed: int = 0,
+        self, ranked: Sequence[Ranking], picked: Sequence[Ranking], generated: Sequence[Ranking], seed: int = 0
     ) -> None:
         """``generated``: rankings of everything that failed, before selection; the ground of recall."""
         self.ranked = RankingScores(ranked, generated, Resampling(seed))

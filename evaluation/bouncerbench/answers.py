@@ -226,11 +226,7 @@ def line_of(benchmark: Kind, bounce_at: str | None, bounce_above: int | None) ->
 
 
 def gather(
-    benchmark: Kind,
-    run: str | None,
-    predictions: str | None,
-    model_name: str | None,
-    line: Line | None = None,
+    benchmark: Kind, run: str | None, predictions: str | None, model_name: str | None, line: Line | None = None
 ) -> dict[str, dict[str, Answer]]:
     """Answers by model name from a run or a file. Raises OperatorError."""
     if (run is None) == (predictions is None):

@@ -12,7 +12,7 @@ from typing import Any
 from bot import app
 from bot.core.config import TriageConfig, VerifyConfig
 from bot.core.errors import OperatorError
-from bot.core.subjects import Issue, Repository
+from bot.core.subjects import Issue
 from bot.github.offline import AUTHOR, issue_opened, pull_request_opened, split_title
 from evaluation.benchmark import Benchmark, Scoring, Session
 from evaluation.bouncerbench import sections
@@ -35,7 +35,7 @@ from evaluation.report.cutoff import Sample
 from evaluation.report.terminal import short
 from evaluation.run.folder import RunFolder
 from evaluation.run.replay import ReplayRequest
-from evaluation.run.staging import Staged, through_handler
+from evaluation.run.staging import Staged, repository_named, through_handler
 
 
 def stage_input(task: InputTask, code: Clones | None = None) -> Staged:
@@ -45,7 +45,7 @@ def stage_input(task: InputTask, code: Clones | None = None) -> Staged:
     """
     assert task.problem_statement is not None, "only ready tasks are staged"
     title, body = split_title(task.problem_statement)
-    scene = issue_opened(title, body, _repository(task), number_of(task.instance_id))
+    scene = issue_opened(title, body, repository_named(task.repo), number_of(task.instance_id))
     staged = Staged(task.instance_id, scene.event, scene.snapshot)
     return staged if code is None else code.beside(staged, task.base_commit)
 
@@ -65,17 +65,12 @@ def stage_output(task: OutputTask, code: Clones | None = None) -> Staged:
         title=f"Resolve #{number}",
         body=f"Fixes #{number}.",
         issues=(issue,),
-        repository=_repository(task),
+        repository=repository_named(task.repo),
         number=number + 1,
         base_sha=task.base_commit,
     )
     staged = Staged(task.instance_id, scene.event, scene.snapshot)
     return staged if code is None else code.beside(staged, task.base_commit)
-
-
-def _repository(task: InputTask | OutputTask) -> Repository:
-    owner, _, name = task.repo.partition("/")
-    return Repository(id=1, owner=owner, name=name or owner)
 
 
 @contextmanager

@@ -187,11 +187,7 @@ def _load(result: Chain) -> Table:
         ("patches shown", result.submitted.all, result.visible.all),
         ("of these wrong", result.submitted.wrong, result.visible.wrong),
         ("wrong share %", percentage(result.submitted.wrong_share), percentage(result.visible.wrong_share)),
-        (
-            "correct share %",
-            percentage(result.submitted.correct_share),
-            percentage(result.visible.correct_share),
-        ),
+        ("correct share %", percentage(result.submitted.correct_share), percentage(result.visible.correct_share)),
     ]
     quoted: list[tuple[Cell, ...]] = [
         ("patches shown (paper, Lite)", *paper.LITE_SHOWN),

@@ -62,10 +62,7 @@ def used_tools(flips: Sequence[Flip]) -> int | None:
 
 
 def compare(
-    tasks: Tasks,
-    first: Mapping[str, Answer],
-    second: Mapping[str, Answer],
-    how: Resampling = USUAL,
+    tasks: Tasks, first: Mapping[str, Answer], second: Mapping[str, Answer], how: Resampling = USUAL
 ) -> Comparison:
     """Flips, McNemar's test on who is right, and differences of every figure with paired bootstrap intervals.
 
@@ -127,12 +124,7 @@ def comparison_section(before: str, second: Scored, comparison: Comparison) -> S
     flips = Table(
         ("flips", "number", "of all flips %", "with tool calls"),
         tuple(
-            (
-                name,
-                len(flips),
-                percentage(len(flips) / total if total else None),
-                used_tools(flips),
-            )
+            (name, len(flips), percentage(len(flips) / total if total else None), used_tools(flips))
             for name, flips in kinds.items()
         ),
         note=note,

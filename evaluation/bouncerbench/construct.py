@@ -225,10 +225,7 @@ def _usable(
 
 
 def _fitting(
-    usable: Mapping[str, list[Patch]],
-    instances: Mapping[str, dict[str, Any]],
-    fits: Fits,
-    steps: dict[str, int],
+    usable: Mapping[str, list[Patch]], instances: Mapping[str, dict[str, Any]], fits: Fits, steps: dict[str, int]
 ) -> dict[str, list[Patch]]:
     """Patches without those that git refuses at the base commit.
 

@@ -14,5 +14,5 @@ ENTRIES = {
             "score": (f"{_COMMANDS}:score", "Score tests and their ranking."),
         },
         "evaluation.brt.report:BRT",
-    ),
+    )
 }

@@ -258,10 +258,7 @@ class RankingScores:
     """acc@n, wef@n and what they are made of."""
 
     def __init__(
-        self,
-        rankings: Sequence[Ranking],
-        generated: Sequence[Ranking] | None = None,
-        how: Resampling = USUAL,
+        self, rankings: Sequence[Ranking], generated: Sequence[Ranking] | None = None, how: Resampling = USUAL
     ) -> None:
         """``generated``: the rankings before selection left bugs out; without it there is no recall."""
         self.bugs = len(rankings)

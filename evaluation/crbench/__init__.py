@@ -29,14 +29,8 @@ ENTRIES = {
     "golden": Entry(
         "review comments from AACR-Bench or Martian, as tasks for crbench",
         {
-            "build": (
-                f"{_COMMANDS}:build_golden",
-                "Convert comments of AACR-Bench or Martian to tasks.",
-            ),
-            "score": (
-                f"{_COMMANDS}:score_golden",
-                "Measure judges on comments that people judged.",
-            ),
+            "build": (f"{_COMMANDS}:build_golden", "Convert comments of AACR-Bench or Martian to tasks."),
+            "score": (f"{_COMMANDS}:score_golden", "Measure judges on comments that people judged."),
         },
     ),
     "own": Entry(

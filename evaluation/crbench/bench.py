@@ -12,9 +12,8 @@ from typing import Any
 from bot import app, settings
 from bot.core.config import ReproduceConfig, ReviewConfig
 from bot.core.errors import NotRecorded, OperatorError
-from bot.core.events import PullRequestOpened
-from bot.core.subjects import PullRequest, Repository
-from bot.github.offline import AUTHOR, BOUNCER, ReplayForge, Snapshot
+from bot.core.subjects import PullRequest
+from bot.github.offline import AUTHOR, Snapshot, pull_just_opened
 from bot.github.protocol import PullDiff
 from bot.reproduction.execution import SandboxHarness
 from bot.reproduction.protocol import TestCommand
@@ -44,7 +43,7 @@ from evaluation.report.terminal import say
 from evaluation.run.folder import RunFacts, RunFolder
 from evaluation.run.model import Account, benchmark_prompts
 from evaluation.run.replay import ReplayRequest
-from evaluation.run.staging import Staged, through_handler
+from evaluation.run.staging import Staged, repository_named, through_handler
 
 
 class PastForge(ClonedForge):
@@ -67,8 +66,7 @@ class PastForge(ClonedForge):
 
 def stage(task_id: str, full_name: str, pull: PullContext, clone: GitRepository | None = None) -> Staged:
     """Open the pull request on the repository as it was, before any comment. ``clone`` lets files be read."""
-    owner, _, name = full_name.partition("/")
-    repository = Repository(id=1, owner=owner, name=name or owner)
+    repository = repository_named(full_name)
     pull_request = PullRequest(
         number=pull.number,
         title=pull.title,
@@ -81,23 +79,10 @@ def stage(task_id: str, full_name: str, pull: PullContext, clone: GitRepository 
         base_ref=repository.default_branch,
         base_repository=full_name,
     )
-    snapshot = Snapshot(
-        repository=full_name,
-        about=repository,
-        identity=BOUNCER,
-        comments={pull.number: ()},
-        pull_requests={pull.number: pull_request},
-        diffs={pull.number: PullDiff(text=pull.diff)},
-        linked_issues={pull.number: ()},
-        review_comments={pull.number: ()},
-        reviews={pull.number: ()},
-        resolved_threads={pull.number: ()},
-        heads={pull_request.base_ref: pull.base_sha, pull_request.head_ref: pull.head_sha},
-    )
-    event = PullRequestOpened(sender=AUTHOR, repository=repository, pull_request=pull_request)
-    if clone is None:
-        return Staged(task_id, event, snapshot, ReplayForge)
-    return Staged(task_id, event, snapshot, lambda snapshot_now: PastForge(snapshot_now, clone, pull))
+    event, snapshot = pull_just_opened(pull_request, PullDiff(text=pull.diff), (), repository)
+    heads = {pull_request.base_ref: pull.base_sha, pull_request.head_ref: pull.head_sha}
+    staged = Staged(task_id, event, snapshot.model_copy(update={"heads": heads}))
+    return replace(staged, forge=lambda content: PastForge(content, clone, pull)) if clone else staged
 
 
 @contextmanager

@@ -117,13 +117,13 @@ def filters_section(
                 rows.append((run.name, severity.value, f"{point.filter.min_confidence} %", *shares))
         if run.facts.scope == "posted":
             sentences.append(f"{run.name}: only posted comments were judged; --comments reported shows the rest.")
-    for name, chosen in best_by_run.items():
+    for name, best_point in best_by_run.items():
         limit = f"at most {most_comments:g} comments per pull request"
-        if chosen is None:
+        if best_point is None:
             sentences.append(f"{name}: no filter leaves {limit}.")
         else:
-            result = f"finds {percentage(chosen.recall)} % with {chosen.comments_per_pull:.2f} comments"
-            sentences.append(f"{name}: most bugs with {limit}: {chosen.filter.settings} {result}.")
+            result = f"finds {percentage(best_point.recall)} % with {best_point.comments_per_pull:.2f} comments"
+            sentences.append(f"{name}: most bugs with {limit}: {best_point.filter.settings} {result}.")
     header = ("reviewer", "least severity", "least confidence", "comments per PR", "bugs found")
     tables = [Table((*header, "recall per bug %"), tuple(rows), title="Thresholds", folded=True)]
     if tools:

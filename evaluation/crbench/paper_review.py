@@ -24,10 +24,7 @@ from evaluation.run.runner import Outcome
 from evaluation.run.staging import Heard
 
 #: Strategy -> the prompts that it asks: the first look and, for Reflexion, the further ones.
-PROMPTS = {
-    "single-shot": ("crbench.single-shot",),
-    "reflexion": ("crbench.reflexion", "crbench.reflect"),
-}
+PROMPTS = {"single-shot": ("crbench.single-shot",), "reflexion": ("crbench.reflexion", "crbench.reflect")}
 
 
 class PaperComment(Lenient):

@@ -18,5 +18,5 @@ ENTRIES = {
         },
         "evaluation.duplicates.bench:DUPLICATES",
         batched=True,
-    ),
+    )
 }

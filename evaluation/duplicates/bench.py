@@ -19,7 +19,7 @@ from pydantic import Field
 from bot import app, settings
 from bot.calibration.risk import RatedSuggestion, SuggestionPromise, suggestion_promise
 from bot.core.errors import OperatorError
-from bot.core.subjects import Issue, Repository
+from bot.core.subjects import Issue
 from bot.features.duplicates.handler import best
 from bot.features.duplicates.record import DuplicatesRecord
 from bot.features.services import IndexedIssue
@@ -35,7 +35,7 @@ from evaluation.report.terminal import print_json, say
 from evaluation.run.folder import Record, RunFolder
 from evaluation.run.replay import ReplayRequest
 from evaluation.run.runner import Outcome
-from evaluation.run.staging import Staged, through_handler
+from evaluation.run.staging import Staged, repository_named, through_handler
 from evaluation.statistics import Array, Counts, bootstrap, ratio
 
 
@@ -146,9 +146,7 @@ def opened(request: ReplayRequest, config: str | None, tasks: str) -> Iterator[S
         index = fill(database, list(read_history(tasks)))
 
         def stage(task: HistoryIssue) -> Staged:
-            owner, _, name = task.repository.partition("/")
-            about = Repository(id=1, owner=owner, name=name or owner)
-            opening = issue_opened(task.title, task.body, about, task.number)
+            opening = issue_opened(task.title, task.body, repository_named(task.repository), task.number)
             return Staged(task.instance_id, opening.event, opening.snapshot, issue_index=index)
 
         session = through_handler(

@@ -7,11 +7,6 @@ from evaluation.benchmark import Entry
 ENTRIES = {
     "fresh": Entry(
         "executable tasks of every kind from a clone's recent bug fixes",
-        {
-            "build": (
-                "evaluation.fresh.commands:build",
-                "Build tasks of every kind from recent bug fixes.",
-            )
-        },
-    ),
+        {"build": ("evaluation.fresh.commands:build", "Build tasks of every kind from recent bug fixes.")},
+    )
 }

@@ -93,12 +93,7 @@ class Proof:
 
 
 def prove(
-    case: Case,
-    harness: Harness,
-    files: Mapping[str, str],
-    test_files: Sequence[str],
-    *,
-    narrow: bool = False,
+    case: Case, harness: Harness, files: Mapping[str, str], test_files: Sequence[str], *, narrow: bool = False
 ) -> Proof:
     """That tests fail on the base of ``case`` and pass on the fixed version, three times each.
 

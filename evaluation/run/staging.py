@@ -18,6 +18,7 @@ from bot.core.actions import Decision, Task, Usage
 from bot.core.config import RepoConfig
 from bot.core.errors import BudgetExceeded, ModelError, TransientError
 from bot.core.events import RepositoryEvent
+from bot.core.subjects import Repository
 from bot.features.services import IssueIndex, NoHistory, NoIndex, Services
 from bot.github.offline import ReplayForge, Snapshot
 from bot.github.protocol import Forge
@@ -34,6 +35,12 @@ Item = TypeVar("Item")
 
 #: The same date in every replay, so that a decision does not depend on the day of the run.
 MOMENT = datetime(2025, 4, 4, tzinfo=UTC)
+
+
+def repository_named(full_name: str) -> Repository:
+    """A repository of which nothing but ``owner/name`` is known."""
+    owner, _, name = full_name.partition("/")
+    return Repository(id=1, owner=owner, name=name or owner)
 
 
 @dataclass(frozen=True)
