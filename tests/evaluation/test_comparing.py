@@ -30,9 +30,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> None:
         command(f"replay bouncerbench-output --tasks tasks.jsonl --prompt {prompt} --model {model} --out {prompt}")
 
 
-def test_the_difference_is_paired_and_the_prompts_are_named(
-    runs: None,
-) -> None:
+def test_the_difference_is_paired_and_the_prompts_are_named(runs: None) -> None:
     result = command("compare", "paper", "careful", "--replicates", "300", "--json").json
     assert result["tasks"] == COUNT
     assert {"verify.paper", "verify.careful"} <= result["prompts"].keys()
@@ -52,9 +50,7 @@ def test_only_tasks_of_both_runs_are_compared(runs: None) -> None:
         assert command("compare", old, new, "--replicates", "0", "--json").json["tasks"] == 7
 
 
-def test_a_rubric_joins_the_chances_of_wrong_behaviour_and_a_missed_form(
-    runs: None,
-) -> None:
+def test_a_rubric_joins_the_chances_of_wrong_behaviour_and_a_missed_form(runs: None) -> None:
     names = [f"o__n-{number}" for number in range(COUNT)]
     demands = {"demands": [{"text": "It works", "basis": "stated"}]}
     grades = {"grades": [{"demand": 1, "grade": "met"}], "p_behaviour": 20}

@@ -31,9 +31,7 @@ def bench(tmp_path: Path) -> Path:
 COMMAND = ("score", "bouncerbench-output", "--tasks", "tasks.jsonl", "--predictions", "answers.jsonl")
 
 
-def test_old_and_fresh_bugs_are_told_apart_with_the_difference(
-    bench: Path,
-) -> None:
+def test_old_and_fresh_bugs_are_told_apart_with_the_difference(bench: Path) -> None:
     [result] = command(*COMMAND, "--cutoff", "2026-01-01", "--json").json["cutoff"].values()
     clean = sum(number % 4 >= 2 for number in range(OLD, OLD + FRESH))
     assert result["tasks"] == {"old": OLD, "fresh": FRESH, "clean": clean, "undated": 1}

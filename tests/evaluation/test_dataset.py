@@ -40,11 +40,7 @@ def as_csv(table: list[dict[str, str]]) -> str:
 @pytest.mark.parametrize("name", ["t.jsonl", "t.jsonl.gz", "t.json", "t.json.gz", "t.csv", "t.csv.gz"])
 def test_every_format_gives_the_same_rows(tmp_path: Path, name: str) -> None:
     table = [{"instance_id": "a", "text": 'line\n"two", é'}, {"instance_id": "b", "text": "x" * 200_000}]
-    texts = {
-        "csv": as_csv(table),
-        "json": json.dumps(table),
-        "jsonl": "\n".join(map(json.dumps, table)) + "\n\n",
-    }
+    texts = {"csv": as_csv(table), "json": json.dumps(table), "jsonl": "\n".join(map(json.dumps, table)) + "\n\n"}
     assert rows(written(tmp_path / name, texts[name.split(".")[1]])) == table
 
 

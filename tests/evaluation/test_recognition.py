@@ -44,9 +44,7 @@ def replay(replies: str, out: str, *more: str) -> list[dict[str, Any]]:
     return read(Path(out, "records.jsonl"))
 
 
-def test_it_is_recorded_and_the_score_is_printed_without_those_too(
-    tasks: None,
-) -> None:
+def test_it_is_recorded_and_the_score_is_printed_without_those_too(tasks: None) -> None:
     records = replay("new.jsonl", "run", "--prompt", "careful")
     assert {record["task_id"]: record["recognised"] for record in records} == {
         f"o__n-{n}": "no" if n % 2 else "knows_outcome" for n in range(COUNT)
@@ -99,9 +97,7 @@ def test_a_review_says_it_of_each_finding_and_a_doubt_of_its_own() -> None:
     assert SENTENCE in model.asked[1].system
 
 
-def test_replies_that_were_recorded_before_it_was_asked_still_answer(
-    tasks: None,
-) -> None:
+def test_replies_that_were_recorded_before_it_was_asked_still_answer(tasks: None) -> None:
     records = replay("old.jsonl", "run", "--prompt", "careful")
     assert all(record["error"] is None and "recognised" not in record for record in records)
     assert (
@@ -110,9 +106,7 @@ def test_replies_that_were_recorded_before_it_was_asked_still_answer(
     )
 
 
-def test_the_papers_question_is_asked_as_it_is_and_any_other_on_request(
-    tasks: None,
-) -> None:
+def test_the_papers_question_is_asked_as_it_is_and_any_other_on_request(tasks: None) -> None:
     for name, options in (("paper", ("--prompt", "paper")), ("plain", ("--no-recognised", "--prompt", "careful"))):
         replay("old.jsonl", name, *options)
         facts = json.loads(Path(name, "run.json").read_text())

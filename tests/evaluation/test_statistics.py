@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from evaluation import statistics as ours
 
-THOUSAND = settings(max_examples=1000, deadline=None)
+MANY = settings(max_examples=200, deadline=None)
 
 
 def pairs(labels: int) -> st.SearchStrategy[list[tuple[int, int]]]:
@@ -39,7 +39,7 @@ def same(mine: float, theirs: float) -> bool:
     return (math.isnan(mine) and math.isnan(theirs)) or math.isclose(mine, theirs, abs_tol=1e-9)
 
 
-@THOUSAND
+@MANY
 @given(pairs(2))
 def test_precision_recall_and_f_are_those_of_scikit_learn(given_pairs: list[tuple[int, int]]) -> None:
     truth, predicted = (list(side) for side in zip(*given_pairs, strict=True))
@@ -53,7 +53,7 @@ def test_precision_recall_and_f_are_those_of_scikit_learn(given_pairs: list[tupl
     assert same(ours.macro_f(counts)[0], theirs[2].mean())
 
 
-@THOUSAND
+@MANY
 @given(pairs(4))
 def test_agreement_is_that_of_scikit_learn_and_scipy(given_pairs: list[tuple[int, int]]) -> None:
     first, second = (list(side) for side in zip(*given_pairs, strict=True))
@@ -66,7 +66,7 @@ def test_agreement_is_that_of_scikit_learn_and_scipy(given_pairs: list[tuple[int
     assert same(ours.spearman_rho(counts)[0], rho)
 
 
-@THOUSAND
+@MANY
 @given(st.lists(st.tuples(st.integers(0, 100), st.integers(0, 1)), min_size=1, max_size=60))
 def test_auc_is_that_of_scikit_learn(given_pairs: list[tuple[int, int]]) -> None:
     scores, positive = (list(side) for side in zip(*given_pairs, strict=True))
@@ -77,7 +77,7 @@ def test_auc_is_that_of_scikit_learn(given_pairs: list[tuple[int, int]]) -> None
         assert same(ours.auc(counts)[0], reference(sklearn.metrics.roc_auc_score, positive, scores))
 
 
-@THOUSAND
+@MANY
 @given(st.integers(0, 80), st.integers(0, 80))
 def test_mcnemar_is_the_binomial_test_of_scipy(first_only: int, second_only: int) -> None:
     theirs = scipy.stats.binomtest(first_only, max(1, first_only + second_only)).pvalue
@@ -89,7 +89,7 @@ def test_mcnemar_of_thousands_of_differences_does_not_overflow() -> None:
     assert ours.mcnemar(0, 0) == 1.0
 
 
-@THOUSAND
+@MANY
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=30))
 def test_fleiss_kappa_of_two_raters_is_cohens_on_both_orders(pairs: list[tuple[int, int]]) -> None:
     """Scott's pi: with two raters, chance is the pooled distribution, as in Cohen's kappa of both orders."""
@@ -121,7 +121,7 @@ def test_fleiss_kappa_refuses_subjects_with_different_numbers_of_ratings() -> No
         ours.fleiss_kappa(np.array([[1, 0], [0, 1]]))
 
 
-@THOUSAND
+@MANY
 @given(st.integers(1, 500), st.data())
 def test_wilson_is_that_of_scipy(total: int, data: st.DataObject) -> None:
     successes = data.draw(st.integers(0, total))

@@ -57,10 +57,7 @@ def test_build_of_a_release_is_reproducible_and_hashed(tmp_path: Path) -> None:
 
 def test_tag_of_another_version_is_not_built(tmp_path: Path) -> None:
     done = build(tmp_path / "out", "v9.9.9")
-    assert (done.returncode, done.stderr) == (
-        1,
-        f"build: the tag is v9.9.9, the version is {bot.__version__}\n",
-    )
+    assert (done.returncode, done.stderr) == (1, f"build: the tag is v9.9.9, the version is {bot.__version__}\n")
 
 
 def test_version_is_stated_alike_everywhere() -> None:

@@ -54,12 +54,7 @@ def imported(folder: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("folder", "extras"),
-    [
-        ("bot", {"tracing"}),
-        ("evaluation", {"evaluation"}),
-        ("tests", set(EXTRAS)),
-    ],
+    ("folder", "extras"), [("bot", {"tracing"}), ("evaluation", {"evaluation"}), ("tests", set(EXTRAS))]
 )
 def test_what_is_imported_is_declared(folder: str, extras: set[str]) -> None:
     declared = BASE.union(*(EXTRAS[extra] for extra in extras))

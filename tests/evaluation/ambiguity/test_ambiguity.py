@@ -99,9 +99,7 @@ def test_questions_bring_back_facts_and_clear_the_summary(bench: Path) -> None:
     assert "no verdict" in records["lists-3"]["error"]
 
 
-def test_the_report_has_both_figures_beside_the_published_ones(
-    bench: Path,
-) -> None:
+def test_the_report_has_both_figures_beside_the_published_ones(bench: Path) -> None:
     replayed()
 
     command("report", "run", "--out", "report.html")

@@ -47,9 +47,7 @@ def bench(tmp_path: Path) -> Path:
 UNVERIFIED = ("--cases", "cases.jsonl", "--change", "hash", "--out", "masked", "--unverified")
 
 
-def test_a_model_that_knows_the_name_by_heart_fails_once_it_is_masked(
-    bench: Path,
-) -> None:
+def test_a_model_that_knows_the_name_by_heart_fails_once_it_is_masked(bench: Path) -> None:
     built = printed("build", "bloom", *UNVERIFIED)
     drafting = ("--model", "recorded:drafts.jsonl#m", "--samples", "1")
     command("replay", "brt", "--cases", "cases.jsonl", *drafting, "--out", "plain")
@@ -80,9 +78,7 @@ def test_a_masked_bug_is_still_the_same_bug(bench: Path) -> None:
     assert printed("score", "brt", "--run", "judged")["brt"] == 1.0
 
 
-def test_a_case_that_a_change_fails_on_is_listed_and_never_passed_on(
-    bench: Path,
-) -> None:
+def test_a_case_that_a_change_fails_on_is_listed_and_never_passed_on(bench: Path) -> None:
     write("words.jsonl", [{"model": "m", "subject": "lists-1", "report": "Nothing of the code is left."}] * 9)
     arguments = ("--cases", "cases.jsonl", "--change", "rephrased", "--model", "recorded:words.jsonl#m")
 
@@ -98,9 +94,7 @@ def test_a_folder_of_something_else_is_refused(bench: Path) -> None:
     assert "base: not empty" in ran.err
 
 
-def test_a_masked_pair_that_no_developers_test_verifies_is_left_out(
-    bench: Path,
-) -> None:
+def test_a_masked_pair_that_no_developers_test_verifies_is_left_out(bench: Path) -> None:
     arguments = ("--cases", "cases.jsonl", "--change", "hash", "--out", "masked")
     built = command("build", "bloom", *arguments, "--json", code=1).json
     assert (built["built"], built["failed"]) == (0, 1)
@@ -110,9 +104,7 @@ def test_a_masked_pair_that_no_developers_test_verifies_is_left_out(
     assert facts["config"]["unverified"] is False, "a setting that is off is on record, too"
 
 
-def test_a_masked_pair_that_fails_the_developers_test_is_left_out(
-    bench: Path,
-) -> None:
+def test_a_masked_pair_that_fails_the_developers_test_is_left_out(bench: Path) -> None:
     """The test calls the method by a name that it reads from a file: no renaming can follow that."""
     (case,) = read("cases.jsonl")
     tests = {
@@ -253,9 +245,7 @@ def test_components_annotated_by_hand_go_with_the_success_of_a_run(monkeypatch: 
     assert value["success_without"]["test code"] == 0.0
 
 
-def test_a_report_that_triage_cannot_read_is_no_clear_report(
-    bench: Path,
-) -> None:
+def test_a_report_that_triage_cannot_read_is_no_clear_report(bench: Path) -> None:
     write("broken.jsonl", [{"model": "m", "subject": "lists-1", "label": "NO SUCH LABEL"}])
     arguments = ("--cases", "cases.jsonl", "--change", "clarified", "--model", "recorded:broken.jsonl#m")
 
@@ -264,9 +254,7 @@ def test_a_report_that_triage_cannot_read_is_no_clear_report(
     assert "triage has no verdict" in Path("asked/failed.jsonl").read_text()
 
 
-def test_bugs_that_share_a_report_are_grouped_as_in_the_paper(
-    shared_data: Path,
-) -> None:
+def test_bugs_that_share_a_report_are_grouped_as_in_the_paper(shared_data: Path) -> None:
     """Section 5.1: 29 groups of bugs linked to the same report, 66 distinct bugs."""
     reports = str(shared_data / "brt" / "defects4j_bug_reports.jsonl.gz")
 
@@ -275,14 +263,3 @@ def test_bugs_that_share_a_report_are_grouped_as_in_the_paper(
     assert (len(value["shared_reports"]["groups"]), value["shared_reports"]["bugs"]) == (29, 66)
     assert ["Closure-115", "Closure-116", "Closure-175"] in value["shared_reports"]["groups"]
     assert round(value["presence"]["stack trace"], 3) == 0.110
-
-
-def test_components_that_tell_nothing_are_not_ranked(
-    shared_data: Path,
-) -> None:
-    data = shared_data / "brt"
-    sources = ("--reports", data / "defects4j_bug_reports.jsonl.gz", "--rankings", data / "libro_ranking_d4j.csv")
-
-    output = command("score", "bloom", *map(str, sources)).out
-    assert "This is below 0.6" in output
-    assert "No ranks are given" in output

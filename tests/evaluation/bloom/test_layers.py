@@ -18,7 +18,7 @@ from evaluation.bloom.building import NotHeld, Rewriter
 from evaluation.bloom.code_base import CannotMask
 from evaluation.bloom.components import PUBLISHED, presence, scott_knott, scott_knott_esd, shares
 from evaluation.bloom.layers import Evaluated, Remembered, compare, detection, improvement
-from evaluation.bloom.report import analyze_files
+from evaluation.bloom.report import analysis_section, analyze_files
 from evaluation.brt.cases import Case
 from evaluation.brt.libro import read_rankings
 from evaluation.brt.metrics import Ranking
@@ -194,6 +194,10 @@ def test_components_of_the_defects4j_reports_and_their_importance(shared_data: P
     assert len(analysis.importances) == 7
     assert all(len(importance.values) == 10 for importance in analysis.importances)
     assert all(importance.rank is None for importance in analysis.importances), "below 0.6 nothing is ranked"
+    section = analysis_section(analysis, by_hand=False)
+    assert "This is below 0.6" in section.paragraphs[0]
+    assert "No ranks are given and no figure is drawn" in section.paragraphs[0]
+    assert section.figures == ()
 
 
 def test_scott_knott_tells_groups_apart_and_joins_negligible_differences() -> None:

@@ -83,9 +83,7 @@ def words(bench: Path) -> dict[str, str]:
     return files
 
 
-def test_every_command_of_the_papers_tables_runs(
-    words: dict[str, str],
-) -> None:
+def test_every_command_of_the_papers_tables_runs(words: dict[str, str]) -> None:
     items = PAPERS["Test generation from bug reports"]
     commands = dict.fromkeys(part for item in items for part in item.command.split("; "))
     output = "".join(command(*(words.get(word, word) for word in line.split())).out for line in commands)

@@ -52,10 +52,7 @@ def export(tasks: Path, model: str = "openai:gpt-4.1") -> Ran:
 
 @pytest.mark.parametrize(
     ("model", "result", "price"),
-    [
-        ("openai:gpt-4.1", by_openai, (2.0, 8.0)),
-        ("anthropic:claude-sonnet-4-5", by_anthropic, (3.0, 15.0)),
-    ],
+    [("openai:gpt-4.1", by_openai, (2.0, 8.0)), ("anthropic:claude-sonnet-4-5", by_anthropic, (3.0, 15.0))],
 )
 def test_a_round_of_export_and_import_answers_the_replay_without_a_key(
     tasks: Path, tmp_path: Path, model: str, result: Result, price: tuple[float, float]

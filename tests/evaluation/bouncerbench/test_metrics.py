@@ -53,7 +53,7 @@ def test_the_recorded_responses_give_the_expected_figures(shared_data: Path, mod
     assert {name: pytest.approx(result[name], abs=1e-6) for name in expected} == expected
 
 
-@settings(max_examples=1000)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=50))
 def test_input_metrics_agree_with_libraries_and_the_papers_sums(pairs: list[tuple[int, int]]) -> None:
     tasks = [issue(str(n), quality) for n, (quality, _) in enumerate(pairs)]
@@ -75,7 +75,7 @@ def test_input_metrics_agree_with_libraries_and_the_papers_sums(pairs: list[tupl
     assert metrics.value("spearman_rho") == (None if math.isnan(rho) else pytest.approx(rho))
 
 
-@settings(max_examples=1000)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(st.tuples(st.booleans(), st.floats(0, 0.99), st.booleans()), min_size=1, max_size=50))
 def test_o_score_is_the_papers_sum(rows: list[tuple[bool, float, bool]]) -> None:
     tasks = [patch(str(n), wrong, share if wrong else 1.0) for n, (wrong, share, _) in enumerate(rows)]

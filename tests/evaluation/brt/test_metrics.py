@@ -119,20 +119,11 @@ COLUMNS = "bug_id,first_success_rank,total_success_fibs,num_clusters\n"
     [
         ("bug_id,first_success_rank\nA,1\n", "rankings.csv:2: total_success_fibs: Field required"),
         (COLUMNS, "no bug is listed"),
-        (
-            COLUMNS + "A,x,1,1\n",
-            "rankings.csv:2: first_success_rank: ",
-        ),
+        (COLUMNS + "A,x,1,1\n", "rankings.csv:2: first_success_rank: "),
         (COLUMNS + "A,,1,1\n", ":2: first_success_rank: "),
-        (
-            COLUMNS + "A,1\n",
-            "rankings.csv:2: the row has more or fewer columns",
-        ),
+        (COLUMNS + "A,1\n", "rankings.csv:2: the row has more or fewer columns"),
         (COLUMNS + "A,3,1,2\n", "behind the end"),
-        (
-            COLUMNS + "A,1,1,2\nA,1,1,2\n",
-            "rankings.csv:3: A was given before",
-        ),
+        (COLUMNS + "A,1,1,2\nA,1,1,2\n", "rankings.csv:3: A was given before"),
     ],
 )
 def test_a_malformed_ranking_is_refused_with_one_line_that_says_where(
@@ -183,9 +174,7 @@ def _name(ranking: Ranking) -> str:
     return ranking.bug_id
 
 
-def test_libro_reproduces_10_of_31_bugs_with_50_tests_each(
-    shared_data: Path,
-) -> None:
+def test_libro_reproduces_10_of_31_bugs_with_50_tests_each(shared_data: Path) -> None:
     outcomes = str(shared_data / "brt" / "libro_example2_n50_GHRB.json.gz")
 
     scores = printed("score", "brt", "--outcomes", outcomes, "--replicates", "0")
@@ -197,10 +186,7 @@ def test_libro_reproduces_10_of_31_bugs_with_50_tests_each(
 
 @pytest.mark.parametrize(("bugs", "total", "share"), [("750", 750, 33.5), ("reports", 756, 33.2)])
 def test_a_ranking_and_all_bugs_give_the_share_reproduced(
-    bugs: str,
-    total: int,
-    share: float,
-    shared_data: Path,
+    bugs: str, total: int, share: float, shared_data: Path
 ) -> None:
     """LIBRO prints 33.5 % of 750 bugs; the list has 814 reports, 58 of which are marked invalid and left out."""
     folder = shared_data / "brt"

@@ -61,10 +61,7 @@ def replies(tmp_path: Path, **models: Any) -> Path:
     )
 
 
-def test_lines_are_fitted_on_one_repository_and_proved_on_the_other(
-    tasks: Path,
-    tmp_path: Path,
-) -> None:
+def test_lines_are_fitted_on_one_repository_and_proved_on_the_other(tasks: Path, tmp_path: Path) -> None:
     predictions = replies(tmp_path, m=lambda number: 30 if number % 5 == 0 else number % 20)
     ran = command("calibrate", "bouncerbench-input", "--tasks", tasks, "--predictions", predictions, "--json")
     value = ran.json
@@ -76,10 +73,7 @@ def test_lines_are_fitted_on_one_repository_and_proved_on_the_other(
     assert value["coverage"]["m"][0]["promised"] == 1.0
 
 
-def test_a_report_on_a_run_has_the_table_of_broken_promises(
-    tasks: Path,
-    tmp_path: Path,
-) -> None:
+def test_a_report_on_a_run_has_the_table_of_broken_promises(tasks: Path, tmp_path: Path) -> None:
     predictions = replies(tmp_path, m=lambda number: 30 if number % 5 == 0 else number % 20)
     folder = tmp_path / "run"
     command(f"replay bouncerbench-input --tasks {tasks} --model recorded:{predictions}#m --out {folder}")
@@ -90,10 +84,7 @@ def test_a_report_on_a_run_has_the_table_of_broken_promises(
     assert "with 1 of them that promise is 50 % sure at most, 95 % takes 19" in output
 
 
-def test_maps_are_written_where_the_models_read_them(
-    tasks: Path,
-    tmp_path: Path,
-) -> None:
+def test_maps_are_written_where_the_models_read_them(tasks: Path, tmp_path: Path) -> None:
     predictions = replies(tmp_path, m=lambda number: 30 if number % 5 == 0 else 10)
     file = tmp_path / "maps.json"
     common = ("calibrate", "bouncerbench-input", "--tasks", tasks, "--predictions", predictions, "--maps", file)
@@ -102,10 +93,7 @@ def test_maps_are_written_where_the_models_read_them(
     assert "error, isotonic" in ran.out
 
 
-def test_a_mean_is_scored_voice_by_voice_with_its_disagreement(
-    tasks: Path,
-    tmp_path: Path,
-) -> None:
+def test_a_mean_is_scored_voice_by_voice_with_its_disagreement(tasks: Path, tmp_path: Path) -> None:
     predictions = replies(
         tmp_path, good=lambda number: 90 if number % 5 == 0 else 10, poor=lambda number: 40 + number % 30
     )
@@ -196,9 +184,7 @@ def test_simulated_lines_for_another_repository_are_those_of_the_promise() -> No
         assert line == thresholds.line_elsewhere(scores, 0.1)
 
 
-def test_the_promise_holds_on_recorded_answers_of_five_models(
-    shared_data: Path,
-) -> None:
+def test_the_promise_holds_on_recorded_answers_of_five_models(shared_data: Path) -> None:
     data = shared_data / "bouncerbench"
     ran = command(
         f"calibrate bouncerbench-input --tasks {data}/annotations.jsonl.gz --predictions "

@@ -52,21 +52,12 @@ def test_every_instance_gets_a_line_in_order_with_its_reason(project: Path) -> N
     results = [{key: row[key] for key in ("instance_id", "prs", "kept", "reason")} for row in lines(project)]
     assert results == [
         {"instance_id": "kept", "prs": [1], "kept": True, "reason": None},
-        {
-            "instance_id": "adds",
-            "prs": [],
-            "kept": False,
-            "reason": "nothing to blame: the fix only adds lines",
-        },
+        {"instance_id": "adds", "prs": [], "kept": False, "reason": "nothing to blame: the fix only adds lines"},
         {"instance_id": "two", "prs": [1, 2], "kept": False, "reason": "2 pull requests: #1, #2"},
     ]
     assert all(len(commit) == 40 for row in lines(project) for commit in row["blame_commits"])
     assert result.out == ""
-    assert result.err.splitlines() == [
-        "     1  kept",
-        "     1  nothing to blame",
-        "     1  several pull requests",
-    ]
+    assert result.err.splitlines() == ["     1  kept", "     1  nothing to blame", "     1  several pull requests"]
 
 
 def test_a_build_that_was_stopped_goes_on_where_it_stopped(project: Path) -> None:

@@ -136,9 +136,7 @@ def martian(tmp_path: Path) -> Path:
     return clone.folder
 
 
-def test_the_tools_of_martians_benchmark_are_counted_per_judge(
-    martian: Path,
-) -> None:
+def test_the_tools_of_martians_benchmark_are_counted_per_judge(martian: Path) -> None:
     ran = command("score", "golden", "--martian", str(martian), "--json")
     tools = {(tool["tool"], tool["judge"]): tool for tool in ran.json["tools"]}
     assert tools["loud", "opus"].items() >= {"recall": 0.5, "precision": 1 / 3, "comments_per_pull": 3.0}.items()
@@ -148,10 +146,7 @@ def test_the_tools_of_martians_benchmark_are_counted_per_judge(
     assert "give --tasks, --martian, or both" in command("score", "golden", "--json", code=2).err
 
 
-def test_our_judge_is_compared_with_each_published_one(
-    martian: Path,
-    tmp_path: Path,
-) -> None:
+def test_our_judge_is_compared_with_each_published_one(martian: Path, tmp_path: Path) -> None:
     labels = {"empty list": "BUG_HIT", "empty again": "BUG_HIT", "a nit": "NOISE", "another nit": "BUG_HIT"}
     replies = [
         (f"ada__engine-5/{ReviewComment(task_id='ada__engine-5', path='', line=None, text=text).key}",
@@ -197,10 +192,7 @@ def golden(tmp_path: Path, scratch: Scratch) -> Path:
     return tmp_path / "tasks.jsonl"
 
 
-def test_golden_comments_are_scored_by_language_level_and_kind(
-    golden: Path,
-    tmp_path: Path,
-) -> None:
+def test_golden_comments_are_scored_by_language_level_and_kind(golden: Path, tmp_path: Path) -> None:
     replies = {"instance_id": "ada__engine-5", "path": "a.py", "line": 1, "comment": "x is two"}
     (tmp_path / "said.jsonl").write_text(json.dumps(replies) + "\n")
     key = ReviewComment(task_id="ada__engine-5", path="a.py", line=1, text="x is two").key
@@ -215,10 +207,7 @@ def test_golden_comments_are_scored_by_language_level_and_kind(
     assert list(shares["kind"]) == ["defect", "style"]
 
 
-def test_judge_and_second_question_are_scored_on_rejected_comments(
-    golden: Path,
-    tmp_path: Path,
-) -> None:
+def test_judge_and_second_question_are_scored_on_rejected_comments(golden: Path, tmp_path: Path) -> None:
     items = remarks(list(read_tasks(str(golden))), None, 0)
     assert [(item.remark.description, item.confirmed) for item in items] == [
         ("Starts at two.", True), ("Slow.", True), ("Nonsense.", False),
@@ -252,9 +241,7 @@ def test_judge_and_second_question_are_scored_on_rejected_comments(
 DAYS = 86_400
 
 
-def test_clean_pull_requests_are_those_that_needed_no_repair_in_180_days(
-    tmp_path: Path,
-) -> None:
+def test_clean_pull_requests_are_those_that_needed_no_repair_in_180_days(tmp_path: Path) -> None:
     clone = Scratch(tmp_path / "repos" / "ada+engine")
     clone.commit("Begin", "base.py", "x = 0")
     for number, name in ((1, "soon"), (2, "late"), (3, "never")):
@@ -275,10 +262,7 @@ def test_clean_pull_requests_are_those_that_needed_no_repair_in_180_days(
     assert list(read_tasks(f"{tmp_path}/own.jsonl")) == []
 
 
-def test_comments_on_clean_pull_requests_are_counted_apart(
-    project: Path,
-    tasks: Path,
-) -> None:
+def test_comments_on_clean_pull_requests_are_counted_apart(project: Path, tasks: Path) -> None:
     rows = read(tasks)
     [merged, squashed] = [row for row in rows if row["kept"]]
     clean = [{**squashed, "instance_id": f"c-{number}", "bugs": [], "clean": True} for number in (1, 2, 3)]

@@ -86,10 +86,7 @@ def test_pull_refs_stand_in_where_only_the_address_is_known(
     assert (task["bugs"][0]["severity"], task["bugs"][0]["paper_severity"]) == ("high", "critical")
 
 
-def test_an_unknown_severity_is_refused_and_a_missing_one_allowed(
-    tmp_path: Path,
-    scratch: Scratch,
-) -> None:
+def test_an_unknown_severity_is_refused_and_a_missing_one_allowed(tmp_path: Path, scratch: Scratch) -> None:
     def row(*comments: dict[str, Any]) -> dict[str, Any]:
         return {"url": "https://github.com/ada/engine/pull/5", "comments": list(comments)}
 
@@ -139,10 +136,7 @@ def test_defects_only_leaves_comments_about_maintainability_out(tmp_path: Path, 
     assert [bug["impact"] for bug in task["bugs"]] == ["performance_efficiency"]
 
 
-def test_any_reviewers_comments_are_judged_against_all_golden_ones(
-    tmp_path: Path,
-    scratch: Scratch,
-) -> None:
+def test_any_reviewers_comments_are_judged_against_all_golden_ones(tmp_path: Path, scratch: Scratch) -> None:
     base, head = scratch.git("rev-parse", "main~3"), scratch.git("rev-parse", "five")
     build(tmp_path, "aacr", [aacr(5, base, head, ("Starts at two.", "Code Defect"), ("Slow.", "Performance"))])
     comments = [
@@ -182,10 +176,7 @@ def test_the_real_data_sets_are_read_whole(
     assert len({pull.instance_id for pull in result}) == len(result)
 
 
-def test_rejected_comments_alone_make_negatives_and_no_task(
-    tmp_path: Path,
-    scratch: Scratch,
-) -> None:
+def test_rejected_comments_alone_make_negatives_and_no_task(tmp_path: Path, scratch: Scratch) -> None:
     base, head = scratch.git("rev-parse", "main~3"), scratch.git("rev-parse", "five")
     build(tmp_path, "aacr", [aacr(5, base, head, ("Nonsense.", "Code Defect"), kind="negative")])
     assert list(read_tasks(f"{tmp_path}/tasks.jsonl")) == []

@@ -50,11 +50,7 @@ def stub(project: Path) -> str:
     return recording(project / "stub.jsonl", "stub", replies)
 
 
-def test_everything_that_the_papers_reviewer_reports_is_judged(
-    project: Path,
-    tasks: Path,
-    stub: str,
-) -> None:
+def test_everything_that_the_papers_reviewer_reports_is_judged(project: Path, tasks: Path, stub: str) -> None:
     run = replay(project, tasks, stub, "paper", "--preset", "paper")
     facts = json.loads((run / "run.json").read_text())
     assert facts["config"] == {"preset": "paper", "review": {"strategy": "single-shot"}}
@@ -83,10 +79,7 @@ def test_everything_that_the_papers_reviewer_reports_is_judged(
     [("--max-findings", "2"), ("--doubt",), ("--min-confidence", "5"), ("--strategy", "panel"), ("--repos", ".")],
 )
 def test_options_of_our_reviewer_do_not_go_with_the_papers(
-    project: Path,
-    tasks: Path,
-    stub: str,
-    option: tuple[str, ...],
+    project: Path, tasks: Path, stub: str, option: tuple[str, ...]
 ) -> None:
     paths = ("--tasks", str(tasks), "--model", stub, "--out", f"{project}/x", "--prompt", "paper")
     assert f"leave {option[0]}" in command("replay", "crbench", *paths, *option, code=2).err
@@ -151,11 +144,7 @@ def test_the_papers_judge_sees_bug_files_and_comment_and_gives_two_fields() -> N
     assert places == sorted(places), "the classes stand in the order of listing 6"
 
 
-def test_the_papers_judge_refuses_tasks_with_several_bugs(
-    project: Path,
-    tasks: Path,
-    stub: str,
-) -> None:
+def test_the_papers_judge_refuses_tasks_with_several_bugs(project: Path, tasks: Path, stub: str) -> None:
     rows = read(tasks)
     several = [{**row, "bugs": 2 * row["bugs"]} for row in rows]
     write(tasks, several)
@@ -165,10 +154,7 @@ def test_the_papers_judge_refuses_tasks_with_several_bugs(
     assert "asks about a single bug, and ada__engine-101 has several" in ran.err
 
 
-def test_a_file_that_our_reviewer_was_not_shown_is_counted(
-    project: Path,
-    tasks: Path,
-) -> None:
+def test_a_file_that_our_reviewer_was_not_shown_is_counted(project: Path, tasks: Path) -> None:
     (project / "c.yml").write_text("review: {ignore: [engine.py]}\n")
     findings = {"reasoning": "r", "findings": [finding("total.py", "return sum(items[1:])", WRONG)]}
     ours = recording(project / "r.jsonl", "r", [(SQUASHED, findings)])
@@ -179,10 +165,7 @@ def test_a_file_that_our_reviewer_was_not_shown_is_counted(
     assert "in 1 tasks the reviewer was not shown a file of the fix" in ran.out
 
 
-def test_every_command_of_the_papers_tables_runs(
-    project: Path,
-    builder: str,
-) -> None:
+def test_every_command_of_the_papers_tables_runs(project: Path, builder: str) -> None:
     remarks = {"comments": [remark("engine.py", 2, "It fails.")]}
     model = recording(project / "m.jsonl", "m", [(MERGED, remarks), (SQUASHED, {"comments": []})])
     key = ReviewComment(task_id=MERGED, path="engine.py", line=2, text="It fails.").key

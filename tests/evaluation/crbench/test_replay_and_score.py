@@ -93,11 +93,7 @@ def score(tasks: Path, run: Path, *more: str) -> dict[str, Any]:
     return result
 
 
-def test_a_judge_weighs_what_the_live_handler_would_post(
-    project: Path,
-    tasks: Path,
-    reviewer: str,
-) -> None:
+def test_a_judge_weighs_what_the_live_handler_would_post(project: Path, tasks: Path, reviewer: str) -> None:
     run = replay(project, tasks, reviewer)
     one = judge(project, run, hit="BUG_HIT", style="VALID_SUGGESTION", wrong="NOISE")
 
@@ -105,15 +101,7 @@ def test_a_judge_weighs_what_the_live_handler_would_post(
 
     assert {
         name: result[name] for name in ("tasks", "bugs", "comments", "hits", "valid", "noise", "unjudged")
-    } == {
-        "tasks": 2,
-        "bugs": 2,
-        "comments": 3,
-        "hits": 1,
-        "valid": 1,
-        "noise": 1,
-        "unjudged": 0,
-    }
+    } == {"tasks": 2, "bugs": 2, "comments": 3, "hits": 1, "valid": 1, "noise": 1, "unjudged": 0}
     assert result["recall"] == result["recall_per_bug"] == 0.5
     assert result["precision"] == pytest.approx(1 / 3)
     assert result["f1"] == pytest.approx(0.4)
@@ -130,10 +118,7 @@ def test_a_judge_weighs_what_the_live_handler_would_post(
     assert 0 <= low <= 0.5 <= high <= 1
 
 
-def test_a_change_that_the_reviewer_knew_is_left_out_of_a_second_score(
-    project: Path,
-    tasks: Path,
-) -> None:
+def test_a_change_that_the_reviewer_knew_is_left_out_of_a_second_score(project: Path, tasks: Path) -> None:
     knew = {"reasoning": "r", "findings": [finding("engine.py", "return items[0]", HIT)], "recognised": True}
     new = {"reasoning": "r", "findings": [], "recognised": False}
     reviewer = recording(project / "r.jsonl", "reviewer", [(MERGED, knew), (SQUASHED, new)])
@@ -160,10 +145,7 @@ def drafted(subject: str, code: str) -> dict[str, Any]:
 
 
 @pytest.mark.debian("bubblewrap")
-def test_findings_are_proven_in_the_sandbox_and_counted_apart(
-    project: Path,
-    tasks: Path,
-) -> None:
+def test_findings_are_proven_in_the_sandbox_and_counted_apart(project: Path, tasks: Path) -> None:
     looks = {
         MERGED: finding("engine.py", "return items[0]", f"{HIT} It raises IndexError: list index out of range."),
         SQUASHED: finding("total.py", "return sum(items[1:])", f"{WRONG} It raises NameError."),
@@ -207,11 +189,7 @@ def test_findings_are_proven_in_the_sandbox_and_counted_apart(
     assert "proven by a test" in command("score", "crbench", "--tasks", str(tasks), "--run", str(run)).out
 
 
-def test_a_table_stands_beside_the_papers_rows(
-    project: Path,
-    tasks: Path,
-    reviewer: str,
-) -> None:
+def test_a_table_stands_beside_the_papers_rows(project: Path, tasks: Path, reviewer: str) -> None:
     run = replay(project, tasks, reviewer)
     one = judge(project, run, hit="BUG_HIT", style="VALID_SUGGESTION", wrong="NOISE")
 
@@ -224,9 +202,7 @@ def test_a_table_stands_beside_the_papers_rows(
 
 
 def test_a_judge_that_fails_is_reported_and_never_counted_as_noise(
-    project: Path,
-    tasks: Path,
-    reviewer: str,
+    project: Path, tasks: Path, reviewer: str
 ) -> None:
     run = replay(project, tasks, reviewer)
     one = judge(project, run, hit="BUG_HIT", style="VALID_SUGGESTION", wrong=None)
@@ -238,11 +214,7 @@ def test_a_judge_that_fails_is_reported_and_never_counted_as_noise(
     assert result["usefulness"] == pytest.approx(2 / 3), "a comment that nobody could judge still is a comment"
 
 
-def test_several_judges_vote_and_their_agreement_is_shown(
-    project: Path,
-    tasks: Path,
-    reviewer: str,
-) -> None:
+def test_several_judges_vote_and_their_agreement_is_shown(project: Path, tasks: Path, reviewer: str) -> None:
     run = replay(project, tasks, reviewer)
     panel = [
         judge(project, run, "kind", hit="BUG_HIT", style="VALID_SUGGESTION", wrong="VALID_SUGGESTION"),
@@ -258,11 +230,7 @@ def test_several_judges_vote_and_their_agreement_is_shown(
     assert result["agreement"] == pytest.approx((4 / 9 - 29 / 81) / (1 - 29 / 81))
 
 
-def test_what_was_held_back_can_be_judged_too(
-    project: Path,
-    tasks: Path,
-    reviewer: str,
-) -> None:
+def test_what_was_held_back_can_be_judged_too(project: Path, tasks: Path, reviewer: str) -> None:
     run = replay(project, tasks, reviewer)
     one = judge(project, run, hit="BUG_HIT", style="NOISE", wrong="NOISE", held="BUG_HIT")
 
@@ -272,11 +240,7 @@ def test_what_was_held_back_can_be_judged_too(
     assert (result["recall"], result["recall_per_bug"]) == (1.0, 0.5), "a bug that is hit twice is found once"
 
 
-def test_without_a_judge_the_choice_of_comments_still_counts(
-    project: Path,
-    tasks: Path,
-    reviewer: str,
-) -> None:
+def test_without_a_judge_the_choice_of_comments_still_counts(project: Path, tasks: Path, reviewer: str) -> None:
     run = replay(project, tasks, reviewer)
     one = judge(project, run, hit="BUG_HIT", style="NOISE", wrong="NOISE", held="BUG_HIT")
     score(tasks, run, "--judge", one, "--comments", "reported")
@@ -292,9 +256,7 @@ def test_without_a_judge_the_choice_of_comments_still_counts(
 
 
 def test_bugs_of_tasks_that_an_interrupted_run_did_not_reach_are_not_found(
-    project: Path,
-    tasks: Path,
-    reviewer: str,
+    project: Path, tasks: Path, reviewer: str
 ) -> None:
     run = replay(project, tasks, reviewer)
     lines = (run / "records.jsonl").read_text().splitlines(keepends=True)
@@ -308,11 +270,7 @@ def test_bugs_of_tasks_that_an_interrupted_run_did_not_reach_are_not_found(
     assert score(tasks, single, "--judge", one)["tasks"] == 1
 
 
-def test_a_task_file_that_lacks_a_task_of_the_run_is_refused(
-    project: Path,
-    tasks: Path,
-    reviewer: str,
-) -> None:
+def test_a_task_file_that_lacks_a_task_of_the_run_is_refused(project: Path, tasks: Path, reviewer: str) -> None:
     run = replay(project, tasks, reviewer)
     part = project / "part.jsonl"
     part.write_text(tasks.read_text().splitlines(keepends=True)[0])
@@ -322,9 +280,7 @@ def test_a_task_file_that_lacks_a_task_of_the_run_is_refused(
 
 
 def test_a_task_without_an_answer_counts_as_a_bug_that_was_not_found(
-    project: Path,
-    tasks: Path,
-    reviewer: str,
+    project: Path, tasks: Path, reviewer: str
 ) -> None:
     only = (project / "reviewer.jsonl").read_text().splitlines()[0]
     (project / "reviewer.jsonl").write_text(only + "\n")
@@ -338,11 +294,7 @@ def test_a_task_without_an_answer_counts_as_a_bug_that_was_not_found(
     assert (left_out["unanswered"], left_out["bugs"], left_out["recall"]) == (1, 1, 1.0)
 
 
-def test_the_same_replay_judged_again_gives_the_same_bytes(
-    project: Path,
-    tasks: Path,
-    reviewer: str,
-) -> None:
+def test_the_same_replay_judged_again_gives_the_same_bytes(project: Path, tasks: Path, reviewer: str) -> None:
     first, second = replay(project, tasks, reviewer, "one"), replay(project, tasks, reviewer, "two")
     judges = judge(project, first, hit="BUG_HIT", style="VALID_SUGGESTION", wrong="NOISE")
     printed = [score(tasks, run, "--judge", judges, "--seed", "3") for run in (first, second)]
@@ -355,11 +307,7 @@ def test_the_same_replay_judged_again_gives_the_same_bytes(
         assert (first / name).read_bytes() == (second / name).read_bytes(), name
 
 
-def test_both_strategies_are_replayed_and_are_different_runs(
-    project: Path,
-    tasks: Path,
-    reviewer: str,
-) -> None:
+def test_both_strategies_are_replayed_and_are_different_runs(project: Path, tasks: Path, reviewer: str) -> None:
     single = replay(project, tasks, reviewer, "single", "--strategy", "single-shot")
     looked_again = replay(project, tasks, reviewer, "again", "--strategy", "reflexion", "--iterations", "2")
 
@@ -405,11 +353,7 @@ def test_a_run_that_was_not_judged_says_how_to_have_it_judged(
     assert "was not judged yet" in command("report", str(run), code=2).err
 
 
-def test_a_judge_that_is_the_reviewer_is_warned_of(
-    project: Path,
-    tasks: Path,
-    reviewer: str,
-) -> None:
+def test_a_judge_that_is_the_reviewer_is_warned_of(project: Path, tasks: Path, reviewer: str) -> None:
     run = replay(project, tasks, reviewer)
 
     ran = command("score", "crbench", "--tasks", str(tasks), "--run", str(run), "--judge", reviewer)

@@ -88,10 +88,7 @@ def finished(out: Path) -> list[bytes]:
     return file.read_bytes().splitlines(keepends=True) if file.exists() else []
 
 
-def test_planted_bugs_are_found_and_a_killed_build_goes_on(
-    planted: Path,
-    tmp_path: Path,
-) -> None:
+def test_planted_bugs_are_found_and_a_killed_build_goes_on(planted: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     issues = [{"number": 201, "title": "m1 is off", "body": "By one, at both ends.", "labels": [{"name": "bug"}]}]
     export = tmp_path / "issues.jsonl"

@@ -98,9 +98,7 @@ def scored(*arguments: str) -> dict[str, Any]:
 
 
 @pytest.mark.debian("chromium")
-def test_every_kind_of_task_is_replayed_and_scored_on_fresh_bugs(
-    built: None,
-) -> None:
+def test_every_kind_of_task_is_replayed_and_scored_on_fresh_bugs(built: None) -> None:
     [case], outputs, [review] = (read(f"out/{kind}.jsonl") for kind in ("reproduction", "output", "review"))
     assert case["problem_statement"] == "first breaks\n\n`first([])` raises IndexError."
     assert {row["stated"] for row in (case, review, *outputs)} == {"issue"}
