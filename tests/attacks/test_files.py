@@ -9,14 +9,16 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bot.code.diff import parse
+from tests import forked
 from tests.attacks.corpus import each, params
-from tests.attacks.processes import Ended, run
+from tests.forked import Ended
 
 ISSUE = "It crashes\n\nOn an empty file.\n"
 DIFF = "--- a/app.py\n+++ b/app.py\n@@ -1 +1 @@\n-a\n+b\n"
@@ -212,6 +214,13 @@ TABLES = (FILES, DIFFS)
 STEERS = re.compile(
     "[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e0fff]"
 )
+
+
+def run(words: Sequence[str], folder: Path, stdin: bytes = b"", **environment: str) -> Ended:
+    """``bouncer WORDS`` in ``folder``, with nothing in its environment but what is given."""
+    variables = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "LANG": "C.UTF-8", **environment}
+    # What is read without end or bound ends here, and not with the machine.
+    return forked.run(*words, environment=variables, folder=folder, stdin=stdin, memory=3 << 30, seconds=60)
 
 
 def plain(done: Ended, codes: tuple[int, ...]) -> None:

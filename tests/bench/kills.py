@@ -68,7 +68,7 @@ def _kill(kind: str, rig: Rig, count: int) -> None:
     start = time.monotonic()
     parents = {
         "web": rig.web().pid,
-        "worker": rig.start("tests.bot.pipeline.worker_process", "--phoenix", "2").pid,
+        "worker": rig.worker("--phoenix", "2").pid,
     }
     wait(rig.ready, 120, "web and worker up")
     killed: Counter[str] = Counter()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -17,6 +15,7 @@ from urllib.parse import urlencode, urljoin
 from bot.core.actions import Decision, Task
 from bot.simgithub import SimulatedGitHub
 from bot.simgithub.state import CheckRunState, Review, ReviewCommentState
+from tests import forked
 from tests.bot.pipeline.rig import Rig, wait
 from tests.e2e.provider import Provider, provider
 
@@ -60,18 +59,16 @@ class Site(Rig):
 
     def index(self, repository: str) -> str:
         """Run ``bouncer index``, and return what it prints."""
-        command = [sys.executable, "-m", "bot", "index", repository, "--pause", "0"]
-        ran = subprocess.run(
-            command,
-            env=self.environment,
-            cwd=self.folder,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        assert ran.returncode == 0, ran.stderr
-        return ran.stdout
+        return self.run("index", repository, "--pause", "0")
+
+    def run(self, *words: str, code: int = 0) -> str:
+        """Run a command of ``bouncer`` with the server's environment, and return what it prints.
+
+        If it is expected to end with another ``code``, return its error.
+        """
+        ran = forked.run(*words, environment=self.environment, folder=self.folder)
+        assert ran.code == code, ran.err.decode()
+        return (ran.err if code else ran.out).decode()
 
     def quiet(self, seconds: float = 60.0, meanwhile: Callable[[], object] = lambda: None) -> None:
         """Wait until everything that happened so far was dealt with. Fail if nothing happens for ``seconds``."""

@@ -5,22 +5,11 @@ from __future__ import annotations
 import json
 import sqlite3
 import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
 from tests.bot.pipeline.rig import wait
 from tests.e2e.site import Site, stopped
-
-
-def run(shop: Site, *arguments: str) -> str:
-    """Run a command of ``bouncer`` with the server's environment, and return what it prints."""
-    command = [sys.executable, "-m", "bot", *arguments]
-    done = subprocess.run(
-        command, env=shop.environment, cwd=shop.folder, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def copy(url: str, folder: Path) -> str:
@@ -65,7 +54,7 @@ def test_restored_backup_goes_on_with_what_happened_since(database_url: str, tmp
         shop.github.settle()
         shop.start("bot", "serve")
         wait(shop.ready, 120, "serve is up again")
-        assert "deliveries requested" in run(shop, "jobs", "redeliver", "--since", "1d")
+        assert "deliveries requested" in shop.run("jobs", "redeliver", "--since", "1d")
         wait(lambda: len(shop.said("acme/rocket", third)) == 1, 60, "the third issue is answered")
         numbers = {first, second, third}
         wait(lambda: numbers <= judged(shop), 60, "all issues are on record again")
@@ -74,6 +63,6 @@ def test_restored_backup_goes_on_with_what_happened_since(database_url: str, tmp
 
 def judged(shop: Site) -> set[int]:
     """Return the issues with a verdict on record."""
-    rows = json.loads(run(shop, "export", "--format", "json"))
+    rows = json.loads(shop.run("export", "--format", "json"))
     rows = rows["decisions"] if isinstance(rows, dict) else rows
     return {row["number"] for row in rows if row["verdict"] == "VAGUE"}

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -19,7 +16,8 @@ from werkzeug import Request, Response
 
 from bot.github.webhook import sign
 from bot.pipeline.queue import Queue
-from tests.bot.pipeline.rig import ROOT, wait
+from tests import forked
+from tests.bot.pipeline.rig import wait
 from tests.e2e.echo import Gateway, gateway
 from tests.e2e.provider import VAGUE, completion, failure
 from tests.e2e.site import APP, BROKEN, Browser, Site, stopped
@@ -246,20 +244,16 @@ def command_lines(shop: Site, canaries: Canaries) -> None:
         assert "Traceback" not in output
         canaries.look(f"bouncer serve with a wrong {name}", output)
     unreachable = f"postgresql://me:{DATABASE_PASSWORD}@127.0.0.1:9/x"
-    canaries.look("bouncer serve without a database", told(shop, "serve", DATABASE_URL=unreachable))
+    canaries.look(
+        "bouncer serve without a database",
+        told(shop, "serve", DATABASE_URL=unreachable, BOUNCER_DATABASE_SECONDS="1"),
+    )
 
 
 def told(shop: Site, *arguments: str, **environment: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "bot", *arguments],
-        capture_output=True,
-        text=True,
-        env={**shop.environment, "PORT": "0", "PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"], **environment},
-        cwd=shop.folder,
-        timeout=60,
-        check=False,
-    )
-    return done.stdout + done.stderr
+    variables = {**shop.environment, "PORT": "0", **environment}
+    ran = forked.run(*arguments, environment=variables, folder=shop.folder)
+    return (ran.out + ran.err).decode()
 
 
 def writes(shop: Site) -> list[object]:

@@ -54,7 +54,7 @@ def test_every_pull_request_gets_one_check_and_one_review_for_each_head(database
         homes = [shop.repository(f"acme/r{number}") for number in range(HOMES)]
         for home in homes:
             shop.github.open_issue(home, *CLEAR)
-        web, workers = shop.web(), shop.start("tests.bot.pipeline.worker_process", "--phoenix", "2")
+        web, workers = shop.web(), shop.worker("--phoenix", "2")
         wait(shop.ready, 60, "web and workers up")
         killer = Killer({"web": web.pid, "worker": workers.pid})
         killer.start()

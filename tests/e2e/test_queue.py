@@ -4,24 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 
 from tests.e2e.site import APP, BROKEN, CLEAR, FIXED, WORSE, Repository, Site
 
 
 def queue(shop: Site, home: str, *options: str, code: int = 0) -> str:
-    ran = subprocess.run(
-        [sys.executable, "-m", "bot", "queue", home, *options],
-        env=shop.environment,
-        cwd=shop.folder,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert ran.returncode == code, ran.stderr
-    return ran.stdout if code == 0 else ran.stderr
+    return shop.run("queue", home, *options, code=code)
 
 
 def test_verified_ones_come_first_then_those_that_wait_for_us(shop: Site, repository: Repository) -> None:

@@ -6,13 +6,14 @@ The answers in ``forms/replies.jsonl`` are a capable language model's, recorded 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+
+from tests import forked
 
 FORMS = Path(__file__).parent / "forms"
 TEMPLATES = Path(__file__).resolve().parents[2] / ".github/ISSUE_TEMPLATE"
@@ -39,10 +40,10 @@ def test_filled_in_form_is_not_bounced(name: str, tmp_path: Path) -> None:
     file = tmp_path / f"{name}.md"
     file.write_text(rendered(name))
     model = f"recorded:{FORMS / 'replies.jsonl'}#{name}"
-    command = [sys.executable, "-m", "bot", "triage", str(file), "--model", model, "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    decision = json.loads(done.stdout)
+    words = ("triage", str(file), "--model", model, "--json")
+    done = forked.run(*words, environment=os.environ, folder=tmp_path)
+    assert done.code == 0, done.err
+    decision = json.loads(done.out)
     assert decision["verdict"] in ("WELL_SPECIFIED", "REASONABLY_SPECIFIED")
     assert not decision["bounced"]
     assert decision["p_bounce"] < 50

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +13,7 @@ from werkzeug import Request, Response
 
 from bot.cli import main
 from bot.simgithub import SimulatedGitHub
+from tests import forked
 
 CLEAR = {"explanation": "All there.", "open_points": [], "p_bounce": 5, "label": "WELL_SPECIFIED"}
 VAGUE = {"explanation": "Of what?", "open_points": ["Which file?"], "p_bounce": 80, "label": "VAGUE"}
@@ -98,16 +97,8 @@ class Desk:
 
     def process(self, *arguments: str, **environment: str) -> Ran:
         """Run ``bouncer`` in a process of its own."""
-        done = subprocess.run(
-            [sys.executable, "-m", "bot", *arguments],
-            env=self.environment(**environment),
-            cwd=self.folder,
-            capture_output=True,
-            text=True,
-            stdin=subprocess.DEVNULL,
-            timeout=120,
-        )
-        return Ran(done.returncode, done.stdout, done.stderr)
+        ran = forked.run(*arguments, environment=self.environment(**environment), folder=self.folder)
+        return Ran(ran.code, ran.out.decode(), ran.err.decode())
 
     def run(self, *arguments: str, **environment: str) -> Ran:
         """The same in this process, which is quicker."""

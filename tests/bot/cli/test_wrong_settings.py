@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,9 +15,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from bot.core.errors import SettingsError
 from bot.settings import load
+from tests import forked
 from tests.bot.cli.github_commands import Ran
 
-ROOT = Path(__file__).parents[3]
 PEM = (Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
 
 
@@ -47,16 +45,10 @@ SERVERS = ("serve", "worker", "web")
 
 
 def start(command: str, folder: Path, **wrong: str) -> tuple[int, str, str]:
-    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **GOOD, **wrong}
-    ended = subprocess.run(
-        [sys.executable, "-m", "bot", command],
-        cwd=folder,
-        env={name: value for name, value in environment.items() if value},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    return ended.returncode, ended.stdout, ended.stderr
+    environment = {"PATH": os.environ["PATH"], **GOOD, **wrong}
+    variables = {name: value for name, value in environment.items() if value}
+    ended = forked.run(command, environment=variables, folder=folder)
+    return ended.code, ended.out.decode(), ended.err.decode()
 
 
 @pytest.mark.parametrize(

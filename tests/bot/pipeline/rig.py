@@ -20,6 +20,7 @@ from bot.pipeline.admin import Jobs
 from bot.pipeline.inbox import OPEN
 from bot.pipeline.store import Ledger, migrate, open_database
 from bot.simgithub import SimulatedGitHub
+from tests import forked
 
 ROOT = Path(__file__).resolve().parents[3]
 SECRET = "rig-secret"
@@ -69,13 +70,14 @@ class Rig:
             "LOG_LEVEL": "INFO",
         }
         self.log = folder / "processes.log"
-        self.processes: list[subprocess.Popen[bytes]] = []
+        self.processes: list[subprocess.Popen[bytes] | forked.Process] = []
         self.database = open_database(url)
         migrate(self.database)
         self.ledger: Ledger = Ledger(self.database)
         self.jobs = Jobs(self.database)
 
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """Start ``python -m`` with these arguments, as an operator would."""
         with self.log.open("ab") as output:
             process = subprocess.Popen(
                 [sys.executable, "-m", *arguments],
@@ -88,13 +90,19 @@ class Rig:
         self.processes.append(process)
         return process
 
-    def web(self) -> subprocess.Popen[bytes]:
-        return self.start("bot", "web")
+    def web(self) -> forked.Process:
+        return self.fork("bot", "web")
 
-    def worker(self) -> subprocess.Popen[bytes]:
-        return self.start("tests.bot.pipeline.worker_process")
+    def worker(self, *options: str) -> forked.Process:
+        return self.fork("tests.bot.pipeline.worker_process", *options)
 
-    def kill(self, process: subprocess.Popen[bytes]) -> None:
+    def fork(self, *arguments: str) -> forked.Process:
+        """Start a process as ``start`` does, in a tenth of its time."""
+        process = forked.start(arguments, self.environment, self.folder, self.log)
+        self.processes.append(process)
+        return process
+
+    def kill(self, process: subprocess.Popen[bytes] | forked.Process) -> None:
         """kill -9, children included."""
         os.killpg(process.pid, signal.SIGKILL)
         process.wait(10)

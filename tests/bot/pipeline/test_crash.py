@@ -72,7 +72,7 @@ def test_nothing_is_lost_and_nothing_is_said_twice(database_url: str, tmp_path: 
             ]
             parents = {
                 "web": rig.web().pid,
-                "worker": rig.start("tests.bot.pipeline.worker_process", "--phoenix", "2").pid,
+                "worker": rig.worker("--phoenix", "2").pid,
             }
             wait(rig.ready, 60, "web and worker up")
             killer = Killer(parents)

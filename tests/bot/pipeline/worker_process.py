@@ -45,7 +45,11 @@ def phoenix(count: int) -> None:
         running -= 1
 
 
-if __name__ == "__main__":
-    if sys.argv[1:2] == ["--phoenix"]:
-        phoenix(int(sys.argv[2]))
+def main(arguments: list[str]) -> None:
+    if arguments[:1] == ["--phoenix"]:
+        phoenix(int(arguments[1]))
     run()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
