@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,10 @@ from hypothesis import HealthCheck, settings
 # A busy machine is no finding: examples are not timed.
 settings.register_profile("bouncer", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("bouncer")
+
+# If it is installed, jsonschema builds dozens of parsers with it, which takes a second in every worker. No test
+# checks the format of an IRI.
+sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
 
 ROOT = Path(__file__).resolve().parent.parent
 #: Folders whose files start servers or install packages.
