@@ -21,8 +21,11 @@ settings.load_profile("bouncer")
 sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
 
 ROOT = Path(__file__).resolve().parent.parent
-#: Folders whose files start servers or install packages.
-_LONG = [ROOT / "tests" / folder for folder in ("e2e", "bot/cli", "bot/pipeline", "evaluation/brt")]
+#: Folders whose files start servers or sandboxes, or install packages.
+_FOLDERS = (
+    "e2e", "bot/cli", "bot/pipeline", "bot/reproduction", "bot/sandbox", "evaluation/brt", "evaluation/bloom",
+)  # fmt: skip
+_LONG = [ROOT / "tests" / folder for folder in _FOLDERS]
 _LOOPBACK = ("127.", "::1", "localhost")
 
 

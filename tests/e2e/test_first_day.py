@@ -6,9 +6,8 @@ import html
 import re
 import stat
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-
-import pytest
 
 from tests.bot.pipeline.rig import wait
 from tests.e2e.site import Browser, Site, stopped
@@ -34,11 +33,7 @@ class Visitor(Browser):
 _UNCHOSEN = r'<input type="(?:radio|checkbox)"(?![^>]*checked)[^>]*>'
 
 
-@pytest.fixture
-def fresh(tmp_path: Path) -> Iterator[Site]:
-    yield from started(tmp_path)
-
-
+@contextmanager
 def started(tmp_path: Path, **environment: str) -> Iterator[Site]:
     """``bouncer serve`` as it starts without credentials, its data in a folder of its own."""
     with stopped(tmp_path) as shop:
@@ -73,7 +68,14 @@ def registered(shop: Site, visitor: Visitor, **typed: str) -> str:
     return visitor.submit(visitor.submit(confirm), name="acme bouncer")
 
 
-def test_from_nothing_to_the_first_answer_without_editing_a_file(fresh: Site) -> None:
+def test_from_nothing_to_the_first_answer_without_editing_a_file(tmp_path: Path) -> None:
+    with started(tmp_path) as fresh:
+        assert fresh.deliver("ping", {"zen": "x"}) == 503, "before set-up, so that GitHub shows it"
+        first_answer(fresh)
+        after_a_restart(fresh)
+
+
+def first_answer(fresh: Site) -> None:
     visitor = Visitor(f"http://127.0.0.1:{fresh.port}")
     done = registered(fresh, visitor, owner="organization", organization="acme", mode="live")
     assert "acme-bouncer" in done
@@ -98,7 +100,7 @@ def test_from_nothing_to_the_first_answer_without_editing_a_file(fresh: Site) ->
 
 
 def test_set_up_is_reachable_before_a_model_is_named(tmp_path: Path) -> None:
-    for fresh in started(tmp_path, BOUNCER_MODEL=""):
+    with started(tmp_path, BOUNCER_MODEL="") as fresh:
         assert "BOUNCER_MODEL is not set" in fresh.log.read_text()
         visitor = Visitor(f"http://127.0.0.1:{fresh.port}")
         assert "Who owns the app" in visitor.submit(visitor.get(link(fresh)))
@@ -106,13 +108,8 @@ def test_set_up_is_reachable_before_a_model_is_named(tmp_path: Path) -> None:
         assert fresh.log.read_text().count(link(fresh)) == 2, "it is printed again below the first lines"
 
 
-def test_deliveries_before_set_up_are_refused_so_that_github_shows_it(fresh: Site) -> None:
-    assert fresh.deliver("ping", {"zen": "x"}) == 503
-
-
-def test_after_a_restart_it_goes_on_with_what_was_stored(fresh: Site) -> None:
-    registered(fresh, Visitor(f"http://127.0.0.1:{fresh.port}"), owner="organization", organization="acme")
-    wait(fresh.ready, 60, "the worker took it up")
+def after_a_restart(fresh: Site) -> None:
+    """It goes on with what was stored."""
     (served,) = fresh.processes
     served.terminate()
     assert served.wait(40) == 0

@@ -51,7 +51,7 @@ def test_sigterm_ends_everything_in_time_and_the_next_start_goes_on(tmp_path: Pa
         assert len(shop.model.about("slow one")) == 1
 
 
-def test_deliveries_missed_while_we_were_away_are_answered_after_a_start(tmp_path: Path) -> None:
+def test_missed_deliveries_are_answered_and_a_killed_server_leaves_nothing(tmp_path: Path) -> None:
     with stopped(tmp_path) as shop:
         home = shop.repository("acme/rocket")
         shop.connect()
@@ -59,18 +59,14 @@ def test_deliveries_missed_while_we_were_away_are_answered_after_a_start(tmp_pat
         pull = shop.github.open_pull(home, "Read", "Fixes #1", files={APP: BROKEN}, closes=[issue])
         shop.github.push(home, pull, {APP: f"# newer\n{BROKEN}"})
         assert len(shop.in_vain()) >= 3
-        shop.start("bot", "serve")
+        served = shop.start("bot", "serve")
         wait(shop.ready, 60, "up")
         shop.quiet()
         assert bounced(shop, home, issue)
         assert [review.commit_id for review in shop.reviews(home, pull)] == [shop.head(home, pull)]
         assert len(shop.inline(home, pull)) == len(shop.checks(home)) == 1
 
-
-def test_no_process_is_left_behind(tmp_path: Path) -> None:
-    with stopped(tmp_path) as shop:
-        served = shop.start("bot", "serve")
-        wait(shop.ready, 60, "up")
+        # No process is left behind.
         group = served.pid
         assert len(processes_of(group)) >= 3
         os.kill(served.pid, signal.SIGKILL)

@@ -56,20 +56,20 @@ class Inventor:
         }  # fmt: skip
 
 
-def test_ten_pushes_with_a_reviewer_that_is_never_content(shop: Site, repository: Repository) -> None:
+def test_seven_pushes_with_a_reviewer_that_is_never_content(shop: Site, repository: Repository) -> None:
     home, inventor = repository(), Inventor()
-    title = "Ten pushes"
+    title = "Seven pushes"
     shop.model.misbehave(title, *[inventor] * 100)
     lines = [f"step_{count}(value)\n" for count in range(20)]
     number = shop.github.open_pull(home, title, files={STEPS: "".join(lines[:2])})
     shop.quiet()
-    for count in range(2, 11):
+    for count in range(2, 8):
         pushed(shop, home, number, "".join(lines[: 2 * count]), STEPS)
     quotes = [re.findall(r"step_\d+", comment.body)[0] for comment in shop.inline(home, number)]
     assert quotes == [f"step_{count}" for count in range(8)], "at most review.max_total, none twice"
     assert (inventor.rounds, len(shop.reviews(home, number))) == (4, 4), "then no model is asked any more"
     reviews = shop.decided(home, number, "review")
-    assert [decision.verdict for decision in reviews] == ["defects"] * 4 + ["not_reviewed"] * 6
+    assert [decision.verdict for decision in reviews] == ["defects"] * 4 + ["not_reviewed"] * 3
     assert [decision.record.counts.get("suppressed:already_posted", 0) for decision in reviews[:4]] == [0, 2, 4, 6]
     run = shop.review_check(home, number)
     title = "Not reviewed: 8 findings were posted, review.max_total allows 8"
