@@ -80,9 +80,9 @@ def run(
     seconds: int = 120,
 ) -> Ended:
     """Run ``bouncer`` with these words. It is killed after ``seconds``, and may use ``memory`` bytes."""
-    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        given.write(stdin)
-        files = (given, out, err)
+    with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        source.write(stdin)
+        files = (source, out, err)
         for file in files:
             file.seek(0)
         process = _start(("bot", *words), environment, folder, *(file.fileno() for file in files), memory=memory)
