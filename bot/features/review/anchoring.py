@@ -20,9 +20,14 @@ MAX_PHRASES = 5
 MAX_EDITS = 8
 
 
-def anchor(reported: Iterable[Reported], diff: Diff) -> tuple[tuple[Finding, ...], tuple[Dropped, ...]]:
-    """Return findings on lines of the diff (``line`` is None if no line can carry one), and what was dropped."""
-    anchoring = _Anchoring(diff)
+def anchor(
+    reported: Iterable[Reported], diff: Diff, shown: str = ""
+) -> tuple[tuple[Finding, ...], tuple[Dropped, ...]]:
+    """Return findings on lines of the diff (``line`` is None if no line can carry one), and what was dropped.
+
+    ``shown``: code of the question beyond the diff. The function at fault often begins there, outside all hunks.
+    """
+    anchoring = _Anchoring(diff, shown)
     findings: list[Finding] = []
     dropped: list[Dropped] = []
     for defect in reported:
@@ -37,8 +42,9 @@ def anchor(reported: Iterable[Reported], diff: Diff) -> tuple[tuple[Finding, ...
 class _Anchoring:
     """A diff, with indexes of the files that were quoted so far."""
 
-    def __init__(self, diff: Diff) -> None:
+    def __init__(self, diff: Diff, shown: str) -> None:
         self._diff = diff
+        self._shown = shown
         self._indexes: dict[int, Index] = {}
 
     def place(self, reported: Reported) -> Finding | DropReason:
@@ -49,13 +55,18 @@ class _Anchoring:
             return "comment_missing"
         if not squeeze_lines(reported.quote):
             return "quote_missing"
-        symbol = _last_name(reported.symbol)
-        if symbol and not any(symbol in self._index(file).words for file in (*files, *self._diff.files)):
+        if not self._has_symbol(_last_name(reported.symbol), files):
             return "symbol_not_in_diff"
         if match := self._best(files, reported):
             return _finding(reported, *match, self._other_places(reported))
         file = files[0]
         return _finding(reported, file, None) if _is_about_file(reported.quote, file) else "quote_not_in_diff"
+
+    def _has_symbol(self, name: str, files: tuple[FileDiff, ...]) -> bool:
+        """Return True if the name is a word of the diff or of the code beyond it, or if there is no name."""
+        if not name or any(name in self._index(file).words for file in (*files, *self._diff.files)):
+            return True
+        return re.search(rf"\b{re.escape(name)}\b", self._shown) is not None
 
     def _best(
         self, files: tuple[FileDiff, ...], reported: Reported | FurtherPlace

@@ -63,6 +63,16 @@ class Question:
     change: Change
     notes: str = ""
 
+    @property
+    def context(self) -> str:
+        """The code around the piece; empty without it."""
+        return self.change.contexts[self.part - 1] if self.change.contexts else ""
+
+    @property
+    def code(self) -> str:
+        """All code that the reviewer is shown."""
+        return "\n".join((self.piece.text, self.piece.others, self.context))
+
     def bare(self) -> Question:
         """Return the question with the diff and what it is meant to do, and nothing around it."""
         background = Background(issues=self.change.background.issues)
@@ -82,7 +92,7 @@ class Question:
             parts=self.parts,
             known=change.known_findings,
             background=change.background,
-            context=change.contexts[self.part - 1] if change.contexts else "",
+            context=self.context,
             notes=self.notes,
             categories=CATEGORIES,
             impacts=IMPACTS,
@@ -250,7 +260,7 @@ def review(
         findings += [[] for _ in range(len(piece_review.replies) - len(findings))]
         for of_look, reply in zip(findings, piece_review.replies, strict=True):
             if reply is not None:
-                anchored, dropped = anchor(reply.value.findings[:MAX_REPORTED], packed.diff)
+                anchored, dropped = anchor(reply.value.findings[:MAX_REPORTED], packed.diff, question.code)
                 of_look += [finding.model_copy(update={"models": (reply.model,)}) for finding in anchored]
                 result.dropped += dropped
     if errors and not result.rounds:

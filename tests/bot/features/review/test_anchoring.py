@@ -152,6 +152,15 @@ def test_a_symbol_counts_where_it_stands_as_a_word() -> None:
     assert reason(symbol="dat") == "symbol_not_in_diff"
 
 
+def test_a_symbol_may_be_in_the_code_around_the_diff() -> None:
+    around = "=== src/app.py\n   20  def parse_all(paths):\n   21      return [load(path) for path in paths]"
+    findings, dropped = anchor([reported(symbol="parse_all"), reported(symbol="parse")], parse(DIFF), around)
+    assert [finding.symbol for finding in findings] == ["parse_all", "parse"]
+    assert dropped == ()
+    (lost,) = anchor([reported(symbol="parse_al")], parse(DIFF), around)[1]
+    assert lost.reason == "symbol_not_in_diff"
+
+
 def test_what_no_line_can_carry_is_kept_without_a_line() -> None:
     assert place(quote="def load(path):").line is None
     assert place(path="logo.png", quote="logo.png").line is None
