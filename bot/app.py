@@ -31,9 +31,10 @@ if TYPE_CHECKING:
     from bot.github.reader import GitHubForge
     from bot.github.writer import GitHubWriter
     from bot.models.budget import Budget, Limit
+    from bot.models.conversation import Refusals
     from bot.models.prompts import Prompts
     from bot.models.protocol import Model
-    from bot.models.registry import Models, Refusals
+    from bot.models.registry import Models
     from bot.pipeline.notices import Notices
     from bot.pipeline.store import Ledger
     from bot.sandbox.protocol import Sandbox

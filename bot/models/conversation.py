@@ -21,9 +21,9 @@ from pydantic.dataclasses import dataclass as validated
 
 from bot.core import tracing
 from bot.core.actions import Usage
-from bot.core.errors import ModelError, TransientError
+from bot.core.errors import ModelError, OperatorNeeded, ProviderRefused, TransientError
 from bot.models.budget import Price
-from bot.models.protocol import Effort, Prompt, Reply
+from bot.models.protocol import Effort, Model, Prompt, Reply, Wrapper
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -319,3 +319,30 @@ def _closed(node: Any, keywords: frozenset[str]) -> Any:
         result["required"] = list(result.setdefault("properties", {}))
         result["additionalProperties"] = False
     return result
+
+
+class Refusals(Protocol):
+    """Remembers which models a provider refuses; see ``bot.pipeline.store.calls.Faults``."""
+
+    def refused(self, model: str, why: str) -> None: ...
+
+    def answered(self, model: str) -> None: ...
+
+
+class Awaited(Wrapper):
+    """A model on a server: a refusal is reported to the operator, and becomes an OperatorNeeded."""
+
+    def __init__(self, model: Model, refusals: Refusals) -> None:
+        super().__init__(model)
+        self._refusals = refusals
+
+    def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
+        try:
+            reply = self._model.complete(prompt, schema)
+        except ProviderRefused as error:
+            self._refusals.refused(self.id, str(error))
+            needed = OperatorNeeded(str(error))
+            needed.usage = error.usage
+            raise needed from error
+        self._refusals.answered(self.id)
+        return reply

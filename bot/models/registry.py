@@ -15,15 +15,15 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from pydantic import BaseModel, Field, SecretStr
 
 from bot.core.actions import Usage
-from bot.core.errors import OperatorNeeded, ProviderRefused, SettingsError, TransientError
+from bot.core.errors import OperatorNeeded, SettingsError, TransientError
 from bot.core.frozen import Frozen
 from bot.models.budget import Budget, Budgeted, Prices, load_prices
-from bot.models.conversation import Conversation, Provider
+from bot.models.conversation import Awaited, Conversation, Provider, Refusals
 from bot.models.protocol import Model, Prompt, Reply, Wrapper
 from bot.models.wrappers import Cascade, Fallback, Maps, Mean
 
@@ -32,14 +32,6 @@ T = TypeVar("T", bound=BaseModel)
 
 #: The longest pause between two tries, seconds.
 LONGEST_SECONDS = 60.0
-
-
-class Refusals(Protocol):
-    """Remembers which models a provider refuses; see ``bot.pipeline.store.calls.Faults``."""
-
-    def refused(self, model: str, why: str) -> None: ...
-
-    def answered(self, model: str) -> None: ...
 
 
 class ModelKeys(Frozen):
@@ -156,25 +148,6 @@ class Retried(Wrapper):
             else:
                 return reply.model_copy(update={"usage": usage + reply.usage})
         raise AssertionError("attempts must be positive")
-
-
-class Awaited(Wrapper):
-    """A model on a server: a refusal is reported to the operator, and becomes an OperatorNeeded."""
-
-    def __init__(self, model: Model, refusals: Refusals) -> None:
-        super().__init__(model)
-        self._refusals = refusals
-
-    def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
-        try:
-            reply = self._model.complete(prompt, schema)
-        except ProviderRefused as error:
-            self._refusals.refused(self.id, str(error))
-            needed = OperatorNeeded(str(error))
-            needed.usage = error.usage
-            raise needed from error
-        self._refusals.answered(self.id)
-        return reply
 
 
 def parts(model_id: str) -> list[str]:

@@ -13,7 +13,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from bot.core.errors import OperatorNeeded, ProviderRefused, TransientError
-from bot.models.registry import Awaited
+from bot.models.conversation import Awaited
 from bot.models.wrappers import Fallback
 from bot.pipeline.runner import MAX_TRIES, MAX_TRIES_BUG
 from bot.pipeline.store import Database
