@@ -21,13 +21,13 @@ MAX_EDITS = 8
 
 
 def anchor(
-    reported: Iterable[Reported], diff: Diff, shown: str = ""
+    reported: Iterable[Reported], diff: Diff, further_code: str = ""
 ) -> tuple[tuple[Finding, ...], tuple[Dropped, ...]]:
     """Return findings on lines of the diff (``line`` is None if no line can carry one), and what was dropped.
 
-    ``shown``: code of the question beyond the diff. The function at fault often begins there, outside all hunks.
+    ``further_code``: code of the question beyond the diff. The function at fault often begins there, outside all hunks.
     """
-    anchoring = _Anchoring(diff, shown)
+    anchoring = _Anchoring(diff, further_code)
     findings: list[Finding] = []
     dropped: list[Dropped] = []
     for defect in reported:
@@ -42,9 +42,9 @@ def anchor(
 class _Anchoring:
     """A diff, with indexes of the files that were quoted so far."""
 
-    def __init__(self, diff: Diff, shown: str) -> None:
+    def __init__(self, diff: Diff, further_code: str) -> None:
         self._diff = diff
-        self._shown = shown
+        self._further_code = further_code
         self._indexes: dict[int, Index] = {}
 
     def place(self, reported: Reported) -> Finding | DropReason:
@@ -66,7 +66,7 @@ class _Anchoring:
         """Return True if the name is a word of the diff or of the code beyond it, or if there is no name."""
         if not name or any(name in self._index(file).words for file in (*files, *self._diff.files)):
             return True
-        return re.search(rf"\b{re.escape(name)}\b", self._shown) is not None
+        return re.search(rf"\b{re.escape(name)}\b", self._further_code) is not None
 
     def _best(
         self, files: tuple[FileDiff, ...], reported: Reported | FurtherPlace
