@@ -25,7 +25,7 @@ def anchor(
 ) -> tuple[tuple[Finding, ...], tuple[Dropped, ...]]:
     """Return findings on lines of the diff (``line`` is None if no line can carry one), and what was dropped.
 
-    ``further_code``: what the question shows beyond the diff. A function at fault often begins there, before its hunk.
+    ``further_code``: code that the question shows beyond the diff; functions at fault often begin there.
     """
     anchoring = _Anchoring(diff, further_code)
     findings: list[Finding] = []
