@@ -157,15 +157,15 @@ def _ready(test: StoredTest | None) -> str:
 
 def to_commands() -> Iterator[Text]:
     """Answers to people who said ``/bouncer``."""
-    on_issue = _said("", ANN)
+    on_issue = _comment_by("", ANN)
     yield "/bouncer help", commands.help_text(SLASH_COMMANDS)
     yield "/bouncer acept", commands.suggestion("accept")
     yield "/bouncer accept, from somebody who may not", _refused("accept", on_issue)
     yield "/bouncer recheck, from an author who has asked before", _refused("recheck", on_issue)
     yield "/bouncer why, from an author who has asked before", _refused("why", on_issue)
-    yield "/bouncer why, from somebody who may not", _refused("why", _said("", MIA))
+    yield "/bouncer why, from somebody who may not", _refused("why", _comment_by("", MIA))
     yield "/bouncer review on an issue", _refused("review", on_issue)
-    yield "/bouncer accept on a pull request", _refused("accept", _said("", ANN, pull=True))
+    yield "/bouncer accept on a pull request", _refused("accept", _comment_by("", ANN, pull=True))
     yield "/bouncer recheck by the author, while paused", _refused("recheck", on_issue, paused=True)
     yield "/bouncer review, where reviews are off", commands.off("review")
     yield "/bouncer dismiss below a pull request with several findings", reviewer.WHICH.format(count=2)
@@ -185,7 +185,7 @@ def to_commands() -> Iterator[Text]:
     yield "/bouncer why, once too often", why.ENOUGH
 
 
-def _said(body: str, by: Actor, *, pull: bool = False) -> CommentCreated:
+def _comment_by(body: str, by: Actor, *, pull: bool = False) -> CommentCreated:
     issue = Issue(number=5, title="Loading fails", author=ANN, is_pull_request=pull)
     return CommentCreated(sender=by, repository=ACME, issue=issue, comment=Comment(id=9, body=body, author=by))
 
@@ -196,10 +196,10 @@ def _refused(word: str, event: CommentCreated, *, paused: bool = False) -> str:
 
 def on_settings() -> Iterator[Text]:
     """The check on a commit that changes ``bouncer.yml``."""
-    one = load("triage:\n  mode: loud\n")[1]
+    unknown_mode = load("triage:\n  mode: loud\n")[1]
     several = load("triage:\n  mode: loud\n  nonsense: 1\nreview:\n  max_findings: 900\n")[1]
     for name, problems, proposed in (
-        ("A push of a wrong bouncer.yml", one, False),
+        ("A push of a wrong bouncer.yml", unknown_mode, False),
         ("A pull request with several mistakes in it", several, True),
         ("A push of a valid one", (), False),
     ):
@@ -285,22 +285,22 @@ def in_checks() -> Iterator[Text]:
     yield from _check("A pull request without an issue that does what it says", [described])
     yield from _check("... that does not do all that it says", [broken])
     yield from _check("... with one line about a large change", [], others=[nothing])
-    one = NewTest(
+    proof = NewTest(
         test="tests/test_load.py::test_empty", before="failed", after="passed", output="assert None == []"
     )
-    two = one.model_copy(update={"test": "tests/test_load.py::test_full", "before": "passed", "output": ""})
-    red = two.model_copy(update={"after": "failed", "output": "assert 1 == 2"})
+    idle = proof.model_copy(update={"test": "tests/test_load.py::test_full", "before": "passed", "output": ""})
+    red = idle.model_copy(update={"after": "failed", "output": "assert 1 == 2"})
     files = ("tests/test_load.py",)
     for name, tests in (
-        ("New tests that show the fix", NewTests(files=files, tests=(one,))),
-        ("... one of which does not", NewTests(files=files, tests=(one, two))),
-        ("... one of which fails", NewTests(files=files, tests=(one, red))),
+        ("New tests that show the fix", NewTests(files=files, tests=(proof,))),
+        ("... one of which does not", NewTests(files=files, tests=(proof, idle))),
+        ("... one of which fails", NewTests(files=files, tests=(proof, red))),
         ("... in a fork", NewTests(files=files, why=FORK.format(sha=SHA))),
         ("No new test", NewTests()),
     ):
         yield from _check(name, [solved], new_tests=tests)
     no_issue = [Unjudged(why=NO_ISSUE)]
-    yield from _check("... and no issue", [], others=no_issue, new_tests=NewTests(files=files, tests=(one,)))
+    yield from _check("... and no issue", [], others=no_issue, new_tests=NewTests(files=files, tests=(proof,)))
     for reason in (
         "no linked issue",
         "it is a draft",

@@ -38,11 +38,11 @@ def shared_data() -> Path:
     return folder
 
 
-def missing(what: str) -> None:
+def missing(reason: str) -> None:
     """Skip the test with one line; fail it where nothing may be missing (``BOUNCER_NO_SKIP``)."""
     if os.environ.get("BOUNCER_NO_SKIP"):
-        pytest.fail(what, pytrace=False)
-    pytest.skip(what)
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

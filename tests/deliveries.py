@@ -102,7 +102,7 @@ class _Scene:
         self.world.installations[self.where.installation] = self.installation
         self.by = self.world.user(self.sender)
 
-    def taken(self) -> Sent:
+    def sent(self) -> Sent:
         """The last delivery that was made."""
         delivery = self.app.deliveries[-1]
         return Sent(delivery.event, json.loads(delivery.body))
@@ -147,7 +147,7 @@ def issue(
     if action in ("labeled", "unlabeled"):
         more["label"] = scene.operations.render.label(scene.repository, label)
     scene.operations.announce(scene.repository, record, action, scene.by, **more)
-    return scene.taken()
+    return scene.sent()
 
 
 def comment(
@@ -186,7 +186,7 @@ def comment(
         scene.by,
         **({"changes": {"body": {"from": "before"}}} if action == "edited" else {}),
     )
-    return scene.taken()
+    return scene.sent()
 
 
 PullAction = Literal[
@@ -223,7 +223,7 @@ def pull_request(
     if action == "synchronize":
         more |= {"before": "e" * 40, "after": head_sha}
     scene.operations.announce(scene.repository, record, action, scene.by, **more)
-    return scene.taken()
+    return scene.sent()
 
 
 def _pull(scene: _Scene, number: int, title: str, body: str, author: str, head_sha: str, fork: bool) -> IssueState:
@@ -269,7 +269,7 @@ def review_comment(
     )
     payload = scene.operations.about_review_comment(scene.repository, record, comment_state)
     scene.operations.hooks.emit(scene.repository, "pull_request_review_comment", action, scene.by, payload)
-    return scene.taken()
+    return scene.sent()
 
 
 def check_rerequested(
@@ -286,16 +286,16 @@ def check_rerequested(
     _pull(scene, number, "Close the file", "", "alice", head_sha, fork)
     check = CheckRunState(128620228, name, head_sha, scene.app, status="completed", conclusion="neutral")
     scene.operations.rerequest_check(scene.repository, check, scene.by)
-    return scene.taken()
+    return scene.sent()
 
 
 def suite_rerequested(
     *, sender: str = "alice", head_sha: str = HEAD, number: int = 13, where: Where = _HERE
 ) -> Sent:
     """A ``check_suite`` delivery: a person pressed "Re-run all checks"."""
-    one = check_rerequested(sender=sender, head_sha=head_sha, number=number, where=where)
-    suite = {**one.payload["check_run"], "id": 118578147, "name": None}
-    payload = {**one.payload, "check_suite": suite}
+    rerequest = check_rerequested(sender=sender, head_sha=head_sha, number=number, where=where)
+    suite = {**rerequest.payload["check_run"], "id": 118578147, "name": None}
+    payload = {**rerequest.payload, "check_suite": suite}
     del payload["check_run"]
     return Sent("check_suite", payload)
 
@@ -304,7 +304,7 @@ def installation(*, sender: str = "octo", where: Where = _HERE) -> Sent:
     """An ``installation`` delivery: the app was installed."""
     scene = _Scene(where, sender)
     scene.operations.installed(scene.installation, scene.by)
-    return scene.taken()
+    return scene.sent()
 
 
 def ping() -> Sent:
@@ -313,4 +313,4 @@ def ping() -> Sent:
     scene.operations.hooks.deliver(
         scene.installation, "ping", None, scene.by, {"zen": "Keep it logically awesome.", "hook_id": 1}
     )
-    return scene.taken()
+    return scene.sent()

@@ -75,7 +75,7 @@ def _gate(browser: Browser, folder: Path) -> None:
         number = shop.github.open_pull(home, "Read values", f"Fixes #{issue}", "carl", files=files, closes=[issue])
         shop.quiet()
         (check,) = shop.checks(home, shop.head(home, number))
-        (comment,) = shop.said(home, number)
+        (comment,) = shop.comments_on(home, number)
     kind = f"the pull request is a draft; check {check.name}: {check.conclusion}; comment"
     posted = f"**{check.output['title']}**\n\n---\n\n{comment}"
     scene = demo.Scene(f"#{number} Read values", f"carl: Fixes #{issue}", kind, posted)
@@ -100,7 +100,7 @@ def _duplicates(browser: Browser, folder: Path) -> None:
         shop.model.misbehave(title, completion(json.dumps({"comparisons": [row]})))
         number = shop.github.open_issue(home, title, text, "carl")
         shop.quiet()
-        (comment,) = shop.said(home, number)
+        (comment,) = shop.comments_on(home, number)
     scene = demo.Scene(f"#{number} {title}", f"carl: {text}", "comment", comment)
     _scene(browser, folder / "duplicates.html", scene, "The model's answer was written down beforehand.")
 
@@ -144,7 +144,7 @@ def _ready(browser: Browser, folder: Path) -> None:
             shop.quiet()
             shop.github.comment(home, number, command, "mia")
         shop.quiet()
-        posted = shop.said(home, number)[-1].replace("<details>", "<details open>")
+        posted = shop.comments_on(home, number)[-1].replace("<details>", "<details open>")
     scene = demo.Scene(f"#{number} split drops the rest", f"alice: {REPORT}", "label ready; comment", posted)
     _scene(browser, folder / "ready.html", scene, "A model of the tests answered.")
 

@@ -145,7 +145,7 @@ def command(model: str | None, html: Path | None) -> int:
         _check(where, model)
         database = f"sqlite:///{where / 'bouncer.db'}"
         console.print(f"A simulated GitHub at {github.web_url}, `bouncer web` and `bouncer worker`.")
-        console.print(f"[bold]{_who(model)}[/bold]\n")
+        console.print(f"[bold]{_model_credit(model)}[/bold]\n")
         with _serving(github, where, database, model):
             from bot.pipeline.admin import Jobs
             from bot.pipeline.store import open_database
@@ -153,13 +153,13 @@ def command(model: str | None, html: Path | None) -> int:
             scenes = _story(github, Jobs(open_database(database)))
     for scene in scenes:
         _show(console, scene)
-    console.print(f"{time.monotonic() - begun:.0f} s. {_who(model)}")
+    console.print(f"{time.monotonic() - begun:.0f} s. {_model_credit(model)}")
     if html is not None:
         from bot.pipeline.body import as_html
 
         # Each comment as GitHub shows it.
         bodies = [(scene, as_html(scene.posted)) for scene in scenes]
-        write_text(html, render("bot.cli", "demo.html.jinja", scenes=bodies, who=_who(model)))
+        write_text(html, render("bot.cli", "demo.html.jinja", scenes=bodies, who=_model_credit(model)))
         console.print(f"Page: {html}")
     return 0
 
@@ -173,7 +173,7 @@ def _check(where: Path, model: str) -> None:
         check_thinking(settings.load(bouncer_model=model))
 
 
-def _who(model: str) -> str:
+def _model_credit(model: str) -> str:
     if model == RECORDED:
         return (
             "The answers are a capable language model's, recorded on 2026-11-22. Ask one yourself: "

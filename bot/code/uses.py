@@ -150,11 +150,13 @@ def _is_constructed(place: FileDefinition, target: FileDefinition) -> bool:
     return is_class and place.definition.name == owner and target.definition.name in (owner, *_CONSTRUCTORS)
 
 
-def _are_related(changed: Changed, one: FileDefinition, other: FileDefinition) -> bool:
+def _are_related(changed: Changed, member: FileDefinition, other: FileDefinition) -> bool:
     """Return True if both are members of one name, and the class of one is a base of the other's."""
-    if one.definition.name != other.definition.name or not (one.definition.within and other.definition.within):
+    if member.definition.name != other.definition.name or not (
+        member.definition.within and other.definition.within
+    ):
         return False
-    owners = [changed.resolver.owner_of(place)[:1] for place in (one, other)]
+    owners = [changed.resolver.owner_of(place)[:1] for place in (member, other)]
     if not all(owners):
         return False
     (first,), (second,) = owners

@@ -143,7 +143,7 @@ class Rules(Frozen):
             if not harmless(body.replace(own_link, allowed_link) if self.about_url else body, self.host):
                 body = redact(clean(body, host=self.host, limit=limit))
         # Checked again as GitHub shows it: that is what people read.
-        return WITHHELD if self.tells(body) or self.tells(_shown(body)) else body
+        return WITHHELD if self.tells(body) or self.tells(_visible_text(body)) else body
 
     def tells(self, text: str) -> bool:
         """Return True if one of the operator's secrets can be read in ``text``."""
@@ -153,7 +153,7 @@ class Rules(Frozen):
         with protecting(self.secrets):
             line = cap(redact(" ".join(replace_lookalikes(redact(text)).split())), MAX_TITLE)
             line = clean_line(line, limit=MAX_TITLE) if _LIVE.search(line) else line
-        return WITHHELD if self.tells(line) or self.tells(_shown(line)) else line
+        return WITHHELD if self.tells(line) or self.tells(_visible_text(line)) else line
 
     def marked(self, body: str, task: Task, extra: str = "", seal: Seal = UNSIGNED) -> str:
         """Return a body with its hidden marker, by which it can be recognised."""
@@ -291,7 +291,7 @@ def _html_allowed(source: str) -> bool:
     return not (_TAGGED.search(text) or _NAMED.search(unescape(text)))
 
 
-def _shown(body: str) -> str:
+def _visible_text(body: str) -> str:
     """Return the text of a body as GitHub shows it, without tags and with decoded entities."""
     return unescape(_ANY_TAG.sub("", _renderer().render(body)))
 

@@ -32,7 +32,7 @@ from sqlalchemy.sql.expression import ColumnElement
 
 from bot.pipeline.inbox import JOBS, NOTICES, OPEN, WRITES, GaveUp, Job, State, workflow_id
 from bot.pipeline.store.database import Database
-from bot.pipeline.store.locks import held
+from bot.pipeline.store.locks import exclusive
 
 NAME = "bouncer"
 WORKFLOW = "job"
@@ -264,7 +264,7 @@ class Queue:
                 if self._client is None:
                     _silence_dbos()
                     # One at a time: two processes cannot run its migrations at once.
-                    with held(self._database.locks, "migrate", 120.0):
+                    with exclusive(self._database.locks, "migrate", 120.0):
                         DBOS.migrate(self._database.url)
                     self._client = DBOSClient(
                         system_database_url=self._database.url,
@@ -295,7 +295,7 @@ class Consumer:
         seconds after each other, on any worker.
         """
         _silence_dbos()
-        with held(database.locks, "migrate", 120.0):
+        with exclusive(database.locks, "migrate", 120.0):
             DBOS(config=_config(database, name, concurrency))
 
             @DBOS.workflow(name=WORKFLOW, serialization_type=WorkflowSerializationFormat.PORTABLE)

@@ -90,7 +90,7 @@ class Recovery:
         self._lease = lease
         self._started = time.time()
 
-    def seen(self) -> None:
+    def report_alive(self) -> None:
         """Record that this worker lives; the first time before it runs a job."""
         values = {
             "name": f"{platform.node()}:{os.getpid()}",
@@ -111,14 +111,14 @@ class Recovery:
             return 0
         # Read after the running jobs: each of those has a row here.
         rows = self._database.rows(select(WORKERS.c.lease, WORKERS.c.executor))
-        alive = {row.executor for row in rows if self._held(row.lease)} | {self._lease.executor}
+        alive = {row.executor for row in rows if self._is_locked(row.lease)} | {self._lease.executor}
         orphans = [(job, executor) for job, executor in running if executor not in alive]
         for job, executor in orphans:
             _log.warning("took_over", executor=executor, job=job.id)
             self._queue.recover(job)
         return len(orphans)
 
-    def _held(self, number: int) -> bool:
+    def _is_locked(self, number: int) -> bool:
         lock = self._database.locks.take(_lock_name(number))
         if lock is None:
             return True
@@ -152,7 +152,7 @@ class Worker:
         database = self.ledger.database
         lease = take_lease(database.locks)
         recovery = Recovery(database, self.queue, lease)
-        recovery.seen()
+        recovery.report_alive()
         executor = Consumer(
             database,
             lease.executor,
@@ -184,7 +184,7 @@ class Worker:
             while not stop.wait(ROUND_SECONDS):
                 if not lease.lock.alive():
                     return
-                _guarded(recovery.seen)
+                _guarded(recovery.report_alive)
                 _guarded(lambda: self.counts.flush(self.ledger.counters))
                 if not _guarded(leadership.ours):
                     continue

@@ -104,13 +104,13 @@ class Backend:
         self.counts = Counts()
 
     def ledger(self) -> Ledger:
-        return self._made()[0]
+        return self._connected()[0]
 
     def jobs(self) -> Jobs:
-        return self._made()[1]
+        return self._connected()[1]
 
     def acceptor(self) -> Storing:
-        return self._made()[2]
+        return self._connected()[2]
 
     def warm_up(self) -> Backend:
         """Import and connect the engine in the background, so that the first delivery need not wait."""
@@ -119,7 +119,7 @@ class Backend:
 
     def _warm_up(self) -> None:
         try:
-            self._made()[2].connect()
+            self._connected()[2].connect()
         except (SQLAlchemyError, TimeoutError) as error:
             # The first delivery tries again.
             _log.warning("database_away", error=type(error).__name__)
@@ -133,7 +133,7 @@ class Backend:
             self._flush(ledger)
             ledger.database.close()
 
-    def _made(self) -> tuple[Ledger, Jobs, Storing]:
+    def _connected(self) -> tuple[Ledger, Jobs, Storing]:
         if self._parts is None:
             with self._lock:
                 if self._parts is None:

@@ -173,11 +173,11 @@ class _Renamer(cst.CSTTransformer):
 
     def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.Attribute:
         name = original_node.attr.value
-        if name in self.names and self._meant(name, original_node.value):
+        if name in self.names and self._is_target(name, original_node.value):
             return updated_node.with_changes(attr=cst.Name(self.names[name][0]))
         return updated_node
 
-    def _meant(self, name: str, receiver: cst.BaseExpression) -> bool:
+    def _is_target(self, name: str, receiver: cst.BaseExpression) -> bool:
         kinds = self.names[name][1]
         if isinstance(receiver, cst.BaseString | cst.BaseNumber | cst.BaseList | cst.BaseDict | cst.Tuple):
             return False

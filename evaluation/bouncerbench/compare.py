@@ -8,7 +8,7 @@ from typing import Any
 
 from bot.core.errors import OperatorError
 from evaluation.bouncerbench.answers import Answer
-from evaluation.bouncerbench.metrics import FIGURES, Figures, Scored, Tasks, pair, shown, what
+from evaluation.bouncerbench.metrics import FIGURES, Figures, Scored, Tasks, as_cell, pair, title_of
 from evaluation.report.page import Section, Table, percentage
 from evaluation.statistics import USUAL, Estimate, Resampling, bootstrap, paired, paired_difference
 
@@ -132,13 +132,13 @@ def comparison_section(before: str, second: Scored, comparison: Comparison) -> S
     differences = Table(
         ("figure", f"{second.name} minus {before}"),
         tuple(
-            (FIGURES[figure][0], shown(figure, estimate))
+            (FIGURES[figure][0], as_cell(figure, estimate))
             for figure, estimate in comparison.differences.items()
             if figure in FIGURES
         ),
         note="Paired bootstrap over the same tasks: an interval without 0 is a difference at 95 %.",
     )
-    title = f"{what(second.benchmark)}: {second.name} against {before}"
+    title = f"{title_of(second.benchmark)}: {second.name} against {before}"
     tables = (flips, differences, *_listed(comparison.flips))
     return Section(title, (odds,), tables, data={"comparison": comparison.as_json()})
 

@@ -59,7 +59,7 @@ FIGURES: dict[str, tuple[str, bool]] = {
 }
 
 
-def shown(figure: str, estimate: Estimate) -> str:
+def as_cell(figure: str, estimate: Estimate) -> str:
     return estimate.percent() if FIGURES[figure][1] else estimate.text()
 
 
@@ -112,8 +112,8 @@ class Metrics:
         """The AUC of the probability, or of the label if answers have no probability."""
         return self.value("auc" if "auc" in self.estimates else "auc_of_label")
 
-    def shown(self, name: str) -> str:
-        return shown(name, self.estimates.get(name, Estimate(None)))
+    def as_cell(self, name: str) -> str:
+        return as_cell(name, self.estimates.get(name, Estimate(None)))
 
     def as_json(self) -> dict[str, Any]:
         """Flat: ``n``, the four counts, every figure by name, and ``intervals``."""
@@ -143,7 +143,7 @@ class Scored:
     metrics: Metrics
 
 
-def what(benchmark: Kind) -> str:
+def title_of(benchmark: Kind) -> str:
     return "Input bouncer" if benchmark == INPUT else "Output bouncer"
 
 

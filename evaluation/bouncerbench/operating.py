@@ -13,7 +13,7 @@ from itertools import groupby
 
 from evaluation.benchmark import Missing
 from evaluation.bouncerbench.answers import PAPER_LINE, Answer, Line
-from evaluation.bouncerbench.metrics import Metrics, Scored, Tasks, score, what
+from evaluation.bouncerbench.metrics import Metrics, Scored, Tasks, score, title_of
 from evaluation.bouncerbench.tasks import INPUT, LABELS, InputTask, Kind, OutputTask
 from evaluation.report.figures import Curve, Series, bars, curves
 from evaluation.report.page import Cell, Figure, Section, Table, percentage
@@ -206,7 +206,7 @@ def lines_section(benchmark: Kind, runs: Sequence[Scored]) -> Section:
         title="Where to draw the line",
         note="Bounced: of all tasks, those without an answer included. The answers are the same in all rows.",
     )
-    return Section(f"{what(benchmark)}: where to draw the line", tables=(table,), figures=figures)
+    return Section(f"{title_of(benchmark)}: where to draw the line", tables=(table,), figures=figures)
 
 
 def lengths_section(benchmark: Kind, runs: Sequence[Scored]) -> Section | None:
@@ -234,7 +234,7 @@ def lengths_section(benchmark: Kind, runs: Sequence[Scored]) -> Section | None:
     note = f"by {unit}, in the bins of the paper's figure {number}, with 95 % Wilson intervals."
     table = Table(header, rows, title=f"Share bounced {note}")
     figures = _length_figures(binned, unit, note)
-    return Section(f"{what(benchmark)}: by length", tables=(table,), figures=figures)
+    return Section(f"{title_of(benchmark)}: by length", tables=(table,), figures=figures)
 
 
 def _length_figures(binned: Mapping[str, Sequence[Bin]], unit: str, note: str) -> tuple[Figure, ...]:

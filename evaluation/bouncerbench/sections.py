@@ -11,7 +11,7 @@ from evaluation.benchmark import Scoring
 from evaluation.bouncerbench import paper
 from evaluation.bouncerbench.chain import chain, chain_section, with_annotations
 from evaluation.bouncerbench.compare import compare, comparison_section
-from evaluation.bouncerbench.metrics import FIGURES, Metrics, Scored, Tasks, what
+from evaluation.bouncerbench.metrics import FIGURES, Metrics, Scored, Tasks, title_of
 from evaluation.bouncerbench.operating import lengths_section, lines_section, points_of, risk_coverage
 from evaluation.bouncerbench.tasks import INPUT, OUTPUT, InputTask, Kind, OutputTask
 from evaluation.bouncerbench.voices import section as voices_section
@@ -102,7 +102,7 @@ def scores_section(benchmark: Kind, runs: Sequence[Scored]) -> Section:
     figures = [figure for figure in FIGURES if any(figure in run.metrics.estimates for run in runs)]
     every = Table(
         ("figure", *(run.name for run in runs)),
-        tuple((FIGURES[figure][0], *(run.metrics.shown(figure) for run in runs)) for figure in figures),
+        tuple((FIGURES[figure][0], *(run.metrics.as_cell(figure) for run in runs)) for figure in figures),
         title="Every figure",
         note="In brackets: 95 % bootstrap intervals over tasks.",
     )
@@ -110,7 +110,7 @@ def scores_section(benchmark: Kind, runs: Sequence[Scored]) -> Section:
     if not is_input and any(run.metrics.value("o_score") is None for run in runs):
         lines.append("O-Score is not defined: the share of passing tests is not known for every wrong patch")
     data = {"scores": {run.name: run.metrics.as_json() for run in runs}}
-    return Section(what(benchmark), tuple(f"{line}." for line in lines), (beside, every), data=data)
+    return Section(title_of(benchmark), tuple(f"{line}." for line in lines), (beside, every), data=data)
 
 
 def _scores_row(run: Scored) -> tuple[Cell, ...]:

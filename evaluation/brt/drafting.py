@@ -115,11 +115,11 @@ class Drafter:
         if "unrecorded" in result.failures and not self.model.id.startswith("recorded:"):
             # Answers are still to come: fewer drafts would be another experiment.
             raise Postponed("some of the case's drafts have not been answered yet")
-        outcome = self.judged(case, result)
+        outcome = self.judge_result(case, result)
         recognised = recognition.details() if recognition else {}
         return dataclasses.replace(outcome, details={**outcome.details, **recognised})
 
-    def judged(self, case: Case, result: Reproduction) -> Outcome:
+    def judge_result(self, case: Case, result: Reproduction) -> Outcome:
         """The record: a judgement of every draft that fails on the buggy version; others reproduce nothing."""
         judge = Judge(self.sandbox, self.limits)
         judgements: dict[tuple[str, str], dict[str, Any]] = {}

@@ -104,14 +104,14 @@ def verdict(base: TestReport, fixed: TestReport, alone: bool) -> tuple[bool, str
     """
     buggy, mended = base.outcome, fixed.outcome
     if buggy.status == "error" and not buggy.fails:
-        return False, f"it cannot be loaded on the buggy version: {_told(buggy)}"
+        return False, f"it cannot be loaded on the buggy version: {_failure(buggy)}"
     if not buggy.fails:
         return False, f"it {_VERBS[buggy.status]} on the buggy version"
     if not alone:
         return _turned(base, fixed)
     if mended.status != "passed":
-        return False, f"it {_VERBS[mended.status]} on the fixed version too: {_told(mended)}".rstrip(": ")
-    how = "does not end" if buggy.status == "timeout" else f"fails with {_told(buggy)}"
+        return False, f"it {_VERBS[mended.status]} on the fixed version too: {_failure(mended)}".rstrip(": ")
+    how = "does not end" if buggy.status == "timeout" else f"fails with {_failure(buggy)}"
     return True, f"it {how} on the buggy version and passes on the fixed one"
 
 
@@ -135,11 +135,11 @@ def _turned(base: TestReport, fixed: TestReport) -> tuple[bool, str]:
         return False, "no test that fails on the buggy version passes on the fixed one"
     return (
         True,
-        f"{turned[0]} fails with {_told(before[turned[0]])} on the buggy version and passes on the fixed one",
+        f"{turned[0]} fails with {_failure(before[turned[0]])} on the buggy version and passes on the fixed one",
     )
 
 
-def _told(outcome: TestOutcome) -> str:
+def _failure(outcome: TestOutcome) -> str:
     first = outcome.message.strip().partition("\n")[0][:200]
     return ": ".join(part for part in (outcome.exception_type or "", first) if part)
 

@@ -53,7 +53,7 @@ class PastForge(ClonedForge):
         super().__init__(snapshot, repository, (pull.base_sha, pull.head_sha))
         self._pull = pull
 
-    def _seen(self, ref: str) -> str:
+    def _visible_commit(self, ref: str) -> str:
         commit = self._snapshot.heads.get(ref, ref)
         if commit not in self._visible:
             try:
@@ -107,8 +107,8 @@ def opened(
         yield paper_session(full.review, benchmark_prompts(folder))
         return
     if repos is None and (full.review.prove or full.review.investigate):
-        what = "prove" if full.review.prove else "investigate"
-        raise OperatorError(f"--repos DIR is needed: review.{what} is on, and there is no code to look at")
+        key = "prove" if full.review.prove else "investigate"
+        raise OperatorError(f"--repos DIR is needed: review.{key} is on, and there is no code to look at")
     harness = _harness(request, full.reproduce, test_command) if full.review.prove else None
     with Clones(repos or Path()) as clones:
         session = through_handler(
@@ -116,7 +116,7 @@ def opened(
             "review",
             full,
             app.prompts(request.environment),
-            prompt_names=_asked(full.review),
+            prompt_names=_question_names(full.review),
             parts=("pulls", "review", *(("reproduce",) if harness else ())),
             recognition=request.recognised,
         )
@@ -145,7 +145,7 @@ def _harness(request: ReplayRequest, config: ReproduceConfig, test_command: str 
     return SandboxHarness(working_sandbox(request.environment), command, limits=limits, by_operator=True)
 
 
-def _asked(config: ReviewConfig) -> tuple[str, ...]:
+def _question_names(config: ReviewConfig) -> tuple[str, ...]:
     names = [f"review.{config.strategy}", "review.doubt"]
     # The first look of reflexion is a single shot, and so is the question that is investigated.
     names += ["review.single-shot"] if config.strategy == "reflexion" or config.investigate else []

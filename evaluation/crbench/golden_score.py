@@ -181,7 +181,7 @@ def agreement_section(
     candidates: Sequence[JudgedCandidate], panel: Panel, limit: int | None, seed: int
 ) -> Section:
     """Our judge beside each published judge on the candidates that this one judged: matched or not."""
-    pairs = [(candidate, *_asked(candidate)) for candidate in candidates]
+    pairs = [(candidate, *_as_comment(candidate)) for candidate in candidates]
     sample = choose(dict.fromkeys(comment.key for _, _, comment in pairs), limit, seed)
     pairs = [pair for pair in pairs if sample is None or pair[2].key in sample]
     tasks = {task.instance_id: task for _, task, _ in pairs}
@@ -209,7 +209,7 @@ def agreement_section(
     return Section("Agreement of judges", tables=(table_of_judges,), data={"agreement": data})
 
 
-def _asked(candidate: JudgedCandidate) -> tuple[ReviewTask, ReviewComment]:
+def _as_comment(candidate: JudgedCandidate) -> tuple[ReviewTask, ReviewComment]:
     """A candidate as a comment on a task that has the golden comments and no change."""
     parts = candidate.url.rstrip("/").split("/")
     repo, number = "/".join(parts[-4:-2]), int(parts[-1])

@@ -130,7 +130,7 @@ def reasons_section(statistics: Statistics) -> Section:
         "discarded": statistics.discarded,
     }
     lines = (
-        f"{title}: " + ", ".join(f"{what} {count}" for what, count in counts.items())
+        f"{title}: " + ", ".join(f"{tag} {count}" for tag, count in counts.items())
         for title, counts in kinds.items()
         if counts
     )

@@ -139,7 +139,7 @@ class Bench:
             truth = proof.of(variant.texts, only_wrong=True)
             if truth is not None:
                 patch = "".join(difference(path, read(path), text) for path, text in variant.texts.items())
-                yield _output(fix, f"variant{number}", variant.made, patch, truth)
+                yield _output(fix, f"variant{number}", variant.change, patch, truth)
         for candidate in self.patches.get(fix.instance.instance_id, ()):
             assert candidate.patch is not None, "checked when they were read"
             try:
@@ -194,7 +194,7 @@ MOST = 3
 class Variant:
     """The texts of the files that it changes, by path."""
 
-    made: str
+    change: str
     texts: Mapping[str, str]
 
 

@@ -49,7 +49,7 @@ class Proof:
     tests: tuple[str, ...]
     mended: frozenset[str]
     broken: frozenset[str]
-    told: int
+    reported: int
 
     def of(self, texts: Mapping[str, str], *, only_wrong: bool = False) -> Truth | None:
         """The truth about a patch by the texts that it leaves; None if the tests do not agree about it.
@@ -70,7 +70,7 @@ class Proof:
             return Truth(wrong=False, pass_fraction=1.0, failing=None)
         kinds = (bool(lost & self.mended), bool(lost - self.mended))
         failing: Failing = "both" if all(kinds) else "fail-to-pass" if kinds[0] else "pass-to-pass"
-        share = max(0.0, 1 - len(lost) / self.told) if self.told else None
+        share = max(0.0, 1 - len(lost) / self.reported) if self.reported else None
         return Truth(wrong=True, pass_fraction=share, failing=failing)
 
     def _fail_again(self, first: TestReport, lost: frozenset[str], texts: Mapping[str, str]) -> bool:
@@ -123,7 +123,7 @@ def prove(
         tests=tuple(f"{target.path}::{target.name}" if target.name else target.path for target in added.targets),
         mended=mended,
         broken=_broken(after),
-        told=sum(test.status == "passed" and bool(test.name) for test in after.tests),
+        reported=sum(test.status == "passed" and bool(test.name) for test in after.tests),
     )
 
 

@@ -91,20 +91,20 @@ class ClonedForge(ReplayForge):
         self._visible = set(visible)
 
     def file(self, path: str, ref: str) -> bytes:
-        commit = self._seen(ref)
+        commit = self._visible_commit(ref)
         content = self._clone.blob(commit, path)
         if content is None:
             raise NotFound(f"{path} at {ref}", status=404)
         return content
 
     def checkout(self, ref: str, folder: Path) -> None:
-        checkout(self._clone, self._seen(ref), folder)
+        checkout(self._clone, self._visible_commit(ref), folder)
 
     def sources(self, ref: str) -> SourceTree:
-        commit = self._seen(ref)
+        commit = self._visible_commit(ref)
         return CommitTree(self._clone, commit, [file.path for file in listing(self._clone, commit)])
 
-    def _seen(self, ref: str) -> str:
+    def _visible_commit(self, ref: str) -> str:
         """The commit of a branch or SHA. Raises NotRecorded if it must not be seen."""
         commit = self._snapshot.heads.get(ref, ref)
         if commit not in self._visible:

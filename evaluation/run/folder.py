@@ -200,7 +200,7 @@ class RunFolder:
 
         ``absent`` makes a task that ``tasks`` lacks from its id. Without it such a task raises OperatorError.
         """
-        identities = self._asked()
+        identities = self._requested_ids()
         if identities is None:
             selection = choose(map(identify, tasks), self.facts.tasks.limit, self.facts.seed)
             identities = [identify(task) for task in tasks] if selection is None else list(selection)
@@ -219,7 +219,7 @@ class RunFolder:
     def missing(self) -> list[str]:
         """Ids of the tasks that the run was to do and has no record of, in their order."""
         finished = self.done()
-        return [identity for identity in self._asked() or () if identity not in finished]
+        return [identity for identity in self._requested_ids() or () if identity not in finished]
 
     def outcomes(self) -> Iterator[Record]:
         """Every record, then one that says so for each task that the run did not come to."""
@@ -227,7 +227,7 @@ class RunFolder:
         for identity in self.missing():
             yield Record(task_id=identity, error=NOT_RUN)
 
-    def _asked(self) -> list[str] | None:
+    def _requested_ids(self) -> list[str] | None:
         """Ids that the run was to do; for a folder without the list as its task file and limit tell, else None."""
         identities = _listed(self.path / TASKS_FILE)
         if identities is not None:

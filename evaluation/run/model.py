@@ -138,7 +138,7 @@ class Account:
 
         Raises SettingsError if a key, a file or (with a limit) a price is missing.
         """
-        return self.kept(self.capped(app.build_model(self._environment, model_id)))
+        return self.cached(self.capped(app.build_model(self._environment, model_id)))
 
     def capped(self, model: Model) -> Model:
         """Refuses a call whose worst case would pass what is left."""
@@ -147,7 +147,7 @@ class Account:
         prices = load_prices(self._environment.bouncer_prices_file)
         return Budgeted(model, prices.of(model.id), self._budget)
 
-    def kept(self, model: Model) -> Model:
+    def cached(self, model: Model) -> Model:
         if model.id.startswith(NOT_KEPT) and not self._always:
             return model
         return Cached(model, FolderStore(self._cache))

@@ -90,7 +90,7 @@ def replay(bench: Benchmark[Item, Any], session: Session[Item], source: str, req
             spent=folder.spent_usd(),
             always=request.cache is not None,
         )
-        model = account.kept(model if isinstance(model, Unasked) else account.capped(model))
+        model = account.cached(model if isinstance(model, Unasked) else account.capped(model))
         session.start(account)
     except OperatorError:
         folder.close(None)

@@ -41,7 +41,7 @@ def tables(module: str) -> tuple[Table[Any], ...]:
     return module_tables
 
 
-def each(table: Table[T]) -> Iterator[tuple[str, str, T]]:
+def cases(table: Table[T]) -> Iterator[tuple[str, str, T]]:
     """Yield every attack: the result that must not happen, the name, and the input."""
     for never, attacks in table.items():
         for name, attack in attacks.items():
@@ -50,9 +50,9 @@ def each(table: Table[T]) -> Iterator[tuple[str, str, T]]:
 
 def params(table: Table[Any]) -> list[Any]:
     """Return the parameters ``never`` and ``attack`` of a test for every attack."""
-    return [pytest.param(never, attack, id=name) for never, name, attack in each(table)]
+    return [pytest.param(never, attack, id=name) for never, name, attack in cases(table)]
 
 
 def named(table: Table[Any]) -> list[Any]:
     """Return the parameters ``never`` and ``name`` of a test about attacks that were made together."""
-    return [pytest.param(never, name, id=name) for never, name, _ in each(table)]
+    return [pytest.param(never, name, id=name) for never, name, _ in cases(table)]

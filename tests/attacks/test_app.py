@@ -19,7 +19,7 @@ from bot.core.config import PATH
 from bot.pipeline.store.tables import DELIVERIES
 from tests.attacks import commands, configuration, dashboard, gate, model_text, webhook
 from tests.attacks.commands import AUTHOR, MACHINE, MAINTAINER, READER, STRANGER
-from tests.attacks.corpus import each, named, params
+from tests.attacks.corpus import cases, named, params
 from tests.attacks.dashboard import HOSTILE, Visit
 from tests.attacks.test_life import WORDS
 from tests.bot.pipeline.publishing.rendering import fault
@@ -69,13 +69,13 @@ def comments(shop: Site) -> dict[str, int]:
     shop.github.grant(home, MACHINE, "admin")
     issues = {"control": shop.github.open_issue(home, "It breaks", author=AUTHOR)}
     shop.github.comment(home, issues["control"], "/bouncer accept", MAINTAINER)
-    for _, name, (who, text) in each(commands.TABLE):
+    for _, name, (sender, text) in cases(commands.TABLE):
         issues[name] = shop.github.open_issue(home, "It breaks", author=AUTHOR)
-        shop.github.comment(home, issues[name], text, who)
-    for _, name, (who, text, by, later) in each(commands.EDITED):
+        shop.github.comment(home, issues[name], text, sender)
+    for _, name, (sender, text, editor, later) in cases(commands.EDITED):
         issues[name] = shop.github.open_issue(home, "It breaks", author=AUTHOR)
-        comment = shop.github.comment(home, issues[name], text, who)
-        shop.github.edit_comment(home, comment, later, by=by)
+        comment = shop.github.comment(home, issues[name], text, sender)
+        shop.github.edit_comment(home, comment, later, by=editor)
     shop.quiet()
     return issues
 
@@ -108,7 +108,7 @@ def gated(shop: Site) -> dict[str, int]:
     assert [shop.github.open_issue(home, "It breaks", author="bob") for _ in range(2)] == [gate.PLAIN, gate.READY]
     shop.github.label(home, gate.READY, "ready", by=MAINTAINER)
     pulls = {}
-    for _, name, (title, body, comment) in each(gate.TABLE):
+    for _, name, (title, body, comment) in cases(gate.TABLE):
         files = {"src/app.py": "x = 1\n" * 100}
         pulls[name] = shop.github.open_pull(home, title, body, STRANGER, files=files, fork=True)
         shop.github.comment(home, pulls[name], comment, STRANGER)
@@ -128,7 +128,7 @@ def test_gate(shop: Site, gated: dict[str, int], never: str, name: str) -> None:
     # The issues that GitHub links itself are named so that they can be followed.
     comments = [
         comment.replace("- #1 is", "- is").replace("- #3 is", "- is")
-        for comment in shop.said(gate.HOME, gated[name])
+        for comment in shop.comments_on(gate.HOME, gated[name])
     ]
     assert [text for comment in comments if (text := alive(shop, comment))] == [], never
 
@@ -143,7 +143,7 @@ def alive(shop: Site, posted: str) -> str:
 def configured(shop: Site) -> dict[str, str]:
     """Make a repository with an issue for every file. Return its name by the name of the attack."""
     repositories = {}
-    for number, (_, name, text) in enumerate(each(configuration.TABLE)):
+    for number, (_, name, text) in enumerate(cases(configuration.TABLE)):
         repositories[name] = shop.repository(f"acme/c{number}", {PATH: text})
         shop.github.open_issue(repositories[name], "It breaks", "It does not work any more.")
     shop.quiet(120)
@@ -154,7 +154,7 @@ def configured(shop: Site) -> dict[str, str]:
 def test_configuration(shop: Site, configured: dict[str, str], never: str, name: str) -> None:
     (decision,) = shop.decided(configured[name], 1, "triage")
     assert decision.verdict == "VAGUE", never
-    comments = shop.said(configured[name], 1)
+    comments = shop.comments_on(configured[name], 1)
     assert [text for comment in comments if (text := alive(shop, comment))] == [], never
     labels = shop.github.labels(configured[name], 1)
     if decision.withheld:
@@ -170,7 +170,7 @@ def replied(shop: Site) -> dict[str, int]:
     """Open an issue for every reply. Return its number by the name of the attack."""
     home = shop.repository("acme/replies")
     issues = {}
-    for index, (_, name, text) in enumerate(each(model_text.REPLIES)):
+    for index, (_, name, text) in enumerate(cases(model_text.REPLIES)):
         shop.model.misbehave(f"reply {index};", *(completion(text) for _ in range(6)))
         issues[name] = shop.github.open_issue(home, f"reply {index}; {HOSTILE}", "It does not work.", "stranger")
     shop.quiet(120)
@@ -179,7 +179,7 @@ def replied(shop: Site) -> dict[str, int]:
 
 @pytest.mark.parametrize(("never", "name"), named(model_text.REPLIES))
 def test_model_text(shop: Site, replied: dict[str, int], never: str, name: str) -> None:
-    comments = shop.said("acme/replies", replied[name])
+    comments = shop.comments_on("acme/replies", replied[name])
     assert [text for comment in comments if (text := alive(shop, comment))] == [], never
     (decision,) = shop.decided("acme/replies", replied[name], "triage")
     if "verdict" in never:
@@ -193,15 +193,15 @@ def alike(shop: Site) -> dict[str, tuple[int, int]]:
     """Open two alike issues for every text, and accept the second. Return their numbers by the attack's name."""
     config = "triage: {brief: true}\nduplicates: {mode: comment, suggest_above: 90}\n"
     home = shop.repository("acme/life", {PATH: config})
-    words = {name: f"w{index}ord" for index, (_, name, _) in enumerate(each(WORDS))}
+    words = {name: f"w{index}ord" for index, (_, name, _) in enumerate(cases(WORDS))}
     roots = {
         name: shop.github.open_issue(home, f"{words[name]} {text}", "With version 4.2.", STRANGER, [text[:50]])
-        for _, name, text in each(WORDS)
+        for _, name, text in cases(WORDS)
     }
     shop.quiet(120)
     shop.index(home)
     issues = {}
-    for _, name, text in each(WORDS):
+    for _, name, text in cases(WORDS):
         brief = {**CLEAR, "request": text}
         same = {"number": roots[name], "both": text, "relation": "same cause", "p_same_cause": 95}
         replies = (brief, {"comparisons": [same]})
@@ -217,7 +217,7 @@ def alike(shop: Site) -> dict[str, tuple[int, int]]:
 def test_words_of_a_bugs_life(shop: Site, alike: dict[str, tuple[int, int]], never: str, name: str) -> None:
     root, number = alike[name]
     suggestion = f"This may be the same as #{root}: "
-    comments = shop.said("acme/life", number)
+    comments = shop.comments_on("acme/life", number)
     assert any(suggestion in comment for comment in comments), comments
     assert any("<summary>Brief</summary>" in comment for comment in comments), comments
     assert [text for comment in comments if (text := alive(shop, comment.replace(suggestion, "")))] == [], never

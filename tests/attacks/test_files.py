@@ -17,7 +17,7 @@ import pytest
 
 from bot.code.diff import parse
 from tests import forked
-from tests.attacks.corpus import each, params
+from tests.attacks.corpus import cases, params
 from tests.forked import Ended
 
 ISSUE = "It crashes\n\nOn an empty file.\n"
@@ -273,7 +273,7 @@ def test_command(tmp_path: Path, never: str, attack: dict[str, Any]) -> None:
 
 def test_the_installed_command_imports_no_module_of_the_folder(tmp_path: Path) -> None:
     """Plant all files at once and run the installed program."""
-    planted = [attack["files"] for never, _, attack in each(FILES) if "changes what" in never]
+    planted = [attack["files"] for never, _, attack in cases(FILES) if "changes what" in never]
     lay(tmp_path, {name: text for texts in planted for name, text in texts.items()})
     program = shutil.which("bouncer", path=str(Path(sys.executable).parent))
     assert program

@@ -16,7 +16,7 @@ from bot.core.errors import ForgeError
 from bot.github import archive
 from bot.sandbox.bubblewrap import Bubblewrap
 from bot.sandbox.protocol import Limits, ProgramRun
-from tests.attacks.corpus import each, named, params
+from tests.attacks.corpus import cases, named, params
 
 TOP = "octo-demo-1234567"
 #: Name, content, target of a link, kind.
@@ -195,7 +195,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, st
     (operator / "key.pem").write_text(SECRET)
     before = os.getcwd()  # noqa: PTH109 - where the process stands, whatever it is called
     script = []
-    for number, (_, _, (make, look)) in enumerate(each(CHECKOUTS)):
+    for number, (_, _, (make, look)) in enumerate(cases(CHECKOUTS)):
         at = place / str(number)
         at.mkdir()
         make(at, operator / "key.pem")
@@ -207,7 +207,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, st
     assert result.ending == "exited", result.output
     parts = result.output.split("== ")[1:]
     assert len(parts) == len(script), result.output
-    names = [name for _, name, _ in each(CHECKOUTS)]
+    names = [name for _, name, _ in cases(CHECKOUTS)]
     return {name: (int(part.split("\n")[-2]), part) for name, part in zip(names, parts, strict=True)}
 
 

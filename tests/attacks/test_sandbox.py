@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.attacks.corpus import each
+from tests.attacks.corpus import cases
 from tests.bot.sandbox.conftest import RunPython, attack, project  # noqa: F401
 
 _LIBC = "__import__('ctypes').CDLL(None, use_errno=True)"
@@ -209,7 +209,7 @@ def placed(text: str, host: dict[str, str]) -> str:
 
 
 def test_every_door_is_shut(attack: RunPython, host: dict[str, str]) -> None:  # noqa: F811
-    doors = [(f"{never}: {name}", placed(door, host)) for never, name, door in each(TABLE)]
+    doors = [(f"{never}: {name}", placed(door, host)) for never, name, door in cases(TABLE)]
     result = attack(["python3", "-c", RUNNER, json.dumps(doors)], seconds=90)
     assert result.output.splitlines() == ["all tried"]
 
@@ -218,6 +218,6 @@ def test_no_first_word_opens_a_folder(attack: RunPython, host: dict[str, str]) -
     reads = placed(
         "cat HOST/*.pem HOST/x/*.pem HOST/x/bin/*.pem /proc/1/rootHOST/*.pem /etc/shadow; ls /etc", host
     )
-    for never, name, program in each(PROGRAMS):
+    for never, name, program in cases(PROGRAMS):
         result = attack([placed(program, host), "sh", "-c", reads])
         assert not any(secret in result.output for secret in (SECRET, "root:", "sudoers")), (never, name)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import requests
 
-from tests.attacks.corpus import each
+from tests.attacks.corpus import cases
 from tests.bot.web.setup.conftest import Browser, Site, browser, form_of, site  # noqa: F401
 
 
@@ -121,7 +121,7 @@ def test_only_the_holder_of_the_link_can_set_a_server_up(site: Site, browser: Br
     assert token
     state = form_of(browser.choose().text)[0].partition("state=")[2]
     cookie = "; ".join(f"{name}={value}" for name, value in browser.session.cookies.items())
-    for never, name, knock in each(TABLE):
+    for never, name, knock in cases(TABLE):
         answer = knocked(site, knock, TOKEN=token[1], STATE=state, COOKIE=cookie)
         context = (never, name, answer.status_code)
         assert 400 <= answer.status_code < 500, context
@@ -139,7 +139,7 @@ def test_only_the_holder_of_the_link_can_set_a_server_up(site: Site, browser: Br
 
 
 def test_link_previews_do_not_use_up_the_link(site: Site) -> None:  # noqa: F811
-    for never, name, knock in each(PREVIEWS):
+    for never, name, knock in cases(PREVIEWS):
         answer = knocked(site, knock)
         assert "Set-Cookie" not in answer.headers, (never, name)
     assert Browser(site).begin().status_code == 200

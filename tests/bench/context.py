@@ -159,7 +159,7 @@ def large_commits(repository: GitRepository) -> Iterator[str]:
 
 def processor_seconds() -> float:
     """Return the time of this process and of its children that have ended."""
-    usages = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    usages = (resource.getrusage(scope) for scope in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 

@@ -74,9 +74,9 @@ def _pulls(rig: Rig, count: int) -> int:
     rig.worker()
     wait(rig.ready, 60, "web and worker up")
     rig.github.open_issue(REPOSITORY, "Empty files", "With version 4.2 it fails on an empty file.")
-    _one(rig)
+    _time_one_delivery(rig)
     before = github_seconds(rig)
-    waits = [_one(rig) for _ in range(count)]
+    waits = [_time_one_delivery(rig) for _ in range(count)]
     waited = (github_seconds(rig) - before) / count
     own = [wait_times.review - waited for wait_times in waits]
     _show("accepted to check", [wait_times.check for wait_times in waits])
@@ -86,7 +86,7 @@ def _pulls(rig: Rig, count: int) -> int:
     return round(1000 * statistics.fmean(own))
 
 
-def _one(rig: Rig) -> Waited:
+def _time_one_delivery(rig: Rig) -> Waited:
     number = rig.github.open_pull(REPOSITORY, "Read", "Fixes #1", files={"src/app.py": BROKEN}, closes=[1])
     with rig.github.world.lock:
         where, issue = rig.github.find(REPOSITORY, number)

@@ -180,16 +180,16 @@ def contributor(folder: Path) -> Walk:
     with site(folder) as shop:
         home, clock = shop.repository("acme/first-issue"), Clock()
         number = shop.github.open_issue(home, "It breaks", "It does not work any more.", author="carl")
-        wait(lambda: shop.said(home, number), 60, "the question")
+        wait(lambda: shop.comments_on(home, number), 60, "the question")
         path.step("open an issue, and get a question", clock())
-        path.read(shop.said(home, number)[0])
+        path.read(shop.comments_on(home, number)[0])
         path.read((ROOT / "docs/got-a-comment.md").read_text())
         path.step('read "what this bot does"', 0)
         clock()
         shop.github.comment(home, number, "With version 4.2 `load` fails on an empty file.", "carl")
         wait(lambda: "needs-info" not in shop.github.labels(home, number), 120, "the issue is cleared")
         path.step("answer in a comment, and the label goes", clock())
-        path.read(shop.said(home, number)[0])
+        path.read(shop.comments_on(home, number)[0])
     return path
 
 

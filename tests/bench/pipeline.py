@@ -46,12 +46,12 @@ def main() -> None:
             rig.web()
             worker = rig.worker()
             wait(rig.ready, 60, "web and worker up")
-            _one(rig)
+            _time_one_delivery(rig)
             before = github_seconds(rig)
             idle = cpu_seconds(worker.pid)
             time.sleep(10)
             idle = (cpu_seconds(worker.pid) - idle) / 10
-            totals = [_one(rig) for _ in range(options.issues)]
+            totals = [_time_one_delivery(rig) for _ in range(options.issues)]
             waited = (github_seconds(rig) - before) / options.issues
         finally:
             rig.close()
@@ -62,7 +62,7 @@ def main() -> None:
     print(f"an idle worker takes {100 * idle:.1f} % of a core")
 
 
-def _one(rig: Rig) -> float:
+def _time_one_delivery(rig: Rig) -> float:
     """Seconds from the delivery's record to the comment on the issue."""
     number = rig.github.open_issue(REPOSITORY, "Broken", "It does not work.")
     delivery = f"bench-{number}"

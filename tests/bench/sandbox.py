@@ -89,7 +89,7 @@ def _report_candidates(project: Path) -> bool:
 
 def _processor_time() -> float:
     """Seconds of this process and its ended children."""
-    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    used = (resource.getrusage(scope) for scope in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(usage.ru_utime + usage.ru_stime for usage in used)
 
 

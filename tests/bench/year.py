@@ -171,7 +171,7 @@ class Year:
         counts: Counter[str] = Counter()
         for place in self.places:
             for number in place.issues:
-                comments = len(self.site.said(place.name, number))
+                comments = len(self.site.comments_on(place.name, number))
                 # An answer may come before the issue is judged: then there is nothing to ask.
                 least, most = number in place.vague and number not in place.answered_issues, number in place.vague
                 counts["issues"] += 1

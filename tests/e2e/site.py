@@ -100,7 +100,7 @@ class Site(Rig):
         """Return the stored decisions about a subject, oldest first."""
         return self.ledger.decisions.decisions(f"{repository}#{number}", *kinds)
 
-    def said(self, repository: str, number: int) -> list[str]:
+    def comments_on(self, repository: str, number: int) -> list[str]:
         """Our comments in the conversation."""
         return self.github.comments(repository, number, by=BOUNCER)
 

@@ -55,13 +55,13 @@ def test_restored_backup_goes_on_with_what_happened_since(database_url: str, tmp
         shop.start("bot", "serve")
         wait(shop.ready, 120, "serve is up again")
         assert "deliveries requested" in shop.run("jobs", "redeliver", "--since", "1d")
-        wait(lambda: len(shop.said("acme/rocket", third)) == 1, 60, "the third issue is answered")
+        wait(lambda: len(shop.comments_on("acme/rocket", third)) == 1, 60, "the third issue is answered")
         numbers = {first, second, third}
-        wait(lambda: numbers <= judged(shop), 60, "all issues are on record again")
-        assert [len(shop.said("acme/rocket", number)) for number in sorted(numbers)] == [1, 1, 1]
+        wait(lambda: numbers <= judged_issues(shop), 60, "all issues are on record again")
+        assert [len(shop.comments_on("acme/rocket", number)) for number in sorted(numbers)] == [1, 1, 1]
 
 
-def judged(shop: Site) -> set[int]:
+def judged_issues(shop: Site) -> set[int]:
     """Return the issues with a verdict on record."""
     rows = json.loads(shop.run("export", "--format", "json"))
     rows = rows["decisions"] if isinstance(rows, dict) else rows

@@ -136,7 +136,7 @@ def test_an_issue_edited_out_of_order_is_judged_as_it_stands(served: Site) -> No
     assert served.deliver(event, edited) == 202
     assert served.deliver(*first) == 202
     served.quiet()
-    assert served.said(home, number) == []
+    assert served.comments_on(home, number) == []
     assert served.github.labels(home, number) == []
     assert [decision.verdict for decision in served.decided(home, number, "triage") if decision.verdict] == [
         "WELL_SPECIFIED"

@@ -49,12 +49,12 @@ class Canaries:
         tokens = {f"token {index}": token for index, token in enumerate(self.shop.github.world.tokens)}
         return {**settings, **key, **tokens, "database": DATABASE_PASSWORD}
 
-    def look(self, where: str, what: str) -> None:
-        """Note every secret in ``what``; JSON Web Tokens and signatures too, which are never the same."""
-        self.seen += [f"{name} in {where}" for name, value in self.secrets().items() if value in what]
-        if re.search(r"eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{20,}", what):
+    def look(self, where: str, text: str) -> None:
+        """Note every secret in ``text``; JSON Web Tokens and signatures too, which are never the same."""
+        self.seen += [f"{name} in {where}" for name, value in self.secrets().items() if value in text]
+        if re.search(r"eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{20,}", text):
             self.seen.append(f"a web token in {where}")
-        if re.search(r"sha256=[0-9a-f]{64}", what):
+        if re.search(r"sha256=[0-9a-f]{64}", text):
             self.seen.append(f"a signature in {where}")
 
 
@@ -229,7 +229,7 @@ def command_lines(shop: Site, canaries: Canaries) -> None:
     job = shop.jobs.list(("dead",))[0].id
     shows = [("jobs", "show", job, *flags) for flags in ((), ("--json",))]
     for arguments in (("doctor",), ("jobs", "list", "--json", "--limit", "999"), *shows):
-        canaries.look(f"bouncer {' '.join(arguments)}", told(shop, *arguments))
+        canaries.look(f"bouncer {' '.join(arguments)}", output_of(shop, *arguments))
     key = SECRETS["OPENAI_API_KEY"]
     wrong = {
         "GITHUB_APP_PRIVATE_KEY": f"-----BEGIN RSA PRIVATE KEY-----\n{key}\n-----END RSA PRIVATE KEY-----",
@@ -239,18 +239,18 @@ def command_lines(shop: Site, canaries: Canaries) -> None:
         "BOUNCER_MODEL": "nobody:knows",
     }
     for name, value in wrong.items():
-        output = told(shop, "serve", **{name: value})
+        output = output_of(shop, "serve", **{name: value})
         assert name in output or "nobody:knows" in output
         assert "Traceback" not in output
         canaries.look(f"bouncer serve with a wrong {name}", output)
     unreachable = f"postgresql://me:{DATABASE_PASSWORD}@127.0.0.1:9/x"
     canaries.look(
         "bouncer serve without a database",
-        told(shop, "serve", DATABASE_URL=unreachable, BOUNCER_DATABASE_SECONDS="1"),
+        output_of(shop, "serve", DATABASE_URL=unreachable, BOUNCER_DATABASE_SECONDS="1"),
     )
 
 
-def told(shop: Site, *arguments: str, **environment: str) -> str:
+def output_of(shop: Site, *arguments: str, **environment: str) -> str:
     variables = {**shop.environment, "PORT": "0", **environment}
     ran = forked.run(*arguments, environment=variables, folder=shop.folder)
     return (ran.out + ran.err).decode()

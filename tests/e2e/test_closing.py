@@ -41,23 +41,23 @@ def test_it_is_warned_closed_and_opened_again_by_an_answer_whoever_dies(hasty: S
     number = hasty.github.open_issue(home, *VAGUE)
     talked = hasty.github.open_issue(home, *VAGUE)
     hasty.github.comment(home, talked, "Same here.", "carol")
-    wait(lambda: hasty.said(home, number) and hasty.said(home, talked), 60, "both are bounced")
+    wait(lambda: hasty.comments_on(home, number) and hasty.comments_on(home, talked), 60, "both are bounced")
 
     def dies() -> None:
         hasty.kill(hasty.processes[-1])
         hasty.worker()
 
     dies()
-    wait(lambda: len(hasty.said(home, number)) == 2, 60, "a warning")
+    wait(lambda: len(hasty.comments_on(home, number)) == 2, 60, "a warning")
     dies()
-    warning = hasty.said(home, number)[1]
+    warning = hasty.comments_on(home, number)[1]
     assert warning.startswith("I asked for more details 7 days ago and have not heard back.")
     assert "I'm a bot using an AI model" in warning
     wait(lambda: state(hasty, home, number) == ("closed", "not_planned"), 60, "closed")
     dies()
-    wait(lambda: "Closed for now" in hasty.said(home, number)[1], 60, "the warning says so")
+    wait(lambda: "Closed for now" in hasty.comments_on(home, number)[1], 60, "the warning says so")
     wait(lambda: hasty.decided(home, talked, "closing"), 60, "the other one's time is up")
-    assert (state(hasty, home, talked), len(hasty.said(home, talked))) == (("open", None), 1)
+    assert (state(hasty, home, talked), len(hasty.comments_on(home, talked))) == (("open", None), 1)
     (left,) = hasty.decided(home, talked, "closing")
     assert (left.abstained, left.reason) == ("skipped:touched", "people are talking about it")
     wait(lambda: hasty.decided(home, number, "feedback"), 60, "what became of it")
@@ -68,7 +68,7 @@ def test_it_is_warned_closed_and_opened_again_by_an_answer_whoever_dies(hasty: S
 
     hasty.github.comment(home, number, "It is version 4.2, on an empty file.", "alice")
     wait(lambda: hasty.github.labels(home, number) == [], 60, "read again and cleared")
-    bounce, closing = hasty.said(home, number)
+    bounce, closing = hasty.comments_on(home, number)
     assert state(hasty, home, number) == ("open", "reopened")
     assert bounce.startswith("Thanks, that answers my questions.")
     assert closing.startswith("Thanks for coming back to this. The issue stays open.")
@@ -95,18 +95,18 @@ def test_an_edit_opens_it_again_and_what_a_maintainer_closed_stays_closed(hasty:
 def test_a_comment_that_is_deleted_in_time_still_keeps_it_open(hasty: Site) -> None:
     home = hasty.repository("acme/tidy", CONFIG)
     number = hasty.github.open_issue(home, *VAGUE)
-    wait(lambda: hasty.said(home, number), 60, "bounced")
+    wait(lambda: hasty.comments_on(home, number), 60, "bounced")
     comment = hasty.github.comment(home, number, "I have the same.", "carol")
     hasty.github.delete_comment(home, comment, by="carol")
     wait(lambda: len(hasty.decided(home, number, "closing")) > 1, 60, "time is up")
     assert hasty.decided(home, number, "closing")[-1].reason == "people were talking about it"
     hasty.quiet()
-    assert (state(hasty, home, number), len(hasty.said(home, number))) == (("open", None), 1)
+    assert (state(hasty, home, number), len(hasty.comments_on(home, number))) == (("open", None), 1)
 
 
 def test_without_the_setting_nothing_is_ever_closed(hasty: Site, tmp_path: Path) -> None:
     home = hasty.repository("acme/easy")
     number = hasty.github.open_issue(home, *VAGUE)
     hasty.quiet()
-    assert len(hasty.said(home, number)) == 1
+    assert len(hasty.comments_on(home, number)) == 1
     assert hasty.decided(home, number, "closing") == ()

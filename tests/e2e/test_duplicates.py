@@ -64,13 +64,13 @@ def test_the_root_is_named_once_and_nothing_else_changes(shop: Site) -> None:
     grey = shop.github.open_issue(home, "Plots", "With version 4.2, plots in grey have no legend.")
     shop.quiet()
     assert reads(shop, home) == before, "the index costs no request once it stands"
-    (comment,) = shop.said(home, clear)
+    (comment,) = shop.comments_on(home, clear)
     assert comment.startswith(SUGGESTION.format(root))
     assert "@octocat" not in comment
-    (bounce,) = shop.said(home, vague)
+    (bounce,) = shop.comments_on(home, vague)
     assert bounce.startswith("Thanks for the report.")
     assert SUGGESTION.format(root) in bounce
-    assert shop.said(home, grey) == []
+    assert shop.comments_on(home, grey) == []
     assert {suggestion(shop, home, number).root for number in (clear, vague)} == {root}
     assert suggestion(shop, home, grey).root is None
     assert [shop.github.find(home, number)[1].state for number in (clear, vague)] == ["open", "open"]
@@ -80,7 +80,7 @@ def test_the_root_is_named_once_and_nothing_else_changes(shop: Site) -> None:
     # What the author adds is judged again; the line stays in the comment.
     shop.github.comment(home, vague, "It is version 4.2.", "alice")
     shop.quiet()
-    (bounce,) = shop.said(home, vague)
+    (bounce,) = shop.comments_on(home, vague)
     assert bounce.startswith("Thanks, that answers my questions.")
     assert SUGGESTION.format(root) in bounce
 
@@ -95,7 +95,7 @@ def test_an_issue_that_is_deleted_or_transferred_is_not_named(shop: Site) -> Non
     late = shop.github.open_issue(home, "Mean of nothing fails", CLEAR)
     shop.quiet()
     (decision,) = shop.decided(home, late, "duplicates")
-    assert (decision.abstained, shop.said(home, late)) == ("skipped:unique", [])
+    assert (decision.abstained, shop.comments_on(home, late)) == ("skipped:unique", [])
 
 
 def test_by_default_it_is_recorded_and_nothing_is_posted(shop: Site) -> None:
@@ -111,7 +111,7 @@ def test_by_default_it_is_recorded_and_nothing_is_posted(shop: Site) -> None:
         (decision,) = shop.decided(name, number, "duplicates")
         assert (decision.verdict, decision.actions, len(decision.withheld)) == ("duplicate", (), 1)
         assert decision.reason.startswith("shadow mode")
-        assert shop.said(name, number) == []
+        assert shop.comments_on(name, number) == []
     assert "until duplicates.suggest_above is set" in decision.reason
 
 
@@ -156,7 +156,7 @@ def test_earlier_pull_requests_like_a_new_one_are_named_in_its_check(shop: Site)
         f"An earlier open pull request, #{copy}, makes 100 % of this one's changes."
     )
     assert f"#{first}" not in text
-    assert shop.said(home, late) == []
+    assert shop.comments_on(home, late) == []
 
 
 def test_in_shadow_mode_similar_pull_requests_are_only_recorded(shop: Site) -> None:
@@ -193,7 +193,7 @@ def test_the_same_failure_of_both_drafted_tests_is_shown(shop: Site) -> None:
     shop.github.commit(home, {"NOTES.md": "Later.\n"})
     number = shop.github.open_issue(home, "A part is missing", REPORT)
     shop.quiet()
-    assert shop.said(home, number)[0].startswith(SUGGESTION.format(root))
+    assert shop.comments_on(home, number)[0].startswith(SUGGESTION.format(root))
     questions = len(shop.model.asked)
     shop.github.comment(home, number, "/bouncer reproduce", "mia")
     shop.quiet()
@@ -201,7 +201,7 @@ def test_the_same_failure_of_both_drafted_tests_is_shown(shop: Site) -> None:
     wait(lambda: "same failure" in {item.verdict for item in shop.decided(home, number)}, 60, "compared")
     shop.quiet()
     second = shop.github.world.repositories[home].branches["main"]
-    comment = next(body for body in shop.said(home, number) if body.startswith("This may be the same"))
+    comment = next(body for body in shop.comments_on(home, number) if body.startswith("This may be the same"))
     evidence = f"The drafted tests of both issues fail in the same way, on {second[:7]} and on {first[:7]}: `"
     assert evidence in comment
     assert "AssertionError" in comment

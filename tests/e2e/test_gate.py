@@ -63,7 +63,7 @@ def test_a_label_a_milestone_an_assignee_or_accept_makes_ready(shop: Site, home:
     assert answer(shop, place, pulls[0])[0] == "failure"
     shop.github.close(place, issues[1], by="mia")
     assert answer(shop, place, pulls[1]) == ("failure", f"Not ready: #{issues[1]} is closed")
-    assert [shop.said(place, pull) for pull in pulls] == [[]] * 5
+    assert [shop.comments_on(place, pull) for pull in pulls] == [[]] * 5
     assert not any(is_draft(shop, place, pull) for pull in pulls)
 
 
@@ -97,18 +97,18 @@ def test_a_pull_request_is_a_draft_until_its_issue_is_ready(shop: Site, home: Ca
     number, other = opened(shop, place, issue), opened(shop, place)
     assert answer(shop, place, number)[0] == "failure"
     assert is_draft(shop, place, number)
-    (comment,) = shop.said(place, number)
+    (comment,) = shop.comments_on(place, number)
     assert comment.startswith(
         "Thanks for the pull request. Here it needs an issue that is ready for work, so I made"
     )
     assert f"- #{issue} is not marked as ready for work." in comment
     shop.github.push(place, number, {APP: LARGE + "\n\nX = 1\n"})
     shop.quiet()
-    assert shop.said(place, number) == [comment]
+    assert shop.comments_on(place, number) == [comment]
     shop.github.label(place, issue, "ready", by="mia")
     assert answer(shop, place, number) == ("success", f"#{issue} is ready for work")
     assert not is_draft(shop, place, number)
-    (comment,) = shop.said(place, number)
+    (comment,) = shop.comments_on(place, number)
     assert comment.startswith(f"#{issue} is ready for work, so this pull request is ready for review again.")
 
     assert answer(shop, place, other) == ("failure", "Not ready: no issue is linked")
@@ -118,7 +118,7 @@ def test_a_pull_request_is_a_draft_until_its_issue_is_ready(shop: Site, home: Ca
     assert answer(shop, place, other)[0] == "failure"
     assert not is_draft(shop, place, other), "a person decided"
     assert shop.github.find(place, other)[1].state == "open"
-    assert len(shop.said(place, other)) == 1
+    assert len(shop.comments_on(place, other)) == 1
 
 
 def test_a_draft_of_the_author_stays_a_draft(shop: Site, home: Callable[[str], str]) -> None:
@@ -128,7 +128,7 @@ def test_a_draft_of_the_author_stays_a_draft(shop: Site, home: Callable[[str], s
     assert answer(shop, place, number)[0] == "failure"
     shop.github.label(place, issue, "ready", by="mia")
     assert answer(shop, place, number)[0] == "success"
-    assert (is_draft(shop, place, number), shop.said(place, number)) == (True, [])
+    assert (is_draft(shop, place, number), shop.comments_on(place, number)) == (True, [])
 
 
 @pytest.mark.parametrize(
@@ -260,4 +260,4 @@ def test_without_the_permission_it_stays_a_check(shop: Site, home: Callable[[str
     installation.permissions = {**installation.permissions, "contents": "read"}
     number = opened(shop, place)
     assert answer(shop, place, number)[0] == "failure"
-    assert (is_draft(shop, place, number), shop.said(place, number)) == (False, [])
+    assert (is_draft(shop, place, number), shop.comments_on(place, number)) == (False, [])

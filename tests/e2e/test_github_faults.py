@@ -68,12 +68,12 @@ class Case:
         """Return everything of ours that stands on GitHub in the end."""
         return {
             "struck": all(fault.times == 0 for fault in self.faults),
-            "comments": [body.split("\n")[0] for body in shop.said(self.home, self.issue)],
+            "comments": [body.split("\n")[0] for body in shop.comments_on(self.home, self.issue)],
             "labels": shop.github.labels(self.home, self.issue),
             "checks": sorted((check.name, check.conclusion) for check in shop.github.checks(self.home)),
             "reviews": [review.commit_id for review in shop.reviews(self.home, self.pull)],
             "inline": [(comment.path, comment.line) for comment in shop.inline(self.home, self.pull)],
-            "summaries": shop.said(self.home, self.pull),
+            "summaries": shop.comments_on(self.home, self.pull),
         }
 
     def expected(self, shop: Site) -> dict[str, object]:
@@ -119,5 +119,5 @@ def test_what_github_refuses_for_good_is_a_dead_letter_with_its_reason(shop: Sit
     for job in shop.jobs.list(("dead",), home):
         shop.jobs.retry(job.id)
     shop.quiet()
-    assert len(shop.said(home, 1)) == len(shop.inline(home, 2)) == len(shop.checks(home)) == 1
+    assert len(shop.comments_on(home, 1)) == len(shop.inline(home, 2)) == len(shop.checks(home)) == 1
     assert len(shop.model.asked) == before + 3, "a retry pays for nothing twice"

@@ -50,7 +50,7 @@ def bounced(shop: Site, home: str) -> int:
 
 def read(shop: Site, home: str, number: int) -> str:
     """The only comment of ours."""
-    (body,) = shop.said(home, number)
+    (body,) = shop.comments_on(home, number)
     return body
 
 
@@ -70,13 +70,13 @@ def test_a_maintainer_accepts_by_mention_with_a_reason(shop: Site, home: str) ->
     assert read(shop, home, number).startswith("Accepted as is by mia: this is known.")
     shop.github.comment(home, number, "/bouncer", "mia")
     shop.quiet()
-    assert "Commands, each on a line of its own:" in shop.said(home, number)[-1]
+    assert "Commands, each on a line of its own:" in shop.comments_on(home, number)[-1]
 
 
 def test_a_clear_issue_is_left_in_peace(shop: Site, home: str) -> None:
     number = shop.github.open_issue(home, *CLEAR)
     shop.quiet()
-    assert (shop.said(home, number), shop.github.labels(home, number)) == ([], [])
+    assert (shop.comments_on(home, number), shop.github.labels(home, number)) == ([], [])
     (decision,) = shop.decided(home, number)
     assert (decision.verdict, decision.actions) == ("WELL_SPECIFIED", ())
 
@@ -125,7 +125,7 @@ def test_a_maintainer_accepts_and_it_is_never_bounced_again(shop: Site, home: st
     shop.github.edit(home, number, body="Shorter.")
     shop.github.comment(home, number, "/bouncer recheck", "alice")
     shop.quiet()
-    accepted, notice = shop.said(home, number)
+    accepted, notice = shop.comments_on(home, number)
     assert accepted.startswith("Accepted as is by mia.")
     assert notice.startswith("alice: I can't read this again: a maintainer accepted this issue.")
     assert shop.github.labels(home, number) == []
@@ -154,10 +154,10 @@ def test_a_reason_and_a_slip_of_the_pen_are_understood(shop: Site, home: str) ->
     number = bounced(shop, home)
     shop.github.comment(home, number, "/bouncer acept", "mia")
     shop.quiet()
-    assert "Did you mean `/bouncer accept`?" in shop.said(home, number)[1]
+    assert "Did you mean `/bouncer accept`?" in shop.comments_on(home, number)[1]
     shop.github.comment(home, number, "/Bouncer accept, this is known", "mia")
     shop.quiet()
-    assert shop.said(home, number)[0].startswith("Accepted as is by mia: this is known.\n")
+    assert shop.comments_on(home, number)[0].startswith("Accepted as is by mia: this is known.\n")
 
 
 def test_a_stranger_cannot_accept(shop: Site, home: str) -> None:
@@ -165,7 +165,7 @@ def test_a_stranger_cannot_accept(shop: Site, home: str) -> None:
     command = shop.github.comment(home, number, "/bouncer accept", "stranger")
     shop.quiet()
     assert reactions(shop, home, command) == ["confused"]
-    bounce, notice = shop.said(home, number)
+    bounce, notice = shop.comments_on(home, number)
     assert "a maintainer will probably need" in bounce
     assert notice.startswith("stranger: Only people with triage permission in this repository can use `/bouncer a")
     assert shop.github.labels(home, number) == ["needs-info"]
@@ -194,7 +194,7 @@ def test_each_comment_with_commands_gets_an_answer_of_its_own(shop: Site, home: 
     ):
         shop.github.comment(home, number, body, author)
         shop.quiet()
-    bounce, helped, hinted, refused = shop.said(home, number)
+    bounce, helped, hinted, refused = shop.comments_on(home, number)
     assert "a maintainer will probably need" in bounce
     assert helped.startswith("alice: Commands")
     assert hinted.startswith("mia: I don't know that command. Did you mean `/bouncer accept`?")
@@ -203,7 +203,7 @@ def test_each_comment_with_commands_gets_an_answer_of_its_own(shop: Site, home: 
     for _ in range(12):
         shop.github.comment(home, number, "/bouncer accept", "stranger")
     shop.quiet()
-    assert len(shop.said(home, number)) <= 12, "nobody can have a wall of answers written"
+    assert len(shop.comments_on(home, number)) <= 12, "nobody can have a wall of answers written"
 
 
 def test_a_recheck_that_cannot_be_done_is_answered(shop: Site, home: str) -> None:
@@ -215,20 +215,20 @@ def test_a_recheck_that_cannot_be_done_is_answered(shop: Site, home: str) -> Non
     assert "A maintainer paused me here, so I won't read this again for now." in read(shop, home, number)
     asking = shop.github.comment(home, number, "/bouncer recheck", "alice")
     shop.quiet()
-    assert shop.said(home, number)[1].startswith("alice: A maintainer paused me here.")
+    assert shop.comments_on(home, number)[1].startswith("alice: A maintainer paused me here.")
     assert reactions(shop, home, asking) == ["confused"]
     before = len(shop.decided(home, number, "triage"))
     shop.github.comment(home, number, "/bouncer recheck", "mia")
     shop.quiet()
     assert [decision.verdict for decision in shop.decided(home, number, "triage")][before:] == ["VAGUE"]
-    assert promise not in shop.said(home, number)[0], "still paused"
+    assert promise not in shop.comments_on(home, number)[0], "still paused"
     shop.github.comment(home, number, "/bouncer resume", "mia")
     shop.quiet()
-    assert promise in shop.said(home, number)[0]
+    assert promise in shop.comments_on(home, number)[0]
     shop.github.close(home, number, by="mia")
     asking = shop.github.comment(home, number, "/bouncer recheck", "mia")
     shop.quiet()
-    assert shop.said(home, number)[-1].startswith("mia: I can't read this again: the issue is closed.")
+    assert shop.comments_on(home, number)[-1].startswith("mia: I can't read this again: the issue is closed.")
     assert reactions(shop, home, asking) == ["confused"]
 
 
@@ -249,7 +249,7 @@ def test_our_comment_deleted_by_a_maintainer_is_not_written_again(shop: Site, ho
     shop.quiet()
     (sign,) = shop.decided(home, number, "feedback")[-1].record.signals
     assert (sign.outcome, sign.source) == ("dismissed", "deleted")
-    assert shop.said(home, number) == []
+    assert shop.comments_on(home, number) == []
 
 
 def test_what_a_model_writes_mentions_nobody_and_commands_nobody(shop: Site, home: str) -> None:
@@ -276,7 +276,7 @@ def test_what_a_model_writes_mentions_nobody_and_commands_nobody(shop: Site, hom
 def test_bots_are_not_judged(shop: Site, home: str) -> None:
     number = shop.github.open_issue(home, "Bump things", "Help.", "renovate[bot]")
     shop.quiet()
-    assert shop.said(home, number) == []
+    assert shop.comments_on(home, number) == []
     assert [decision.abstained for decision in shop.decided(home, number)] == ["skipped:bot"]
 
 
@@ -291,7 +291,7 @@ def test_auto_asks_in_the_language_of_the_issue(shop: Site, repository: Reposito
     shop.model.misbehave("Kaputte Datei", completion(json.dumps(GERMAN)))
     number = shop.github.open_issue(home, "Kaputte Datei", "Es geht nicht mehr.")
     shop.quiet()
-    (body,) = shop.said(home, number)
+    (body,) = shop.comments_on(home, number)
     assert body.startswith(
         "Thanks for the report. To work on this, a maintainer will probably need:\n- Welche Version ist das?\n\n"
     )
@@ -300,4 +300,4 @@ def test_auto_asks_in_the_language_of_the_issue(shop: Site, repository: Reposito
     assert question.purpose == "TranslatedReply"
     shop.github.comment(home, number, "/bouncer accept, ist bekannt", "mia")
     shop.quiet()
-    assert shop.said(home, number)[0].startswith("Accepted as is by mia: ist bekannt.\n")
+    assert shop.comments_on(home, number)[0].startswith("Accepted as is by mia: ist bekannt.\n")

@@ -18,7 +18,7 @@ def test_an_owners_file_is_the_default_until_a_repository_says_otherwise(shop: S
     for home, label in ((plain, "unclear"), (own, "more-please")):
         number = shop.github.open_issue(home, *VAGUE)
         shop.quiet()
-        assert (shop.github.labels(home, number), shop.said(home, number)) == ([label], [])
+        assert (shop.github.labels(home, number), shop.comments_on(home, number)) == ([label], [])
     shop.github.install(shop.app, "initech/.github")
     shop.github.commit("initech/.github", {FILE: "triage:\n  mode: 'off'\n"})
     for home in (plain, own):
@@ -32,7 +32,7 @@ def test_a_typo_in_a_mode_posts_nothing_and_is_reported_on_the_commit(shop: Site
     sha = shop.github.commit(home, {FILE: "triage:\n  mode: shadwo\n"})
     number = shop.github.open_issue(home, *VAGUE)
     shop.quiet()
-    assert (shop.said(home, number), shop.github.labels(home, number)) == ([], [])
+    assert (shop.comments_on(home, number), shop.github.labels(home, number)) == ([], [])
     (decision,) = shop.decided(home, number)
     assert (decision.verdict, len(decision.withheld)) == ("VAGUE", 2)
     assert "shadow mode because of .github/bouncer.yml (line 2, triage.mode" in decision.reason
@@ -62,7 +62,7 @@ def test_a_pull_request_s_copy_of_the_file_is_validated_and_not_used(shop: Site,
     assert "only validated" in check.output["summary"]
     assert shop.checks(home, shop.head(home, other)) == []
     for number in (proposed, other):
-        assert (shop.said(home, number), shop.inline(home, number)) == ([], [])
+        assert (shop.comments_on(home, number), shop.inline(home, number)) == ([], [])
     assert f"{home}: <a href=" not in shop.browser().get("/"), "only the default branch's file counts"
 
 
@@ -111,12 +111,12 @@ def test_questions_and_tracking_issues_are_skipped_and_forms_judged(
     home = repository(**{FILE: f"triage:\n  ignore_kinds: [{kind}]\n"})
     number = shop.github.open_issue(home, title, body, labels=labels)
     shop.quiet()
-    assert (shop.said(home, number), shop.model.about(title)) == ([], [])
+    assert (shop.comments_on(home, number), shop.model.about(title)) == ([], [])
     assert [decision.abstained for decision in shop.decided(home, number)] == [f"skipped:{kind}"]
     home = repository(**{FILE: "triage:\n  ignore_kinds: []\n  prompt: careful\n"})
     number = shop.github.open_issue(home, title, body, labels=labels)
     shop.quiet()
-    assert len(shop.said(home, number)) == 1
+    assert len(shop.comments_on(home, number)) == 1
     (question,) = shop.model.about(title)
     assert wording in question.text
 

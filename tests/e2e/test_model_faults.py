@@ -120,7 +120,7 @@ def test_a_fault_that_passes_costs_time_and_nothing_else(ended: tuple[Site, Any]
     ]
     assert [review.commit_id for review in shop.reviews(home, number)] == [shop.head(home, number)]
     assert [(comment.path, comment.line) for comment in shop.inline(home, number)] == [(APP, 4)]
-    assert shop.said(home, number) == []
+    assert shop.comments_on(home, number) == []
     assert {job.state for job in shop.jobs.list((), home)} == {"done"}
 
 
@@ -149,7 +149,7 @@ def test_a_fault_of_the_operator_is_waited_for_in_silence(ended: tuple[Site, Any
     shop, pulls = ended
     home, number = pulls[name]
     assert shop.decided(home, number, "verify", "review") == ()
-    assert (shop.github.checks(home), shop.said(home, number), shop.reviews(home, number)) == ([], [], [])
+    assert (shop.github.checks(home), shop.comments_on(home, number), shop.reviews(home, number)) == ([], [], [])
     waiting = shop.jobs.list(("waiting",), home)
     assert {(job.task, job.tries) for job in waiting} == {("verify", 0), ("review", 0)}
 

@@ -15,7 +15,7 @@ from tests.e2e.site import APP, BROKEN, Repository, Site, site, stopped
 
 
 def bounced(shop: Site, home: str, number: int) -> bool:
-    return [body.split("\n")[0] for body in shop.said(home, number)] == [
+    return [body.split("\n")[0] for body in shop.comments_on(home, number)] == [
         "Thanks for the report. To work on this, a maintainer will probably need:"
     ] and shop.github.labels(home, number) == ["needs-info"]
 
@@ -126,7 +126,7 @@ def test_the_kill_switch_asks_nobody_and_writes_nothing(tmp_path: Path) -> None:
         shop.github.open_pull(home, "Read", "Fixes #1", files={APP: BROKEN}, closes=[1])
         shop.quiet()
         assert shop.model.asked == []
-        assert (shop.said(home, 1), shop.github.labels(home, 1), shop.github.checks(home)) == ([], [], [])
+        assert (shop.comments_on(home, 1), shop.github.labels(home, 1), shop.github.checks(home)) == ([], [], [])
         assert {job.outcome for job in shop.jobs.list(("done",), home)} == {"skipped: paused by the operator"}
         assert "BOUNCER_PAUSED is set" in shop.browser().get("/")
 
@@ -142,7 +142,7 @@ def test_a_spent_budget_is_a_skip_that_shows_and_waits_for_tomorrow(tmp_path: Pa
             wait(lambda: bounced(shop, home, issue), 60, "bounced")  # noqa: B023
         third = shop.github.open_issue(home, "It breaks again", "Help.")
         wait(lambda: len(shop.decided(home, third)) == 1, 60, "decided")
-        assert shop.said(home, third) == []
+        assert shop.comments_on(home, third) == []
         assert [decision.abstained for decision in shop.decided(home, third)] == ["skipped:budget"]
         assert len(shop.model.asked) == 2
         wait(lambda: shop.jobs.list(("waiting",), home), 60, "the job waits")
@@ -178,4 +178,4 @@ def test_an_app_that_github_does_not_know_decides_nothing_and_says_why(tmp_path:
         assert "GitHub answered 401" in errors.pop("triage")
         assert all(error.endswith(": waits for triage") for error in errors.values())
         assert shop.decided(home, number) == ()
-        assert shop.said(home, number) == []
+        assert shop.comments_on(home, number) == []

@@ -35,7 +35,7 @@ def test_what_is_paused_is_left_alone_until_it_is_resumed_and_rechecked(
     home, browser = repository(), shop.browser()
     issue = shop.github.open_issue(home, "It breaks", "It does not work.")
     shop.quiet()
-    assert len(shop.said(home, issue)) == 1
+    assert len(shop.comments_on(home, issue)) == 1
     assert f"{home}</a>" in browser.get("/installations")
 
     press(browser, "/installations", f"Pause {home}")

@@ -78,13 +78,13 @@ def test_a_patch_that_falls_short_gets_a_neutral_check_and_a_review(shop: Site, 
     (review,) = shop.reviews(home, number)
     assert (review.state, review.commit_id) == ("COMMENTED", shop.head(home, number))
     assert review.body.startswith(f"AI review of {review.commit_id[:7]}: 1 possible defect. Reply")
-    assert shop.said(home, number) == [], "no summary where nothing needs saying"
+    assert shop.comments_on(home, number) == [], "no summary where nothing needs saying"
 
 
 def test_a_good_patch_is_met_with_silence_and_a_green_check(shop: Site, home: str) -> None:
     number = opened(shop, home, FIXED)
     assert check(shop, home, number) == ("success", "Appears to solve #1 (not executed)")
-    assert (shop.inline(home, number), shop.reviews(home, number), shop.said(home, number)) == ([], [], [])
+    assert (shop.inline(home, number), shop.reviews(home, number), shop.comments_on(home, number)) == ([], [], [])
 
 
 def test_without_a_linked_issue_the_check_says_so_and_asks_nobody(shop: Site, home: str) -> None:
@@ -112,7 +112,7 @@ def test_a_push_gets_a_check_of_its_own_and_only_what_is_new(shop: Site, home: s
     shop.quiet()
     assert check(shop, home, number)[0] == "success"
     assert len(shop.reviews(home, number)) == 2
-    (summary,) = shop.said(home, number)
+    (summary,) = shop.comments_on(home, number)
     assert "No longer in the change:\n- `src/app.py`: Fails for an empty file\n" in summary
     assert "- `src/app.py`: Grows without end" in summary
     assert [comment.minimized for comment in shop.inline(home, number)] == ["OUTDATED", "OUTDATED"]
@@ -132,7 +132,7 @@ def test_a_dismissed_finding_stays_away(shop: Site, home: str, place: str) -> No
     assert note.in_reply_to == finding.id
     assert shop.inline(home, number)[0].minimized == "RESOLVED"
     assert note.body.startswith("Dismissed by mia: the caller checks. I won't post it here again.")
-    assert shop.said(home, number) == []
+    assert shop.comments_on(home, number) == []
     shop.github.push(home, number, {APP: f"# More.\n{BROKEN}"})
     shop.quiet()
     assert len(shop.inline(home, number)) == 2
@@ -187,7 +187,7 @@ def test_commands_on_a_pull_request(shop: Site, home: str) -> None:
     number = opened(shop, home, FIXED)
     shop.github.comment(home, number, "/bouncer review", "mia")
     shop.quiet()
-    (answer,) = shop.said(home, number)
+    (answer,) = shop.comments_on(home, number)
     assert answer.startswith(
         f"**AI review of {shop.head(home, number)[:7]}**: no defects found. `openai:gpt-5-mini`"
     )

@@ -94,7 +94,7 @@ def test_a_file_too_large_to_show_is_named(shop: Site, repository: Repository) -
     huge = "x = 1\n" * 200_000
     home, number = changed(shop, repository, {}, {"src/huge.py": huge, APP: BROKEN})  # type: ignore[misc]
     assert findings(shop, home, number) == [(APP, 4, "RIGHT")]
-    (summary,) = shop.said(home, number)
+    (summary,) = shop.comments_on(home, number)
     assert "Not reviewed:\n- `src/huge.py`: " in summary
 
 
@@ -107,7 +107,7 @@ def test_what_the_maintainers_leave_out_is_named_quietly(shop: Site, repository:
     assert findings(shop, home, number) == [(APP, 4, "RIGHT")]
     (review,) = shop.reviews(home, number)
     assert "Not reviewed: `go.sum` (lock file), `vendored-by-hand/a.py` (review.ignore)." in review.body
-    assert shop.said(home, number) == []
+    assert shop.comments_on(home, number) == []
 
 
 def test_two_linked_issues_get_a_verdict_each(shop: Site, repository: Repository) -> None:
@@ -149,7 +149,7 @@ def test_shadow_mode_records_and_writes_nothing(shop: Site, repository: Reposito
     shop.github.open_issue(home, "It breaks", "Help.")
     number = shop.github.open_pull(home, "Read", "Fixes #1", files={APP: BROKEN}, closes=[1])
     shop.quiet()
-    assert (shop.said(home, 1), shop.github.labels(home, 1)) == ([], [])
-    assert (shop.github.checks(home), shop.inline(home, number), shop.said(home, number)) == ([], [], [])
+    assert (shop.comments_on(home, 1), shop.github.labels(home, 1)) == ([], [])
+    assert (shop.github.checks(home), shop.inline(home, number), shop.comments_on(home, number)) == ([], [], [])
     verdicts = [item.verdict for item in (*shop.decided(home, 1), *shop.decided(home, number))]
     assert verdicts == ["VAGUE", "INCORRECT", "defects"]

@@ -23,7 +23,7 @@ def test_a_clear_accepted_and_reproduced_issue_gets_a_brief(shop: Site, reposito
     home = repository(**files(TRIAGE + config))
     number = shop.github.open_issue(home, "split drops the rest", "`split` drops the rest.")
     shop.quiet()
-    assert shop.said(home, number)[0].startswith("Thanks for the report.")
+    assert shop.comments_on(home, number)[0].startswith("Thanks for the report.")
     shop.github.edit(home, number, body=REPORT)
     shop.quiet()
     shop.github.comment(home, number, "/bouncer accept", "carol")
@@ -34,7 +34,7 @@ def test_a_clear_accepted_and_reproduced_issue_gets_a_brief(shop: Site, reposito
 
     shop.github.comment(home, number, "/bouncer reproduce", "mia")
     shop.quiet()
-    (body,) = [body for body in shop.said(home, number) if "bouncer:triage" in body]
+    (body,) = [body for body in shop.comments_on(home, number) if "bouncer:triage" in body]
     assert body.startswith(f"{FIRST}, accepted by mia and reproduced by a test.")
     head = shop.github.world.repositories[home].branches["main"]
     assert "**What is asked:** Keep the rest of the list." in body
@@ -48,7 +48,7 @@ def test_a_clear_accepted_and_reproduced_issue_gets_a_brief(shop: Site, reposito
     # A maintainer who asks for details takes it back.
     shop.github.label(home, number, "needs-info", by="mia")
     shop.quiet()
-    (body,) = [body for body in shop.said(home, number) if "bouncer:triage" in body]
+    (body,) = [body for body in shop.comments_on(home, number) if "bouncer:triage" in body]
     assert body.startswith("Thanks for the report. mia asked for more details.")
     assert set(shop.github.labels(home, number)) == {"reproduced", "needs-info"}
 
@@ -62,7 +62,7 @@ def test_without_reproduction_accepting_a_clear_issue_is_enough(shop: Site, repo
         shop.github.comment(home, number, "/bouncer accept", "mia")
         shop.github.comment(home, number, "/bouncer accept", "mia")
     shop.quiet()
-    (body,) = shop.said(home, clear)
+    (body,) = shop.comments_on(home, clear)
     assert body.startswith(f"{FIRST} and accepted by mia.")
     assert "Done when" not in body
     assert (shop.github.labels(home, clear), shop.github.labels(home, vague)) == (["go"], [])
@@ -76,7 +76,7 @@ def test_in_shadow_mode_and_by_default_nothing_is_posted(shop: Site, repository:
         shop.quiet()
         shop.github.comment(home, number, "/bouncer accept", "mia")
         shop.quiet()
-        assert [body for body in shop.said(home, number) if FIRST in body] == []
+        assert [body for body in shop.comments_on(home, number) if FIRST in body] == []
         assert shop.github.labels(home, number) == []
         assert [bool(item.withheld) for item in shop.decided(home, number, "ready")] == expected
 

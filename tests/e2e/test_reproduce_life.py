@@ -76,7 +76,7 @@ def test_a_maintainer_asks_and_is_answered_in_a_comment(shop: Site, home: Callab
     shop.github.comment(name, number, "/bouncer reproduce", "mia")
     shop.quiet()
 
-    (body,) = shop.said(name, number)
+    (body,) = shop.comments_on(name, number)
     assert body.startswith("**Reproduced on `main` at ")
     assert "(3 of 3 drafts agree).**" in body
     assert "def test_issue_" in body
@@ -91,7 +91,7 @@ def test_what_cannot_be_reproduced_is_said_once(shop: Site, home: Callable[..., 
     shop.github.comment(name, number, "/bouncer reproduce", "mia")
     shop.quiet()
 
-    (body,) = shop.said(name, number)
+    (body,) = shop.comments_on(name, number)
     assert body.startswith("**Not reproduced on `main` at ")
     assert "no draft became a test that can be run" in body
     assert shop.github.labels(name, number) == []
@@ -105,11 +105,11 @@ def test_the_stored_test_is_evidence_for_a_fix_and_against_none(shop: Site, home
 
     titles = {}
     # The model of these tests takes a patch for a solution where it says "if data".
-    for what, code in (("fixed", f"{FIXED}\n\n# if data\n"), ("not", f"{BUGGY}\n\n# nothing\n")):
+    for outcome, code in (("fixed", f"{FIXED}\n\n# if data\n"), ("not", f"{BUGGY}\n\n# nothing\n")):
         pull = shop.github.open_pull(name, "Keep the rest", f"Fixes #{number}", files={"shapes.py": code})
         shop.quiet()
         (check,) = [item for item in shop.checks(name, shop.head(name, pull)) if item.name == "bouncer / verify"]
-        titles[what] = check.output["title"]
+        titles[outcome] = check.output["title"]
 
     assert titles == {
         "fixed": f"Appears to solve #{number}; its reproducing test passes here",
@@ -145,7 +145,7 @@ def test_a_repository_s_command_cannot_make_the_operator_s_files_public(
     shop.github.comment(name, number, "/bouncer reproduce", "mia")
     shop.quiet()
 
-    (body,) = shop.said(name, number)
+    (body,) = shop.comments_on(name, number)
     assert "ghs_PLANTEDsecret" not in body
     assert "ghs_PLANTEDsecret"[::-1] not in body
     (decision,) = shop.decided(name, number, "reproduce")

@@ -78,12 +78,12 @@ def test_a_changed_configuration_counts_for_what_happens_after_it(shop: Site, re
     shop.quiet()
     second = shop.github.open_issue(home, *VAGUE)
     shop.quiet()
-    assert (len(shop.said(home, 1)), shop.said(home, second)) == (1, [])
+    assert (len(shop.comments_on(home, 1)), shop.comments_on(home, second)) == (1, [])
     shop.github.commit(home, {".github/bouncer.yml": None})
     shop.quiet()
     third = shop.github.open_issue(home, *VAGUE)
     shop.quiet()
-    assert len(shop.said(home, third)) == 1
+    assert len(shop.comments_on(home, third)) == 1
     path = f"/repos/{home}/contents/.github/bouncer.yml"
     reads = [
         request for request in shop.github.requests if request.path == path and request.query.get("ref") == "main"

@@ -76,7 +76,7 @@ def test_seven_pushes_with_a_reviewer_that_is_never_content(shop: Site, reposito
     assert (run.conclusion, run.output["title"]) == ("skipped", title)
     shop.github.comment(home, number, "/bouncer review", "mia")
     shop.quiet()
-    (answer,) = shop.said(home, number)
+    (answer,) = shop.comments_on(home, number)
     assert "I have posted 8 findings here, the most for one pull request (`review.max_total`)." in answer
     assert inventor.rounds == 4
 
@@ -113,7 +113,7 @@ def test_a_later_round_reads_what_changed_and_what_depends_on_it(shop: Site, rep
 def test_after_a_clean_round_only_the_check_says_what_was_looked_at(shop: Site, repository: Repository) -> None:
     home = repository()
     number = opened(shop, home, FIXED)
-    assert (shop.inline(home, number), shop.reviews(home, number), shop.said(home, number)) == ([], [], [])
+    assert (shop.inline(home, number), shop.reviews(home, number), shop.comments_on(home, number)) == ([], [], [])
     run = shop.review_check(home, number)
     assert (run.conclusion, run.output["title"]) == ("success", "No defects found")
     assert run.output["summary"] == (
@@ -211,8 +211,8 @@ def test_reviews_happen_when_the_maintainers_want_them(shop: Site, repository: R
     assert findings(shop, home, number) == ["Fails for an empty file", "Grows without end"]
     shop.github.comment(home, number, "/bouncer review", "mia")
     shop.quiet()
-    assert shop.said(home, number)[-1].startswith("mia: I have reviewed ")
-    assert "Ask again after the next commit." in shop.said(home, number)[-1]
+    assert shop.comments_on(home, number)[-1].startswith("mia: I have reviewed ")
+    assert "Ask again after the next commit." in shop.comments_on(home, number)[-1]
 
 
 def test_an_author_can_hand_the_findings_to_a_coding_agent(shop: Site, repository: Repository) -> None:

@@ -71,7 +71,7 @@ def commits(shop: Site) -> int:
 
 def comment_of(shop: Site, number: int, start: str) -> str:
     """Return our comment that begins so; empty if there is none."""
-    return next((body for body in shop.said(HOME, number) if body.startswith(start)), "")
+    return next((body for body in shop.comments_on(HOME, number) if body.startswith(start)), "")
 
 
 def verified(shop: Site, number: int) -> str:
@@ -211,12 +211,12 @@ def test_regression_is_bisected_and_its_fix_and_its_return_are_told(hasty: Site)
     assert regressed.startswith(f"**The drafted test fails again since {again[:7]}.**")
     assert not comment_of(hasty, number, "**The drafted test no longer fails")
     assert github.find(HOME, number)[1].state == "open"
-    assert "@" not in "".join(hasty.said(HOME, number))
+    assert "@" not in "".join(hasty.comments_on(HOME, number))
     assert not any(decision.usage.calls for decision in hasty.decided(HOME, number, "watch")), "no model is asked"
     assert commits(hasty) >= 30
     assert watched(hasty, flaky)[-1].abstained == "skipped:flaky", "it is not run again"
     assert github.labels(HOME, flaky) == ["reproduced"]
-    assert len(hasty.said(HOME, flaky)) == 2, "the reproduction, and the answer to the command"
+    assert len(hasty.comments_on(HOME, flaky)) == 2, "the reproduction, and the answer to the command"
 
     github.close(HOME, number, by="mia")
     wait(lambda: hasty.decided(HOME, number, "watch")[-1].abstained == "skipped:closed", 60, "the watch ends")

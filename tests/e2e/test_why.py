@@ -21,14 +21,14 @@ def home(shop: Site, repository: Repository) -> str:
 
 def answers(shop: Site, home: str, number: int) -> list[str]:
     """Our answers in the conversation, without their markers."""
-    return [body.partition("\n\n<!--")[0] for body in shop.said(home, number) if "bouncer:why" in body]
+    return [body.partition("\n\n<!--")[0] for body in shop.comments_on(home, number) if "bouncer:why" in body]
 
 
 def threads(shop: Site, home: str, number: int) -> list[ReviewCommentState]:
     return [comment for comment in shop.inline(home, number) if comment.in_reply_to is not None]
 
 
-def asked(shop: Site, word: str) -> int:
+def question_count(shop: Site, word: str) -> int:
     return len(shop.model.about(word, "WhyReply"))
 
 
@@ -44,7 +44,9 @@ def test_the_author_of_a_bounced_issue_is_told_what_the_bounce_rests_on(shop: Si
     shop.github.comment(home, number, "/bouncer why", "stranger")
     shop.quiet()
     assert len(answers(shop, home, number)) == 1
-    assert shop.said(home, number)[-1].startswith("stranger: Only the author and people with triage permission")
+    assert shop.comments_on(home, number)[-1].startswith(
+        "stranger: Only the author and people with triage permission"
+    )
 
 
 def test_a_finding_is_explained_in_its_thread_and_a_patch_below_it(shop: Site, home: str) -> None:
@@ -85,16 +87,16 @@ def test_authors_ask_three_times_and_without_a_verdict_no_model_is_asked(shop: S
     number = shop.github.open_issue(home, *VAGUE)
     unread = shop.github.open_issue(home, *CLEAR, author="mia")
     shop.quiet()
-    before = asked(shop, "")
+    before = question_count(shop, "")
     for _ in range(4):
         shop.github.comment(home, number, "/bouncer why", "alice")
         shop.quiet()
-    assert (len(answers(shop, home, number)), asked(shop, "")) == (3, before + 3)
-    assert "three times a day" in shop.said(home, number)[-1]
+    assert (len(answers(shop, home, number)), question_count(shop, "")) == (3, before + 3)
+    assert "three times a day" in shop.comments_on(home, number)[-1]
     shop.github.comment(home, unread, "/bouncer why", "mia")
     shop.quiet()
     assert answers(shop, home, unread) == ["There is no verdict of mine here to explain."]
-    assert asked(shop, "") == before + 3
+    assert question_count(shop, "") == before + 3
 
 
 def test_in_shadow_mode_there_is_nothing_to_ask_about(shop: Site, repository: Repository) -> None:
@@ -103,15 +105,15 @@ def test_in_shadow_mode_there_is_nothing_to_ask_about(shop: Site, repository: Re
     number = shop.github.open_issue(home, *VAGUE)
     pull = shop.github.open_pull(home, "Read values", f"Fixes #{number}", files={APP: BROKEN}, closes=[number])
     shop.quiet()
-    before = asked(shop, "")
+    before = question_count(shop, "")
     for subject in (number, pull):
         command = shop.github.comment(home, subject, "/bouncer why", "mia")
         shop.quiet()
-        assert shop.said(home, subject) == []
+        assert shop.comments_on(home, subject) == []
         stored_comment = shop.github.world.repositories[home].comment(command)
         assert stored_comment is not None
         assert stored_comment[1].reactions == []
-    assert asked(shop, "") == before
+    assert question_count(shop, "") == before
 
 
 def test_what_a_model_answers_mentions_nobody_and_commands_nobody(shop: Site, home: str) -> None:

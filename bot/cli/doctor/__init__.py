@@ -150,7 +150,7 @@ def variables(settings: Settings) -> Iterator[Diagnosis]:
     """Yield a line per setting, and unknown variables. Secrets are shown by their presence only."""
     remarks = {remark.subject: remark for remark in (*_about_github(settings), *_about_running(settings))}
     for name in Settings.model_fields:
-        yield remarks.get(name.upper()) or ok(name.upper(), _shown(name, settings))
+        yield remarks.get(name.upper()) or ok(name.upper(), _display_value(name, settings))
     for name, suggestion in unknown_variables(Path(".env")).items():
         yield note(name, "no setting has this name", f"did you mean {suggestion}?" if suggestion else "remove it")
 
@@ -195,7 +195,7 @@ def _about_running(settings: Settings) -> Iterator[Diagnosis]:
         yield note("BOUNCER_DAILY_BUDGET_USD", message, "set it to the most that a day may cost")
 
 
-def _shown(name: str, settings: Settings) -> str:
+def _display_value(name: str, settings: Settings) -> str:
     value: Any = getattr(settings, name)
     if value is None:
         return "not set"

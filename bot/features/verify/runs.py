@@ -208,11 +208,12 @@ def _outcomes(
     first, second = (harness.run(folder, group, {}) for _ in range(2))
     outcomes: dict[Target, TestOutcome] = {}
     for target in group:
-        one, other = _of(first, target, group), _of(second, target, group)
-        if one is None or other is None:
+        first_outcome, second_outcome = _of(first, target, group), _of(second, target, group)
+        if first_outcome is None or second_outcome is None:
             # The report does not name it, as that of unittest for a test that passes.
-            one, other = (harness.run(folder, [target], {}).outcome for _ in range(2))
-        outcomes[target] = one if (one.status, one.phase) == (other.status, other.phase) else _FLAKY
+            first_outcome, second_outcome = (harness.run(folder, [target], {}).outcome for _ in range(2))
+        same = (first_outcome.status, first_outcome.phase) == (second_outcome.status, second_outcome.phase)
+        outcomes[target] = first_outcome if same else _FLAKY
     return outcomes
 
 

@@ -105,7 +105,7 @@ Locks = FileLocks | AdvisoryLocks
 
 
 @contextmanager
-def held(locks: Locks, name: str, seconds: float) -> Iterator[None]:
+def exclusive(locks: Locks, name: str, seconds: float) -> Iterator[None]:
     """Hold a lock for a block, waiting for it at most ``seconds``. Raises TimeoutError."""
     deadline = time.monotonic() + seconds
     while (lock := locks.take(name)) is None:

@@ -18,7 +18,7 @@ from sqlalchemy.schema import CreateColumn
 
 from bot.core.errors import DatabaseAway, OperatorError
 from bot.pipeline.store.database import Database, open_database
-from bot.pipeline.store.locks import held
+from bot.pipeline.store.locks import exclusive
 from bot.pipeline.store.tables import METADATA, WORKERS
 
 #: The version of the tables, and the older ones that can be upgraded: 0001 is release 0.1, 0007 release 0.2.
@@ -73,7 +73,7 @@ def migrate(database: Database) -> None:
     """
     if version(database) == HEAD:
         return
-    with held(database.locks, "migrate", TIMEOUT):
+    with exclusive(database.locks, "migrate", TIMEOUT):
         present = version(database)
         if present is None:
             with database.write() as connection:

@@ -95,7 +95,7 @@ def _open_pull(call: ApiCall, repository: RepositoryState, issue: IssueState) ->
     pull = issue.pull
     assert pull is not None
 
-    def said(comment: CommentState, time: str) -> Json:
+    def comment_node(comment: CommentState, time: str) -> Json:
         association = call.render.association(repository, comment.author)
         return {
             time: _time(comment.created_at),
@@ -115,9 +115,9 @@ def _open_pull(call: ApiCall, repository: RepositoryState, issue: IssueState) ->
         "headRefOid": pull.head_sha,
         "author": {"login": issue.author.login},
         "commits": {"nodes": [{"commit": {"committedDate": _time(call.world.commits[pull.head_sha].at)}}]},
-        "comments": {"nodes": [said(comment, "createdAt") for comment in issue.comments[-30:]]},
+        "comments": {"nodes": [comment_node(comment, "createdAt") for comment in issue.comments[-30:]]},
         # GitHub makes a review of every comment on a line.
-        "reviews": {"nodes": [said(comment, "submittedAt") for comment in pull.comments[-30:]]},
+        "reviews": {"nodes": [comment_node(comment, "submittedAt") for comment in pull.comments[-30:]]},
     }
 
 

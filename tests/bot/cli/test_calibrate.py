@@ -313,7 +313,9 @@ def indexed(pairs: int, right: int) -> None:
         for number in range(1001, 1001 + pairs):
             twin = number + 500
             titles = {number: f"Part{number} is slow", twin: f"Slow part{number}"}
-            issues += [issue(number=one, title=title, body="", state="closed") for one, title in titles.items()]
+            issues += [
+                issue(number=number, title=title, body="", state="closed") for number, title in titles.items()
+            ]
             roots[twin] = number
             rows = [{"number": number, "both": "are slow", "relation": "same cause", "p_same_cause": 92}]
             if number > 1000 + right:

@@ -80,7 +80,7 @@ def snapshot(**values: Any) -> Snapshot:
     return builders.snapshot(**{**defaults, **values})
 
 
-def told(event: events.Event, services: Services) -> dict[str, tuple[str, str]]:
+def signals_of(event: events.Event, services: Services) -> dict[str, tuple[str, str]]:
     decisions = decide(event, services, only="feedback")
     assert all(decision.actions == () for decision in decisions)
     return {sign.key.rpartition(":")[2]: (sign.outcome, sign.source) for sign in signals(decisions)}
@@ -89,7 +89,7 @@ def told(event: events.Event, services: Services) -> dict[str, tuple[str, str]]:
 @pytest.mark.usefixtures("reviewed")
 def test_at_the_end_every_finding_has_an_outcome(services: Build) -> None:
     event = builders.event(events.PullRequestClosed, PULL)
-    assert told(event, services(ScriptedModel(), snapshot())) == {
+    assert signals_of(event, services(ScriptedModel(), snapshot())) == {
         "print-one": ("dismissed", "reaction"),
         "print-two": ("addressed", "reaction"),
         "print-three": ("addressed", "resolved"),
@@ -100,14 +100,14 @@ def test_at_the_end_every_finding_has_an_outcome(services: Build) -> None:
 @pytest.mark.usefixtures("reviewed")
 def test_resolving_a_thread_of_ours_is_a_sign(services: Build) -> None:
     event = builders.event(events.ReviewThreadResolved, PULL, comment_ids=(2, 5, 99))
-    assert told(event, services(ScriptedModel(), snapshot())) == {"print-two": ("addressed", "resolved")}
+    assert signals_of(event, services(ScriptedModel(), snapshot())) == {"print-two": ("addressed", "resolved")}
 
 
 @pytest.mark.usefixtures("reviewed")
 @pytest.mark.parametrize(("by", "outcome"), [(MIA, {"print-one": ("dismissed", "deleted")}), (BOUNCER, {})])
 def test_deleting_a_comment_of_ours_is_a_no(services: Build, by: Actor, outcome: dict[str, Any]) -> None:
     event = builders.event(events.ReviewCommentDeleted, PULL, by, comment=comment(1, "one"))
-    assert told(event, services(ScriptedModel(), snapshot())) == outcome
+    assert signals_of(event, services(ScriptedModel(), snapshot())) == outcome
 
 
 @pytest.mark.parametrize(
@@ -117,9 +117,9 @@ def test_how_a_bounced_issue_ends(
     services: Build, history: Remembered, reason: str, outcome: tuple[str, str]
 ) -> None:
     event = builders.event(events.IssueClosed, issue(state_reason=reason), MIA)
-    assert told(event, services(ScriptedModel(), snapshot())) == {}
+    assert signals_of(event, services(ScriptedModel(), snapshot())) == {}
     history.past.append(triaged(bounced=True))
-    assert told(event, services(ScriptedModel(), snapshot())) == {"acme/rocket#5": outcome}
+    assert signals_of(event, services(ScriptedModel(), snapshot())) == {"acme/rocket#5": outcome}
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_other_decisions_imply_signs(reviewed: Remembered) -> None:
     )
 
 
-def judged(kind: Any, number: int, chance: int, harm: int | None = None) -> Decision:
+def verdict_of(kind: Any, number: int, chance: int, harm: int | None = None) -> Decision:
     return Decision(
         kind=kind,
         subject=Subject(repository="acme/rocket", number=number, revision=""),
@@ -182,7 +182,7 @@ def fates(event: events.Event, services: Services) -> dict[str, tuple[bool, int 
 
 def test_a_merge_tells_what_became_of_its_issues_and_of_itself(services: Build, history: Remembered) -> None:
     """Of the issue what was said first counts: later answers may have made it clear."""
-    history.past += [judged("triage", 5, 70, 5), judged("triage", 5, 10), judged("verify", 20, 30)]
+    history.past += [verdict_of("triage", 5, 70, 5), verdict_of("triage", 5, 10), verdict_of("verify", 20, 30)]
     event = builders.event(events.PullRequestClosed, PULL)
     links = {20: (IssueLink(repository="acme/rocket", number=5), IssueLink(repository="acme/rocket", number=6))}
     assert fates(event, services(ScriptedModel(), snapshot(linked_issues=links))) == {
@@ -194,7 +194,7 @@ def test_a_merge_tells_what_became_of_its_issues_and_of_itself(services: Build, 
 def test_a_revert_tells_on_what_it_reverts_and_shadow_mode_learns_too(
     services: Build, history: Remembered
 ) -> None:
-    history.past += [judged("verify", 8, 20), judged("triage", 5, 20)]
+    history.past += [verdict_of("verify", 8, 20), verdict_of("triage", 5, 20)]
     revert = pull(state="closed", merged=True, title='Revert "Read"', body="Reverts acme/rocket#8")
     event = builders.event(events.PullRequestClosed, revert)
     assert fates(event, services(ScriptedModel(), snapshot(), "verify: {mode: shadow}")) == {

@@ -199,7 +199,7 @@ class Hurried:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
 
-    def create_review(self, *what: Any) -> int:
-        id_: int = self.inner.create_review(*what)
+    def create_review(self, *arguments: Any) -> int:
+        id_: int = self.inner.create_review(*arguments)
         self._then()
         return id_

@@ -19,7 +19,7 @@ from bot.reproduction.setup import SandboxHarnesses
 from bot.router import decide
 from bot.sandbox.bubblewrap import Bubblewrap
 from tests import builders
-from tests.attacks.corpus import each
+from tests.attacks.corpus import cases
 from tests.attacks.test_changes import RUNS
 from tests.bot.features.conftest import Build, Remembered, check_of, reproduced_by
 from tests.builders import BASE, HEAD, MIA, NO_PLUGINS, REPOSITORY, comment_on_pull, issue, pull, pull_opened
@@ -230,7 +230,7 @@ def test_a_fork_s_code_runs_where_a_maintainer_names_its_commit(services: Build,
 @pytest.mark.parametrize(
     ("body", "is_told"),
     [
-        *((body, True) for _, _, body in each(RUNS)),
+        *((body, True) for _, _, body in cases(RUNS)),
         ("/bouncer recheck\n/bouncer verify --run", True),
         ("/bouncer verify", False),
     ],

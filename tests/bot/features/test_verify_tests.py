@@ -15,7 +15,7 @@ from bot.reproduction.setup import SandboxHarnesses
 from bot.router import decide
 from bot.sandbox.bubblewrap import Bubblewrap
 from tests import builders
-from tests.attacks.corpus import each
+from tests.attacks.corpus import cases
 from tests.attacks.test_changes import RUNS
 from tests.bot.features.conftest import Build, check_of
 from tests.bot.features.test_verify_run import BAD, GOOD
@@ -191,7 +191,7 @@ def test_a_fork_is_run_when_a_maintainer_names_its_commit(services: Build) -> No
     assert "passed with it" in check_of(verify(services, state, body=f"/bouncer verify --run {HEAD}")).summary
 
 
-@pytest.mark.parametrize("body", [body for _, _, body in each(RUNS)])
+@pytest.mark.parametrize("body", [body for _, _, body in cases(RUNS)])
 def test_another_commit_of_a_fork_is_not_run(services: Build, body: str) -> None:
     state = snapshot(SHOWN, head_repository="ann/rocket")
     decision = verify(services, state, body=body)

@@ -17,7 +17,7 @@ from bot.pipeline.worker import Recovery, take_lease
 database = open_database(sys.argv[1])
 lease = take_lease(database.locks)
 assert lease.number == 1, lease.number
-Recovery(database, Queue(database), lease).seen()
+Recovery(database, Queue(database), lease).report_alive()
 
 
 def die(job: Job) -> str:

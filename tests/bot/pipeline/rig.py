@@ -166,11 +166,11 @@ class Rig:
             connection.close()
 
 
-def wait(until: Callable[[], object], seconds: float = 30.0, what: str = "") -> None:
+def wait(until: Callable[[], object], seconds: float = 30.0, event: str = "") -> None:
     """Wait until something holds."""
     deadline = time.monotonic() + seconds
     while not until():
-        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        assert time.monotonic() < deadline, f"not within {seconds} s: {event}"
         time.sleep(0.05)
 
 

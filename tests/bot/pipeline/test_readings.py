@@ -44,7 +44,7 @@ class Kept:
     def label(self) -> str:
         return self.config().triage.label
 
-    def asked(self, repository: str = NAME) -> list[int]:
+    def reads_of_configuration(self, repository: str = NAME) -> list[int]:
         path = f"/repos/{repository}/contents/{PATH}"
         return [request.status for request in self.site.github.requests if request.path == path]
 
@@ -67,12 +67,12 @@ def worker(site: Site, tmp_path: Path) -> Iterator[Kept]:
 def test_it_is_read_once_however_many_jobs_there_are(worker: Kept) -> None:
     worker.site.github.commit(NAME, {PATH: "triage:\n  label: unclear\n"})
     assert [worker.label() for _ in range(5)] == ["unclear"] * 5
-    assert worker.asked() == [200]
+    assert worker.reads_of_configuration() == [200]
 
 
 def test_that_there_is_none_is_kept_as_well(worker: Kept) -> None:
     assert [worker.label() for _ in range(5)] == ["needs-info"] * 5
-    assert worker.asked() == [404]
+    assert worker.reads_of_configuration() == [404]
 
 
 def test_a_push_to_its_branch_makes_a_conditional_read(worker: Kept) -> None:
@@ -83,14 +83,14 @@ def test_a_push_to_its_branch_makes_a_conditional_read(worker: Kept) -> None:
     worker.site.github.commit(NAME, {PATH: "triage:\n  label: vague\n"})
     worker.pushed("d-2")
     assert worker.label() == worker.label() == "vague"
-    assert worker.asked() == [200, 304, 200]
+    assert worker.reads_of_configuration() == [200, 304, 200]
 
 
 def test_a_push_elsewhere_is_no_cause_to_look(worker: Kept) -> None:
     worker.label()
     worker.pushed("d-1", "octo/secret")
     worker.label()
-    assert worker.asked() == [404]
+    assert worker.reads_of_configuration() == [404]
 
 
 def test_an_app_without_push_events_notices_a_change_some_minutes_later(worker: Kept) -> None:
@@ -109,7 +109,7 @@ def test_the_owners_file_is_the_default_of_every_repository(worker: Kept) -> Non
     worker.site.github.commit(NAME, {PATH: "triage:\n  label: needs-info\n"})
     worker.pushed("d-1")
     assert worker.label() == "needs-info", "what a repository says counts, be it the default"
-    assert (worker.asked(), worker.asked(SHARED)) == ([200, 200], [200])
+    assert (worker.reads_of_configuration(), worker.reads_of_configuration(SHARED)) == ([200, 200], [200])
 
 
 def test_a_push_to_the_owners_file_makes_a_conditional_read(worker: Kept) -> None:
@@ -121,7 +121,7 @@ def test_a_push_to_the_owners_file_makes_a_conditional_read(worker: Kept) -> Non
     worker.site.github.commit(SHARED, {PATH: "triage:\n  label: vague\n"})
     worker.pushed("d-2", SHARED)
     assert worker.label() == worker.label() == "vague"
-    assert (worker.asked(), worker.asked(SHARED)) == ([404], [200, 304, 200])
+    assert (worker.reads_of_configuration(), worker.reads_of_configuration(SHARED)) == ([404], [200, 304, 200])
 
 
 def test_a_private_repository_of_the_owner_s_is_nobody_s_default(worker: Kept) -> None:

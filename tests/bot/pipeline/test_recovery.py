@@ -47,7 +47,7 @@ def queue(database: Database) -> Iterator[Queue]:
 @pytest.fixture
 def recovery(database: Database, queue: Queue, lease: Lease) -> Recovery:
     recovery = Recovery(database, queue, lease)
-    recovery.seen()
+    recovery.report_alive()
     return recovery
 
 
@@ -68,9 +68,9 @@ def test_two_processes_never_share_a_place_and_a_killed_one_frees_its_own(databa
         assert process.stdout
         return process, int(process.stdout.readline())
 
-    first, one = hold()
-    second, two = hold()
-    assert (one, two) == (1, 2)
+    first, first_place = hold()
+    second, second_place = hold()
+    assert (first_place, second_place) == (1, 2)
     # A process that is stopped is not dead: what it is in the middle of may still happen.
     os.kill(first.pid, signal.SIGSTOP)
     assert database.locks.take("worker-1") is None
@@ -142,7 +142,7 @@ def test_deaths_are_counted_for_as_long_as_the_attempt_lives(database, database_
 
 def test_a_worker_is_seen_until_it_ends(database, recovery):
     jobs = Jobs(database)
-    recovery.seen()
+    recovery.report_alive()
     assert jobs.worker_age() < 5
     recovery.gone()
     assert jobs.worker_age() is None

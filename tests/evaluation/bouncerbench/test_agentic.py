@@ -27,7 +27,7 @@ DONE = {"thought": "enough", "action": "done", "notes": "engine.py:2 fails for a
 PATCH = "diff --git a/engine.py b/engine.py\n--- a/engine.py\n+++ b/engine.py\n@@ -1 +1 @@\n-a\n+b\n"
 
 
-def said(label: str) -> dict[str, Any]:
+def reply_of(label: str) -> dict[str, Any]:
     return {"explanation": "e", "open_questions": [], "label": label}
 
 
@@ -71,7 +71,7 @@ def looking(kind: Kind, repos: Path) -> AbstractContextManager[Session[Any]]:
 
 
 def test_an_issue_is_judged_with_the_code_before_its_fix(project: Project) -> None:
-    model = ScriptedModel([LOOK, LATER, DONE, said("WELL_SPECIFIED")])
+    model = ScriptedModel([LOOK, LATER, DONE, reply_of("WELL_SPECIFIED")])
     tasks = str(write("t.jsonl", [project.task()]))
     with looking(INPUT, project.repos) as session:
         (task,) = input_tasks(tasks)
@@ -85,7 +85,7 @@ def test_an_issue_is_judged_with_the_code_before_its_fix(project: Project) -> No
 
 
 def test_a_patch_is_judged_with_the_code_that_it_changes(plain: Project) -> None:
-    model = ScriptedModel([LOOK, DONE, said("INCORRECT")])
+    model = ScriptedModel([LOOK, DONE, reply_of("INCORRECT")])
     tasks = str(write("t.jsonl", [plain.task()]))
     with looking(OUTPUT, plain.repos) as session:
         (task,) = output_tasks(tasks)
@@ -99,7 +99,7 @@ def test_with_clones_at_hand_a_patch_is_judged_with_the_code_around_it(plain: Pr
     patch = "diff --git a/engine.py b/engine.py\n--- a/engine.py\n+++ b/engine.py\n@@ -2 +2 @@\n"
     patch += "-    return items[0]\n+    return items[1]\n"
     tasks = str(write("t.jsonl", [plain.task(patch=patch)]))
-    model = ScriptedModel([said("INCORRECT")])
+    model = ScriptedModel([reply_of("INCORRECT")])
     with opened(OUTPUT, ReplayRequest(out="run"), None, plain.repos, {"prompt": "careful"}) as session:
         outcome = session.run(next(iter(output_tasks(tasks))), model)
     assert "--- engine.py\n@ 1 rest of the file\n def first(items):" in model.asked[0].user
@@ -163,7 +163,7 @@ def test_the_report_splits_flips_by_use_of_tools_in_the_second_run(plain: Projec
     recorded = tmp_path / "agent.jsonl"
     with looking(OUTPUT, plain.repos) as session:
         for n, task in enumerate(output_tasks(str(tasks)), start=1):
-            session.run(task, Recording(ScriptedModel([*looks[n], said(now[n])]), recorded))
+            session.run(task, Recording(ScriptedModel([*looks[n], reply_of(now[n])]), recorded))
     before = write(
         "r.jsonl",
         [
@@ -252,7 +252,7 @@ def test_a_file_missing_from_a_partial_clone_exists_but_is_unreadable(tmp_path: 
     task = {"instance_id": "ada__engine-1", "base_commit": base, "problem_statement": "T\nText"}
     tasks = str(write("t.jsonl", [task]))
     looks = [{**LOOK, "target": "large.txt"}, {**LOOK, "action": "list", "target": ""}]
-    model = ScriptedModel([*looks, DONE, said("VAGUE"), LOOK])
+    model = ScriptedModel([*looks, DONE, reply_of("VAGUE"), LOOK])
     with looking(INPUT, folder.parent) as session:
         (read,) = input_tasks(tasks)
         session.run(read, model)

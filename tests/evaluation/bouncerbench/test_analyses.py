@@ -27,7 +27,7 @@ def issue(name: str, quality: int | None, words: int = 1) -> InputTask:
     return InputTask(instance_id=name, repo="o/n", quality=quality, problem_statement="word " * words)
 
 
-def said(
+def answer_of(
     level: int | None, p: float | None = None, calls: int | None = None, bounce: bool | None = None
 ) -> Answer:
     decided = bounce if bounce is not None or level is None else level >= 2
@@ -37,7 +37,7 @@ def said(
 def test_rates_fall_into_the_bins_of_their_length() -> None:
     sizes = [1, 100, 101, 200, 201, 300, 301, 500, 501, 5000]
     tasks = [issue(str(n), 3 if n % 2 else 0, words) for n, words in enumerate(sizes)]
-    answers = {str(n): said(3) for n in range(10) if n != 9}
+    answers = {str(n): answer_of(3) for n in range(10) if n != 9}
     bins = by_length(tasks, answers, ISSUE_WORDS)
     assert [(bin_.name, bin_.tasks, bin_.to_bounce) for bin_ in bins] == [
         ("≤ 100", 2, 1),
@@ -59,7 +59,7 @@ def test_patches_are_measured_in_characters_and_unlabelled_ones_left_out() -> No
 
 def test_moving_the_line_costs_and_gains_as_counted_by_hand() -> None:
     tasks = [issue("a", 3), issue("b", 2), issue("c", 1), issue("d", 0)]
-    answers = {"a": said(2, 90), "b": said(1, 45), "c": said(1, 30), "d": said(0, 5)}
+    answers = {"a": answer_of(2, 90), "b": answer_of(1, 45), "c": answer_of(1, 30), "d": answer_of(0, 5)}
     points = {point.name: point for point in operating_points(INPUT, tasks, answers)}
     at_reasonable, papers = points["at REASONABLY_SPECIFIED"], points["at VAGUE"]
     assert (at_reasonable.metrics.value("r_b"), at_reasonable.metrics.value("fnr_a")) == (1.0, 0.5)
@@ -72,20 +72,22 @@ def test_moving_the_line_costs_and_gains_as_counted_by_hand() -> None:
 
 def test_operating_points_count_every_task_of_the_run() -> None:
     tasks = [issue("a", 3), issue("b", 2), issue("c", 0), issue("d", 0)]
-    answers = {"a": said(3), "c": said(0)}
+    answers = {"a": answer_of(3), "c": answer_of(0)}
     [papers] = [point for point in operating_points(INPUT, tasks, answers) if point.is_papers]
     assert (papers.metrics.value("r_b"), papers.bounced, papers.wrong_share_passed) == (0.5, 0.25, 0.0)
     assert operating_points(INPUT, tasks, {**answers, "b": Answer(instance_id="b", bounce=True)}) == []
 
 
 def test_there_are_no_probability_lines_where_an_answer_has_none() -> None:
-    points = operating_points(INPUT, [issue("a", 3), issue("b", 0)], {"a": said(2, 90), "b": said(0)})
+    points = operating_points(INPUT, [issue("a", 3), issue("b", 0)], {"a": answer_of(2, 90), "b": answer_of(0)})
     assert [point.name for point in points] == ["at REASONABLY_SPECIFIED", "at VAGUE", "at IMPOSSIBLE_TO_SOLVE"]
 
 
 def test_the_risk_coverage_curve_lets_the_best_pass_first() -> None:
     tasks = [issue("a", 0), issue("b", 3), issue("c", 0), issue("d", 3)]
-    curve = risk_coverage(tasks, {"a": said(0, 10), "b": said(2, 20), "c": said(1, 20), "d": said(3, 99)})
+    curve = risk_coverage(
+        tasks, {"a": answer_of(0, 10), "b": answer_of(2, 20), "c": answer_of(1, 20), "d": answer_of(3, 99)}
+    )
     assert curve is not None
     assert curve.coverage == (0.25, 0.75, 1.0)
     assert curve.risk == pytest.approx((0, 1 / 3, 0.5))
@@ -98,7 +100,7 @@ def test_the_risk_coverage_curve_lets_the_best_pass_first() -> None:
 @given(st.lists(st.tuples(st.integers(0, 100), st.integers(0, 3)), min_size=1, max_size=30))
 def test_the_curve_ends_at_everything_and_its_area_is_a_mean_of_risks(rows: list[tuple[int, int]]) -> None:
     tasks = [issue(str(n), quality) for n, (_, quality) in enumerate(rows)]
-    curve = risk_coverage(tasks, {str(n): said(0, p) for n, (p, _) in enumerate(rows)})
+    curve = risk_coverage(tasks, {str(n): answer_of(0, p) for n, (p, _) in enumerate(rows)})
     assert curve is not None
     assert curve.coverage[-1] == 1.0
     assert curve.risk[-1] == pytest.approx(sum(quality >= 2 for _, quality in rows) / len(rows))
@@ -116,8 +118,8 @@ def test_flips_are_split_as_in_the_papers_output_experiment() -> None:
         for _ in range(count):
             name = str(len(tasks))
             tasks.append(OutputTask(instance_id=name, repo="o/n", bounce=True, pass_fraction=0.5))
-            first[name] = said(0 if kind == "fixed" else 3)
-            second[name] = said(3 if kind in ("fixed", "same") else 0, calls=calls)
+            first[name] = answer_of(0 if kind == "fixed" else 3)
+            second[name] = answer_of(3 if kind in ("fixed", "same") else 0, calls=calls)
     result = compare(tasks, first, second, how=Resampling(replicates=50))
     assert (len(result.flips), len(result.corrections), len(result.mistakes)) == (137, 94, 43)
     assert (used_tools(result.corrections), used_tools(result.mistakes), result.with_tools) == (64, 21, 85)
@@ -129,7 +131,7 @@ def test_flips_are_split_as_in_the_papers_output_experiment() -> None:
 
 def test_two_equal_runs_do_not_differ() -> None:
     tasks = [issue(str(n), n % 4) for n in range(40)]
-    answers = {str(n): said(n % 3) for n in range(40)}
+    answers = {str(n): answer_of(n % 3) for n in range(40)}
     result = compare(tasks, answers, answers, how=Resampling(replicates=50))
     assert result.flips == ()
     assert result.p_value == 1.0
@@ -139,13 +141,13 @@ def test_two_equal_runs_do_not_differ() -> None:
 
 def test_runs_without_a_common_task_cannot_be_compared() -> None:
     with pytest.raises(OperatorError, match="share no task"):
-        compare([issue("a", 0), issue("b", 0)], {"a": said(0)}, {"b": said(0)})
+        compare([issue("a", 0), issue("b", 0)], {"a": answer_of(0)}, {"b": answer_of(0)})
 
 
 def test_a_missing_answer_is_no_flip() -> None:
     tasks = [issue("a", 0), issue("b", 3), issue("c", 3)]
-    first = {"a": said(0), "b": said(None), "c": said(3)}
-    second = {"a": said(3), "b": said(3), "c": said(None)}
+    first = {"a": answer_of(0), "b": answer_of(None), "c": answer_of(3)}
+    second = {"a": answer_of(3), "b": answer_of(3), "c": answer_of(None)}
     comparison = compare(tasks, first, second, Resampling(replicates=0))
     assert (comparison.tasks, len(comparison.flips), comparison.only_first_right) == (1, 1, 1)
 
@@ -167,8 +169,8 @@ def test_the_chain_gives_the_papers_lite_figures() -> None:
             tasks.append(
                 OutputTask(instance_id=name, repo="o/n", patch="x" * 10, bounce=not correct, quality=2 * vague)
             )
-            inputs[name] = said(3 if away else 0)
-            outputs[name] = said(3 if withheld else 0)
+            inputs[name] = answer_of(3 if away else 0)
+            outputs[name] = answer_of(3 if withheld else 0)
 
     add(20, vague=True, correct=False, away=True)
     add(14, vague=False, correct=False, away=True)
@@ -195,7 +197,7 @@ def test_the_chain_gives_the_papers_lite_figures() -> None:
 
 def test_tickets_without_an_annotation_are_neither_vague_nor_clear() -> None:
     tasks = [OutputTask(instance_id=str(n), repo="o/n", bounce=True) for n in range(14)]
-    result = chain(tasks, {"0": said(3)}, {})
+    result = chain(tasks, {"0": answer_of(3)}, {})
     assert result.as_json().items() >= {"vague": 0, "clear": 0, "unknown": 14, "turned_away_unknown": 1}.items()
     [figure] = chain_section("a", "b", result).figures
     assert figure.caption.startswith(

@@ -84,7 +84,7 @@ def case(tmp_path: Path) -> Case:
     )
 
 
-def judged(case: Case, test: str | None = None, patch: str | None = None) -> Judgement:
+def judgement_of(case: Case, test: str | None = None, patch: str | None = None) -> Judgement:
     path = None if test is None else "tests/test_new.py"
     candidate = Candidate(instance_id=case.instance_id, candidate_id="c", patch=patch, path=path, content=test)
     return Judge(Bubblewrap(), Limits(seconds=10)).judge(case, candidate)
@@ -92,7 +92,7 @@ def judged(case: Case, test: str | None = None, patch: str | None = None) -> Jud
 
 @debian
 def test_a_test_that_fails_before_and_passes_after_reproduces_the_bug(case: Case) -> None:
-    judgement = judged(case, HEAD + "def test_empty():\n    assert mean([]) == 0\n")
+    judgement = judgement_of(case, HEAD + "def test_empty():\n    assert mean([]) == 0\n")
     assert (judgement.applied, judgement.brt, judgement.tests) == (True, True, ("tests/test_new.py",))
     assert judgement.base is not None
     assert (judgement.base.exception_type, judgement.base.message) == ("ZeroDivisionError", "division by zero")
@@ -132,7 +132,7 @@ def test_a_test_that_fails_before_and_passes_after_reproduces_the_bug(case: Case
 def test_what_is_no_reproduction_is_rejected_with_a_reason(
     case: Case, test: str, base: str, fixed: str, reason: str
 ) -> None:
-    judgement = judged(case, HEAD + test)
+    judgement = judgement_of(case, HEAD + test)
     assert judgement.base is not None
     assert judgement.fixed is not None
     assert (judgement.applied, judgement.brt) == (True, False)
@@ -143,7 +143,7 @@ def test_what_is_no_reproduction_is_rejected_with_a_reason(
 @debian
 def test_a_name_that_only_the_fix_brings_reproduces_nothing_when_imported(case: Case) -> None:
     (case.fixed / "package.py").write_text(FIXED + "\n\ndef median(numbers):\n    return 0\n")
-    imported = judged(case, "from package import median\n\n\ndef test_x():\n    assert median([]) == 0\n")
+    imported = judgement_of(case, "from package import median\n\n\ndef test_x():\n    assert median([]) == 0\n")
     assert (imported.brt, imported.base and imported.base.phase) == (False, "load")
     assert imported.fixed is not None
     assert imported.fixed.status == "passed"
@@ -151,7 +151,7 @@ def test_a_name_that_only_the_fix_brings_reproduces_nothing_when_imported(case: 
 
 @debian
 def test_a_fixture_that_runs_into_the_bug_reproduces_it(case: Case) -> None:
-    judgement = judged(case, FIXTURE)
+    judgement = judgement_of(case, FIXTURE)
     assert judgement.base is not None
     assert (judgement.base.status, judgement.base.phase, judgement.brt) == ("error", "setup", True)
 
@@ -163,16 +163,16 @@ def test_of_a_changed_file_only_the_added_test_is_run(case: Case) -> None:
         "         assert mean(given) == wanted\n \n \n+def test_empty():\n+    assert mean([]) == 0\n+\n+\n"
         " def test_broken_anyway():\n     assert mean([1]) == 2\n"
     )
-    judgement = judged(case, patch=patch)
+    judgement = judgement_of(case, patch=patch)
     assert (judgement.brt, judgement.tests) == (True, ("tests/test_package.py::test_empty",))
 
 
 @debian
 def test_where_only_data_is_added_one_test_that_turns_is_enough(case: Case) -> None:
-    judgement = judged(case, patch=DATA_PATCH)
+    judgement = judgement_of(case, patch=DATA_PATCH)
     assert (judgement.brt, judgement.tests) == (True, ("tests/test_package.py",))
     assert judgement.reason.startswith("tests.test_package.test_means fails with ZeroDivisionError")
-    assert not judged(case, patch=DATA_PATCH.replace("([], 0)", "([2], 3)")).brt
+    assert not judgement_of(case, patch=DATA_PATCH.replace("([], 0)", "([2], 3)")).brt
 
 
 @debian
@@ -181,7 +181,7 @@ def test_a_file_without_an_added_test_is_not_run_beside_one_that_has_some(case: 
     added = "".join(f"+{line}\n" for line in f"{HEAD}{new}".splitlines())
     patch = f"{DATA_PATCH}--- /dev/null\n+++ b/tests/test_new.py\n@@ -0,0 +1,{added.count('+')} @@\n{added}"
 
-    judgement = judged(case, patch=patch)
+    judgement = judgement_of(case, patch=patch)
 
     assert judgement.tests == ("tests/test_new.py",)
     assert judgement.brt
@@ -215,7 +215,9 @@ def test_a_test_that_differs_in_a_second_pair_of_runs_is_flaky(case: Case) -> No
 @debian
 def test_neither_checkout_is_changed_and_nothing_is_written_outside(case: Case, tmp_path: Path) -> None:
     before = sorted((str(path), path.stat().st_mtime_ns) for path in tmp_path.rglob("*"))
-    judged(case, HEAD + "def test_x():\n    open('/repo/package.py', 'w').write('')\n    assert mean([]) == 0\n")
+    judgement_of(
+        case, HEAD + "def test_x():\n    open('/repo/package.py', 'w').write('')\n    assert mean([]) == 0\n"
+    )
     for path in ("../outside.py", "/etc/test_x.py", ".git/hooks/test_x.py", "tests/../../x.py"):
         candidate = Candidate(instance_id="mean-1", candidate_id="c", path=path, content="def test_x(): pass\n")
         judgement = Judge(Bubblewrap(), Limits()).judge(case, candidate)
@@ -228,8 +230,8 @@ def test_unittest_commands_are_judged_too(case: Case) -> None:
     unittest_case = case.model_copy(update={"command": (sys.executable, "-m", "unittest", "{tests}"), "env": {}})
     for checkout in (case.base, case.fixed):
         (checkout / "tests" / "__init__.py").touch()
-    assert judged(unittest_case, UNITTEST).brt
-    assert not judged(unittest_case, UNITTEST.replace(", 0)", ", 1)")).brt
+    assert judgement_of(unittest_case, UNITTEST).brt
+    assert not judgement_of(unittest_case, UNITTEST.replace(", 0)", ", 1)")).brt
 
 
 def report(status: str, phase: str | None = None, **more: Any) -> TestReport:

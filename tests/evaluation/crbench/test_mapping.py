@@ -306,13 +306,13 @@ def test_a_fix_that_only_adds_lines_is_discarded_with_that_reason(repository: Sc
 
 
 def test_all_files_of_a_fix_are_blamed(repository: Scratch, map_fix: MapFix) -> None:
-    one = repository.commit("One (#130)", "one.py", *BODY)
-    two = repository.commit("Two (#130)", "two.py", *BODY)
+    first = repository.commit("One (#130)", "one.py", *BODY)
+    second = repository.commit("Two (#130)", "two.py", *BODY)
     patch = repository.fix("one.py", *changed(1, "x")) + repository.fix("two.py", *changed(2, "y"))
 
     result = map_fix(patch=patch)
 
-    assert result.blame_commits == tuple(sorted((one, two)))
+    assert result.blame_commits == tuple(sorted((first, second)))
     assert result.prs == (130,)
 
 

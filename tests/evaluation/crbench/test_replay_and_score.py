@@ -95,9 +95,9 @@ def score(tasks: Path, run: Path, *more: str) -> dict[str, Any]:
 
 def test_a_judge_weighs_what_the_live_handler_would_post(project: Path, tasks: Path, reviewer: str) -> None:
     run = replay(project, tasks, reviewer)
-    one = judge(project, run, hit="BUG_HIT", style="VALID_SUGGESTION", wrong="NOISE")
+    judge_id = judge(project, run, hit="BUG_HIT", style="VALID_SUGGESTION", wrong="NOISE")
 
-    result = score(tasks, run, "--judge", one)
+    result = score(tasks, run, "--judge", judge_id)
 
     assert {
         name: result[name] for name in ("tasks", "bugs", "comments", "hits", "valid", "noise", "unjudged")
@@ -191,9 +191,9 @@ def test_findings_are_proven_in_the_sandbox_and_counted_apart(project: Path, tas
 
 def test_a_table_stands_beside_the_papers_rows(project: Path, tasks: Path, reviewer: str) -> None:
     run = replay(project, tasks, reviewer)
-    one = judge(project, run, hit="BUG_HIT", style="VALID_SUGGESTION", wrong="NOISE")
+    judge_id = judge(project, run, hit="BUG_HIT", style="VALID_SUGGESTION", wrong="NOISE")
 
-    output = command("score", "crbench", "--tasks", str(tasks), "--run", str(run), "--judge", one).out
+    output = command("score", "crbench", "--tasks", str(tasks), "--run", str(run), "--judge", judge_id).out
     rows = [" ".join(line.split()) for line in output.splitlines()]
     assert "single-shot, reviewer 50.00 33.33 40.00 66.67 2.00 50.00 1.50" in rows
     assert "single-shot, GPT-5.2 (paper) 27.01 3.56 6.30 83.63 5.11 7.59" in rows
@@ -205,9 +205,9 @@ def test_a_judge_that_fails_is_reported_and_never_counted_as_noise(
     project: Path, tasks: Path, reviewer: str
 ) -> None:
     run = replay(project, tasks, reviewer)
-    one = judge(project, run, hit="BUG_HIT", style="VALID_SUGGESTION", wrong=None)
+    judge_id = judge(project, run, hit="BUG_HIT", style="VALID_SUGGESTION", wrong=None)
 
-    result = score(tasks, run, "--judge", one)
+    result = score(tasks, run, "--judge", judge_id)
 
     assert (result["comments"], result["noise"], result["unjudged"]) == (3, 0, 1)
     assert result["snr"] is None, "without noise there is no ratio"
@@ -232,9 +232,9 @@ def test_several_judges_vote_and_their_agreement_is_shown(project: Path, tasks: 
 
 def test_what_was_held_back_can_be_judged_too(project: Path, tasks: Path, reviewer: str) -> None:
     run = replay(project, tasks, reviewer)
-    one = judge(project, run, hit="BUG_HIT", style="NOISE", wrong="NOISE", held="BUG_HIT")
+    judge_id = judge(project, run, hit="BUG_HIT", style="NOISE", wrong="NOISE", held="BUG_HIT")
 
-    result = score(tasks, run, "--judge", one, "--comments", "reported")
+    result = score(tasks, run, "--judge", judge_id, "--comments", "reported")
 
     assert (result["comments"], result["hits"]) == (4, 2)
     assert (result["recall"], result["recall_per_bug"]) == (1.0, 0.5), "a bug that is hit twice is found once"
@@ -242,14 +242,14 @@ def test_what_was_held_back_can_be_judged_too(project: Path, tasks: Path, review
 
 def test_without_a_judge_the_choice_of_comments_still_counts(project: Path, tasks: Path, reviewer: str) -> None:
     run = replay(project, tasks, reviewer)
-    one = judge(project, run, hit="BUG_HIT", style="NOISE", wrong="NOISE", held="BUG_HIT")
-    score(tasks, run, "--judge", one, "--comments", "reported")
+    judge_id = judge(project, run, hit="BUG_HIT", style="NOISE", wrong="NOISE", held="BUG_HIT")
+    score(tasks, run, "--judge", judge_id, "--comments", "reported")
 
     assert score(tasks, run)["comments"] == 4, "what was judged"
     posted = score(tasks, run, "--comments", "posted")
     assert (posted["comments"], posted["hits"], posted["recall"]) == (3, 1, 0.5)
 
-    score(tasks, run, "--judge", one, "--comments", "posted")
+    score(tasks, run, "--judge", judge_id, "--comments", "posted")
     paths = ("--tasks", str(tasks), "--run", str(run))
     ran = command("score", "crbench", *paths, "--comments", "reported", code=2)
     assert "only posted comments were judged" in ran.err
@@ -261,21 +261,21 @@ def test_bugs_of_tasks_that_an_interrupted_run_did_not_reach_are_not_found(
     run = replay(project, tasks, reviewer)
     lines = (run / "records.jsonl").read_text().splitlines(keepends=True)
     (run / "records.jsonl").write_text(next(line for line in lines if MERGED in line))
-    one = judge(project, run, hit="BUG_HIT", style="NOISE")
+    judge_id = judge(project, run, hit="BUG_HIT", style="NOISE")
 
-    result = score(tasks, run, "--judge", one)
+    result = score(tasks, run, "--judge", judge_id)
 
     assert (result["tasks"], result["bugs"], result["unanswered"], result["recall"]) == (2, 2, 1, 0.5)
     single = replay(project, tasks, reviewer, "single", "--limit", "1")
-    assert score(tasks, single, "--judge", one)["tasks"] == 1
+    assert score(tasks, single, "--judge", judge_id)["tasks"] == 1
 
 
 def test_a_task_file_that_lacks_a_task_of_the_run_is_refused(project: Path, tasks: Path, reviewer: str) -> None:
     run = replay(project, tasks, reviewer)
     part = project / "part.jsonl"
     part.write_text(tasks.read_text().splitlines(keepends=True)[0])
-    one = judge(project, run, hit="BUG_HIT")
-    ran = command("score", "crbench", "--tasks", str(part), "--run", str(run), "--judge", one, code=2)
+    judge_id = judge(project, run, hit="BUG_HIT")
+    ran = command("score", "crbench", "--tasks", str(part), "--run", str(run), "--judge", judge_id, code=2)
     assert "the task file lacks 1 of the 2 tasks of" in ran.err
 
 
@@ -285,9 +285,9 @@ def test_a_task_without_an_answer_counts_as_a_bug_that_was_not_found(
     only = (project / "reviewer.jsonl").read_text().splitlines()[0]
     (project / "reviewer.jsonl").write_text(only + "\n")
     run = replay(project, tasks, reviewer)
-    one = judge(project, run, hit="BUG_HIT", style="NOISE")
+    judge_id = judge(project, run, hit="BUG_HIT", style="NOISE")
 
-    scores = score(tasks, run, "--judge", one)
+    scores = score(tasks, run, "--judge", judge_id)
     left_out = score(tasks, run, "--missing", "exclude")
 
     assert (scores["unanswered"], scores["bugs"], scores["recall"]) == (1, 2, 0.5)
@@ -325,8 +325,8 @@ def test_a_report_shows_runs_beside_the_papers_rows_and_radar_plots(
 ) -> None:
     runs = [replay(project, tasks, reviewer, "a"), replay(project, tasks, reviewer, "b", "--max-findings", "1")]
     for run in runs:
-        one = judge(project, run, hit="BUG_HIT", style="VALID_SUGGESTION", wrong="NOISE")
-        command("score", "crbench", "--tasks", str(tasks), "--run", str(run), "--judge", one)
+        judge_id = judge(project, run, hit="BUG_HIT", style="VALID_SUGGESTION", wrong="NOISE")
+        command("score", "crbench", "--tasks", str(tasks), "--run", str(run), "--judge", judge_id)
 
     command("report", *map(str, runs), "--out", str(project / "report.html"))
 

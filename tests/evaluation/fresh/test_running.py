@@ -85,7 +85,7 @@ def test_a_patch_is_labelled_by_the_tests_that_it_fails(proven: Prove) -> None:
 def test_what_fails_with_the_fix_too_says_nothing_about_a_patch(proven: Prove) -> None:
     broken: tuple[Status, Status] = ("passed", "failed")
     proof, _ = proven(base=[("failed", "failed")] * 3, fixed=[broken] * 3, patch=[broken] * 3)
-    assert (proof.mended, proof.broken, proof.told) == ({"test_one"}, {"test_two"}, 1)
+    assert (proof.mended, proof.broken, proof.reported) == ({"test_one"}, {"test_two"}, 1)
     truth = proof.of({"code.py": ""})
     assert truth is not None
     assert not truth.wrong

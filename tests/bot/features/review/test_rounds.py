@@ -27,7 +27,7 @@ def scope(before: str, after: str) -> Scope:
     return Scope(parse(after), line_hashes(old, {file.path for file in old.files}))
 
 
-def held(before: str, after: str) -> list[str]:
+def lines_in_scope(before: str, after: str) -> list[str]:
     """The changed lines of the change ``after`` that are reviewed once ``before`` was."""
     where, new = scope(before, after), parse(after)
     texts = {line: line.text for file in new.files for hunk in file.hunks for line in hunk.lines}
@@ -63,7 +63,7 @@ FIRST = "+one(1)\n+two(2)\n+three(3)\n"
 def test_lines_that_changed_since_are_reviewed(
     before: tuple[int, str], after: tuple[int, str], lines: list[str]
 ) -> None:
-    assert held(diff(before), diff(after)) == lines
+    assert lines_in_scope(diff(before), diff(after)) == lines
 
 
 CALLER = diff((3, "+total = load_all(1)\n+other = 5\n"), path="caller.py")
@@ -72,9 +72,9 @@ CALLER = diff((3, "+total = load_all(1)\n+other = 5\n"), path="caller.py")
 def test_lines_that_depend_on_a_change_are_reviewed_too() -> None:
     before = diff((10, "+def load_all(count):\n+    limit = 5\n+    return limit\n")) + CALLER
     after = before.replace("def load_all(count)", "def load_all(count, kind)")
-    assert held(before, after) == ["+def load_all(count, kind):", "+total = load_all(1)"]
+    assert lines_in_scope(before, after) == ["+def load_all(count, kind):", "+total = load_all(1)"]
     after = before.replace("limit = 5", "limit = None")
-    assert held(before, after) == ["+limit = None", "+return limit"]
+    assert lines_in_scope(before, after) == ["+limit = None", "+return limit"]
 
 
 def test_hunks_without_such_a_line_are_left_out() -> None:

@@ -6,10 +6,10 @@ import random
 from collections.abc import Iterator
 
 from tests.attacks import model_text
-from tests.attacks.corpus import each
+from tests.attacks.corpus import cases
 from tests.bot.pipeline.publishing.surfaces import HOST, OWN_SECRET, SHAPES
 
-KNOWN = tuple(text for _, _, text in each(model_text.TABLE))
+KNOWN = tuple(text for _, _, text in cases(model_text.TABLE))
 _OWN = f"https://{HOST}/acme/rocket/blob/main/a.py"
 _BEGIN, _END = "-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----"
 

@@ -96,9 +96,9 @@ def fault(
     if folds is not None and page.tags.count("details") != folds:
         return f"{page.tags.count('details')} folds"
     for node in page.text:
-        for what, pattern in _LIVE.items():
+        for element, pattern in _LIVE.items():
             if pattern.search(node.replace(ours, "") if ours else node):
-                return f"{what} in {node!r}"
+                return f"{element} in {node!r}"
     return ""
 
 

@@ -135,7 +135,7 @@ class Press:
         return (
             fault(posted, HOST, folds=None if _late(text) else 1)
             or _swallowed(text, posted, "\n- THE NEXT\n", "\n</details>")
-            or _told(posted)
+            or _leak(posted)
         )
 
     def check(self, text: str) -> str:
@@ -160,7 +160,7 @@ class Press:
         )
         _, summary, _ = self.post(action)
         problem = fault(summary, HOST, ours="#12", folds=None if _late(text) else 4, marker=False)
-        return problem or _swallowed(text, summary, "\n\n### x\n\nNot judged: ") or _told(summary)
+        return problem or _swallowed(text, summary, "\n\n### x\n\nNot judged: ") or _leak(summary)
 
     def review(self, text: str) -> str:
         """A review: the text as an inline comment with a suggestion, and in its body."""
@@ -176,8 +176,8 @@ class Press:
             or _swallowed(text, body, "```\n\n</details>\n\nTHE END")
             or fault(inline, HOST, suggestions=1)
             or _swallowed(text, inline, f"{SEVERITY}\n\n```suggestion\nx = 3\n```\n\n<!-- ")
-            or _told(body)
-            or _told(inline)
+            or _leak(body)
+            or _leak(inline)
         )
 
     def summary(self, text: str) -> str:
@@ -188,7 +188,7 @@ class Press:
         return (
             fault(posted, HOST)
             or _swallowed(text, posted, "Severity: low.\n\nNo longer in the change:\n- ")
-            or _told(posted)
+            or _leak(posted)
         )
 
     def suggestion(self, text: str) -> str:
@@ -196,7 +196,7 @@ class Press:
         sentence = duplicates.with_failure(duplicates.suggestion_of(12, text, HOST), text, (SHA, "b" * 40))
         body = sentence + duplicates.ALONE
         (posted,) = self.post(UpsertComment(task="duplicates", number=20, body=body))
-        return fault(posted, HOST, ours="#12") or _told(posted)
+        return fault(posted, HOST, ours="#12") or _leak(posted)
 
     def brief(self, text: str) -> str:
         """The comment on an issue that is ready: the text as the request, as a test, and as every name."""
@@ -207,7 +207,7 @@ class Press:
         (posted,) = self.post(
             UpsertComment(task="triage", number=20, body=ready.comment_on(record, test, text, REPOSITORY))
         )
-        return dangerous(Page(posted), posted, HOST) or _swallowed(text, posted, "\n</details>") or _told(posted)
+        return dangerous(Page(posted), posted, HOST) or _swallowed(text, posted, "\n</details>") or _leak(posted)
 
     def linked_file(self, text: str) -> str:
         """The same comment: the text as a file that it links. Such a name may take the fold with it."""
@@ -227,14 +227,14 @@ class Press:
         )
         for body in bodies:
             (posted,) = self.post(UpsertComment(task="watch", number=20, body=body))
-            if problem := fault(posted, HOST, ours="#15") or _told(posted):
+            if problem := fault(posted, HOST, ours="#15") or _leak(posted):
                 return problem
         return ""
 
     def raw(self, text: str) -> str:
         """The text as a whole body: what a handler that forgot to clean would post."""
         (posted,) = self.post(UpsertComment(task="triage", number=20, body=text))
-        return dangerous(Page(posted), posted, HOST) or _told(posted)
+        return dangerous(Page(posted), posted, HOST) or _leak(posted)
 
     def everywhere(self, text: str) -> str:
         """The first fault of any place."""
@@ -265,7 +265,7 @@ def _swallowed(text: str, posted: str, *templates: str) -> str:
     return next((f"lost {template!r}" for template in templates if template not in posted), "")
 
 
-def _told(posted: str) -> str:
+def _leak(posted: str) -> str:
     """Return True if a secret can be read in a posted text."""
     plain = re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", posted.replace("\u200b", ""))
     return next((f"tells {item}" for item in (OWN_SECRET, *SHAPES) if item in plain), "")
