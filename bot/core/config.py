@@ -51,7 +51,9 @@ class TriageConfig(Frozen):
         "comment", description="comment and label; label only; record only; off"
     )
     bounce_at: Literal["REASONABLY_SPECIFIED", "VAGUE", "IMPOSSIBLE_TO_SOLVE"] = Field(
-        "VAGUE", description="bounce at this label or worse (BouncerBench, III: VAGUE)"
+        "VAGUE",
+        description="bounce at this label or worse (BouncerBench, III: VAGUE); an issue is vague from a "
+        "probability of 40 %",
     )
     bounce_above: int | None = Field(
         None,
