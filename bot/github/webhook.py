@@ -177,17 +177,23 @@ def _event(event_type: type[E], name: str, payload: Payload, **more: object) -> 
     return event_type(**{field: _FIELDS[field](name, payload) for field in fields}, **more)
 
 
+def _place(payload: Payload) -> dict[str, Any]:
+    """Read the place and the sender of an event. A payload without them is malformed, whatever its action."""
+    return {field: _FIELDS[field]("", payload) for field in ("installation", "sender", "repository")}
+
+
 def _action_event(name: str, payload: Payload) -> events.Event | None:
-    action = str(payload.get("action"))
+    place, action = _place(payload), str(payload.get("action"))
     event_type = _EVENTS[name].get(action)
     texts = _TEXTS.get(name) if action == "edited" else None
     if event_type is None or (texts is not None and texts.isdisjoint(payload.get("changes") or {})):
         return None
-    return _event(event_type, name, payload)
+    return _event(event_type, name, payload, **place)
 
 
 def _push(payload: Payload) -> events.Event | None:
-    if payload["ref"] != f"refs/heads/{repository(payload['repository']).default_branch}":
+    place = _place(payload)
+    if payload["ref"] != f"refs/heads/{place['repository'].default_branch}":
         return None
     commits = payload.get("commits") or ()
     paths = {
@@ -196,7 +202,7 @@ def _push(payload: Payload) -> events.Event | None:
     # A forced or very large push does not list everything that it changes.
     lists_all = 0 < len(commits) < MAX_COMMITS and not payload.get("forced")
     more = {"head_sha": payload.get("after") or "", "may_change_config": not lists_all or PATH in paths}
-    return _event(events.BranchPushed, "push", payload, **more)
+    return _event(events.BranchPushed, "push", payload, **place, **more)
 
 
 _READERS: dict[str, Callable[[Payload], events.Event | None]] = {
