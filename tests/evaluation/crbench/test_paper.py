@@ -16,7 +16,7 @@ from evaluation.report.papers import PAPERS
 from evaluation.run.folder import RunFolder
 from evaluation.run.model import benchmark_prompts
 from tests.evaluation.crbench.conftest import recording
-from tests.evaluation.crbench.test_judge import said, task
+from tests.evaluation.crbench.test_judge import comment, task
 from tests.evaluation.crbench.test_replay_and_score import (
     MERGED,
     SQUASHED,
@@ -126,7 +126,7 @@ def test_a_later_round_that_fails_leaves_the_review_as_it_was(tasks: Path) -> No
 
 
 def judged_as_in_the_paper(model: ScriptedModel, *bugs: str) -> ReviewTask:
-    comments: list[ReviewComment] = [said("It breaks.")]
+    comments: list[ReviewComment] = [comment("It breaks.")]
     panel = Panel((model,), benchmark_prompts(), workers=1, style="paper")
     review_task = task(*bugs)
     judge_all(panel, {"ada__engine-1": review_task}, comments)
