@@ -101,15 +101,14 @@ class _Martian(Frozen):
 def read_golden(rows: Iterator[Row], kind: GoldenSet, *, defects_only: bool) -> Iterator[GoldenPull]:
     """The pull requests of a data set with their confirmed and their rejected comments, if they have any.
 
-    ``defects_only`` leaves out comments about maintainability. Raises OperatorError with file and line.
+    ``defects_only`` leaves out comments about maintainability; Martian has none. Raises OperatorError with file
+    and line.
     """
-    read = _read_aacr if kind == "aacr" else _read_martian
     pulls: dict[str, GoldenPull] = {}
     for row in rows:
-        pull = read(row)
-        bugs = tuple(bug for bug in pull.bugs if not (defects_only and bug.impact == Impact.MAINTAINABILITY))
+        pull = _read_aacr(row, defects_only) if kind == "aacr" else _read_martian(row)
         before = pulls.get(pull.instance_id, pull.model_copy(update={"bugs": (), "rejected": ()}))
-        both = {"bugs": before.bugs + bugs, "rejected": before.rejected + pull.rejected}
+        both = {"bugs": before.bugs + pull.bugs, "rejected": before.rejected + pull.rejected}
         pulls[pull.instance_id] = before.model_copy(update=both)
     yield from (pull for pull in pulls.values() if pull.bugs or pull.rejected)
 
@@ -173,11 +172,15 @@ def _before_merge(clone: GitRepository, head: str) -> str:
     return trunk[low]
 
 
-def _read_aacr(row: Row) -> GoldenPull:
+def _read_aacr(row: Row, defects_only: bool) -> GoldenPull:
     data = shaped(row, _Aacr)
     repo, number = _place(data.githubPrUrl, row.where)
     confirmed = data.sample_kind == "positive"
-    comments = [comment for comment in data.comments if comment.note.strip()]
+    comments = [
+        comment
+        for comment in data.comments
+        if comment.note.strip() and not (defects_only and _IMPACTS.get(comment.category) is Impact.MAINTAINABILITY)
+    ]
     places = [
         {"description": comment.note.strip(), "path": comment.path, "line": comment.to_line}
         for comment in comments

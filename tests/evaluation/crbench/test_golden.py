@@ -129,11 +129,16 @@ def test_what_the_clone_does_not_hold_is_left_out_with_a_reason(tmp_path: Path, 
 
 def test_defects_only_leaves_comments_about_maintainability_out(tmp_path: Path, scratch: Scratch) -> None:
     base, head = scratch.git("rev-parse", "main~3"), scratch.git("rev-parse", "five")
-    row = aacr(5, base, head, ("Slow.", "Performance"), ("Rename `x`.", "Maintainability and Readability"))
+    style = ("Rename `x`.", "Maintainability and Readability")
+    rows = [
+        aacr(5, base, head, ("Slow.", "Performance"), style),
+        aacr(5, base, head, ("Leaks.", "Code Defect"), style, kind="negative"),
+    ]
 
-    task = build(tmp_path, "aacr", [row], "--defects-only")["ada__engine-5"]
+    task = build(tmp_path, "aacr", rows, "--defects-only")["ada__engine-5"]
 
     assert [bug["impact"] for bug in task["bugs"]] == ["performance_efficiency"]
+    assert [remark["description"] for remark in task["rejected"]] == ["Leaks."]
 
 
 def test_any_reviewers_comments_are_judged_against_all_golden_ones(tmp_path: Path, scratch: Scratch) -> None:
