@@ -10,6 +10,7 @@ from pydantic import Field
 
 from bot.calibration import risk
 from bot.calibration.risk import Bin, Judged, OperatingPoint, Promise, RatedSuggestion, SuggestionPromise
+from bot.core.config import VAGUE_FROM
 from bot.core.frozen import Frozen
 from bot.core.subjects import KnownFate
 
@@ -63,9 +64,10 @@ class Findings(Frozen):
         return max(1, -(-line.bounce_above * STEPS // 100)) if line is not None and self.by_label else None
 
     def mistakes(self) -> tuple[PastVerdict, ...]:
-        """Return the most instructive mistakes at the promised threshold, or at 50 % without a promise."""
+        """Return the most instructive mistakes at the promised threshold, else at the usual one."""
         line = self.promise.line
-        wrong = risk.instructive(self.cases, 50 if line is None else line.bounce_above)
+        usual = VAGUE_FROM if self.bouncer == "triage" and not self.by_label else 50
+        wrong = risk.instructive(self.cases, usual if line is None else line.bounce_above)
         verdicts = {case.subject: case for case in self.verdicts}
         return tuple(verdicts[case.subject] for case in wrong)
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from bot.core.config import TriageConfig
+from bot.core.config import VAGUE_FROM, TriageConfig
 from bot.core.frozen import Frozen, Lenient
 from bot.core.subjects import Issue
 from bot.features.shared.labels import Chance, InputLabel, agreeing, bounces, tidy_label
@@ -27,9 +27,6 @@ Missing = Literal[
 ]
 
 MAX_QUESTIONS = 3
-#: Chance in percent from which an issue is called vague: about the share of vague issues in BouncerBench (650 of
-#: 1,699). On 120 of its issues the macro F of a capable model was 0.69 here and 0.64 at 50 (docs/replay.md).
-VAGUE_FROM = 40
 
 
 class OpenPoint(Lenient):

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from bot.calibration import risk
+from bot.calibration.findings import Bouncer, PastVerdict, draw_line
 from bot.calibration.risk import Judged, RatedSuggestion
 
 
@@ -50,6 +51,19 @@ def test_a_promise_of_five_percent_takes_fifty_nine_good_cases() -> None:
     promised = risk.promise(calm, 0.05).line
     assert promised is not None
     assert promised.bounce_above == 11
+
+
+@pytest.mark.parametrize(("bouncer", "mistakes"), [("triage", (40, 50)), ("verify", (50,))])
+def test_without_a_promise_mistakes_are_at_the_bouncers_usual_line(
+    bouncer: Bouncer, mistakes: tuple[int, ...]
+) -> None:
+    facts = {"title": "T", "url": "", "good": True, "why": "", "severity": 1}
+    verdicts = [
+        PastVerdict(subject=f"a/b#{chance}", number=chance, p_bounce=chance, **facts) for chance in (39, 40, 50)
+    ]
+    findings = draw_line(bouncer, verdicts, 0.05)
+    assert findings.promise.line is None
+    assert tuple(sorted(verdict.number for verdict in findings.mistakes())) == mistakes
 
 
 def test_the_promise_is_broken_for_at_most_one_maintainer_in_twenty() -> None:
