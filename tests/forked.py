@@ -157,13 +157,15 @@ def _main(arguments: list[str], environment: dict[str, str], folder: str, memory
     try:
         _MODULES[arguments[0]](arguments[1:])
     except SystemExit as ending:
-        code = ending.code
+        code = ending.code or 0
+        if not isinstance(code, int):
+            print(code, file=sys.stderr)
     except BaseException:  # noqa: BLE001 - the interpreter would print it too
         traceback.print_exc()
         code = 1
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(code if isinstance(code, int) else 0)
+    os._exit(code if isinstance(code, int) else 1)
 
 
 def _import_all() -> None:
