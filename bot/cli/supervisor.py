@@ -33,16 +33,16 @@ def ended(pid: int = -1) -> tuple[int, int] | None:
 
 def end(children: Mapping[int, str]) -> None:
     """Ask children (process id -> name) to end, and kill what has not ended in time."""
-    left = dict(children)
-    for pid in left:
+    remaining = dict(children)
+    for pid in remaining:
         os.kill(pid, signal.SIGTERM)
     deadline = time.monotonic() + STOP_SECONDS
-    while left and time.monotonic() < deadline:
+    while remaining and time.monotonic() < deadline:
         if child := ended():
-            left.pop(child[0], None)
+            remaining.pop(child[0], None)
         else:
             time.sleep(0.05)
-    for pid, name in left.items():
+    for pid, name in remaining.items():
         print(json.dumps({"event": "process_killed", "process": name, "level": "error"}), file=sys.stderr)
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)

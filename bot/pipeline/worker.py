@@ -101,7 +101,7 @@ class Recovery:
         insert = self._database.insert(WORKERS).values(lease=self._lease.number, **values)
         self._database.execute(insert.on_conflict_do_update(index_elements=["lease"], set_=values))
 
-    def gone(self) -> None:
+    def report_end(self) -> None:
         self._database.execute(delete(WORKERS).where(WORKERS.c.lease == self._lease.number))
 
     def take_over(self) -> int:
@@ -170,7 +170,7 @@ class Worker:
             _log.info("worker_stops", worker=lease.executor, lost=lost)
             executor.close(0 if lost else DRAIN_SECONDS)
             if not lost:
-                _guarded(recovery.gone)
+                _guarded(recovery.report_end)
             _guarded(lambda: self.counts.flush(self.ledger.counters))
             lease.lock.release()
         return not lost

@@ -246,13 +246,13 @@ def _body(room: Room) -> Iterator[bytes]:
     length = request.content_length
     if length is None and not request.environ.get("wsgi.input_terminated"):
         length = 0
-    left = min(_DRAIN_BYTES, _DRAIN_BYTES if length is None else length)
+    remaining = min(_DRAIN_BYTES, _DRAIN_BYTES if length is None else length)
     stream = request.environ["wsgi.input"]
     chunks: list[bytes] = []
     size, reserved, full = 0, 0, False
     try:
-        while left > 0 and (chunk := _read(stream, min(_CHUNK, left))):
-            size, left = size + len(chunk), left - len(chunk)
+        while remaining > 0 and (chunk := _read(stream, min(_CHUNK, remaining))):
+            size, remaining = size + len(chunk), remaining - len(chunk)
             if size > _ALWAYS_BYTES and size <= MAX_BYTES and not full:
                 full = not room.take(len(chunk))
                 reserved += 0 if full else len(chunk)

@@ -288,10 +288,14 @@ def brought_in(task: ReviewTask) -> str:
     excerpts: list[str] = []
     first: list[str] = []
     for file in task.fixed:
-        gone = {line.text.strip() for hunk in file.hunks for line in hunk.lines if line.mark == "-"} - {""}
+        removed_texts = {line.text.strip() for hunk in file.hunks for line in hunk.lines if line.mark == "-"} - {
+            ""
+        }
         changed_files = change.named(file.old_path or file.path)
         for hunk in (hunk for changed_file in changed_files for hunk in changed_file.hunks):
-            added = (at for at, line in enumerate(hunk.lines) if line.mark == "+" and line.text.strip() in gone)
+            added = (
+                at for at, line in enumerate(hunk.lines) if line.mark == "+" and line.text.strip() in removed_texts
+            )
             at = next(added, None)
             (first if at is None else excerpts).append(_excerpt(file.path, hunk, at or 0))
     return "\n\n".join((excerpts or first)[:PLACES])

@@ -105,12 +105,12 @@ def command(
     past_cases = cases(past, asking, limit)
     verdicts = _verdicts(environment, _bouncers_question(environment, shadow), folder / "judged.jsonl")
     done = _judge(environment, shadow, past_cases, verdicts, max_cost, workers)
-    left = None if max_cost is None else max_cost - (verdicts.cost_usd or 0.0)
+    remaining = None if max_cost is None else max_cost - (verdicts.cost_usd or 0.0)
     duplicates, cost_usd, finished = None, verdicts.cost_usd, True
     if app.repo_config(judging.config, judging.overrides).duplicates.mode != "off":
         file = folder / "duplicates.jsonl"
         duplicates, cost, finished = _duplicates(
-            environment, shadow, past.repository, file, limit, left, workers, harm
+            environment, shadow, past.repository, file, limit, remaining, workers, harm
         )
         cost_usd = cost if cost_usd is None else cost_usd + (cost or 0.0)
     calibration = Calibration(

@@ -115,8 +115,8 @@ def _reasons(attempts: Sequence[Attempt], commit: BaseCommit) -> list[str]:
     common = Counter(_why(attempt) for attempt in attempts).most_common(MAX_REASONS)
     host = commit.repository.host
     lines = [f"{count} x {clean_line(why, host=host, limit=200)}" for why, count in common]
-    left = len(attempts) - sum(count for _, count in common)
-    return [*lines, f"{left} x something else"] if left else lines
+    remaining = len(attempts) - sum(count for _, count in common)
+    return [*lines, f"{remaining} x something else"] if remaining else lines
 
 
 def _why(attempt: Attempt) -> str:

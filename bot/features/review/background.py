@@ -79,16 +79,16 @@ def _instructions(instructions: Iterable[Instruction], paths: Sequence[str]) -> 
 
 def _rules(tree: SourceTree, services: Services) -> Iterable[HouseRule]:
     """Yield the rule files of the default branch, never those of the change under review."""
-    left = MAX_RULES
+    remaining = MAX_RULES
     existing = frozenset(tree.paths())
     for path in RULES:
-        if path not in existing or left <= 0:
+        if path not in existing or remaining <= 0:
             continue
         content = text_at(services.forge, path, services.repository.default_branch)
         rules = "" if content is None else _sections_on_code(content, is_for_agents="CONTRIBUTING" not in path)
         if rules:
-            text = without_middle(rules, min(MAX_RULE, left))
-            left -= len(text)
+            text = without_middle(rules, min(MAX_RULE, remaining))
+            remaining -= len(text)
             yield HouseRule(path, text)
 
 

@@ -105,7 +105,7 @@ def _dismiss(event: CommandEvent, services: Services) -> Decision | None:
         return None
     memory = recall(services.history.decisions(event.subject.key, "review", "commands", "feedback"))
     if isinstance(event, events.ReviewCommentCreated):
-        finding = in_thread(event, (*memory.posted, *memory.gone), services.forge)
+        finding = in_thread(event, (*memory.posted, *memory.outdated), services.forge)
         candidates: tuple[Finding, ...] = () if finding is None else (finding,)
     else:
         candidates = memory.open

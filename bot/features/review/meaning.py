@@ -63,7 +63,7 @@ def _is_plain(text: str) -> bool:
 def reformatted(diff: Diff, sides: Sides) -> dict[str, frozenset[int]]:
     """Return, by path, the hunks (counted from 0) whose code certainly means the same before and after."""
     hunks: dict[str, frozenset[int]] = {}
-    left, until = MAX_COMPARED, monotonic() + MAX_SECONDS
+    remaining, until = MAX_COMPARED, monotonic() + MAX_SECONDS
     for file in diff.files:
         if file.change != "modified" or not file.hunks or file.mode or file.binary:
             continue
@@ -75,12 +75,12 @@ def reformatted(diff: Diff, sides: Sides) -> dict[str, frozenset[int]]:
             [number for number, hunk in enumerate(file.hunks) if _weighty(hunk, "-") == _weighty(hunk, "+")]
         ]
         equal: list[int] = []
-        while waiting and left > 0 and monotonic() < until:
+        while waiting and remaining > 0 and monotonic() < until:
             # All at once, then halves: usually all hunks mean the same, and parsing is slow.
             numbers = waiting.pop()
             if not numbers:
                 continue
-            left -= len(before)
+            remaining -= len(before)
             changed = apply_hunks(before, [file.hunks[number] for number in numbers], reverse=False)
             if changed is not None and same(before, changed, file.path):
                 equal += numbers

@@ -62,7 +62,7 @@ class _Review:
         #: No finding may be posted on the pull request any more.
         self.is_over = self.rounds.posted >= self.config.max_total
         #: Earlier findings whose code went away since the last round.
-        self.gone: tuple[Finding, ...] = ()
+        self.outdated: tuple[Finding, ...] = ()
         try:
             change = forge.diff(pull.number)
         except ForgeError as error:
@@ -85,7 +85,7 @@ class _Review:
             diff, config.call_tokens, config.max_calls, config.ignore, change.omitted, same,
             self.services.config.pulls.paths, sides, self.scope.unchanged,
         )  # fmt: skip
-        self.gone = outdated(self.memory.posted, diff, change.omitted)
+        self.outdated = outdated(self.memory.posted, diff, change.omitted)
 
     def decide(self) -> Decision:
         packed, services = self.packed, self.services
@@ -139,7 +139,7 @@ class _Review:
             muted=self.services.history.muted(self.services.forge.repository),
         )
         unchanged = [finding.fingerprint for finding in result.findings if not self.scope.holds(finding)]
-        earlier = Earlier(memory.posted, (*memory.settled, *self.gone), memory.dismissed, unchanged=unchanged)
+        earlier = Earlier(memory.posted, (*memory.settled, *self.outdated), memory.dismissed, unchanged=unchanged)
         repairs = Repairs(self.packed.diff, self.around.text_of)
         while True:
             doubted = [finding.fingerprint for finding in result.findings if self.doubting.drops(finding)]
@@ -179,9 +179,9 @@ class _Review:
             model=result.model,
             earlier=self.rounds.posted,
             max_total=self.config.max_total,
-            standing=tuple(finding for finding in memory.posted if finding not in self.gone),
-            open_count=sum(finding not in self.gone for finding in memory.open),
-            gone=(*outdated(memory.gone, diff, packed.omitted), *self.gone),
+            standing=tuple(finding for finding in memory.posted if finding not in self.outdated),
+            open_count=sum(finding not in self.outdated for finding in memory.open),
+            outdated=(*outdated(memory.outdated, diff, packed.omitted), *self.outdated),
             summarised=memory.summarised,
             lines=sum(self.scope.changed.get(path, 0) for path in paths),
             files=len(paths),
@@ -203,13 +203,13 @@ class _Review:
 
     def _minimized(self) -> tuple[Minimize, ...]:
         """Return what hides the comments whose code is no longer in the change."""
-        if not any(finding.line is not None for finding in self.gone):
+        if not any(finding.line is not None for finding in self.outdated):
             return ()
         comments = our_comments(self.pull.number, self.services.forge)
         return tuple(
             Minimize(node_id=comment.node_id, why="OUTDATED")
             for comment in comments
-            if finding_of(comment, self.gone)
+            if finding_of(comment, self.outdated)
         )
 
     def _verdict(self, result: Result, selected: Sequence[Finding]) -> str:
@@ -251,7 +251,7 @@ class _Review:
             suppressed=suppressed,
             dropped=result.dropped,
             counts={"reported": reported, "posted": len(selected), **dict(sorted(fates.items()))},
-            outdated=tuple(finding.fingerprint for finding in self.gone),
+            outdated=tuple(finding.fingerprint for finding in self.outdated),
             dismissed=tuple(finding.fingerprint for finding in self.memory.dismissed),
             skipped=(*packed.skipped, *result.unread),
             reviewed=line_hashes(self.around.diff, () if self.is_over else read),

@@ -43,7 +43,7 @@ class ReviewOutcome:
     """Earlier findings whose code is still in the change."""
     open_count: int = 0
     """Of these, those whose thread is not resolved."""
-    gone: tuple[Finding, ...] = ()
+    outdated: tuple[Finding, ...] = ()
     """All earlier findings whose code is not in the change."""
     summarised: bool = False
     """True if an earlier round posted a summary."""
@@ -96,7 +96,7 @@ def _review(outcome: ReviewOutcome, page: Page) -> SubmitReview | None:
 def _summary(outcome: ReviewOutcome, page: Page, *, is_explicit: bool) -> UpsertComment | None:
     record, number = outcome.record, page.pull.number
     unplaced = [finding for finding in (*outcome.standing, *record.posted) if finding.line is None]
-    body = summary(unplaced, record.skipped, outcome.gone, page)
+    body = summary(unplaced, record.skipped, outcome.outdated, page)
     if body is None and is_explicit and not record.posted:
         body = enough(outcome.earlier, page) if outcome.is_over else nothing_found(page, outcome.model)
     if body is not None:
@@ -204,10 +204,10 @@ def opening(count: int, skipped: Sequence[Skipped], model: str, page: Page, drop
 
 
 def summary(
-    unplaced: Sequence[Finding], skipped: Sequence[Skipped], gone: Sequence[Finding], page: Page
+    unplaced: Sequence[Finding], skipped: Sequence[Skipped], outdated: Sequence[Finding], page: Page
 ) -> str | None:
     """Return the sticky summary; None if there is nothing to say."""
-    if not (unplaced or gone or any(file.reason not in EXPECTED for file in skipped)):
+    if not (unplaced or outdated or any(file.reason not in EXPECTED for file in skipped)):
         return None
     host = page.repository.host
     defects = (
@@ -216,10 +216,10 @@ def summary(
         for finding in unplaced
     )
     unread = (f"{path_span(file.path)}: {clean_line(file.reason, limit=NAME)}" for file in skipped)
-    sentences = (finding.comment.replace("\n", " ").split(". ")[0] for finding in gone)
+    sentences = (finding.comment.replace("\n", " ").split(". ")[0] for finding in outdated)
     resolved = (
         f"{path_span(finding.path)}: {clean_line(first, host=host, limit=NAME)}"
-        for finding, first in zip(gone, sentences, strict=True)
+        for finding, first in zip(outdated, sentences, strict=True)
     )
     parts = (
         f"**AI review of {page.pull.head_sha[:7]}**",

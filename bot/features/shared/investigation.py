@@ -80,13 +80,13 @@ def look_around(model: Model, prompts: Templates, prompt: Prompt, code: CommitCo
     """
     looks: tuple[Look, ...] = ()
     usage = Usage()
-    for left in range(MAX_STEPS, -1, -1):
-        system, user = prompts.render("investigate", question=prompt.user, looks=looks, left=left)
+    for steps in range(MAX_STEPS, -1, -1):
+        system, user = prompts.render("investigate", question=prompt.user, looks=looks, left=steps)
         purpose = f"{prompt.purpose}.look"
         question = prompt.model_copy(update={"purpose": purpose, "system": system, "user": user})
         reply = model.complete(question, Step)
         step, usage = reply.value, usage + reply.usage
-        if step.action == "done" or not left:
+        if step.action == "done" or not steps:
             return Notes(text=step.notes[:MAX_NOTES], looks=looks, usage=usage)
         files = Files(code.tree)
         if step.action == "list":
@@ -177,5 +177,5 @@ def _limited(lines: list[str], limit: int) -> str:
         if room < 0:
             break
         first.append(short)
-    left = len(lines) - len(first)
-    return "\n".join([*first, f"({left} more)"] if left else first)
+    hidden = len(lines) - len(first)
+    return "\n".join([*first, f"({hidden} more)"] if hidden else first)

@@ -22,7 +22,7 @@ class PastFindings:
     """Earlier findings on a pull request by their state. ``resolved`` and ``reply_targets`` are fingerprints."""
 
     posted: tuple[Finding, ...] = ()
-    gone: tuple[Finding, ...] = ()
+    outdated: tuple[Finding, ...] = ()
     dismissed: tuple[Finding, ...] = ()
     summarised: bool = False
     resolved: frozenset[str] = frozenset()
@@ -31,13 +31,13 @@ class PastFindings:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """Every finding that was ever posted."""
-        return (*self.posted, *self.gone, *self.dismissed)
+        return (*self.posted, *self.outdated, *self.dismissed)
 
     @property
     def settled(self) -> tuple[Finding, ...]:
         """Findings whose thread was resolved or answered, and those whose code is gone."""
         closed = self.resolved | self.reply_targets
-        return (*self.gone, *(finding for finding in self.posted if finding.fingerprint in closed))
+        return (*self.outdated, *(finding for finding in self.posted if finding.fingerprint in closed))
 
     @property
     def open(self) -> tuple[Finding, ...]:
@@ -48,26 +48,30 @@ class PastFindings:
 def recall(past: Sequence[Decision]) -> PastFindings:
     """Return the state of all earlier findings."""
     posted: dict[str, Finding] = {}
-    gone: dict[str, Finding] = {}
+    outdated: dict[str, Finding] = {}
     dismissed: dict[str, Finding] = {}
     resolved: set[str] = set()
     summarised = False
     for decision in past:
         for finding in posted_findings(decision):
             posted[finding.fingerprint] = finding
-            gone.pop(finding.fingerprint, None)
+            outdated.pop(finding.fingerprint, None)
         for fingerprint in decision.record_of(ReviewRecord).outdated:
             if fingerprint in posted:
-                gone[fingerprint] = posted.pop(fingerprint)
+                outdated[fingerprint] = posted.pop(fingerprint)
         signals = decision.record_of(FeedbackRecord).signals
         resolved |= {signal.key.rpartition(":")[2] for signal in signals if signal.source == "resolved"}
-        for fingerprint in _dismissed(decision, (*posted, *gone)):
-            dismissed[fingerprint] = (posted if fingerprint in posted else gone).pop(fingerprint)
+        for fingerprint in _dismissed(decision, (*posted, *outdated)):
+            dismissed[fingerprint] = (posted if fingerprint in posted else outdated).pop(fingerprint)
         summarised |= decision.kind == "review" and any(
             isinstance(action, UpsertComment) and action.task == "review" for action in decision.actions
         )
     return PastFindings(
-        tuple(posted.values()), tuple(gone.values()), tuple(dismissed.values()), summarised, frozenset(resolved)
+        tuple(posted.values()),
+        tuple(outdated.values()),
+        tuple(dismissed.values()),
+        summarised,
+        frozenset(resolved),
     )
 
 

@@ -174,8 +174,8 @@ class Budgets:
     def settle(self, reservation: str, spent: Spent) -> None:
         """Replace what was reserved by what was really spent; settling again changes nothing."""
         with self._database.write() as connection:
-            gone = delete(RESERVATIONS).where(RESERVATIONS.c.id == reservation).returning(RESERVATIONS)
-            row = connection.execute(gone).one_or_none()
+            deletion = delete(RESERVATIONS).where(RESERVATIONS.c.id == reservation).returning(RESERVATIONS)
+            row = connection.execute(deletion).one_or_none()
             if row is not None:
                 for scope in json.loads(row.scopes):
                     self._add(connection, row.day, scope, spent.micros - row.micros, spent.calls - row.calls)

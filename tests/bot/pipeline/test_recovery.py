@@ -144,5 +144,5 @@ def test_a_worker_is_seen_until_it_ends(database, recovery):
     jobs = Jobs(database)
     recovery.report_alive()
     assert jobs.worker_age() < 5
-    recovery.gone()
+    recovery.report_end()
     assert jobs.worker_age() is None
