@@ -78,8 +78,8 @@ def main() -> None:
             "BOUNCER_PATH_PACKAGE": f"{package}/",
         }
         try:
-            rig.web()
-            rig.worker()
+            rig.start("bot", "web")  # no forks of a process that is up: the profiler has to start first
+            rig.start("tests.bot.pipeline.worker_process")
             wait(rig.ready, 60, "web and worker up")
             _bounce(rig)
             (folder / "on").touch()
