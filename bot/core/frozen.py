@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict
 class Frozen(BaseModel):
     """An immutable value that refuses unknown fields and survives a JSON round trip unchanged.
 
-    Collections are declared as tuples, so that a value cannot be changed after it was made. The parser of JSON keeps
+    Collections are declared as tuples, so that a value cannot be changed after it was made. The JSON parser caches
     keys only: the values of events differ, and would fill its cache of 16,384 texts.
     """
 
