@@ -13,7 +13,7 @@ from itertools import islice
 
 from bot.code.changed import Changed, named
 from bot.code.diff import Diff, FileDiff, apply_hunks
-from bot.code.index import CodeIndex, FileDefinition, family
+from bot.code.index import SECONDS, CodeIndex, FileDefinition, family
 from bot.code.names import PATH, names_in
 from bot.code.page import CodeExcerpt, ContextPage
 from bot.code.related import excerpts, head
@@ -74,11 +74,15 @@ class Sides:
 
 @dataclass
 class Surroundings:
-    """The code around one change. If it could not be read, ``sides`` is None and ``why`` the reason."""
+    """The code around one change. If it could not be read, ``sides`` is None and ``why`` the reason.
+
+    It is searched for ``seconds``.
+    """
 
     diff: Diff
     sides: Sides | None
     why: str = ""
+    seconds: float = SECONDS
 
     def within(
         self,
@@ -113,6 +117,7 @@ class Surroundings:
             looked_up=looked_up,
             not_shown=tuple(unread[:MAX_UNREAD]),
             too_slow=tuple(file.path for file in files if slow & {file.path, file.old_path}),
+            why=f"not all code was searched in {self.seconds:g} seconds" if self._index.ran_out_of_time else "",
         )
 
     def text_after(self, path: str) -> str | None:
@@ -137,7 +142,7 @@ class Surroundings:
         texts: dict[str, str | None] = {path: None for path in removed if path}
         texts |= {file.path: self.sides.after(file) for file in self.diff.files if file.change != "deleted"}
         before = {file.old_path or file.path: self.sides.before(file) for file in self.diff.files}
-        return CodeIndex(self.sides.tree, texts, before)
+        return CodeIndex(self.sides.tree, texts, before, self.seconds)
 
 
 def surroundings(diff: Diff, pull: PullRequest, forge: Forge | None) -> Surroundings:

@@ -70,18 +70,24 @@ class CodeIndex:
     """
 
     def __init__(
-        self, tree: SourceTree, texts: Mapping[str, str | None], before: Mapping[str, str | None] | None = None
+        self,
+        tree: SourceTree,
+        texts: Mapping[str, str | None],
+        before: Mapping[str, str | None] | None = None,
+        seconds: float = SECONDS,
     ) -> None:
         self._tree = tree
         self._texts = dict(texts)
         self._before = before or {}
         self._outlines: dict[str, Outline] = {}
-        self._until = monotonic() + SECONDS
+        self._until = monotonic() + seconds
         self._parsed = 0
         self._families: dict[str, list[str]] = {}
         self._mentions: dict[tuple[str, str], list[str]] = {}
         self.too_slow: set[str] = set()
         """Paths of files without an outline because their parser, or all before it, took too long."""
+        self.ran_out_of_time = False
+        """True if code was not searched or parsed because ``seconds`` were over."""
         tree_paths = [path for path in tree.paths() if texts.get(path, "") is not None]
         self.files = FileNames([*tree_paths, *(path for path, text in texts.items() if text is not None)])
         for path in sorted(self.files.paths):
@@ -120,7 +126,7 @@ class CodeIndex:
             return Outline()
         self._parsed += 1
         try:
-            if monotonic() <= self._until:
+            if self._is_in_time():
                 return outline(text, path, names, lines)
         except NotParsed:
             pass
@@ -171,10 +177,14 @@ class CodeIndex:
             if text is None:
                 continue
             remaining -= len(text)
-            if remaining < 0 or monotonic() > self._until:
+            if remaining < 0 or not self._is_in_time():
                 return
             if compiled.search(text):
                 yield path, text
+
+    def _is_in_time(self) -> bool:
+        self.ran_out_of_time = self.ran_out_of_time or monotonic() > self._until
+        return not self.ran_out_of_time
 
 
 _WORD = re2.compile(r"[A-Za-z_]\w*")

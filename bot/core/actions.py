@@ -188,7 +188,7 @@ class Skipped(Frozen):
 
 
 class CodeContext(Frozen):
-    """The code around a change, for a prompt. ``why`` is the reason if there is none."""
+    """The code around a change, for a prompt. ``why`` is the reason if there is none, or not all."""
 
     text: str = ""
     tokens: int = 0

@@ -171,3 +171,11 @@ def test_a_telling_field_that_is_defined_once_has_its_declared_type() -> None:
     }
     text = surroundings(files, "src/path_router.rs", "        work(0);", "        work(1);").within(6_000).text
     assert "--- src/c.rs\n@ 3 `T.call` calls `nest`" in text
+
+
+def test_a_search_that_ran_out_of_time_is_recorded() -> None:
+    around = surroundings(PYTHON, "app/main.py", OLD, NEW)
+    assert around.within(6_000).why == ""
+    context = Surroundings(around.diff, around.sides, seconds=-1).within(6_000)
+    assert context.why == "not all code was searched in -1 seconds"
+    assert "app/store.py" not in context.text
