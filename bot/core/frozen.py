@@ -6,11 +6,10 @@ from pydantic import BaseModel, ConfigDict
 class Frozen(BaseModel):
     """An immutable value that refuses unknown fields and survives a JSON round trip unchanged.
 
-    Collections are declared as tuples, so that a value cannot be changed after it was made. The JSON parser caches
-    keys only: the values of events differ, and would fill its cache of 16,384 texts.
+    Collections are declared as tuples, so that a value cannot be changed after it was made.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", cache_strings="keys")
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Lenient(Frozen):
