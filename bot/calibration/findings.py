@@ -64,7 +64,7 @@ class Findings(Frozen):
         return max(1, -(-line.bounce_above * STEPS // 100)) if line is not None and self.by_label else None
 
     def mistakes(self) -> tuple[PastVerdict, ...]:
-        """Return the most instructive mistakes at the promised threshold, else at the usual one."""
+        """Return the most instructive mistakes at the promised threshold, or the usual one without a promise."""
         line = self.promise.line
         usual = VAGUE_FROM if self.bouncer == "triage" and not self.by_label else 50
         wrong = risk.instructive(self.cases, usual if line is None else line.bounce_above)

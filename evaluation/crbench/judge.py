@@ -288,13 +288,11 @@ def brought_in(task: ReviewTask) -> str:
     excerpts: list[str] = []
     first: list[str] = []
     for file in task.fixed:
-        removed_texts = {line.text.strip() for hunk in file.hunks for line in hunk.lines if line.mark == "-"} - {
-            ""
-        }
+        removals = {line.text.strip() for hunk in file.hunks for line in hunk.lines if line.mark == "-"} - {""}
         changed_files = change.named(file.old_path or file.path)
         for hunk in (hunk for changed_file in changed_files for hunk in changed_file.hunks):
             added = (
-                at for at, line in enumerate(hunk.lines) if line.mark == "+" and line.text.strip() in removed_texts
+                at for at, line in enumerate(hunk.lines) if line.mark == "+" and line.text.strip() in removals
             )
             at = next(added, None)
             (first if at is None else excerpts).append(_excerpt(file.path, hunk, at or 0))
