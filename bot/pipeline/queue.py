@@ -39,8 +39,8 @@ WORKFLOW = "job"
 #: Installations that a worker writes to at once, and seconds between two polls for writes: just over the second
 #: between two writes of one installation, so that every poll may start its next one.
 WRITE_CONCURRENCY, WRITE_SECONDS = 8, 1.1
-#: Notices that are sent at the same time, and seconds between two polls for more.
-NOTICE_CONCURRENCY, NOTICE_SECONDS = 2, 5.0
+#: Notices that are sent at the same time. They may wait: their queue is polled every fourth time.
+NOTICE_CONCURRENCY, NOTICE_POLLS = 2, 4
 #: Constant, so that a newer release takes over the jobs of an older one.
 VERSION = "1"
 
@@ -310,7 +310,7 @@ class Consumer:
         for queue, most, limiter, seconds in (
             (JOBS, concurrency, None, polling_seconds),
             (WRITES, WRITE_CONCURRENCY, pace, min(WRITE_SECONDS, polling_seconds)),
-            (NOTICES, NOTICE_CONCURRENCY, None, max(NOTICE_SECONDS, polling_seconds)),
+            (NOTICES, NOTICE_CONCURRENCY, None, NOTICE_POLLS * polling_seconds),
         ):
             DBOS.register_queue(
                 queue,

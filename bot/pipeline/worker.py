@@ -38,9 +38,7 @@ from bot.pipeline.store.tables import DELIVERIES, WORKERS
 if TYPE_CHECKING:
     from bot.github.app import GitHubApp, HookDelivery
 
-#: Seconds between two rounds of periodic work, between two deletions of old rows, and between two looks for
-#: deliveries that failed.
-ROUND_SECONDS = 5.0
+#: Seconds between two deletions of old rows, and between two looks for deliveries that failed.
 SWEEP_SECONDS = 600.0
 RECONCILE_SECONDS = 300.0
 #: Time for running jobs at the end, seconds: with the rest of the shutdown less than 30.
@@ -128,11 +126,12 @@ class Recovery:
 
 @dataclass(frozen=True)
 class Pace:
-    """Limits of a worker. Writes of one installation are ``apart`` seconds apart."""
+    """Limits of a worker; the seconds between writes of one installation, between polls, and between rounds."""
 
     concurrency: int = 8
     apart: float = APART_SECONDS
     polling_seconds: float = 1.25
+    round_seconds: float = 5.0
 
 
 @dataclass(frozen=True)
@@ -181,7 +180,7 @@ class Worker:
         leadership = Leadership(self.ledger.database.locks, "dispatcher")
         swept_at = float("-inf")
         try:
-            while not stop.wait(ROUND_SECONDS):
+            while not stop.wait(self.pace.round_seconds):
                 if not lease.lock.alive():
                     return
                 _guarded(recovery.report_alive)

@@ -32,7 +32,7 @@ def postgres_uri() -> Iterator[str]:
         uri = server.get_uri()
     with psycopg.connect(uri, autocommit=True) as connection:
         # It is thrown away in the end: no test asks whether it outlives a loss of power.
-        for name in ("fsync", "synchronous_commit", "full_page_writes"):
+        for name in ("fsync", "synchronous_commit", "full_page_writes", "autovacuum"):
             connection.execute(f"ALTER SYSTEM SET {name} = off")
         connection.execute("SELECT pg_reload_conf()")
     yield uri
