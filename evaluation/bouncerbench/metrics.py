@@ -249,7 +249,8 @@ class Figures:
             return {}
         probability = np.where(is_answered, self.probability, 0.0) / 100
         weights = is_answered.astype(float)
-        brier = _mean(weights * (probability - self.truth) ** 2, draws) / _mean(weights, draws)
+        squares = _mean(weights * (probability - self.truth) ** 2, draws)
+        brier = statistics.ratio(squares, _mean(weights, draws))
         places = np.minimum(BINS - 1, np.where(is_answered, self.probability, 0.0) * BINS // 100)
         gap = np.zeros(len(draws))
         for place in range(BINS):

@@ -207,3 +207,11 @@ def test_brier_score_and_calibration_error_are_those_worked_out_by_hand() -> Non
     assert measured.n == 6
     assert measured.value("brier") == pytest.approx((0.05**2 + 1 + 0.4**2 + 0.51**2 + 0.5**2) / 5)
     assert measured.value("calibration_error") == pytest.approx((abs(-0.05 + 1) + abs(0.4 - 0.51) + 0.5) / 5)
+
+
+def test_a_single_answer_is_scored_without_a_warning() -> None:
+    """Most resamples hold no answer: they are left out of the intervals."""
+    tasks = [issue(f"i-{n}", 3) for n in range(20)]
+    answers = {"i-0": Answer(instance_id="i-0", level=3, bounce=True, p_bounce=90.0)}
+    measured = score(INPUT, tasks, answers).estimates["brier"]
+    assert (measured.value, measured.low, measured.high) == pytest.approx((0.01, 0.01, 0.01))
