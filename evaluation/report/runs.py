@@ -134,13 +134,17 @@ def report_on(
 
 
 def named(folders: Sequence[RunFolder]) -> list[tuple[str, RunFolder]]:
-    """A short name for each run: its model's, with the folder's if two of one benchmark would be the same."""
-    short = [folder.facts.model.rpartition("#")[2] for folder in folders]
-    counts = Counter(zip(short, (folder.facts.benchmark for folder in folders), strict=True))
-    return [
-        (name if counts[name, folder.facts.benchmark] == 1 else f"{name} ({folder.path.name})", folder)
-        for name, folder in zip(short, folders, strict=True)
-    ]
+    """A short name for each run: its model's, with the folder's name, else its path, if it would not be unique."""
+    models = [folder.facts.model.rpartition("#")[2] for folder in folders]
+    places = ([f" ({folder.path.name})" for folder in folders], [f" ({folder.path})" for folder in folders])
+    names = models
+    for place in places:
+        counts = Counter((folder.facts.benchmark, name) for name, folder in zip(names, folders, strict=True))
+        names = [
+            name if counts[folder.facts.benchmark, name] == 1 else model + suffix
+            for name, model, suffix, folder in zip(names, models, place, folders, strict=True)
+        ]
+    return list(zip(names, folders, strict=True))
 
 
 def write(runs: Runs, tasks: dict[str, str], scoring: Scoring, files: Sequence[tuple[str, str]] = ()) -> Report:
@@ -156,6 +160,7 @@ def write(runs: Runs, tasks: dict[str, str], scoring: Scoring, files: Sequence[t
         bench = benches.get(run.facts.benchmark)
         groups.setdefault(bench and bench.sections, []).append((name, run))
     names = [name for name, _ in runs]
+    unique_names = {(run.facts.benchmark, name) for name, run in runs}
     sections: list[Section] = []
     for present, group in groups.items():
         if present is None:  # of a benchmark that is not known here
@@ -169,7 +174,11 @@ def write(runs: Runs, tasks: dict[str, str], scoring: Scoring, files: Sequence[t
         bench = next(bench for bench in benches.values() if bench.sections == present)
         for name, file in files:
             if benches[name].sections == present:
-                of_file = _of_file(benches[name], file, tasks.get(name), scoring)
+                of_file = [
+                    replace(score, name=f"{score.name} ({file})") if (name, score.name) in unique_names else score
+                    for score in _of_file(benches[name], file, tasks.get(name), scoring)
+                ]
+                unique_names |= {(name, score.name) for score in of_file}
                 scores += of_file
                 sources += [tasks[name]] * len(of_file)
                 names += [score.name for score in of_file]

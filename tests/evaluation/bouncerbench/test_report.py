@@ -332,6 +332,20 @@ def test_recorded_answers_stand_on_the_page_beside_runs(runs: list[Path], tmp_pa
     assert "on this page" in {row[-1] for row in sections["Tables and figures of the papers"]["tables"][0]["rows"]}
 
 
+def test_runs_and_answers_of_one_name_are_told_apart(runs: list[Path], tmp_path: Path) -> None:
+    for folder in ("old", "new"):
+        shutil.copytree(runs[1], tmp_path / folder / "run")
+        shutil.copy(tmp_path / "r.jsonl", tmp_path / folder)
+    command("report", "old/run", "new/run", "--out", "runs.json")
+    answers = [f"bouncerbench-input={folder}/r.jsonl#second" for folder in ("old", "new")]
+    command("report", runs[1], *answers, "--tasks", "i.jsonl", "--out", "answers.json")
+
+    pages = [json.loads((tmp_path / f"{name}.json").read_text())["sections"] for name in ("runs", "answers")]
+    scores = [next(part["scores"] for part in page if "scores" in part) for page in pages]
+    assert [*scores[0]] == ["second (old/run)", "second (new/run)"]
+    assert [*scores[1]] == ["second", "second (old/r.jsonl#second)", "second (new/r.jsonl#second)"]
+
+
 @pytest.mark.parametrize(
     ("argument", "message"),
     [
