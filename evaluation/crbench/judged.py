@@ -176,10 +176,6 @@ def scored(reviewed: Reviewed, source: str, scoring: Scoring, scope: Scope | Non
     facts, judgements = _read(reviewed.folder)
     if facts.tasks != fingerprint(source):
         raise OperatorError(f"{reviewed.folder} was judged on other tasks than {source}")
-    if scope == "reported" and facts.scope == "posted":
-        raise OperatorError(
-            f"{reviewed.folder}: only posted comments were judged; --comments reported needs a --judge"
-        )
     facts = facts.model_copy(update={"scope": scope or facts.scope})
     every = reviewed.tasks(source)
     tasks = [task for task in every if task.bugs]
@@ -191,6 +187,11 @@ def scored(reviewed: Reviewed, source: str, scoring: Scoring, scope: Scope | Non
         tasks = [task for task in tasks if task.instance_id in answered_tasks]
     clean = [task.instance_id for task in every if task.clean and task.instance_id in answered_tasks]
     posted = Counter(comment.task_id for comment in reviewed.comments_in("posted"))
+    with_bugs = {task.instance_id for task in tasks}
+    if any(comment.task_id in with_bugs and comment.key not in judgements for comment in comments):
+        raise OperatorError(
+            f"{reviewed.folder}: not every {facts.scope} comment was judged; score it with --judge"
+        )
     comments = reviewed.comments_in(facts.scope)
     tallies_of_tasks = tallies(tasks, comments, judgements)
     pairs = [(comment, judgements[comment.key]) for comment in comments if comment.key in judgements]

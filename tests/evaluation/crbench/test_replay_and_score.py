@@ -16,7 +16,7 @@ from evaluation.git.repository import GitRepository
 from evaluation.run.folder import RunFolder
 from tests.evaluation.crbench.conftest import recording
 from tests.evaluation.crbench.repositories import Scratch
-from tests.evaluation.running import command, write
+from tests.evaluation.running import command, printed, refusal, write
 
 MERGED, SQUASHED = "ada__engine-101", "ada__engine-102"
 
@@ -252,7 +252,17 @@ def test_without_a_judge_the_choice_of_comments_still_counts(project: Path, task
     score(tasks, run, "--judge", judge_id, "--comments", "posted")
     paths = ("--tasks", str(tasks), "--run", str(run))
     ran = command("score", "crbench", *paths, "--comments", "reported", code=2)
-    assert "only posted comments were judged" in ran.err
+    assert "not every reported comment was judged" in ran.err
+
+
+def test_comments_that_no_judge_was_asked_about_are_not_scored(project: Path, tasks: Path) -> None:
+    comments = [
+        {"instance_id": name, "path": "total.py", "line": 1, "comment": WRONG} for name in (MERGED, SQUASHED)
+    ]
+    paths = ("score", "crbench", "--tasks", tasks, "--predictions", write(project / "c.jsonl", comments[:1]))
+    assert printed(*paths, "--judge", recording(project / "j.jsonl", "j", [("x", {})]))["unjudged"] == 1
+    write(project / "c.jsonl", comments)
+    assert "not every posted comment was judged" in refusal(*paths)
 
 
 def test_bugs_of_tasks_that_an_interrupted_run_did_not_reach_are_not_found(
