@@ -160,7 +160,6 @@ def judge_comments(reviewed: Reviewed, source: str, panel: Panel, scope: Scope) 
         agreement=agreement(verdicts.judgements),
         usage=verdicts.usage,
     )
-    reviewed.folder.mkdir(parents=True, exist_ok=True)
     lines = [json.dumps(judgement.model_dump(mode="json")) + "\n" for judgement in verdicts.judgements]
     replace(reviewed.folder / JUDGEMENTS_FILE, "".join(lines))
     replace(reviewed.folder / FACTS_FILE, facts.model_dump_json(indent=2) + "\n")
@@ -187,12 +186,12 @@ def scored(reviewed: Reviewed, source: str, scoring: Scoring, scope: Scope | Non
         tasks = [task for task in tasks if task.instance_id in answered_tasks]
     clean = [task.instance_id for task in every if task.clean and task.instance_id in answered_tasks]
     posted = Counter(comment.task_id for comment in reviewed.comments_in("posted"))
+    comments = reviewed.comments_in(facts.scope)
     with_bugs = {task.instance_id for task in tasks}
     if any(comment.task_id in with_bugs and comment.key not in judgements for comment in comments):
         raise OperatorError(
             f"{reviewed.folder}: not every {facts.scope} comment was judged; score it with --judge"
         )
-    comments = reviewed.comments_in(facts.scope)
     tallies_of_tasks = tallies(tasks, comments, judgements)
     pairs = [(comment, judgements[comment.key]) for comment in comments if comment.key in judgements]
     metrics = score(tallies_of_tasks, scoring.resampling)

@@ -20,10 +20,14 @@ from evaluation.dataset import json_row
 
 
 def replace(file: Path, data: str | bytes) -> None:
-    """Write a small file whole or not at all."""
+    """Write a small file whole or not at all, and make its folder. Raises OperatorError."""
     fresh = file.with_name(f"{file.name}.{os.getpid()}-{threading.get_ident()}.new")
-    fresh.write_bytes(data if isinstance(data, bytes) else data.encode("utf-8", "backslashreplace"))
-    fresh.replace(file)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        fresh.write_bytes(data if isinstance(data, bytes) else data.encode("utf-8", "backslashreplace"))
+        fresh.replace(file)
+    except OSError as error:
+        raise OperatorError(f"{file}: {error.strerror}") from None
 
 
 class Lines:
@@ -130,8 +134,7 @@ class LineFile(Lines):
     def _require_same(self, question: dict[str, Any]) -> None:
         text = json.dumps(question, indent=2, sort_keys=True) + "\n"
         if not self.path.exists() or not self.path.stat().st_size:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._facts.write_text(text, encoding="utf-8")
+            replace(self._facts, text)
         elif not self._facts.exists() or self._facts.read_text(encoding="utf-8") != text:
             raise OperatorError(
                 f"{self.path} was built from other instances or with other options: "

@@ -46,9 +46,8 @@ class FolderStore:
             raise OperatorError(f"{file}: cannot be read: {error}") from None
 
     def put(self, key: str, reply: str) -> None:
-        file = self._file(key)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        replace(file, reply)
+        """Store a reply. Raises OperatorError."""
+        replace(self._file(key), reply)
 
     def _file(self, key: str) -> Path:
         assert is_key(key)

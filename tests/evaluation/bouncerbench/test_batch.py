@@ -145,3 +145,12 @@ def test_an_empty_result_file_is_refused_and_export_lists_options() -> None:
     assert ran.err.endswith("empty.jsonl holds no result\n")
     output = command("batch", "export", "bouncerbench-input", "--help")
     assert "--tasks F" in output.out
+
+
+def test_a_cache_that_cannot_be_written_is_named(tasks: Path, tmp_path: Path) -> None:
+    export(tasks)
+    rows = [
+        by_openai(line, '{"explanation": "e", "label": "VAGUE"}') for line in read(tmp_path / "requests.jsonl")
+    ]
+    file = write("results.jsonl", rows)
+    assert "Not a directory" in refusal("batch", "import", file, "--cache", file)

@@ -81,6 +81,11 @@ def test_a_file_built_with_other_options_can_only_be_overwritten(project: Path) 
     assert len(lines(project)) == 3
 
 
+def test_an_output_that_cannot_be_written_is_named(project: Path) -> None:
+    out = project / "fixes.jsonl.gz" / "out.jsonl"
+    assert f"{out}.build.json: " in build(project, "--out", str(out), code=2).err
+
+
 def test_a_folder_without_a_needed_clone_is_refused_by_name(project: Path) -> None:
     (project / "repos" / "ada+engine").rename(project / "repos" / "something-else")
 
