@@ -88,13 +88,14 @@ class Bug:
         return replace(self, tests=tests, suggested=suggested)
 
 
-def bugs_of(records: Iterable[Record]) -> tuple[Bug, ...]:
-    """The bugs of a run. Records of given tests, one each, are put together by bug."""
+def bugs_of(records: Iterable[Record], *, are_drafts: bool) -> tuple[Bug, ...]:
+    """The bugs of a run. Without ``are_drafts`` each record is of a given test; they are put together by bug."""
     bugs: dict[str, Bug] = {}
     for record in records:
         details = record.details
-        # A record without details failed: its task id names bug and candidate.
-        name = str(details.get("instance_id") or record.task_id.partition("/")[0])
+        # A record without details failed: its task id names the bug, and the candidate if tests were given.
+        of_task = record.task_id if are_drafts else record.task_id.partition("/")[0]
+        name = str(details.get("instance_id") or of_task)
         is_drafted = "drafts" in details
         rows = details["drafts"] if is_drafted else [details] if "brt" in details else []
         tests = tuple(Draft.model_validate({"candidate_id": record.task_id, **row}) for row in rows)

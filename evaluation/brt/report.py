@@ -47,8 +47,12 @@ _LIBRO: tuple[Cell, ...] = ("LIBRO, Defects4J (350 bugs)", 219, 149, 184, 199, 2
 
 def read_run(path: Path, plain: bool = False) -> tuple[Bug, ...]:
     """The bugs of a run of ``replay brt``. Raises OperatorError for a run of another benchmark."""
-    bugs = bugs_of(RunFolder.read(path, BENCHMARK).outcomes())
+    bugs = _bugs(RunFolder.read(path, BENCHMARK))
     return tuple(bug.plain for bug in bugs) if plain else bugs
+
+
+def _bugs(run: RunFolder) -> tuple[Bug, ...]:
+    return bugs_of(run.outcomes(), are_drafts="drafting" in run.facts.config)
 
 
 def score_command(
@@ -152,7 +156,7 @@ def _ranked_section(scores: RankingScores) -> Section:
 
 def score_run(run: RunFolder, name: str, source: str, scoring: Scoring) -> ScoredRun:
     """Return the bugs that the figures are computed from; the cases are not needed again."""
-    return ScoredRun(name, bugs_of(run.outcomes()))
+    return ScoredRun(name, _bugs(run))
 
 
 def sections(runs: Sequence[ScoredRun], scoring: Scoring) -> list[Section]:

@@ -18,6 +18,7 @@ from evaluation.brt.metrics import (
     Ranking,
     baseline_consistency,
     brt_share,
+    bugs_of,
     found_at_n,
     libro_order,
     precision_of_tests,
@@ -30,6 +31,7 @@ from evaluation.brt.metrics import (
 )
 from evaluation.brt.report import swt_section
 from evaluation.dataset import Row, read_rows
+from evaluation.run.folder import Record
 from tests.evaluation.running import printed
 
 
@@ -261,3 +263,10 @@ def test_recall_needs_a_right_test_among_the_suggested_ones() -> None:
     wrong = Ranking(bug_id="b", first_success_rank=None, total_success_fibs=0, num_clusters=1)
 
     assert suggestion_recall([generated[0], wrong], generated) == pytest.approx(1 / 3)
+
+
+def test_drafted_bugs_that_failed_are_counted_one_by_one() -> None:
+    records = [Record(task_id=f"psf/requests-{number}", error="not run") for number in (1, 2)]
+    assert [bug.bug_id for bug in bugs_of(records, are_drafts=True)] == ["psf/requests-1", "psf/requests-2"]
+    given_tests = [Record(task_id=f"requests-1/{number}", error="not run") for number in (1, 2)]
+    assert [bug.bug_id for bug in bugs_of(given_tests, are_drafts=False)] == ["requests-1"]
