@@ -19,6 +19,8 @@ from playwright.sync_api import Browser, sync_playwright
 
 from bot.cli import demo
 from bot.core.config import PATH
+from bot.pipeline.admin import Jobs
+from bot.pipeline.store import open_database
 from bot.simgithub import SimulatedGitHub
 from bot.web.app import Backend
 from tests.bot.pipeline.rig import wait
@@ -42,7 +44,7 @@ def main() -> None:
         shutil.copy(demo.ANSWERS, where)
         database = f"sqlite:///{where / 'bouncer.db'}"
         with demo._serving(github, where, database, demo.RECORDED):
-            scenes = demo._story(github, demo._jobs(database))
+            scenes = demo._story(github, Jobs(open_database(database)))
             with _site(database) as address:
                 _dashboard(browser, address)
         _backlog(browser, where)
@@ -53,7 +55,7 @@ def main() -> None:
         _queue(browser, where)
         _watch(browser, where)
         page = where / "day.html"
-        page.write_text(demo._page(scenes, demo._who(demo.RECORDED)), "utf-8")
+        page.write_text(demo.page(scenes, demo._model_credit(demo.RECORDED)), "utf-8")
         _comments(browser, page)
         browser.close()
 
@@ -125,7 +127,7 @@ def _words(browser: Browser, folder: Path) -> None:
 
 
 def _scene(browser: Browser, page: Path, scene: demo.Scene, answered_by: str) -> None:
-    page.write_text(demo._page([scene], answered_by), "utf-8")
+    page.write_text(demo.page([scene], answered_by), "utf-8")
     tab = browser.new_page(viewport={"width": 860, "height": 600}, device_scale_factor=1.5)
     tab.goto(page.as_uri())
     tab.locator("section").first.screenshot(path=FOLDER / f"{page.stem}.png")

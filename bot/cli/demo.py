@@ -155,13 +155,17 @@ def command(model: str | None, html: Path | None) -> int:
         _show(console, scene)
     console.print(f"{time.monotonic() - begun:.0f} s. {_model_credit(model)}")
     if html is not None:
-        from bot.pipeline.body import as_html
-
-        # Each comment as GitHub shows it.
-        bodies = [(scene, as_html(scene.posted)) for scene in scenes]
-        write_text(html, render("bot.cli", "demo.html.jinja", scenes=bodies, who=_model_credit(model)))
+        write_text(html, page(scenes, _model_credit(model)))
         console.print(f"Page: {html}")
     return 0
+
+
+def page(scenes: Sequence[Scene], credit: str) -> str:
+    """Return the day as HTML, each comment as GitHub shows it."""
+    from bot.pipeline.body import as_html
+
+    bodies = [(scene, as_html(scene.posted)) for scene in scenes]
+    return render("bot.cli", "demo.html.jinja", scenes=bodies, who=credit)
 
 
 def _check(where: Path, model: str) -> None:
