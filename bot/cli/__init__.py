@@ -9,7 +9,7 @@ from pkgutil import resolve_name
 import click
 
 from bot import __version__
-from bot.core.errors import BouncerError, OperatorError, UserError
+from bot.core.errors import BouncerError
 
 #: ``name -> (module:attribute, line in --help)``.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -89,7 +89,7 @@ def _export(_context: click.Context, _option: click.Parameter, file: str | None)
 
 
 def run(group: click.Group, arguments: list[str] | None, program: str) -> None:
-    """Run a command; errors meant for a person become one line on stderr and exit code 2 (1: it failed)."""
+    """Run a command; errors meant for a person become one line on stderr and exit code 2."""
     try:
         code = group.main(args=arguments, prog_name=program, standalone_mode=False)
     except click.exceptions.Abort:
@@ -100,13 +100,10 @@ def run(group: click.Group, arguments: list[str] | None, program: str) -> None:
     except click.ClickException as error:
         _complain(_line(error, program))
         sys.exit(2)
-    except (OperatorError, UserError) as error:
+    except BouncerError as error:
+        # Not 1: to a caller with --fail-on that is a verdict.
         _complain(f"{program}: {error}")
         sys.exit(2)
-    except BouncerError as error:
-        # The request was fine; the work failed.
-        _complain(f"{program}: {error}")
-        sys.exit(1)
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -96,3 +96,10 @@ def test_without_graphql_a_command_does_what_it_does_without_a_token(desk: Desk)
     assert (ran.code, ran.out[:14]) == (0, "VAGUE: bounced"), ran.err
     ran = desk.run("verify", desk.url("pull", pull), token=token)
     assert (ran.code, ran.out[:19]) == (0, "CORRECT_AND_PRECISE"), ran.err
+
+
+def test_unreachable_github_is_no_failed_gate(desk: Desk) -> None:
+    issue = desk.github.open_issue("acme/rocket", "It crashes", "Sometimes.")
+    ran = desk.run("triage", desk.url("issues", issue), "--fail-on", "bounce", GITHUB_API_URL="http://127.0.0.1:1")
+    assert (ran.code, ran.out) == (2, "")
+    assert "no answer from GitHub" in ran.err
