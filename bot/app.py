@@ -169,7 +169,7 @@ def build_app(settings: Settings, observe: Observe | None = None) -> GitHubApp:
 
     key = settings.private_key()
     if settings.github_app_id is None:
-        raise SettingsError("GITHUB_APP_ID is not set")
+        raise SettingsError("GITHUB_APP_ID is not set; to register a new App, start `bouncer serve`")
     if key is None:
         raise SettingsError("neither GITHUB_APP_PRIVATE_KEY nor GITHUB_APP_PRIVATE_KEY_PATH is set")
     load_key(key, settings.private_key_source)

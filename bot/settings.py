@@ -87,7 +87,7 @@ class Settings(BaseSettings):
     )
     bouncer_judge_model: str | None = Field(None, description="the model that judges reviews in bouncer-eval")
     bouncer_data_dir: Path = Field(
-        Path("bouncer-data"), description="folder for model weights, credentials from set-up, and caches"
+        Path("bouncer-data"), description="folder for credentials from set-up, and caches"
     )
     bouncer_admin_password: SecretStr | None = Field(
         None, description="password for the dashboard, which is off unless this or BOUNCER_ADMINS is set"
@@ -168,12 +168,14 @@ class Settings(BaseSettings):
     bouncer_paused: bool = Field(
         False, description="pause everything: record deliveries, call no model, post nothing"
     )
-    bouncer_sandbox: Literal["bubblewrap", "docker", "off"] = Field("bubblewrap", description="what runs tests")
+    bouncer_sandbox: Literal["bubblewrap", "docker", "off"] = Field(
+        "bubblewrap", description="what runs tests: bubblewrap, docker, or off"
+    )
     bouncer_sandbox_image: str = Field(IMAGE, description="image for BOUNCER_SANDBOX=docker")
     bouncer_sandbox_network: str | None = Field(
         None,
-        description="none: set-up commands get no network. With docker, otherwise: a network for them that "
-        "reaches neither this host nor private addresses",
+        description="network of set-up commands: none = no network; with docker, else the name of a Docker "
+        "network that reaches neither this host nor private addresses",
     )
     bouncer_sandbox_folders: str = Field(
         "", description="folders with tools that tests may read: absolute paths, separated by colons"

@@ -106,7 +106,7 @@ def schema_text() -> str:
 
 
 def _plain(value: object) -> str:
-    return "" if value is None else f"`{str(value).lower() if isinstance(value, bool) else value}`"
+    return "" if value in (None, "") else f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
 if __name__ == "__main__":

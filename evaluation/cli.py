@@ -91,6 +91,7 @@ replicates_option = click.option(
 cutoff_option = click.option(
     "--cutoff",
     type=click.DateTime(["%Y-%m-%d"]),
+    metavar="YYYY-MM-DD",
     help="Also score bugs fixed before and since this day separately, with the difference.",
 )
 

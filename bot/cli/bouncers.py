@@ -87,7 +87,7 @@ def _input_card(decision: Decision) -> str:
 )
 @click.option("--patch", "patch_file", metavar="FILE", help="A unified diff, e.g. of `git diff`.")
 @repo_option
-@runner_option("With --repo, which holds the patch: runs its new tests without and with the rest of it")
+@runner_option("Run the patch's new tests without and with the rest of it, in a --repo that holds the patch")
 @fail_on_option
 @judging_options
 def verify(
@@ -156,6 +156,8 @@ def _opened(issue_file: str | None, patch_file: str | None) -> Opened[PullReques
     from bot.core.subjects import Issue
     from bot.github.offline import AUTHOR, pull_request_opened, split_title
 
+    if issue_file is None and patch_file is None:
+        raise click.UsageError("give the URL of a pull request, or --issue and --patch")
     if issue_file is None or patch_file is None:
         raise click.UsageError(f"Missing option '{'--patch' if issue_file else '--issue'}'")
     if issue_file == patch_file == "-":

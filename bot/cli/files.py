@@ -225,7 +225,7 @@ def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
 repo_option = click.option(
     "--repo",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="A checkout to read the surrounding code from, with or without the change; nothing is run or changed.",
+    help="A checkout to read the surrounding code from, with or without the change; no file of it is changed.",
 )
 
 

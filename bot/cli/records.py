@@ -29,17 +29,26 @@ _database = click.option(
     callback=without_password,
     help="sqlite:///FILE or postgresql://... [DATABASE_URL]",
 )
-_json = click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+
+
+#: The form of a duration, for an error.
+_DURATION = "a number and d, h, m or s, such as 2d"
 
 
 def _duration(_context: click.Context, _option: click.Parameter, value: str) -> float:
+    seconds = _seconds(value)
+    if seconds is None:
+        raise click.BadParameter(f"must be {_DURATION}")
+    return seconds
+
+
+def _seconds(value: str) -> float | None:
     amount = re.fullmatch(r"(\d{1,6})([dhms])", value)
-    if amount is None:
-        raise click.BadParameter("must be a number and d, h, m or s, such as 2d")
-    return float(amount[1]) * {"d": 86_400, "h": 3_600, "m": 60, "s": 1}[amount[2]]
+    return float(amount[1]) * {"d": 86_400, "h": 3_600, "m": 60, "s": 1}[amount[2]] if amount else None
 
 
-def _start(context: click.Context, option: click.Parameter, value: str) -> datetime:
+def _start(_context: click.Context, _option: click.Parameter, value: str) -> datetime:
     """Return the moment that a date, a weekday of the last week, or a duration names."""
     now = datetime.now(UTC)
     weekdays = [name.lower() for name in calendar.day_name]
@@ -49,7 +58,10 @@ def _start(context: click.Context, option: click.Parameter, value: str) -> datet
     try:
         return datetime.combine(date.fromisoformat(value), datetime.min.time(), UTC)
     except ValueError:
-        return now - timedelta(seconds=_duration(context, option, value))
+        seconds = _seconds(value)
+    if seconds is None:
+        raise click.BadParameter(f"must be a date, a weekday, or {_DURATION}")
+    return now - timedelta(seconds=seconds)
 
 
 @click.group(no_args_is_help=True)
@@ -107,7 +119,7 @@ def show_job(job_id: str, database_url: str | None, as_json: bool) -> None:
         click.echo(f"{'decision:':15}{decision.verdict or decision.abstained or 'none'}: {decision.reason}")
 
 
-@jobs_command.command("retry")
+@jobs_command.command("retry", short_help="Retry jobs; what was paid for is kept.")
 @click.argument("job_ids", metavar="[ID...]", nargs=-1)
 @click.option(
     "--abstained",
@@ -143,7 +155,7 @@ def retry_jobs(
         click.echo(f"{len(retried) - skipped} jobs queued again, {skipped} skipped (open, or deleted)", err=True)
 
 
-@jobs_command.command("rejudge")
+@jobs_command.command("rejudge", short_help="Judge again what an outage left without a verdict.")
 @click.option("--since", required=True, metavar="DATE", callback=_start, help="Date, weekday, or 2d, 12h, 30m.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="Most jobs.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
@@ -169,7 +181,7 @@ def rejudge_jobs(since: datetime, limit: int, yes: bool, database_url: str | Non
         click.echo(f"{queued} jobs queued")
 
 
-@jobs_command.command("redeliver")
+@jobs_command.command("redeliver", short_help="Ask GitHub again for deliveries that are missing.")
 @click.option("--since", required=True, metavar="DATE", callback=_start, help="Date, weekday, or 2d, 12h, 30m.")
 @_database
 @_json

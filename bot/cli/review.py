@@ -74,12 +74,13 @@ def _decision(
 ) -> Decision:
     from bot.github.offline import pull_request_opened
 
+    usage = "give the URL of a pull request, or --diff"
     if url is not None:
         if diff_file or title or description or repo or not is_url(url):
-            raise click.UsageError("give the URL of a pull request, or --diff")
+            raise click.UsageError(usage)
         return decide_at("review", url, judging)
     if diff_file is None:
-        raise click.UsageError("Missing option '--diff'")
+        raise click.UsageError(usage)
     # An empty diff is not an error.
     diff = read_diff(diff_file, may_be_empty=True)
     return decide("review", *pull_request_opened(diff, title=title, body=description), judging, repo)

@@ -37,7 +37,10 @@ def command(processes: int | None, **values: Any) -> None:
 def check(settings: Settings) -> None:
     """Refuse to start without a webhook secret or a model. Raises SettingsError."""
     if not settings.webhook_secrets:
-        raise SettingsError("GITHUB_WEBHOOK_SECRET is not set: deliveries cannot be verified without it")
+        raise SettingsError(
+            "GITHUB_WEBHOOK_SECRET is not set: deliveries cannot be verified without it; to register a new App, "
+            "start `bouncer serve`"
+        )
     settings.check_model()
 
 

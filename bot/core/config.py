@@ -55,8 +55,8 @@ class TriageConfig(Frozen):
     )
     bounce_at: Literal["REASONABLY_SPECIFIED", "VAGUE", "IMPOSSIBLE_TO_SOLVE"] = Field(
         "VAGUE",
-        description="bounce at this label or worse (BouncerBench, III: VAGUE); an issue is vague from a "
-        f"probability of {VAGUE_FROM} %",
+        description="bounce at this label or worse (BouncerBench, III: VAGUE); an issue is vague at a "
+        f"probability of {VAGUE_FROM} % or more",
     )
     bounce_above: int | None = Field(
         None,
@@ -74,8 +74,8 @@ class TriageConfig(Frozen):
     )
     prompt: PromptSet = Field(
         "careful",
-        description="`paper`: the paper's question and its two fields, explanation and label, for replay; the "
-        "harshest of three reviewers; or with anchors for the chance",
+        description="`paper`: the paper's question and its two fields, explanation and label, for replay; "
+        "`panel`: the harshest of three reviewers; `careful`: a probability, with anchors",
     )
     investigate: bool = Field(
         False,
@@ -300,7 +300,9 @@ class ReproduceConfig(Frozen):
         description="off; a comment; a draft pull request, whose commit says `[skip ci]`: CI, with its secrets, "
         "is to run what a model wrote only after somebody read it",
     )
-    automatic: bool = Field(False, description="also without a command, for accepted issues with ``label``")
+    automatic: bool = Field(
+        False, description="also without a command, for accepted issues with `reproduce.label`"
+    )
     label: LabelName = Field("bug", description="issues with this label are tried automatically")
     reproduced_label: LabelName = Field("reproduced", description="set when a test reproduces the report")
     samples: int = Field(10, ge=1, le=50, description="drafts to ask for (LIBRO uses 50; 10 costs less)")

@@ -304,7 +304,7 @@ def _enter(setup: Setup, link: str) -> Answer:
 def _refused(setup: Setup) -> Answer | None:
     """Refuse requests without the set-up's session, and all requests after set-up is done."""
     if not setup.guard.knows(_cookie()):
-        return _message("Set-up is locked", "Open the link that `bouncer serve` shows in its terminal.", 403)
+        return _message("Set-up is locked", "Open the link that bouncer serve shows in its terminal.", 403)
     if setup.guard.finished:
         return _message("Set-up is done", "This server has its GitHub App. There is nothing left to do here.", 410)
     return None

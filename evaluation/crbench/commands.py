@@ -90,7 +90,7 @@ def build(**options: Any) -> int:
 
 @click.command("own")
 @click.option("--repo", type=_folder, help="A clone.")
-@click.option("--since", type=click.DateTime(["%Y-%m-%d"]), help="Use fixes since this day.")
+@click.option("--since", type=click.DateTime(["%Y-%m-%d"]), metavar="YYYY-MM-DD", help="Use fixes since this day.")
 @click.option(
     "--duplicates",
     metavar="OWNER/REPO",

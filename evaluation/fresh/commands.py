@@ -14,7 +14,13 @@ _folder = click.Path(path_type=Path, file_okay=False)
 
 @click.command("fresh")
 @click.option("--repo", type=_folder, required=True, help="A clone.")
-@click.option("--since", type=click.DateTime(["%Y-%m-%d"]), required=True, help="Use fixes since this day.")
+@click.option(
+    "--since",
+    type=click.DateTime(["%Y-%m-%d"]),
+    metavar="YYYY-MM-DD",
+    required=True,
+    help="Use fixes since this day.",
+)
 @click.option("--out", type=_folder, required=True, help="Output folder; an existing build is continued.")
 @click.option(
     "--name", metavar="OWNER/NAME", help="Name of the repository.  [default: from the clone's origin or folder]"

@@ -285,13 +285,13 @@ def models(settings: Settings) -> Iterator[Diagnosis]:
 def _budget(model_id: str, built: Models, settings: Settings) -> Diagnosis:
     limits = app.limits(settings, "owner/name")
     dollars = ", ".join(
-        f"{limit.scope.partition(':')[0]} {limit.usd:.2f}" for limit in limits if limit.usd is not None
+        f"{limit.scope.partition(':')[0]} {limit.usd:.2f} USD" for limit in limits if limit.usd is not None
     )
     try:
         built.build(model_id, Budget(MemoryBudget(), limits))
     except SettingsError as error:
         return fail("budget", str(error))
-    return ok("budget", f"{model_id}: USD a day: {dollars}" if dollars else f"{model_id}: no USD limit is set")
+    return ok("budget", f"{model_id}: {dollars} a day" if dollars else f"{model_id}: no USD limit is set")
 
 
 def _ask(model_id: str, built: Models) -> Diagnosis:

@@ -100,7 +100,7 @@ def test_a_working_set_up_passes_with_one_line_for_every_setting(run: Run) -> No
         "ok    installations: 1 (octo)",
         "ok    graphql: every field that is used",
         f"ok    webhook: {PUBLIC}/webhook",
-        "ok    budget: openai:gpt-5-mini: USD a day: all 5.00",
+        "ok    budget: openai:gpt-5-mini: all 5.00 USD a day",
         "ok    model openai:gpt-5-mini: answers in the schema",
         "note  database: ",
     ):
