@@ -14,8 +14,8 @@ RUN pip install --no-cache-dir --no-deps --no-build-isolation --prefix=/install 
 
 FROM ${PYTHON_IMAGE}
 LABEL org.opencontainers.image.version="0.3.0"
-# bubblewrap is the sandbox for generated tests, slirp4netns and ip the network of their set-up; git unpacks nothing
-# but is asked by some projects' own tests.
+# bubblewrap is the sandbox for generated tests, slirp4netns and ip the network of their set-up; git is
+# for projects whose tests call it.
 RUN apt-get update \
     && apt-get install -y --no-install-recommends bubblewrap git iproute2 libgomp1 libseccomp2 slirp4netns \
     && rm -rf /var/lib/apt/lists/* \
