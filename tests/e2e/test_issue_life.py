@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from tests.e2e.provider import completion
+from tests.e2e.provider import completion, failure
 from tests.e2e.site import BOUNCER, CLEAR, VAGUE, Repository, Site
 
 BOUNCED = """Thanks for the report. To work on this, a maintainer will probably need:
@@ -301,3 +301,20 @@ def test_auto_asks_in_the_language_of_the_issue(shop: Site, repository: Reposito
     shop.github.comment(home, number, "/bouncer accept, ist bekannt", "mia")
     shop.quiet()
     assert shop.comments_on(home, number)[0].startswith("Accepted as is by mia: ist bekannt.\n")
+
+
+def test_answers_before_a_late_first_verdict_are_read(shop: Site, home: str) -> None:
+    shop.model.misbehave("late verdict", failure(503))
+    number = shop.github.open_issue(home, "late verdict", VAGUE[1])
+    shop.github.comment(home, number, "It is version 4.2, on an empty file.", "alice")
+    shop.quiet()
+    assert (shop.comments_on(home, number), shop.github.labels(home, number)) == ([], [])
+
+
+def test_answers_are_read_again_after_a_transfer(shop: Site, home: str, repository: Repository) -> None:
+    number, other = bounced(shop, home), repository()
+    shop.github.comment(home, number, "It is version 4.2, on an empty file.", "alice")
+    shop.quiet()
+    moved = shop.github.transfer(home, number, other, by="mia")
+    shop.quiet()
+    assert (read(shop, other, moved), shop.github.labels(other, moved)) == (CLEARED, [])

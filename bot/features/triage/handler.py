@@ -125,7 +125,8 @@ def _filter_reason(issue: Issue, services: Services) -> tuple[str, str] | None:
 
 def _judge(event: IssueEvent | CommentEvent, services: Services, past: Sequence[Decision]) -> Decision:
     issue, config = event.issue, services.config.triage
-    is_new = history.last_verdict(past) is None and isinstance(event, events.IssueOpened)
+    # It may be read late, or come with its comments from another repository.
+    is_new = isinstance(event, events.IssueOpened) and not issue.comments
     answers = () if is_new else _answers(issue, services)
     records = history.triage_records(past)
     questions = tuple(dict.fromkeys(question for record in records for question in record.questions))
