@@ -156,12 +156,20 @@ class Runner:
         return outcome
 
     def _awaited(self, job: Job) -> Job | None:
-        """Return an earlier job that this one builds on and that has not decided yet."""
-        needed = router.feature_named(job.task).after
-        if not job.position or not needed or job.notice or job.stage == "publish":
+        """Return an earlier job that this one builds on and that has not decided, or not published, yet."""
+        if job.notice:
             return None
-        started = self._queue.open_among([f"{job.delivery}:{task}" for task in needed])
-        waiting = [other for other in started if other.stage == "decide"]
+        if job.stage == "decide":
+            names = [f"{job.delivery}:{task}" for task in router.feature_named(job.task).after if job.position]
+        else:
+            # A delayed write, made after those of later decisions, would undo them.
+            unpublished = self._ledger.decisions.unpublished(f"{job.repository}#{job.number}")
+            names = [name for name in unpublished if job.number and name != job.id]
+        waiting = [
+            other
+            for other in self._queue.open_among(names)
+            if other.stage == job.stage and other.order < job.order
+        ]
         return max(waiting, key=lambda other: other.due, default=None)
 
     def _work(self, job: Job, executor: str, *, first_try: bool) -> str:

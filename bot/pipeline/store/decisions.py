@@ -163,16 +163,15 @@ class Decisions:
             for position in connection.scalars(select(DECISIONS.c.position).where(*open_)).all():
                 self._settle(connection, job, position, PublishOutcome.STOPPED)
 
-    def unpublished(self, subject: str, kind: Task) -> tuple[str, ...]:
-        """Return the jobs whose decisions of a kind about ``owner/name#number`` are not published yet."""
+    def unpublished(self, subject: str, *kinds: Task) -> Sequence[str]:
+        """Return the jobs whose decisions of these kinds (all if empty) on a subject are not published yet."""
         repository, _, number = subject.rpartition("#")
         query = select(DECISIONS.c.job).where(
             DECISIONS.c.repository == repository,
             DECISIONS.c.number == int(number),
-            DECISIONS.c.kind == kind,
             DECISIONS.c.outcome.is_(None),
         )
-        return tuple(self._database.scalars(query))
+        return self._database.scalars(query.where(DECISIONS.c.kind.in_(kinds)) if kinds else query)
 
     def _settle(self, connection: Connection, job: str, position: int, outcome: PublishOutcome) -> PublishOutcome:
         here = DECISIONS.c.job == job, DECISIONS.c.position == position

@@ -301,6 +301,41 @@ def test_what_moved_while_it_was_judged_is_judged_again_as_it_stands(bench):
     assert len(bench.desk.github.comments(NAME, 1)) == 1
 
 
+@pytest.mark.parametrize(
+    ("task", "author", "body", "answer"),
+    [
+        ("commands", "mia", "/bouncer accept", "Accepted as is by mia."),
+        ("triage", "alice", "It is version 4.2.", "Thanks, that answers my questions."),
+    ],
+)
+def test_a_delayed_bounce_does_not_undo_what_was_decided_later(bench, database, task, author, body, answer):
+    desk, clear = bench.desk, {**VAGUE, "p_bounce": 3, "label": "WELL_SPECIFIED"}
+    desk.github.grant(NAME, "mia", "triage")
+    model = ScriptedModel(lambda prompt: clear if "4.2" in prompt.user else VAGUE)
+    bench.use(desk.writer, replace(bench.services, model=model))
+    bounce = bench.open()
+    desk.github.fail("secondary_limit", "POST", "/comments$", wait=60)
+    assert bench.run(bounce).state == "waiting"
+    desk.github.comment(NAME, 1, body, author)
+    (comment,) = desk.forge.comments(1)
+    event = events.CommentCreated(
+        repository=desk.services.repository,
+        sender=comment.author,
+        issue=desk.forge.issue(1),
+        comment=comment,
+        installation=1,
+    )
+    bench.inbox = make_inbox(database, bench.queue, task, clock=lambda: bench.now[0])
+    later = bench.accept(event).replace("triage", task)
+    waits = bench.run(later)
+    assert (waits.state, waits.error, waits.due) == ("waiting", "waits for triage", bench.queue.get(bounce).due)
+    assert bench.run(bounce).outcome == "posted"
+    assert bench.run(later).outcome == "posted"
+    (ours,) = desk.github.comments(NAME, 1, by="bouncer[bot]")
+    assert ours.startswith(answer)
+    assert desk.github.labels(NAME, 1) == []
+
+
 def test_reproduction_waits_for_triage_that_is_tried_again(bench, database):
     bench.inbox = make_inbox(database, bench.queue, "triage", "reproduce", clock=lambda: bench.now[0])
     triage = bench.open()
