@@ -177,10 +177,7 @@ class Executor:
             case actions.OpenDraftPull():
                 return self._draft(action)
             case actions.React():
-                # Not paced: it creates no content and can be repeated.
-                self.writer.react(action.comment_id, action.content, review=action.on == "review")
-                self.done += 1
-                return ()
+                return self._react(action)
             case actions.Minimize():
                 return self._minimize(action)
 
@@ -286,6 +283,16 @@ class Executor:
             self.before_write()
             self.writer.set_draft(action.node_id, action.draft)
         self.done += 1
+        return ()
+
+    def _react(self, action: actions.React) -> tuple[str, ...]:
+        # Not paced: it creates no content and can be repeated.
+        self.done += 1
+        try:
+            self.writer.react(action.comment_id, action.content, review=action.on == "review")
+        except NotFound as error:
+            # Deleted meanwhile: the rest of the decision does not depend on it.
+            return (f"a comment got no reaction: {error}",)
         return ()
 
     def _minimize(self, action: actions.Minimize) -> tuple[str, ...]:

@@ -189,3 +189,13 @@ def test_a_comment_that_cannot_be_minimized_is_a_note(desk, issue):
     published = desk.publish(says("Thanks."), Minimize(node_id="PRRC_404", why="OUTDATED"), number=issue)
     assert published.outcome == "posted"
     assert [note.partition(":")[0] for note in published.notes] == ["a comment was not minimized"]
+
+
+def test_a_deleted_command_gets_no_reaction_and_is_carried_out(desk, issue):
+    desk.publish(says("Which version?"), number=issue)
+    command = desk.github.comment("octo/demo", 1, "/bouncer accept", "octo")
+    desk.github.delete_comment("octo/demo", command, by="octo")
+    react = React(comment_id=command, content="+1")
+    published = desk.publish(react, says("Accepted as is."), number=issue, kind="commands")
+    assert published.outcome == "posted"
+    assert desk.github.comments("octo/demo", 1)[0].startswith("Accepted as is.")
