@@ -62,6 +62,8 @@ def judge(
     revisions = {str(issue.number): issue.revision for issue in issues}
     if by_description:
         revisions = {"description": text_revision(pull.title, pull.body)}
+    # Another base makes another patch of the same commits.
+    revisions["base"] = pull.base_ref
     if isinstance(event, events.PullRequestEdited) and _same(past, pull, revisions):
         return None
     patch, unfit = _patch(pull, services.forge)

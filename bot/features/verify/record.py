@@ -158,7 +158,7 @@ class VerifyRecord(BouncerRecord):
     issue_revisions: dict[str, str] = Field(
         default_factory=dict,
         validation_alias=AliasChoices("issue_revisions", "judged"),
-        description="issue number -> its revision; ``judged`` in rows of version 0.2",
+        description="issue number -> its revision, and the base branch; ``judged`` in rows of version 0.2",
     )
     failure: str = Field("", description="why the model gave no answer")
     content: PullContent | None = Field(None, description="None if it was not compared with other pull requests")

@@ -211,6 +211,12 @@ def test_an_edit_that_changes_no_link_is_not_judged_again(services: Build, histo
     assert verify(edited, services(ScriptedModel([GOOD, BAD]), snapshot(12, 13))).verdict
 
 
+def test_a_pull_request_with_another_base_is_judged_again(services: Build, history: Remembered) -> None:
+    history.past.append(verify(pull_opened(), services(ScriptedModel([GOOD]), snapshot(12))))
+    edited = event(events.PullRequestEdited, pull(base_ref="1.x"))
+    assert verify(edited, services(ScriptedModel([BAD]), snapshot(12))).verdict == "BROAD_MISSING_KEY_ASPECTS"
+
+
 @pytest.mark.parametrize(
     ("by", "text", "is_judged"),
     [(MIA, "verify", True), (ANN, "verify", False), (MIA, "recheck", True), (ANN, "recheck", True)],
