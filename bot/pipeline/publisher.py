@@ -136,7 +136,7 @@ MAX_TEST = 200_000
 
 
 class Moved(Exception):
-    """Raised if the subject changed since the decision."""
+    """Raised if the subject changed, or was closed, since the decision."""
 
 
 @dataclass
@@ -417,7 +417,8 @@ class Executor:
             self._present = self.services.forge.pull_request(subject.number)
         elif subject.revision.startswith("text:"):
             self._present = self.services.forge.issue(subject.number)
-        if self._present and self._present.revision != subject.revision:
+        here = self._present
+        if here and (here.revision != subject.revision or (self.decision.only_open and here.state == "closed")):
             raise Moved
 
 

@@ -172,6 +172,14 @@ def test_a_draft_waits_until_it_is_ready(shop: Site, home: str) -> None:
     assert lines(shop, home, number) == [("Fails for an empty file", 4)]
 
 
+def test_a_pull_request_that_is_closed_while_it_is_reviewed_is_left_alone(shop: Site, home: str) -> None:
+    shop.model.misbehave("closed meanwhile", lambda _: shop.github.close(home, 2, by="mia"))
+    shop.github.open_pull(home, "closed meanwhile", files={APP: BROKEN})
+    shop.quiet()
+    assert (shop.reviews(home, 2), shop.github.checks(home, "bouncer / review")) == ([], [])
+    assert [decision.abstained for decision in shop.decided(home, 2, "review")] == ["skipped:closed"]
+
+
 def test_a_fork_is_judged_and_its_re_run_finds_it(shop: Site, home: str) -> None:
     number = opened(shop, home, author="stranger", fork=True)
     assert check(shop, home, number) == ("neutral", "Probably doesn't solve #1")

@@ -112,6 +112,7 @@ def _compare_texts(
             suggestion=sentence if posts else "",
             prompt_hash=prompt.hash,
         ),
+        only_open=True,
         usage=reply.usage,
         model=reply.model,
     )

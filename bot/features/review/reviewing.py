@@ -197,6 +197,7 @@ class _Review:
             actions=(*actions, *self._minimized(), texts.check(outcome, page)),
             reason=outcome.reason,
             record=record,
+            only_open=not self.request.is_explicit,
             usage=result.usage + self.doubting.usage + self.proving.usage,
             model=result.model,
         )

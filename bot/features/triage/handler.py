@@ -164,6 +164,7 @@ def _judge(event: IssueEvent | CommentEvent, services: Services, past: Sequence[
             **_closing_values(event, services),
         ),
         again_days=config.warn_after_days if verdict.bounced and config.mode == "comment" else None,
+        only_open=True,
         usage=notes.usage + reply.usage,
         model=reply.model,
     )
