@@ -261,3 +261,16 @@ def test_without_the_permission_it_stays_a_check(shop: Site, home: Callable[[str
     number = opened(shop, place)
     assert answer(shop, place, number)[0] == "failure"
     assert (is_draft(shop, place, number), shop.comments_on(place, number)) == (False, [])
+
+
+def test_a_recheck_finds_a_link_that_github_did_not_announce(shop: Site, home: Callable[[str], str]) -> None:
+    place = home("{mode: check}")
+    issue = shop.github.open_issue(place, *CLEAR, labels=["ready"])
+    number = opened(shop, place)
+    assert answer(shop, place, number)[0] == "failure"
+    pull = shop.github.find(place, number)[1].pull
+    assert pull is not None
+    pull.closes = [(place, issue)]
+    shop.github.comment(place, number, "/bouncer recheck", "mia")
+    assert answer(shop, place, number)[0] == "success"
+    assert shop.comments_on(place, number) == []

@@ -61,7 +61,7 @@ FEATURE = Feature(
             "recheck",
             help="read the issue or pull request again",
             author_limit=AuthorLimit(1, timedelta(minutes=10), text="every ten minutes, six times a day"),
-            sections=("verify", "review"),
+            sections=("verify", "review", "gate"),
         ),
         SlashCommand("accept", help="this issue is fine as is; it is not bounced again", on_pull_requests=False),
         SlashCommand("pause", help="leave this issue or pull request alone"),
