@@ -88,7 +88,7 @@ class Publisher:
     marker_key: bytes = field(default=b"", repr=False)
     shares_account: bool = False
     first_try: bool = False
-    """No earlier attempt of the job can have written: what the register does not hold does not stand on GitHub."""
+    """No earlier attempt or job can have written: what the register does not hold does not stand on GitHub."""
 
     def publish(self, decision: actions.Decision, job: str, services: Services, writer: GitHubWriter) -> Published:
         """Carry out a decision's actions.

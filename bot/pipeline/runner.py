@@ -203,8 +203,7 @@ class Runner:
         first_try: bool,
     ) -> str:
         """Publish the decisions, or as much of them as one attempt may write."""
-        publisher = replace(self._publisher, first_try=first_try)
-        publisher = replace(publisher, before_write=OneWrite()) if self._paced else publisher
+        publisher = replace(self._publisher, before_write=OneWrite()) if self._paced else self._publisher
         results: list[Published] = []
         for position, decision in enumerate(decisions):
             # The last check before a write: the job may have been cancelled or superseded since the decision.
@@ -213,6 +212,8 @@ class Runner:
                 return "stopped"
             if superseded := self._superseded(job, event):
                 return superseded
+            is_first = first_try and not self._ledger.decisions.was_stopped(decision)
+            publisher = replace(publisher, first_try=is_first)
             try:
                 published = publisher.publish(decision, job.id, services, writer)
             except Refused:

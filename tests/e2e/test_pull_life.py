@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from tests.bot.pipeline.rig import wait
 from tests.e2e.provider import DEFECTS
 from tests.e2e.site import APP, BASE, BROKEN, CLEAR, FIXED, WORSE, Repository, Site
 
@@ -178,6 +179,15 @@ def test_a_pull_request_that_is_closed_while_it_is_reviewed_is_left_alone(shop: 
     shop.quiet()
     assert (shop.reviews(home, 2), shop.github.checks(home, "bouncer / review")) == ([], [])
     assert [decision.abstained for decision in shop.decided(home, 2, "review")] == ["skipped:closed"]
+
+
+def test_a_lost_answer_about_a_superseded_check_makes_no_second_one(shop: Site, home: str) -> None:
+    shop.github.fail("lost", "POST", f"/repos/{home}/check-runs$")
+    number = shop.github.open_pull(home, "Read values", "Fixes #1", files={APP: FIXED}, closes=[1])
+    wait(lambda: shop.checks(home), 30, "the check stands")
+    shop.github.edit(home, number, body="Fixes #1, really")
+    shop.quiet()
+    assert check(shop, home, number)[0] == "success"
 
 
 def test_a_fork_is_judged_and_its_re_run_finds_it(shop: Site, home: str) -> None:

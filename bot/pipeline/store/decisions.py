@@ -173,6 +173,17 @@ class Decisions:
         )
         return self._database.scalars(query.where(DECISIONS.c.kind.in_(kinds)) if kinds else query)
 
+    def was_stopped(self, decision: Decision) -> bool:
+        """Return True if an earlier decision on the same revision was stopped: a write of it may stand."""
+        query = select(DECISIONS.c.id).where(
+            DECISIONS.c.repository == decision.subject.repository,
+            DECISIONS.c.number == decision.subject.number,
+            DECISIONS.c.kind == decision.kind,
+            DECISIONS.c.revision == decision.subject.revision,
+            DECISIONS.c.outcome == PublishOutcome.STOPPED,
+        )
+        return self._database.scalar(query.limit(1)) is not None
+
     def _settle(self, connection: Connection, job: str, position: int, outcome: PublishOutcome) -> PublishOutcome:
         here = DECISIONS.c.job == job, DECISIONS.c.position == position
         values: dict[str, str] = {"outcome": outcome}
