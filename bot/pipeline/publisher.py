@@ -327,7 +327,11 @@ class Executor:
         standing = self._own_review(action)
         if standing is None:
             self.before_write()
-            standing = self.writer.create_review(action.number, action.commit_id, body, comments)
+            try:
+                standing = self.writer.create_review(action.number, action.commit_id, body, comments)
+            except ForgeError:
+                self._check_staleness()  # A push since then: its lines or its commit are gone.
+                raise
         self._register(key, action, action.number, standing, body)
         return tuple(notes)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -72,6 +73,13 @@ def test_a_review_of_a_head_that_moved_is_dropped(desk, pull):
     revision = desk.forge.pull_request(pull).revision
     desk.github.push("octo/demo", pull, {"table.py": "def read():\n    return 1\n"})
     assert desk.publish(action, number=pull, kind="review", revision=revision).outcome == "moved"
+    assert desk.forge.reviews(pull) == ()
+
+
+def test_a_review_that_a_push_overtakes_is_dropped(desk, pull):
+    push = partial(desk.github.push, "octo/demo", pull, {"table.py": "def read():\n    return 1\n"})
+    desk.publisher = replace(desk.publisher, before_write=push)
+    assert desk.publish(review(desk, pull, finding()), number=pull, kind="review").outcome == "moved"
     assert desk.forge.reviews(pull) == ()
 
 
