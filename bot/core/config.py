@@ -150,10 +150,7 @@ class VerifyConfig(Frozen):
         description="let the model look at the base commit's code first; costs several model calls per issue",
     )
     context_tokens: int = Field(
-        8_000,
-        ge=0,
-        le=100_000,
-        description="most tokens of surrounding code in one question; 0 = none",
+        8_000, ge=0, le=100_000, description="most tokens of surrounding code in one question; 0 = none"
     )
     gate: bool = Field(False, description="a bounced patch fails the check instead of leaving it neutral")
     gate_unjudged: Literal["pass", "fail"] = Field(
@@ -196,10 +193,7 @@ class GateConfig(Frozen):
         description="a pull request that changes only these files needs no issue, as in .gitignore",
     )
     exempt_lines: int = Field(
-        20,
-        ge=0,
-        le=10_000,
-        description="a pull request of at most so many changed lines needs no issue; 0 = none",
+        20, ge=0, le=10_000, description="a pull request of at most so many changed lines needs no issue; 0 = none"
     )
     known_authors: bool = Field(
         False, description="people with a merged pull request need no issue; members never need one"
@@ -260,10 +254,7 @@ class ReviewConfig(Frozen):
         False, description="let the model look at the head commit's code first; costs several model calls per part"
     )
     context_tokens: int = Field(
-        4_100,
-        ge=0,
-        le=100_000,
-        description="most tokens of surrounding code in one model call; 0 = none",
+        4_100, ge=0, le=100_000, description="most tokens of surrounding code in one model call; 0 = none"
     )
     call_tokens: int = Field(24_000, ge=2_000, le=400_000, description="most tokens of diff in one model call")
     max_calls: int = Field(

@@ -33,21 +33,7 @@ ACTIVE_LANGUAGES = frozenset({"mermaid", "geojson", "topojson", "stl", "math", "
 PLAIN_URL = re.compile(r"https?://[A-Za-z0-9.:-]+(?:/[A-Za-z0-9._~/%?=&+,-]*(?:#[A-Za-z][A-Za-z0-9._-]*)?)?")
 
 #: Characters that look like one of Markdown's or GitHub's own.
-_LOOKALIKES = str.maketrans(
-    {
-        "＠": "@",
-        "﹫": "@",
-        "＃": "#",
-        "﹟": "#",
-        "／": "/",
-        "＜": "<",
-        "﹤": "<",
-        "＞": ">",
-        "［": "[",
-        "］": "]",
-        "｀": "`",
-    }
-)
+_LOOKALIKES = str.maketrans("＠﹫＃﹟／＜﹤＞［］｀", "@@##/<<>[]`")
 _TICKS = re.compile(r"`+")
 #: A link to one of these makes GitHub add a reference to the linked page.
 _TRACE = re.compile(r"/(?:issues|pull|pulls|discussions|commit)/", re.IGNORECASE)

@@ -101,14 +101,9 @@ def leaks(text: str, secrets: Iterable[str]) -> bool:
     compact_secrets = [short for secret in secrets if len(short := _compact(secret)) >= _SHORTEST_OWN]
     if not compact_secrets:
         return False
-    forms = {
-        text,
-        unescape(text),
-        unescape(unescape(text)),
-        unquote(text),
-        unquote_plus(text),
-        unquote(unquote(text)),
-    }
+    forms = (
+        text, unescape(text), unescape(unescape(text)), unquote(text), unquote_plus(text), unquote(unquote(text))
+    )  # fmt: skip
     return any(secret in form for form in map(_compact, forms) for secret in compact_secrets)
 
 
