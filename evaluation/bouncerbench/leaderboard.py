@@ -18,6 +18,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError
 
 from bot.core.errors import OperatorError
+from bot.core.io_limits import read_file
 from evaluation.bouncerbench.answers import Answer
 from evaluation.dataset import read_json
 
@@ -131,10 +132,7 @@ def validate(folder: Path, tasks: Mapping[Board, Iterable[str]] | None = None) -
 def read_config(file: Path) -> tuple[Config | None, list[str]]:
     """The config, or why it is none. Raises OperatorError if the file cannot be read as YAML."""
     try:
-        text = file.read_bytes()
-        if len(text) > MAX_CONFIG:
-            raise OperatorError(f"{file}: larger than {MAX_CONFIG} bytes")
-        return Config.model_validate(yaml.safe_load(text)), []
+        return Config.model_validate(yaml.safe_load(read_file(file, MAX_CONFIG))), []
     except OSError as error:
         raise OperatorError(f"{file}: {error.strerror}") from None
     except ValidationError as error:

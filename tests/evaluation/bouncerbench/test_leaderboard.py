@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,12 @@ def outputs() -> Path:
     return write(
         "out.jsonl", [{"instance_id": k, "label": v, "explanation": f"why {k}"} for k, v in labels.items()]
     )
+
+
+def test_a_config_that_is_a_pipe_is_refused_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "config.yaml")
+    with pytest.raises(OperatorError, match="not a regular file"):
+        read_config(tmp_path / "config.yaml")
 
 
 def test_a_submission_holds_every_decision_with_its_trace(inputs: Path, outputs: Path, tmp_path: Path) -> None:
