@@ -26,6 +26,7 @@ from evaluation.cli import (
 
 if TYPE_CHECKING:
     from evaluation.bouncerbench.tasks import Kind
+    from evaluation.calibration.report import Split
 
 _repos = click.Path(path_type=Path, file_okay=False, exists=True)
 _line = with_options(
@@ -305,10 +306,6 @@ def leaderboard_validate(folder: str, inputs: str | None, outputs: str | None, a
         click.echo("not valid" if checked.problems else f"valid: {checked.entries}")
     return 1 if checked.problems else 0
 
-
-if TYPE_CHECKING:
-    from evaluation.bouncerbench.tasks import Kind
-    from evaluation.calibration.report import Split
 
 _calibrate = with_options(
     tasks_option,

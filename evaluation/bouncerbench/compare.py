@@ -45,14 +45,6 @@ class Comparison:
         differences = {name: difference.as_json() for name, difference in self.differences.items()}
         return {**plain, "differences": differences, "flips": [asdict(flip) for flip in self.flips]}
 
-    @property
-    def corrections(self) -> list[Flip]:
-        return [flip for flip in self.flips if flip.corrected]
-
-    @property
-    def mistakes(self) -> list[Flip]:
-        return [flip for flip in self.flips if not flip.corrected]
-
 
 def used_tools(flips: Sequence[Flip]) -> int | None:
     """How many of these came with at least one tool call; None if calls were not recorded."""
@@ -113,8 +105,8 @@ def comparison_section(before: str, second: Scored, comparison: Comparison) -> S
         f"McNemar's exact test: p = {comparison.p_value:.3g}."
     )
     kinds: dict[str, Sequence[Flip]] = {
-        "corrected": comparison.corrections,
-        "now wrong": comparison.mistakes,
+        "corrected": [flip for flip in comparison.flips if flip.corrected],
+        "now wrong": [flip for flip in comparison.flips if not flip.corrected],
         "all flips": comparison.flips,
     }
     total = len(comparison.flips)

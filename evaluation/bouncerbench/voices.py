@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from bot.models.protocol import Voice
-from evaluation.bouncerbench.answers import Answer
+from evaluation.bouncerbench.answers import Answer, Line
 from evaluation.bouncerbench.metrics import Metrics, Tasks, score
 from evaluation.bouncerbench.tasks import LABELS, Kind
 from evaluation.report.page import Cell, Section, Table, percentage
@@ -28,7 +28,7 @@ def alone(kind: Kind, answers: Mapping[str, Answer]) -> dict[str, dict[str, Answ
                 Answer(
                     instance_id=identity,
                     level=level,
-                    bounce=None if level is None else level >= 2,
+                    bounce=Line().bounces(level, None),
                     p_bounce=voice.probabilities.get("p_bounce"),
                     error=voice.error or None,
                 ),
