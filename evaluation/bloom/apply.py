@@ -100,7 +100,7 @@ def mask_case(
     after; ModelError as the model does; ValueError where ``meaningful`` is asked for without ``namer``.
     """
     pair = _pair(case)
-    choice = _Choice(case.instance_id, mask, namer, pair)
+    choice = _Choice(case.instance_id, mask, namer)
     masks = (_Python(pair), *([_JavaMask(pair)] if any(path.endswith(".java") for path in pair.base) else ()))
     changed: list[dict[str, str]] = [{}, {}, {}]
     for masking in masks:
@@ -108,10 +108,8 @@ def mask_case(
         for texts, renamed in zip(changed, masking.masked(own), strict=True):
             texts |= renamed
     if not choice.names:
-        reasons = (
-            "; ".join(f"{name}: {why}" for name, why in choice.unchanged.items()) or "no patched method was found"
-        )
-        raise CannotMask(f"nothing was renamed ({reasons})")
+        reasons = "; ".join(f"{name}: {why}" for name, why in choice.unchanged.items())
+        raise CannotMask(f"nothing was renamed ({reasons or 'no patched method was found'})")
     base = _copy(case.base, folder / "base", changed[0])
     fixed = _copy(case.fixed, folder / "fixed", changed[1])
     tests = {path: changed[2].get(path, text) for path, text in pair.tests.items()}
@@ -145,19 +143,20 @@ class _Choice:
     instance_id: str
     mask: Mask
     namer: Namer | None
-    pair: Pair
     names: dict[str, str] = field(default_factory=dict)
     unchanged: dict[str, str] = field(default_factory=dict)
 
     def names_for(self, masking: _Python | _JavaMask) -> dict[str, str]:
-        """New names of the methods that are patched in one language."""
+        """New names of the methods that are patched in one language; the same as in another language."""
+        own: dict[str, str] = {}
         for method in masking.patched:
             try:
                 masking.check(method)
-                self.names[method] = self._new_name(method, masking)
+                own[method] = self.names.get(method) or self._new_name(method, masking)
             except CannotMask as error:
                 self.unchanged[method] = str(error)
-        return {method: new for method, new in self.names.items() if method in masking.patched}
+            self.names |= own
+        return own
 
     def _new_name(self, method: str, masking: _Python | _JavaMask) -> str:
         used = frozenset(self.names.values()) | masking.words
@@ -231,10 +230,8 @@ def _of(suffix: str, sources: Mapping[str, str]) -> dict[str, str]:
 
 def _words(codes: list[CodeBase] | list[Any]) -> frozenset[str]:
     """Names with the masks' prefix that the sources hold already: no two methods may share one."""
-    matches = (
-        re.findall(rf"\b{PREFIX}\w+", text) for code in codes for text in code.sources.values() if PREFIX in text
-    )
-    return frozenset(name for names in matches for name in names)
+    texts = (text for code in codes for text in code.sources.values() if PREFIX in text)
+    return frozenset(name for text in texts for name in re.findall(rf"\b{PREFIX}\w+", text))
 
 
 def _pair(case: Case) -> Pair:

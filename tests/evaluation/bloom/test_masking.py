@@ -190,6 +190,24 @@ def test_two_methods_never_get_one_name(tmp_path: Path) -> None:
     assert masked.names == {"first": "func_shift", "second": "func_move"}
 
 
+def test_a_method_that_one_language_refuses_is_renamed_in_the_other_alone(tmp_path: Path) -> None:
+    for name, number in (("base", 1), ("fixed", 2)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.py").write_text(f"def work(): return {number}\ndef rest(): return {number}\n")
+        java = f"class B extends Unknown {{ int work() {{ return {number}; }} }}\n"
+        java += f"class C {{ int rest() {{ return {number}; }} }}\n"
+        (tmp_path / name / "B.java").write_text(java)
+    case = Case(instance_id="x", base=tmp_path / "base", fixed=tmp_path / "fixed", command=("pytest",))
+
+    masked = mask_case(case, "hash", tmp_path / "out")
+
+    java = (masked.case.base / "B.java").read_text()
+    assert "int work()" in java
+    assert f"int {masked.names['rest']}()" in java
+    assert f"def {masked.names['work']}()" in (masked.case.base / "a.py").read_text()
+    assert list(masked.unchanged) == ["work"]
+
+
 JAVA = {
     "src/main/java/A.java": r"""import java.util.*;
 class A {
