@@ -104,9 +104,8 @@ class CodeBase:
         for node in ast.walk(self.trees[path]):
             if isinstance(node, ast.Import):
                 for alias in node.names:
-                    targets[alias.asname or alias.name.partition(".")[0]] = (
-                        alias.name if alias.asname else (alias.name.partition(".")[0])
-                    )
+                    top = alias.name.partition(".")[0]
+                    targets[alias.asname or top] = alias.name if alias.asname else top
                     targets[alias.name] = alias.name
             elif isinstance(node, ast.ImportFrom):
                 module = self.absolute(path, node.module or "", node.level)
@@ -136,7 +135,7 @@ class CodeBase:
 
 
 def defined_in(tree: ast.AST, name: str) -> Iterator[ast.AST]:
-    """Functions of that name at the level of the module, behind ``if`` and ``try`` too."""
+    """Functions of that name directly in a module or class, behind ``if`` and ``try`` too."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             if node.name == name:
@@ -186,23 +185,13 @@ def _with_method(name: str, code: CodeBase) -> Iterator[tuple[str, ast.ClassDef]
             (path, node)
             for definitions in code.classes.values()
             for path, node in definitions
-            if name in {n.name for n in _defined(node)} or family & {_last(base) for base in node.bases}
+            if any(defined_in(node, name)) or family & {_last(base) for base in node.bases}
         ]
         grown = family | {node.name for _, node in matches}
         if grown == family:
             yield from matches
             return
         family = grown
-
-
-def _defined(node: ast.ClassDef) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    waiting: list[ast.AST] = list(node.body)
-    while waiting:
-        child = waiting.pop()
-        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield child
-        elif not isinstance(child, ast.ClassDef):
-            waiting += ast.iter_child_nodes(child)
 
 
 def _last(base: ast.expr) -> str:

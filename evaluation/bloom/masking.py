@@ -119,6 +119,7 @@ class _Renamer(cst.CSTTransformer):
     def __post_init__(self) -> None:
         super().__init__()
         self.imports = self.code.imports(self.path)
+        self.functions = {name: new for name, (new, kinds) in self.names.items() if "function" in kinds}
 
     def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.Name:
         scope = self.get_metadata(ScopeProvider, original_node, None)
@@ -129,12 +130,8 @@ class _Renamer(cst.CSTTransformer):
     def leave_NameItem(self, original_node: cst.NameItem, updated_node: cst.NameItem) -> cst.NameItem:
         """``global name``: the module's function, where it has one."""
         name = original_node.name.value
-        if (
-            name in self.names
-            and "function" in self.names[name][1]
-            and any(defined_in(self.code.trees[self.path], name))
-        ):
-            return updated_node.with_changes(name=cst.Name(self.names[name][0]))
+        if name in self.functions and any(defined_in(self.code.trees[self.path], name)):
+            return updated_node.with_changes(name=cst.Name(self.functions[name]))
         return updated_node
 
     def _own(self, name: str, scope: Scope) -> bool:
@@ -143,13 +140,13 @@ class _Renamer(cst.CSTTransformer):
         assigned = scope[name]
         if not assigned:
             stars = (key[1:] for key in self.imports if key.startswith("*"))
-            return "function" in kinds and any(self.code.exposes(module, name) for module in stars)
+            return name in self.functions and any(self.code.exposes(module, name) for module in stars)
         own = foreign = False
         for assignment in assigned:
             node = getattr(assignment, "node", None)
             if isinstance(assignment, ImportAssignment):
                 module, _, last = self.imports.get(name, "").rpartition(".")
-                ours = "function" in kinds and last == name and self.code.exposes(module, name)
+                ours = name in self.functions and last == name and self.code.exposes(module, name)
                 own, foreign = own or ours, foreign or not ours
             elif isinstance(node, cst.FunctionDef):
                 inside = type(assignment.scope).__name__ == "ClassScope"
@@ -166,8 +163,8 @@ class _Renamer(cst.CSTTransformer):
         aliases: list[cst.ImportAlias] = []
         for alias in updated_node.names:
             name = alias.name.value if isinstance(alias.name, cst.Name) else ""
-            if name in self.names and "function" in self.names[name][1] and self.code.exposes(module, name):
-                alias = alias.with_changes(name=cst.Name(self.names[name][0]))
+            if name in self.functions and self.code.exposes(module, name):
+                alias = alias.with_changes(name=cst.Name(self.functions[name]))
             aliases.append(alias)
         return updated_node.with_changes(names=aliases)
 
@@ -197,9 +194,7 @@ class _Renamer(cst.CSTTransformer):
         if not isinstance(receiver, cst.Name):
             return None
         scope = self.get_metadata(ScopeProvider, receiver, None)
-        if scope is None or not any(
-            isinstance(assignment, ImportAssignment) for assignment in scope[receiver.value]
-        ):
+        if scope is None or not any(isinstance(node, ImportAssignment) for node in scope[receiver.value]):
             return None
         return ".".join((self.imports.get(receiver.value, receiver.value), *parts))
 
@@ -207,10 +202,7 @@ class _Renamer(cst.CSTTransformer):
         targets = {getattr(target.target, "value", "") for target in original_node.targets}
         if "__all__" not in targets:
             return updated_node
-        value = updated_node.value.visit(
-            _Strings({n: new for n, (new, k) in self.names.items() if "function" in k})
-        )
-        return updated_node.with_changes(value=value)
+        return updated_node.with_changes(value=updated_node.value.visit(_Strings(self.functions)))
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
         function = getattr(original_node.func, "attr", original_node.func)
