@@ -7,6 +7,8 @@ Evaluation Framework, section 3. A layer changes the cases and measures the effe
 
 from __future__ import annotations
 
+from typing import Literal
+
 from evaluation.benchmark import Entry
 
 _COMMANDS = "evaluation.bloom.commands"
@@ -20,6 +22,8 @@ ENTRIES = {
         },
     )
 }
+
+Change = Literal["rephrased", "translated", "hash", "meaningful", "clarified"]
 
 #: The language that reports are translated into, chosen because it needs no other script (section 3.2).
 LANGUAGE = "Romanized Urdu"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import Field
 
@@ -24,8 +24,8 @@ from bot.models.protocol import Model, Prompt
 from bot.sandbox.protocol import Limits
 from bot.settings import Settings
 from evaluation.ambiguity.loop import QuestionLoop
-from evaluation.bloom import LANGUAGE
-from evaluation.bloom.apply import Namer, mask_case
+from evaluation.bloom import LANGUAGE, Change
+from evaluation.bloom.apply import Mask, Namer, mask_case
 from evaluation.bloom.code_base import CannotMask
 from evaluation.brt.cases import Case, read_cases
 from evaluation.brt.drafting import working_sandbox
@@ -97,17 +97,13 @@ class Rewriter:
 
 def lost(report: str, text: str) -> str:
     """Return a sentence about code of the report that the text lacks; empty if it has all of it."""
-    if " ".join(text.split()) == " ".join(report.split()):
-        return "the text was not changed at all"
     squeezed = " ".join(text.split())
+    if squeezed == " ".join(report.split()):
+        return "the text was not changed at all"
     for piece in (*(body for _, body in _FENCED.findall(report)), *_INLINE.findall(report)):
         if " ".join(piece.split()) not in squeezed:
             return f"this code must stay as it is: {piece.strip()[:300]}"
     return ""
-
-
-BENCHMARK = "bloom"
-MASKS = ("hash", "meaningful")
 
 
 @dataclass
@@ -121,7 +117,7 @@ class Workshop:
     writer: str
     judge: str
     out: Path
-    changes: tuple[str, ...]
+    changes: tuple[Change, ...]
     language: str
     findings: dict[str, str]
     account: Account
@@ -165,20 +161,18 @@ class Workshop:
         return Outcome(usage=writer.usage + judge.usage + loop.usage, error=error, details=details)
 
     def _changed(
-        self, change: str, case: Case, place: Path, writer: Model, judge: Model, loop: QuestionLoop
+        self, change: Change, case: Case, place: Path, writer: Model, judge: Model, loop: QuestionLoop
     ) -> tuple[Case, Any]:
-        if change in ("rephrased", "translated"):
+        if change == "rephrased" or change == "translated":
             rewriter = Rewriter(writer, judge, benchmark_prompts(), self.language)
-            text = rewriter.rewrite(
-                case.problem_statement, "rephrased" if change == "rephrased" else "translated", case.instance_id
-            )
+            text = rewriter.rewrite(case.problem_statement, change, case.instance_id)
             return case.model_copy(update={"problem_statement": text}), True
         if change == "clarified":
             clarified = loop.clarify(case.problem_statement, self.findings.get(case.instance_id, ""))
             about = clarified.model_dump(mode="json", exclude={"report"})
             return case.model_copy(update={"problem_statement": clarified.report}), about
         namer = Namer(writer, benchmark_prompts()) if change == "meaningful" else None
-        masked = mask_case(case, "hash" if change == "hash" else "meaningful", place, namer, lambda: self.verifier)
+        masked = mask_case(case, change, place, namer, lambda: self.verifier)
         if not (masked.verified or self.unverified):
             raise CannotMask("no developer's test shows that it is the same bug still")
         return masked.case, masked.model_dump(mode="json", exclude={"case"})
@@ -186,7 +180,7 @@ class Workshop:
 
 def build_command(
     cases: str,
-    changes: tuple[str, ...],
+    changes: tuple[Change, ...],
     out: Path,
     model: str | None,
     judge: str | None,
@@ -210,7 +204,7 @@ def build_command(
     config: dict[str, Any] = {"changes": list(changes), "judge": judge or writer, "language": language}
     config |= {"known": findings and fingerprint(findings), "unverified": unverified}
     facts = RunFacts(
-        benchmark=BENCHMARK,
+        benchmark="bloom",
         model=writer,
         version=__version__,
         config=config,
@@ -241,7 +235,7 @@ def _report(folder: RunFolder, result: Result, total: int, as_json: bool) -> int
     _write(folder.path / "cases.jsonl", cases)
     _write(folder.path / "failed.jsonl", failed)
     unverified = sum(
-        not mask["verified"] for case in cases for name, mask in case["changes"].items() if name in MASKS
+        not mask["verified"] for case in cases for name, mask in case["changes"].items() if name in get_args(Mask)
     )
     lost = sum(str(failure["why"]).startswith("transient:") for failure in failed)
     summary = {

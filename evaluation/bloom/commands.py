@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
-from evaluation.bloom import LANGUAGE
+from evaluation.bloom import LANGUAGE, Change
 from evaluation.cli import cost_option, draw_option, json_option, limit_option, seed_option
 
-CHANGES = ("rephrased", "translated", "hash", "meaningful", "clarified")
 _path = click.Path(path_type=Path)
 
 
@@ -19,7 +18,7 @@ _path = click.Path(path_type=Path)
 @click.option(
     "--change",
     "changes",
-    type=click.Choice(CHANGES),
+    type=click.Choice(get_args(Change)),
     multiple=True,
     required=True,
     help="Repeatable; applied in this order.",

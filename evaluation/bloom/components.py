@@ -223,6 +223,8 @@ def _rate(labels: Any) -> float | None:
     return float(labels.mean()) if len(labels) else None
 
 
+#: Level of the likelihood-ratio test.
+ALPHA = 0.05
 #: Cohen's d below which a difference is negligible (Cohen, 1988; the ESD test's own choice).
 NEGLIGIBLE = 0.2
 
@@ -248,8 +250,8 @@ def scott_knott_esd(samples: Mapping[str, Sequence[float]]) -> dict[str, int]:
     return {name: rank for rank, group in enumerate(joined, 1) for name in group}
 
 
-def scott_knott(samples: Mapping[str, Sequence[float]], alpha: float = 0.05) -> list[list[str]]:
-    """Groups of treatments, greatest means first, by the Scott-Knott test."""
+def scott_knott(samples: Mapping[str, Sequence[float]]) -> list[list[str]]:
+    """Groups of treatments, greatest means first, by the Scott-Knott test at the level of ``ALPHA``."""
     sizes = {len(values) for values in samples.values()}
     if len(sizes) != 1 or min(sizes) < 2:
         raise ValueError("each treatment needs the same number of measurements, two at least")
@@ -258,12 +260,10 @@ def scott_knott(samples: Mapping[str, Sequence[float]], alpha: float = 0.05) -> 
     replicates = sizes.pop()
     freedom = len(samples) * (replicates - 1)
     error = sum(float(np.var(values, ddof=1)) for values in samples.values()) / len(samples)
-    return _split(order, means, error / replicates, freedom, alpha)
+    return _split(order, means, error / replicates, freedom)
 
 
-def _split(
-    order: list[str], means: Mapping[str, float], variance_of_mean: float, freedom: int, alpha: float
-) -> list[list[str]]:
+def _split(order: list[str], means: Mapping[str, float], variance_of_mean: float, freedom: int) -> list[list[str]]:
     if len(order) < 2:
         return [order]
     values = [means[name] for name in order]
@@ -284,13 +284,10 @@ def _split(
     # Imported here because it takes a second, and --help needs none of it.
     from scipy import stats
 
-    if stats.chi2.sf(statistic, k / (math.pi - 2)) >= alpha:
+    if stats.chi2.sf(statistic, k / (math.pi - 2)) >= ALPHA:
         return [order]
-    left, right = order[:at], order[at:]
-    return [
-        *_split(left, means, variance_of_mean, freedom, alpha),
-        *_split(right, means, variance_of_mean, freedom, alpha),
-    ]
+    halves = (order[:at], order[at:])
+    return [group for half in halves for group in _split(half, means, variance_of_mean, freedom)]
 
 
 def _cohens_d(left: Sequence[float], right: Sequence[float]) -> float:

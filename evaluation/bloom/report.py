@@ -103,7 +103,8 @@ def _layers(
     if picked is not None:
         ranked, generated = rankings(read_run(baseline, plain))
         evaluated = Evaluated(ranked, rankings(read_run(picked, plain))[0], generated, seed=seed)
-    changes = _clarifications(clarified_cases)
+    rows = () if clarified_cases is None else read_rows(str(clarified_cases))
+    changes = {task_id(row): (row.data.get("changes") or {}).get("clarified") or {} for row in rows}
     better = ambiguity = None
     if clarified is not None:
         with_answers = [name for name, change in changes.items() if change.get("answer")]
@@ -123,12 +124,6 @@ def _layers(
     sections += [_evaluated_section(evaluated)] if evaluated else []
     sections += [_created_section(better, ambiguity)] if better or ambiguity else []
     return value, sections
-
-
-def _clarifications(cases: Path | None) -> dict[str, dict[str, Any]]:
-    """Read the changes that ``build bloom --change clarified`` recorded for each case."""
-    rows = () if cases is None else read_rows(str(cases))
-    return {task_id(row): (row.data.get("changes") or {}).get("clarified") or {} for row in rows}
 
 
 def analyze_files(
