@@ -24,9 +24,9 @@ from evaluation.crbench import sections
 from evaluation.crbench.judge import Panel, Scope, Style
 from evaluation.crbench.judged import (
     BENCHMARK,
+    FACTS_FILE,
     Reviewed,
     Scored,
-    is_judged,
     judge_comments,
     reviewed_file,
     reviewed_run,
@@ -186,7 +186,7 @@ def have_judged(
     default = (environment.bouncer_judge_model,) if environment.bouncer_judge_model else ()
     names = judges or default
     if not names:
-        if is_judged(reviewed):
+        if (reviewed.folder / FACTS_FILE).exists():
             return
         raise OperatorError("a judge is needed: --judge provider:name, or BOUNCER_JUDGE_MODEL")
     if facts is not None and facts.model in names:

@@ -58,7 +58,7 @@ class Point:
 
 
 def points(run: Scored, filters: Iterable[Filter]) -> Iterator[Point]:
-    """The point of each filter. None without tasks or bugs."""
+    """Yield the point of each filter; nothing without tasks or bugs."""
     sums = run.metrics.sums
     if not sums.tasks or not sums.bugs:
         return

@@ -1,9 +1,9 @@
 """CR-Evaluator: every review comment is a bug hit, a valid suggestion or noise (CR-Bench, 5, listing 6).
 
 The judge sees the known bugs, numbered, the files that the fix changed, the lines of the change around the bug
-and around the comment, and the comment: not who wrote it, not the
-strategy, not what others paper_comment. Comments of all tasks are put to it in a shuffled order, and the classes
-stand in another order in each question, both drawn from a seed. Several judges or draws vote; a class needs
+and around the comment, and the comment: not its author, the strategy, or what other comments say. Comments of all
+tasks are put to it in a shuffled order, and the classes stand in another order in each question, both drawn from a
+seed. Several judges or draws vote; a class needs
 more than half of the votes. A vote that failed is no vote, and a comment without a majority stays unjudged:
 it is counted as such, never as noise.
 """

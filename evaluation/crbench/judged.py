@@ -212,10 +212,6 @@ def scored(reviewed: Reviewed, source: str, scoring: Scoring, scope: Scope | Non
     )
 
 
-def is_judged(reviewed: Reviewed) -> bool:
-    return (reviewed.folder / FACTS_FILE).exists()
-
-
 def _read(folder: Path) -> tuple[JudgeFacts, Mapping[str, Judgement]]:
     file = folder / FACTS_FILE
     try:

@@ -113,7 +113,20 @@ def figures(tallies: Sequence[Tally]) -> Callable[[Counts], dict[str, Array]]:
 
     def on(draws: Counts) -> dict[str, Array]:
         sums = {name: values[draws].sum(-1) if len(values) else np.zeros(1) for name, values in columns.items()}
-        return _figures(sums, draws.shape[-1])
+        useful = sums["hits"] + sums["valid"]
+        recall, per_bug = ratio(sums["hits"], sums["bugs"]), ratio(sums["bugs_found"], sums["bugs"])
+        precision = ratio(sums["hits"], sums["comments"])
+        tasks = np.full_like(sums["bugs"], draws.shape[-1], dtype=float)
+        return {
+            "recall": recall,
+            "recall_per_bug": per_bug,
+            "precision": precision,
+            "f1": harmonic(precision, recall),
+            "f1_per_bug": harmonic(precision, per_bug),
+            "usefulness": ratio(useful, sums["comments"]),
+            "snr": ratio(useful, sums["noise"]),
+            "comments_per_pull": ratio(sums["comments"], tasks),
+        }
 
     return on
 
@@ -163,22 +176,6 @@ def by_kind(tasks: Sequence[ReviewTask], tallies: Sequence[Tally], dimension: st
     for task, of_task in zip(tasks, tallies, strict=True):
         hits.update(kind_of(task, task.bugs[index], dimension) for index in of_task.bugs_hit)
     return [Share(kind, count, wilson(hits[kind], count)) for kind, count in kinds_of(tasks, dimension).items()]
-
-
-def _figures(sums: dict[str, Array], tasks: int) -> dict[str, Array]:
-    useful = sums["hits"] + sums["valid"]
-    recall, per_bug = ratio(sums["hits"], sums["bugs"]), ratio(sums["bugs_found"], sums["bugs"])
-    precision = ratio(sums["hits"], sums["comments"])
-    return {
-        "recall": recall,
-        "recall_per_bug": per_bug,
-        "precision": precision,
-        "f1": harmonic(precision, recall),
-        "f1_per_bug": harmonic(precision, per_bug),
-        "usefulness": ratio(useful, sums["comments"]),
-        "snr": ratio(useful, sums["noise"]),
-        "comments_per_pull": ratio(sums["comments"], np.full_like(sums["bugs"], tasks, dtype=float)),
-    }
 
 
 def harmonic(precision: Array, recall: Array) -> Array:

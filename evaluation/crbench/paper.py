@@ -1,5 +1,4 @@
-"""The figures that the paper published, to stand beside ours (CR-Bench, Table 4: CR-Bench-verified, 174
-tasks)."""
+"""The figures that the paper published, to stand beside ours (CR-Bench, Table 4)."""
 
 from __future__ import annotations
 
