@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -23,15 +24,7 @@ from bot.core.errors import BudgetExceeded, ForgeError, ModelError, OperatorErro
 from bot.github.protocol import Forge
 from bot.models.protocol import caveat
 from bot.settings import Settings
-from evaluation.crbench.mapping import (
-    BlameOptions,
-    Instance,
-    MappedInstance,
-    Unmapped,
-    discarded,
-    map_instance,
-    tally,
-)
+from evaluation.crbench.mapping import Instance, MappedInstance, MappingOptions, discarded, map_instance, tally
 from evaluation.crbench.metrics import statistics
 from evaluation.crbench.own import Change, code_change, own_fixes, trunk
 from evaluation.crbench.pulls import ClonedPulls, ContextError, ForgePulls, PullContext, PullSource
@@ -43,14 +36,13 @@ from evaluation.crbench.task import (
     TAGS,
     Judged,
     ReviewTask,
-    begin,
     describe,
     finish,
 )
 from evaluation.dataset import choose, fingerprint, read_shaped
 from evaluation.git.clones import Clones
 from evaluation.git.history import CommitGraph, History, PullCommits, Pulls
-from evaluation.git.repository import GitError, GitRepository, find_clone
+from evaluation.git.repository import GitError, GitRepository
 from evaluation.report.terminal import print_json, say, show, tell_counts
 from evaluation.run.lines import LineFile
 from evaluation.run.model import Account, benchmark_prompts
@@ -68,74 +60,48 @@ class Clone:
     pulls: PullSource
 
 
-class Histories:
-    """Every clone that the instances need; those that are missing are known to be. Use as a context manager."""
+@contextmanager
+def histories(
+    find: Path | Callable[[str], Path | None],
+    instances: Iterable[Instance],
+    pull_refs: PullRefs = "verify",
+    forge_of: Callable[[str], Forge] | None = None,
+) -> Iterator[Mapping[str, Clone]]:
+    """Open the clones that the instances need, by ``owner/name``; those that are missing are left out.
 
-    def __init__(
-        self,
-        find: Callable[[str], Path | None],
-        instances: Iterable[Instance],
-        pull_refs: PullRefs = "verify",
-        forge_of: Callable[[str], Forge] | None = None,
-    ) -> None:
-        """``find`` gives the folder of the clone of ``owner/name``.
-
-        ``forge_of`` gives its forge, if pull requests are to be looked up on GitHub.
-        """
-        self._clones = Clones(find)
-        self._pull_refs = pull_refs
-        self._forge_of = forge_of
-        self._bases: dict[str, set[str]] = {}
-        for instance in instances:
-            self._bases.setdefault(instance.repo, set()).add(instance.base_commit)
-        self._open: dict[str, Clone] = {}
-
-    def __enter__(self) -> Histories:
-        """Raises OperatorError if a clone is shallow, or if there is none at all."""
-        try:
-            for full_name, bases in self._bases.items():
-                repository = self._clones.of(full_name)
-                if repository is not None:
-                    self._open[full_name] = self._opened(repository, full_name, bases)
-        except BaseException:
-            self._clones.__exit__()
-            raise
-        if self._bases and not self._open:
-            names = ", ".join(sorted(self._bases)[:3])
+    ``find`` is the folder of the clones, or gives that of one. ``forge_of`` gives a repository's forge, if pull
+    requests are to be looked up on GitHub. Raises OperatorError if a clone is shallow, or if there is none at all.
+    """
+    bases: dict[str, set[str]] = {}
+    for instance in instances:
+        bases.setdefault(instance.repo, set()).add(instance.base_commit)
+    with Clones(find) as clones:
+        repositories = {name: repository for name in bases if (repository := clones.of(name)) is not None}
+        if bases and not repositories:
+            names = ", ".join(sorted(bases)[:3])
             raise OperatorError(f"no clone of {names}: clones are folders named owner+name or owner/name")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._clones.__exit__()
-
-    def of(self, full_name: str) -> Clone | None:
-        """The clone of ``owner/name``; None if there is none."""
-        return self._open.get(full_name)
-
-    def _opened(self, repository: GitRepository, full_name: str, bases: set[str]) -> Clone:
-        if self._forge_of is not None:
-            return Clone(repository, ForgePulls(self._forge_of(full_name)))
-        present = sorted(base for base in bases if repository.has_commit(base))
-        pulls = Pulls.read(repository) if self._pull_refs != "ignore" else Pulls()
-        try:
-            history = History(CommitGraph.read(repository, present, full_name), pulls)
-            inferred = PullCommits(repository, pulls, present) if self._pull_refs == "infer" else None
-        except GitError as error:
-            raise OperatorError(f"{repository.folder}: its history cannot be read: {error}") from error
-        return Clone(repository, ClonedPulls(repository, history, pulls, inferred))
+        yield {
+            name: Clone(
+                repository,
+                ForgePulls(forge_of(name)) if forge_of else _pulls(repository, name, bases[name], pull_refs),
+            )
+            for name, repository in repositories.items()
+        }
 
 
-@dataclass(frozen=True)
-class MappingOptions:
-    """The policies of blame and mapping."""
-
-    blame: BlameOptions = field(default_factory=BlameOptions)
-    unmapped: Unmapped = "ignore"
-    workers: int = 2
+def _pulls(repository: GitRepository, full_name: str, bases: set[str], pull_refs: PullRefs) -> ClonedPulls:
+    present = sorted(base for base in bases if repository.has_commit(base))
+    pulls = Pulls.read(repository) if pull_refs != "ignore" else Pulls()
+    try:
+        history = History(CommitGraph.read(repository, present, full_name), pulls)
+        inferred = PullCommits(repository, pulls, present) if pull_refs == "infer" else None
+    except GitError as error:
+        raise OperatorError(f"{repository.folder}: its history cannot be read: {error}") from error
+    return ClonedPulls(repository, history, pulls, inferred)
 
 
 def map_instances(
-    instances: Sequence[Instance], clones: Histories, options: MappingOptions
+    instances: Sequence[Instance], clones: Mapping[str, Clone], options: MappingOptions
 ) -> Iterator[MappedInstance]:
     """Lines 3 to 7 of the algorithm for every instance, in their order."""
     return in_order(lambda fix: _mapped(fix, clones, options), instances, options.workers)
@@ -143,7 +109,7 @@ def map_instances(
 
 def build_tasks(
     instances: Sequence[Instance],
-    clones: Histories,
+    clones: Mapping[str, Clone],
     options: MappingOptions,
     described: Callable[[Instance], Judged],
 ) -> Iterator[ReviewTask]:
@@ -154,21 +120,22 @@ def build_tasks(
     return in_order(lambda fix: _built(fix, clones, options, described), instances, options.workers)
 
 
-def _mapped(fix: Instance, clones: Histories, options: MappingOptions) -> MappedInstance:
-    clone = clones.of(fix.repo)
+def _mapped(fix: Instance, clones: Mapping[str, Clone], options: MappingOptions) -> MappedInstance:
+    clone = clones.get(fix.repo)
     if clone is None:
         # Looked at again once there is one.
         return discarded(fix, f"no clone of {fix.repo}").model_copy(update={"unfinished": True})
     try:
-        return map_instance(fix, clone.repository, clone.pulls, options.blame, options.unmapped)
+        return map_instance(fix, clone.repository, clone.pulls, options)
     except (TransientError, ForgeError) as error:
         return discarded(fix, f"unfinished: {error}").model_copy(update={"unfinished": True})
 
 
 def _built(
-    fix: Instance, clones: Histories, options: MappingOptions, described: Callable[[Instance], Judged]
+    fix: Instance, clones: Mapping[str, Clone], options: MappingOptions, described: Callable[[Instance], Judged]
 ) -> ReviewTask:
-    task = begin(fix, _mapped(fix, clones, options))
+    mapped = _mapped(fix, clones, options)
+    task = ReviewTask(**mapped.model_dump(), base_commit=fix.base_commit, fix=fix.patch)
     if not task.kept:
         return task
     try:
@@ -182,9 +149,8 @@ def _built(
         return task.model_copy(update={"kept": False, "reason": reason, "unfinished": True})
 
 
-def _context(task: ReviewTask, clones: Histories) -> PullContext:
-    clone = clones.of(task.repo)
-    assert clone is not None, "a kept task was mapped in a clone"
+def _context(task: ReviewTask, clones: Mapping[str, Clone]) -> PullContext:
+    clone = clones[task.repo]
     [number] = task.prs
     commits = (commit for commit in task.blame_commits if number in clone.pulls.pulls_of(commit, task.base_commit))
     try:
@@ -197,7 +163,7 @@ def build_from_fixes(instances: str, repos: Path, out: Path, **options: Any) -> 
     """Tasks of a data set of fixes, from the clones below ``repos``; returns the exit code."""
     fixes = list(read_shaped(instances, Instance))
     question = {"instances": fingerprint(instances) or instances}
-    return _Build(out, partial(find_clone, repos), question, **options).run(lambda environment: fixes)
+    return _Build(out, repos, question, **options).run(lambda environment: fixes)
 
 
 def build_from_history(
@@ -238,7 +204,7 @@ def clean_pulls(
             return
         newest, term = changes[0], timedelta(days=CLEAN_DAYS)
         tip = Instance(instance_id="", repo=full_name, base_commit=newest.commit)
-        with Histories(lambda name: repo, [*fixes, tip]) as clones:
+        with histories(lambda name: repo, [*fixes, tip]) as clones:
             repaired = _repaired(fixes, changes, clones, options)
             numbers = {change.number(full_name): change for change in changes if newest.at - change.at > term}
             names = {
@@ -249,8 +215,7 @@ def clean_pulls(
                 and code_change(repository, change)
             }
             sample = choose(names, limit, 0) or frozenset()
-            clone = clones.of(full_name)
-            assert clone is not None, "the repository is the clone"
+            clone = clones[full_name]
             for name in sorted(sample):
                 change = names[name]
                 number = change.number(full_name)
@@ -266,7 +231,7 @@ def clean_pulls(
 
 
 def _repaired(
-    fixes: Sequence[Instance], changes: Sequence[Change], clones: Histories, options: MappingOptions
+    fixes: Sequence[Instance], changes: Sequence[Change], clones: Mapping[str, Clone], options: MappingOptions
 ) -> dict[int, list[datetime]]:
     """When a fix changed a line of each pull request, by its number."""
     moments = {change.parent: change.at for change in changes}
@@ -297,7 +262,7 @@ class _Build:
     """One call of a build command."""
 
     out: Path
-    find: Callable[[str], Path | None]
+    find: Path | Callable[[str], Path | None]
     question: dict[str, Any]
     offline: bool
     until: str
@@ -329,7 +294,7 @@ class _Build:
             waiting = [fix for fix in every if fix.instance_id not in finished_ids]
             forge_of = None if self.offline else partial(forge_for, environment)
             stopped = None
-            with Histories(self.find, waiting, self.pull_refs, forge_of) as clones:
+            with histories(self.find, waiting, self.pull_refs, forge_of) as clones:
                 console = Console(file=sys.stderr)
                 values = track(
                     self._values(waiting, clones, environment),
@@ -361,13 +326,17 @@ class _Build:
 
     @property
     def mapping(self) -> MappingOptions:
-        blame = BlameOptions(
-            self.ignore_whitespace, self.follow_moves, self.include_tests, self.include_documentation
+        return MappingOptions(
+            ignore_whitespace=self.ignore_whitespace,
+            follow_moves=self.follow_moves,
+            include_tests=self.include_tests,
+            include_documentation=self.include_documentation,
+            unmapped=self.unmapped,
+            workers=self.workers,
         )
-        return MappingOptions(blame, self.unmapped, self.workers)
 
     def _values(
-        self, waiting: list[Instance], clones: Histories, environment: Settings
+        self, waiting: list[Instance], clones: Mapping[str, Clone], environment: Settings
     ) -> Iterator[MappedInstance]:
         if self.until == "mapping":
             return map_instances(waiting, clones, self.mapping)

@@ -3,7 +3,6 @@
 The removed lines are blamed at the base commit, each commit is traced to its pull request, and the instance
 is kept if that makes exactly one. Commits without a pull request count for nothing, as in the
 paper's union over GitHub's answers; ``unmapped="discard"`` lets a single one disqualify.
-
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from pydantic import BeforeValidator, Field
 from bot.code.diff import FileDiff, Hunk, parse
 from bot.core.errors import BouncerError
 from bot.core.frozen import Frozen, Lenient
+from bot.core.text import amount
 from evaluation.crbench.pulls import PullSource
 from evaluation.git.repository import GitError, GitRepository
 
@@ -42,11 +42,12 @@ def parse_fix(patch: str) -> tuple[FileDiff, ...]:
 
     Up to three blank lines of context are put back at the end if the published patch lacks them.
     """
-    diffs = [parse(patch.removesuffix("\n") + "\n" + " \n" * blank) for blank in range(_CONTEXT + 1)]
-    whole = next((diff for diff in diffs if not diff.flaws), None)
-    if whole is None:
-        raise FixError(f"the patch cannot be read: {diffs[0].flaws[0]}")
-    return whole.files
+    text = patch.removesuffix("\n") + "\n"
+    for blank in range(_CONTEXT + 1):
+        diff = parse(text + " \n" * blank)
+        if not diff.flaws:
+            return diff.files
+    raise FixError(f"the patch cannot be read: {parse(text).flaws[0]}")
 
 
 def is_test(path: str) -> bool:
@@ -119,13 +120,16 @@ _ENTRY = re.compile(rb"([0-9a-f]{40,64}) \d+ \d+")
 
 
 @dataclass(frozen=True)
-class BlameOptions:
-    """Options that differ from git's defaults."""
+class MappingOptions:
+    """The policies of blame and mapping, and how many instances are mapped at a time."""
 
     ignore_whitespace: bool = False
     follow_moves: bool = False
     include_tests: bool = False
     include_documentation: bool = False
+    unmapped: Literal["ignore", "discard"] = "ignore"
+    """What becomes of an instance some of whose blamed commits no pull request brought in."""
+    workers: int = 2
 
     def arguments(self) -> list[str]:
         whitespace = ["-w"] if self.ignore_whitespace else []
@@ -137,38 +141,27 @@ class BlameOptions:
         )
 
 
-def blame_fix(repository: GitRepository, base: str, patch: str, options: BlameOptions) -> dict[str, int]:
+def blame_fix(repository: GitRepository, base: str, patch: str, options: MappingOptions) -> dict[str, int]:
     """Commit -> how many of the lines that ``patch`` removes it wrote; empty if the fix only adds.
 
     Raises FixError if the patch does not belong to ``base``, GitError if git fails.
     """
     blamed: Counter[str] = Counter()
     for file in parse_fix(patch):
-        if file.old_path is not None and file.removed and options.counts(file.old_path):
-            blamed += blame_file(repository, base, file, file.old_path, options)
+        path = file.old_path
+        if path is None or not file.removed or not options.counts(path):
+            continue
+        content = repository.blob(base, path)
+        if content is None:
+            raise FixError(f"{path} is not in the base commit")
+        line_ranges = [f"-L{first},{last}" for first, last in ranges(removed_lines(file, content))]
+        output = repository.run(
+            "blame", "--porcelain", "--no-textconv", *options.arguments(), *line_ranges, base, "--", path
+        )
+        entries = map(_ENTRY.match, output.split(b"\n"))  # a line of code begins with a tab
+        blamed.update(entry[1].decode("ascii") for entry in entries if entry)
     return dict(blamed)
 
-
-def blame_file(
-    repository: GitRepository, base: str, file: FileDiff, path: str, options: BlameOptions
-) -> Counter[str]:
-    """The same for one file of a fix."""
-    content = repository.blob(base, path)
-    if content is None:
-        raise FixError(f"{path} is not in the base commit")
-    line_ranges = [f"-L{first},{last}" for first, last in ranges(removed_lines(file, content))]
-    output = repository.run(
-        "blame", "--porcelain", "--no-textconv", *options.arguments(), *line_ranges, base, "--", path
-    )
-    return Counter(
-        entry[1].decode("ascii")
-        for entry in (_ENTRY.match(line) for line in output.split(b"\n") if not line.startswith(b"\t"))
-        if entry
-    )
-
-
-#: What becomes of an instance some of whose blamed commits no pull request brought in.
-Unmapped = Literal["ignore", "discard"]
 
 #: Rows of which only a part is known hold null, or nothing.
 Text = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
@@ -200,7 +193,7 @@ class MappedInstance(Frozen):
 
 
 def map_instance(
-    instance: Instance, repository: GitRepository, source: PullSource, options: BlameOptions, unmapped: Unmapped
+    instance: Instance, repository: GitRepository, source: PullSource, options: MappingOptions
 ) -> MappedInstance:
     """Blame and trace one instance. What cannot be read is a reason to discard it, never an error.
 
@@ -216,7 +209,7 @@ def map_instance(
     pulls = {commit: source.pulls_of(commit, instance.base_commit) for commit in commits}
     numbers = tuple(sorted({number for pull_numbers in pulls.values() for number in pull_numbers}))
     orphans = tuple(commit for commit, pull_numbers in pulls.items() if not pull_numbers)
-    reason = _reason(instance, pulls, numbers, orphans, unmapped, options)
+    reason = _reason(instance, pulls, numbers, orphans, options)
     return MappedInstance(
         instance_id=instance.instance_id,
         repo=instance.repo,
@@ -249,8 +242,7 @@ def _reason(
     pulls: Mapping[str, tuple[int, ...]],
     numbers: tuple[int, ...],
     orphans: tuple[str, ...],
-    unmapped: Unmapped,
-    options: BlameOptions,
+    options: MappingOptions,
 ) -> str | None:
     if not pulls:
         excluded = any(
@@ -260,16 +252,12 @@ def _reason(
         why = "only tests or documentation lose lines" if excluded else "the fix only adds lines"
         return f"nothing to blame: {why}"
     if not numbers:
-        return f"no pull request: {_count(len(orphans), 'commit')} came in without one"
+        return f"no pull request: {amount(len(orphans), 'commit')} came in without one"
     if len(numbers) > 1:
         return f"{len(numbers)} pull requests: {', '.join(f'#{number}' for number in numbers)}"
-    if orphans and unmapped == "discard":
-        return f"{_count(len(orphans), 'commit')} of {len(pulls)} came in without a pull request"
+    if orphans and options.unmapped == "discard":
+        return f"{amount(len(orphans), 'commit')} of {len(pulls)} came in without a pull request"
     return None
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def tally(mapped: Iterable[MappedInstance]) -> Counter[str]:

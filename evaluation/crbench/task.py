@@ -174,11 +174,6 @@ class ReviewTask(MappedInstance):
         return sum(file.added + file.removed for file in self.fixed)
 
 
-def begin(fix: Instance, mapped: MappedInstance) -> ReviewTask:
-    """A task as far as blame and mapping bring it."""
-    return ReviewTask(**mapped.model_dump(), base_commit=fix.base_commit, fix=fix.patch)
-
-
 def finish(task: ReviewTask, pull: PullContext, verdict: Judged) -> ReviewTask:
     """The task after the model's steps: discarded if no review could have prevented the bug."""
     reason = None

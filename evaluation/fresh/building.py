@@ -26,8 +26,8 @@ from bot.sandbox.protocol import Limits
 from bot.settings import Settings
 from evaluation.brt.cases import Candidate, read_candidates
 from evaluation.brt.drafting import working_sandbox
-from evaluation.crbench.build import Histories, MappingOptions, build_tasks
-from evaluation.crbench.mapping import Instance
+from evaluation.crbench.build import build_tasks, histories
+from evaluation.crbench.mapping import Instance, MappingOptions
 from evaluation.crbench.task import Judged, Known
 from evaluation.dataset import fingerprint
 from evaluation.fresh.bench import Bench, Examined, environments
@@ -200,7 +200,7 @@ def _reviews(repo: Path, instances: Sequence[Instance]) -> Iterator[dict[str, An
     def described(fix: Instance) -> Judged:
         return Judged(bug=Known(description=fix.problem_statement))
 
-    with Histories(lambda name: repo, instances) as clones:
+    with histories(lambda name: repo, instances) as clones:
         for task in build_tasks(instances, clones, MappingOptions(), described):
             if task.kept:
                 yield task.model_dump(mode="json")

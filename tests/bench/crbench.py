@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from evaluation.crbench.build import Histories, MappingOptions, map_instances, tally
-from evaluation.crbench.mapping import Instance
+from evaluation.crbench.build import histories, map_instances, tally
+from evaluation.crbench.mapping import Instance, MappingOptions
 from evaluation.crbench.own import own_fixes
 from evaluation.dataset import read_shaped
 from evaluation.git.repository import GitRepository, find_clone
@@ -53,7 +53,7 @@ def _measure(folder: Path, full_name: str, fixes: list[Instance], limit: int, wo
             everything = own_fixes(repository, full_name, datetime.fromtimestamp(0, UTC), "https://github.com")
             selection = [fix for fix, _ in zip(everything, range(limit), strict=False)]
     started = time.perf_counter()
-    with Histories(lambda name: clone, selection) as clones:
+    with histories(lambda name: clone, selection) as clones:
         opened_at = time.perf_counter()
         mapped = list(map_instances(selection, clones, MappingOptions(workers=workers)))
         done = time.perf_counter()

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.crbench.build import Histories, MappingOptions, map_instances
-from evaluation.crbench.mapping import Instance
+from evaluation.crbench.build import histories, map_instances
+from evaluation.crbench.mapping import Instance, MappingOptions
 from evaluation.git.repository import find_clone
 from tests.evaluation.crbench.repositories import Scratch
 
@@ -113,7 +113,7 @@ def test_fifty_fixes_in_thousands_of_commits_are_exact_and_quick(
         expected.append(tuple(sorted(number for number in owners if number is not None)))
 
     started = time.perf_counter()
-    with Histories(partial(find_clone, tmp_path / "repos"), fixes) as clones:
+    with histories(partial(find_clone, tmp_path / "repos"), fixes) as clones:
         result = [mapped.prs for mapped in map_instances(fixes, clones, MappingOptions())]
     seconds = time.perf_counter() - started
 

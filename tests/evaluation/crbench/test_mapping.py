@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.crbench.build import Histories, MappingOptions, PullRefs, map_instances
-from evaluation.crbench.mapping import BlameOptions, Instance, MappedInstance
+from evaluation.crbench.build import PullRefs, histories, map_instances
+from evaluation.crbench.mapping import Instance, MappedInstance, MappingOptions
 from evaluation.git.repository import find_clone
 from tests.evaluation.crbench.repositories import GITHUB, Scratch
 
@@ -44,7 +44,7 @@ def map_fix(tmp_path: Path, repository: Scratch) -> MapFix:
             base_commit=base or repository.head(),
             patch=repository.fix(path, *lines) if patch is None else patch,
         )
-        with Histories(partial(find_clone, tmp_path / "repos"), [fix], pull_refs) as clones:
+        with histories(partial(find_clone, tmp_path / "repos"), [fix], pull_refs) as clones:
             [result] = map_instances([fix], clones, options or MappingOptions())
         return result
 
@@ -285,7 +285,7 @@ def test_reindented_lines_are_new_unless_white_space_is_ignored(repository: Scra
     repository.commit("Wrong (#120)", "engine.py", *changed(3, "line_3 = wrong"))
     repository.commit("Indent (#121)", "engine.py", *changed(3, "    line_3 = wrong"))
 
-    lenient = MappingOptions(BlameOptions(ignore_whitespace=True))
+    lenient = MappingOptions(ignore_whitespace=True)
 
     assert map_fix("engine.py", *BODY).prs == (121,)
     assert map_fix("engine.py", *BODY, options=lenient).prs == (120,)
@@ -327,7 +327,7 @@ def test_tests_and_documentation_are_not_blamed(repository: Scratch, map_fix: Ma
     included = map_fix(
         path,
         *changed(1, "x"),
-        options=MappingOptions(BlameOptions(include_tests=True, include_documentation=True)),
+        options=MappingOptions(include_tests=True, include_documentation=True),
     )
 
     assert result.reason == "nothing to blame: only tests or documentation lose lines"
@@ -474,7 +474,7 @@ def test_an_instance_that_cannot_be_looked_at_says_why(
     values = {"instance_id": "x", "repo": "ada/engine", "base_commit": repository.head(), "patch": "p", **instance}
     good = Instance(instance_id="y", repo="ada/engine", base_commit=repository.head(), patch="")
     fix = Instance(**values)
-    with Histories(partial(find_clone, tmp_path / "repos"), [fix, good]) as clones:
+    with histories(partial(find_clone, tmp_path / "repos"), [fix, good]) as clones:
         first, _ = map_instances([fix, good], clones, MappingOptions())
 
     assert not first.kept

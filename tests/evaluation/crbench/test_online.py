@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -13,8 +15,8 @@ from bot.core.subjects import Actor, Comment, Issue, PullRequest
 from bot.github.offline import ReplayForge, Snapshot
 from bot.github.protocol import PullDiff
 from bot.models.prompts import Prompts
-from evaluation.crbench.build import Histories, MappingOptions, build_tasks, map_instances
-from evaluation.crbench.mapping import Instance
+from evaluation.crbench.build import Clone, build_tasks, histories, map_instances
+from evaluation.crbench.mapping import Instance, MappingOptions
 from evaluation.crbench.own import own_fixes
 from evaluation.crbench.task import ReviewTask, describe
 from evaluation.dataset import read_shaped
@@ -57,8 +59,10 @@ def snapshot(scratch: Scratch, pulls: dict[str, tuple[PullRequest, ...]]) -> Sna
     )
 
 
-def clones(project: Path, fixes: list[Instance], forge: ReplayForge) -> Histories:
-    return Histories(partial(find_clone, project / "repos"), fixes, forge_of=lambda name: forge)
+def clones(
+    project: Path, fixes: list[Instance], forge: ReplayForge
+) -> AbstractContextManager[Mapping[str, Clone]]:
+    return histories(partial(find_clone, project / "repos"), fixes, forge_of=lambda name: forge)
 
 
 def test_only_merged_pull_requests_of_a_commit_count(project: Path, scratch: Scratch) -> None:
