@@ -1,7 +1,4 @@
-"""Building the benchmark from raw material, with the count of every step (BouncerBench, II.A).
-
-The raw material is annotations, instances and submitted patches (``material``).
-"""
+"""Building the benchmark from annotations, instances and patches, with the count of every step (II.A)."""
 
 from __future__ import annotations
 

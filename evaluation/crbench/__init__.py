@@ -2,7 +2,7 @@
 
 Construction (Algorithm 1): ``mapping`` finds the lines that a fix removes, the commits that wrote them, and the
 one pull request that these belong to; ``task`` asks a model whether a review could have prevented the bug, and
-holds the result; ``context`` restores what the reviewer saw; ``build`` runs the steps. ``own`` takes the fixes
+holds the result; ``pulls`` restores what the reviewer saw; ``build`` runs the steps. ``own`` takes the fixes
 from a repository's own history, ``golden`` takes review comments from other benchmarks.
 
 Replay and judging: ``bench``, ``judge``, ``judged``, ``metrics``; ``sections`` presents the scores beside the

@@ -97,7 +97,7 @@ def prove(
 ) -> Proof:
     """That tests fail on the base of ``case`` and pass on the fixed version, three times each.
 
-    ``files`` are the texts of the fix's tests by path, data included; those ``named`` are run.
+    ``files`` are the texts of the fix's tests by path, data included; ``test_files`` are run.
     ``narrow``: the other tests of their files are left out. Raises NotProven, and SandboxError as the sandbox
     does.
     """

@@ -86,8 +86,8 @@ def through_handler(
 ) -> Session[Item]:
     """Tasks as events for one live handler; ``stage`` is called in worker threads.
 
-    ``asked`` are the names of the prompts that the handler uses, ``parts`` the sections of the config that shape
-    its decisions.
+    ``prompt_names`` are the prompts that the handler uses, ``parts`` the sections of the config that shape its
+    decisions.
     """
 
     def run(task: Item, model: Model) -> Outcome:
