@@ -46,7 +46,7 @@ def outline(text: str, path: str, names: frozenset[str], lines: frozenset[int]) 
             open_.pop()
         if _is_import(node, grammar, data):
             if len(imports) < MAX_IMPORTS:
-                imports.append(Import(node.start_point.row + 1, _last(node), _text(node, data, _IMPORT).rstrip()))
+                imports.append(Import(node.start_point.row + 1, _text(node, data, _IMPORT).rstrip()))
             continue
         outer = open_[-1].names if open_ else ()
         definition = _definition(node, open_, grammar, data)

@@ -48,7 +48,6 @@ class Import:
     """A statement that imports names, or names the package of its file."""
 
     first: int
-    last: int
     text: str
 
 
