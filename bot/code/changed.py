@@ -10,6 +10,7 @@ import re2
 from bot.code.diff import Diff, FileDiff
 from bot.code.file_classes import is_test
 from bot.code.index import CodeIndex, FileDefinition, family
+from bot.code.names import is_comment
 from bot.code.resolution import Resolver, segments
 from bot.code.syntax import Definition, Reference, callables, enclosing
 from bot.core.text import show
@@ -81,7 +82,7 @@ class Changed:
         for hunk in file.hunks:
             texts = {
                 mark: "\n".join(
-                    line.text for line in hunk.lines if line.mark == mark and not _is_comment(line.text)
+                    line.text for line in hunk.lines if line.mark == mark and not is_comment(line.text)
                 )
                 for mark in "+-"
             }
@@ -164,7 +165,3 @@ def around(
 def named(definition: Definition) -> str:
     """Return the name of a definition as a title shows it."""
     return f"`{show(definition.qualified)}`"
-
-
-def _is_comment(line: str) -> bool:
-    return line.lstrip().startswith(("#", "//", "*", "/*"))

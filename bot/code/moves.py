@@ -148,7 +148,7 @@ def _brings(name: str, text: str) -> bool:
     return re2.search(pattern, text) is not None
 
 
-def _note(notes: dict[tuple[str, int, int], str], old: list[_Line], new: list[_Line], uses: str = "") -> None:
+def _note(notes: dict[tuple[str, int, int], str], old: list[_Line], new: list[_Line], uses: str) -> None:
     count = len(old)
     # The first line, usually the head of the moved code, stays visible in the new place.
     notes.update({line.key: "" for line in (*old, *new[1:])})

@@ -16,11 +16,16 @@ _KEYWORDS = frozenset({
 })  # fmt: skip
 
 
+def is_comment(line: str) -> bool:
+    """Return True if a line of code looks like a comment, or like a part of a longer one."""
+    return line.lstrip().startswith(("#", "//", "*", "/*"))
+
+
 def called_names(lines: Iterable[str]) -> tuple[str, ...]:
     """Return the names that lines of code call, qualified and in order: ``re.compile``, ``load``."""
     names: dict[str, None] = {}
     for line in lines:
-        if line.lstrip().startswith(("#", "//", "*", "/*")):
+        if is_comment(line):
             continue
         for match in _CALL.finditer(line[:2_000]):
             if match[2] in _KEYWORDS or _DEFINES.search(line[max(match.start() - 60, 0) : match.start()]):

@@ -94,11 +94,11 @@ class _View:
         if whole in self.text:
             yield from (self._match(at + 1, at + len(words), True) for at in _all(whole, self.text))
         elif len(words) >= _SHORTEST_PART and re.search(r"\w", words):
-            yield from (
-                self._match(at, at + len(words) - 1, False)
-                for at in _all(words, self.text)
-                if _stands_alone(self.text, at, at + len(words))
-            )
+            for start in _all(words, self.text):
+                end = start + len(words)
+                edges = self.text[start - 1 : start + 1], self.text[end - 1 : end + 1]
+                if not any(re.fullmatch(r"\w\w", edge) for edge in edges):  # the quote cuts no word
+                    yield self._match(start, end - 1, False)
 
     def _match(self, start: int, end: int, whole: bool) -> Quoted:
         first, last = (bisect_right(self._starts, at) - 1 for at in (start, end))
@@ -115,12 +115,6 @@ def _all(part: str, text: str) -> Iterator[int]:
     while at >= 0:
         yield at
         at = text.find(part, at + 1)
-
-
-def _stands_alone(text: str, start: int, end: int) -> bool:
-    """Return True if the span cuts no word at either end."""
-    before, after = text[start - 1 : start + 1], text[end - 1 : end + 1]
-    return not any(re.fullmatch(r"\w\w", pair) for pair in (before, after))
 
 
 def without_margin(quote: str) -> str:

@@ -176,7 +176,8 @@ _SINGLE = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f"
 
 def read_names(header: list[str]) -> tuple[str | None, str | None]:
     """Return old and new name: None for the side without the file, both None if no name can be read."""
-    old, new = _from_pair(header)
+    names = [_name(line[4:]) for line in header if line.startswith(("--- ", "+++ "))][:2]
+    old, new = _bare(names[0], names[1]) if len(names) == 2 else (None, None)
     if old is None and new is None:
         old, new = _from_git_line(header[0])
     old = _field(header, "rename from ", "copy from ") or old
@@ -186,12 +187,6 @@ def read_names(header: list[str]) -> tuple[str | None, str | None]:
     if any(line.startswith("deleted file mode ") for line in header):
         new = None
     return old, new
-
-
-def _from_pair(header: list[str]) -> tuple[str | None, str | None]:
-    """Return the names in the lines ``--- old`` and ``+++ new``."""
-    names = [_name(line[4:]) for line in header if line.startswith(("--- ", "+++ "))][:2]
-    return _bare(names[0], names[1]) if len(names) == 2 else (None, None)
 
 
 def _from_git_line(line: str) -> tuple[str | None, str | None]:

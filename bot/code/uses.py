@@ -27,13 +27,11 @@ _CONSTRUCTORS = frozenset({"__init__", "__new__", "constructor"})
 
 def uses_of_changes(changed: Changed) -> Iterator[CodeExcerpt]:
     """Yield the uses of all that a change alters or removes, within limits."""
-    removed = _removed(changed)
+    removed, all_targets = _removed(changed), _targets(changed)
     tests = 0
     users: set[tuple[str, int]] = set()
     for language in dict.fromkeys(family(file.path) for file in changed.sources):
-        targets = {
-            name: places for name, places in _targets(changed).items() if family(places[0].path) == language
-        }
+        targets = {name: places for name, places in all_targets.items() if family(places[0].path) == language}
         names = dict.fromkeys([*targets, *(name for name, path in removed.items() if family(path) == language)])
         for name, paths in changed.index.mentioning(names, language).items():
             places = targets.get(name, [])
