@@ -127,11 +127,16 @@ def report(outcome: ProgramResult, path: str = "", *, java: bool = False) -> Tes
 
     ``java``: the runner always writes a report; without one nothing was run.
     """
-    tests = tuple(_placed(test, path) for test in _tests(outcome, java))
+    tests: list[TestOutcome] = []
+    for test in _tests(outcome, java):
+        frame = test.frame
+        if frame is not None and path.endswith(f"/{frame.path}"):
+            frame = frame.model_copy(update={"path": path})
+        tests.append(test.model_copy(update={"path": test.path or path, "frame": frame}))
     total = combine(tests) if outcome.ending == "exited" else _cut_short(outcome)
     if total.status != "passed" and not total.output:
         total = total.model_copy(update={"output": _reported(outcome.output)[-MAX_OUTPUT:].strip()})
-    return TestReport(outcome=total, tests=tests, seconds=outcome.seconds)
+    return TestReport(outcome=total, tests=tuple(tests))
 
 
 def _reported(output: str) -> str:
@@ -151,14 +156,6 @@ def _reported(output: str) -> str:
         if inside or _REPORT_LINE.match(line):
             lines.append(line)
     return "\n".join(lines)
-
-
-def _placed(test: TestOutcome, path: str) -> TestOutcome:
-    """Set the file of a test, and of its frame if that has the same file name."""
-    frame = test.frame
-    if frame is not None and path.endswith(f"/{frame.path}"):
-        frame = frame.model_copy(update={"path": path})
-    return test.model_copy(update={"path": test.path or path, "frame": frame})
 
 
 def _tests(outcome: ProgramResult, java: bool) -> tuple[TestOutcome, ...]:

@@ -243,13 +243,12 @@ class TestReport(Frozen):
 
     outcome: TestOutcome
     tests: tuple[TestOutcome, ...] = ()
-    seconds: float = Field(0.0, ge=0, description="wall time of the command")
 
 
 _ORDER: tuple[Status, ...] = ("failed", "timeout", "error", "passed", "skipped")
 
 
-def combine(tests: tuple[TestOutcome, ...]) -> TestOutcome:
+def combine(tests: Sequence[TestOutcome]) -> TestOutcome:
     """Combine outcomes: the first of the worst status. No test at all is an error."""
     if not tests:
         return TestOutcome(status="error", phase="load", message="no test was run")

@@ -126,9 +126,11 @@ class Environments:
         place.mkdir(parents=True, mode=0o700)
         home.mkdir()
         environment = _environment(home, sandbox)
+        steps = (f"{shlex.quote(recipe.python)} -m venv {shlex.quote(str(home))}", *recipe.commands)
+        script = "".join(f"echo {number} >{_STEP}\n{step}\n" for number, step in enumerate(steps))
         result = sandbox.run(
             ProgramRun(
-                ["/bin/sh", "-c", _script(recipe, home)],
+                ["/bin/sh", "-c", f"set -e\n{script}"],
                 workdir=workdir,
                 limits=self.limits,
                 env={**environment.env, "PIP_NO_CACHE_DIR": "1"},
@@ -175,14 +177,12 @@ class SandboxHarnesses:
         self, checkout: Path, command: TestCommand, repository: Repository, config: ReproduceConfig
     ) -> Iterator[Harness]:
         limits = Limits(seconds=config.seconds, cpu_seconds=config.seconds)
-        if self.environments is None or not config.setup:
+        if self.environments is None:
             yield SandboxHarness(self.sandbox, command, limits=limits)
             return
         recipe = Recipe(repository=repository.id, python=config.python, commands=config.setup)
         with self.environments.prepared(self.sandbox, checkout, recipe) as environment:
-            yield SandboxHarness(
-                self.sandbox, command, env=environment.env, readable=environment.readable, limits=limits
-            )
+            yield SandboxHarness(self.sandbox, command, environment.env, environment.readable, limits)
 
 
 @dataclass(frozen=True)
@@ -198,21 +198,14 @@ class OperatorHarnesses:
         yield self.harness
 
 
-def _script(recipe: Recipe, home: Path) -> str:
-    steps = [f"{shlex.quote(recipe.python)} -m venv {shlex.quote(str(home))}", *recipe.commands]
-    return "set -e\n" + "".join(f"echo {number} >{_STEP}\n{step}\n" for number, step in enumerate(steps))
-
-
 def _failure(recipe: Recipe, result: ProgramResult) -> str:
     """Describe a failed set-up: the command, its ending, and the installers' errors."""
     how = f"exit code {result.exit_code}" if result.ending == "exited" else f"limit: {result.ending}"
     digits = result.files.get(_STEP, "").strip()[:4]
     number = int(digits) if digits.isascii() and digits.isdigit() else 0
     step = recipe.commands[number - 1] if 0 < number <= len(recipe.commands) else f"{recipe.python} -m venv"
-    report_lines = [line[:_MAX_LINE] for line in result.output.splitlines() if _REPORT_LINE.match(line)][
-        -_MAX_LINES:
-    ]
-    return "\n".join((f"the set-up of the test environment failed ({how}) at `{step[:_MAX_LINE]}`", *report_lines))
+    errors = [line[:_MAX_LINE] for line in result.output.splitlines() if _REPORT_LINE.match(line)][-_MAX_LINES:]
+    return "\n".join((f"the set-up of the test environment failed ({how}) at `{step[:_MAX_LINE]}`", *errors))
 
 
 def _environment(home: Path, sandbox: Sandbox) -> Environment:

@@ -55,11 +55,9 @@ class Host:
     quote: str
     """The quotation mark that the file prefers."""
 
-    def case_for(self, query: str, unittest: bool, base: str | None = None) -> Case | None:
-        """Return the fitting class that is most similar to ``query``, or None if none fits."""
-        fitting = {
-            case.name: case for case in self.cases if case.unittest == unittest and base in (None, case.base)
-        }
+    def case_for(self, query: str, base: str | None = None) -> Case | None:
+        """Return the unittest class (with that base) that is most similar to ``query``, or None if none fits."""
+        fitting = {case.name: case for case in self.cases if case.unittest and base in (None, case.base)}
         best = most_alike(query, {name: case.source for name, case in fitting.items()}, 1)
         # Without a common word: people usually add to the last class.
         return fitting[best[0]] if best else next(reversed(fitting.values()), None)

@@ -53,7 +53,7 @@ def _place(draft: PythonDraft, host: Host) -> PythonDraft:
     plain = not draft.holder.decorators and not draft.holder.keywords
     if plain and all(is_test(statement) or m.matches(statement, _IDLE) for statement in draft.holder.body.body):
         if base := _base(draft.holder):
-            case = host.case_for(render(draft.nodes), unittest=True, base=base)
+            case = host.case_for(render(draft.nodes), base)
             return replace(draft, holder=None, case=case) if case else draft
         if function := _as_function(draft.test):
             return _place_function(replace(draft, test=function, holder=None), host)
@@ -63,7 +63,7 @@ def _place(draft: PythonDraft, host: Host) -> PythonDraft:
 def _place_function(draft: PythonDraft, host: Host) -> PythonDraft:
     if not host.only_unittest or _decorated_with_helpers(draft):
         return draft
-    case = host.case_for(render(draft.nodes), unittest=True)
+    case = host.case_for(render(draft.nodes))
     # unittest supports no parameters.
     if case is None or not m.matches(draft.test.params, _NO_PARAMETERS):
         return draft
