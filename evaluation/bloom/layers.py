@@ -56,12 +56,7 @@ class Remembered:
     """%BRT of one run, and how far repeated runs agree bug by bug."""
 
     def __init__(self, runs: Sequence[Mapping[str, bool]], seed: int = 0) -> None:
-        """``runs``: for each run whether each bug was reproduced; the first is the one that is reported.
-
-        Raises ValueError if there is no run.
-        """
-        if not runs:
-            raise ValueError("no run to remember")
+        """``runs``: for each run whether each bug was reproduced; the first is the one that is reported."""
         self.bugs = len(runs[0])
         self.share = brt_share(runs[0])
         values = [float(value) for value in runs[0].values()]
