@@ -142,7 +142,7 @@ def with_options(*options: Callable[[F], F]) -> Callable[[F], F]:
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-model_option = click.option("--model", metavar="ID", help="provider:name; fallbacks after commas.")
+_model_option = click.option("--model", metavar="ID", help="provider:name; fallbacks after commas.")
 prompts_option = click.option("--prompts", metavar="DIR", help="Other prompt templates.")
 
 
@@ -219,7 +219,7 @@ def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(judging=Judging(model, prompts, config, overrides), **values)
 
     config_option = click.option("--config", metavar="FILE", help="A bouncer.yml; without it the defaults apply.")
-    return with_options(model_option, prompts_option, config_option, set_option, json_option)(collect)
+    return with_options(_model_option, prompts_option, config_option, set_option, json_option)(collect)
 
 
 repo_option = click.option(

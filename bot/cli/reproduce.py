@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bot.cli.files import (
-    json_option,
-    model_option,
+    Judging,
+    judging_options,
     operator_harness,
     print_json,
-    prompts_option,
     read_text,
     runner_option,
     show_card,
@@ -31,38 +30,25 @@ if TYPE_CHECKING:
     "--repo", metavar="DIR", required=True, type=click.Path(path_type=Path), help="A checkout; it is not changed."
 )
 @runner_option("Runs tests", required=True)
-@click.option("--samples", default=10, show_default=True, type=click.IntRange(1, 50), help="Drafts to ask for.")
-@click.option(
-    "--threshold", default=1, show_default=True, type=click.IntRange(1, 50), help="Drafts that must agree."
-)
-@click.option("--pick", is_flag=True, help="Let the model choose among the best drafts.")
-@click.option(
-    "--seconds", default=120, show_default=True, type=click.IntRange(1, 1800), help="Limit of one test run."
-)
+@click.option("--samples", type=click.IntRange(1, 50), help="Drafts to ask for.  [default: reproduce.samples]")
 @click.option(
     "--fail-on",
     type=click.Choice(["not-reproduced", "not-run"]),
     multiple=True,
     help="Exit with 1 in this state (repeatable).",
 )
-@model_option
-@prompts_option
-@json_option
+@judging_options
 def command(
     issue_file: str,
     repo: Path,
     test_command: str,
-    samples: int,
-    threshold: int,
-    pick: bool,
-    seconds: int,
+    samples: int | None,
     fail_on: tuple[str, ...],
-    model: str | None,
-    prompts: str | None,
+    judging: Judging,
     as_json: bool,
 ) -> int:
     """Draft tests for a bug report, run them on a checkout in a sandbox, print the best that fails as reported."""
-    from bot import app, settings
+    from bot import app
     from bot.github.offline import REPOSITORY
     from bot.reproduction.protocol import Author, Options, Reproduction
     from bot.reproduction.report import parse_report
@@ -70,11 +56,13 @@ def command(
     report = parse_report(read_text(issue_file))
     if not report.title:
         raise OperatorError(f"{issue_file}: its first line, the title, is empty")
-    environment = settings.load(bouncer_model=model, bouncer_prompts_dir=prompts)
+    if samples is not None:
+        judging = judging.forcing({"reproduce": {"samples": samples}})
+    config, environment = app.repo_config(judging.config, judging.overrides).reproduce, judging.settings()
     subject = f"{REPOSITORY.full_name}#1"
     author = Author(app.build_model(environment), app.prompts(environment), subject)
-    harness = operator_harness(environment, test_command, seconds)
-    options = Options(samples=samples, threshold=threshold, pick=pick)
+    harness = operator_harness(environment, test_command, config.seconds)
+    options = Options.configured(config)
     try:
         result = harness.reproduce(repo, report, author, options)
     except (ModelError, SandboxError, TransientError) as error:

@@ -323,6 +323,12 @@ class Options(Frozen):
     repairs: int = Field(3, description="how often a draft is repaired, with the output of its run")
     patches: int = Field(2, description="drafted repairs of the bug; tests that pass with one rank first")
 
+    @classmethod
+    def configured(cls, config: ReproduceConfig) -> Options:
+        """Return what bouncer.yml asks for."""
+        names = {"samples", "threshold", "pick", "repairs", "patches"}
+        return cls(**config.model_dump(include=names))
+
 
 #: ``reported``: the failure is the reported one. ``plausible``: a wrong result or a missing exception that does
 #: not contradict the report. ``other``: it fails for another reason.

@@ -127,13 +127,7 @@ class _Attempt:
         branch = services.repository.default_branch
         commit = BaseCommit(repository=services.repository, branch=branch, sha=services.forge.head(branch))
         author = Author(services.model, services.prompts, self.subject.key)
-        options = Options(
-            samples=config.samples,
-            threshold=config.threshold,
-            pick=config.pick,
-            repairs=config.repairs,
-            patches=config.patches,
-        )
+        options = Options.configured(config)
         fetch = partial(_earlier_report, services) if config.examples == "repository" else None
         report = _report(self.issue, services)
         with TemporaryDirectory(prefix="bouncer-") as folder:

@@ -69,6 +69,17 @@ def test_json_is_one_object_with_the_test_and_what_became_of_every_draft(run: Ru
     assert value["model"] == "recorded:drafts.jsonl#m"
 
 
+def test_keys_of_bouncer_yml_are_read_and_overridden(run: Run) -> None:
+    Path("bouncer.yml").write_text("reproduce: {samples: 1, threshold: 2}\n")
+
+    code, output, _ = run(RIGHT, RIGHT, options=("--config", "bouncer.yml"))
+    assert (code, output.splitlines()[0].partition(":")[0]) == (0, "Not reproduced")
+    code, output, _ = run(RIGHT, RIGHT, options=("--config", "bouncer.yml", "--set", "reproduce.threshold=1"))
+    assert "(1 of 1 drafts agree)" in output
+    code, output, _ = run(RIGHT, RIGHT, options=("--config", "bouncer.yml", "--samples", "2"))
+    assert "(2 of 2 drafts agree)" in output
+
+
 def test_nothing_reproduced_is_an_answer_with_its_reasons(run: Run) -> None:
     code, output, _ = run(WRONG, options=("--samples", "1"))
 
