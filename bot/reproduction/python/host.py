@@ -28,6 +28,8 @@ class Case:
     unittest: bool
     base: str
     """Last part of the name of its first base: ``TestCase``; empty for a class without one."""
+    asynchronous: bool
+    """True if it awaits its tests. Any other unittest class passes an asynchronous test without running it."""
     end: int
     """Line after which a method is added, from 1."""
     indent: str
@@ -55,9 +57,13 @@ class Host:
     quote: str
     """The quotation mark that the file prefers."""
 
-    def case_for(self, query: str, base: str | None = None) -> Case | None:
-        """Return the unittest class (with that base) that is most similar to ``query``, or None if none fits."""
-        fitting = {case.name: case for case in self.cases if case.unittest and base in (None, case.base)}
+    def case_for(self, query: str, base: str | None = None, *, asynchronous: bool = False) -> Case | None:
+        """Return the fitting unittest class that is most similar to ``query``, or None if none fits."""
+        fitting = {
+            case.name: case
+            for case in self.cases
+            if case.unittest and base in (None, case.base) and (case.asynchronous or not asynchronous)
+        }
         best = most_alike(query, {name: case.source for name, case in fitting.items()}, 1)
         # Without a common word: people usually add to the last class.
         return fitting[best[0]] if best else next(reversed(fitting.values()), None)
@@ -96,7 +102,8 @@ def host_or_reason(source: str) -> Host | str:
         lines=lines,
         newline="\r\n" if "\r\n" in source else "\n",
         indent=_indent(tree, lines),
-        names=names | {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)},
+        names=names
+        | {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)},
         imports=module_imports(tree),
         cases=_cases(tree, lines),
         functions=any(_is_test_function(node) for node in tree.body),
@@ -128,10 +135,14 @@ def _cases(tree: ast.Module, lines: tuple[str, ...]) -> tuple[Case, ...]:
         if any(_is_test_function(statement) for statement in node.body):
             first = lines[node.body[0].lineno - 1]
             end = node.end_lineno or node.lineno
+            base = _last(node.bases[0]) if node.bases else ""
+            tests = filter(_is_test_function, node.body)
             case = Case(
                 name=name,
                 unittest=_is_unittest(node, classes, set()),
-                base=_last(node.bases[0]) if node.bases else "",
+                base=base,
+                asynchronous=base == "IsolatedAsyncioTestCase"
+                or any(isinstance(test, ast.AsyncFunctionDef) for test in tests),
                 end=end,
                 indent=first[: len(first) - len(first.lstrip(" \t"))],
                 source="".join(lines[node.lineno - 1 : end]),

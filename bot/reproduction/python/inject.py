@@ -63,7 +63,7 @@ def _place(draft: PythonDraft, host: Host) -> PythonDraft:
 def _place_function(draft: PythonDraft, host: Host) -> PythonDraft:
     if not host.only_unittest or _decorated_with_helpers(draft):
         return draft
-    case = host.case_for(render(draft.nodes))
+    case = host.case_for(render(draft.nodes), asynchronous=draft.test.asynchronous is not None)
     # unittest supports no parameters.
     if case is None or not m.matches(draft.test.params, _NO_PARAMETERS):
         return draft

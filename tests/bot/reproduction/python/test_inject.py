@@ -159,6 +159,25 @@ def test_a_function_that_takes_fixtures_stays_a_function() -> None:
     assert test_id == "test_issue_12"
 
 
+def test_a_method_gets_a_name_that_no_asynchronous_method_has() -> None:
+    host = (
+        "import unittest\n\n\nclass FetchTests(unittest.IsolatedAsyncioTestCase):\n"
+        "    async def test_fetch(self):\n        self.assertTrue(True)\n"
+    )
+    content, test_id = inject_draft("def test_fetch():\n    assert 1 == 2\n", host, None)
+    assert test_id == "FetchTests::test_fetch_2"
+    assert content.startswith(host)
+
+
+ASYNCHRONOUS = "    async def test_b(self):\n        assert True\n"
+
+
+@pytest.mark.parametrize(("others", "test_id"), [("", "test_it"), (ASYNCHRONOUS, "FetchTests::test_it")])
+def test_an_asynchronous_function_joins_only_a_class_that_awaits_its_tests(others: str, test_id: str) -> None:
+    host = f"from base import TestCase\n\n\nclass FetchTests(TestCase):\n    def test_a(self): pass\n{others}"
+    assert inject_draft("async def test_it():\n    assert await anext(x for x in ())\n", host, None)[1] == test_id
+
+
 def test_a_class_with_its_own_set_up_is_added_under_a_free_name() -> None:
     draft = """
 import unittest
