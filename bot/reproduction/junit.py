@@ -21,6 +21,8 @@ MAX_LENGTH = 16 << 20
 _MAX_TESTS = 20_000
 _MAX_DEPTH = 20
 _STATUSES: Mapping[str, Status] = {"failure": "failed", "error": "error", "skipped": "skipped"}
+#: pytest fails an asynchronous test if no plugin runs it.
+_NO_PLUGIN = "async def functions are not natively supported."
 _FIXTURE = re.compile(r'^failed on (setup|teardown) with "(.*)"\s*$', re.DOTALL)
 
 
@@ -114,6 +116,8 @@ def _pytest_failure(status: Status, message: str, text: str) -> dict[str, object
     exception, message = (
         (shown_exception(text) or (None, message)) if phase == "load" else split_exception(message)
     )
+    if message.startswith(_NO_PLUGIN):
+        status, phase = "error", "load"
     return {
         "status": status,
         "phase": phase,

@@ -87,6 +87,14 @@ def test_a_test_that_exits_with_code_0_has_not_passed(printed: str, status: str)
         assert (total.phase, total.message) == ("crash", "the test run ended before its tests did")
 
 
+def test_an_asynchronous_test_that_pytest_cannot_run_was_not_run() -> None:
+    message = "Failed: async def functions are not natively supported.&#10;You need to install a suitable plugin"
+    text = f'<testsuites><testcase name="a"><failure message="{message}"/></testcase></testsuites>'
+    total = report(outcome(text=text)).outcome
+    assert (total.status, total.phase, total.fails) == ("error", "load", False)
+    assert total.message.startswith("async def functions are not natively supported.")
+
+
 def test_odd_attributes_of_a_report_are_accepted() -> None:
     (test,) = junit.parse('<testsuites><testsuite><testcase name="t" time="NaN!"/></testsuite></testsuites>')
     assert (test.status, test.seconds) == ("passed", 0.0)
