@@ -193,10 +193,10 @@ def _from_git_line(line: str) -> tuple[str | None, str | None]:
     """Return the names in ``diff --git a/x b/x``. Names with spaces are split where both halves are equal."""
     rest = line.rstrip("\r").split(" ", 2)[-1]
     if (quoted := _QUOTED.match(rest)) is not None:
-        return _bare(_unquote(quoted[0]), _unquote(rest[quoted.end() + 1 :]))
+        return _bare(unquote(quoted[0]), unquote(rest[quoted.end() + 1 :]))
     if rest.endswith('"') and ' "' in rest:
         old, _, new = rest.partition(' "')
-        return _bare(old, _unquote(f'"{new}'))
+        return _bare(old, unquote(f'"{new}'))
     middle = (len(rest) - 1) // 2
     # If only one half has a prefix, the space is off the middle by one.
     for space in range(max(0, middle - 1), middle + 3):
@@ -218,14 +218,14 @@ def _field(header: list[str], *keys: str) -> str | None:
     for line in header:
         for key in keys:
             if line.startswith(key):
-                return _unquote(line[len(key) :].rstrip("\r"))
+                return unquote(line[len(key) :].rstrip("\r"))
     return None
 
 
 def _name(text: str) -> str:
     """Return the name in a ``---`` or ``+++`` line, without a tab and time behind it."""
     if (quoted := _QUOTED.match(text)) is not None:
-        return _unquote(quoted[0])
+        return unquote(quoted[0])
     return text.split("\t")[0].rstrip("\r")
 
 
@@ -233,7 +233,7 @@ def _strip(name: str) -> str | None:
     return None if name == NULL else _PREFIX.sub("", name)
 
 
-def _unquote(text: str) -> str:
+def unquote(text: str) -> str:
     """Undo C quoting; bytes that are not UTF-8 become U+FFFD. Unquoted text is returned as it is."""
     match = _QUOTED.fullmatch(text)
     if match is None:

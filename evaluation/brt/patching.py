@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from unidiff.errors import UnidiffParseError
 from unidiff.patch import Hunk, PatchedFile, PatchSet
 
+from bot.code.sections import unquote
 from bot.core.errors import BouncerError
 
 _NOWHERE = "/dev/null"
@@ -53,8 +54,9 @@ def apply(patch: str, read: Callable[[str], str | None]) -> dict[str, str]:
 
 
 def _stripped(name: str) -> str:
-    """The path without git's ``a/`` or ``b/``. Raises PatchRejected for one that leads outside."""
-    path = name[2:] if name.startswith(("a/", "b/")) else name
+    """The path without git's quotes, ``a/`` or ``b/``. Raises PatchRejected for one that leads outside."""
+    path = unquote(name)
+    path = path[2:] if path.startswith(("a/", "b/")) else path
     parts = PurePosixPath(path).parts
     if not parts or path.startswith("/") or ".." in parts or ".git" in parts or not path.isprintable():
         raise PatchRejected(f"{name!r}: no path inside of the repository")

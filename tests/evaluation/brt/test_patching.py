@@ -55,6 +55,12 @@ def test_a_new_file_and_a_renamed_one() -> None:
     assert applied(renamed) == {"u.py": OLD.replace("three\n", "three\nnew\n")}
 
 
+def test_names_that_git_quotes_are_read() -> None:
+    patch = PATCH.replace("a/t.py", '"a/t\\303\\274.py"').replace("b/t.py", '"b/t\\303\\274.py"')
+    assert list(apply(patch, {"tü.py": OLD}.get)) == ["tü.py"]
+    assert applied('--- /dev/null\n+++ "b/n \\"t\\".py"\t\n@@ -0,0 +1 @@\n+x = 1\n') == {'n "t".py': "x = 1\n"}
+
+
 @pytest.mark.parametrize(
     ("patch", "reason"),
     [
