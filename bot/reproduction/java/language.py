@@ -107,14 +107,12 @@ class Java:
 
     def tests_in(self, source: str) -> tuple[tuple[str, str], ...]:
         tree = parse(source)
-        return tuple(
-            (f"{_class_of(tree)}::{field_text(method)}", text_of(method)[:3_000]) for method in _tests(tree)
-        )
+        return tuple((name, text_of(method)[:3_000]) for name, method in _tests(tree).items())
 
     def inject(self, draft: str, host: str, test_name: str | None, names: Names) -> Injected:
         parts = _take_apart(draft)
         tree = parse(host)
-        type_node = _first_type(tree)
+        type_node = _test_class(tree)
         body = type_node.child_by_field_name("body") if type_node else None
         if type_node is None or body is None or tree.has_error:
             raise DraftRejected("the test file holds no class, or cannot be read")
@@ -191,7 +189,7 @@ def _take_apart(draft: str) -> JavaDraft:
     if text.strip() and not tree.children:
         raise DraftRejected("it cannot be read in time")
     imports = tuple(text_of(node).strip() for node in tree.children if node.type == "import_declaration")
-    if _first_type(tree) is None:
+    if _test_class(tree) is None:
         rest = re.sub(r"^[ \t]*(?:import|package)\s[^;]*;[ \t]*$", "", text, flags=re.MULTILINE).strip()
         if not rest:
             raise DraftRejected("it defines no test: a method")
@@ -202,16 +200,31 @@ def _take_apart(draft: str) -> JavaDraft:
     tests = _tests(tree)
     if not tests:
         raise DraftRejected("it defines no test: a method with @Test, or whose name starts with test")
-    return JavaDraft(imports, text_of(tests[0]), field_text(tests[0]))
+    test = next(iter(tests.values()))
+    return JavaDraft(imports, text_of(test), field_text(test))
 
 
-def _tests(tree: Node) -> list[Node]:
-    """Return the test methods of the first class: the annotated ones, else those named ``test...``."""
-    type_node = _first_type(tree)
-    body = type_node.child_by_field_name("body") if type_node else None
-    methods = [method for method in body.children if method.type == "method_declaration"] if body else []
-    annotated = [method for method in methods if _annotations(method) & _TEST_ANNOTATIONS]
-    return annotated or [method for method in methods if field_text(method).startswith("test")]
+def _tests(tree: Node) -> dict[str, Node]:
+    """Return the test methods by name: ``org.x.ATest::a``, and ``org.x.ATest$B::c`` of a class in it."""
+    type_node = _test_class(tree)
+    return {} if type_node is None else _tests_in(type_node, _class_of(tree))
+
+
+def _tests_in(type_node: Node, class_name: str) -> dict[str, Node]:
+    """Return the annotated methods of a class and of those in it, else its own methods named ``test...``."""
+    annotated: dict[str, Node] = {}
+    others: dict[str, Node] = {}
+    classes = [(class_name, type_node)]
+    for name, node in classes:  # grows: hostile code nests deeper than Python recurses
+        body = node.child_by_field_name("body")
+        for member in body.children if body else ():
+            if member.type in TYPES:
+                classes.append((f"{name}${field_text(member)}", member))
+            elif member.type == "method_declaration" and _annotations(member) & _TEST_ANNOTATIONS:
+                annotated.setdefault(f"{name}::{field_text(member)}", member)
+            elif member.type == "method_declaration" and node is type_node:
+                others.setdefault(f"{name}::{field_text(member)}", member)
+    return annotated or {name: method for name, method in others.items() if field_text(method).startswith("test")}
 
 
 def _annotations(method: Node) -> set[str]:
@@ -224,16 +237,18 @@ def _annotations(method: Node) -> set[str]:
     }
 
 
-def _first_type(tree: Node) -> Node | None:
-    return next((node for node in tree.children if node.type in TYPES), None)
+def _test_class(tree: Node) -> Node | None:
+    """Return the first class with tests, else the first class."""
+    types = [node for node in tree.children if node.type in TYPES]
+    return max(types, key=lambda node: bool(_tests_in(node, "")), default=None)
 
 
 def _class_of(tree: Node) -> str:
-    """Return the full name of the first class."""
+    """Return the full name of the class of the tests."""
     package = next(
         (text_of(node)[7:].strip(" ;\n") for node in tree.children if node.type == "package_declaration"), ""
     )
-    type_node = _first_type(tree)
+    type_node = _test_class(tree)
     return ".".join(part for part in (package, field_text(type_node) if type_node else "") if part)
 
 
@@ -332,6 +347,4 @@ def tests_by_text(text: str) -> dict[str, str] | None:
     tree = parse(text)
     if tree.has_error:
         return None
-    return {
-        f"{_class_of(tree)}::{field_text(method)}": " ".join(_words(text_of(method))) for method in _tests(tree)
-    }
+    return {name: " ".join(_words(text_of(method))) for name, method in _tests(tree).items()}

@@ -156,6 +156,19 @@ def test_files_tests_and_definitions_are_found() -> None:
     assert [(definition.name, definition.line) for definition in definitions] == [("parse", 2), ("Parser", 1)]
 
 
+def test_the_class_of_the_tests_may_follow_a_helper_and_nest_others() -> None:
+    helper = "class Helper {\n    int size;\n}\n\n"
+    host = HOST.replace("public class", f"{helper}public class")
+    assert [name for name, _ in JAVA.tests_in(host)] == ["org.x.ParserTest::testOld"]
+    injected = JAVA.inject(DRAFT.replace("public class", f"{helper}public class"), host, None, UNKNOWN)
+    assert injected.test_id == "org.x.ParserTest::testIssue2"
+    assert helper in injected.content
+
+    nested = "class ATest {\n    @Nested\n    class Inner {\n        @Test\n        void works() { }\n    }\n}\n"
+    assert [name for name, _ in JAVA.tests_in(nested)] == ["ATest$Inner::works"]
+    assert JAVA.inject(nested, HOST, None, UNKNOWN).test_id == "org.x.ParserTest::works"
+
+
 def test_real_test_classes_take_a_draft(shared_data: Path) -> None:
     """Use the four whole test files that fixes in GHRB add."""
     rows = [
