@@ -200,7 +200,7 @@ def read_definitions(path: str, text: str) -> tuple[Excerpt, ...]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(text)
+            tree = ast.parse(text.removeprefix("\ufeff"))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
     lines = text.splitlines()

@@ -69,7 +69,9 @@ class Python:
         )
 
     def inject(self, draft: str, host: str, test_name: str | None, names: Names) -> Injected:
-        return add_to(take_apart(draft), host, test_name, names)
+        text = host.removeprefix("\ufeff")  # a byte order mark, which Python reads in files only
+        injected = add_to(take_apart(draft), text, test_name, names)
+        return injected.model_copy(update={"content": host[: len(host) - len(text)] + injected.content})
 
     def new_file(self, draft: str, test_name: str | None, names: Names, path: str) -> Injected:
         return to_new_file(take_apart(draft), test_name, names)

@@ -178,6 +178,12 @@ def test_the_tests_that_a_change_adds_are_found(after: str, names: list[str | No
     assert ([target.name for target in added.targets], added.alone) == (names, alone)
 
 
+def test_a_byte_order_mark_hides_no_tests() -> None:
+    added = added_tests("t.py", f"\ufeff{BEFORE}", f"\ufeff{BEFORE}def test_n(): pass\n")
+    assert added is not None
+    assert [target.name for target in added.targets] == ["test_n"]
+
+
 def test_a_new_file_is_run_as_a_whole_and_one_without_tests_not_at_all() -> None:
     added = added_tests("t.py", None, "def test_n(): pass\n")
     assert added is not None

@@ -257,6 +257,14 @@ def test_a_file_that_only_python_itself_can_read_takes_a_test() -> None:
     assert PYTHON.inject("def test_a():\n    assert 1\n", host, None, UNKNOWN).content.startswith(host)
 
 
+@pytest.mark.parametrize("host", ["", "import os\n\n\ndef test_b():\n    assert os\n"])
+def test_a_byte_order_mark_stays_at_the_beginning(host: str) -> None:
+    draft = "import sys\n\n\ndef test_a():\n    assert sys\n"
+    plain = PYTHON.inject(draft, host, None, UNKNOWN)
+    assert PYTHON.inject(draft, f"\ufeff{host}", None, UNKNOWN).content == f"\ufeff{plain.content}"
+    assert PYTHON.tests_in(f"\ufeff{host}") == PYTHON.tests_in(host)
+
+
 def test_helpers_of_helpers_are_added_in_order() -> None:
     chain = "\n".join(f"A{n} = A{n + 1}" for n in range(300)) + "\nA300 = 3\nUNUSED = 4\n"
     parts = take_apart(f"{chain}\ndef test_x():\n    assert A0 == 3\n")
