@@ -190,22 +190,23 @@ def _needed(helpers: Sequence[Statement], test: Statement) -> tuple[Statement, .
             binding.setdefault(name, []).append(index)
     used: set[int] = set()
     fresh = {index for index, source in enumerate(sources) if "autouse" in source}
-    names_to_find = set(free_names(render([test]))) | _parameters(test)
+    names_to_find = set(free_names(render([test]))) | _requested(test)
     while fresh := fresh.union(*(binding.pop(name, ()) for name in names_to_find)) - used:
         used |= fresh
-        names_to_find = set().union(*(free_names(sources[index]) | _parameters(helpers[index]) for index in fresh))
+        names_to_find = set().union(*(free_names(sources[index]) | _requested(helpers[index]) for index in fresh))
         fresh = set()
     return tuple(helpers[index] for index in sorted(used))
 
 
-def _parameters(node: Statement) -> set[str]:
-    """Return parameter names: they request fixtures."""
-    return {
-        argument.arg
-        for inner in ast.walk(ast.parse(render([node])))
-        if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef)
-        for argument in (*inner.args.args, *inner.args.kwonlyargs)
-    }
+def _requested(node: Statement) -> set[str]:
+    """Return the names that may request fixtures: of parameters, and in strings, as for ``usefixtures``."""
+    names: set[str] = set()
+    for inner in ast.walk(ast.parse(render([node]))):
+        if isinstance(inner, ast.arg):
+            names.add(inner.arg)
+        elif isinstance(inner, ast.Constant) and isinstance(inner.value, str):
+            names.add(inner.value)
+    return names
 
 
 def _negligible(node: Statement) -> bool:

@@ -272,6 +272,12 @@ def test_helpers_of_helpers_are_added_in_order() -> None:
     assert render(parts.helpers[:2]).split() == ["A0", "=", "A1", "A1", "=", "A2"]
 
 
+def test_a_fixture_that_is_named_in_a_mark_is_a_helper() -> None:
+    fixture = "import pytest\n\n@pytest.fixture\ndef data():\n    return 3\n\n"
+    parts = take_apart(f"{fixture}@pytest.mark.usefixtures('data')\ndef test_x():\n    assert False\n")
+    assert "def data" in render(parts.helpers)
+
+
 def test_standard_and_repository_names_are_imported() -> None:
     class Known:
         def provider(self, name: str) -> str | None:
