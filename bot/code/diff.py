@@ -169,13 +169,16 @@ def _change(header: list[str], old: str | None, new: str | None) -> Change:
 
 
 def apply_hunks(text: str, hunks: Collection[Hunk], *, reverse: bool) -> str | None:
-    """Apply the hunks to a text, or revert them. Return None if a line of them does not match."""
+    """Apply the hunks to a text, or revert them. Return None if a line of them does not match.
+
+    The text is as a ``SourceTree`` reads it: without a byte order mark or carriage returns at the ends of lines.
+    """
     lines = text.split("\n")
     result: list[str] = []
     position = 0
     for hunk in hunks:
-        expected = [line.text for line in hunk.lines if line.mark != ("-" if reverse else "+")]
-        new = [line.text for line in hunk.lines if line.mark != ("+" if reverse else "-")]
+        expected = [_content(line) for line in hunk.lines if line.mark != ("-" if reverse else "+")]
+        new = [_content(line) for line in hunk.lines if line.mark != ("+" if reverse else "-")]
         start = (hunk.new_start if reverse else hunk.old_start) - (1 if expected else 0)
         if start < position or lines[start : start + len(expected)] != expected:
             return None
@@ -183,6 +186,11 @@ def apply_hunks(text: str, hunks: Collection[Hunk], *, reverse: bool) -> str | N
         result += new
         position = start + len(expected)
     return "\n".join(result + lines[position:])
+
+
+def _content(line: DiffLine) -> str:
+    """Return the text of a line without a byte order mark."""
+    return line.text.removeprefix("\ufeff") if 1 in (line.old, line.new) else line.text
 
 
 def render(file: FileDiff, lines: Iterable[str]) -> str:

@@ -52,13 +52,14 @@ def _reversed(file: FileDiff, folder: Path) -> bytes:
     if file.binary:
         raise NotReversible(f"{file.path} is no text")
     try:
-        content = "" if file.change == "deleted" else inside(folder, file.path).read_bytes().decode("utf-8")
+        content = "" if file.change == "deleted" else inside(folder, file.path).read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError):
         raise NotReversible(f"{file.path} cannot be read at the head") from None
-    text = apply_hunks(content, file.hunks, reverse=True)
+    text = apply_hunks(content.replace("\r\n", "\n"), file.hunks, reverse=True)
     if text is None:
         raise NotReversible(f"{file.path} at the head is not what the change says")
-    return (text if text.endswith("\n") or not text else f"{text}\n").encode()
+    text = text if text.endswith("\n") or not text else f"{text}\n"
+    return (text.replace("\n", "\r\n") if "\r\n" in content else text).encode()
 
 
 def inside(folder: Path, path: str) -> Path:

@@ -61,6 +61,12 @@ def test_a_diff_that_does_not_fit_the_file_gives_no_other_side(back: bool) -> No
     assert apply_hunks("other\n", file.hunks, reverse=back) is None
 
 
+def test_a_change_beside_a_byte_order_mark_is_applied() -> None:
+    (file,) = parse("--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n \ufeffa\n-b\n+c\n").files
+    sides = Sides(RecordedTree({"x.py": b"\xef\xbb\xbfa\r\nc\r\n"}))
+    assert (sides.before(file), sides.after(file)) == ("a\nb\n", "a\nc\n")
+
+
 def test_of_two_hunks_the_one_that_changes_nothing_is_left_out() -> None:
     old = "a = 1\nb = 2\n" + "c = 3\n" * 20 + "d = [1,2]\n"
     text = (

@@ -197,6 +197,15 @@ def test_the_merge_base_is_the_head_with_the_change_taken_back(tmp_path: Path) -
         revert(parse(text), head, tmp_path / "again")
 
 
+def test_a_change_of_a_file_with_windows_line_ends_is_taken_back(tmp_path: Path) -> None:
+    change = "--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@\n \ufeffa = 1\r\n-b = 2\r\n+b = 3\r\n"
+    head = tmp_path / "head"
+    head.mkdir()
+    (head / "a.py").write_bytes(b"\xef\xbb\xbfa = 1\r\nb = 3\r\nc = 4\r\n")
+    revert(parse(change), head, tmp_path / "before")
+    assert (tmp_path / "before" / "a.py").read_bytes().endswith(b"a = 1\r\nb = 2\r\nc = 4\r\n")
+
+
 def test_a_change_cannot_be_taken_back_through_a_link_that_leads_outside(tmp_path: Path) -> None:
     head, outside = tmp_path / "head", tmp_path / "outside"
     head.mkdir()
