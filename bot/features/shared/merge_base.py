@@ -52,7 +52,10 @@ def _reversed(file: FileDiff, folder: Path) -> bytes:
     if file.binary:
         raise NotReversible(f"{file.path} is no text")
     try:
-        content = "" if file.change == "deleted" else inside(folder, file.path).read_bytes().decode("utf-8-sig")
+        data = b"" if file.change == "deleted" else inside(folder, file.path).read_bytes()
+        if not file.hunks:
+            return data
+        content = data.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError):
         raise NotReversible(f"{file.path} cannot be read at the head") from None
     text = apply_hunks(content.replace("\r\n", "\n"), file.hunks, reverse=True)

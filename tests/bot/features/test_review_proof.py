@@ -206,6 +206,15 @@ def test_a_change_of_a_file_with_windows_line_ends_is_taken_back(tmp_path: Path)
     assert (tmp_path / "before" / "a.py").read_bytes().endswith(b"a = 1\r\nb = 2\r\nc = 4\r\n")
 
 
+def test_a_renamed_file_that_is_no_text_goes_back_to_its_old_name(tmp_path: Path) -> None:
+    change = "diff --git a/a.png b/b.png\nsimilarity index 100%\nrename from a.png\nrename to b.png\n"
+    head = tmp_path / "head"
+    head.mkdir()
+    (head / "b.png").write_bytes(b"\x89PNG\r\n")
+    revert(parse(change), head, tmp_path / "before")
+    assert {path.name: path.read_bytes() for path in (tmp_path / "before").iterdir()} == {"a.png": b"\x89PNG\r\n"}
+
+
 def test_a_change_cannot_be_taken_back_through_a_link_that_leads_outside(tmp_path: Path) -> None:
     head, outside = tmp_path / "head", tmp_path / "outside"
     head.mkdir()
