@@ -158,15 +158,20 @@ def _changed(file: FileDiff, text: str) -> tuple[str, ...]:
     added = [line.new for hunk in file.hunks for line in hunk.lines if line.mark == "+" and line.new is not None]
     lines, package = text.split("\n"), _PACKAGE.search(text)
     names: dict[str, None] = {}
-    for definition in syntax.definitions(text, file.path):
+    definitions = syntax.definitions(text, file.path)
+    functions = {definition.qualified for definition in definitions if definition.kind == "function"}
+    for definition in definitions:
         head = " ".join(lines[definition.first - 1 : definition.body])
         is_test = definition.name.startswith("test") or _ANNOTATION.search(head)
         if (
             definition.kind == "function"
             and is_test
+            and definition.within not in functions
             and any(definition.first <= number <= definition.last for number in added)
         ):
-            name = definition.qualified.replace(".", "::")
+            is_java = file_classes.language(file.path) == "java"
+            within = definition.within.replace(".", "$" if is_java else "::")
+            name = f"{within}::{definition.name}" if within else definition.name
             names[f"{package[1]}.{name}" if package else name] = None
     return tuple(names)
 
@@ -222,7 +227,7 @@ def _of(report: TestReport, target: Target, group: Sequence[Target]) -> TestOutc
     if target.name is None or len(group) == 1:
         return report.outcome
     name, stem = target.name.replace("::", "."), PurePosixPath(target.path).stem
-    ending = f".{name}" if stem in name.split(".") else f".{stem}.{name}"
+    ending = f".{name}" if stem in re.split(r"[.$]", name) else f".{stem}.{name}"
     runs = tuple(test for test in report.tests if f".{test.name.partition('[')[0]}".endswith(ending))
     if runs:
         return combine(runs)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bot.code.diff import parse
 from bot.core.actions import Decision
+from bot.features.verify.runs import _targets
 from bot.github.offline import Snapshot
 from bot.github.protocol import IssueLink, PullDiff
+from bot.reproduction.protocol import TestCommand
 from bot.reproduction.setup import SandboxHarnesses
 from bot.router import decide
 from bot.sandbox.bubblewrap import Bubblewrap
@@ -119,6 +123,28 @@ def test_parameters_count_as_one_test_and_new_names_are_loaded_after(services: B
 
 
 @pytest.mark.debian("bubblewrap")
+@pytest.mark.parametrize(
+    ("path", "command", "text", "name"),
+    [
+        (
+            "src/test/java/a/HalfTest.java",
+            "mvn test",
+            "package a;\nclass HalfTest {\n@Nested\nclass Odd {\n@Test\nvoid works() {}\n}\n}\n",
+            "a.HalfTest$Odd::works",
+        ),
+        ("test_a.py", "pytest", "def test_outer():\n    def test_inner():\n        pass\n", "test_outer"),
+    ],
+)
+def test_nested_tests_are_named_as_runners_take_them(
+    tmp_path: Path, path: str, command: str, text: str, name: str
+) -> None:
+    place = tmp_path / path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(text)
+    targets = _targets(parse(diff_of({}, {path: text})).files, tmp_path, TestCommand.parse(command))
+    assert [target.name for target in targets] == [name]
+
+
 def test_changed_lines_outside_of_a_test_have_the_file_run(services: Build) -> None:
     data = f"import rocket\n\nX, HALF = 3, 1.5\n{ODD.replace('(3)', '(X)')}".replace("== 1.5", "== HALF")
     old = {**BEFORE, "test_rocket.py": data.replace("3, 1.5", "4, 2")}
