@@ -93,10 +93,10 @@ def _unknown(output: str, exit_code: int) -> TestOutcome:
     if _NOTHING_RAN.search(output):
         refusal = _REFUSED.search(output)
         return _ended("load", "no test was run" + (f": {refusal[1]}" if refusal else ""), output)
+    if exit_code <= 128 and _PYTEST_BEGAN.search(output) and not _PYTEST_ENDED.search(output):
+        # A test that exits the process ends the other tests too, and hides its own result.
+        return _ended("crash", "the test run ended before its tests did", output)
     if exit_code == 0:
-        if _PYTEST_BEGAN.search(output) and not _PYTEST_ENDED.search(output):
-            # A test that exits the process ends the other tests too, and hides its own result.
-            return _ended("crash", "the test run ended before its tests did", output)
         return TestOutcome(status="passed", output=_tail(output))
     exception = raised(output) or shown_exception(output)
     if exception is None and (not_compiled := _SYNTAX.search(output)):

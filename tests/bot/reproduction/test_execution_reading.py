@@ -83,8 +83,13 @@ def test_a_report_without_tests_leaves_the_output() -> None:
 def test_a_test_that_exits_with_code_0_has_not_passed(printed: str, status: str) -> None:
     total = report(outcome(f"===== test session starts =====\nplatform linux\n{printed}", 0)).outcome
     assert total.status == status
-    if status == "error":
-        assert (total.phase, total.message) == ("crash", "the test run ended before its tests did")
+
+
+@pytest.mark.parametrize("exit_code", [0, 1])
+def test_a_test_that_ends_the_run_has_crashed(exit_code: int) -> None:
+    printed = "===== test session starts =====\ncollected 1 item\n\ntests/test_x.py"
+    total = report(outcome(printed, exit_code)).outcome
+    assert (total.phase, total.message) == ("crash", "the test run ended before its tests did")
 
 
 def test_an_asynchronous_test_that_pytest_cannot_run_was_not_run() -> None:
