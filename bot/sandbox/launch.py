@@ -122,7 +122,7 @@ def pack(workdir: Path, files: Mapping[str, str]) -> WorkArchive:
     """
     top = _archive(files)
     try:
-        size = sum(_folder_sizes(workdir))
+        size = sum(_folder_sizes(workdir.resolve()))  # a walk does not enter a link
     except OSError as error:
         raise SandboxError(f"{workdir} cannot be read: {error}") from error
     if size > TREE_BYTES:

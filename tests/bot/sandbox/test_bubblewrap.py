@@ -170,6 +170,18 @@ def test_a_checkout_that_is_too_large_is_refused(project: Path) -> None:
         pack(project, {})
 
 
+def test_a_work_folder_behind_a_link_has_its_size(project: Path, tmp_path: Path) -> None:
+    (project / "data").write_bytes(b"x" * 50_000)
+    link = tmp_path / "link"
+    link.symlink_to(project)
+    sizes = []
+    for folder in (project, link):
+        archive = pack(folder, {})
+        archive.stream.close()
+        sizes.append(archive.size)
+    assert sizes[0] == sizes[1] > 50_000
+
+
 def test_a_missing_folder_and_the_root_are_refused(project: Path, tmp_path: Path) -> None:
     for folder in (tmp_path / "nowhere", Path("/")):
         with pytest.raises(SandboxError, match="cannot be shown"):
