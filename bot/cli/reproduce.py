@@ -50,7 +50,7 @@ def command(
     """Draft tests for a bug report, run them on a checkout in a sandbox, print the best that fails as reported."""
     from bot import app
     from bot.github.offline import REPOSITORY
-    from bot.reproduction.protocol import Author, Options, Reproduction
+    from bot.reproduction.protocol import Author, Options
     from bot.reproduction.report import parse_report
 
     report = parse_report(read_text(issue_file))
@@ -66,7 +66,7 @@ def command(
     try:
         result = harness.reproduce(repo, report, author, options)
     except (ModelError, SandboxError, TransientError) as error:
-        result = Reproduction(state="not run", reason=str(error))
+        raise OperatorError(" ".join(str(error).split())) from None
     if as_json:
         print_json(_as_object(result))
     else:

@@ -101,6 +101,15 @@ def test_a_gate_fails_where_nothing_was_reproduced(run: Run) -> None:
     assert run(WRONG, options=("--samples", "1", "--fail-on", "not-run"))[0] == 0
 
 
+def test_an_error_of_the_provider_ends_with_2_and_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    code, output, errors = run(options=("--samples", "1", "--json", "--model", "openai:m"))
+
+    assert (code, output) == (2, "")
+    assert errors.startswith("bouncer: openai could not be reached")
+    assert errors.count("\n") == 1
+
+
 def test_wrong_usage_ends_with_2_and_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(RIGHT, repo="nowhere")[0] == 2
     assert run(RIGHT, repo="nowhere")[2] == "bouncer: nowhere: no such folder\n"
