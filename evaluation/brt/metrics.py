@@ -91,10 +91,15 @@ class Bug:
 def bugs_of(records: Iterable[Record], *, are_drafts: bool) -> tuple[Bug, ...]:
     """The bugs of a run. Without ``are_drafts`` each record is of a given test; they are put together by bug."""
     bugs: dict[str, Bug] = {}
+    records = tuple(records)
+    names = {str(name) for record in records if (name := record.details.get("instance_id"))}
     for record in records:
         details = record.details
         # A record without details failed: its task id names the bug, and the candidate if tests were given.
-        of_task = record.task_id if are_drafts else record.task_id.partition("/")[0]
+        of_task = record.task_id
+        if not are_drafts:
+            others = (name for name in names if record.task_id.startswith(f"{name}/"))
+            of_task = max(others, key=len, default=record.task_id.partition("/")[0])
         name = str(details.get("instance_id") or of_task)
         is_drafted = "drafts" in details
         rows = details["drafts"] if is_drafted else [details] if "brt" in details else []

@@ -270,3 +270,13 @@ def test_drafted_bugs_that_failed_are_counted_one_by_one() -> None:
     assert [bug.bug_id for bug in bugs_of(records, are_drafts=True)] == ["psf/requests-1", "psf/requests-2"]
     given_tests = [Record(task_id=f"requests-1/{number}", error="not run") for number in (1, 2)]
     assert [bug.bug_id for bug in bugs_of(given_tests, are_drafts=False)] == ["requests-1"]
+
+
+def test_a_given_test_that_failed_belongs_to_the_bug_of_the_others() -> None:
+    details = {"instance_id": "psf/requests-1", "candidate_id": "1", "brt": True}
+    records = [
+        Record(task_id="psf/requests-1/2", error="not run"),
+        Record(task_id="psf/requests-1/1", details=details),
+    ]
+    (bug,) = bugs_of(records, are_drafts=False)
+    assert (bug.bug_id, bug.reproduced, bug.error) == ("psf/requests-1", True, "not run")
