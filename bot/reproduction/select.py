@@ -169,6 +169,7 @@ _VOLATILE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"\x1b\[[0-9;]*m", ""),
         (r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", "<id>"),
         (r"\b0x[0-9a-fA-F]{4,}\b", "<address>"),
+        (r"\bid='\d{10,}'", "id='<address>'"),  # of a mock
         (r"(?<=[\w$])@[0-9a-f]{5,8}\b", "@<address>"),
         # Temporary folders first, with everything below them: their names are random.
         (r"(?:/private)?(?:/var/folders|/tmp|/var/tmp|/dev/shm)(?:/[\w.+@~-]+)+", "<path>"),
