@@ -27,6 +27,8 @@ _SCRIPT_CALL = m.Call(
 _UNUSED: m.OneOf[Any] = m.OneOf(_SCRIPT_CALL, m.SimpleString(), m.ConcatenatedString(), m.Ellipsis())
 #: ``ImportFrom`` is only met for ``__future__``: the host has its own.
 _NEGLIGIBLE = m.SimpleStatementLine([m.ZeroOrMore(m.Pass() | m.ImportFrom() | m.Expr(_UNUSED))])
+#: pytest's marks for every test of a module: in another file they would mark that file's own tests.
+_MODULE_MARKS = m.SimpleStatementLine([m.Assign([m.AssignTarget(m.Name("pytestmark"))])])
 _RUNS_ON_IMPORT = m.SimpleStatementLine([m.ZeroOrMore(), m.Expr(), m.ZeroOrMore()])
 
 #: Limits above any test that a model has written: characters, and depth of the syntax tree.
@@ -129,9 +131,12 @@ def take_apart(reply: str) -> PythonDraft:
     imports: list[Binding] = []
     helpers: list[Statement] = []
     tests: list[tuple[cst.FunctionDef, cst.ClassDef | None]] = []
+    marks: list[cst.Decorator] = []
     for node in parse(code_of(reply)).body:
         if bound := _imports(node):
             imports.extend(bound)
+        elif m.matches(node, _MODULE_MARKS):
+            marks.extend(_marks(node))
         elif is_test(node):
             tests.append((node, None))
         elif isinstance(node, cst.ClassDef) and (methods := _methods(node)):
@@ -145,6 +150,10 @@ def take_apart(reply: str) -> PythonDraft:
     if not tests:
         raise DraftRejected("it defines no test: a function or method whose name starts with test")
     test, holder = tests[0]
+    if holder is None:
+        test = test.with_changes(decorators=[*marks, *test.decorators])
+    else:
+        holder = holder.with_changes(decorators=[*marks, *holder.decorators])
     return PythonDraft(imports=tuple(imports), helpers=_needed(helpers, holder or test), test=test, holder=holder)
 
 
@@ -171,6 +180,14 @@ def _imports(node: Statement) -> tuple[Binding, ...]:
     if star := next((binding for binding in bindings if binding.name == "*"), None):
         raise DraftRejected(f"it says `{star.statement}`: import the names that the test needs")
     return tuple(bindings)
+
+
+def _marks(node: Statement) -> list[cst.Decorator]:
+    """Return the marks of a module as decorators."""
+    (assignment,) = m.findall(node, m.Assign())
+    value = cst.ensure_type(assignment, cst.Assign).value
+    marks = [element.value for element in value.elements] if isinstance(value, cst.List | cst.Tuple) else [value]
+    return [cst.Decorator(mark) for mark in marks]
 
 
 def is_test(node: object) -> TypeGuard[cst.FunctionDef]:

@@ -278,6 +278,16 @@ def test_a_fixture_that_is_named_in_a_mark_is_a_helper() -> None:
     assert "def data" in render(parts.helpers)
 
 
+@pytest.mark.parametrize("marks", ["pytest.mark.asyncio", "[pytest.mark.asyncio]"])
+@pytest.mark.parametrize(
+    "test", ["async def test_x():\n    assert False\n", "class TestX:\n    def test_x(self): ...\n"]
+)
+def test_marks_of_the_draft_s_module_stay_with_its_test(marks: str, test: str) -> None:
+    content, _ = inject_draft(f"import pytest\nfrom pkg import f\npytestmark = {marks}\n\n{test}", FUNCTIONS, None)
+    assert f"@pytest.mark.asyncio\n{test.partition(chr(10))[0]}\n" in content
+    assert "pytestmark" not in content
+
+
 def test_standard_and_repository_names_are_imported() -> None:
     class Known:
         def provider(self, name: str) -> str | None:
