@@ -160,7 +160,9 @@ _SHORTEST_KEY = 8
 # They describe the bytes on the wire, not the decoded content.
 _OF_THE_WIRE = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
-_OUT_OF_CREDIT = re.compile(r"insufficient_quota|billing|credit balance|spend.?limit", re.IGNORECASE)
+_OUT_OF_CREDIT = re.compile(
+    r"insufficient_quota|billing|credit balance|spend.?limit|specified API usage limits", re.IGNORECASE
+)
 _TOO_LONG = re.compile(
     r"context_length_exceeded|exceed_context_size|maximum context length|prompt is too long", re.IGNORECASE
 )
@@ -176,7 +178,8 @@ def status_error(
 ) -> ModelError | TransientError:
     """Return the error for an HTTP status; ``text`` is the response, ``key_name`` the variable of the key."""
     words = _quoted(_message(text))
-    if status in (402, 429) and _OUT_OF_CREDIT.search(text):
+    # Anthropic says so with 400.
+    if status in (400, 402, 429) and _OUT_OF_CREDIT.search(text):
         return ProviderRefused(f"{provider} has no credit left: {words}")
     if status in TRANSIENT:
         wait = retry_after(headers)

@@ -151,6 +151,9 @@ OPERATORS = [
     failure(404, "model not found"),
     failure(400, "no", code="model_not_found"),
     failure(429, "You exceeded your current quota", code="insufficient_quota"),
+    failure(400, "Billing hard limit has been reached", code="billing_hard_limit_reached"),
+    failure(400, "Your credit balance is too low to access the Anthropic API."),
+    failure(400, "You have reached your specified API usage limits. You will regain access on 2026-12-01."),
     Response("", 307, {"Location": "http://127.0.0.1:9/"}),
 ]
 
