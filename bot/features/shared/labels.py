@@ -39,6 +39,9 @@ Label = TypeVar("Label", InputLabel, OutputLabel)
 
 
 def _whole(value: Any) -> Any:
+    if isinstance(value, float) and 0 < value <= 1:
+        # Most likely 0.9 for 90 percent: read as one percent, it would turn the verdict around.
+        raise ValueError("must be in percent, a whole number from 0 to 100")
     return round(value) if isinstance(value, float) and isfinite(value) else value
 
 

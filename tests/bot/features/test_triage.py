@@ -73,6 +73,14 @@ def test_a_vague_issue_gets_one_short_comment_and_a_label(services: Build) -> No
     assert (decision.verdict, decision.record.bounced) == ("VAGUE", True)
 
 
+@pytest.mark.parametrize("share", [0.72, 1.0])
+def test_a_share_in_place_of_percent_is_asked_for_again(services: Build, share: float) -> None:
+    model = ScriptedModel([{**VAGUE, "p_bounce": share}, VAGUE])
+    (decision,) = decide(issue_opened(), services(model, snapshot()))
+    assert (decision.verdict, decision.record.p_bounce) == ("VAGUE", 72)
+    assert "p_bounce: Value error, must be in percent" in model.requests[1].fault
+
+
 def test_a_clear_issue_gets_nothing(services: Build) -> None:
     (decision,) = decide(issue_opened(), services(ScriptedModel([CLEAR]), snapshot()))
     assert decision.actions == ()
