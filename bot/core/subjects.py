@@ -135,7 +135,9 @@ class ReviewComment(Frozen):
     path: str
     node_id: str = Field("", description="GitHub's global id")
     line: int | None = Field(None, description="None when the line is outdated")
+    original_line: int | None = Field(None, description="the line when it was posted")
     side: Side = "RIGHT"
+    diff_hunk: str = Field("", description="the hunk of the diff up to that line")
     commit_id: str = ""
     in_reply_to: int | None = None
     html_url: str = ""

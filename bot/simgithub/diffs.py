@@ -86,20 +86,23 @@ def _escaped(char: str) -> str:
     return "".join(f"\\{byte:03o}" for byte in char.encode("utf-8", "surrogateescape"))
 
 
-def commentable(patch: str) -> dict[tuple[Side, int], int]:
-    """Map each line that takes a comment to its hunk. A range must stay in one hunk and on one side."""
-    hunk_by_line: dict[tuple[Side, int], int] = {}
-    hunk = old_line = new_line = 0
-    for line in patch.split("\n"):
+def commentable(patch: str) -> dict[tuple[Side, int], range]:
+    """Map each line that takes a comment to the lines of the patch from the head of its hunk up to it.
+
+    A range must stay in one hunk and on one side.
+    """
+    parts: dict[tuple[Side, int], range] = {}
+    head = old_line = new_line = 0
+    for at, line in enumerate(patch.split("\n")):
         if header := _HUNK.match(line):
-            hunk, old_line, new_line = hunk + 1, int(header[1]), int(header[3])
+            head, old_line, new_line = at, int(header[1]), int(header[3])
         elif line.startswith("+"):
-            hunk_by_line["RIGHT", new_line] = hunk
+            parts["RIGHT", new_line] = range(head, at + 1)
             new_line += 1
         elif line.startswith("-"):
-            hunk_by_line["LEFT", old_line] = hunk
+            parts["LEFT", old_line] = range(head, at + 1)
             old_line += 1
         elif not line.startswith("\\"):
-            hunk_by_line["RIGHT", new_line] = hunk_by_line["LEFT", old_line] = hunk
+            parts["RIGHT", new_line] = parts["LEFT", old_line] = range(head, at + 1)
             old_line, new_line = old_line + 1, new_line + 1
-    return hunk_by_line
+    return parts

@@ -118,8 +118,10 @@ class CommentState:
 class ReviewCommentState(CommentState):
     path: str = ""
     line: int | None = None
+    original_line: int | None = None
     side: Side = "RIGHT"
     start_line: int | None = None
+    diff_hunk: str = ""
     commit_id: str = ""
     review: int = 0
     in_reply_to: int | None = None

@@ -9,6 +9,7 @@ from bot.core import events
 from bot.core.actions import Decision, SubmitReview
 from bot.core.commands import SlashCommand
 from bot.core.subjects import ReviewComment
+from bot.core.text import squeeze
 from bot.features.feature import Feature, same_text
 from bot.features.review.handler import concerns, handle
 from bot.features.review.record import ReviewRecord
@@ -35,12 +36,13 @@ def standing(posts: Posts) -> Iterator[Decision]:
 
 
 def _finding(comment: ReviewComment, fingerprint: str) -> Finding:
-    """Return the finding of one of our comments, without its line and its defect class: these are not known."""
+    """Return the finding of one of our comments: its code is the last line, its defect class is not known."""
     severity = _SEVERITY.search(comment.body)
     return Finding(
         path=comment.path,
-        line=None,
-        code=(),
+        line=comment.line or comment.original_line,
+        side=comment.side,
+        code=(squeeze(comment.diff_hunk.rpartition("\n")[2][1:]),),
         fingerprint=fingerprint,
         comment=comment.body.partition("\n\n")[0],
         category=Category.CODING,

@@ -151,7 +151,8 @@ def _review_comment(call: ApiCall, pull: Pull, review: Review, value: Json) -> R
     path = value.get("path")
     if path not in files:
         raise ApiRefusal(422, "Unprocessable Entity", ["Path could not be resolved"])
-    side, line, start = _anchor(value, files[path].patch or "")
+    patch = files[path].patch or ""
+    side, line, start, part = _anchor(value, patch)
     return ReviewCommentState(
         id=call.world.next_id(),
         body=body,
@@ -160,25 +161,28 @@ def _review_comment(call: ApiCall, pull: Pull, review: Review, value: Json) -> R
         app=call.acting_app,
         path=path,
         line=line,
+        original_line=line,
         side=side,
         start_line=start,
+        diff_hunk="\n".join(patch.split("\n")[part.start : part.stop]),
         commit_id=review.commit_id,
         review=review.id,
     )
 
 
-def _anchor(value: Json, patch: str) -> tuple[Side, int, int | None]:
+def _anchor(value: Json, patch: str) -> tuple[Side, int, int | None, range]:
     lines = diffs.commentable(patch)
     side: Any = value.get("side", "RIGHT")
     line, start = value.get("line"), value.get("start_line")
-    hunk = lines.get((side, line)) if isinstance(line, int) else None
-    if hunk is None or not isinstance(line, int):
+    part = lines.get((side, line)) if isinstance(line, int) else None
+    if part is None or not isinstance(line, int):
         raise ApiRefusal(422, "Unprocessable Entity", ["Line could not be resolved"])
     if start is not None:
         same_side = value.get("start_side", side) == side
-        if not same_side or start >= line or lines.get((side, start)) != hunk:
+        first = lines.get((side, start))
+        if not same_side or start >= line or first is None or first.start != part.start:
             raise ApiRefusal(422, "Unprocessable Entity", ["Start line could not be resolved"])
-    return side, line, start
+    return side, line, start, part
 
 
 def pulls_for_commit(call: ApiCall) -> ApiAnswer:

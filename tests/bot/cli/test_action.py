@@ -175,7 +175,16 @@ def test_a_pull_request_gets_its_check_and_its_review_once(desk: Desk, workflow:
     desk.github.push("acme/rocket", number, {"app.py": "count = 1\nshare = total / count\n"})
     workflow.run(name="pull_request_target")
     assert len(desk.github.review_comments("acme/rocket", number)) == 1
+    assert desk.github.comments("acme/rocket", number) == []
     assert len(desk.github.checks("acme/rocket")) == 4
+
+    # So is what was fixed since.
+    desk.replies["findings"] = {"reasoning": "It counts.", "findings": []}
+    desk.github.push("acme/rocket", number, {"app.py": "count = 1\nshare = total\n"})
+    workflow.run(name="pull_request_target")
+    [summary] = desk.github.comments("acme/rocket", number)
+    assert "No longer in the change:\n- `app.py`: This fails with ZeroDivisionError" in summary
+    assert [comment.minimized for comment in desk.github.review_comments("acme/rocket", number)] == ["OUTDATED"]
 
 
 def test_a_token_that_may_not_write_is_told_what_is_missing(desk: Desk, workflow: Workflow) -> None:
