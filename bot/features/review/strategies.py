@@ -31,6 +31,7 @@ from bot.features.shared.findings import (
 )
 from bot.features.shared.investigation import Notes
 from bot.models.protocol import Model, Prompt, Reply, Templates, ask_all
+from bot.models.wrappers import spent
 
 #: Characters of a pull request's title and description that a reviewer is shown.
 MAX_TITLE = 300
@@ -115,6 +116,7 @@ class PieceReview(NamedTuple):
     rounds: Sequence[Round]
     replies: Sequence[Reply[ReviewReply] | None]
     """None for a look without a usable answer."""
+    failures: Sequence[ModelError] = ()
 
 
 def reflexion(model: Model, prompts: Templates, question: Question, iterations: int) -> PieceReview:
@@ -123,7 +125,7 @@ def reflexion(model: Model, prompts: Templates, question: Question, iterations: 
     A later round without a usable answer ends the review with the findings of the round before it.
     Raises ModelError or TransientError for the first look, TransientError for any.
     """
-    rounds = [_ask(model, question.prompt(prompts, "review.single-shot"))]
+    rounds, failures = [_ask(model, question.prompt(prompts, "review.single-shot"))], list[ModelError]()
     for number in range(1, iterations + 1):
         previous = rounds[-1].reply.value.findings
         values = [finding.model_dump(mode="json", exclude={"recognised"}) for finding in previous]
@@ -133,11 +135,12 @@ def reflexion(model: Model, prompts: Templates, question: Question, iterations: 
         )
         try:
             rounds.append(_ask(model, prompt))
-        except ModelError:
+        except ModelError as error:
+            failures.append(error)
             break
         if _substance(rounds[-1].reply.value.findings) == _substance(previous):
             break
-    return PieceReview(rounds, [rounds[-1].reply])
+    return PieceReview(rounds, [rounds[-1].reply], failures)
 
 
 def _ask(model: Model, prompt: Prompt) -> Round:
@@ -183,9 +186,12 @@ def panel(model: Model, prompts: Templates, question: Question, looks: int) -> P
         for prompt, answer in zip(prompts_of_looks, answers, strict=True)
         if not isinstance(answer, ModelError)
     ]
+    failures = [answer for answer in answers if isinstance(answer, ModelError)]
     if not rounds:
-        raise next(answer for answer in answers if isinstance(answer, ModelError))
-    return PieceReview(rounds, [None if isinstance(answer, ModelError) else answer for answer in answers])
+        failures[0].usage = spent(failures)
+        raise failures[0]
+    replies = [None if isinstance(answer, ModelError) else answer for answer in answers]
+    return PieceReview(rounds, replies, failures)
 
 
 def _substance(findings: tuple[Reported, ...]) -> frozenset[tuple[str, str, str, str]]:
@@ -207,13 +213,14 @@ class Result:
     dropped: tuple[Dropped, ...] = ()
     unread: tuple[Skipped, ...] = ()
     rounds: list[Round] = field(default_factory=list)
+    failures: list[ModelError] = field(default_factory=list)
     looks: int = 1
     notes: tuple[Notes, ...] = ()
 
     @property
     def usage(self) -> Usage:
-        investigation = sum((notes.usage for notes in self.notes), Usage())
-        return sum((round_.reply.usage for round_ in self.rounds), investigation)
+        others = sum((notes.usage for notes in self.notes), spent(self.failures) or Usage())
+        return sum((round_.reply.usage for round_ in self.rounds), others)
 
     @property
     def model(self) -> str:
@@ -237,7 +244,6 @@ def review(
     iterations = config.iterations if config.strategy == "reflexion" else 0
     result = Result()
     findings: list[list[Finding]] = []
-    errors: list[ModelError] = []
     unread: list[Skipped] = []
     for number, piece in enumerate(packed.pieces, start=1):
         try:
@@ -251,20 +257,22 @@ def review(
             else:
                 piece_review = reflexion(model, prompts, question, iterations)
         except ModelError as error:
-            errors.append(error)
-            spent = isinstance(error, BudgetExceeded)
-            reason = "the model budget of the day is spent" if spent else f"no usable answer ({error.reason})"
+            result.failures.append(error)
+            is_spent = isinstance(error, BudgetExceeded)
+            reason = "the model budget of the day is spent" if is_spent else f"no usable answer ({error.reason})"
             unread += [Skipped(path=path, reason=reason) for path in piece.paths]
             continue
         result.rounds += piece_review.rounds
+        result.failures += piece_review.failures
         findings += [[] for _ in range(len(piece_review.replies) - len(findings))]
         for of_look, reply in zip(findings, piece_review.replies, strict=True):
             if reply is not None:
                 anchored, dropped = anchor(reply.value.findings[:MAX_REPORTED], packed.diff, question.code)
                 of_look += [finding.model_copy(update={"models": (reply.model,)}) for finding in anchored]
                 result.dropped += dropped
-    if errors and not result.rounds:
-        raise errors[0]
+    if result.failures and not result.rounds:
+        result.failures[0].usage = result.usage
+        raise result.failures[0]
     result.looks = len(findings)
     result.findings = merge_causes(merge_looks(findings))
     result.unread = tuple(unread)

@@ -161,7 +161,8 @@ class _Judging:
         """Add the verdict that ``ask`` returns, or the reason why there is none."""
         try:
             verdict = ask()
-        except BudgetExceeded:
+        except BudgetExceeded as error:
+            self.usage += error.usage or Usage()
             self.abstained = "skipped:budget"
             self.unjudged.append(Unjudged(issue=name, why="skipped, today's model budget is spent", due=True))
         except ModelError as error:

@@ -6,13 +6,16 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from bot.core.errors import ModelError
 from bot.features.services import Services
+from bot.models.conversation import Answer
 from bot.models.protocol import Prompt
 from bot.models.wrappers import Mean
 from tests.bot.features import reviews
 from tests.bot.features.conftest import Build
-from tests.bot.features.reviews import DIFF, reply, snapshot
+from tests.bot.features.reviews import CLEAN, DIFF, reply, snapshot
 from tests.builders import finding, pull_opened
 from tests.scripted import ScriptedModel
 
@@ -84,6 +87,21 @@ def test_looks_are_merged_by_defect_and_what_more_of_them_see_comes_first(servic
 def test_a_panel_of_which_no_look_answers_is_no_review(services: Build) -> None:
     decision = review(services(ScriptedModel(lambda prompt: ModelError("no", "refused")), snapshot(), PANEL))
     assert (decision.verdict, decision.actions) == (None, ())
+
+
+@pytest.mark.parametrize("refused", [1, 4])
+def test_looks_without_a_usable_answer_cost_too(services: Build, refused: int) -> None:
+    refusals = [Answer("I cannot.", "refusal", 10, 2)] * refused
+    decision = review(services(ScriptedModel([*refusals, *[CLEAN] * (4 - refused)]), snapshot(), PANEL))
+    assert decision.abstained == ("model:refused" if refused == 4 else None)
+    assert decision.usage.calls == 4
+
+
+@pytest.mark.parametrize("readable", [0, 1])
+def test_rounds_without_a_usable_answer_cost_too(services: Build, readable: int) -> None:
+    script = [*[reply(EMPTY)] * readable, Answer("I cannot.", "refusal", 10, 2)]
+    decision = review(services(ScriptedModel(script), snapshot(), "review: {strategy: reflexion}"))
+    assert decision.usage.calls == readable + 1
 
 
 def doubted(*answers: Any) -> ScriptedModel:
