@@ -20,7 +20,7 @@ from bot.cli.review import gate as review_gate
 from bot.cli.review import write_sarif
 from bot.core import events
 from bot.core.actions import Decision, Task
-from bot.core.errors import ForgeError, NotFound, OperatorError, TransientError
+from bot.core.errors import ForgeError, NotFound, OperatorError, SettingsError, TransientError
 from bot.core.text import show
 from bot.features.commands.record import CommandsRecord
 from bot.features.services import NoHistory, Services
@@ -30,6 +30,7 @@ from bot.pipeline.body import Seal, without_marker
 if TYPE_CHECKING:
     from bot.app import Access
     from bot.core.config import RepoConfig
+    from bot.models.protocol import Model
     from bot.pipeline.publisher import Publisher
     from bot.settings import Settings, Workflow
 
@@ -80,7 +81,7 @@ def command(
 
     No code is checked out or executed: issues, diffs and files are read over the API.
     """
-    from bot import settings
+    from bot import app, settings
 
     words = _words(fail_on, ("bounce", "abstain", "finding", "low", "medium", "high"), "--fail-on")
     tasks = _words(task_names, TASKS, "--run")
@@ -92,6 +93,16 @@ def command(
     environment.check_model()
     if environment.github_token is None:
         raise OperatorError("GITHUB_TOKEN is not set: give the step the workflow's token")
+    try:
+        model_id, budget = environment.bouncer_model or "", app.total_budget(max_cost)
+        judge = app.build_models(environment).build(model_id, budget, attempts=3)
+    except SettingsError as error:
+        if not _is_for_fork(workflow, event):
+            raise
+        line = f"not judged: {error}. GitHub gives a fork's pull request no secrets"
+        click.echo(f"bouncer: {line}", err=True)
+        _summarise(workflow, [line])
+        return int("abstain" in words)
     if len(environment.marker_key) < SHORTEST_KEY:
         why = "the key that signs comments is short" if environment.marker_key else NO_KEY
         click.echo(f"bouncer: {why}: set BOUNCER_MARKER_KEY to a random secret", err=True)
@@ -101,7 +112,7 @@ def command(
                 "GitHub's GraphQL API cannot be used: without it this step would repeat its comments"
             )
         config = _config(access, overrides)
-        results = tuple(_deal(environment, access, config, event, tasks, max_cost))
+        results = tuple(_deal(environment, access, config, event, tasks, judge))
     reviews = [result.decision for result in results if result.decision.kind == "review"]
     if sarif_file and reviews:
         write_sarif(sarif_file, reviews[0])
@@ -115,7 +126,7 @@ def command(
             # A model's text must not start a workflow command in the log.
             click.echo("bouncer: " + show(" ".join(line.split())).replace("##[", "## ["))
     _summarise(workflow, lines)
-    refused = any(result.missing for result in results) and not _read_only_by_design(workflow, event)
+    refused = any(result.missing for result in results) and not _is_for_fork(workflow, event)
     decisions = [result.decision for result in results]
     codes = [(review_gate if decision.kind == "review" else gate)(words, decision) for decision in decisions]
     return 1 if refused else max(codes, default=0)
@@ -153,13 +164,12 @@ def _deal(
     config: RepoConfig,
     event: events.RepositoryEvent,
     tasks: tuple[str, ...],
-    max_cost: float | None,
+    model: Model,
 ) -> Iterator[TaskResult]:
     """Publish each task's decisions. A task that fails does not stop the others."""
     from bot import app
     from bot.pipeline.readings import at_present
 
-    model = app.build_models(settings).build(settings.bouncer_model or "", app.total_budget(max_cost), attempts=3)
     services = app.offline_services(settings, access.forge, config, model)
     later: TransientError | None = None
     with _publisher(settings) as publisher:
@@ -229,8 +239,8 @@ def _publish(publisher: Publisher, decision: Decision, services: Services, acces
     return TaskResult(decision, "not posted (shadow mode)" if outcome == "withheld" else outcome)
 
 
-def _read_only_by_design(workflow: Workflow, event: events.RepositoryEvent) -> bool:
-    """Return True if the token cannot write because a fork's pull request started the workflow."""
+def _is_for_fork(workflow: Workflow, event: events.RepositoryEvent) -> bool:
+    """Return True if a fork's pull request started the workflow: no secrets, and a token that only reads."""
     return (
         workflow.github_event_name == "pull_request"
         and isinstance(event, events.PullRequestEvent)

@@ -205,6 +205,19 @@ def test_a_token_that_may_not_write_is_told_what_is_missing(desk: Desk, workflow
     assert "not posted" in (desk.folder / "summary.md").read_text()
 
 
+def test_a_fork_without_secrets_is_not_judged_and_fails_nothing(desk: Desk, workflow: Workflow) -> None:
+    _pull(desk, fork=True)
+    no_secrets = {"OPENAI_API_KEY": "", "OPENAI_BASE_URL": "", "name": "pull_request"}
+    ran = workflow.run(permissions=READ, **no_secrets)
+    assert (ran.code, ran.out) == (0, "")
+    assert "set OPENAI_API_KEY" in ran.err
+    assert "GitHub gives a fork's pull request no secrets" in ran.err
+    assert ran.err.count("\n") == 1
+    assert "set OPENAI_API_KEY" in (desk.folder / "summary.md").read_text()
+    assert workflow.run("--fail-on", "abstain", permissions=READ, **no_secrets).code == 1
+    assert workflow.run(permissions=READ, **{**no_secrets, "name": "pull_request_target"}).code == 2
+
+
 def test_what_a_model_says_is_no_command_to_the_workflow(desk: Desk, workflow: Workflow) -> None:
     desk.replies["It crashes"] = {**VAGUE, "open_points": ["x\n::add-mask::y", "##[set-env]z"]}
     desk.github.open_issue("acme/rocket", "It crashes\n::error::x", "::stop-commands::x")
