@@ -86,14 +86,18 @@ class Diff:
     @cached_property
     def _by_path(self) -> dict[str, list[FileDiff]]:
         by_path: dict[str, list[FileDiff]] = {}
+        by_old_path: dict[str, list[FileDiff]] = {}
         for file in self.files:
-            for name in {file.path, file.old_path}:
-                if name is not None:
-                    by_path.setdefault(name, []).append(file)
-        return by_path
+            by_path.setdefault(file.path, []).append(file)
+            if file.old_path is not None:
+                by_old_path.setdefault(file.old_path, []).append(file)
+        return by_old_path | by_path
 
     def named(self, path: str) -> tuple[FileDiff, ...]:
-        """Return the sections of a file, by its new or old name. Only concatenated diffs have several."""
+        """Return the sections of a file, by its new name, else by its old one.
+
+        Concatenated diffs and copies of one file have several.
+        """
         return tuple(self._by_path.get(path, ()))
 
     def only(self, paths: Set[str]) -> Diff:

@@ -105,6 +105,38 @@ def test_a_push_that_changes_nothing_of_note_is_answered_with_silence(
     assert reviews.check(decision).title == "Nothing new; 1 earlier finding open"
 
 
+#: A file that moved, and another one that took its name.
+REPLACED = """diff --git a/src/store.py b/src/app.py
+similarity index 90%
+rename from src/store.py
+rename to src/app.py
+--- a/src/store.py
++++ b/src/app.py
+@@ -1,2 +1,3 @@
+ a = 1
++b = compute(a)
+ c = 3
+diff --git a/src/store.py b/src/store.py
+new file mode 100644
+--- /dev/null
++++ b/src/store.py
+@@ -0,0 +1,3 @@
++a = 1
++b = compute(a)
++from app import c
+"""
+
+
+def test_a_file_is_not_taken_for_one_that_had_its_name(services: Build, history: Remembered) -> None:
+    defect = finding(path="src/store.py", quote="b = compute(a)", symbol="compute", line=None)
+    first = review(opened(), services(ScriptedModel([reply(defect)]), snapshot(diff=REPLACED)))
+    assert [comment.path for comment in reviews.inline(first)] == ["src/store.py"]
+    history.past.append(first)
+    unread = ScriptedModel([CLEAN])
+    assert push(services, REPLACED, unread, on_github(first)).verdict == "clean"
+    assert unread.asked == []
+
+
 def test_the_model_is_told_what_was_said_before(services: Build, history: Remembered) -> None:
     first = first_push(services, history)
     model = ScriptedModel([CLEAN])
