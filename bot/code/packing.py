@@ -65,10 +65,9 @@ def pack(
     review read: they are left out, too.
     """
     omitted = tuple(omitted)
-    files, skipped = _sort_out(diff, ignore, only)
+    files, skipped = _sort_out(diff, omitted, ignore, only)
     files, equal, old = _left(files, same or {}, unchanged or {})
     skipped += equal
-    skipped += [Skipped(path=path, reason="too large to be shown") for path in omitted]
     skipped += [
         Skipped(path=flaw.path or "(the diff)", reason=f"unreadable: {flaw.reason}") for flaw in diff.flaws
     ]
@@ -139,21 +138,22 @@ def _listed(diff: Diff, pieces: Sequence[Piece], skipped: Sequence[Skipped]) -> 
     return tuple([*lines[:_LISTED], f"and {more} more files"] if more > 0 else lines)
 
 
-def _sort_out(diff: Diff, ignore: Sequence[str], only: Sequence[str]) -> tuple[list[FileDiff], list[Skipped]]:
+def _sort_out(
+    diff: Diff, omitted: Sequence[str], ignore: Sequence[str], only: Sequence[str]
+) -> tuple[list[FileDiff], list[Skipped]]:
     ignored, included = gitignore(ignore), gitignore(only)
-    files: list[FileDiff] = []
-    skipped: list[Skipped] = []
-    for file in diff.files:
+
+    def reason(file: FileDiff) -> str | None:
         path = file.path.encode("utf-8", "replace").decode()
         if only and not included.match_file(path):
-            reason: str | None = "pulls.paths"
-        else:
-            reason = "review.ignore" if ignored.match_file(path) else skip_reason(file)
-        if reason is None:
-            files.append(file)
-        else:
-            skipped.append(Skipped(path=file.path, reason=reason))
-    return sorted(files, key=_urgency), skipped
+            return "pulls.paths"
+        return "review.ignore" if ignored.match_file(path) else skip_reason(file)
+
+    reasons = [(file, reason(file)) for file in diff.files]
+    skipped = [Skipped(path=file.path, reason=why) for file, why in reasons if why is not None]
+    hidden = (FileDiff(path, None, "added") for path in omitted)
+    skipped += [Skipped(path=file.path, reason=reason(file) or "too large to be shown") for file in hidden]
+    return sorted((file for file, why in reasons if why is None), key=_urgency), skipped
 
 
 def _urgency(file: FileDiff) -> tuple[bool, int, str, int, str]:

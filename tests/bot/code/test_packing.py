@@ -116,6 +116,17 @@ def test_unreadable_parts_and_files_the_forge_withheld_are_named() -> None:
     assert "fewer lines than its header says" in reasons(result)["y.py"]
 
 
+def test_withheld_files_are_left_out_for_the_same_reasons_as_others() -> None:
+    omitted = ["huge.py", "web/package-lock.json", "docs/all.md", "site/all.css"]
+    result = pack(parse(added("x.py", ["x"])), 2_000, 4, ["docs/"], omitted, only=["*.py", "/web/", "/docs/"])
+    assert reasons(result) == {
+        "huge.py": "too large to be shown",
+        "web/package-lock.json": "lock file",
+        "docs/all.md": "review.ignore",
+        "site/all.css": "pulls.paths",
+    }
+
+
 def test_text_that_hides_or_reorders_itself_is_written_out() -> None:
     result = packed(added("x.py", ["if admin\u202e:", "a\u200bb", "x\x1b[2Jy", "tag\U000e0041"]))
     assert "if admin\\u202e:" in result.pieces[0].text
