@@ -20,7 +20,7 @@ from typing import TypeVar
 from pydantic import BaseModel, Field, SecretStr
 
 from bot.core.actions import Usage
-from bot.core.errors import OperatorNeeded, SettingsError, TransientError
+from bot.core.errors import ModelError, OperatorNeeded, SettingsError, TransientError
 from bot.core.frozen import Frozen
 from bot.models.budget import Budget, Budgeted, Prices, load_prices
 from bot.models.conversation import Awaited, Conversation, Provider, Refusals
@@ -136,13 +136,13 @@ class Retried(Wrapper):
         for attempt in range(1, self._attempts + 1):
             try:
                 reply = self._model.complete(prompt, schema)
-            except OperatorNeeded:
-                raise
-            except TransientError as error:
+            except (ModelError, TransientError) as error:
                 usage += error.usage or Usage()
+                error.usage = usage if usage.calls else None
+                if isinstance(error, ModelError | OperatorNeeded) or attempt == self._attempts:
+                    raise
                 wait = 2.0 ** (attempt - 1) if error.wait is None else error.wait
-                if attempt == self._attempts or wait > LONGEST_SECONDS:
-                    error.usage = usage if usage.calls else None
+                if wait > LONGEST_SECONDS:
                     raise
                 self._sleep(wait)
             else:

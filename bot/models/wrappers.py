@@ -49,7 +49,7 @@ class Fallback:
             try:
                 reply = model.complete(prompt, schema)
             except BudgetExceeded as error:
-                error.usage = spent(failures)
+                error.usage = spent([*failures, error])
                 raise
             except (ModelError, TransientError) as error:
                 failures.append(error)
@@ -111,6 +111,7 @@ class Mean:
         with ThreadPoolExecutor(len(draws)) as pool:
             futures = [pool.submit(_answer, model, draw, schema) for model, draw in draws]
             answers = [future.result() for future in futures]
+        _check_budget(answers)
         replies = [answer for answer in answers if isinstance(answer, Reply)]
         failures = [answer for answer in answers if not isinstance(answer, Reply)]
         if not replies:
@@ -164,12 +165,14 @@ class Cascade:
         if not names:
             return self._large.complete(prompt, schema)
         first = _answer(self._small, prompt, schema)
+        _check_budget([first])
         voices = [_voice(self._small.id, first, schema)]
         usage = first.usage or Usage()
         percent = voices[0].probabilities.get(names[0])
         if isinstance(first, Reply) and percent is not None and not self._low <= percent <= self._high:
             return first.model_copy(update={"voices": tuple(voices)})
         second = _answer(self._large, prompt, schema)
+        _check_budget([first, second])
         voices.append(_voice(self._large.id, second, schema))
         total = {"usage": usage + (second.usage or Usage()), "voices": tuple(voices)}
         if isinstance(second, Reply):
@@ -203,11 +206,16 @@ def load_maps(file: Path) -> Maps:
 def _answer(model: Model, prompt: Prompt, schema: type[T]) -> Reply[T] | ModelError | TransientError:
     try:
         return model.complete(prompt, schema)
-    except BudgetExceeded:
-        # Not a failure of this model: the budget holds for all of them.
-        raise
     except (ModelError, TransientError) as error:
         return error
+
+
+def _check_budget(answers: Sequence[Reply[T] | ModelError | TransientError]) -> None:
+    """Raise BudgetExceeded, with the usage of all, if one answer is that: the budget holds for every model."""
+    for answer in answers:
+        if isinstance(answer, BudgetExceeded):
+            answer.usage = sum((other.usage or Usage() for other in answers), Usage())
+            raise answer
 
 
 def _voice(name: str, answer: Reply[T] | ModelError | TransientError, schema: type[T]) -> Voice:

@@ -10,10 +10,10 @@ import pytest
 from pydantic import BaseModel, SecretStr
 
 from bot.core.actions import Usage
-from bot.core.errors import ModelError, SettingsError, TransientError
-from bot.models.protocol import Prompt, Reply, T, caveat
+from bot.core.errors import BudgetExceeded, ModelError, SettingsError, TransientError
+from bot.models.protocol import Model, Prompt, Reply, T, caveat
 from bot.models.registry import ModelKeys, Models, leaves
-from bot.models.wrappers import Cascade, Mean, load_maps
+from bot.models.wrappers import Cascade, Fallback, Mean, load_maps
 from tests.scripted import ScriptedModel
 
 PROMPT = Prompt(purpose="triage", system="Judge.", user="An issue.", subject="a/b#1")
@@ -24,6 +24,15 @@ class Opinion(BaseModel):
     explanation: str
     p_bounce: int | None = None
     label: str = "VAGUE"
+
+
+class Overspent:
+    """Return a model for which no budget is left."""
+
+    id = "scripted:overspent"
+
+    def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
+        raise BudgetExceeded("the budget is used up")
 
 
 class Text(BaseModel):
@@ -43,6 +52,21 @@ class Refusing:
 
 def voice(name: str, percent: int | None, label: str = "VAGUE") -> ScriptedModel:
     return ScriptedModel([{"explanation": f"{name} says", "p_bounce": percent, "label": label}] * 9, name)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        Mean([Overspent(), voice("a", 30)]),
+        Cascade(voice("a", 30), 20, 60, Overspent()),
+        Fallback((Cascade(voice("a", 30), 20, 60, Overspent()), voice("b", 30))),
+    ],
+)
+def test_a_spent_budget_has_the_usage_of_the_other_voices(model: Model) -> None:
+    with pytest.raises(BudgetExceeded) as caught:
+        model.complete(PROMPT, Opinion)
+    assert caught.value.usage is not None
+    assert caught.value.usage.calls == 1
 
 
 def test_the_mean_has_the_text_of_the_nearest_voice_and_the_total_cost() -> None:

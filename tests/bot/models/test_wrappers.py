@@ -96,6 +96,14 @@ def test_the_last_retry_raises_the_error_with_the_usage() -> None:
     )
 
 
+def test_a_model_error_after_a_retry_has_the_usage_of_both_tries() -> None:
+    script = [Answer("x", "stop", 5, 5), TransientError("a"), Answer("no", "refusal", 5, 5)]
+    with pytest.raises(ModelError) as caught:
+        Retried(ScriptedModel(script), attempts=2, sleep=lambda _: None).complete(PROMPT, Verdict)
+    assert caught.value.usage is not None
+    assert caught.value.usage.calls == 2
+
+
 def test_a_long_wait_is_not_slept_through() -> None:
     with pytest.raises(TransientError):
         Retried(ScriptedModel([TransientError("busy", 61.0), CLEAR]), sleep=pytest.fail).complete(PROMPT, Verdict)
