@@ -164,10 +164,13 @@ def parts(model_id: str) -> list[str]:
 
 def leaves(model_id: str) -> list[str]:
     """Return the ids of all single models in an id, without repetitions, in order."""
-    inner = re.fullmatch(r"(?:mean|cascade)\((.*)\)", model_id, re.DOTALL)
-    if inner is None and len(parts(model_id)) == 1:
-        return [] if model_id.startswith("samples=") else [re.sub(r"@\d{1,3}-\d{1,3}$", "", model_id)]
-    leaf_ids = [leaf for part in parts(inner[1] if inner else model_id) for leaf in leaves(part)]
+    leaf_ids: list[str] = []
+    for part in parts(model_id):
+        name = re.sub(r"@\d{1,3}-\d{1,3}$", "", part)
+        if inner := re.fullmatch(r"(?:mean|cascade)\((.*)\)", name, re.DOTALL):
+            leaf_ids += leaves(inner[1])
+        elif not name.startswith("samples="):
+            leaf_ids.append(name)
     return list(dict.fromkeys(leaf_ids))
 
 

@@ -146,6 +146,19 @@ def test_ids_nest_and_are_built_as_written() -> None:
 
 
 @pytest.mark.parametrize(
+    "model_id",
+    [
+        "mean(openai:a,openai:b),mean(openai:c,openai:d)",
+        "cascade(mean(openai:a,openai:b)@20-60,cascade(openai:c@1-2,openai:d))",
+        "cascade(openai:a@20-60,openai:b),mean(openai:c,openai:d,samples=2)",
+    ],
+)
+def test_the_single_models_of_nested_ids_are_known(model_id: str) -> None:
+    assert Models(KEYS).build(model_id).id == model_id
+    assert leaves(model_id) == ["openai:a", "openai:b", "openai:c", "openai:d"]
+
+
+@pytest.mark.parametrize(
     ("model_id", "message"),
     [
         ("mean()", "model '' (--model"),
