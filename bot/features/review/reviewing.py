@@ -85,6 +85,9 @@ class _Review:
             diff, config.call_tokens, config.max_calls, config.ignore, change.omitted, same,
             self.services.config.pulls.paths, sides, self.scope.unchanged,
         )  # fmt: skip
+        if change.unlisted:
+            others = Skipped(path=f"{change.unlisted} more files", reason="not listed by GitHub")
+            self.packed = replace(self.packed, skipped=(*self.packed.skipped, others))
         self.outdated = outdated(self.memory.posted, diff, change.omitted)
 
     def decide(self) -> Decision:

@@ -98,8 +98,8 @@ def _patch(pull: PullRequest, forge: Forge) -> tuple[str, str]:
         diff = forge.diff(pull.number)
     except ForgeError as error:
         return "", f"the diff cannot be read ({error})"
-    if diff.omitted:
-        return "", f"the patch is too large, GitHub leaves out {len(diff.omitted)} of its files"
+    if left_out := len(diff.omitted) + diff.unlisted:
+        return "", f"the patch is too large, GitHub leaves out {left_out} of its files"
     if len(diff.text) > MAX_PATCH:
         return "", f"the patch is too large ({len(diff.text):,} characters)"
     return diff.text, "" if diff.text.strip() else EMPTY

@@ -34,6 +34,13 @@ def summary(decision: Decision) -> UpsertComment:
     return action
 
 
+def test_files_that_github_does_not_list_are_counted(services: Build) -> None:
+    shot = snapshot(recorded={"diffs": {20: PullDiff(text=DIFF, unlisted=7)}})
+    decision = review(pull_opened(), services(ScriptedModel([CLEAN]), shot))
+    assert summary(decision).body.endswith("Not reviewed:\n- `7 more files`: not listed by GitHub")
+    assert check(decision).conclusion == "neutral"
+
+
 def test_a_defect_becomes_one_comment_on_its_line(services: Build) -> None:
     model = ScriptedModel([reply(finding(suggestion="        return data.get('value')"))])
     decision = review(pull_opened(), services(model, snapshot()))

@@ -107,6 +107,16 @@ def test_each_linked_issue_has_its_verdict(services: Build) -> None:
             "Not judged: the patch is too large, GitHub leaves out 1 of its files",
         ),
         (
+            (12,),
+            {"diffs": {20: PullDiff(text=PATCH, omitted=("big.json",), unlisted=7)}},
+            "Not judged: the patch is too large, GitHub leaves out 8 of its files",
+        ),
+        (
+            (12,),
+            {"diffs": {20: PullDiff(text=PATCH, unlisted=7)}},
+            "Not judged: the patch is too large, GitHub leaves out 7 of its files",
+        ),
+        (
             (),
             {"linked_issues": {20: (IssueLink(repository="other/place", number=3),)}},
             "Not judged: the linked issue is in another repository",
