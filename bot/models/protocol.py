@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from contextvars import copy_context
 from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
 
@@ -125,6 +126,16 @@ class Wrapper:
     @property
     def id(self) -> str:
         return self._model.id
+
+
+@contextmanager
+def after(usage: Usage) -> Iterator[None]:
+    """Add the usage of earlier questions to that of a question which fails."""
+    try:
+        yield
+    except ModelError as error:
+        error.usage = usage + (error.usage or Usage())
+        raise
 
 
 def ask_all(

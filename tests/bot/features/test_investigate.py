@@ -10,6 +10,7 @@ from bot.core import events
 from bot.core.errors import NotRecorded
 from bot.core.subjects import Issue
 from bot.features.services import IndexedIssue
+from bot.models.conversation import Answer
 from bot.router import decide
 from tests.bot.features import test_triage as triage
 from tests.bot.features import test_verify as verify
@@ -43,6 +44,15 @@ def test_a_patch_is_judged_with_what_the_base_commit_says(services: Build) -> No
     assert decision.verdict == "CORRECT_AND_PRECISE"
     assert decision.record.tool_calls == 1
     assert decision.usage.calls == 3
+
+
+@pytest.mark.parametrize("script", [[LOOK], [LOOK, DONE]])
+def test_looks_before_a_refusal_cost_too(services: Build, script: list[Any]) -> None:
+    model = ScriptedModel([*script, Answer("I cannot.", "refusal", 10, 2)])
+    snapshot = triage.snapshot(heads={"main": "c0ffee"}, checkouts={"c0ffee": CODE})
+    (decision,) = decide(issue_opened(), services(model, snapshot, "triage: {investigate: true}"))
+    assert decision.abstained == "model:refused"
+    assert decision.usage.calls == len(script) + 1
 
 
 @pytest.mark.parametrize("config", ["", "triage: {investigate: false}"])
