@@ -67,6 +67,7 @@ class Issue(Frozen):
     created_at: datetime | None = None
     closed_at: datetime | None = None
     is_pull_request: bool = False
+    locked: bool = Field(False, description="GitHub refuses our comments on it")
     comments: int | None = Field(None, description="how many there are; None if unknown")
     claimed: bool = Field(False, description="it is assigned, or planned for a milestone")
     assignees: tuple[str, ...] = Field((), description="logins")
@@ -89,6 +90,7 @@ class PullRequest(Frozen):
     state: Literal["open", "closed"] = "open"
     merged: bool = False
     draft: bool = False
+    locked: bool = Field(False, description="as ``Issue.locked``")
     head_sha: str
     head_ref: str = ""
     head_repository: str | None = Field(None, description="owner/name; None when the fork was deleted")

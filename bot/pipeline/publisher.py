@@ -107,6 +107,10 @@ class Publisher:
                 try:
                     notes += executor.carry_out(action)
                 except ForgeError as error:
+                    if error.status == 403 and "issue is locked" in str(error):
+                        # Maintainers want no more comments: nothing that an operator could repair.
+                        notes.append("the conversation is locked")
+                        continue
                     refused = refused or error
                     if isinstance(action, actions.SetDraft):
                         break  # The comment after it would say that it was done.
@@ -136,7 +140,7 @@ MAX_TEST = 200_000
 
 
 class Moved(Exception):
-    """Raised if the subject changed, or was closed, since the decision."""
+    """Raised if the subject changed, or was closed or locked, since the decision."""
 
 
 @dataclass
@@ -422,7 +426,10 @@ class Executor:
         elif subject.revision.startswith("text:"):
             self._present = self.services.forge.issue(subject.number)
         here = self._present
-        if here and (here.revision != subject.revision or (self.decision.only_open and here.state == "closed")):
+        if here is None:
+            return
+        is_over = here.state == "closed" or here.locked
+        if here.revision != subject.revision or (self.decision.only_open and is_over):
             raise Moved
 
 

@@ -76,6 +76,10 @@ class Operations:
         issue.reopened_at += [self.world.now()] if state == "open" else []
         self.announce(repository, issue, "closed" if state == "closed" else "reopened", by)
 
+    def lock(self, repository: RepositoryState, issue: IssueState, by: User) -> None:
+        issue.locked = True
+        self.announce(repository, issue, "locked", by)
+
     def delete(self, repository: RepositoryState, issue: IssueState, by: User) -> None:
         self._remove(repository, issue, None)
         self.announce(repository, issue, "deleted", by)

@@ -81,6 +81,11 @@ class People:
         self._operations.set_state(place, issue, "open", self._actor(by, issue), "reopened")
 
     @_action
+    def lock(self, repository: str, number: int, *, by: str) -> None:
+        place, issue = self.find(repository, number)
+        self._operations.lock(place, issue, self.world.user(by))
+
+    @_action
     def delete(self, repository: str, number: int, *, by: str) -> None:
         self._operations.delete(*self.find(repository, number), self.world.user(by))
 

@@ -88,7 +88,7 @@ class Renderer:
             "labels": [self.label(repository, name) for name in issue.labels],
             "state": issue.state,
             "state_reason": issue.state_reason,
-            "locked": False,
+            "locked": issue.locked,
             "assignees": [self.user(user) for user in issue.assignees],
             "milestone": self.milestone(repository, issue),
             "comments": len(issue.comments),

@@ -186,6 +186,7 @@ class IssueState:
     created_at: datetime
     state: Literal["open", "closed"] = "open"
     state_reason: str | None = None
+    locked: bool = False
     labels: list[str] = field(default_factory=list)
     assignees: list[User] = field(default_factory=list)
     milestone: str = ""

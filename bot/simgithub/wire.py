@@ -113,6 +113,11 @@ class ApiCall:
         location = f"{self.base}/repos/{place[0]}/issues/{place[1]}"
         raise ApiRefusal(301, "Moved Permanently", location=location)
 
+    def refuse_locked(self, noun: str) -> None:
+        """Answer 403 if the conversation in the path is locked: an app may not write in it."""
+        if self.issue.locked:
+            raise ApiRefusal(403, f"Unable to create {noun} because issue is locked.")
+
     @property
     def pull(self) -> tuple[IssueState, Pull]:
         """The pull request in the path."""

@@ -173,12 +173,33 @@ def test_a_draft_waits_until_it_is_ready(shop: Site, home: str) -> None:
     assert lines(shop, home, number) == [("Fails for an empty file", 4)]
 
 
-def test_a_pull_request_that_is_closed_while_it_is_reviewed_is_left_alone(shop: Site, home: str) -> None:
-    shop.model.misbehave("closed meanwhile", lambda _: shop.github.close(home, 2, by="mia"))
-    shop.github.open_pull(home, "closed meanwhile", files={APP: BROKEN})
+@pytest.mark.parametrize(("change", "word"), [("close", "skipped:closed"), ("lock", "skipped:locked")])
+def test_a_pull_request_closed_or_locked_during_its_review_is_left_alone(
+    shop: Site, home: str, change: str, word: str
+) -> None:
+    title = f"{change} meanwhile"
+    shop.model.misbehave(title, lambda _: getattr(shop.github, change)(home, 2, by="mia"))
+    shop.github.open_pull(home, title, files={APP: BROKEN})
     shop.quiet()
     assert (shop.reviews(home, 2), shop.github.checks(home, "bouncer / review")) == ([], [])
-    assert [decision.abstained for decision in shop.decided(home, 2, "review")] == ["skipped:closed"]
+    assert [decision.abstained for decision in shop.decided(home, 2, "review")] == [word]
+
+
+def test_a_locked_pull_request_is_left_alone_and_its_commands_are_heard(shop: Site, home: str) -> None:
+    number = opened(shop, home, draft=True)
+    shop.github.lock(home, number, by="mia")
+    before = len(shop.model.asked)
+    shop.github.ready(home, number)
+    for word in ("review", "why", "help", "pause"):
+        shop.github.comment(home, number, f"/bouncer {word}", "mia")
+    shop.quiet()
+    assert len(shop.model.asked) == before
+    assert check(shop, home, number) == ("skipped", "Not judged: the pull request is locked")
+    for task in ("review", "why"):
+        assert {decision.abstained for decision in shop.decided(home, number, task)[-2:]} == {"skipped:locked"}
+    assert shop.comments_on(home, number) == []
+    assert shop.decided(home, number, "commands")[-1].record.done == ("pause",)
+    assert not [job for job in shop.jobs.list(("dead",)) if job.number == number and job.repository == home]
 
 
 def test_a_lost_answer_about_a_superseded_check_makes_no_second_one(shop: Site, home: str) -> None:

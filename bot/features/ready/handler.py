@@ -61,7 +61,7 @@ def handle(event: Event, services: Services) -> Decision | None:
     if not config.brief or config.mode == "off" or not isinstance(event, Trigger):
         return None
     past = services.history.decisions(event.subject.key)
-    if event.issue.state == "closed" or is_paused(past):
+    if event.issue.state == "closed" or event.issue.locked or is_paused(past):
         return None
     test = None if services.config.reproduce.mode == "off" else stored_test(past)
     record = _readiness(services, past, test)

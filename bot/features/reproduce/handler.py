@@ -52,7 +52,9 @@ def handle(event: Event, services: Services) -> Decision | None:
     on_request = asked_for("reproduce", event, services) is not None
     if not on_request and (event.issue.state == "closed" or not _is_wanted(event, services, past)):
         return None
-    attempt = _Attempt(event.subject, event.issue, services, on_request)
+    attempt = _Attempt(event.subject, event.issue, services, on_request and not event.issue.locked)
+    if event.issue.locked:
+        return attempt.not_run("skipped:locked", "the issue is locked")
     if services.config.reproduce.mode == "off":
         return attempt.not_run("skipped:off", "drafting tests is switched off here (`reproduce.mode`)")
     if services.harnesses is None:

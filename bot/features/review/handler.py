@@ -62,7 +62,10 @@ def handle(event: Event, services: Services, review: Review) -> Decision | None:
     pull = request.pull_request
     subject = Subject(repository=services.forge.repository, number=pull.number, revision=pull.revision)
     past = services.history.decisions(subject.key, "review", "commands", "feedback")
-    skip = None if request.is_explicit else _skip_reason(pull, services, past)
+    if request.is_explicit:
+        skip = pull_requests.LOCKED if pull.locked else None
+    else:
+        skip = _skip_reason(pull, services, past)
     if skip is not None:
         return _abstain(subject, *skip)
     earlier = last_on(past, subject.revision)

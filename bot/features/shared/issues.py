@@ -34,6 +34,8 @@ def skip_reason(
         return "skipped:accepted", "a maintainer accepted this issue"
     if issue.state == "closed":
         return "skipped:closed", "the issue is closed"
+    if issue.locked:
+        return "skipped:locked", "the issue is locked"
     if issue.author.is_bot:
         return "skipped:bot", f"the author {issue.author.login} is a bot"
     if issue.author.login.lower() in {login.lower() for login in config.ignore_authors}:

@@ -81,11 +81,17 @@ def _rerun(event: events.CheckRerequested, services: Services) -> JudgementReque
     return JudgementRequest(pull_request=here[0], rerun=True) if here else None
 
 
+#: Nothing can be posted, so not even a person who asks gets a review.
+LOCKED = "skipped:locked", "the pull request is locked"
+
+
 def skip_reason(pull: PullRequest, services: Services, past: Sequence[Decision]) -> tuple[str, str] | None:
     """Return why a pull request is left alone, as a word to count by and a clause; None if it is not."""
     config = services.config.pulls
     if pull.state == "closed":
         return "skipped:closed", "the pull request is closed"
+    if pull.locked:
+        return LOCKED
     if pull.draft and not config.drafts:
         return "skipped:draft", "it is a draft"
     if pull.author.is_bot and not config.bots:

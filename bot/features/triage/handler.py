@@ -94,7 +94,8 @@ def handle(event: Event, services: Services) -> Decision | None:
 
 def _is_bounce_by_label(event: events.IssueLabeled, services: Services, past: Sequence[Decision]) -> bool:
     """Return True if a maintainer set the label. The issue then bounces; the model only writes the questions."""
-    if event.label.lower() != services.config.triage.label.lower() or event.issue.state == "closed":
+    is_over = event.issue.state == "closed" or event.issue.locked
+    if is_over or event.label.lower() != services.config.triage.label.lower():
         return False
     if is_paused(past) or (history.bounced(history.last_verdict(past)) and not history.accepted(past)):
         return False

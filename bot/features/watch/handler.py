@@ -84,8 +84,11 @@ class _Watch:
 
     def decide(self, past: Sequence[Decision]) -> Decision:
         """Run the test if the branch moved, and tell of a change."""
-        if self.services.forge.issue(self.event.number).state == "closed":
+        issue = self.services.forge.issue(self.event.number)
+        if issue.state == "closed":
             return self._rest("skipped:closed", "it is closed", again=False)
+        if issue.locked:
+            return self._rest("skipped:locked", "it is locked")
         if is_paused(past):
             return self._rest("skipped:paused", "paused by a maintainer")
         state, sha = _last_state(past, self.test)
@@ -175,6 +178,8 @@ def _named(commits: Sequence[str], services: Services) -> list[NamedCommit]:
 
 def _bisect(event: events.CommentCreated, services: Services) -> Decision:
     """Find the first bad commit after the last tag on which the stored test passes, and answer the comment."""
+    if event.issue.locked:
+        return Decision(kind="watch", subject=event.subject, abstained="skipped:locked", reason="it is locked")
     config = services.config.reproduce
     test = stored_test(services.history.decisions(event.subject.key, "reproduce"))
     builds, change = None, FirstCommits()

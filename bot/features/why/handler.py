@@ -77,6 +77,8 @@ def handle(event: Event, services: Services, verdict_of: VerdictOf) -> Decision 
     question = asked_for("why", event, services)
     if question is None:
         return None
+    if event.about.locked:
+        return Decision(kind="why", subject=event.subject, abstained="skipped:locked", reason="it is locked")
     before = len(services.history.decisions(event.subject.key, "why"))
     if before >= MAX_ANSWERS:
         enough = _decision(event, ENOUGH, "capped")

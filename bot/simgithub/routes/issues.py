@@ -52,6 +52,7 @@ def list_all_comments(call: ApiCall) -> ApiAnswer:
 
 def create_comment(call: ApiCall) -> ApiAnswer:
     body = call.text()
+    call.refuse_locked("comment")
     comment = call.operations.add_comment(call.repository, call.issue, body, call.bot, call.acting_app)
     return ApiAnswer(201, call.render.comment(call.repository, call.issue, comment))
 

@@ -111,6 +111,7 @@ def create_reply(call: ApiCall) -> ApiAnswer:
     first = next((comment for comment in pull.comments if comment.id == call.args["id"]), None)
     if first is None or first.in_reply_to is not None:
         raise ApiRefusal(404, "Not Found")
+    call.refuse_locked("comment")
     answer = replace(
         first,
         id=call.world.next_id(),
@@ -132,6 +133,7 @@ def create_review(call: ApiCall) -> ApiAnswer:
     if event not in ("COMMENT", "APPROVE", "REQUEST_CHANGES", "PENDING"):
         raise ApiRefusal(422, "Unprocessable Entity", [f"Variable $event of type PullRequestReviewEvent: {event}"])
     body, values = call.text("body", ""), call.field("comments", list, [])
+    call.refuse_locked("review")
     if event == "COMMENT" and not body and not values:
         raise ApiRefusal(422, "Unprocessable Entity", ["Review body can't be blank"])
     commit_id = call.field("commit_id", str, pull.head_sha)

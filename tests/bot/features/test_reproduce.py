@@ -158,6 +158,12 @@ def test_nothing_is_tried_without_a_maintainers_word_or_the_repositorys(
     assert reproduce(event, here) is None
 
 
+def test_nothing_is_tried_on_a_locked_issue(services: Build) -> None:
+    here = services(ScriptedModel(), snapshot(), CONFIG, sandbox=Bubblewrap())
+    decision = reproduce(commented("/bouncer reproduce", locked=True), here)
+    assert (decision.abstained, decision.actions) == ("skipped:locked", ())
+
+
 def triaged(**values: Any) -> Decision:
     return Decision(
         kind="triage",

@@ -198,6 +198,7 @@ def test_chatter_is_not_judged(services: Build, history: Remembered) -> None:
     [
         ({"author": Actor(id=3, login="dependabot[bot]", is_bot=True)}, "", "skipped:bot"),
         ({"state": "closed"}, "", "skipped:closed"),
+        ({"locked": True}, "", "skipped:locked"),
         ({"labels": ("Roadmap",)}, "triage: {ignore_labels: [roadmap]}", "skipped:label"),
         ({}, "triage: {ignore_authors: [ANN]}", "skipped:author"),
         ({"assignees": ("mia",)}, "triage: {ignore_assignees: [Mia]}", "skipped:assigned"),

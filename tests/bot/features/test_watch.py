@@ -134,6 +134,7 @@ def test_a_flaky_test_is_not_bisected(services: Build) -> None:
         ("reproduce: {watch: daily}", {}, 1.0, None),
         (DAILY, {}, 2.0, None),
         (DAILY, {"issues": {5: issue(state="closed")}}, 1.0, "skipped:closed"),
+        (DAILY, {"issues": {5: issue(locked=True)}}, 1.0, "skipped:locked"),
         (DAILY, {"heads": {"main": OLD}}, 1.0, "skipped:unchanged"),
     ],
 )

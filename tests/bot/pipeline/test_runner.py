@@ -336,13 +336,14 @@ def test_a_delayed_bounce_does_not_undo_what_was_decided_later(bench, database, 
     assert desk.github.labels(NAME, 1) == []
 
 
-def test_an_issue_that_is_closed_while_it_is_judged_is_left_alone(bench):
+@pytest.mark.parametrize(("change", "word"), [("close", "skipped:closed"), ("lock", "skipped:locked")])
+def test_an_issue_closed_or_locked_while_it_is_judged_is_left_alone(bench, change, word):
     job = bench.open()
-    bench.think = lambda: bench.desk.github.close(NAME, 1, by="octo")
+    bench.think = lambda: getattr(bench.desk.github, change)(NAME, 1, by="octo")
     assert bench.run(job).state == "waiting"
     assert bench.run(job).outcome == "nothing"
     (decision,) = bench.desk.ledger.decisions.decisions(f"{NAME}#1", "triage")
-    assert decision.abstained == "skipped:closed"
+    assert decision.abstained == word
     assert (bench.desk.github.comments(NAME, 1), bench.desk.github.labels(NAME, 1)) == ([], [])
 
 

@@ -115,6 +115,23 @@ def test_a_check_with_missing_or_too_many_fields_is_refused(
     assert (answer.status_code, message in answer.text) == (422, True), answer.text
 
 
+@pytest.mark.parametrize(
+    ("path", "body", "number"),
+    [
+        ("/issues/1/comments", {"body": "x"}, 1),
+        ("/issues/2/comments", {"body": "x"}, 2),
+        ("/pulls/2/reviews", {"event": "COMMENT", "body": "x"}, 2),
+    ],
+)
+def test_an_app_may_not_write_in_a_locked_conversation(
+    github: SimulatedGitHub, call: Any, path: str, body: Any, number: int
+) -> None:
+    github.lock(NAME, number, by="octo")
+    assert call("GET", f"/issues/{number}").json()["locked"] is True
+    answer = call("POST", path, body)
+    assert (answer.status_code, "because issue is locked." in answer.text) == (403, True)
+
+
 def test_an_app_may_not_edit_comments_of_others(github: SimulatedGitHub, call: Any) -> None:
     comment = github.comment(NAME, 1, "mine", "alice")
     assert call("PATCH", f"/issues/comments/{comment}", {"body": "ours"}).status_code == 403
