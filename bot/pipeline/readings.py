@@ -86,7 +86,11 @@ def configuration(
     shadowing = tuple(
         problem.model_copy(update={"file": owners}) for problem in owners_problems if problem.shadowed
     )
-    return config.over(defaults), (*problems, *shadowing)
+    merged = config.over(defaults)
+    # A section that is off in the defaults of Bouncer may be on in those of the owner.
+    if shadowed := {section for problem in problems for section in problem.shadowed}:
+        merged = merged.in_shadow(*shadowed)
+    return merged, (*problems, *shadowing)
 
 
 def _load(read_file: Callable[[], bytes], absence: type[ForgeError]) -> Configuration:

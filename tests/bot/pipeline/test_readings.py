@@ -112,6 +112,18 @@ def test_the_owners_file_is_the_default_of_every_repository(worker: Kept) -> Non
     assert (worker.reads_of_configuration(), worker.reads_of_configuration(SHARED)) == ([200, 200], [200])
 
 
+@pytest.mark.parametrize(
+    ("text", "modes"),
+    [("not: [yaml", ("shadow", "off")), ("gate:\n  mode: shadwo\n", ("shadow", "comment"))],
+)
+def test_a_mistake_overrides_the_owner_s_modes(worker: Kept, text: str, modes: tuple[str, str]) -> None:
+    shared = "gate:\n  mode: draft\nreproduce:\n  mode: comment\n"
+    worker.site.github.create_repository(SHARED, {PATH: shared})
+    worker.site.github.commit(NAME, {PATH: text})
+    config = worker.config()
+    assert (config.gate.mode, config.reproduce.mode) == modes
+
+
 def test_a_push_to_the_owners_file_makes_a_conditional_read(worker: Kept) -> None:
     worker.site.github.create_repository(SHARED, {PATH: "triage:\n  label: unclear\n"})
     worker.site.github.install(worker.site.registered, SHARED)
