@@ -282,12 +282,11 @@ class GitHubForge:
         return self._file(self._path, path, {"ref": ref})
 
     def policy_file(self, path: str, repository: Repository) -> bytes:
-        """Read a file that decides policy from the default branch.
+        """Read a file that decides policy from the default branch, whose name in an event may be an old one.
 
         A redirect is followed only to the same repository, renamed since its name was read.
         """
-        query = {"ref": repository.default_branch}
-        return self._file(self._path, path, query, redirects=f"/repositories/{repository.id}/")
+        return self._file(self._path, path, {}, redirects=f"/repositories/{repository.id}/")
 
     def shared_file(self, path: str) -> bytes:
         """Read a file of the owner's public repository ``.github``. Raises NotFound if it was renamed."""

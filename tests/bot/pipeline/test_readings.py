@@ -35,10 +35,10 @@ class Kept:
         self.queue = Queue(database)
         self.inbox = Inbox(database, self.queue)
 
-    def config(self) -> RepoConfig:
+    def config(self, branch: str = "main") -> RepoConfig:
         forge = self.site.forge
         repository = self.site.github.world.repositories[NAME]
-        about = {"id": repository.id, "owner": "octo", "name": "demo", "default_branch": "main"}
+        about = {"id": repository.id, "owner": "octo", "name": "demo", "default_branch": branch}
         return self.configurations.of(1, forge.about().model_copy(update=about), forge)[0]
 
     def label(self) -> str:
@@ -122,6 +122,11 @@ def test_a_mistake_overrides_the_owner_s_modes(worker: Kept, text: str, modes: t
     worker.site.github.commit(NAME, {PATH: text})
     config = worker.config()
     assert (config.gate.mode, config.reproduce.mode) == modes
+
+
+def test_an_event_from_before_the_default_branch_was_renamed_finds_it(worker: Kept) -> None:
+    worker.site.github.commit(NAME, {PATH: "triage:\n  mode: shadow\n"})
+    assert worker.config(branch="master").triage.mode == "shadow"
 
 
 def test_a_push_to_the_owners_file_makes_a_conditional_read(worker: Kept) -> None:
