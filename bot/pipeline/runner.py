@@ -215,7 +215,13 @@ class Runner:
             is_first = first_try and not self._ledger.decisions.was_stopped(decision)
             publisher = replace(publisher, first_try=is_first)
             try:
-                published = publisher.publish(decision, job.id, services, writer)
+                # A retried job may be older than what was decided since.
+                stale = self._ledger.decisions.overtaken(job.id, decision)
+                published = (
+                    Published(PublishOutcome.MOVED)
+                    if stale
+                    else publisher.publish(decision, job.id, services, writer)
+                )
             except Refused:
                 self._ledger.decisions.settle(job.id, position, PublishOutcome.REFUSED)
                 raise

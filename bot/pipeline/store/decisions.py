@@ -184,6 +184,22 @@ class Decisions:
         )
         return self._database.scalar(query.limit(1)) is not None
 
+    def overtaken(self, job: str, decision: Decision) -> bool:
+        """Return True if a later decision of its feature, or about a command, was posted on its subject."""
+        checks_staleness = router.feature_named(decision.kind).checks_staleness
+        if not (decision.actions and decision.subject.number and checks_staleness):
+            return False
+        own = select(func.max(DECISIONS.c.id)).where(DECISIONS.c.job == job, DECISIONS.c.kind == decision.kind)
+        query = select(DECISIONS.c.id).where(
+            DECISIONS.c.repository == decision.subject.repository,
+            DECISIONS.c.number == decision.subject.number,
+            DECISIONS.c.id > own.scalar_subquery(),
+            DECISIONS.c.kind.in_((decision.kind, "commands")),
+            DECISIONS.c.verdict.is_not(None),
+            DECISIONS.c.outcome.in_((PublishOutcome.POSTED, PublishOutcome.PARTLY_POSTED)),
+        )
+        return self._database.scalar(query.limit(1)) is not None
+
     def _settle(self, connection: Connection, job: str, position: int, outcome: PublishOutcome) -> PublishOutcome:
         here = DECISIONS.c.job == job, DECISIONS.c.position == position
         values: dict[str, str] = {"outcome": outcome}

@@ -87,6 +87,20 @@ class Bench:
         event = events.IssueEdited(repository=repository, sender=issue.author, issue=issue, installation=1)
         return self.accept(event)
 
+    def comment(self, body: str, author: str, task: str) -> str:
+        """Comment on issue 1; the id of the job of ``task``, queued."""
+        self.desk.github.comment(NAME, 1, body, author)
+        comment, issue = self.desk.forge.comments(1)[-1], self.desk.forge.issue(1)
+        event = events.CommentCreated(
+            repository=self.desk.services.repository,
+            sender=comment.author,
+            issue=issue,
+            comment=comment,
+            installation=1,
+        )
+        self.inbox = make_inbox(self.desk.ledger.database, self.queue, task, clock=lambda: self.now[0])
+        return self.accept(event).replace("triage", task)
+
     def accept(self, event: events.Event) -> str:
         self.number += 1
         self.inbox.accept(f"d-{self.number}", event)
@@ -316,17 +330,7 @@ def test_a_delayed_bounce_does_not_undo_what_was_decided_later(bench, database, 
     bounce = bench.open()
     desk.github.fail("secondary_limit", "POST", "/comments$", wait=60)
     assert bench.run(bounce).state == "waiting"
-    desk.github.comment(NAME, 1, body, author)
-    (comment,) = desk.forge.comments(1)
-    event = events.CommentCreated(
-        repository=desk.services.repository,
-        sender=comment.author,
-        issue=desk.forge.issue(1),
-        comment=comment,
-        installation=1,
-    )
-    bench.inbox = make_inbox(database, bench.queue, task, clock=lambda: bench.now[0])
-    later = bench.accept(event).replace("triage", task)
+    later = bench.comment(body, author, task)
     waits = bench.run(later)
     assert (waits.state, waits.error, waits.due) == ("waiting", "waits for triage", bench.queue.get(bounce).due)
     assert bench.run(bounce).outcome == "posted"
@@ -334,6 +338,32 @@ def test_a_delayed_bounce_does_not_undo_what_was_decided_later(bench, database, 
     (ours,) = desk.github.comments(NAME, 1, by="bouncer[bot]")
     assert ours.startswith(answer)
     assert desk.github.labels(NAME, 1) == []
+
+
+@pytest.mark.parametrize(
+    ("task", "author", "body"),
+    [
+        ("commands", "mia", "/bouncer accept"),
+        ("commands", "mia", "/bouncer pause"),
+        ("triage", "alice", "It is version 4.2."),
+    ],
+)
+def test_a_retried_bounce_does_not_undo_what_was_decided_since(bench, task, author, body):
+    desk, clear = bench.desk, {**VAGUE, "p_bounce": 3, "label": "WELL_SPECIFIED"}
+    desk.github.grant(NAME, "mia", "triage")
+    model = ScriptedModel(lambda prompt: clear if "4.2" in prompt.user else VAGUE)
+    bench.use(desk.writer, replace(bench.services, model=model))
+    bounce = bench.open()
+    desk.github.fail("server_error", "POST", "/comments$", times=MAX_TRIES)
+    for _ in range(MAX_TRIES - 1):
+        assert bench.run(bounce).state == "waiting"
+    bench.now[0] += OPERATOR_SECONDS + 1
+    assert bench.run(bounce).state == "dead"
+    assert bench.run(bench.comment(body, author, task)).outcome.startswith("posted")
+    bench.jobs.retry(bounce)
+    bench.run(bounce)
+    assert bench.run(bounce).state == "done"
+    assert (desk.github.comments(NAME, 1, by="bouncer[bot]"), desk.github.labels(NAME, 1)) == ([], [])
 
 
 @pytest.mark.parametrize(("change", "word"), [("close", "skipped:closed"), ("lock", "skipped:locked")])
