@@ -15,7 +15,7 @@ from bot.core.events import Event
 from bot.core.markdown import clean_line
 from bot.core.subjects import at_least
 from bot.features.closing.record import ClosingRecord
-from bot.features.commands.record import CommandsRecord
+from bot.features.commands.record import CommandsRecord, is_paused
 from bot.features.services import Services
 from bot.features.shared import history
 from bot.features.shared.issues import PAUSED, READ_AGAIN, skip_reason
@@ -50,11 +50,11 @@ def handle(event: Event, services: Services) -> Decision | None:
     )
     obstacles = {command.word: _obstacle(command, event, services) for command in allowed}
     done = tuple(command for command in allowed if not obstacles[command.word])
-    is_paused = "recheck" in {command.word for command in commands} and paused(event, services)
+    is_refused = "recheck" in {command.word for command in commands} and paused(event, services)
     authors = services.history.counts_authors
     refusals = [
         obstacles.get(command.word)
-        or refusal(command, event, services.commands, authors=authors, paused=is_paused)
+        or refusal(command, event, services.commands, authors=authors, paused=is_refused)
         for command in commands
         if command not in done
     ]
@@ -63,20 +63,20 @@ def handle(event: Event, services: Services) -> Decision | None:
     if not commands:
         refusals = [suggestion(services.commands.near_miss(event.comment.body) or "help")]
     refusals += [hint for command in done if (hint := _run_hint(command, event, services))]
-    return Decision(
+    decision = Decision(
         kind="commands",
         subject=event.subject,
         verdict=",".join(command.word for command in done) or None,
-        actions=_actions(event, done, refusals, services),
         reason=_reason(event, commands, done),
         abstained=None if done else "refused" if commands else "unclear",
         record=CommandsRecord(
             done=tuple(command.word for command in done),
             by=event.sender.login,
             comment=event.comment.id,
-            at=services.clock().timestamp(),
+            at=(event.comment.created_at or services.clock()).timestamp(),
         ),
     )
+    return decision.model_copy(update={"actions": _actions(event, done, refusals, services, decision)})
 
 
 def _unlabeled(event: events.IssueUnlabeled, services: Services) -> Decision | None:
@@ -167,7 +167,7 @@ def _on_pull(event: CommandEvent) -> bool:
 
 
 def _actions(
-    event: CommandEvent, done: Sequence[Command], refusals: Sequence[str], services: Services
+    event: CommandEvent, done: Sequence[Command], refusals: Sequence[str], services: Services, decision: Decision
 ) -> tuple[Action, ...]:
     actions: list[Action] = []
     words = {command.word: command for command in done}
@@ -181,8 +181,7 @@ def _actions(
     if "accept" in words:
         actions += _accept(event, services, words["accept"].reason)
     elif "pause" in words or "resume" in words:
-        last = next(word for word in reversed(words) if word in ("pause", "resume"))
-        actions += _invitation(event, services, paused=last == "pause")
+        actions += _invitation(event, services, decision)
     return tuple(actions)
 
 
@@ -199,7 +198,7 @@ def _has_enough_answers(event: CommandEvent, services: Services) -> bool:
     )
 
 
-def _invitation(event: CommandEvent, services: Services, *, paused: bool) -> tuple[Action, ...]:
+def _invitation(event: CommandEvent, services: Services, decision: Decision) -> tuple[Action, ...]:
     """Return the edit of a bounce comment that says whether a reply will be read, which is not so while paused."""
     past = services.history.decisions(event.subject.key, "triage", "commands")
     last = history.last_verdict(past)
@@ -207,7 +206,7 @@ def _invitation(event: CommandEvent, services: Services, *, paused: bool) -> tup
         return ()
     for action in last.actions:
         if isinstance(action, UpsertComment):
-            old, new = (READ_AGAIN, PAUSED) if paused else (PAUSED, READ_AGAIN)
+            old, new = (READ_AGAIN, PAUSED) if is_paused((*past, decision)) else (PAUSED, READ_AGAIN)
             body = action.body.replace(old, new)
             return (action.model_copy(update={"body": body, "only_edit": True}),)
     return ()

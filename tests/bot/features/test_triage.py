@@ -238,6 +238,20 @@ def test_our_own_issues_are_no_business_of_ours(services: Build) -> None:
     assert decide(event, services(ScriptedModel([]), snapshot())) == ()
 
 
+def test_the_newest_pause_or_resume_counts_in_whatever_order(services: Build, history: Remembered) -> None:
+    bounce(services, history)
+    for word, hour in (("resume", 2), ("pause", 1)):
+        event = comment_created(f"/bouncer {word}", MIA)
+        comment = event.comment.model_copy(update={"created_at": NOON + timedelta(hours=hour)})
+        late = event.model_copy(update={"comment": comment})
+        (command,) = decide(late, services(ScriptedModel([]), snapshot()))
+        history.past.append(command)
+    (notice,) = [action for action in command.actions if isinstance(action, UpsertComment)]
+    assert "Edit the issue or reply below" in notice.body
+    (verdict,) = decide(edited(body="Worse."), services(ScriptedModel([VAGUE]), snapshot()))
+    assert verdict.verdict == "VAGUE"
+
+
 def test_accept_by_the_author_is_refused(services: Build, history: Remembered) -> None:
     bounce(services, history)
     (refused,) = decide(comment_created("/bouncer accept"), services(ScriptedModel([]), snapshot()))
