@@ -245,7 +245,9 @@ class Inbox:
             event = stored_event(row.event)
             # Before the delivery is marked as done: a crash in between repeats the deletion.
             if isinstance(event, events.InstallationChanged) and event.action == "deleted":
-                uninstalled(event.account, event.repositories)
+                # A late delivery may be about an installation before the present one.
+                if not self._installations.is_replaced(event.account, event.installation):
+                    uninstalled(event.account, event.repositories)
             elif isinstance(event, events.InstallationRepositoriesChanged):
                 uninstalled("", event.removed)
             with self._queue.transaction() as connection:

@@ -99,6 +99,11 @@ class Installations:
         )
         connection.execute(insert.on_conflict_do_update(index_elements=["id"], set_=latest))
 
+    def is_replaced(self, account: str, installation: int | None) -> bool:
+        """Return True if the account has a newer installation."""
+        newer = INSTALLATIONS.c.account == account, INSTALLATIONS.c.id > (installation or 0)
+        return self._database.scalar(select(INSTALLATIONS.c.id).where(*newer).limit(1)) is not None
+
     def all(self) -> tuple[Installed, ...]:
         """Return every installation that sent a delivery, by account."""
         rows = self._database.rows(select(INSTALLATIONS).order_by(INSTALLATIONS.c.account))

@@ -137,6 +137,16 @@ def test_an_uninstallation_deletes_the_rows_of_its_account_only(dispatch, jobs, 
     assert ledger.decisions.decisions("acmeister/x#1") == (other,)
 
 
+def test_a_late_uninstallation_deletes_nothing_of_a_new_installation(dispatch, jobs, clock, ledger: Ledger):
+    decided(ledger, 1, clock)
+    ana = opened().sender
+    dispatch(new=events.InstallationChanged(sender=ana, action="created", account="acme", installation=2))
+    dispatch(gone=events.InstallationChanged(sender=ana, action="deleted", account="acme", installation=1))
+    assert len(jobs.list()) == 3
+    assert len(ledger.decisions.decisions("acme/rocket#1")) == 1
+    assert [row.id for row in ledger.installations.all()] == [2]
+
+
 def test_a_repository_that_the_app_is_taken_off_is_forgotten(dispatch, jobs, clock, ledger: Ledger):
     decided(ledger, 1, clock)
     ana = opened().sender
