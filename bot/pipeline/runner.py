@@ -300,6 +300,10 @@ class Runner:
                 abstained = Decision(kind=job.task, subject=event.subject, abstained=UNREACHABLE, reason=reason)
                 self._ledger.decisions.record(job.id, (abstained,), services.config.hash)
             raise
+        if self._received.event(job.delivery) is None:
+            # Its data was deleted meanwhile, and nothing of it may come back.
+            self._ledger.calls.forget(job.id)
+            raise NotFound("the app was removed from the repository")
         for decision in decisions:
             _log.info("decided", verdict=decision.verdict, abstained=decision.abstained, model=decision.model)
         if any(decision.model for decision in decisions):

@@ -77,6 +77,10 @@ class Calls:
             if connection.execute(insert, row).first() is not None:
                 self._counters.add(_counts(model, usage, has_reply=reply is not None), connection)
 
+    def forget(self, job: str) -> None:
+        """Delete the calls of a job."""
+        self._database.execute(delete(MODEL_CALLS).where(MODEL_CALLS.c.job == job))
+
 
 def _counts(model: str, usage: Usage, *, has_reply: bool) -> dict[Counted, float]:
     return {

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import update
+from sqlalchemy import func, select, update
 
 from bot.core import events
 from bot.core.config_file import load
@@ -18,6 +18,7 @@ from bot.features.services import Services
 from bot.github.writer import GitHubWriter
 from bot.pipeline.admin import Jobs
 from bot.pipeline.inbox import Inbox
+from bot.pipeline.retention import Retention
 from bot.pipeline.runner import (
     LONGEST_ASKED_SECONDS,
     MAX_TRIES,
@@ -28,9 +29,9 @@ from bot.pipeline.runner import (
 )
 from bot.pipeline.store import Database
 from bot.pipeline.store.overview import Filter, Overview
-from bot.pipeline.store.tables import DECISIONS, DELIVERIES
+from bot.pipeline.store.tables import DECISIONS, DELIVERIES, MODEL_CALLS
 from tests.bot.pipeline.builders import make_inbox
-from tests.bot.pipeline.driven import DrivenQueue
+from tests.bot.pipeline.driven import EXECUTOR, DrivenQueue
 from tests.bot.pipeline.publishing.desk import Desk, make_desk
 from tests.bot.pipeline.rig import REPLY
 from tests.scripted import ScriptedModel
@@ -255,6 +256,17 @@ def test_a_job_that_is_cancelled_while_it_thinks_writes_nothing(bench):
     bench.think = lambda: bench.jobs.cancel(job)
     assert bench.run(job).state == "cancelled"
     assert bench.desk.github.comments(NAME, 1) == []
+
+
+def test_a_job_leaves_nothing_of_a_repository_that_is_removed_meanwhile(bench, database):
+    job = bench.open()
+    retention = Retention(database, bench.queue, clock=lambda: bench.now[0])
+    bench.think = lambda: retention.uninstalled("octo", ())
+    assert bench.runner.run(bench.queue.get(job), EXECUTOR).startswith("gone: ")
+    assert bench.model.asked
+    for table in (DELIVERIES, DECISIONS, MODEL_CALLS):
+        assert database.scalar(select(func.count()).select_from(table)) == 0, table.name
+    assert bench.queue.list() == ()
 
 
 def test_one_look_ends_everything_that_the_newest_event_makes_pointless(bench):
