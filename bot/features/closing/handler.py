@@ -16,6 +16,7 @@ from bot.core.events import Event
 from bot.core.subjects import Comment, Issue
 from bot.features.closing.record import ClosingRecord
 from bot.features.commands.record import is_paused
+from bot.features.feedback.record import FeedbackRecord
 from bot.features.services import Services
 from bot.features.shared import history
 from bot.features.shared.issues import DISCLOSURE, skip_reason
@@ -112,6 +113,10 @@ def _reason_to_keep_open(
         return "people are talking about it"
     if any(decision.record_of(ClosingRecord).taken_up_by for decision in past):
         return "people were talking about it"
+    reactions = services.history.decisions(event.subject.key, "feedback")
+    signals = [signal for decision in reactions for signal in decision.record_of(FeedbackRecord).signals]
+    if any(signal.source in ("deleted", "edited") for signal in signals):
+        return "my comment was deleted or edited"
     return ""
 
 

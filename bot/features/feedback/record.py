@@ -20,7 +20,7 @@ class Signal(Frozen):
     key: str = Field(description="owner/name#number, and for a finding its fingerprint")
     category: str = Field(description="a review category, or ``bounce``")
     outcome: Outcome
-    source: str = Field(description="reaction, command, resolved, deleted, changed, not_planned or closed")
+    source: str = Field(description="reaction, command, resolved, deleted, edited, changed, not_planned or closed")
     by: str = Field("", description="login of the person, if there was one")
 
 

@@ -88,6 +88,20 @@ def test_a_deleted_comment_keeps_it_open(services: Build, history: Remembered, a
     assert (decision.abstained, decision.reason) == ("skipped:touched", "people were talking about it")
 
 
+@pytest.mark.parametrize("event_type", [events.CommentDeleted, events.CommentEdited])
+def test_an_issue_without_our_question_is_not_closed(
+    services: Build, history: Remembered, event_type: type[events.CommentDeleted | events.CommentEdited]
+) -> None:
+    bounced(services, history)
+    timer = due(history.past)
+    ours = Comment(id=9, body="Thanks for the report.", author=BOUNCER)
+    event = event_type(sender=MIA, repository=REPOSITORY, issue=issue(), comment=ours)
+    history.past += decide(event, services(ScriptedModel([]), snapshot(), CONFIG))
+    now = snapshot(issues={5: issue(labels=("needs-info",))})
+    (decision,) = decide(timer, services(ScriptedModel([]), now, CONFIG))
+    assert (decision.abstained, decision.reason) == ("skipped:touched", "my comment was deleted or edited")
+
+
 def test_deleting_an_earlier_answer_or_a_bot_s_comment_changes_nothing(
     services: Build, history: Remembered
 ) -> None:
