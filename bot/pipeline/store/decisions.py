@@ -133,7 +133,7 @@ class Decisions:
         jobs: dict[str, frozenset[str]] = {}
         rows = self._database.rows(query.order_by(DECISIONS.c.id))
         for row in rows:
-            decision = _read(row.decision)
+            decision = read_stored(row.decision)
             sentences = (f"({detail})", *([UNREACHABLE] if detail == "unavailable" else []))
             if row.abstained == word or (
                 decision is not None and any(sentence in decision.reason for sentence in sentences)
@@ -204,8 +204,8 @@ class Decisions:
         here = DECISIONS.c.job == job, DECISIONS.c.position == position
         values: dict[str, str] = {"outcome": outcome}
         text = connection.scalar(select(DECISIONS.c.decision).where(*here))
-        if outcome in (PublishOutcome.MOVED, PublishOutcome.STOPPED) and text is not None:
-            decision = router.read_decision(json.loads(text))
+        is_dropped = outcome in (PublishOutcome.MOVED, PublishOutcome.STOPPED)
+        if is_dropped and text is not None and (decision := read_stored(text)) is not None:
             posted = (POSTINGS.c.job == job, POSTINGS.c.task == decision.kind)
             types = set(connection.scalars(select(POSTINGS.c.type).where(*posted)))
             standing = tuple(action for action in decision.actions if action.type in types)
@@ -264,7 +264,7 @@ class Decisions:
 
     def _read(self, query: Any) -> tuple[Decision, ...]:
         texts = self._database.scalars(query)
-        return tuple(decision for text in texts if (decision := _read(text)) is not None)
+        return tuple(decision for text in texts if (decision := read_stored(text)) is not None)
 
     def _row(self, job: str, position: int, decision: Decision, config_hash: str) -> dict[str, object]:
         return {
@@ -285,7 +285,7 @@ class Decisions:
         }
 
 
-def _read(text: str) -> Decision | None:
+def read_stored(text: str) -> Decision | None:
     """Return a stored decision; None if another version of the program wrote it, so that no later job stops."""
     try:
         return router.read_decision(json.loads(text))

@@ -18,10 +18,11 @@ from bot import router
 from bot.core.actions import Decision, Task
 from bot.core.frozen import Frozen
 from bot.core.redaction import redact
+from bot.core.subjects import Subject
 from bot.core.text import spreadsheet_cell
 from bot.models.budget import Spent
 from bot.pipeline.store.database import Database
-from bot.pipeline.store.decisions import is_outage
+from bot.pipeline.store.decisions import is_outage, read_stored
 from bot.pipeline.store.tables import BUDGETS, DECISIONS, MODEL_CALLS, POSTINGS
 
 Came = Literal["bounced", "passed", "abstained"]
@@ -308,8 +309,12 @@ def _newest(columns: Iterable[ColumnElement[Any]], filters: Filter, before: int 
 
 def _line(row: Row[Any]) -> tuple[Line, Decision]:
     values = row._asdict()
-    decision = router.read_decision(json.loads(values.pop("decision")))
-    return Line(**values), decision
+    text = values.pop("decision")
+    line = Line(**values)
+    if (decision := read_stored(text)) is None:
+        subject = Subject(repository=line.repository, number=line.number, revision="")
+        decision = Decision(kind=line.kind, subject=subject, reason="another version of Bouncer wrote this")
+    return line, decision
 
 
 def _name(value: Any, by: str) -> str:

