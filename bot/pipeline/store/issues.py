@@ -17,7 +17,7 @@ from bot.core.frozen import Frozen
 from bot.core.subjects import INSIDERS, Comment, Issue
 from bot.features.services import IndexedIssue
 from bot.pipeline.store.database import Database
-from bot.pipeline.store.tables import ISSUE_INDEXES, ISSUE_TEXTS
+from bot.pipeline.store.tables import DELIVERIES, ISSUE_INDEXES, ISSUE_TEXTS
 
 #: Closed issues are forgotten after a year, seconds.
 KEEP_SECONDS = 365 * 86_400.0
@@ -151,6 +151,10 @@ class Issues:
             repeats = and_(ISSUE_TEXTS.c.repository == repository, ISSUE_TEXTS.c.root == event.number)
             connection.execute(update(ISSUE_TEXTS).where(repeats).values(root=ISSUE_TEXTS.c.number))
             return
+        subject = DELIVERIES.c.repository == repository, DELIVERIES.c.number == event.number
+        removal = select(DELIVERIES.c.seq).where(*subject, DELIVERIES.c.kind == "issue_removed")
+        if connection.scalar(removal.limit(1)) is not None:
+            return  # A delivery that came late.
         row = _row(repository, event.issue, now)
         changed = {name: row[name] for name in ("title", "body", "state", "closed_at")}
         insert = self._database.insert(ISSUE_TEXTS).values(**row)

@@ -8,6 +8,8 @@ from bot.core import events
 from bot.core.subjects import Actor, Comment, Issue
 from bot.pipeline.store import Database
 from bot.pipeline.store.issues import FirstPass, Issues, duplicate_of
+from tests.bot.pipeline.builders import make_inbox
+from tests.bot.pipeline.driven import DrivenQueue
 from tests.builders import REPOSITORY
 from tests.pairs import PAIRS
 
@@ -116,6 +118,15 @@ def test_a_removed_issue_leaves_the_index_and_is_no_root(database: Database) -> 
     happen(database, events.IssueRemoved(issue=issue(1, "Slow import"), **values))
     rows = index.similar(NAME, issue(9, "Slow import"), 5) or ()
     assert [(row.number, row.root) for row in rows] == [(2, 2)]
+
+
+def test_a_late_delivery_brings_no_removed_issue_back(database: Database) -> None:
+    index, queue = indexed(database, issue(1, "Slow import")), DrivenQueue(database)
+    inbox = make_inbox(database, queue)
+    inbox.accept("d-2", events.IssueRemoved(sender=ANN, repository=REPOSITORY, issue=issue(1, "Slow import")))
+    inbox.accept("d-1", events.IssueEdited(sender=ANN, repository=REPOSITORY, issue=issue(1, "Slow")))
+    queue.close()
+    assert index.count(NAME) == 0
 
 
 @pytest.mark.parametrize(
