@@ -13,7 +13,15 @@ from bot.core import events
 from bot.core.actions import Decision, Task, Usage
 from bot.core.commands import Command, CommandSet
 from bot.core.config import PATH
-from bot.core.errors import BudgetExceeded, ForgeError, ModelError, SandboxError, TransientError, UserError
+from bot.core.errors import (
+    BudgetExceeded,
+    ForgeError,
+    ModelError,
+    NotInstalled,
+    SandboxError,
+    TransientError,
+    UserError,
+)
 from bot.core.events import Event
 from bot.core.redaction import protecting
 from bot.features.closing.feature import FEATURE as CLOSING
@@ -100,7 +108,7 @@ def decide(event: Event, services: Services, only: Task | None = None) -> tuple[
     """Return the decisions of the features that the event concerns, or of ``only`` one of them.
 
     A feature that cannot decide abstains and does not stop the others. Raises TransientError, after the others
-    have decided, if a later try may succeed.
+    have decided, if a later try may succeed, and NotInstalled.
     """
     decisions: list[Decision] = []
     transient_error: TransientError | None = None
@@ -131,6 +139,8 @@ def _decide_one(task: Task, event: Event, services: Services) -> Decision | None
         return _abstain(task, event, "sandbox", str(error))
     except UserError as error:
         return _abstain(task, event, "input", str(error))
+    except NotInstalled:
+        raise
     except ForgeError as error:
         return _abstain(task, event, f"forge:{error.status or 'refused'}", str(error))
 

@@ -13,7 +13,8 @@
     │   └── ProviderRefused    a wrong key, model name or account; on a server it becomes OperatorNeeded
     ├── SandboxError           the sandbox itself failed (a program that fails inside it is a result, no error)
     ├── ForgeError             GitHub refused for good (not found, forbidden, invalid)
-    │   └── NotFound           404 or 410: the thing is not there, or not for us
+    │   ├── NotFound           404 or 410: the thing is not there, or not for us
+    │   └── NotInstalled       the App may not use the repository, or not any more
     ├── NotRecorded            a replay asked for something that its snapshot does not hold
     └── DeliveryError          a webhook delivery is refused
         ├── InvalidSignature   401: the bytes are not signed with the secret
@@ -124,6 +125,10 @@ class ForgeError(BouncerError):
 
 class NotFound(ForgeError):
     """404 or 410."""
+
+
+class NotInstalled(ForgeError):
+    """GitHub gives no token for the repository: the App was removed from it, or it was renamed."""
 
 
 class NotRecorded(BouncerError):

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from pydantic import Field
 
-from bot.core.errors import ForgeError, SettingsError
+from bot.core.errors import ForgeError, NotInstalled, SettingsError
 from bot.core.frozen import Frozen
 from bot.core.subjects import Actor
 from bot.github.archive import Archives
@@ -283,13 +283,19 @@ class GitHubApp:
         if repository:
             request["repositories"] = [repository.partition("/")[2]]
         try:
-            value = self._client.send("POST", path, request)
+            try:
+                value = self._client.send("POST", path, request)
+            except ForgeError as error:
+                if error.status != 422:
+                    raise
+                # Some permissions were not granted. A token for the rest does most of the work; ``doctor`` names
+                # them.
+                request["permissions"] = self._granted_permissions(installation, permissions)
+                value = self._client.send("POST", path, request)
         except ForgeError as error:
-            if error.status != 422:
+            if error.status not in (404, 422):
                 raise
-            # Some permissions were not granted. A token for the rest does most of the work; ``doctor`` names them.
-            request["permissions"] = self._granted_permissions(installation, permissions)
-            value = self._client.send("POST", path, request)
+            raise NotInstalled(str(error), error.status) from None
         return read(lambda token: (str(token["token"]), datetime.fromisoformat(token["expires_at"])), value)
 
     def _granted_permissions(self, installation: int, permissions: Mapping[str, str]) -> dict[str, str]:

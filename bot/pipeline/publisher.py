@@ -14,7 +14,7 @@ from bot import router
 from bot.code.diff import Diff, parse
 from bot.core import actions
 from bot.core.config import PATH
-from bot.core.errors import ForgeError, NotFound
+from bot.core.errors import ForgeError, NotFound, NotInstalled
 from bot.core.subjects import Comment, Issue, PullRequest, ReviewComment
 from bot.features.services import Services
 from bot.github.protocol import PostedReview
@@ -123,7 +123,7 @@ class Publisher:
         if refused is not None:
             raise (
                 refused
-                if executor.done or isinstance(refused, NotFound)
+                if executor.done or isinstance(refused, NotFound | NotInstalled)
                 else Refused(str(refused), refused.status)
             )
         return Published(PublishOutcome.POSTED if executor.done else PublishOutcome.REFUSED, tuple(notes))

@@ -20,7 +20,7 @@ from structlog.contextvars import bound_contextvars
 from bot import router
 from bot.core import events, tracing
 from bot.core.actions import Decision
-from bot.core.errors import ForgeError, NotFound, OperatorNeeded, TransientError
+from bot.core.errors import ForgeError, NotFound, NotInstalled, OperatorNeeded, TransientError
 from bot.core.events import Event
 from bot.features.services import Services
 from bot.github.writer import GitHubWriter
@@ -142,7 +142,7 @@ class Runner:
             if _needs_operator(job, error):
                 return self._await_operator(job, str(error), error.wait)
             return self._later(job, str(error), error.wait, MAX_TRIES)
-        except NotFound as error:
+        except (NotFound, NotInstalled) as error:
             # Deleted, transferred, or the app was uninstalled.
             outcome = f"gone: {error}"
         except ForgeError as error:
@@ -303,7 +303,7 @@ class Runner:
         if self._received.event(job.delivery) is None:
             # Its data was deleted meanwhile, and nothing of it may come back.
             self._ledger.calls.forget(job.id)
-            raise NotFound("the app was removed from the repository")
+            raise NotInstalled("the app was removed from the repository")
         for decision in decisions:
             _log.info("decided", verdict=decision.verdict, abstained=decision.abstained, model=decision.model)
         if any(decision.model for decision in decisions):

@@ -15,7 +15,7 @@ from pydantic import Field
 from bot.core import events
 from bot.core.actions import Action, Decision, Record, SetDraft, UpsertComment
 from bot.core.commands import Command
-from bot.core.errors import NotFound
+from bot.core.errors import NotFound, NotInstalled
 from bot.core.events import Event
 from bot.core.subjects import Issue, Subject
 from bot.features.gate import texts
@@ -239,7 +239,7 @@ def _read(link: IssueLink, services: Services, *, here: bool) -> Issue | None:
         if not here and forge.about().private and not services.repository.private:
             return None
         return forge.issue(link.number)
-    except NotFound:
+    except (NotFound, NotInstalled):
         return None
 
 

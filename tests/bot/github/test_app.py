@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from pytest_httpserver import HTTPServer
 
-from bot.core.errors import NotFound, SettingsError, TransientError
+from bot.core.errors import NotFound, NotInstalled, SettingsError, TransientError
 from bot.github.app import GitHubApp, InstallationIdentity, load_key
 from bot.github.registration import manifest
 from bot.simgithub import SimulatedGitHub
@@ -102,6 +102,17 @@ def test_a_permission_that_was_never_granted_does_not_stop_the_others() -> None:
             assert forge.issue(number).number == number
             writer.create_comment(number, "hello")
         assert github.comments(NAME, number) == ["hello"]
+
+
+@pytest.mark.parametrize("removal", ["repository", "installation"])
+def test_a_repository_that_the_app_was_removed_from_is_named_as_such(site: Site, removal: str) -> None:
+    if removal == "repository":
+        site.installation.repositories.clear()
+    else:
+        site.github.world.installations.clear()
+    for read in (lambda: site.forge.issue(1), lambda: site.forge.permission("mia")):
+        with pytest.raises(NotInstalled):
+            read()
 
 
 def test_the_app_reads_its_permissions_events_and_webhook(site: Site) -> None:

@@ -13,7 +13,7 @@ from sqlalchemy import func, select, update
 
 from bot.core import events
 from bot.core.config_file import load
-from bot.core.errors import BudgetExceeded, ForgeError, NotFound, OperatorNeeded, TransientError
+from bot.core.errors import BudgetExceeded, ForgeError, NotFound, NotInstalled, OperatorNeeded, TransientError
 from bot.features.services import Services
 from bot.github.writer import GitHubWriter
 from bot.pipeline.admin import Jobs
@@ -242,7 +242,8 @@ def test_a_bug_is_tried_three_times_and_stops_nobody_else(bench):
     ("error", "state", "why"),
     [
         (ForgeError("Resource not accessible by integration", 403), "dead", "refused: Resource not accessible"),
-        (NotFound("the app is not installed on octo/demo", 404), "done", "gone: the app is not installed"),
+        (NotFound("#1 was deleted", 410), "done", "gone: #1 was deleted"),
+        (NotInstalled("the app is not installed on octo/demo", 422), "done", "gone: the app is not installed"),
     ],
 )
 def test_what_github_refuses_ends_the_job_at_once(bench, error, state, why):
@@ -256,6 +257,17 @@ def test_a_job_that_is_cancelled_while_it_thinks_writes_nothing(bench):
     bench.think = lambda: bench.jobs.cancel(job)
     assert bench.run(job).state == "cancelled"
     assert bench.desk.github.comments(NAME, 1) == []
+
+
+def test_an_event_of_a_repository_that_was_removed_leaves_no_decision(bench):
+    bench.desk.github.open_issue(NAME, "It is broken", "Somehow.")
+    job = bench.comment("/bouncer accept", "mia", "commands")
+    (installation,) = bench.desk.github.world.installations.values()
+    installation.repositories.clear()
+    for token in bench.desk.github.world.tokens.values():
+        token.revoked = True
+    assert bench.run(job).outcome.startswith("gone: ")
+    assert bench.desk.ledger.decisions.decisions(f"{NAME}#1") == ()
 
 
 def test_a_job_leaves_nothing_of_a_repository_that_is_removed_meanwhile(bench, database):
