@@ -107,9 +107,9 @@ class Publisher:
                 try:
                     notes += executor.carry_out(action)
                 except ForgeError as error:
-                    if error.status == 403 and "issue is locked" in str(error):
+                    if error.status == 403 and any(words in str(error) for words in READ_ONLY):
                         # Maintainers want no more comments: nothing that an operator could repair.
-                        notes.append("the conversation is locked")
+                        notes.append(f"not written: {error}")
                         continue
                     refused = refused or error
                     if isinstance(action, actions.SetDraft):
@@ -129,6 +129,8 @@ class Publisher:
         return Published(PublishOutcome.POSTED if executor.done else PublishOutcome.REFUSED, tuple(notes))
 
 
+#: What GitHub says if a locked conversation or an archived repository takes no more writes.
+READ_ONLY = ("issue is locked", "Repository was archived")
 #: Why nothing is written if a comment of a shared account stands already.
 NOT_EDITED = (
     "a comment with this marker stands and was not edited: without BOUNCER_MARKER_KEY another workflow of the "

@@ -59,7 +59,7 @@ class Renderer:
             "url": f"{self.api}/repos/{repository.full_name}",
             "default_branch": repository.default_branch,
             "visibility": "private" if repository.private else "public",
-            "archived": False,
+            "archived": repository.archived,
             "disabled": False,
         }
 

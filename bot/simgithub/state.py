@@ -218,6 +218,7 @@ class RepositoryState:
     roles: dict[str, Permission] = field(default_factory=dict)
     #: Logins of the authors of merged pull requests.
     contributors: set[str] = field(default_factory=set)
+    archived: bool = False
 
     @property
     def full_name(self) -> str:

@@ -90,13 +90,15 @@ class ApiCall:
 
     @property
     def repository(self) -> RepositoryState:
-        """The repository in the path. Answers 404 if the token may not read it, as GitHub does."""
+        """The repository in the path. Answers 404 if the token may not read it. An archived one refuses writes."""
         name = f"{self.args['owner']}/{self.args['repo']}"
         repository = self.world.repositories.get(name)
         stranger = self.app is None and (self.token is None or name not in self.token.repositories)
         # Public repositories can be read with any token.
         if repository is None or (stranger and (repository.private or not self.reads)):
             raise ApiRefusal(404, "Not Found")
+        if repository.archived and not self.reads:
+            raise ApiRefusal(403, "Repository was archived so is read-only.")
         return repository
 
     @property

@@ -199,3 +199,10 @@ def test_a_deleted_command_gets_no_reaction_and_is_carried_out(desk, issue):
     published = desk.publish(react, says("Accepted as is."), number=issue, kind="commands")
     assert published.outcome == "posted"
     assert desk.github.comments("octo/demo", 1)[0].startswith("Accepted as is.")
+
+
+def test_an_archived_repository_is_left_as_it_is(desk, issue):
+    desk.github.world.repositories["octo/demo"].archived = True
+    published = desk.publish(says("Which version?"), SetLabels(number=1, add=("needs-info",)), number=issue)
+    assert published.outcome == "refused"
+    assert ["Repository was archived so is read-only." in note for note in published.notes] == [True, True]
