@@ -96,6 +96,8 @@ def _kill(kind: str, rig: Rig, count: int) -> None:
         f"jobs: {', '.join(f'{number} {state}' for state, number in sorted(ends.items()))}",
         flush=True,
     )
+    for job in rig.jobs.list(("dead",)):
+        print(f"{job.id}: {job.error}", flush=True)
 
 
 def _settle(rig: Rig) -> None:
