@@ -107,15 +107,15 @@ class Publisher:
                 try:
                     notes += executor.carry_out(action)
                 except ForgeError as error:
+                    # A refused write does not count as this attempt's: the next one would stop here again.
+                    executor.before_write = unpaced
                     if error.status == 403 and any(words in str(error) for words in READ_ONLY):
-                        # Maintainers want no more comments: nothing that an operator could repair.
+                        # The project takes no more of it: nothing that an operator could repair.
                         notes.append(f"not written: {error}")
                         continue
                     refused = refused or error
                     if isinstance(action, actions.SetDraft):
                         break  # The comment after it would say that it was done.
-                    # A refused write does not count as this attempt's: the next one would stop here again.
-                    executor.before_write = unpaced
         except Moved:
             return Published(PublishOutcome.MOVED, tuple(notes))
         except Paced:
@@ -297,7 +297,7 @@ class Executor:
         try:
             self.writer.react(action.comment_id, action.content, review=action.on == "review")
         except NotFound as error:
-            # Deleted meanwhile: the rest of the decision does not depend on it.
+            # Deleted meanwhile: what it asked for counts all the same.
             return (f"a comment got no reaction: {error}",)
         return ()
 

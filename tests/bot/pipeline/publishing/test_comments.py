@@ -203,6 +203,7 @@ def test_a_deleted_command_gets_no_reaction_and_is_carried_out(desk, issue):
 
 def test_an_archived_repository_is_left_as_it_is(desk, issue):
     desk.github.world.repositories["octo/demo"].archived = True
-    published = desk.publish(says("Which version?"), SetLabels(number=1, add=("needs-info",)), number=issue)
+    label = SetLabels(number=1, add=("needs-info",))
+    published = one_write(desk).publish(says("Which version?"), label, number=issue)
     assert published.outcome == "refused"
     assert ["Repository was archived so is read-only." in note for note in published.notes] == [True, True]
