@@ -278,25 +278,27 @@ class GitHubApp:
         )
 
     def _mint(self, installation: int, repository: str, permissions: Mapping[str, str]) -> tuple[str, datetime]:
-        path = f"/app/installations/{installation}/access_tokens"
-        request: dict[str, Any] = {"permissions": dict(permissions)}
-        if repository:
-            request["repositories"] = [repository.partition("/")[2]]
         try:
-            try:
-                value = self._client.send("POST", path, request)
-            except ForgeError as error:
-                if error.status != 422:
-                    raise
-                # Some permissions were not granted. A token for the rest does most of the work; ``doctor`` names
-                # them.
-                request["permissions"] = self._granted_permissions(installation, permissions)
-                value = self._client.send("POST", path, request)
+            value = self._token(installation, repository, permissions)
         except ForgeError as error:
             if error.status not in (404, 422):
                 raise
             raise NotInstalled(str(error), error.status) from None
         return read(lambda token: (str(token["token"]), datetime.fromisoformat(token["expires_at"])), value)
+
+    def _token(self, installation: int, repository: str, permissions: Mapping[str, str]) -> Any:
+        path = f"/app/installations/{installation}/access_tokens"
+        request: dict[str, Any] = {"permissions": dict(permissions)}
+        if repository:
+            request["repositories"] = [repository.partition("/")[2]]
+        try:
+            return self._client.send("POST", path, request)
+        except ForgeError as error:
+            if error.status != 422:
+                raise
+            # Some permissions were not granted. A token for the rest does most of the work; ``doctor`` names them.
+            request["permissions"] = self._granted_permissions(installation, permissions)
+            return self._client.send("POST", path, request)
 
     def _granted_permissions(self, installation: int, permissions: Mapping[str, str]) -> dict[str, str]:
         granted = read(_installation, self._client.get(f"/app/installations/{installation}")).permissions
