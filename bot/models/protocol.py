@@ -129,7 +129,7 @@ class Wrapper:
 
 
 @contextmanager
-def after(usage: Usage) -> Iterator[None]:
+def usage_added(usage: Usage) -> Iterator[None]:
     """Add the usage of earlier questions to that of a question which fails."""
     try:
         yield

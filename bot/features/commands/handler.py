@@ -50,11 +50,11 @@ def handle(event: Event, services: Services) -> Decision | None:
     )
     obstacles = {command.word: _obstacle(command, event, services) for command in allowed}
     done = tuple(command for command in allowed if not obstacles[command.word])
-    is_refused = "recheck" in {command.word for command in commands} and paused(event, services)
+    recheck_waits = "recheck" in {command.word for command in commands} and paused(event, services)
     authors = services.history.counts_authors
     refusals = [
         obstacles.get(command.word)
-        or refusal(command, event, services.commands, authors=authors, paused=is_refused)
+        or refusal(command, event, services.commands, authors=authors, paused=recheck_waits)
         for command in commands
         if command not in done
     ]

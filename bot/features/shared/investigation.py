@@ -18,7 +18,7 @@ from bot.core.actions import Usage
 from bot.core.frozen import Frozen, Lenient
 from bot.features.shared.labels import PlaceLookedAt
 from bot.github.protocol import FolderTree, Forge, SourceTree
-from bot.models.protocol import Model, Prompt, Templates, after
+from bot.models.protocol import Model, Prompt, Templates, usage_added
 
 #: Looks at the code at most; one more step is for the notes.
 MAX_STEPS = 6
@@ -84,7 +84,7 @@ def look_around(model: Model, prompts: Templates, prompt: Prompt, code: CommitCo
         system, user = prompts.render("investigate", question=prompt.user, looks=looks, left=steps)
         purpose = f"{prompt.purpose}.look"
         question = prompt.model_copy(update={"purpose": purpose, "system": system, "user": user})
-        with after(usage):
+        with usage_added(usage):
             reply = model.complete(question, Step)
         step, usage = reply.value, usage + reply.usage
         if step.action == "done" or not steps:

@@ -31,7 +31,7 @@ from bot.features.shared.rights import asked_for
 from bot.features.triage import claims, judgement, texts
 from bot.features.triage.judgement import EarlierQuestions, InputVerdict
 from bot.features.triage.record import Claim, TriageRecord
-from bot.models.protocol import Prompt, Templates, after
+from bot.models.protocol import Prompt, Templates, usage_added
 
 IssueEvent = events.IssueShown | events.IssueLabeled | events.RecheckRequested
 CommentEvent = events.CommentCreated | events.CommentEdited
@@ -140,7 +140,7 @@ def _judge(event: IssueEvent | CommentEvent, services: Services, past: Sequence[
     examples, key = _examples(issue, services), event.subject.key
     ask = partial(question, services.prompts, config, issue, answers, questions, examples, subject=key)
     prompt, notes, code_values = _look_at_code(ask, event, services)
-    with after(notes.usage):
+    with usage_added(notes.usage):
         reply = services.model.complete(prompt, judgement.reply_schema(config))
     marked_by = event.sender.login if isinstance(event, events.IssueLabeled) else ""
     verdict = judgement.verdict(reply.value, config, answered_questions, marked_by)
