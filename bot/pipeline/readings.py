@@ -88,8 +88,8 @@ def configuration(
     )
     merged = config.over(defaults)
     # A section that is off in the defaults of Bouncer may be on in those of the owner.
-    if shadowed := {section for problem in problems for section in problem.shadowed}:
-        merged = merged.in_shadow(*shadowed)
+    if sections := {section for problem in problems for section in problem.shadowed}:
+        merged = merged.in_shadow(*sections)
     return merged, (*problems, *shadowing)
 
 

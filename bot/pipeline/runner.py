@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from typing import Any
@@ -157,14 +157,14 @@ class Runner:
 
     def _awaited(self, job: Job) -> Job | None:
         """Return an earlier job that this one builds on and that has not decided, or not published, yet."""
+        names: Sequence[str] = ()
         if job.notice:
             return None
-        if job.stage == "decide":
-            names = [f"{job.delivery}:{task}" for task in router.feature_named(job.task).after if job.position]
-        else:
+        if job.stage == "publish" and job.number:
             # A delayed write, made after those of later decisions, would undo them.
-            unpublished = self._ledger.decisions.unpublished(f"{job.repository}#{job.number}")
-            names = [name for name in unpublished if job.number and name != job.id]
+            names = self._ledger.decisions.unpublished(f"{job.repository}#{job.number}")
+        elif job.stage == "decide" and job.position:
+            names = [f"{job.delivery}:{task}" for task in router.feature_named(job.task).after]
         waiting = [
             other
             for other in self._queue.open_among(names)
@@ -215,11 +215,10 @@ class Runner:
             is_first = first_try and not self._ledger.decisions.was_stopped(decision)
             publisher = replace(publisher, first_try=is_first)
             try:
-                # A retried job may be older than what was decided since.
-                stale = self._ledger.decisions.overtaken(job.id, decision)
+                # A retried job may be older than what was posted since.
                 published = (
                     Published(PublishOutcome.MOVED)
-                    if stale
+                    if self._ledger.decisions.is_overtaken(job.id, decision)
                     else publisher.publish(decision, job.id, services, writer)
                 )
             except Refused:

@@ -184,7 +184,7 @@ class Decisions:
         )
         return self._database.scalar(query.limit(1)) is not None
 
-    def overtaken(self, job: str, decision: Decision) -> bool:
+    def is_overtaken(self, job: str, decision: Decision) -> bool:
         """Return True if a later decision of its feature, or about a command, was posted on its subject."""
         checks_staleness = router.feature_named(decision.kind).checks_staleness
         if not (decision.actions and decision.subject.number and checks_staleness):
