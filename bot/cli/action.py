@@ -168,7 +168,6 @@ def _deal(
 ) -> Iterator[TaskResult]:
     """Publish each task's decisions. A task that fails does not stop the others."""
     from bot import app
-    from bot.pipeline.readings import at_present
 
     services = app.offline_services(settings, access.forge, config, model)
     later: TransientError | None = None
@@ -178,7 +177,7 @@ def _deal(
                 continue
             reading = replace(services, history=StandingHistory(event, services, settings.marker_key))
             try:
-                decisions = router.decide(at_present(event, task, services.forge), reading, only=task)
+                decisions = _decide(event, task, reading)
                 for decision in decisions:
                     yield _publish(publisher, decision, services, access)
                 if task == "review" and not decisions and (earlier := _reviewed(event, reading)):
@@ -188,6 +187,18 @@ def _deal(
                 later = later or error
     if later is not None:
         raise later
+
+
+def _decide(event: events.RepositoryEvent, task: Task, services: Services) -> tuple[Decision, ...]:
+    """Return the decisions of a task; an abstention if the issue or pull request was deleted or transferred."""
+    from bot.pipeline.readings import at_present
+
+    try:
+        present = at_present(event, task, services.forge)
+    except NotFound as error:
+        word = f"forge:{error.status or 404}"
+        return (Decision(kind=task, subject=event.subject, abstained=word, reason=str(error)),)
+    return router.decide(present, services, only=task)
 
 
 def _reviewed(event: events.RepositoryEvent, services: Services) -> Decision | None:

@@ -96,6 +96,19 @@ def test_a_maintainer_s_word_counts_without_a_ledger(desk: Desk, workflow: Workf
     assert desk.github.labels("acme/rocket", number) == []
 
 
+def test_an_issue_that_was_deleted_before_the_run_is_an_abstention(desk: Desk, workflow: Workflow) -> None:
+    number = desk.github.open_issue("acme/rocket", "It crashes", "Sometimes.")
+    with desk.github.world.lock:
+        repository, issue = desk.github.find("acme/rocket", number)
+        repository.removed[issue.number] = None
+        del repository.issues[issue.number]
+    run = workflow.run("--json")
+    (decision,) = json.loads(run.out)["decisions"]
+    assert (run.code, decision["abstained"], decision["outcome"]) == (0, "forge:410", "nothing")
+    assert "This issue was deleted" in (desk.folder / "summary.md").read_text()
+    assert desk.writes() == []
+
+
 def test_why_is_answered_from_what_the_comment_says(desk: Desk, workflow: Workflow) -> None:
     desk.replies |= {"You explain why a verdict was reached": {"answer": "It names no file."}, "It crashes": VAGUE}
     number = desk.github.open_issue("acme/rocket", "It crashes", "Sometimes.")
