@@ -288,8 +288,13 @@ class Settings(BaseSettings):
     @property
     def marker_key(self) -> bytes:
         """The key that signs hidden markers in the Action; empty if there is no secret."""
-        keys = (self.bouncer_marker_key, self.openai_api_key, self.anthropic_api_key)
+        keys = (self.bouncer_marker_key, *self._provider_keys)
         return next((key.get_secret_value().encode() for key in keys if key and key.get_secret_value()), b"")
+
+    @property
+    def _provider_keys(self) -> tuple[SecretStr | None, ...]:
+        """The keys of all model providers, as declared: a new one goes last, so that ``marker_key`` stays."""
+        return tuple(getattr(self, name) for name in type(self).model_fields if name.endswith("_api_key"))
 
     def check_model(self) -> None:
         """Refuse to serve without a model. Raises SettingsError."""
@@ -366,9 +371,7 @@ class Settings(BaseSettings):
     @property
     def withheld(self) -> tuple[str, ...]:
         """The secrets that are kept out of the database, without passwords, which could be ordinary words."""
-        names = ("bouncer_metrics_token", "github_app_client_secret")
-        providers = (name for name in type(self).model_fields if name.endswith("_api_key"))
-        keys = [getattr(self, name) for name in (*names, *providers)]
+        keys = (self.bouncer_metrics_token, self.github_app_client_secret, *self._provider_keys)
         values = (key.get_secret_value() for key in keys if key)
         return tuple(filter(None, (*self.webhook_secrets, *values, self.private_key())))
 

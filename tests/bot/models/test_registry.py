@@ -62,6 +62,31 @@ def test_keys_are_not_shown() -> None:
     assert "canary" not in repr(KEYS) + str(KEYS) + KEYS.model_dump_json()
 
 
+class NextSettings(Settings):
+    """The settings with the key of one more provider."""
+
+    mistral_api_key: SecretStr | None = None
+
+
+@pytest.mark.parametrize(
+    ("keys", "signing_key"),
+    [
+        ({}, b""),
+        ({"mistral_api_key": "m"}, b"m"),
+        ({"mistral_api_key": "m", "anthropic_api_key": "a"}, b"a"),
+        ({"mistral_api_key": "m", "anthropic_api_key": "a", "openai_api_key": "o"}, b"o"),
+        (
+            {"mistral_api_key": "m", "anthropic_api_key": "a", "openai_api_key": "o", "bouncer_marker_key": "k"},
+            b"k",
+        ),
+    ],
+)
+def test_the_first_declared_key_signs_markers(keys: dict[str, str], signing_key: bytes) -> None:
+    settings = NextSettings.model_validate(keys)
+    assert settings.marker_key == signing_key
+    assert set(settings.withheld) == {key for name, key in keys.items() if name.endswith("_api_key")}
+
+
 def test_models_of_one_registry_share_connections(tmp_path: Path) -> None:
     file = tmp_path / "r.jsonl"
     file.write_text(json.dumps({"model": "m", "subject": "s"}))
