@@ -7,7 +7,8 @@
     ├── UserError              its text may be posted: the person on GitHub can do something about it
     │   └── ConfigError        the repository's .github/bouncer.yml cannot be used
     ├── TransientError         worth another try, after ``wait`` seconds if the other side named them
-    │   └── OperatorNeeded     a job waits, up to a week, until an operator has repaired something
+    │   ├── OperatorNeeded     a job waits, up to a week, until an operator has repaired something
+    │   └── AnswerLost         a model was asked and no answer arrived: it may cost all the same
     ├── ModelError             a language model failed or gave no usable answer; the decision is an abstention
     │   ├── BudgetExceeded     not asked at all: the budget of the day is spent
     │   └── ProviderRefused    a wrong key, model name or account; on a server it becomes OperatorNeeded
@@ -109,6 +110,10 @@ class ProviderRefused(ModelError):
 
 class OperatorNeeded(TransientError):
     """The job waits until an operator has repaired something."""
+
+
+class AnswerLost(TransientError):
+    """A request reached a model's provider, and no complete answer came back: it may be billed."""
 
 
 class SandboxError(BouncerError):

@@ -155,9 +155,8 @@ class Budgeted(Wrapper):
 
 
 def worst_case(prompt: Prompt, price: Price | None) -> Spent:
-    """Return the most that one question can cost: every request in full, a token for every two bytes."""
-    size = len((prompt.system + prompt.user).encode("utf-8", "replace")) + _REPAIR
-    tokens = size // 2
+    """Return the most that one question can cost: every request in full."""
+    tokens = most_tokens(prompt.system + prompt.user) + _REPAIR // 2
     # Writing into a provider's prompt cache can cost more than plain input.
     cost = (
         max(price.cost(tokens, prompt.max_tokens, 0, cache_writes) for cache_writes in (0, tokens))
@@ -165,6 +164,11 @@ def worst_case(prompt: Prompt, price: Price | None) -> Spent:
         else 0.0
     )
     return Spent(calls=REQUESTS, micros=REQUESTS * _micros(cost))
+
+
+def most_tokens(text: str) -> int:
+    """Return the most tokens that a text can have: one for every two bytes."""
+    return math.ceil(len(text.encode("utf-8", "replace")) / 2)
 
 
 def spending(usage: Usage, price: Price | None) -> Spent:

@@ -21,8 +21,8 @@ from pydantic.dataclasses import dataclass as validated
 
 from bot.core import tracing
 from bot.core.actions import Usage
-from bot.core.errors import ModelError, OperatorNeeded, ProviderRefused, TransientError
-from bot.models.budget import Price
+from bot.core.errors import AnswerLost, ModelError, OperatorNeeded, ProviderRefused, TransientError
+from bot.models.budget import Price, most_tokens
 from bot.models.protocol import Effort, Model, Prompt, Reply, Wrapper
 
 T = TypeVar("T", bound=BaseModel)
@@ -133,8 +133,24 @@ class Conversation:
         self, request: Request, schema: type[T], usages: list[Usage]
     ) -> tuple[Answer, T | None, Unusable | None]:
         start = self._clock()
-        answer = self.provider.complete(request)
-        usage = Usage(
+        try:
+            answer = self.provider.complete(request)
+        except AnswerLost:
+            # It may be billed in full, and a budget must not be exceeded.
+            text = request.prompt.system + "".join(turn.text for turn in request.turns)
+            answer = Answer("", input_tokens=most_tokens(text), output_tokens=request.prompt.max_tokens)
+            usages.append(self._usage(answer, start))
+            raise
+        usages.append(self._usage(answer, start))
+        if answer.finish == "refusal":
+            raise ModelError(f"{self.id} refused to answer", "refused")
+        try:
+            return answer, read(answer.text, schema), None
+        except Unusable as fault:
+            return answer, None, fault
+
+    def _usage(self, answer: Answer, start: float) -> Usage:
+        return Usage(
             calls=1,
             input_tokens=answer.input_tokens,
             output_tokens=answer.output_tokens,
@@ -142,13 +158,6 @@ class Conversation:
             seconds=self._clock() - start,
             cost_usd=cost(answer, self._price),
         )
-        usages.append(usage)
-        if answer.finish == "refusal":
-            raise ModelError(f"{self.id} refused to answer", "refused")
-        try:
-            return answer, read(answer.text, schema), None
-        except Unusable as fault:
-            return answer, None, fault
 
 
 def cost(answer: Answer, price: Price | None) -> float | None:

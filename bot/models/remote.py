@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import httpx2
 
-from bot.core.errors import ModelError, ProviderRefused, TransientError
+from bot.core.errors import AnswerLost, ModelError, ProviderRefused, TransientError
 from bot.core.frozen import Frozen
 from bot.core.http_client import HttpClient, TooLarge, TooSlow, limit_chunks, retry_after
 from bot.core.redaction import REDACTED
@@ -29,6 +29,10 @@ TIMEOUT = 300.0
 MAX_WAIT = 3600.0
 #: Worth another try. 529 is Anthropic's "overloaded", 520 to 524 are a CDN that could not reach its origin.
 TRANSIENT = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
+#: A gateway gave up waiting for a model, which may go on and be billed.
+_GATEWAY_TIMEOUTS = frozenset({504, 524})
+#: No connection was made, so nothing was asked.
+_NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
 #: Models from before structured output: they are given the schema as a tool that they must call.
 TOOL_ONLY = re.compile(
@@ -184,7 +188,8 @@ def status_error(
     if status in TRANSIENT:
         wait = retry_after(headers)
         after = None if wait is None else min(wait, MAX_WAIT)
-        return TransientError(f"{provider} answered {status}{words and ': ' + words}", after)
+        error_type = AnswerLost if status in _GATEWAY_TIMEOUTS else TransientError
+        return error_type(f"{provider} answered {status}{words and ': ' + words}", after)
     if status in (401, 403):
         return ProviderRefused(f"{provider} refused the key ({status}): check {key_name or 'it'}")
     if 300 <= status < 400:
@@ -205,7 +210,8 @@ def status_error(
 def connection_error(provider: str, error: Exception) -> TransientError:
     """Return the error for a missing or partial response: asking again is safe."""
     cause = error.__cause__ or error
-    return TransientError(f"{provider} could not be reached: {type(cause).__name__}: {_quoted(str(cause))}")
+    error_type = TransientError if isinstance(cause, _NOT_SENT) else AnswerLost
+    return error_type(f"{provider} could not be reached: {type(cause).__name__}: {_quoted(str(cause))}")
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 
 import pytest
 from pytest_httpserver import HTTPServer
@@ -18,7 +19,7 @@ from werkzeug import Request, Response
 from bot.core.actions import Usage
 from bot.core.errors import ModelError, ProviderRefused, TransientError
 from bot.models import anthropic, openai
-from bot.models.budget import Price
+from bot.models.budget import Budget, Budgeted, Limit, MemoryBudget, Price, Spent
 from bot.models.conversation import Conversation, cost
 from tests.bot.models.conftest import KEY, Provider, failure
 from tests.bot.models.replies import CLEAR, PROMPT, Verdict
@@ -249,14 +250,23 @@ def test_an_error_page_is_not_quoted(provider: Provider) -> None:
     assert "script" not in str(caught.value)
 
 
+def spent_on_failure(model: Conversation, message: str) -> Spent:
+    """Ask a model that fails for a moment, and return what its budget has spent."""
+    store, noon = MemoryBudget(), datetime(2026, 11, 21, 12, tzinfo=UTC)
+    budget = Budget(store, (Limit(scope="all", usd=1),), lambda: noon)
+    with pytest.raises(TransientError, match=message):
+        Budgeted(model, Price(input=1.0, output=10.0), budget).complete(PROMPT, Verdict)
+    return store.spent(noon.date(), "all")
+
+
 def test_a_slow_provider_is_transient(provider: Provider) -> None:
     def slow(request: Request) -> Response:
         time.sleep(0.6)
         return provider.good()
 
     provider.script.append(slow)
-    with pytest.raises(TransientError, match="ReadTimeout"):
-        provider.model(timeout=0.3).complete(PROMPT, Verdict)
+    # It may be billed: 22 bytes of text, and the longest answer.
+    assert spent_on_failure(provider.model(timeout=0.3), "ReadTimeout") == Spent(calls=1, micros=11 + 10 * 4000)
     # A busy machine may read the request only now; it must not reach the next test.
     wait(lambda: provider.requests, 30, "the request arrived")
 
@@ -382,8 +392,7 @@ def test_a_provider_over_its_deadline_is_abandoned(kind: str) -> None:
 def test_a_refused_connection_is_transient(kind: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    with pytest.raises(TransientError, match="ConnectError"):
-        raw(kind, port).complete(PROMPT, Verdict)
+    assert spent_on_failure(raw(kind, port), "ConnectError") == Spent()
 
 
 def test_one_model_serves_many_threads(provider: Provider) -> None:
