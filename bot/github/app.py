@@ -126,7 +126,10 @@ class AppIdentity(Identity):
 
 
 class InstallationIdentity(Identity):
-    """An installation. Its token is minted at first use, before it expires, and once after a refusal."""
+    """An installation. Its token is minted at first use, before it expires, and once after a refusal.
+
+    Its permissions are those of that moment: ones that are granted later need a new token.
+    """
 
     def __init__(
         self, installation: int, cache_key: Hashable, mint: Mint, clock: Callable[[], float] = time.time
@@ -136,7 +139,7 @@ class InstallationIdentity(Identity):
         self._clock = clock
         self._lock = threading.Lock()
         self._token: str | None = None
-        self._renew_at = 0.0
+        self._minted_at = self._renew_at = 0.0
 
     @property
     def token(self) -> str:
@@ -144,13 +147,16 @@ class InstallationIdentity(Identity):
             now = self._clock()
             if self._token is None or now >= self._renew_at:
                 self._token, expires = self._mint()
+                self._minted_at = now
                 # If our clock is far ahead, every token looks expired; it is then used for a minute.
                 self._renew_at = max(expires.timestamp() - RENEW_BEFORE, now + 60.0)
             return self._token
 
-    def refuse(self, secret: str) -> bool:
+    def refuse(self, secret: str, older_than: float = 0.0) -> bool:
         with self._lock:
             if self._token == secret:
+                if 0 <= self._clock() - self._minted_at < older_than:
+                    return False
                 self._token = None
         return True
 

@@ -48,10 +48,14 @@ CACHE_BYTES = 1 << 20
 CACHED_ANSWER_BYTES = 1 << 18
 #: What a stored answer takes besides its text: its key, its ETag and the objects around them, bytes.
 CACHE_OVERHEAD = 1_000
+#: Seconds after which a token that lacks a permission is replaced: the permission may have been granted since.
+GRANTED_SECONDS = 10.0
 #: Connections of one process, and those of them that stay open when they are idle.
 CONNECTIONS, IDLE_CONNECTIONS = 100, 20
 
 JSON = "application/vnd.github+json"
+#: GitHub's words for a token without the permission that a request needs.
+LACKING = "Resource not accessible by integration"
 
 Query = Mapping[str, str | int]
 Object = dict[str, Any]
@@ -91,8 +95,11 @@ class Identity(ABC):
     @abstractmethod
     def token(self) -> str: ...
 
-    def refuse(self, secret: str) -> bool:
-        """Note that the API refused ``secret``. Return True if another one will be used."""
+    def refuse(self, secret: str, older_than: float = 0.0) -> bool:
+        """Note that the API refused ``secret``. Return True if another one will be used.
+
+        A secret that is younger than ``older_than`` seconds is kept.
+        """
         return False
 
 
@@ -224,18 +231,22 @@ class Client:
         body = {"query": query, "variables": dict(variables)}
         # An Enterprise Server has its REST API at /api/v3 and this one at /api/graphql.
         place = self._api._replace(path=self._api.path.removesuffix("/v3") + "/graphql")
-        answer = self.send("POST", place.geturl(), body)
-        if not isinstance(answer, dict):
-            raise TransientError("GraphQL: GitHub's answer is not an object")
-        if errors := answer.get("errors"):
-            _refuse_graphql(errors)
-        return answer.get("data")
+        secret = self._identity.token
+        try:
+            return _data(self.send("POST", place.geturl(), body))
+        except ForgeError as error:
+            if not (LACKING in str(error) and self._identity.refuse(secret, GRANTED_SECONDS)):
+                raise
+        return _data(self.send("POST", place.geturl(), body))
 
     def _json(self, request: _Request) -> Any:
         return parse_json(self._request(request).text, request.operation)
 
     def _request(self, request: _Request) -> Raw:
-        """Send a request. A refused token is replaced once; redirects are followed on our own host only."""
+        """Send a request. A token that is refused or lacks a permission is replaced once.
+
+        Redirects are followed on our own host only.
+        """
         answer = self._authorized(request)
         for _ in range(MAX_REDIRECTS):
             if not 300 <= answer.status < 400:
@@ -276,7 +287,10 @@ class Client:
     def _authorized(self, request: _Request) -> Raw:
         secret = self._identity.token
         answer = self._once(request, secret)
-        if answer.status == 401 and self._identity.refuse(secret):
+        is_lacking = answer.status == 403 and LACKING in answer.text
+        if (answer.status == 401 and self._identity.refuse(secret)) or (
+            is_lacking and self._identity.refuse(secret, GRANTED_SECONDS)
+        ):
             answer = self._once(request, self._identity.token)
         if answer.status < 400:
             return answer
@@ -348,6 +362,15 @@ def _call(installation: int | None, method: str, status: int, start: float, head
     seconds = time.monotonic() - start
     remaining, limit = number("x-ratelimit-remaining"), number("x-ratelimit-limit")
     return Exchange(installation, method, status, seconds, remaining, limit)
+
+
+def _data(answer: Any) -> Any:
+    """Return the ``data`` of a GraphQL answer."""
+    if not isinstance(answer, dict):
+        raise TransientError("GraphQL: GitHub's answer is not an object")
+    if errors := answer.get("errors"):
+        _refuse_graphql(errors)
+    return answer.get("data")
 
 
 def _refuse_graphql(errors: Any) -> None:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from pytest_httpserver import HTTPServer
 
-from bot.core.errors import NotFound, NotInstalled, SettingsError, TransientError
-from bot.github.app import GitHubApp, InstallationIdentity, load_key
+from bot.core.errors import ForgeError, NotFound, NotInstalled, SettingsError, TransientError
+from bot.github.app import WRITE, GitHubApp, InstallationIdentity, load_key
+from bot.github.archive import Archives
+from bot.github.http import Client, Transport
+from bot.github.reader import GitHubForge
 from bot.github.registration import manifest
 from bot.simgithub import SimulatedGitHub
 from tests.bot.github.conftest import NAME, Site
@@ -20,6 +25,10 @@ from tests.bot.github.conftest import NAME, Site
 def token_requests(site: Site) -> list[dict[str, object]]:
     """Bodies of the requests for tokens."""
     return [request.body for request in site.github.requests if request.path.endswith("access_tokens")]
+
+
+def minted(site: Site) -> int:
+    return sum("access_tokens" in request.path and request.status == 201 for request in site.github.requests)
 
 
 def test_the_readers_token_cannot_write_and_reaches_one_repository(site: Site) -> None:
@@ -49,6 +58,28 @@ def test_a_token_serves_many_requests_and_an_expired_one_is_replaced(site: Site)
         token.expires_at = site.github.world.now()
     assert site.forge.issue(number).number == number
     assert len(token_requests(site)) == 2
+
+
+@pytest.mark.parametrize("api", ["rest", "graphql"])
+def test_a_permission_that_is_granted_later_works_at_once(site: Site, api: str) -> None:
+    now, number = [1_000_000.0], site.github.open_pull(NAME, "Read", files={"a.py": "a = 1\n"})
+    site.installation.permissions = {"metadata": "read", "contents": "read", "issues": "write"}
+    mint = partial(site.app._mint, site.installation.id, NAME, WRITE)
+    identity = InstallationIdentity(site.installation.id, "key", mint, clock=lambda: now[0])
+    with closing(Transport()) as transport, closing(Archives()) as archives:
+        client = Client(identity, site.github.api_url, transport)
+        forge = GitHubForge(client, NAME, site.app._identity, archives)
+        read = partial(forge.pull_request if api == "rest" else forge.linked_issues, number)
+        for mints, seconds in ((1, 5), (1, 5), (2, 5)):
+            with pytest.raises(ForgeError, match="Resource not accessible by integration"):
+                read()
+            # A permission that stays away costs no token for each request.
+            assert minted(site) == mints
+            now[0] += seconds
+        site.installation.permissions = site.registered.permissions
+        now[0] += 5
+        read()
+        assert minted(site) == 3
 
 
 def test_a_token_is_replaced_five_minutes_before_it_expires() -> None:
