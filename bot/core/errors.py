@@ -8,6 +8,7 @@
     │   └── ConfigError        the repository's .github/bouncer.yml cannot be used
     ├── TransientError         worth another try, after ``wait`` seconds if the other side named them
     │   ├── OperatorNeeded     a job waits, up to a week, until an operator has repaired something
+    │   ├── Suspended          the account suspended the App's installation: a job waits until that ends
     │   └── AnswerLost         a model was asked and no answer arrived: it may cost all the same
     ├── ModelError             a language model failed or gave no usable answer; the decision is an abstention
     │   ├── BudgetExceeded     not asked at all: the budget of the day is spent
@@ -110,6 +111,10 @@ class ProviderRefused(ModelError):
 
 class OperatorNeeded(TransientError):
     """The job waits until an operator has repaired something."""
+
+
+class Suspended(TransientError):
+    """The account suspended the installation of the App. Its jobs wait until that ends, however long it takes."""
 
 
 class AnswerLost(TransientError):

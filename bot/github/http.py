@@ -25,7 +25,7 @@ from urllib.parse import quote, urljoin, urlsplit
 import httpx2
 
 from bot import __version__
-from bot.core.errors import ForgeError, NotFound, TransientError
+from bot.core.errors import ForgeError, NotFound, Suspended, TransientError
 from bot.core.http_client import HttpClient, TooLarge, TooSlow, limit_chunks, retry_after
 from bot.github.payloads import parse_json
 
@@ -54,6 +54,8 @@ GRANTED_SECONDS = 10.0
 CONNECTIONS, IDLE_CONNECTIONS = 100, 20
 
 JSON = "application/vnd.github+json"
+#: GitHub's words if the account suspended the App.
+SUSPENDED = "installation has been suspended"
 #: GitHub's words for a token without the permission that a request needs.
 LACKING = "Resource not accessible by integration"
 
@@ -392,6 +394,8 @@ def check(status: int, headers: Headers, text: str, operation: str) -> None:
         return
     message = _message(text)
     line = f"{operation}: GitHub answered {status}{': ' if message else ''}{message}"
+    if status == 403 and SUSPENDED in message:
+        raise Suspended(line)
     if status == 429 or (status == 403 and _limited(headers, message)):
         raise TransientError(line, wait_asked(headers) or UNSTATED_WAIT)
     if status in (401, 408) or status >= 500:

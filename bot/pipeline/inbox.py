@@ -83,7 +83,9 @@ class Job(Frozen):
     attempt: int = Field(default=0, description="number of the attempt, from 0")
     tries: int = Field(default=0, description="failures in a row")
     due: float = Field(description="earliest start")
-    awaits_operator: bool = Field(default=False, description="waits long: an operator has to repair something")
+    awaits_operator: bool = Field(
+        default=False, description="waits long: an operator has to repair something, or the app is suspended"
+    )
     notice: Notice | None = Field(default=None, description="it only sends this notice; None: it does its task")
     #: Version 0.2 stored it as ``told``.
     source_job: str = Field(
@@ -184,7 +186,7 @@ DAY_SECONDS = 86_400.0
 
 _CLOSES = events.IssueClosed | events.IssueRemoved | events.PullRequestClosed
 _REOPENS = events.IssueReopened | events.PullRequestReopened
-#: These delete data of repositories, which takes too long for a request, so a worker does it.
+#: These delete data of repositories or start many jobs, which takes too long for a request, so a worker does it.
 _SLOW = events.InstallationChanged | events.InstallationRepositoriesChanged
 
 _log = structlog.get_logger(__name__)
@@ -248,6 +250,8 @@ class Inbox:
                 # A late delivery may be about an installation before the present one.
                 if not self._installations.is_replaced(event.account, event.installation):
                     uninstalled(event.account, event.repositories)
+            elif isinstance(event, events.InstallationChanged) and event.action == "unsuspend":
+                self._queue.bring_forward(event.installation)
             elif isinstance(event, events.InstallationRepositoriesChanged):
                 uninstalled("", event.removed)
             with self._queue.transaction() as connection:

@@ -194,13 +194,13 @@ class Queue:
         """Cancel an attempt: a waiting one never starts, and the outcome of a running one is not recorded."""
         self._connected().cancel_workflow(job.workflow)
 
-    def bring_forward(self) -> int:
-        """Start the jobs now that wait for an operator. Return their number."""
-        waiting = self._workflows(name=WORKFLOW, status=list(_STATUSES["waiting"]))
-        ids = [status.workflow_id for status in waiting if (status.attributes or {}).get("awaits_operator")]
-        for workflow in ids:
-            self._connected().set_workflow_delay(workflow, delay_seconds=0)
-        return len(ids)
+    def bring_forward(self, installation: int | None = None) -> int:
+        """Start the jobs now that wait long, of all installations or of one. Return their number."""
+        waiting = map(_job, self._workflows(name=WORKFLOW, status=list(_STATUSES["waiting"])))
+        jobs = [job for job in waiting if job.awaits_operator and installation in (None, job.installation)]
+        for job in jobs:
+            self._connected().set_workflow_delay(job.workflow, delay_seconds=0)
+        return len(jobs)
 
     def replaced(self, job: Job, by: str) -> None:
         """Note the attempt that continues an ended one."""

@@ -20,7 +20,7 @@ from structlog.contextvars import bound_contextvars
 from bot import router
 from bot.core import events, tracing
 from bot.core.actions import Decision
-from bot.core.errors import ForgeError, NotFound, NotInstalled, OperatorNeeded, TransientError
+from bot.core.errors import ForgeError, NotFound, NotInstalled, OperatorNeeded, Suspended, TransientError
 from bot.core.events import Event
 from bot.features.services import Services
 from bot.github.writer import GitHubWriter
@@ -138,6 +138,9 @@ class Runner:
             return self._again(job, job.tries, first.due, error, awaits_operator=first.awaits_operator)
         try:
             outcome = self._work(job, executor, first_try=again == deaths == job.tries == 0)
+        except Suspended as error:
+            # Neither a failure nor the operator's business: the account decides when it ends.
+            return self._wait_long(job, str(error), None)
         except TransientError as error:
             if _needs_operator(job, error):
                 return self._await_operator(job, str(error), error.wait)
@@ -291,6 +294,8 @@ class Runner:
             event = at_present(event, job.task, services.forge, moved=job.attempt > 0)
         try:
             decisions = router.decide(event, services, only=job.task)
+        except Suspended:
+            raise
         except TransientError as error:
             last = _needs_operator(job, error) and self._waited_enough(job)
             if last and isinstance(event, events.RepositoryEvent):
@@ -338,13 +343,18 @@ class Runner:
         """Wait for a repair, for as long as the job is old. No failure of the job: the try is not counted."""
         if self._waited_enough(job):
             raise self._gave_up(job, f"gave up after 7 days: {error}")
-        age = self._clock() - job.created_at
-        wait = min(LONGEST_OPERATOR_SECONDS, max(FIRST_OPERATOR_SECONDS, age, retry_after or 0.0))
-        wait *= 1 + random.random() / 10  # noqa: S311 - spreads retries, guards nothing
-        _log.error("job_waits_for_operator", error=error, wait=round(wait, 1))
+        _log.error("job_waits_for_operator", error=error)
         self._may_wait = True
         if job.tries + 1 >= MAX_TRIES and not job.awaits_operator:
             self._tell(job, "failure", f"{error}; it is tried again for 7 days")
+        return self._wait_long(job, error, retry_after)
+
+    def _wait_long(self, job: Job, error: str, retry_after: float | None) -> str:
+        """Wait until another process brings the job forward. It starts anyway after as long as it is old."""
+        age = self._clock() - job.created_at
+        wait = min(LONGEST_OPERATOR_SECONDS, max(FIRST_OPERATOR_SECONDS, age, retry_after or 0.0))
+        wait *= 1 + random.random() / 10  # noqa: S311 - spreads retries, guards nothing
+        _log.info("job_waits", error=error, wait=round(wait, 1))
         return self._again(job, job.tries, self._clock() + wait, error, awaits_operator=True)
 
     def _bring_forward(self, job: Job) -> None:

@@ -323,6 +323,13 @@ class Operations:
         }
         self.hooks.deliver(installation, "installation", "created", by, payload)
 
+    def suspend(self, installation: InstallationState, by: User, suspended: bool) -> None:
+        """Suspend an installation, or end that; there are no other events in between."""
+        installation.suspended = suspended
+        action = "suspend" if suspended else "unsuspend"
+        payload = {"action": action, "installation": self.render.installation(installation)}
+        self.hooks.deliver(installation, "installation", action, by, payload)
+
 
 def _next(repository: RepositoryState) -> int:
     """Return the next number of an issue or pull request; no number is used twice."""

@@ -116,6 +116,12 @@ class SimulatedGitHub(People):
         self.settle()
         return installation
 
+    def suspend(self, installation: InstallationState, *, suspended: bool = True) -> None:
+        """Suspend an installation as its account does, or end that."""
+        with self.world.lock:
+            self._operations.suspend(installation, installation.account, suspended)
+        self.settle()
+
     def token(self, repository: str, permissions: Mapping[str, str] = WORKFLOW) -> str:
         """Return a workflow's token for one repository, which acts as ``github-actions[bot]``."""
         with self.world.lock:

@@ -13,7 +13,15 @@ from sqlalchemy import func, select, update
 
 from bot.core import events
 from bot.core.config_file import load
-from bot.core.errors import BudgetExceeded, ForgeError, NotFound, NotInstalled, OperatorNeeded, TransientError
+from bot.core.errors import (
+    BudgetExceeded,
+    ForgeError,
+    NotFound,
+    NotInstalled,
+    OperatorNeeded,
+    Suspended,
+    TransientError,
+)
 from bot.features.services import Services
 from bot.github.writer import GitHubWriter
 from bot.pipeline.admin import Jobs
@@ -432,6 +440,22 @@ def test_what_waits_for_triage_is_brought_forward_with_it(bench, database):
     assert bench.run(triage).state == "waiting"
     assert bench.queue.run(reproduce, bench.runner.run).error == "waits for triage"
     assert bench.queue.bring_forward() == 2
+
+
+def test_a_job_of_a_suspended_installation_waits_longer_than_a_week(bench):
+    def suspended(event: events.Event) -> NoReturn:
+        raise Suspended("GitHub answered 403: This installation has been suspended")
+
+    job = bench.open()
+    bench.use_for(suspended)
+    for _ in range(2 * MAX_TRIES):
+        bench.now[0] += 86_400
+        assert (bench.run(job).state, bench.queue.get(job).tries) == ("waiting", 0)
+    assert "has been suspended" in bench.queue.get(job).error
+    assert bench.desk.ledger.decisions.decisions(f"{NAME}#1") == ()
+    bench.use(bench.desk.writer)
+    bench.run(job)
+    assert bench.run(job).outcome == "posted"
 
 
 def test_a_job_superseded_while_it_decides_writes_and_asks_nothing(bench):

@@ -1,0 +1,33 @@
+"""What becomes of work when an account suspends the App, and of stored data when a repository changes its name."""
+
+from __future__ import annotations
+
+from bot.simgithub.state import InstallationState
+from tests.bot.pipeline.rig import wait
+from tests.e2e.site import OPEN, VAGUE, Repository, Site
+
+
+def installation_of(shop: Site, repository: str) -> InstallationState:
+    return shop.github.world.installations[shop.installed(repository)]
+
+
+def test_jobs_of_a_suspended_installation_wait_and_go_on(shop: Site, repository: Repository) -> None:
+    home = repository()
+    installation = installation_of(shop, home)
+    number = shop.github.open_issue(home, *VAGUE)
+    shop.quiet()
+    event, payload = shop.payload(home, number, "opened")
+    shop.github.edit(home, number, body="It does not work at all.")
+    shop.quiet()
+    shop.github.suspend(installation)
+    before = shop.comments_on(home, number)
+    # A delivery that was on its way.
+    assert shop.deliver(event, payload) == 202
+    wait(lambda: any("has been suspended" in text for text in shop.troubles().values()), 30, "a job waits")
+    wait(lambda: {job.state for job in shop.jobs.list(OPEN, home)} == {"waiting"}, 30, "all wait")
+    asked = len(shop.model.asked)
+    shop.github.suspend(installation, suspended=False)
+    shop.quiet()
+    assert shop.jobs.list(("dead",), home) == ()
+    assert len(shop.model.asked) == asked + 1
+    assert len(shop.comments_on(home, number)) == len(before) == 1
