@@ -310,6 +310,62 @@ class Operations:
                 }
                 self.hooks.deliver(installation, "check_run", "rerequested", by, payload, repository)
 
+    def rename(self, repository: RepositoryState, owner: User, name: str, by: User) -> None:
+        """Rename a repository, or transfer it to an owner, with whose installation it is only if it is of all."""
+        old, previous = repository.full_name, repository.owner
+        del self.world.repositories[old]
+        self.world.former[old] = repository.id
+        repository.owner, repository.name = owner, name
+        new = repository.full_name
+        self.world.repositories[new] = repository
+        self.world.former.pop(new, None)
+        for installation in self.world.installations.values():
+            if old in installation.repositories:
+                installation.repositories.remove(old)
+                if owner is previous:
+                    installation.repositories.append(new)
+                else:
+                    self._announce_removal(installation, repository, old, by)
+            elif installation.account is owner and installation.all_repositories:
+                installation.repositories.append(new)
+        for token in self.world.tokens.values():
+            renamed = (new,) if owner is previous else ()
+            names = [renamed if place == old else (place,) for place in token.repositories]
+            token.repositories = tuple(place for group in names for place in group)
+        self._rename_in_pulls(old, new)
+        changes: Json = {"repository": {"name": {"from": old.partition("/")[2]}}}
+        if owner is not previous:
+            changes = {"owner": {"from": {"user": self.render.user(previous)}}}
+        action = "renamed" if owner is previous else "transferred"
+        self.hooks.emit(repository, "repository", action, by, {"changes": changes})
+
+    def _rename_in_pulls(self, old: str, new: str) -> None:
+        for place in self.world.repositories.values():
+            for pull in (issue.pull for issue in place.issues.values() if issue.pull):
+                pull.head_repository = new if pull.head_repository == old else pull.head_repository
+                pull.closes = [(new if name == old else name, number) for name, number in pull.closes]
+
+    def _announce_removal(
+        self, installation: InstallationState, repository: RepositoryState, name: str, by: User
+    ) -> None:
+        short = {"id": repository.id, "name": name.partition("/")[2], "full_name": name}
+        payload = {
+            "action": "removed",
+            "installation": self.render.installation(installation),
+            "repository_selection": "selected",
+            "repositories_added": [],
+            "repositories_removed": [{**short, "private": repository.private}],
+        }
+        self.hooks.deliver(installation, "installation_repositories", "removed", by, payload)
+
+    def delete_repository(self, repository: RepositoryState, by: User) -> None:
+        self.hooks.emit(repository, "repository", "deleted", by, {})
+        del self.world.repositories[repository.full_name]
+        for holder in self.world.installations.values():
+            holder.repositories = [name for name in holder.repositories if name != repository.full_name]
+        for token in self.world.tokens.values():
+            token.repositories = tuple(name for name in token.repositories if name != repository.full_name)
+
     def installed(self, installation: InstallationState, by: User) -> None:
         """Announce to the app that it was installed."""
         names = ("id", "name", "full_name", "private")

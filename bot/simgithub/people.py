@@ -238,6 +238,20 @@ class People:
         self.merge(repository, revert, by=by)
         return revert
 
+    # Repositories
+
+    @_action
+    def rename(self, repository: str, to: str) -> None:
+        """Rename a repository, or transfer it to another owner."""
+        owner, _, name = to.partition("/")
+        place = self.world.repositories[repository]
+        self._operations.rename(place, self.world.user(owner), name, place.owner)
+
+    @_action
+    def delete_repository(self, repository: str) -> None:
+        place = self.world.repositories[repository]
+        self._operations.delete_repository(place, place.owner)
+
     # Reviews and checks
 
     @_action

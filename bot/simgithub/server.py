@@ -126,7 +126,7 @@ class ApiServer:
     def _record(self, request: Request, path: str, instead: ApiAnswer | None) -> ApiAnswer:
         """Answer and record a request; the answer of a fault replaces the real one before anything is applied."""
         try:
-            route, args = self._rules.match(path, request.method)
+            route, args = self._rules.match(self._by_name(path), request.method)
             answer = instead or self._respond(request, path, route, dict(args))
         except HTTPException as error:
             answer = instead or ApiAnswer(error.code or 404, {"message": "Not Found"})
@@ -157,6 +157,13 @@ class ApiServer:
         }
         answer.headers = {**limits, **answer.headers}
         return answer
+
+    def _by_name(self, path: str) -> str:
+        """Return the path of a repository that is addressed by its id, as redirects do."""
+        match = re.fullmatch(r"/repositories/(\d+)(/.*|)", path)
+        places = self.operations.world.repositories.values()
+        names = (place.full_name for place in places if match and place.id == int(match[1]))
+        return next((f"/repos/{name}{match[2]}" for name in names if match), path)
 
     def _respond(self, request: Request, path: str, route: Route, args: dict[str, Any]) -> ApiAnswer:
         body = _json(request)
@@ -250,7 +257,7 @@ def _api_path(request: Request) -> str | None:
     if path.startswith(PREFIX + "/"):
         return path.removeprefix(PREFIX)
     top = path.split("/")[1]
-    return path if top in {route.path.split("/")[1] for route in ROUTES} else None
+    return path if top in {"repositories", *(route.path.split("/")[1] for route in ROUTES)} else None
 
 
 def _response(answer: ApiAnswer) -> Response:

@@ -35,6 +35,7 @@ EVENTS = (
     "check_run",
     "check_suite",
     "push",
+    "repository",
     "merge_group",
 )
 

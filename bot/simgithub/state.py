@@ -85,6 +85,8 @@ class InstallationState:
     permissions: Mapping[str, str]
     events: tuple[str, ...]
     suspended: bool = False
+    #: Repositories that come to the account are part of it.
+    all_repositories: bool = False
 
 
 @dataclass
@@ -250,6 +252,8 @@ class World:
         self.installations: dict[int, InstallationState] = {}
         self.tokens: dict[str, Token] = {}
         self.repositories: dict[str, RepositoryState] = {}
+        #: Names that repositories had before -> their ids.
+        self.former: dict[str, int] = {}
         self.commits: dict[str, Commit] = {}
         self.outbox: queue.Queue[tuple[App, DeliveryState] | None] = queue.Queue()
         self.ahead = timedelta()
@@ -271,6 +275,11 @@ class World:
             kind = "Bot" if login.endswith("[bot]") else type
             self.users[login] = User(self.next_id(), login, kind)
         return self.users[login]
+
+    def repository(self, name: str) -> RepositoryState | None:
+        """Return the repository of that name, or the one that had it before."""
+        former = (place for place in self.repositories.values() if place.id == self.former.get(name))
+        return self.repositories.get(name) or next(former, None)
 
     def commit(self, files: Mapping[str, bytes], message: str, parents: tuple[str, ...]) -> Commit:
         """Store a commit; its SHA follows from content, message, parents and place in history."""

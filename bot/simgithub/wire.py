@@ -92,7 +92,12 @@ class ApiCall:
     def repository(self) -> RepositoryState:
         """The repository in the path. Answers 404 if the token may not read it. An archived one refuses writes."""
         name = f"{self.args['owner']}/{self.args['repo']}"
-        repository = self.world.repositories.get(name)
+        repository = self.world.repository(name)
+        if repository is not None and repository.full_name != name:
+            below = self.path.removeprefix(f"/repos/{name}")
+            query = f"?{urlencode(self.query)}" if self.query else ""
+            location = f"{self.base}/repositories/{repository.id}{below}{query}"
+            raise ApiRefusal(301 if self.reads else 307, "Moved Permanently", location=location)
         stranger = self.app is None and (self.token is None or name not in self.token.repositories)
         # Public repositories can be read with any token.
         if repository is None or (stranger and (repository.private or not self.reads)):

@@ -34,7 +34,7 @@ def query(call: ApiCall) -> ApiAnswer:
         return _minimize(call, str(variables.get("id")), str(variables.get("why")))
     if "mutation" in text:
         return _set_draft(call, text, str(variables.get("id")))
-    repository = call.world.repositories.get(f"{variables.get('owner')}/{variables.get('name')}")
+    repository = call.world.repository(f"{variables.get('owner')}/{variables.get('name')}")
     if repository is None or (call.token and repository.full_name not in call.token.repositories):
         return _error("NOT_FOUND", "Could not resolve to a Repository")
     if "issue(number:" in text:
