@@ -8,12 +8,15 @@ from __future__ import annotations
 import base64
 import csv
 import io
+import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 
 import click
 
@@ -31,21 +34,26 @@ from bot.cli.files import (
 )
 from bot.cli.remote import configured, reached, repository
 from bot.core.actions import Usage
-from bot.core.errors import ForgeError, OperatorError
+from bot.core.errors import BudgetExceeded, ForgeError, OperatorError
 from bot.core.page import render
 from bot.core.text import spreadsheet_cell
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from pydantic import BaseModel
+
     from bot.app import Access
     from bot.core.actions import Decision
-    from bot.core.config import RepoConfig
     from bot.core.subjects import Issue
     from bot.features.services import Services
     from bot.features.triage.record import TriageRecord
     from bot.features.verify.pull_queue import QueuedPull
+    from bot.github.protocol import Forge
+    from bot.github.reader import GitHubForge
+    from bot.models.protocol import Prompt
     from bot.pipeline.store import Ledger
+    from bot.pipeline.store.calls import AskOnce
     from bot.settings import Settings
 
 #: Tokens of a typical answer, for the estimate.
@@ -165,6 +173,8 @@ def command(
 
     Answers are stored below BOUNCER_DATA_DIR: if interrupted, the same command resumes and pays nothing twice.
     """
+    from bot import app
+
     judging = judging.forcing({"triage": {"mode": "label"}})
     settings = judging.settings()
     settings.check_model()
@@ -176,9 +186,11 @@ def command(
         issues = access.forge.open_issues(limit)
         total = access.forge.open_issue_count() if len(issues) == limit else len(issues)
         with _ledger(settings, name) as ledger:
-            services = _services(settings, access, config_here, ledger, name, max_cost)
-            _confirm(settings, services, issues, yes=yes)
-            rows, refusal = _judge(issues, services), ""
+            model = _model(settings, ledger, name, max_cost)
+            forge = cast("Forge", CommentsReadOnce(access.forge))
+            services = app.offline_services(settings, forge, config_here, model)
+            _confirm(settings, services, model, issues, yes=yes)
+            rows, refusal = _judge(issues, services, "judged"), ""
             if applied:
                 rows, refusal = _label(rows, services, access, settings, ledger, limit_actions)
     backlog = Backlog(name, tuple(rows), total)
@@ -200,24 +212,35 @@ def _ledger(settings: Settings, name: str) -> Iterator[Ledger]:
         yield Ledger(database)
 
 
-def _services(
-    settings: Settings, access: Access, config: RepoConfig, ledger: Ledger, name: str, max_cost: float | None
-) -> Services:
+def _model(settings: Settings, ledger: Ledger, name: str, max_cost: float | None) -> AskOnce:
     from bot import app
     from bot.pipeline.store.calls import AskOnce
 
     model_id = settings.bouncer_model
     model = app.build_models(settings).build(model_id, app.total_budget(max_cost), attempts=3)
-    remembered = AskOnce(model, ledger.calls, f"backlog:{name}:{model_id}")
-    return app.offline_services(settings, access.forge, config, remembered)
+    return AskOnce(model, ledger.calls, f"backlog:{name}:{model_id}")
 
 
-def _confirm(settings: Settings, services: Services, issues: Sequence[Issue], *, yes: bool) -> None:
+class CommentsReadOnce:
+    """A forge that reads the comments of an issue once: for the estimate and for the verdict."""
+
+    def __init__(self, forge: GitHubForge) -> None:
+        self._forge = forge
+        self.comments = cache(forge.comments)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._forge, name)
+
+
+def _confirm(
+    settings: Settings, services: Services, model: AskOnce, issues: Sequence[Issue], *, yes: bool
+) -> None:
     """Print the estimated cost and ask for confirmation."""
-    cost = _estimate(settings, services, issues)
-    model = settings.bouncer_model
-    estimate = f"cost with {model} unknown" if cost is None else f"about {cost:.2f} USD with {model}"
-    click.echo(f"{len(issues)} open issues; {estimate}", err=True)
+    cost = _estimate(settings, services, model, issues)
+    name = settings.bouncer_model
+    estimate = f"cost with {name} unknown" if cost is None else f"about {cost:.2f} USD with {name}"
+    looks = ", without the looks of triage.investigate" if services.config.triage.investigate and issues else ""
+    click.echo(f"{len(issues)} open issues; {estimate}{looks}", err=True)
     if yes or not issues:
         return
     if not sys.stdin.isatty():
@@ -225,25 +248,41 @@ def _confirm(settings: Settings, services: Services, issues: Sequence[Issue], *,
     click.confirm("Continue?", abort=True, err=True)
 
 
-def _estimate(settings: Settings, services: Services, issues: Sequence[Issue]) -> float | None:
-    """Estimate US dollars: one call per issue, a token per four characters; None if a price is unknown."""
-    from bot.features.triage.handler import question
+class Questions:
+    """A Model that counts the characters of every question without a stored answer, and answers none."""
+
+    def __init__(self, model: AskOnce) -> None:
+        self.id = model.id
+        self._model = model
+        self.sizes: list[int] = []
+
+    def complete(self, prompt: Prompt, schema: type[BaseModel]) -> NoReturn:
+        from bot.models.conversation import strict
+
+        if self._model.stored(prompt, schema) is None:
+            shape = json.dumps(strict(schema), separators=(",", ":"))
+            self.sizes.append(len(prompt.system) + len(prompt.user) + len(shape))
+        raise BudgetExceeded("an estimate asks no model")
+
+
+def _estimate(settings: Settings, services: Services, model: AskOnce, issues: Sequence[Issue]) -> float | None:
+    """Estimate US dollars: what the handler would ask, a token per four characters; None if a price is unknown."""
     from bot.models.budget import load_prices
     from bot.models.registry import leaves
 
     price_list = load_prices(settings.bouncer_prices_file)
-    prices = [price_list.of(model) for model in leaves(settings.bouncer_model)]
-    total = 0.0
-    for issue in issues:
-        prompt = question(services.prompts, services.config.triage, issue)
-        for price in prices:
-            if price is None:
-                return None
-            total += price.cost((len(prompt.system) + len(prompt.user)) // 4, ANSWER_TOKENS)
-    return total
+    prices = [price_list.of(name) for name in leaves(settings.bouncer_model)]
+    # Looks depend on the answers of the model, and need the code of the repository.
+    triage = services.config.triage.model_copy(update={"investigate": False})
+    config = services.config.model_copy(update={"triage": triage})
+    questions = Questions(model)
+    _judge(issues, replace(services, config=config, model=questions), "read")
+    if None in prices:
+        return None
+    return sum(price.cost(size // 4, ANSWER_TOKENS) for price in prices if price for size in questions.sizes)
 
 
-def _judge(issues: Sequence[Issue], services: Services) -> list[BacklogIssue]:
+def _judge(issues: Sequence[Issue], services: Services, progress_word: str) -> list[BacklogIssue]:
     """Judge every issue with its comments. Return them in the order of the table."""
     from bot.core.events import IssueReopened
 
@@ -259,7 +298,7 @@ def _judge(issues: Sequence[Issue], services: Services) -> list[BacklogIssue]:
     with ThreadPoolExecutor(WORKERS) as pool, progress() as advance:
         for issue, decision in zip(issues, pool.map(judge, issues), strict=True):
             rows.append(BacklogIssue(issue, decision))
-            advance("judged", len(rows), len(issues))
+            advance(progress_word, len(rows), len(issues))
             try:
                 errors.add(decision)
             except OperatorError:

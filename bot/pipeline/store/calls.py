@@ -215,10 +215,13 @@ class AskOnce(Wrapper):
         self._calls = calls
         self._job = job
 
+    def stored(self, prompt: Prompt, schema: type[BaseModel]) -> str | None:
+        """Return the reply (JSON) that this job has; None if the model would be asked."""
+        return self._calls.reply(self._job, prompt.hash, schema.__name__)
+
     def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
         """Return a remembered reply, with its original usage, or ask the model."""
-        stored_reply = self._calls.reply(self._job, prompt.hash, schema.__name__)
-        if stored_reply is not None:
+        if (stored_reply := self.stored(prompt, schema)) is not None:
             try:
                 return Reply[schema].model_validate_json(stored_reply)  # type: ignore[valid-type]
             except ValidationError:

@@ -59,13 +59,15 @@ class Desk:
         self.github, self.folder, self._captured = github, folder, captured
         self.replies: dict[str, dict[str, Any]] = {}
         self.questions: list[str] = []
+        self.requests: list[dict[str, Any]] = []
         self.refused = 0
         github.create_repository("acme/rocket", {"app.py": "count = 0\n"})
         server.expect_request("/v1/chat/completions").respond_with_handler(self._answer)
         self._model_url = server.url_for("/v1")
 
     def _answer(self, request: Request) -> Response:
-        text = json.dumps(request.get_json()["messages"])
+        self.requests.append(request.get_json())
+        text = json.dumps(self.requests[-1]["messages"])
         self.questions.append(text)
         if self.refused:
             self.refused -= 1

@@ -55,6 +55,25 @@ def test_table_is_sorted_and_nothing_is_written_or_paid_twice(desk: Desk) -> Non
     assert violations(desk.github.requests) == []
 
 
+def test_estimate_counts_what_is_sent(desk: Desk) -> None:
+    _fill(desk)
+    desk.github.comment("acme/rocket", 2, "No, it should be an error. " * 50)
+    (desk.folder / "prices.yml").write_text("models: {'openai:gpt-5-mini': {input: 1000000, output: 0}}")
+    arguments = ("backlog", "acme/rocket", "--yes", "--set", "triage.authors=all")
+    ran = desk.run(*arguments, BOUNCER_PRICES_FILE="prices.yml")
+    size = sum(len(message["content"]) for request in desk.requests for message in request["messages"]) + sum(
+        len(json.dumps(request["response_format"]["json_schema"]["schema"])) for request in desk.requests
+    )
+    assert len(desk.requests) == 2
+    assert any("it should be an error" in question for question in desk.questions)
+    estimate = float(ran.err.split("about ")[1].split()[0])
+    assert size / 4 == pytest.approx(estimate, rel=0.05), "a token for every four characters, at 1 USD"
+    reads = [name.path for name in desk.github.requests if name.path.endswith("/comments")]
+    assert len(reads) == 2, "comments are read once"
+    ran = desk.run(*arguments, BOUNCER_PRICES_FILE="prices.yml")
+    assert ran.err.startswith("2 open issues; about 0.00 USD"), "stored answers cost nothing"
+
+
 def test_limit_names_the_total(desk: Desk) -> None:
     _fill(desk)
     token = desk.github.token("acme/rocket")
