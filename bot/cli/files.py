@@ -111,12 +111,14 @@ def read_diff(path: str, *, may_be_empty: bool = False) -> str:
     return text
 
 
-class Share(click.ParamType[float]):
-    """``5%``, ``5`` or ``0.05``."""
+class Harm(click.ParamType[float]):
+    """A share of harm, ``5%``, ``5`` or ``0.05``, in the bounds of the key ``harm`` of bouncer.yml."""
 
     name = "percent"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        from bot.core.config import HARM
+
         if isinstance(value, float):
             return value
         text = str(value).strip()
@@ -125,8 +127,9 @@ class Share(click.ParamType[float]):
         except ValueError:
             self.fail(f"{text!r} is not a percentage such as 5%", param, ctx)
         share = number if number < 1 and not text.endswith("%") else number / 100
-        if not 0 < share < 1:
-            self.fail(f"{text!r} is not between 0 and 100 %", param, ctx)
+        least, most = HARM
+        if not least <= 100 * share <= most:
+            self.fail(f"{text!r} is not between {least} and {most} %", param, ctx)
         return share
 
 

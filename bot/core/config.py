@@ -19,6 +19,8 @@ from bot.core.frozen import Frozen
 PATH = ".github/bouncer.yml"
 #: Days from the warning to the closing of an unanswered issue.
 WARNING_DAYS = 7
+#: Smallest and largest share of harm that can be promised, percent.
+HARM = (1, 50)
 #: Chance in percent from which an issue is called vague: about the share of vague issues in BouncerBench (650 of
 #: 1,699). On 120 of its issues the macro F of a capable model was 0.69 here and 0.64 at 50 (docs/replay.md).
 VAGUE_FROM = 40
@@ -67,8 +69,8 @@ class TriageConfig(Frozen):
     )
     harm: int | None = Field(
         None,
-        ge=1,
-        le=50,
+        ge=HARM[0],
+        le=HARM[1],
         description="the promise of `bouncer calibrate`: at most this percentage of actionable issues bounce; "
         "the dashboard warns when it is broken",
     )
@@ -139,7 +141,9 @@ class VerifyConfig(Frozen):
         "BROAD_MISSING_KEY_ASPECTS", description="bounce at this label or worse (BouncerBench, III)"
     )
     bounce_above: int | None = Field(None, ge=0, le=100, description="as triage.bounce_above")
-    harm: int | None = Field(None, ge=1, le=50, description="as triage.harm, for good patches held back")
+    harm: int | None = Field(
+        None, ge=HARM[0], le=HARM[1], description="as triage.harm, for good patches held back"
+    )
     prompt: VerifyPrompt = Field(
         "careful",
         description="as triage.prompt; `rubric`: two questions, demands from the issue, then a grade for each; "

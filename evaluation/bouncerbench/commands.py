@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bot import __version__
-from bot.cli.files import Share
+from bot.cli.files import Harm
 from bot.core.errors import OperatorError
 from evaluation.cli import (
     Option,
@@ -314,7 +314,7 @@ _calibrate = with_options(
     click.option("--model-name", metavar="NAME", help="The model to calibrate if the file has several."),
     click.option(
         "--harm",
-        type=Share(),
+        type=Harm(),
         default="5%",
         show_default=True,
         help="Largest share of good subjects that may bounce.",

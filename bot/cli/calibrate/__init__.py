@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bot.cli.files import Judging, Share, data_folder, judging_options, print_json, progress, show_card, write_text
+from bot.cli.files import Harm, Judging, data_folder, judging_options, print_json, progress, show_card, write_text
 from bot.cli.remote import reached
 from bot.cli.remote import repository as named
 from bot.core.errors import OperatorError
@@ -41,7 +41,7 @@ _IN_SHADOW: Mapping[str, Mapping[str, Any]] = {
 @click.argument("repository", metavar="OWNER/REPO")
 @click.option(
     "--harm",
-    type=Share(),
+    type=Harm(),
     default="5%",
     show_default=True,
     help="Largest share of actionable issues to bounce, and of suggested duplicates that are wrong.",

@@ -199,7 +199,7 @@ def test_replies_without_a_probability_draw_the_line_at_a_label(
     run: Run, past: tuple[SimulatedGitHub, App]
 ) -> None:
     replies(past[0], lambda number: None)
-    _, out, _ = run("--harm", "99%")
+    _, out, _ = run("--harm", "50%")
     assert "bounce_at: " in out
     assert "the line is drawn at a label" in out
 
@@ -233,7 +233,9 @@ def test_a_recent_export_is_used_unless_a_fresh_one_is_wanted(run: Run, past: tu
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (("--harm", "0"), "not between 0 and 100 %"),
+        (("--harm", "0.5%"), "'0.5%' is not between 1 and 50 %"),
+        (("--harm", "0.51"), "'0.51' is not between 1 and 50 %"),
+        (("--harm", "nan"), "'nan' is not between 1 and 50 %"),
         (("--harm", "few"), "is not a percentage such as 5%"),
         (("--from", "nowhere.json"), "nowhere.json: No such file"),
     ],
