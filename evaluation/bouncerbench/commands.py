@@ -34,12 +34,6 @@ _line = with_options(
     click.option("--bounce-above", type=click.IntRange(0, 100), metavar="P", help="Bounce at or above P percent."),
 )
 _replay = with_options(
-    tasks_option,
-    click.option(
-        "--prompt",
-        type=click.Choice(["paper", "panel", "careful", "rubric"]),
-        help="The question that is asked.  [default: paper, unless --config says otherwise]",
-    ),
     _line,
     model_options,
     replay_options(),
@@ -133,21 +127,29 @@ def _scored(
     tell([*parts, *aged], as_json, {**value, **data_of(aged)})
 
 
-def both(options: Option[Any], do: Callable[..., int | None], *about: str) -> Iterator[click.Command]:
-    """The commands of the two benchmarks, which differ in what they are ``about`` alone."""
+def _asking(kind: Kind) -> Option[Any]:
+    prompts = ["paper", "panel", "careful", *(["rubric"] if kind == "bouncerbench-output" else [])]
+    about = "The question that is asked.  [default: paper, unless --config says otherwise]"
+    return with_options(tasks_option, click.option("--prompt", type=click.Choice(prompts), help=about), _replay)
+
+
+def both(
+    options: Callable[[Kind], Option[Any]], do: Callable[..., int | None], *about: str
+) -> Iterator[click.Command]:
+    """The commands of the two benchmarks, which differ in their help and in the questions on offer."""
     kinds: tuple[Kind, ...] = ("bouncerbench-input", "bouncerbench-output")
     for kind, line in zip(kinds, about, strict=True):
-        yield click.command(kind, help=line)(options(partial(do, kind)))
+        yield click.command(kind, help=line)(options(kind)(partial(do, kind)))
 
 
 replay_input, replay_output = both(
-    _replay,
+    _asking,
     _replayed,
     "Open the issue of every input task and record the input bouncer's decision.",
     "Open a pull request for every output task and record the output bouncer's decision.",
 )
 score_input, score_output = both(
-    _score,
+    lambda kind: _score,
     _scored,
     "Score answers to input tasks with the paper's metrics.",
     "Score answers to output tasks with the paper's metrics.",
@@ -378,7 +380,7 @@ def _calibrated(
 
 
 calibrate_input, calibrate_output = both(
-    _calibrate,
+    lambda kind: _calibrate,
     _calibrated,
     "Fit thresholds and probability maps for issues on some repositories, and test them on the others.",
     "Fit thresholds and probability maps for patches on some repositories, and test them on the others.",

@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import json
 import threading
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any, NoReturn, TextIO, TypeVar
 
 import click
 from pydantic import BaseModel
 
+from bot.cli import LazyGroup
 from bot.core.actions import Usage
 from bot.core.errors import ModelError, OperatorError, TransientError
 from bot.models import anthropic, openai
@@ -154,43 +155,47 @@ def _failed(kind: Any, detail: Any) -> NoReturn:
 
 @dataclass(frozen=True)
 class Export:
-    """Write requests instead of asking: ``batch export`` puts this into the command's context."""
+    """Write requests instead of asking: the option ``--format`` puts this into the command's context."""
 
     form: str
 
 
-@click.command("export", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@click.argument(
-    "bench", type=click.Choice([name for name, entry in benchmarks().items() if entry.batched]), metavar="BENCH"
+class Exports(LazyGroup):
+    """``batch export``: the replays of the benchmarks, which write their questions down instead of asking them."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        replay = super().get_command(ctx, cmd_name)
+        return replay and _exporting(replay)
+
+
+def _exporting(replay: click.Command) -> click.Command:
+    """A replay's command with ``--format``, and a file of requests in place of the run."""
+
+    def chosen(context: click.Context, _option: click.Parameter, form: str) -> None:
+        context.obj = Export(form)
+
+    command = copy(replay)
+    command.help = "Write one request a line for every question of the replay that the cache cannot answer."
+    form = click.Option(
+        ["--format"],
+        type=click.Choice(["openai", "anthropic"]),
+        required=True,
+        expose_value=False,
+        callback=chosen,
+        help="Whose batch API the file is for.",
+    )
+    out = click.Option(["--out"], required=True, metavar="FILE", help="The file of requests.")
+    cache = click.Option(["--cache"], required=True, metavar="DIR", help="Folder where the answers will be put.")
+    ours = {"out": out, "cache": cache}
+    command.params = [form, *(ours.get(option.name or "", option) for option in replay.params)]
+    return command
+
+
+export_command = Exports(
+    "export",
+    "Write the requests of a replay that the cache cannot answer to a file.",
+    {name: entry.commands["replay"] for name, entry in benchmarks().items() if entry.batched},
 )
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="OPTIONS...")
-@click.pass_context
-def export_command(context: click.Context, bench: str, arguments: tuple[str, ...]) -> int:
-    """Write one request a line for every question of BENCH's replay that the cache cannot answer.
-
-    Takes the options of ``replay BENCH`` and --format openai|anthropic; --out is the file of requests.
-    """
-    form, rest = _format(arguments)
-    command: click.Command = resolve_name(benchmarks()[bench].commands["replay"][0])
-    with command.make_context(bench, rest, parent=context, obj=Export(form)) as nested:
-        code: int = command.invoke(nested)
-        return code
-
-
-def _format(arguments: tuple[str, ...]) -> tuple[str, list[str]]:
-    """``--format`` taken out of the arguments: the replay's own command does not know it, but has the help."""
-    rest = list(arguments)
-    if "--help" in rest:
-        return "", rest
-    for place, argument in enumerate(rest):
-        name, joined, value = argument.partition("=")
-        if name == "--format":
-            if not joined:
-                value = rest[place + 1] if place + 1 < len(rest) else ""
-            if value not in ("openai", "anthropic"):
-                raise OperatorError(f"--format: {value!r} is neither openai nor anthropic")
-            return value, rest[:place] + rest[place + (1 if joined else 2) :]
-    raise OperatorError("--format openai or --format anthropic is needed")
 
 
 @click.command("import")

@@ -113,11 +113,10 @@ def _chosen(
 
 def _export(tasks: Iterator[Item], session: Session[Item], request: ReplayRequest, export: Export) -> int:
     """Let every task run until it asks what the cache does not hold, and write that question down."""
-    if request.cache is None:
-        raise OperatorError("--cache DIR is needed: the answers will be put there")
     waiting = complete = failed = 0
     with _writable(request.out) as out:
         pending = Pending(request.environment.bouncer_model, export.form, out)
+        assert request.cache is not None, "batch export demands it"
         model = Cached(pending, FolderStore(Path(request.cache)))
         for item in tasks:
             try:

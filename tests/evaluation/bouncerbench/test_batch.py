@@ -131,9 +131,12 @@ def test_a_file_that_holds_no_results_is_refused(row: dict[str, Any], message: s
     [
         (["--model", "openai:gpt-4.1", "--format", "anthropic", "--cache", "c"], "needs one model anthropic:NAME"),
         (["--model", "openai:a,openai:b", "--format", "openai", "--cache", "c"], "needs one model openai:NAME"),
-        (["--model", "openai:gpt-4.1", "--format=carrier-pigeon", "--cache", "c"], "'carrier-pigeon' is neither"),
-        (["--model", "openai:gpt-4.1", "--cache", "c"], "--format openai or --format anthropic is needed"),
-        (["--model", "openai:gpt-4.1", "--format", "openai"], "--cache DIR is needed"),
+        (
+            ["--model", "openai:gpt-4.1", "--format=carrier-pigeon", "--cache", "c"],
+            "'carrier-pigeon' is not one of",
+        ),
+        (["--model", "openai:gpt-4.1", "--cache", "c"], "Missing option '--format'"),
+        (["--model", "openai:gpt-4.1", "--format", "openai"], "Missing option '--cache'"),
     ],
 )
 def test_an_export_that_cannot_work_says_why(tasks: Path, arguments: list[str], message: str) -> None:
@@ -143,8 +146,16 @@ def test_an_export_that_cannot_work_says_why(tasks: Path, arguments: list[str], 
 def test_an_empty_result_file_is_refused_and_export_lists_options() -> None:
     ran = command("batch", "import", write("empty.jsonl", []), "--cache", "cache", code=2)
     assert ran.err.endswith("empty.jsonl holds no result\n")
-    output = command("batch", "export", "bouncerbench-input", "--help")
-    assert "--tasks F" in output.out
+    output = command("batch", "export", "bouncerbench-input", "--help").out
+    assert output.startswith("Usage: bouncer-eval batch export bouncerbench-input [OPTIONS]\n")
+    for line in ("--tasks F", "--format [openai|anthropic]", "--out FILE  ", "--cache DIR  "):
+        assert line in output
+    assert "bouncerbench-output  " in command("batch", "export", "--help").out
+
+
+def test_only_questions_of_the_benchmark_are_offered() -> None:
+    assert "--prompt [paper|panel|careful]" in command("replay bouncerbench-input --help").out
+    assert "--prompt [paper|panel|careful|rubric]" in command("replay bouncerbench-output --help").out
 
 
 def test_a_cache_that_cannot_be_written_is_named(tasks: Path, tmp_path: Path) -> None:
