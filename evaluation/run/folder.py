@@ -121,11 +121,14 @@ class RunFacts(Frozen):
     tasks: Tasks
     started_at: datetime
     finished_at: datetime | None = Field(None, description="None while tasks are missing")
+    retried: Usage = Field(
+        Usage(), description="of failed attempts that were repeated; part of the totals"
+    )
     totals: Totals = Totals()
 
     def identity(self) -> dict[str, Any]:
         """Return the facts that two sessions of one run share; a higher ``--limit`` continues it."""
-        common = self.model_dump(mode="json", exclude={"started_at", "finished_at", "totals", "tasks"})
+        common = self.model_dump(mode="json", exclude={"started_at", "finished_at", "retried", "totals", "tasks"})
         return common | {"tasks": self.tasks.sha256 or self.tasks.source}
 
 
@@ -170,7 +173,8 @@ class RunFolder:
             before, now = facts.tasks.limit, self.facts.tasks.limit  # None = all tasks
             is_narrower = now is not None and (before is None or before > now)
             wider = facts.tasks if is_narrower else self.facts.tasks
-            self.facts = self.facts.model_copy(update={"started_at": facts.started_at, "tasks": wider})
+            earlier = {"started_at": facts.started_at, "retried": facts.retried, "tasks": wider}
+            self.facts = self.facts.model_copy(update=earlier)
             self._lines.cut()
         elif self._lines.path.exists():
             raise OperatorError(f"{self.path} has {RECORDS_FILE} but no {RUN_FILE}: it cannot be continued")
@@ -244,7 +248,7 @@ class RunFolder:
         return ids if selection is None else [identity for identity in ids if identity in selection]
 
     def spent_usd(self) -> float:
-        return sum(record.usage.cost_usd or 0.0 for record in self.records())
+        return sum((record.usage.cost_usd or 0.0 for record in self.records()), self.facts.retried.cost_usd or 0.0)
 
     def append(self, record: Record) -> None:
         """Write one record and force it to disk. Raises OperatorError if the disk refuses it."""
@@ -254,10 +258,17 @@ class RunFolder:
         """Remove the records of failed tasks, so that they are done again; returns how many."""
         return self._lines.drop(lambda line: _parse(line, str(self._lines.path)).failed)
 
+    def retry_failed(self) -> int:
+        """Remove the records of failed tasks as ``forget_failed`` does, but keep what they cost in the totals."""
+        failed = sum((record.usage for record in self.records() if record.failed), Usage())
+        self.facts = self.facts.model_copy(update={"retried": self.facts.retried + failed})
+        self._write_facts()
+        return self.forget_failed()
+
     def close(self, finished_at: datetime | None) -> None:
         """Count the records, write ``run.json``; ``finished_at`` is None if tasks are still missing."""
         self._lines.close()
-        totals = Totals()
+        totals = Totals(usage=self.facts.retried)
         for record in self.records():
             totals = Totals(
                 records=totals.records + 1,

@@ -81,7 +81,7 @@ def replay(bench: Benchmark[Item, Any], session: Session[Item], source: str, req
     folder = RunFolder.resume(path, _facts(bench, session, source, request, model.id), due)
     try:
         if request.retry_failed:
-            say(f"{folder.forget_failed()} failed tasks are tried again")
+            say(f"{folder.retry_failed()} failed tasks are tried again")
         account = Account(
             request.environment,
             Path(request.cache) if request.cache else path / "cache",

@@ -29,7 +29,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 
@@ -218,18 +218,24 @@ def _record(task: Task[T], judge: Callable[[T], Outcome], options: Options) -> R
 
 
 def _outcome(task: Task[T], judge: Callable[[T], Outcome], options: Options) -> Outcome:
+    usage = Usage()
     for attempt in range(1, options.attempts + 1):
         try:
-            return judge(task.value)
+            outcome = judge(task.value)
         except (BudgetExceeded, Postponed):
             raise
         except TransientError as error:
+            usage += error.usage or Usage()
             if attempt == options.attempts:
-                return Outcome(error=f"transient: {error}")
+                return Outcome(error=f"transient: {error}", usage=usage)
             options.sleep(min(options.longest_wait, 2.0**attempt if error.wait is None else error.wait))
         except BouncerError as error:
-            return Outcome(error=f"{type(error).__name__}: {error}")
+            if isinstance(error, ModelError):
+                usage += error.usage or Usage()
+            return Outcome(error=f"{type(error).__name__}: {error}", usage=usage)
         except Exception as error:  # a handler's bug must not take the other tasks with it
             log.exception("task %s", task.id)
-            return Outcome(error=f"bug: {type(error).__name__}: {error}")
+            return Outcome(error=f"bug: {type(error).__name__}: {error}", usage=usage)
+        else:
+            return replace(outcome, usage=usage + outcome.usage)
     raise AssertionError("unreachable: attempts is at least 1")

@@ -143,11 +143,35 @@ def test_only_failed_tasks_are_tried_again(tmp_path: Path) -> None:
     run(numbers(4), judge, RunFolder.resume(tmp_path, facts()), Options())
     broken.clear()
     folder = RunFolder.resume(tmp_path, facts())
-    assert folder.forget_failed() == 2
+    assert folder.retry_failed() == 2
     run(numbers(4), judge, folder, Options())
     assert judgements == [0, 1, 2, 3, 1, 2]
     assert sorted(ids(tmp_path)) == ["task-0", "task-1", "task-2", "task-3"]
     assert RunFolder.read(tmp_path).facts.totals.failed == 0
+
+
+def test_totals_keep_what_failed_attempts_cost(tmp_path: Path) -> None:
+    """Attempts within a run, and attempts that --retry-failed repeats."""
+    paid = Usage(calls=1, cost_usd=0.25)
+    errors: list[Exception] = [TransientError("busy", 0.0), ModelError("malformed", "malformed")]
+    for error in errors:
+        error.usage = paid  # type: ignore[attr-defined]
+
+    def judge(n: int) -> Outcome:
+        if n == 1 and errors:
+            raise errors.pop(0)
+        return double(n)
+
+    run(numbers(2), judge, RunFolder.resume(tmp_path, facts()), Options(sleep=lambda seconds: None))
+    totals = RunFolder.read(tmp_path).facts.totals
+    assert (totals.failed, totals.usage.calls, totals.usage.cost_usd) == (1, 3, 1.0)
+    for _ in range(2):
+        folder = RunFolder.resume(tmp_path, facts())
+        folder.retry_failed()
+        assert folder.spent_usd() == sum(record.usage.cost_usd or 0 for record in folder.records()) + 0.5
+        run(numbers(2), judge, folder, Options())
+    totals = RunFolder.read(tmp_path).facts.totals
+    assert (totals.records, totals.failed, totals.usage.calls, totals.usage.cost_usd) == (2, 0, 4, 1.5)
 
 
 def test_a_passing_fault_is_waited_out_as_long_as_the_other_side_asked(tmp_path: Path) -> None:
