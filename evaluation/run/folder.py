@@ -266,7 +266,7 @@ class RunFolder:
         return self.forget_failed()
 
     def close(self, finished_at: datetime | None) -> None:
-        """Count the records, write ``run.json``; ``finished_at`` is None if tasks are still missing."""
+        """Count the records, write ``run.json``; ``finished_at`` counts only if no task is missing."""
         self._lines.close()
         totals = Totals(usage=self.facts.retried)
         for record in self.records():
@@ -276,7 +276,9 @@ class RunFolder:
                 usage=totals.usage + record.usage,
                 seconds=totals.seconds + record.seconds,
             )
-        self.facts = self.facts.model_copy(update={"finished_at": finished_at, "totals": totals})
+        is_complete = finished_at is not None and not self.missing()
+        ending = {"finished_at": finished_at if is_complete else None, "totals": totals}
+        self.facts = self.facts.model_copy(update=ending)
         self._write_facts()
         self._unlock()
 

@@ -104,12 +104,13 @@ def run(
     """
     finished = folder.done()
     session = _Session((task for task in tasks if task.id not in finished), judge, options)
+    complete = False
     try:
         for record in session.records():
             folder.append(record)
             on_record(record)
-    finally:
         complete = not session.stopped and not session.postponed
+    finally:
         folder.close(datetime.now(UTC) if complete else None)
     if session.broken is not None:
         raise session.broken

@@ -174,6 +174,21 @@ def test_totals_keep_what_failed_attempts_cost(tmp_path: Path) -> None:
     assert (totals.records, totals.failed, totals.usage.calls, totals.usage.cost_usd) == (2, 0, 4, 1.5)
 
 
+def test_a_run_is_finished_only_if_no_task_is_missing(tmp_path: Path) -> None:
+    def killed(record: object) -> None:
+        raise KeyboardInterrupt
+
+    names = [task.id for task in numbers(3)]
+    with pytest.raises(KeyboardInterrupt):
+        run(numbers(3), double, RunFolder.resume(tmp_path, facts()), Options(), killed)
+    assert RunFolder.read(tmp_path).facts.finished_at is None
+    run(numbers(2), double, RunFolder.resume(tmp_path, facts(limit=2), names), Options())
+    assert RunFolder.read(tmp_path).missing() == ["task-2"]
+    assert RunFolder.read(tmp_path).facts.finished_at is None
+    run(numbers(3), double, RunFolder.resume(tmp_path, facts()), Options())
+    assert RunFolder.read(tmp_path).facts.finished_at is not None
+
+
 def test_a_passing_fault_is_waited_out_as_long_as_the_other_side_asked(tmp_path: Path) -> None:
     waits: list[float] = []
     faults: list[float | None] = [7.0, None]
