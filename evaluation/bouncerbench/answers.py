@@ -62,14 +62,14 @@ class Line:
 
 
 class _Response(Frozen):
-    label: Annotated[str | None, BeforeValidator(tidy_label)] = None
+    label: Annotated[str | None, BeforeValidator(tidy_label), Maybe] = None
     bounce: Annotated[bool | None, Maybe] = None
     input_bounce: Annotated[bool | None, Maybe] = None
     output_bounce: Annotated[bool | None, Maybe] = None
-    p_bounce: float | None = Field(None, ge=0, le=100)
+    p_bounce: Annotated[float | None, Field(ge=0, le=100), Maybe] = None
     explanation: str | None = None
     model: str | None = None
-    tool_calls: int | None = Field(None, ge=0)
+    tool_calls: Annotated[int | None, Field(ge=0), Maybe] = None
     recognised: Annotated[Grade | None, Maybe] = None
     published: Annotated[bool | None, Maybe] = None
     trace: Any = None
@@ -183,8 +183,8 @@ def _answer(row: Row, benchmark: Kind, line: Line | None) -> tuple[str, str, Ans
         tool_calls = sum(step.get("type") == "function_call" for step in steps)
     bounce = response.bounce if submitted is None else submitted
     side = "input_bounce" if benchmark == INPUT else "output_bounce"
-    has_no_answer = any(row.data.get(field, "absent") is None for field in ("label", "bounce", side))
-    if level is None and bounce is None and response.label is None and not has_no_answer:
+    # A null, or an empty cell of a CSV file, is no answer; a row without any of these fields is a mistake.
+    if level is None and bounce is None and not {"label", "bounce", side} & response.model_fields_set:
         raise OperatorError(f"{row.where}: neither label nor bounce")
     if line is not None:
         redrawn = line.bounces(level, response.p_bounce)

@@ -43,6 +43,13 @@ def test_a_bounce_alone_is_an_answer_and_null_is_none() -> None:
     assert [answer.bounce for answer in result.values()] == [True, None, False]
 
 
+def test_an_empty_cell_is_no_answer(tmp_path: Path) -> None:
+    file = tmp_path / "answers.csv"
+    file.write_text("instance_id,label,bounce,p_bounce\na,,,\nb,VAGUE,,70\nc,,false,\nd,nan,,\n")
+    result = read_answers(str(file), INPUT)[""]
+    assert [answer.bounce for answer in result.values()] == [None, True, False, None]
+
+
 def test_the_line_can_be_moved_by_label_and_by_probability() -> None:
     row = {"instance_id": "a", "label": "REASONABLY_SPECIFIED", "p_bounce": 40}
     source = lines(row)
