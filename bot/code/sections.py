@@ -73,7 +73,7 @@ class Section:
 
 def cut(text: str) -> list[Section]:
     """Return the sections of a diff in order. Text before the first header (a mail, a log) is skipped."""
-    lines = text.split("\n")
+    lines = text.removeprefix("\ufeff").split("\n")
     if lines[-1] == "":
         lines.pop()
     sections: list[Section] = []

@@ -158,6 +158,19 @@ def test_a_plain_diff_with_times_is_read() -> None:
     assert only(text).path == "new/x.c"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "diff --git a/x.sh b/x.sh\nold mode 100644\nnew mode 100755\n",
+        "diff --git a/old b/x.sh\nsimilarity index 100%\nrename from old\nrename to x.sh\n",
+        "--- a/x.sh\n+++ b/x.sh\n@@ -1 +1 @@\n-a\n+b\n",
+    ],
+)
+def test_a_byte_order_mark_does_not_hide_the_first_file(text: str) -> None:
+    assert parse("\ufeff" + text) == parse(text)
+    assert [file.path for file in parse("\ufeff" + text).files] == ["x.sh"]
+
+
 def test_an_empty_diff_is_no_change_and_no_error() -> None:
     assert parse("") == parse("\n") == Diff()
 
