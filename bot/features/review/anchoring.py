@@ -198,7 +198,8 @@ def outdated(findings: Iterable[Finding], diff: Diff, omitted: Collection[str] =
 
 def _is_in(finding: Finding, diff: Diff) -> bool:
     files = diff.named(finding.path)
-    if finding.line is None:
+    # A finding that was read back from a comment may have no code.
+    if finding.line is None or not finding.code:
         return bool(files)
     code = "\n".join(finding.code)
     return any(match.whole and match.side == finding.side for file in files for match in Index(file).find(code))

@@ -36,13 +36,17 @@ def standing(posts: Posts) -> Iterator[Decision]:
 
 
 def _finding(comment: ReviewComment, fingerprint: str) -> Finding:
-    """Return the finding of one of our comments: its code is the last line, its defect class is not known."""
+    """Return the finding of one of our comments: its code is the last line, its defect class is not known.
+
+    It has no code if that line is blank, or the server sent no hunk.
+    """
+    line = squeeze(comment.diff_hunk.rpartition("\n")[2][1:])
     severity = _SEVERITY.search(comment.body)
     return Finding(
         path=comment.path,
         line=comment.line or comment.original_line,
         side=comment.side,
-        code=(squeeze(comment.diff_hunk.rpartition("\n")[2][1:]),),
+        code=(line,) if line else (),
         fingerprint=fingerprint,
         comment=comment.body.partition("\n\n")[0],
         category=Category.CODING,

@@ -200,6 +200,21 @@ def test_a_pull_request_gets_its_check_and_its_review_once(desk: Desk, workflow:
     assert [comment.minimized for comment in desk.github.review_comments("acme/rocket", number)] == ["OUTDATED"]
 
 
+def test_a_finding_without_its_hunk_stays_until_its_file_is_gone(desk: Desk, workflow: Workflow) -> None:
+    desk.replies |= {"findings": DEFECT, "Mean of nothing": SOLVES}
+    number = _pull(desk)
+    workflow.run(name="pull_request_target")
+    with desk.github.world.lock:
+        [comment] = desk.github.review_comments("acme/rocket", number)
+        comment.diff_hunk = ""
+    desk.replies["findings"] = {"reasoning": "It counts.", "findings": []}
+    desk.github.push("acme/rocket", number, {"more.py": "count = 1\n"})
+    workflow.run(name="pull_request_target")
+    assert desk.github.comments("acme/rocket", number) == []
+    [comment] = desk.github.review_comments("acme/rocket", number)
+    assert comment.minimized == ""
+
+
 def test_a_token_that_may_not_write_is_told_what_is_missing(desk: Desk, workflow: Workflow) -> None:
     desk.replies |= {"It crashes": VAGUE, "findings": DEFECT, "Mean of nothing": SOLVES}
     number = desk.github.open_issue("acme/rocket", "It crashes", "Sometimes.")
