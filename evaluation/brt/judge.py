@@ -110,7 +110,10 @@ def verdict(base: TestReport, fixed: TestReport, alone: bool) -> tuple[bool, str
     if not alone:
         return _turned(base, fixed)
     if mended.status != "passed":
-        return False, f"it {_VERBS[mended.status]} on the fixed version too: {_failure(mended)}".rstrip(": ")
+        before, after = _VERBS[buggy.status], _VERBS[mended.status]
+        differs = f"it {before} on the buggy version but {after} on the fixed one"
+        how = differs if before != after else f"it {after} on the fixed version too"
+        return False, f"{how}: {_failure(mended)}".rstrip(": ")
     how = "does not end" if buggy.status == "timeout" else f"fails with {_failure(buggy)}"
     return True, f"it {how} on the buggy version and passes on the fixed one"
 

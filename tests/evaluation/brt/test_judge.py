@@ -115,6 +115,11 @@ def test_a_test_that_fails_before_and_passes_after_reproduces_the_bug(case: Case
             "it is skipped on the buggy version",
         ),
         (
+            "import pytest\n\n\ndef test_x():\n    try:\n        mean([])\n    except ZeroDivisionError:\n"
+            "        raise\n    pytest.skip('no')\n",
+            "failed", "skipped", "it fails on the buggy version but is skipped on the fixed one: no",
+        ),
+        (
             "from package import median\n\n\ndef test_x():\n    assert median\n", "error", "error",
             "it cannot be loaded on the buggy version: ImportError: cannot import name 'median' from 'package'",
         ),
