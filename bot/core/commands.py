@@ -47,17 +47,19 @@ class SlashCommand:
     """Sections of bouncer.yml; on a pull request the command needs one of them switched on."""
 
 
+#: A blank of any width: some keyboards and pages give a no-break space.
+_BLANK = r"[^\S\n\v\f\r\x1c-\x1f\x85\u2028\u2029]"
 #: ``/bouncer WORD REASON``, or ``@APP-NAME WORD REASON``. A reason begins with no hyphen: that is an option.
 _LINE = re.compile(
-    r"^ {0,3}(?:/bouncer|@(?P<mention>[a-z0-9-]{1,39}))[ \t]+(?P<word>[a-z]{1,20})"
-    r"(?:[ \t]+(?P<option>--run)(?:[ \t]+(?P<run>[0-9a-f]{1,64}))?[ \t]*"
-    r"|[ \t]*(?:(?:[,.;:!(]|(?<=[ \t])(?=[^\s-]))(?P<reason>[^\n]{0,500}))?)$",
+    rf"^ {{0,3}}(?:/bouncer|@(?P<mention>[a-z0-9-]{{1,39}})){_BLANK}+(?P<word>[a-z]{{1,20}})"
+    rf"(?:{_BLANK}+(?P<option>--run)(?:{_BLANK}+(?P<run>[0-9a-f]{{1,64}}))?{_BLANK}*"
+    rf"|{_BLANK}*(?:(?:[,.;:!(]|(?<={_BLANK})(?=[^\s-]))(?P<reason>[^\n]{{0,500}}))?)$",
     re.MULTILINE | re.IGNORECASE,
 )
 #: A bare ``/bouncer`` asks for help.
-_BARE = re.compile(r"^ {0,3}/bouncer[ \t]*$", re.MULTILINE | re.IGNORECASE)
+_BARE = re.compile(rf"^ {{0,3}}/bouncer{_BLANK}*$", re.MULTILINE | re.IGNORECASE)
 #: A line that begins like a command.
-_NEAR = re.compile(r"^ {0,3}/bouncers?\b[ \t]*([^\n]{0,40})", re.MULTILINE | re.IGNORECASE)
+_NEAR = re.compile(rf"^ {{0,3}}/bouncers?\b{_BLANK}*([^\n]{{0,40}})", re.MULTILINE | re.IGNORECASE)
 #: Inside these tags text is hidden, quoted or code.
 _HIDING = re.compile(r"<(?P<end>/?)(?P<tag>details|pre|code|blockquote)\b|<!--|-->", re.IGNORECASE)
 _FOOTNOTE = re.compile(r"[ \t>*+-]*\[\^[^\]]+\]:")
@@ -141,7 +143,7 @@ def _command(line: str) -> Command | None:
     return match and Command(
         word=match["word"].lower(),
         run=(match["run"] or "").lower() if match["option"] else None,
-        reason=(match["reason"] or "").strip(" \t()"),
+        reason=(match["reason"] or "").strip().strip(" \t()"),
         mention=(match["mention"] or "").lower(),
     )
 
@@ -179,7 +181,7 @@ def _plain_lines(body: str) -> Iterator[str]:
         if token.map and token.map[1] - 1 in footnotes:
             continue
         for line in _lines(token.children or (), open_tags):
-            if not any(open_tags.values()) and line in (at_margin if items else near_margin):
+            if not any(open_tags.values()) and line.rstrip() in (at_margin if items else near_margin):
                 yield line
             _open(line, open_tags)
 
