@@ -121,9 +121,7 @@ class RunFacts(Frozen):
     tasks: Tasks
     started_at: datetime
     finished_at: datetime | None = Field(None, description="None while tasks are missing")
-    retried: Usage = Field(
-        Usage(), description="of failed attempts that were repeated; part of the totals"
-    )
+    retried: Usage = Field(Usage(), description="of failed attempts that were repeated; part of the totals")
     totals: Totals = Totals()
 
     def identity(self) -> dict[str, Any]:

@@ -69,9 +69,22 @@ def closing_links(text: str, repository: str, web_url: str) -> tuple[IssueLink, 
     A ``#n`` without a closing word is a mention, not a link. URLs count on the host of ``web_url`` only.
     """
     links: list[IssueLink] = []
-    for match in _CLOSING.finditer(_NOT_READ.sub(" ", text)):
+    for match in _CLOSING.finditer(_NOT_READ.sub(" ", _without_indented_code(text))):
         if match["number"]:
             links.append(IssueLink(repository=match["repository"] or repository, number=int(match["number"])))
         elif match["site"].lower() == web_url.rstrip("/").lower():
             links.append(IssueLink(repository=match["place"], number=int(match["id"])))
     return tuple(dict.fromkeys(links))
+
+
+def _without_indented_code(text: str) -> str:
+    """Remove the lines of indented code; other indented lines go on a list item or a paragraph."""
+    if "    " not in text and "\t" not in text:
+        return text
+    from markdown_it import MarkdownIt
+
+    lines = re.split(r"\r\n|\r|\n", text)
+    for token in MarkdownIt("commonmark").parse(text):
+        if token.type == "code_block" and token.map:
+            lines[token.map[0] : token.map[1]] = [""] * (token.map[1] - token.map[0])
+    return "\n".join(lines)
