@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from bot.reproduction.java.syntax import TYPES, Node, field_text, parse, simple, text_of, walk
 from bot.reproduction.language import DraftRejected, Excerpt, Injected, Names
@@ -56,13 +57,21 @@ class JavaNames:
         return self.packages.get(folder, (after[1] or "").replace("/", ".") if after else "")
 
 
+class Helper(NamedTuple):
+    """A method, field or type that a test uses."""
+
+    name: str
+    text: str
+
+
 @dataclass(frozen=True)
 class JavaDraft:
-    """The parts of a draft: its imports and its test method."""
+    """The parts of a draft: its imports, its test method, and what else of its class that uses."""
 
     imports: tuple[str, ...]
     method: str
     name: str
+    helpers: tuple[Helper, ...] = ()
 
     def rename(self, name: str) -> str:
         return re.sub(rf"\b{re.escape(self.name)}(?=\s*\()", name, self.method, count=1)
@@ -124,16 +133,18 @@ class Java:
         method = parts.rename(name)
         if junit3:
             method = re.sub(r"@Test\b(?:\([^)]*\))?\s*", "", method)
-        added = _missing(
-            _imports_of(parts, method, names, host, "" if junit3 else _junit_version(host, names)), host, tree
-        )
+        # A draft may repeat what it was shown of the file.
+        own = {name for name, _ in _members(body)}
+        members = [method, *(helper.text for helper in parts.helpers if helper.name not in own)]
+        version = "" if junit3 else _junit_version(host, names)
+        added = _missing(_imports_of(parts, "\n".join(members), names, host, version), host, tree)
         newline = "\r\n" if "\r\n" in host else "\n"
         data = host.encode("utf-8", "surrogatepass")
         closing = body.end_byte - 1
         indent = re.search(r"^([ \t]+)\S", host[host.find("{") :], re.MULTILINE)
-        block = f"{newline}{_indented(method, indent[1] if indent else '    ', newline)}{newline}".encode()
+        block = f"{newline}{_indented(members, indent[1] if indent else '    ', newline)}{newline}".encode()
         content = (data[:closing] + block + data[closing:]).decode("utf-8", "surrogatepass")
-        code = "\n".join((*added, *([""] if added else []), method)) + "\n"
+        code = "\n".join((*added, *([""] if added else []), "\n\n".join(members))) + "\n"
         return Injected(
             content=_with_imports(content, added, newline), test_id=f"{_class_of(tree)}::{name}", code=code
         )
@@ -141,12 +152,12 @@ class Java:
     def new_file(self, draft: str, test_name: str | None, names: Names, path: str) -> Injected:
         parts = _take_apart(draft)
         name = test_name or parts.name
-        method = parts.rename(name)
+        members = [parts.rename(name), *(helper.text for helper in parts.helpers)]
         package = names.package_at(path) if isinstance(names, JavaNames) else ""
         class_name = PurePosixPath(path).stem
-        imports = _imports_of(parts, method, names, f"package {package};", _junit_version("", names))
+        imports = _imports_of(parts, "\n".join(members), names, f"package {package};", _junit_version("", names))
         head = (f"package {package};\n\n" if package else "") + "\n".join(imports) + ("\n\n" if imports else "")
-        content = f"{head}public class {class_name} {{\n{_indented(method, '    ', chr(10))}\n}}\n"
+        content = f"{head}public class {class_name} {{\n{_indented(members, '    ', chr(10))}\n}}\n"
         full = f"{package}.{class_name}" if package else class_name
         return Injected(content=content, test_id=f"{full}::{name}", code=content)
 
@@ -161,7 +172,8 @@ class Java:
 
     def syntax(self, draft: str) -> str:
         parts = _take_apart(draft)
-        return " ".join("test" if word == parts.name else word for word in _words(parts.method))
+        code = "\n".join((parts.method, *(helper.text for helper in parts.helpers)))
+        return " ".join("test" if word == parts.name else word for word in _words(code))
 
     def length(self, code: str) -> int:
         return len(_words(code))
@@ -178,7 +190,7 @@ class Java:
         last = assertions[-1]
         inverted = parts.method[: last.start()] + _OPPOSITES[last[1]] + parts.method[last.end() :]
         statics = [line.replace(f".{last[1]};", f".{_OPPOSITES[last[1]]};") for line in parts.imports]
-        return "\n".join((*statics, inverted)) + "\n"
+        return "\n".join((*statics, inverted, *(helper.text for helper in parts.helpers))) + "\n"
 
 
 def _take_apart(draft: str) -> JavaDraft:
@@ -201,7 +213,40 @@ def _take_apart(draft: str) -> JavaDraft:
     if not tests:
         raise DraftRejected("it defines no test: a method with @Test, or whose name starts with test")
     test = next(iter(tests.values()))
-    return JavaDraft(imports, text_of(test), field_text(test))
+    return JavaDraft(imports, text_of(test), field_text(test), _helpers(test))
+
+
+def _helpers(test: Node) -> tuple[Helper, ...]:
+    """Return the members around a test that it uses, itself or through others, in the order of the text."""
+    members: list[tuple[str, Node]] = []
+    node: Node | None = test
+    while node is not None:
+        members += _members(node)
+        node = node.parent
+    used: dict[int, Helper] = {}
+    waiting = [text_of(test)]
+    while waiting:
+        words = set(re.findall(r"\w+", waiting.pop()))
+        for name, member in members:
+            is_around = member.start_byte <= test.start_byte < member.end_byte
+            if name in words and member.start_byte not in used and not is_around:
+                used[member.start_byte] = Helper(name, text_of(member))
+                waiting.append(text_of(member))
+    return tuple(helper for _, helper in sorted(used.items()))
+
+
+def _members(body: Node) -> list[tuple[str, Node]]:
+    """Return the methods without a test's annotation, the fields and the types of a class's body, by name."""
+    members: list[tuple[str, Node]] = []
+    for member in body.children if body.type.endswith("_body") else ():
+        if member.type == "field_declaration":
+            names = [field_text(child) for child in member.children if child.type == "variable_declarator"]
+            members += [(name, member) for name in names]
+        elif member.type in TYPES or (
+            member.type == "method_declaration" and not _annotations(member) & _TEST_ANNOTATIONS
+        ):
+            members.append((field_text(member), member))
+    return members
 
 
 def _tests(tree: Node) -> dict[str, Node]:
@@ -305,11 +350,15 @@ def _is_imported(name: str, statements: Sequence[str]) -> bool:
     return any(statement.rstrip().endswith((f".{name};", f" {name};")) for statement in statements)
 
 
-def _indented(method: str, indent: str, newline: str) -> str:
-    lines = method.split("\n")
-    margin = min((len(line) - len(line.lstrip()) for line in lines[1:] if line.strip()), default=0)
-    inner = [line[margin:] if line[:margin].isspace() or not margin else line for line in lines[1:]]
-    return newline.join(f"{indent}{line}".rstrip() for line in (lines[0], *inner))
+def _indented(members: Sequence[str], indent: str, newline: str) -> str:
+    """Indent members of a class, with a blank line between them."""
+    indented: list[str] = []
+    for member in members:
+        lines = member.split("\n")
+        margin = min((len(line) - len(line.lstrip()) for line in lines[1:] if line.strip()), default=0)
+        inner = [line[margin:] if line[:margin].isspace() or not margin else line for line in lines[1:]]
+        indented.append(newline.join(f"{indent}{line}".rstrip() for line in (lines[0], *inner)))
+    return (newline * 2).join(indented)
 
 
 def _missing(imports: Sequence[str], host: str, tree: Node) -> list[str]:

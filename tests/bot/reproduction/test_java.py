@@ -74,6 +74,64 @@ def test_a_method_is_added_with_the_indentation_of_the_class() -> None:
     )
 
 
+HELPED = """
+import java.util.Map;
+
+public class Whatever {
+    private static final int SIZE = 1, OTHER = 2;
+
+    @Test
+    public void testIssue() {
+        assertEquals(SIZE, parsed("}").size());
+    }
+
+    private Map<String, String> parsed(String text) {
+        return new Source(text).read();
+    }
+
+    private static class Source {
+        final String text;
+
+        Source(String text) { this.text = text; }
+
+        Map<String, String> read() { return Parser.parse(text); }
+    }
+
+    private void unused() { }
+
+    @Test
+    public void testOther() { parsed(""); }
+}
+"""
+
+
+def test_members_of_the_draft_that_its_test_uses_come_along() -> None:
+    injected = JAVA.inject(HELPED, HOST, None, UNKNOWN)
+    assert injected.content.endswith(
+        '  @Test\n  public void testIssue2() {\n      assertEquals(SIZE, parsed("}").size());\n  }\n\n'
+        "  private static final int SIZE = 1, OTHER = 2;\n\n"
+        "  private Map<String, String> parsed(String text) {\n      return new Source(text).read();\n  }\n\n"
+        "  private static class Source {\n      final String text;\n\n"
+        "      Source(String text) { this.text = text; }\n\n"
+        "      Map<String, String> read() { return Parser.parse(text); }\n  }\n}\n"
+    )
+    assert "parsed(String text)" in injected.code
+    new = JAVA.new_file(HELPED, None, UNKNOWN, "src/test/java/NewTest.java")
+    assert [new.content.count(name) for name in ("parsed(String", "class Source", "unused", "testOther")] == [
+        1, 1, 0, 0,
+    ]  # fmt: skip
+    assert "class Source" in str(JAVA.invert(HELPED))
+    assert JAVA.syntax(HELPED) != JAVA.syntax(HELPED.replace("return new", "return null; // new"))
+
+
+def test_a_helper_that_the_file_has_is_not_repeated() -> None:
+    host = HOST.replace("private int testIssue = 1;", "Map<String, String> parsed(String text) { return null; }")
+    injected = JAVA.inject(HELPED, host, None, UNKNOWN)
+    assert injected.content.count("parsed(String text)") == 1
+    lone = "@Test\npublic void testIssue() { assertNull(read(1)); }\n\nString read(int n) { return null; }\n"
+    assert "String read(int n)" in JAVA.new_file(lone, None, UNKNOWN, "ATest.java").content
+
+
 @pytest.mark.parametrize(
     ("draft", "why"),
     [
