@@ -88,6 +88,14 @@ replicates_option = click.option(
     "--replicates", type=click.IntRange(0, 100_000), default=2000, show_default=True, help="Bootstrap replicates."
 )
 
+missing_option = click.option(
+    "--missing",
+    type=click.Choice(["count", "accept", "exclude"]),
+    default="count",
+    show_default=True,
+    help="A missing answer counts as wrong, as a pass (the authors' convention), or not at all.",
+)
+
 cutoff_option = click.option(
     "--cutoff",
     type=click.DateTime(["%Y-%m-%d"]),
@@ -166,7 +174,7 @@ def list_benchmarks(as_json: bool) -> None:
 @click.argument("runs", nargs=-1, required=True, metavar="RUN|BENCH=F[#MODEL]...")
 @click.option("--out", metavar="F", help="report.html, report.md or report.json.  [default: print Markdown]")
 @click.option("--tasks", multiple=True, metavar="[BENCH=]F", help="Score on this task file instead of the run's.")
-@click.option("--missing", type=click.Choice(["count", "accept", "exclude"]), default="count", show_default=True)
+@missing_option
 @seed_option
 @cutoff_option
 @martian_option
@@ -194,7 +202,7 @@ def report(
 @click.argument("old", metavar="OLD")
 @click.argument("new", metavar="NEW")
 @click.option("--tasks", metavar="F", help="Score on this task file instead of the old run's.")
-@click.option("--missing", type=click.Choice(["count", "accept", "exclude"]), default="count", show_default=True)
+@missing_option
 @seed_option
 @replicates_option
 @json_option

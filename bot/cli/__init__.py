@@ -26,7 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "queue": ("bot.cli.backlog:queue_command", "List open pull requests in the order in which to look at them."),
     "index": ("bot.cli.index:command", "Index a repository's issues, to name duplicates of new ones."),
     "action": ("bot.cli.action:command", "Handle the event of a GitHub workflow (for action.yml)."),
-    "jobs": ("bot.cli.records:jobs_command", "List, show, retry and cancel jobs."),
+    "jobs": ("bot.cli.records:jobs_command", "List, show, retry, rejudge and cancel jobs."),
     "export": ("bot.cli.records:export_command", "Print the decisions on record as CSV or JSON."),
     "doctor": ("bot.cli.doctor:command", "Check settings, database, GitHub, model and sandbox."),
 }

@@ -143,7 +143,9 @@ class Backlog(NamedTuple):
 
 @click.command()
 @click.argument("name", metavar="OWNER/REPO")
-@click.option("--limit", type=click.IntRange(1, 1000), default=100, show_default=True, help="Newest issues first.")
+@click.option(
+    "--limit", type=click.IntRange(1, 1000), default=100, show_default=True, help="Most issues, newest first."
+)
 @click.option(
     "--apply", "applied", type=click.Choice(["labels"]), help="Label the issues that bounce; no comment."
 )
@@ -381,7 +383,13 @@ def _as_csv(backlog: Backlog) -> str:
 
 @click.command("queue")
 @click.argument("name", metavar="OWNER/REPO")
-@click.option("--limit", type=click.IntRange(1, 500), default=100, show_default=True, help="Oldest first.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 500),
+    default=100,
+    show_default=True,
+    help="Most pull requests, oldest first.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else on stdout.")
 def queue_command(name: str, limit: int, as_json: bool) -> int:
     """List the open pull requests of OWNER/REPO: verified ones first, then by tests, whose turn it is, and age.

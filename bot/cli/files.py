@@ -52,8 +52,8 @@ def read_text(path: str, *, may_be_empty: bool = False) -> str:
     if not raw.strip() and not may_be_empty:
         raise OperatorError(f"{name}: empty")
     if b"\0" in raw:
-        raise OperatorError(f"{name}: not text")
-    return raw.decode("utf-8", "replace")
+        raise OperatorError(f"{name}: not text in UTF-8")
+    return raw.decode("utf-8-sig", "replace")
 
 
 def write_text(path: str | Path, text: str) -> None:
@@ -221,7 +221,11 @@ def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         return command(judging=Judging(model, prompts, config, overrides), **values)
 
-    config_option = click.option("--config", metavar="FILE", help="A bouncer.yml; without it the defaults apply.")
+    config_option = click.option(
+        "--config",
+        metavar="FILE",
+        help="A bouncer.yml.  [default: with a URL and in backlog the repository's, else the default keys]",
+    )
     return with_options(_model_option, prompts_option, config_option, set_option, json_option)(collect)
 
 

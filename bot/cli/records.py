@@ -66,7 +66,7 @@ def _start(_context: click.Context, _option: click.Parameter, value: str) -> dat
 
 @click.group(no_args_is_help=True)
 def jobs_command() -> None:
-    """List, show, retry and cancel jobs. A job's id is <delivery>:<task>."""
+    """List, show, retry, rejudge and cancel jobs. A job's id is <delivery>:<task>."""
 
 
 @jobs_command.command("list")
@@ -78,7 +78,7 @@ def jobs_command() -> None:
     help="Only this state (repeatable).",
 )
 @click.option("--repository", default="", metavar="OWNER/NAME", help="Only this repository.")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Most jobs.")
 @_database
 @_json
 def list_jobs(
@@ -210,7 +210,14 @@ def cancel_jobs(job_ids: tuple[str, ...], database_url: str | None, as_json: boo
 
 
 @click.command()
-@click.option("--format", "form", type=click.Choice(("csv", "json")), default="csv", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(("csv", "json")),
+    default="csv",
+    show_default=True,
+    help="Form.",
+)
 @click.option("--repository", default="", metavar="OWNER/NAME", help="Only this repository.")
 @_database
 def export_command(form: str, repository: str, database_url: str | None) -> None:

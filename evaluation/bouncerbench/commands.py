@@ -16,6 +16,7 @@ from evaluation.cli import (
     Option,
     cutoff_option,
     json_option,
+    missing_option,
     model_options,
     replay_options,
     replicates_option,
@@ -55,16 +56,10 @@ _score = with_options(
     _line,
     tasks_option,
     click.option("--run", metavar="DIR", help="A run of replay."),
-    click.option("--predictions", metavar="F", help="JSON Lines with label or bounce, or a submission's JSON."),
+    click.option("--predictions", metavar="F", help="JSON Lines: instance_id, label or bounce. Or a submission."),
     click.option("--model-name", metavar="NAME", help="The model to score if the file has several."),
     click.option("--against", metavar="RUN|F[#MODEL]", help="Compare with other answers to the same tasks."),
-    click.option(
-        "--missing",
-        type=click.Choice(["count", "accept", "exclude"]),
-        default="count",
-        show_default=True,
-        help="A missing answer counts as wrong, as a pass (the authors' convention), or not at all.",
-    ),
+    missing_option,
     seed_option,
     replicates_option,
     cutoff_option,
@@ -247,8 +242,14 @@ def build(
 @click.option("--site", required=True, metavar="URL", help="Page about the system.")
 @click.option("--icon", default="bouncerbench.svg", show_default=True, help="A file name under static/images.")
 @click.option("--oss/--not-oss", default=True, show_default=True, help="Whether the system is open source.")
-@click.option("--missing", type=click.Choice(["refuse", "accept"]), default="refuse", show_default=True)
-@click.option("--out", required=True, metavar="DIR")
+@click.option(
+    "--missing",
+    type=click.Choice(["refuse", "accept"]),
+    default="refuse",
+    show_default=True,
+    help="A task without an answer: refuse it, or submit it as a pass.",
+)
+@click.option("--out", required=True, metavar="DIR", help="Folder of the submission.")
 @json_option
 def leaderboard_export(
     before: str | None,
@@ -285,7 +286,7 @@ def leaderboard_export(
 @click.command()
 @click.argument("folder", metavar="DIR")
 @click.option("--input-tasks", "inputs", metavar="F", help="Check the entries against these tasks.")
-@click.option("--output-tasks", "outputs", metavar="F")
+@click.option("--output-tasks", "outputs", metavar="F", help="The same for output entries.")
 @json_option
 def leaderboard_validate(folder: str, inputs: str | None, outputs: str | None, as_json: bool) -> int:
     """Check a submission; exit code 1 where the leaderboard would refuse it."""
@@ -312,7 +313,11 @@ def leaderboard_validate(folder: str, inputs: str | None, outputs: str | None, a
 _calibrate = with_options(
     tasks_option,
     click.option("--run", metavar="DIR", help="A run of replay."),
-    click.option("--predictions", metavar="F", help="JSON Lines with label or bounce, of one model or several."),
+    click.option(
+        "--predictions",
+        metavar="F",
+        help="JSON Lines: instance_id, label or bounce, and model if several.",
+    ),
     click.option("--model-name", metavar="NAME", help="The model to calibrate if the file has several."),
     click.option(
         "--harm",
@@ -333,7 +338,14 @@ _calibrate = with_options(
         metavar="F",
         help="Write probability maps for BOUNCER_MAPS_FILE to this file, fitted on all tasks.",
     ),
-    click.option("--map", "form", type=click.Choice(["isotonic", "platt"]), default="isotonic", show_default=True),
+    click.option(
+        "--map",
+        "form",
+        type=click.Choice(["isotonic", "platt"]),
+        default="isotonic",
+        show_default=True,
+        help="Form of the maps.",
+    ),
     click.option("--out", metavar="F", help="Write a page: report.html, report.md or report.json."),
     seed_option,
     json_option,
