@@ -395,7 +395,7 @@ class Settings(BaseSettings):
         try:
             return read_file(self.github_app_private_key_path, _LARGEST).decode("utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            why = error.strerror if isinstance(error, OSError) else "not text"
+            why = error.strerror if isinstance(error, OSError) else "not text in UTF-8"
             raise SettingsError(
                 f"GITHUB_APP_PRIVATE_KEY_PATH: cannot read {self.github_app_private_key_path}: {why}"
             ) from None

@@ -238,7 +238,8 @@ def _parse(text: bytes, where: str) -> Any:
         raise ValueError(f"{name} is not JSON")
 
     try:
-        return json.loads(text, parse_constant=refuse)
+        # Given bytes, the module would guess UTF-16.
+        return json.loads(text.decode("utf-8-sig", "surrogatepass"), parse_constant=refuse)
     except (ValueError, RecursionError) as error:
         raise OperatorError(f"{where}: not JSON: {str(error)[:120]}") from None
 

@@ -177,6 +177,8 @@ def _reports_section(source: str) -> Section:
         texts = (row.data.get(name) for name in ("title", "description_html", "body", "problem_statement"))
         groups[tuple(" ".join(str(text or "").split()) for text in texts)].append(_bug_id(row))
     shared = [sorted(bugs) for bugs in groups.values() if len(bugs) > 1]
+    if not groups:
+        raise OperatorError(f"{source} holds no report")
     reports = _by_rules(source)
     present = component_shares(reports)
     rows = tuple((c, percentage(present.get(c)), percentage(PUBLISHED[c])) for c in COMPONENTS)

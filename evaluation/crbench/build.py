@@ -162,6 +162,8 @@ def _context(task: ReviewTask, clones: Mapping[str, Clone]) -> PullContext:
 def build_from_fixes(instances: str, repos: Path, out: Path, **options: Any) -> int:
     """Tasks of a data set of fixes, from the clones below ``repos``; returns the exit code."""
     fixes = list(read_shaped(instances, Instance))
+    if not fixes:
+        raise OperatorError(f"{instances} holds no instance")
     question = {"instances": fingerprint(instances) or instances}
     return _Build(out, repos, question, **options).run(lambda environment: fixes)
 

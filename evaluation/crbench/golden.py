@@ -250,6 +250,8 @@ def build_golden(
 ) -> None:
     """Make review tasks of pull requests whose change a local clone holds, for replay and score crbench."""
     pulls = list(read_golden(read_rows(source), kind, defects_only=defects_only))
+    if not pulls:
+        raise OperatorError(f"{source} holds no pull request with comments")
     question: dict[str, Any] = {"source": fingerprint(source) or source, "set": kind, "defects_only": defects_only}
     question |= {"judge": judge} if judge else {}
     account = Account(settings.load(), out.with_name(f"{out.name}.cache"), None)

@@ -116,6 +116,10 @@ class GitRepository:
         return _run(command, self._environment).decode("utf-8", "replace").strip()
 
 
+#: Bytes of a file that names a git directory.
+_LONGEST_POINTER = 4096
+
+
 def git_dir(folder: Path) -> Path:
     """The git directory of a clone: ``folder`` itself, its ``.git``, or its ``repo``'s.
 
@@ -123,8 +127,10 @@ def git_dir(folder: Path) -> Path:
     """
     for candidate in (folder / ".git", folder, folder / "repo" / ".git", folder / "repo"):
         if candidate.is_file():  # of a worktree or submodule
-            target = candidate.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
-            return (candidate.parent / target).resolve()
+            with candidate.open("rb") as file, suppress(OSError, ValueError):
+                mark, _, target = file.read(_LONGEST_POINTER).decode("utf-8").partition(":")
+                if mark == "gitdir":
+                    return (candidate.parent / target.strip()).resolve(strict=True)
         if (candidate / "HEAD").is_file() and (candidate / "objects").is_dir():
             return candidate.resolve()
     raise OperatorError(f"{folder} is not a git repository")

@@ -333,7 +333,7 @@ def _read_facts(path: Path) -> RunFacts:
     file = path / RUN_FILE
     try:
         return RunFacts.model_validate_json(file.read_bytes())
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise OperatorError(f"{path} is not a run: no {RUN_FILE} in it") from error
     except (OSError, ValidationError) as error:
         raise OperatorError(f"{file}: cannot be read: {_first_line(error)}") from error

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.evaluation.running import refusal
+
 ROOT = Path(__file__).parents[2]
 #: Makes a package look as if it were not installed.
 WITHOUT = """
@@ -101,3 +103,19 @@ def test_no_help_loads_what_a_command_may_need(tmp_path: Path, program: str, gro
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.count("Usage: ") >= 12
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff", b"gitdir: \0", b"gitdir: " + b"a" * 3000, b"a" * 10_000])
+def test_a_file_in_place_of_a_clone_or_a_run_is_refused(content: bytes) -> None:
+    Path("file").write_bytes(content)
+    assert "file is not a git repository" in refusal("score golden --martian file")
+    assert "file is not a run: no run.json in it" in refusal("score brt --run file")
+
+
+def test_an_empty_file_is_named() -> None:
+    Path("empty.jsonl").touch()
+    Path("clones").mkdir()
+    assert "empty.jsonl holds no report" in refusal("score bloom --reports empty.jsonl")
+    out = "--repos clones --out out.jsonl"
+    assert "empty.jsonl holds no instance" in refusal(f"build crbench --instances empty.jsonl {out}")
+    assert "empty.jsonl holds no pull request" in refusal(f"build golden --set aacr --source empty.jsonl {out}")

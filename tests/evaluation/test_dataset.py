@@ -59,6 +59,7 @@ def test_lines_under_another_name_are_lines(tmp_path: Path, name: str) -> None:
         ("t.jsonl", "[" * 200_000 + "\n", r"t\.jsonl:1: not JSON"),
         ("t.jsonl", '{"a": ' + "9" * 5000 + "}\n", r"t\.jsonl:1: not JSON"),
         ("t.jsonl", b'{"a": "\xff"}\n', r"t\.jsonl:1: not JSON"),
+        ("t.jsonl", '{"a": 1}\n'.encode("utf-16"), r"t\.jsonl:1: not JSON: 'utf-8' codec"),
         ("t.json", "3", r"t\.json: a JSON array"),
         ("t.json", '{"a": 1}\n{"a": \n', r"t\.json:2: not JSON"),
         ("tasks", '{"a": 1}\n{"a": \n', r"tasks:2: not JSON"),

@@ -193,7 +193,7 @@ def _read(file: Path) -> Past:
         raise OperatorError(f"{file}: {error.strerror}") from None
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        key = ".".join(map(str, first["loc"]))
+        key = ".".join(map(str, first["loc"])) or "file"
         raise OperatorError(f"{file}: not an export of bouncer calibrate: {key}: {first['msg']}") from None
 
 

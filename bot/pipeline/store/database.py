@@ -112,9 +112,10 @@ def open_database(url: str, *, busy_seconds: float = BUSY_SECONDS, must_exist: b
     if database.is_sqlite:
         file = str(database.engine.url.database)
         if must_exist and not Path(file).is_file():
+            fault = "is not a file" if Path(file).exists() else "does not exist"
             raise SettingsError(
-                f"DATABASE_URL: {file} does not exist; if the server reads its settings from a file, name it with "
-                "--env-file"
+                f"DATABASE_URL: {file} {fault}; if the server reads its settings from a file, "
+                "name it with --env-file"
             )
         _write_ahead(file, busy_seconds)
         return database

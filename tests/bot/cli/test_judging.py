@@ -54,7 +54,7 @@ def test_json_is_one_object_and_nothing_else(run: Run) -> None:
     ("content", "why"),
     [
         (b"", "bad.diff: empty"),
-        (b"\x00\x01", "bad.diff: not text"),
+        (b"\x00\x01", "bad.diff: not text in UTF-8"),
         (b"# It crashes\n", "bad.diff: diff: line 1: no file header (--- and +++, or diff --git) in this text"),
         (
             b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ nonsense @@\n+a\n",
