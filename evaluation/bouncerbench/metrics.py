@@ -162,6 +162,8 @@ def score(
     pairs, tally = pair(tasks, answers, missing)
     if not any(task.instance_id in answers for task in tasks):
         raise OperatorError(f"none of the {len(answers)} answers is about one of the {len(tasks)} tasks")
+    if missing == "exclude" and not pairs:
+        raise OperatorError(f"nothing to score: none of the {len(tasks)} tasks has a known label and an answer")
     statistic = Figures(pairs)
     estimates = statistics.bootstrap(statistic, len(pairs), how)
     cells = Counter((pair.truth, pair.predicted) for pair in pairs)

@@ -44,7 +44,9 @@ def models_as_cases(
         cases.append(thresholds.cases(name, tasks, thresholds.mean(name, tasks, list(models.values())), group))
     if all(len(case.groups) < 2 for case in cases):
         raise OperatorError(
-            "the tasks are of one repository: there is no other to prove a line on; --split random"
+            "the answered tasks are too few for a random split"
+            if split == "random"
+            else "the answered tasks are of one repository: there is no other to prove a line on; --split random"
         )
     return [case for case in cases if len(case.groups) > 1]
 

@@ -174,6 +174,11 @@ def test_nothing_to_score_is_said(tasks: list[InputTask], answers: dict[str, int
         quick(tasks, labelled(answers))
 
 
+def test_figures_of_no_answer_are_not_invented() -> None:
+    with pytest.raises(OperatorError, match="none of the 1 tasks has a known label and an answer"):
+        quick([issue("a", 1)], labelled({"a": None}), "exclude")
+
+
 def test_intervals_hold_the_value_and_shrink_with_more_tasks() -> None:
     def width(copies: int) -> float:
         names = [f"{quality}-{n}" for quality in range(4) for n in range(copies)]

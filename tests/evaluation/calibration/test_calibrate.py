@@ -125,6 +125,9 @@ def test_one_repository_proves_nothing(tasks: Path, tmp_path: Path) -> None:
     common = ("calibrate", "bouncerbench-input", "--tasks", only, "--predictions", predictions)
     assert "of one repository" in command(*common, code=2).err
     command(*common, "--split", "random")
+    lone = write(tmp_path / "lone.jsonl", [json.loads(tasks.read_text().splitlines()[0])])
+    common = ("calibrate", "bouncerbench-input", "--tasks", lone, "--predictions", predictions)
+    assert "too few for a random split" in command(*common, "--split", "random", code=2).err
 
 
 def repositories(generator: random.Random, count: int) -> list[list[int]]:
