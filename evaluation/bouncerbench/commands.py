@@ -381,7 +381,14 @@ def _calibrated(
     if run is not None:
         items = bench.due(RunFolder.read(Path(run)), tasks)
     by_name = {short(name): answers for name, answers in models.items()}
-    sections = calibration.sections(kind, calibration.models_as_cases(items, by_name, split, seed), harm, seed)
+    cases = calibration.models_as_cases(items, by_name, split, seed)
+    if not cases:
+        raise OperatorError(
+            "the answered tasks are too few for a random split"
+            if split == "random"
+            else "the answered tasks are of one repository: there is no other to prove a line on; --split random"
+        )
+    sections = calibration.sections(kind, cases, harm, seed)
     if maps is not None:
         names = calibration.write_maps(Path(maps), kind, items, models, form)
         say(f"{maps}: {', '.join(names)}")

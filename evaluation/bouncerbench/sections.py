@@ -50,13 +50,11 @@ def on_one(kind: Kind, scored: Sequence[Scored]) -> list[Section]:
 
 
 def promises(kind: Kind, scored: Sequence[Scored], seed: int) -> list[Section]:
-    """Return the calibration sections; none if the tasks are of a single repository."""
+    """Return the calibration sections; none if the answered tasks are of a single repository."""
     longest = max(scored, key=lambda run: len(run.tasks))
-    if len({task.repo for task in longest.tasks if task.bounce is not None}) < 2:
-        return []
     same = [run for run in scored if run.tasks == longest.tasks]
     cases = calibration.models_as_cases(longest.tasks, {run.name: run.answers for run in same})
-    return calibration.sections(kind, cases, HARM, seed)
+    return calibration.sections(kind, cases, HARM, seed) if cases else []
 
 
 def as_json(scored: Scored) -> dict[str, Any]:

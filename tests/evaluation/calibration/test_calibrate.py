@@ -130,6 +130,13 @@ def test_one_repository_proves_nothing(tasks: Path, tmp_path: Path) -> None:
     assert "too few for a random split" in command(*common, "--split", "random", code=2).err
 
 
+def test_a_report_is_written_if_the_answers_are_of_one_repository(tasks: Path, tmp_path: Path) -> None:
+    predictions = replies(tmp_path, m=lambda number: 10)
+    mine = [row for row in read(predictions) if row["instance_id"].startswith("o__a-")]
+    some = write(tmp_path / "some.jsonl", mine)
+    command("report", f"bouncerbench-input={some}", "--tasks", tasks, "--out", tmp_path / "report.html")
+
+
 def repositories(generator: random.Random, count: int) -> list[list[int]]:
     """Scores of good subjects in repositories of different sizes, each with a level of its own."""
     return [
