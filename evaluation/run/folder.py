@@ -340,13 +340,16 @@ def _read_facts(path: Path) -> RunFacts:
 
 
 def _require_same(path: Path, existing: RunFacts, requested: RunFacts) -> None:
-    old, new = existing.identity(), requested.identity()
-    for key, value in new.items():
-        if old[key] != value:
+    old, new, place = existing.identity(), requested.identity(), ""
+    while differing := next((key for key in {**old, **new} if old.get(key) != new.get(key)), None):
+        place = f"{place}.{differing}".lstrip(".")
+        before, now = old.get(differing), new.get(differing)
+        if not (isinstance(before, dict) and isinstance(now, dict)):
             raise OperatorError(
-                f"{path} holds another run ({key} was {_brief(old[key])}, is now {_brief(value)}): "
+                f"{path} holds another run ({place} was {_brief(before)}, is now {_brief(now)}): "
                 "choose another --out folder"
             )
+        old, new = before, now
 
 
 def _first_line(error: Exception) -> str:

@@ -123,7 +123,8 @@ def test_a_longer_limit_goes_on_and_another_line_is_another_run(small: tuple[Pat
     run = tmp_path / "run"
     assert replay(small, run, "--limit", 4, "--json").json["finished"] == 4
     assert replay(small, run, "--limit", 9, "--json").json["finished"] == 5
-    assert "holds another run" in replay(small, run, "--bounce-at", "REASONABLY_SPECIFIED", code=2).err
+    refusal = replay(small, run, "--bounce-at", "REASONABLY_SPECIFIED", code=2).err
+    assert 'holds another run (config.triage.bounce_at was "VAGUE", is now "REASONABLY_SPECIFIED")' in refusal
 
 
 def test_the_tasks_of_a_run_are_its_denominator(small: tuple[Path, Path], tmp_path: Path) -> None:
