@@ -81,8 +81,10 @@ cost_option = click.option(
 cache_option = click.option(
     "--cache", metavar="DIR", help="Folder of cached replies.  [default: beside the result]"
 )
+#: What numpy and scikit-learn take as a seed.
+SEEDS = click.IntRange(0, 2**32 - 1)
 seed_option = click.option(
-    "--seed", type=int, default=0, show_default=True, help="Random seed of the bootstrap and of shuffled orders."
+    "--seed", type=SEEDS, default=0, show_default=True, help="Random seed of the bootstrap and of shuffled orders."
 )
 replicates_option = click.option(
     "--replicates", type=click.IntRange(0, 100_000), default=2000, show_default=True, help="Bootstrap replicates."
@@ -113,7 +115,7 @@ limit_option = click.option(
     "--limit", type=click.IntRange(min=1), help="Run at most this many tasks; raise it later to continue."
 )
 draw_option = click.option(
-    "--seed", type=int, help="Let --limit take a random sample, which grows with the limit."
+    "--seed", type=SEEDS, help="Let --limit take a random sample, which grows with the limit."
 )
 model_option = click.option(
     "--model", metavar="ID", help="provider:name, or recorded:FILE#NAME.  [default: BOUNCER_MODEL]"

@@ -13,6 +13,7 @@ from bot import __version__
 from bot.cli.files import Harm
 from bot.core.errors import OperatorError
 from evaluation.cli import (
+    SEEDS,
     Option,
     cutoff_option,
     json_option,
@@ -192,7 +193,9 @@ def score_chain(tasks: str, annotations: str | None, before: str, after: str, as
     help="Local clones, to remove patches that git refuses at the base commit.",
 )
 @click.option("--submission", metavar="NAME", help="All patches of one submission instead of one per instance.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the choice of a patch per instance.")
+@click.option(
+    "--seed", type=SEEDS, default=0, show_default=True, help="Seed of the choice of a patch per instance."
+)
 @click.option(
     "--out", required=True, metavar="DIR", help="input.jsonl.gz, output.jsonl.gz, lite.jsonl.gz, build.json."
 )

@@ -119,3 +119,9 @@ def test_an_empty_file_is_named() -> None:
     out = "--repos clones --out out.jsonl"
     assert "empty.jsonl holds no instance" in refusal(f"build crbench --instances empty.jsonl {out}")
     assert "empty.jsonl holds no pull request" in refusal(f"build golden --set aacr --source empty.jsonl {out}")
+
+
+@pytest.mark.parametrize("seed", ["-1", "4294967296", "x"])
+def test_a_seed_that_no_generator_takes_is_refused(seed: str) -> None:
+    assert "Invalid value for '--seed'" in refusal(f"score brt --rankings r.csv --seed {seed}")
+    assert "Invalid value for '--seed'" in refusal(f"replay bouncerbench-input --tasks t --out r --seed {seed}")
