@@ -1,4 +1,4 @@
-"""What becomes of work when an account suspends the App, and of stored data when a repository changes its name."""
+"""Suspensions of the App, and stored data when a repository is renamed, transferred or deleted."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def test_jobs_of_a_suspended_installation_wait_and_go_on(shop: Site, repository:
     assert shop.deliver(event, payload) == 202
     wait(lambda: any("has been suspended" in text for text in shop.troubles().values()), 30, "a job waits")
     wait(lambda: {job.state for job in shop.jobs.list(OPEN, home)} == {"waiting"}, 30, "all wait")
-    asked = len(shop.model.asked)
+    question_count = len(shop.model.asked)
     shop.github.suspend(installation, suspended=False)
     shop.quiet()
     assert shop.jobs.list(("dead",), home) == ()
-    assert len(shop.model.asked) == asked + 1
+    assert len(shop.model.asked) == question_count + 1
     assert len(shop.comments_on(home, number)) == len(before) == 1
