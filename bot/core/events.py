@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Annotated, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter
 
 from bot.core.actions import Task
 from bot.core.frozen import Frozen
@@ -309,7 +309,10 @@ RepositoryEvent = (
 )
 Event = RepositoryEvent | InstallationChanged | InstallationRepositoriesChanged | Pinged
 
-_EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])
+# The union does not have the configuration of its members.
+_EVENT: TypeAdapter[Event] = TypeAdapter(
+    Annotated[Event, Field(discriminator="kind")], config=ConfigDict(cache_strings="keys")
+)
 
 
 def to_json(event: Event) -> str:

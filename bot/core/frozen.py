@@ -9,7 +9,8 @@ class Frozen(BaseModel):
     Collections are declared as tuples, so that a value cannot be changed after it was made.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # By default pydantic keeps up to 16,384 of the short texts that it parsed, each of which occurs once here.
+    model_config = ConfigDict(frozen=True, extra="forbid", cache_strings="keys")
 
 
 class Lenient(Frozen):

@@ -87,7 +87,7 @@ def answer(content: bytes) -> Answer:
 
     with parsing("anthropic", content):
         # Filled without validation, as for OpenAI: ``Answer`` validates the values that are used.
-        message = Message.construct(**from_json(content))
+        message = Message.construct(**from_json(content, cache_strings="keys"))
         if not all(block.type for block in message.content):
             raise ValueError("a block without a type")
         tool_inputs = [block.input for block in message.content if block.type == "tool_use"]

@@ -108,7 +108,7 @@ def answer(content: bytes) -> Answer:
     from openai.types.chat import ChatCompletion
 
     with parsing("openai", content):
-        fields = from_json(content)
+        fields = from_json(content, cache_strings="keys")
         completion = ChatCompletion.construct(**fields)
         if not completion.choices and (error := fields.get("error")):
             # Some gateways report their backend's failure with status 200.
