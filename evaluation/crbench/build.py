@@ -10,7 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -165,7 +165,7 @@ def build_from_fixes(instances: str, repos: Path, out: Path, **options: Any) -> 
     if not fixes:
         raise OperatorError(f"{instances} holds no instance")
     question = {"instances": fingerprint(instances) or instances}
-    return _Build(out, repos, question, **options).run(lambda environment: fixes)
+    return _Build(out, repos, question, _mapping(options), **options).run(lambda environment: fixes)
 
 
 def build_from_history(
@@ -189,7 +189,7 @@ def build_from_history(
 
     question = {"repo": full_name, "head": head, "since": since.date().isoformat(), "clean": clean}
     path = out or Path(f"own-{full_name.replace('/', '+')}.jsonl")
-    build = _Build(path, lambda full_name: repo, question, **options)
+    build = _Build(path, lambda full_name: repo, question, _mapping(options), **options)
     return build.run(fixes, lambda every: clean_pulls(repo, full_name, since, every, build.mapping, clean))
 
 
@@ -259,6 +259,11 @@ def forge_for(environment: Settings, full_name: str) -> Forge:
     return github_app.forge(installation.id, full_name)[0]
 
 
+def _mapping(options: dict[str, Any]) -> MappingOptions:
+    """Take the options of the mapping out of those of a command."""
+    return MappingOptions(**{field.name: options.pop(field.name) for field in fields(MappingOptions)})
+
+
 @dataclass
 class _Build:
     """One call of a build command."""
@@ -266,19 +271,14 @@ class _Build:
     out: Path
     find: Path | Callable[[str], Path | None]
     question: dict[str, Any]
+    mapping: MappingOptions
     offline: bool
     until: str
-    pull_refs: Any
-    unmapped: Any
-    ignore_whitespace: bool
-    follow_moves: bool
-    include_tests: bool
-    include_documentation: bool
+    pull_refs: PullRefs
     model: str | None
     prompts: Path | None
     cache: Path | None
     max_cost: float | None
-    workers: int
     overwrite: bool
     as_json: bool
 
@@ -326,17 +326,6 @@ class _Build:
             say(f"{total} of {count} instances are not finished and are tried again next time: {reason}")
         return 1 if stopped is not None or (count and unfinished.total() == count) else 0
 
-    @property
-    def mapping(self) -> MappingOptions:
-        return MappingOptions(
-            ignore_whitespace=self.ignore_whitespace,
-            follow_moves=self.follow_moves,
-            include_tests=self.include_tests,
-            include_documentation=self.include_documentation,
-            unmapped=self.unmapped,
-            workers=self.workers,
-        )
-
     def _values(
         self, waiting: list[Instance], clones: Mapping[str, Clone], environment: Settings
     ) -> Iterator[MappedInstance]:
@@ -349,9 +338,8 @@ class _Build:
 
     def _question(self, environment: Settings) -> dict[str, Any]:
         """Return the options that determine the output; calls that differ in them must not share a file."""
-        policies = ("offline", "until", "pull_refs", "unmapped", "ignore_whitespace", "follow_moves",
-                    "include_tests", "include_documentation")  # fmt: skip
-        values = {name: getattr(self, name) for name in policies}
+        values = {name: getattr(self, name) for name in ("offline", "until", "pull_refs")} | asdict(self.mapping)
+        del values["workers"]
         if self.until == "tasks":
             prompts = benchmark_prompts(self.prompts)
             values["model"] = environment.bouncer_model
