@@ -37,8 +37,10 @@ _RISKY = re.compile(
     r"serializ\w*|deserializ\w*|pickle|exec\w*|upload\w*|webhook\w*)(?=$|[/_.-])",
     re.I,
 )
+# By whole components and words: ``latest/contest.py`` is no test.
 _TEST = re.compile(
-    r"(?:^|/)(?:tests?|testing|specs?|__tests__|fixtures)/|(?:^|/)(?:test_|conftest)|[._-](?:test|spec)\."
+    r"(?i:(?:^|/)(?:tests?|testing|specs?|__tests__|e2e|fixtures)/)|(?:^|/)(?:test_|conftest|tests?\.)"
+    r"|[._-](?:test|spec)\.|[^/]Tests?\.(?:java|kt|cs)$"
 )
 # Prefixes and suffixes that a test's name adds to that of the module under test.
 _TESTING = re.compile(r"^test_|^Test(?=[A-Z])|_test$|Tests?$|_spec$")

@@ -17,16 +17,13 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from bot.code.diff import FileDiff, Hunk, parse
+from bot.code.file_classes import is_test
 from bot.core.errors import BouncerError
 from bot.core.frozen import Frozen, Lenient
 from bot.core.text import amount
 from evaluation.crbench.pulls import PullSource
 from evaluation.git.repository import GitError, GitRepository
 
-_TEST_FOLDERS = frozenset({"test", "tests", "testing", "__tests__", "e2e", "spec", "specs"})
-_TEST_NAME = re.compile(
-    r"^(test_.+|.+_test|conftest|tests?)\.\w+$|^.+\.(test|spec)\.\w+$|^.+Tests?\.(java|kt|cs)$"
-)
 _DOC_FOLDERS = frozenset({"doc", "docs", "documentation"})
 #: Lines of context around a change in a diff of git's.
 _CONTEXT = 3
@@ -48,12 +45,6 @@ def parse_fix(patch: str) -> tuple[FileDiff, ...]:
         if not diff.flaws:
             return diff.files
     raise FixError(f"the patch cannot be read: {parse(text).flaws[0]}")
-
-
-def is_test(path: str) -> bool:
-    """Return True if a path is test code, by whole components and file name: ``latest/contest.py`` is not."""
-    parts = PurePosixPath(path).parts
-    return any(part.lower() in _TEST_FOLDERS for part in parts[:-1]) or bool(_TEST_NAME.match(parts[-1]))
 
 
 def is_documentation(path: str) -> bool:

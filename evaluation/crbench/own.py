@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 
+from bot.code.file_classes import is_test
 from bot.core.errors import NotFound
 from bot.core.subjects import Issue
 from bot.features.shared.links import closing_links
 from bot.github.protocol import Forge
-from evaluation.crbench.mapping import Instance, is_documentation, is_test
+from evaluation.crbench.mapping import Instance, is_documentation
 from evaluation.git.history import merge_number, squash_number
 from evaluation.git.repository import GitRepository
 

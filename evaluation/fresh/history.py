@@ -21,6 +21,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError
 
+from bot.code.file_classes import is_test
 from bot.core.errors import OperatorError
 from bot.core.frozen import Frozen
 from bot.core.subjects import Issue
@@ -28,7 +29,7 @@ from bot.features.shared.links import closing_links
 from bot.github.offline import AUTHOR
 from bot.github.protocol import Past
 from evaluation.brt.judge import added_tests
-from evaluation.crbench.mapping import Instance, is_test
+from evaluation.crbench.mapping import Instance
 from evaluation.crbench.own import MAX_FIX, Change, code_change, difference, instance_of, is_fix, paths, trunk
 from evaluation.dataset import read_json, read_rows, shaped
 from evaluation.git.repository import GitRepository

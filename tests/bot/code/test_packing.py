@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from bot.code.context import Sides
 from bot.code.diff import parse
+from bot.code.file_classes import is_test
 from bot.code.packing import Packed, pack
 from bot.core.text import estimate, show
 from bot.github.offline import RecordedTree
@@ -68,6 +69,24 @@ LEFT_OUT = {
     "docs/api.md": "review.ignore",
     "src/legacy/old.py": "review.ignore",
 }
+
+
+def test_test_files_are_told_by_whole_words() -> None:
+    tests = (
+        "Tests/Unit/a.py", "pkg/testing/x.py", "e2e/login.ts", "spec/models/a.rb", "fixtures/a.json", "test_a.py",
+        "conftest.py", "app/tests.py", "engine_test.go", "button.spec.tsx", "ParserTest.java", "ParserTests.cs",
+    )  # fmt: skip
+    others = (
+        "src/contest/latest.py",
+        "attest.py",
+        "bin/test",
+        "Tests.py",
+        "Test.java",
+        "testdata.py",
+        "protest/a.c",
+    )
+    assert [path for path in tests if not is_test(path)] == []
+    assert [path for path in others if is_test(path)] == []
 
 
 def test_lock_vendored_and_generated_files_are_left_out_and_named() -> None:
