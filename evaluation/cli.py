@@ -11,6 +11,7 @@ import click
 from bot import __version__
 from bot.cli import LazyGroup, run
 from bot.cli.files import json_option as json_option
+from bot.cli.files import print_json
 from bot.cli.files import prompts_option as prompts_option
 from bot.cli.files import with_options as with_options
 from bot.core.errors import OperatorError
@@ -163,8 +164,6 @@ def list_benchmarks(as_json: bool) -> None:
         for name, entry in sorted(benchmarks().items())
     ]
     if as_json:
-        from evaluation.report.terminal import print_json
-
         print_json({"benchmarks": entries})
         return
     width = max(len(entry["name"]) for entry in entries)

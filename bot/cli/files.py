@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bot.features.services import Services
     from bot.github.offline import Snapshot
     from bot.reproduction.execution import SandboxHarness
+    from bot.sandbox.protocol import Sandbox
     from bot.settings import Settings
 
 #: Bytes of an input file: more than GitHub shows of any issue or diff.
@@ -247,14 +248,12 @@ def runner_option(purpose: str, *, required: bool = False) -> Callable[[F], F]:
     )
 
 
-def operator_harness(settings: Settings, test_command: str, seconds: int) -> SandboxHarness:
-    """Return the way to run tests as the operator says, in the sandbox. Raises OperatorError."""
-    from bot import app
+def operator_harness(sandbox: Sandbox | None, test_command: str, seconds: int) -> SandboxHarness:
+    """Return the way to run tests as the operator says. Raises OperatorError if the sandbox is switched off."""
     from bot.reproduction.execution import SandboxHarness
     from bot.reproduction.protocol import TestCommand
     from bot.sandbox.protocol import Limits
 
-    sandbox = app.build_sandbox(settings)
     if sandbox is None:
         raise OperatorError("the sandbox is switched off (BOUNCER_SANDBOX); tests are run nowhere else")
     try:
@@ -288,7 +287,7 @@ def decide(
     if test_command is not None:
         if commit not in {pull.head_sha for pull in snapshot.pull_requests.values()}:
             raise OperatorError(f"--test-command: --repo {repo} does not hold the change")
-        harness = operator_harness(environment, test_command, config.reproduce.seconds)
+        harness = operator_harness(app.build_sandbox(environment), test_command, config.reproduce.seconds)
         services = dataclasses.replace(services, harnesses=OperatorHarnesses(harness))
     return answered(task, event, services, str(judging.config))
 
@@ -387,4 +386,5 @@ def spoken(decision: Decision) -> str:
 
 
 def print_json(value: dict[str, Any]) -> None:
-    click.echo(json.dumps(value, ensure_ascii=True))
+    """Print one JSON object on standard output. NaN is a bug: a figure that is not defined is ``null``."""
+    click.echo(json.dumps(value, ensure_ascii=True, allow_nan=False))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from bot.cli.files import print_json
+from bot.cli.files import json_option, print_json
 from bot.cli.running import without_password
 from bot.core.errors import OperatorError
 from bot.pipeline.inbox import State
@@ -29,8 +29,6 @@ _database = click.option(
     callback=without_password,
     help="sqlite:///FILE or postgresql://... [DATABASE_URL]",
 )
-_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-
 
 #: The form of a duration, for an error.
 _DURATION = "a number and d, h, m or s, such as 2d"
@@ -80,7 +78,7 @@ def jobs_command() -> None:
 @click.option("--repository", default="", metavar="OWNER/NAME", help="Only this repository.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Most jobs.")
 @_database
-@_json
+@json_option
 def list_jobs(
     states: tuple[State, ...], repository: str, limit: int, database_url: str | None, as_json: bool
 ) -> None:
@@ -102,7 +100,7 @@ def list_jobs(
 @jobs_command.command("show")
 @click.argument("job_id", metavar="ID")
 @_database
-@_json
+@json_option
 def show_job(job_id: str, database_url: str | None, as_json: bool) -> None:
     """Show one job: its state, what it decided, what went wrong."""
     with _open(database_url) as (jobs, ledger):
@@ -137,7 +135,7 @@ def show_job(job_id: str, database_url: str | None, as_json: bool) -> None:
     help="With --abstained: how long ago at most, such as 2d, 12h or 30m.",
 )
 @_database
-@_json
+@json_option
 def retry_jobs(
     job_ids: tuple[str, ...], abstained: str, seconds: float, database_url: str | None, as_json: bool
 ) -> None:
@@ -160,7 +158,7 @@ def retry_jobs(
 @click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="Most jobs.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @_database
-@_json
+@json_option
 def rejudge_jobs(since: datetime, limit: int, yes: bool, database_url: str | None, as_json: bool) -> None:
     """Judge again what an outage of a model, GitHub or the sandbox left without a verdict."""
     from bot.pipeline.store.overview import Overview
@@ -184,7 +182,7 @@ def rejudge_jobs(since: datetime, limit: int, yes: bool, database_url: str | Non
 @jobs_command.command("redeliver", short_help="Ask GitHub again for deliveries that are missing.")
 @click.option("--since", required=True, metavar="DATE", callback=_start, help="Date, weekday, or 2d, 12h, 30m.")
 @_database
-@_json
+@json_option
 def redeliver(since: datetime, database_url: str | None, as_json: bool) -> None:
     """Ask GitHub for the deliveries that are not stored, after a backup was restored. It keeps them for 3 days."""
     from bot.app import build_app
@@ -202,7 +200,7 @@ def redeliver(since: datetime, database_url: str | None, as_json: bool) -> None:
 @jobs_command.command("cancel")
 @click.argument("job_ids", metavar="ID...", nargs=-1, required=True)
 @_database
-@_json
+@json_option
 def cancel_jobs(job_ids: tuple[str, ...], database_url: str | None, as_json: bool) -> None:
     """Cancel jobs. Waiting ones never start, running ones post nothing more."""
     with _open(database_url) as (jobs, _):

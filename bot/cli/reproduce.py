@@ -61,7 +61,7 @@ def command(
     config, environment = app.repo_config(judging.config, judging.overrides).reproduce, judging.settings()
     subject = f"{REPOSITORY.full_name}#1"
     author = Author(app.build_model(environment), app.prompts(environment), subject)
-    harness = operator_harness(environment, test_command, config.seconds)
+    harness = operator_harness(app.build_sandbox(environment), test_command, config.seconds)
     options = Options.configured(config)
     try:
         result = harness.reproduce(repo, report, author, options)

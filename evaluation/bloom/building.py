@@ -17,6 +17,7 @@ from typing import Any, Literal, get_args
 from pydantic import Field
 
 from bot import __version__, app, settings
+from bot.cli.files import print_json
 from bot.core.errors import BudgetExceeded, ModelError, OperatorError, SandboxError, TransientError
 from bot.core.frozen import Lenient
 from bot.models.prompts import Prompts
@@ -31,7 +32,7 @@ from evaluation.brt.cases import Case, read_cases
 from evaluation.brt.drafting import working_sandbox
 from evaluation.brt.judge import Judge
 from evaluation.dataset import choose, fingerprint, located, read_rows, task_id
-from evaluation.report.terminal import print_json, say
+from evaluation.report.terminal import say
 from evaluation.run.folder import RUN_FILE, RunFacts, RunFolder, Tasks
 from evaluation.run.model import Account, benchmark_prompts
 from evaluation.run.replay import Unasked, run_shown

@@ -213,10 +213,11 @@ def build(
     """Build input, output and Lite tasks as the paper does (II.A), and print the count of every step."""
     from contextlib import nullcontext
 
+    from bot.cli.files import print_json
     from evaluation.bouncerbench.construct import Applying, read_annotations, read_instances, read_patches, store
     from evaluation.bouncerbench.construct import build as built_of
     from evaluation.dataset import fingerprint
-    from evaluation.report.terminal import print_json, say
+    from evaluation.report.terminal import say
 
     material = read_annotations(annotations), read_instances(instances), read_patches(patches)
     with nullcontext() if repos is None else Applying(repos) as applying:
@@ -266,10 +267,11 @@ def leaderboard_export(
     as_json: bool,
 ) -> None:
     """Write a submission: config.yaml, and data/ with every decision and its trace."""
+    from bot.cli.files import print_json
     from evaluation.bouncerbench.answers import answers_of
     from evaluation.bouncerbench.leaderboard import Config, export
     from evaluation.bouncerbench.tasks import INPUT, OUTPUT
-    from evaluation.report.terminal import print_json, say
+    from evaluation.report.terminal import say
 
     if before is None and after is None:
         raise OperatorError("at least one of --input and --output is needed")
@@ -293,9 +295,9 @@ def leaderboard_export(
 @json_option
 def leaderboard_validate(folder: str, inputs: str | None, outputs: str | None, as_json: bool) -> int:
     """Check a submission; exit code 1 where the leaderboard would refuse it."""
+    from bot.cli.files import print_json
     from evaluation.bouncerbench.leaderboard import Board, validate
     from evaluation.bouncerbench.tasks import input_tasks, output_tasks
-    from evaluation.report.terminal import print_json
 
     tasks: dict[Board, list[str]] = {}
     if inputs is not None:

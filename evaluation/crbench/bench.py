@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from bot import app, settings
-from bot.core.config import ReproduceConfig, ReviewConfig
+from bot.cli.files import operator_harness
+from bot.core.config import ReviewConfig
 from bot.core.errors import NotRecorded, OperatorError
 from bot.core.subjects import PullRequest
 from bot.github.offline import AUTHOR, Snapshot, pull_just_opened
 from bot.github.protocol import PullDiff
 from bot.reproduction.execution import SandboxHarness
 from bot.reproduction.protocol import TestCommand
-from bot.sandbox.protocol import Limits
 from evaluation.benchmark import Benchmark, Session
 from evaluation.brt.drafting import working_sandbox
 from evaluation.crbench import sections
@@ -103,13 +103,15 @@ def opened(
     """
     full = app.repo_config(config, {"review": {"max_total": 100, **shaping}})
     if as_paper:
-        folder = None if request.prompts is None else Path(request.prompts)
-        yield paper_session(full.review, benchmark_prompts(folder))
+        yield paper_session(full.review, benchmark_prompts(request.prompts))
         return
     if repos is None and (full.review.prove or full.review.investigate):
         key = "prove" if full.review.prove else "investigate"
         raise OperatorError(f"--repos DIR is needed: review.{key} is on, and there is no code to look at")
-    harness = _harness(request, full.reproduce, test_command) if full.review.prove else None
+    harness = None
+    if full.review.prove:
+        sandbox = working_sandbox(request.environment)
+        harness = operator_harness(sandbox, test_command or full.reproduce.command, full.reproduce.seconds)
     with Clones(repos or Path()) as clones:
         session = through_handler(
             partial(_staged, clones if repos else None, harness),
@@ -133,16 +135,6 @@ def _staged(clones: Clones | None, harness: SandboxHarness | None, task: ReviewT
         return staged
     own = replace(harness, command=TestCommand(argv=task.command)) if task.command else harness
     return replace(staged, harness=replace(own, env=task.env))
-
-
-def _harness(request: ReplayRequest, config: ReproduceConfig, test_command: str | None) -> SandboxHarness:
-    """The operator's way to run tests, for tasks that do not name a command. Raises OperatorError."""
-    try:
-        command = TestCommand.parse(test_command or config.command)
-    except ValueError as error:
-        raise OperatorError(f"--test-command: {error}") from None
-    limits = Limits(seconds=config.seconds, cpu_seconds=config.seconds)
-    return SandboxHarness(working_sandbox(request.environment), command, limits=limits, by_operator=True)
 
 
 def _question_names(config: ReviewConfig) -> tuple[str, ...]:
@@ -193,8 +185,7 @@ def have_judged(
         say(f"warning: {facts.model} judges its own comments; a judge should be another model")
     account = Account(environment, Path(cache or reviewed.folder / "judge-cache"), max_cost)
     models = tuple(account.model(name) for name in names)
-    own = benchmark_prompts(None if prompts is None else Path(prompts))
-    panel = Panel(models, own, draws, seed, workers, judge_style)
+    panel = Panel(models, benchmark_prompts(prompts), draws, seed, workers, judge_style)
     judge_comments(reviewed, source, panel, scope or reviewed.scope)
 
 

@@ -6,7 +6,6 @@ continued, and told about.
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,10 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from rich.console import Console
-from rich.progress import track
-
 from bot import app, settings
+from bot.cli.files import print_json, progress
 from bot.core.errors import BudgetExceeded, ForgeError, ModelError, OperatorError, SettingsError, TransientError
 from bot.github.protocol import Forge
 from bot.models.protocol import caveat
@@ -43,7 +40,7 @@ from evaluation.dataset import choose, fingerprint, read_shaped
 from evaluation.git.clones import Clones
 from evaluation.git.history import CommitGraph, History, PullCommits, Pulls
 from evaluation.git.repository import GitError, GitRepository
-from evaluation.report.terminal import print_json, say, show, tell_counts
+from evaluation.report.terminal import say, show, tell_counts
 from evaluation.run.lines import LineFile
 from evaluation.run.model import Account, benchmark_prompts
 from evaluation.run.runner import in_order
@@ -276,7 +273,7 @@ class _Build:
     until: str
     pull_refs: PullRefs
     model: str | None
-    prompts: Path | None
+    prompts: str | None
     cache: Path | None
     max_cost: float | None
     overwrite: bool
@@ -297,18 +294,11 @@ class _Build:
             forge_of = None if self.offline else partial(forge_for, environment)
             stopped = None
             with histories(self.find, waiting, self.pull_refs, forge_of) as clones:
-                console = Console(file=sys.stderr)
-                values = track(
-                    self._values(waiting, clones, environment),
-                    "",
-                    len(waiting),
-                    console=console,
-                    transient=True,
-                    disable=not sys.stderr.isatty(),
-                )
                 try:
-                    for value in values:
-                        lines.append(value)
+                    with progress() as advance:
+                        for number, value in enumerate(self._values(waiting, clones, environment), 1):
+                            lines.append(value)
+                            advance("", number, len(waiting))
                 except BudgetExceeded as error:
                     stopped = str(error)
             if stopped is None and self.until == "tasks":

@@ -80,8 +80,7 @@ def score_golden(
     environment = settings.load(bouncer_prompts_dir=prompts)
     names = judges or ((environment.bouncer_judge_model,) if environment.bouncer_judge_model else ())
     account = Account(environment, Path(cache or "judge-cache"), max_cost)
-    own_prompts = benchmark_prompts(None if prompts is None else Path(prompts))
-    panel = Panel(tuple(map(account.model, names)), own_prompts, 1, seed, workers)
+    panel = Panel(tuple(map(account.model, names)), benchmark_prompts(prompts), 1, seed, workers)
     items = remarks(list(read_tasks(tasks, remarked=True)), limit, seed) if tasks else []
     sections: list[Section] = []
     try:

@@ -18,6 +18,7 @@ from pydantic import Field
 
 from bot import app, settings
 from bot.calibration.risk import RatedSuggestion, SuggestionPromise, suggestion_promise
+from bot.cli.files import print_json
 from bot.core.errors import OperatorError
 from bot.core.subjects import Issue
 from bot.features.duplicates.handler import best
@@ -31,7 +32,7 @@ from evaluation.benchmark import Benchmark, Scoring, Session
 from evaluation.dataset import read_shaped
 from evaluation.report.cutoff import Sample
 from evaluation.report.page import Cell, Section, Table, percentage
-from evaluation.report.terminal import print_json, say
+from evaluation.report.terminal import say
 from evaluation.run.folder import Record, RunFolder
 from evaluation.run.replay import ReplayRequest
 from evaluation.run.runner import Outcome

@@ -21,6 +21,7 @@ from typing import Any
 import click
 
 from bot import settings
+from bot.cli.files import print_json
 from bot.core.errors import OperatorError
 from bot.sandbox.protocol import Limits
 from bot.settings import Settings
@@ -33,7 +34,7 @@ from evaluation.dataset import fingerprint
 from evaluation.fresh.bench import Bench, Examined, environments
 from evaluation.fresh.history import Export, Fix, fixes, read_export
 from evaluation.git.repository import GitError, GitRepository
-from evaluation.report.terminal import print_json, say
+from evaluation.report.terminal import say
 from evaluation.run.lines import LineFile, replace
 from evaluation.run.runner import in_order
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -13,17 +12,13 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table as Grid
 
+from bot.cli.files import print_json
 from evaluation.report.page import Section, Table, cell
 
 #: The narrowest width that a table is fitted to; a narrower terminal wraps lines instead of losing words.
 WIDTH = 120
 #: The narrowest that a first column of words is folded to.
 FOLDED = 24
-
-
-def print_json(value: dict[str, Any]) -> None:
-    """One JSON object on standard output; a figure that is not defined is ``null``."""
-    click.echo(json.dumps(value, ensure_ascii=True, allow_nan=False))
 
 
 def data_of(sections: Iterable[Section]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ import click
 from pydantic import BaseModel
 
 from bot.cli import LazyGroup
+from bot.cli.files import print_json
 from bot.core.actions import Usage
 from bot.core.errors import ModelError, OperatorError, TransientError
 from bot.models import anthropic, openai
@@ -31,7 +32,7 @@ from bot.models.protocol import Prompt, Reply
 from evaluation.benchmark import benchmarks
 from evaluation.cli import json_option
 from evaluation.dataset import Row, read_rows
-from evaluation.report.terminal import print_json, say
+from evaluation.report.terminal import say
 from evaluation.run.model import FolderStore, cache_key, is_key
 from evaluation.run.runner import Postponed
 

@@ -20,7 +20,7 @@ from bot.core.errors import OperatorError
 from bot.models.budget import Budget, Budgeted, Limit, MemoryBudget, load_prices
 from bot.models.conversation import strict
 from bot.models.prompts import Prompts
-from bot.models.protocol import Model, Prompt, Reply
+from bot.models.protocol import Model, Prompt, Reply, Wrapper
 from bot.settings import Settings
 from evaluation.run.lines import replace
 
@@ -59,19 +59,15 @@ def is_key(text: str) -> bool:
     return _KEY.fullmatch(text) is not None
 
 
-class Cached:
+class Cached(Wrapper):
     """Answers the very same question from the store, so that nothing is paid for twice; failures are not stored.
 
     A remembered reply keeps its usage.
     """
 
     def __init__(self, model: Model, store: FolderStore) -> None:
-        self._model = model
+        super().__init__(model)
         self._store = store
-
-    @property
-    def id(self) -> str:
-        return self._model.id
 
     def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
         key = cache_key(self._model.id, prompt, schema)
@@ -100,9 +96,9 @@ NOT_KEPT = ("recorded:", "scripted:")
 _PROMPTS = tuple(sorted(Path(__file__).parents[1].glob("*/prompts")))
 
 
-def benchmark_prompts(folder: Path | None = None) -> Prompts:
+def benchmark_prompts(folder: str | None = None) -> Prompts:
     """Return the benchmarks' own prompts, or files of the same name in ``folder``. Raises SettingsError."""
-    return Prompts(folder, _PROMPTS)
+    return Prompts(None if folder is None else Path(folder), _PROMPTS)
 
 
 class Account:

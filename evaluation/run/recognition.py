@@ -15,7 +15,7 @@ from bot.features.review.doubt import DoubtReply
 from bot.features.shared.findings import Grade, Reported, ReviewReply, most_familiar
 from bot.features.triage.judgement import InputReply
 from bot.features.verify.judgement import OutputReply, RubricReply
-from bot.models.protocol import Model, Prompt, Reply
+from bot.models.protocol import Model, Prompt, Reply, Wrapper
 from bot.reproduction.drafting import Draft
 
 T = TypeVar("T", bound=BaseModel)
@@ -36,17 +36,13 @@ OF_FINDINGS = "Say it of every finding too, in its own `recognised`: whether you
 _ANSWERS = (InputReply, OutputReply, RubricReply, ReviewReply, DoubtReply, Draft)
 
 
-class Recognition:
+class Recognition(Wrapper):
     """A Model that asks it with every answer to one task."""
 
     def __init__(self, model: Model) -> None:
-        self._model = model
+        super().__init__(model)
         self._grades: list[Grade] = []
         self._published: list[bool] = []
-
-    @property
-    def id(self) -> str:
-        return self._model.id
 
     def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
         if schema not in _ANSWERS:

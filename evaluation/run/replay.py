@@ -22,13 +22,13 @@ from typing import Any, TextIO, TypeVar
 import click
 
 from bot import __version__, app, settings
-from bot.cli.files import progress
+from bot.cli.files import print_json, progress
 from bot.core.errors import OperatorError, SettingsError
 from bot.models.protocol import Model, Prompt, Reply, T
 from bot.settings import Settings
 from evaluation.benchmark import Benchmark, Session
 from evaluation.dataset import choose, fingerprint, located
-from evaluation.report.terminal import print_json, say
+from evaluation.report.terminal import say
 from evaluation.run.batch import Export, Pending
 from evaluation.run.folder import Record, RunFacts, RunFolder, Tasks
 from evaluation.run.model import NOT_KEPT, Account, Cached, FolderStore

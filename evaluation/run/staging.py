@@ -23,7 +23,7 @@ from bot.features.services import IssueIndex, NoHistory, NoIndex, Services
 from bot.github.offline import ReplayForge, Snapshot
 from bot.github.protocol import Forge
 from bot.models.prompts import Prompts
-from bot.models.protocol import Model, Prompt, Reply
+from bot.models.protocol import Model, Prompt, Reply, Wrapper
 from bot.reproduction.execution import SandboxHarness
 from bot.reproduction.setup import OperatorHarnesses
 from evaluation.benchmark import Session
@@ -145,23 +145,19 @@ def _error(decision: Decision | None, heard: Heard, handler: Task) -> str | None
     return None
 
 
-class Heard:
+class Heard(Wrapper):
     """A Model that remembers what was said during one task, and asks in the task's name.
 
     ``subject`` is the benchmark's id of the task: recorded replies are looked up by it.
     """
 
     def __init__(self, model: Model, subject: str) -> None:
-        self._model = model
+        super().__init__(model)
         self._subject = subject
         self.texts: list[str] = []
         self.failures: list[str] = []
         self.unasked: BudgetExceeded | Postponed | None = None
         self.usage = Usage()
-
-    @property
-    def id(self) -> str:
-        return self._model.id
 
     def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
         try:

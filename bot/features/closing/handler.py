@@ -15,7 +15,6 @@ from bot.core.config import WARNING_DAYS
 from bot.core.events import Event
 from bot.core.subjects import Comment, Issue
 from bot.features.closing.record import ClosingRecord
-from bot.features.commands.record import is_paused
 from bot.features.feedback.record import FeedbackRecord
 from bot.features.services import Services
 from bot.features.shared import history
@@ -93,7 +92,7 @@ def _reason_to_keep_open(
     config, before = services.config.triage, event.issue
     if issue.state == "closed":
         return "it is closed already"
-    if is_paused(past) or history.accepted(past) or any(map(history.marked, past)):
+    if history.is_paused(past) or history.accepted(past) or any(map(history.marked, past)):
         return "a maintainer has spoken"
     if issue.revision != before.revision:
         return "its text has changed"

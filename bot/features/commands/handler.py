@@ -15,7 +15,7 @@ from bot.core.events import Event
 from bot.core.markdown import clean_line
 from bot.core.subjects import at_least
 from bot.features.closing.record import ClosingRecord
-from bot.features.commands.record import CommandsRecord, is_paused
+from bot.features.commands.record import CommandsRecord
 from bot.features.services import Services
 from bot.features.shared import history
 from bot.features.shared.issues import PAUSED, READ_AGAIN, skip_reason
@@ -206,7 +206,7 @@ def _invitation(event: CommandEvent, services: Services, decision: Decision) -> 
         return ()
     for action in last.actions:
         if isinstance(action, UpsertComment):
-            old, new = (READ_AGAIN, PAUSED) if is_paused((*past, decision)) else (PAUSED, READ_AGAIN)
+            old, new = (READ_AGAIN, PAUSED) if history.is_paused((*past, decision)) else (PAUSED, READ_AGAIN)
             body = action.body.replace(old, new)
             return (action.model_copy(update={"body": body, "only_edit": True}),)
     return ()

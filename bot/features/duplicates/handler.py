@@ -19,7 +19,6 @@ from bot.core.frozen import Lenient
 from bot.core.markdown import clean_line, code_span
 from bot.core.subjects import Subject
 from bot.core.text import folded
-from bot.features.commands.record import is_paused
 from bot.features.duplicates.record import Comparison, CrossRun, DuplicatesRecord
 from bot.features.reproduce.record import StoredTest, stored_test
 from bot.features.services import IndexedIssue, Services
@@ -197,7 +196,7 @@ def _compare(
     )
     if newer is None or root is None or {run.sha for run in record.runs} == {newer.sha, root.sha}:
         return None
-    if is_paused(services.history.decisions(f"{repository}#{number}", "commands")):
+    if history.is_paused(services.history.decisions(f"{repository}#{number}", "commands")):
         return None
     issue = event.issue if number == event.number else services.forge.issue(number)
     subject = Subject(repository=repository, number=number, revision=issue.revision)

@@ -17,7 +17,6 @@ from bot.core.commands import Command
 from bot.core.events import Event
 from bot.core.markdown import clean_line, code_span, details, fence
 from bot.core.subjects import Repository
-from bot.features.commands.record import is_paused
 from bot.features.reproduce.record import StoredTest, stored_test
 from bot.features.services import Services
 from bot.features.shared import history
@@ -61,7 +60,7 @@ def handle(event: Event, services: Services) -> Decision | None:
     if not config.brief or config.mode == "off" or not isinstance(event, Trigger):
         return None
     past = services.history.decisions(event.subject.key)
-    if event.issue.state == "closed" or event.issue.locked or is_paused(past):
+    if event.issue.state == "closed" or event.issue.locked or history.is_paused(past):
         return None
     test = None if services.config.reproduce.mode == "off" else stored_test(past)
     record = _readiness(services, past, test)

@@ -18,7 +18,6 @@ from bot.core.commands import Command
 from bot.core.errors import BudgetExceeded, ForgeError, ModelError, SandboxError
 from bot.core.events import Event
 from bot.core.subjects import Issue, Subject
-from bot.features.commands.record import is_paused
 from bot.features.reproduce import texts
 from bot.features.reproduce.record import DraftRecord, ReproduceRecord, StoredTest
 from bot.features.reproduce.texts import BaseCommit
@@ -75,7 +74,7 @@ def handle(event: Event, services: Services) -> Decision | None:
 def _is_wanted(event: Trigger, services: Services, past: Sequence[Decision]) -> bool:
     """Return True if the repository wants an attempt without a command and this text had none yet."""
     config = services.config.reproduce
-    if config.mode == "off" or not config.automatic or is_paused(past):
+    if config.mode == "off" or not config.automatic or history.is_paused(past):
         return False
     if config.label.lower() not in {label.lower() for label in event.issue.labels}:
         return False

@@ -9,7 +9,6 @@ from pydantic import Field
 from bot.core.actions import Decision, Record, UpsertComment
 from bot.core.config import TriageConfig
 from bot.core.subjects import Issue
-from bot.features.commands.record import is_paused
 from bot.features.services import Services
 from bot.features.shared import history
 
@@ -28,7 +27,7 @@ def skip_reason(
     issue: Issue, config: TriageConfig, past: Sequence[Decision], *, despite_pause: bool = False
 ) -> tuple[str, str] | None:
     """Return why an issue is left alone, as a word to count by and a clause; None if it is not."""
-    if is_paused(past) and not despite_pause:
+    if history.is_paused(past) and not despite_pause:
         return "skipped:paused", "paused by a maintainer"
     if history.accepted(past):
         return "skipped:accepted", "a maintainer accepted this issue"

@@ -15,8 +15,8 @@ from bot.core.events import Event
 from bot.core.frozen import Frozen
 from bot.core.markdown import code_span
 from bot.core.subjects import PullRequest
-from bot.features.commands.record import is_paused
 from bot.features.services import Services
+from bot.features.shared.history import is_paused
 from bot.features.shared.rights import CommandEvent, granted
 from bot.github.protocol import Forge
 

@@ -12,8 +12,9 @@ from bot.core.commands import AuthorLimit, Command
 from bot.core.config import RepoConfig
 from bot.core.events import Event
 from bot.core.subjects import PullRequest
-from bot.features.commands.record import CommandsRecord, is_paused
+from bot.features.commands.record import CommandsRecord
 from bot.features.services import Services
+from bot.features.shared.history import is_paused
 
 CommandEvent = events.CommentCreated | events.ReviewCommentCreated
 

@@ -21,7 +21,6 @@ from bot.core.config import TriageConfig
 from bot.core.events import Event
 from bot.core.subjects import INSIDERS, Comment, Issue, Repository, at_least
 from bot.core.text import folded, without_middle
-from bot.features.commands.record import is_paused
 from bot.features.services import Services
 from bot.features.shared import history, investigation
 from bot.features.shared.investigation import Notes
@@ -97,7 +96,7 @@ def _is_bounce_by_label(event: events.IssueLabeled, services: Services, past: Se
     is_over = event.issue.state == "closed" or event.issue.locked
     if is_over or event.label.lower() != services.config.triage.label.lower():
         return False
-    if is_paused(past) or (history.bounced(history.last_verdict(past)) and not history.accepted(past)):
+    if history.is_paused(past) or (history.bounced(history.last_verdict(past)) and not history.accepted(past)):
         return False
     # An issue form sets labels in its author's name.
     return at_least(services.forge.permission(event.sender.login), "triage")
@@ -291,7 +290,7 @@ def _actions(
             return (labels,)
         about = services.about_url or app_page(services.repository, services.forge.identity().login)
         day = services.clock().date()
-        paused = is_paused(past)
+        paused = history.is_paused(past)
         body = texts.bounce(verdict, model, day, services.repository, about, again=again, paused=paused)
         body = with_suggestion(body, posted_suggestion(issue.number, services))
         return (UpsertComment(task="triage", number=number, body=body), labels)

@@ -19,10 +19,10 @@ from bot.core.errors import ForgeError, SandboxError
 from bot.core.events import Event
 from bot.core.frozen import Frozen
 from bot.core.markdown import code_span
-from bot.features.commands.record import is_paused
 from bot.features.reproduce.record import BuildState, StoredTest, stored_test
 from bot.features.services import Services
 from bot.features.shared.builds import Builds, FirstCommits, find_change
+from bot.features.shared.history import is_paused
 from bot.features.shared.rights import answer, asked_for
 
 #: Commits of the default branch that are looked through.

@@ -17,7 +17,8 @@ from bot.calibration.findings import Bouncer, SuggestedConfig, suggest
 from bot.core.actions import Decision
 from bot.core.errors import OperatorError
 from bot.core.subjects import Subject
-from bot.features.commands import record as commands
+from bot.features.commands.record import CommandsRecord
+from bot.features.shared import history
 from bot.pipeline.body import as_html
 from bot.pipeline.inbox import ASKED, OPEN, State
 from bot.pipeline.store.decisions import PublishOutcome
@@ -186,7 +187,7 @@ def leave(settings: DashboardSettings, backend: Backend, number: int) -> Answer:
             subject=subject,
             verdict=word,
             reason=f"{operator()} asked for {word} on the dashboard",
-            record=commands.CommandsRecord(done=(word,), by=operator(), at=time.time()),
+            record=CommandsRecord(done=(word,), by=operator(), at=time.time()),
         )
         job = f"{ASKED}{uuid.uuid4().hex}:commands"
         backend.ledger().decisions.record(job, (decision,), "")
@@ -196,7 +197,7 @@ def leave(settings: DashboardSettings, backend: Backend, number: int) -> Answer:
 
 
 def is_paused(backend: Backend, subject: Subject) -> bool:
-    return commands.is_paused(backend.ledger().decisions.decisions(subject.key, "commands"))
+    return history.is_paused(backend.ledger().decisions.decisions(subject.key, "commands"))
 
 
 def operator() -> str:
