@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from bot.reproduction.context import Checkout
 from bot.reproduction.language import DraftRejected, Language, Names
 from bot.reproduction.protocol import Attempt, Candidate, Execution, Fate, Harness, Target
+from bot.reproduction.select import FailingTest
 
 #: Sandboxes at a time: tests share the machine with the worker.
 PARALLEL = 2
@@ -116,15 +117,17 @@ def _attempt(candidate: Candidate, execution: Execution | None, inverted: bool) 
     base = Attempt(number=candidate.number, fate="not run", candidate=candidate, inverted=inverted)
     if execution is None:
         return base.model_copy(update={"why": "the time for this report was used up"})
-    outcome = execution.outcome
+    outcome, flaky = execution.outcome, execution.flaky
+    if outcome.fails:
+        return FailingTest(
+            number=candidate.number, candidate=candidate, outcome=outcome, inverted=inverted, flaky=flaky
+        )
     fate: Fate = "unusable"
     if outcome.status == "passed":
         fate, why = "passed", "passes on the present code"
     elif outcome.status == "skipped":
         fate, why = "skipped", f"is skipped: {outcome.message}"
-    elif outcome.fails:
-        fate, why = "failed", ""
     else:
         how = "cannot be loaded" if outcome.phase == "load" else f"breaks in {outcome.phase}"
         why = f"it {how}: {f'{outcome.exception_type}: ' if outcome.exception_type else ''}{outcome.message}"
-    return base.model_copy(update={"fate": fate, "why": why, "outcome": outcome, "flaky": execution.flaky})
+    return base.model_copy(update={"fate": fate, "why": why, "outcome": outcome, "flaky": flaky})

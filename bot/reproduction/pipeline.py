@@ -11,7 +11,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -111,7 +111,8 @@ def _reproduce(trial: Trial, facts: Facts, drafting: Drafting, options: Options)
     in_order = [attempts[number] for number in sorted(attempts)]
     # The model chooses among failures on which several drafts agree, if agreement is asked for at all.
     smallest = options.threshold if options.pick else 1
-    selection = select(_failing(in_order), facts, options.threshold, matched=options.match, smallest=smallest)
+    failing = [attempt for attempt in in_order if isinstance(attempt, FailingTest)]
+    selection = select(failing, facts, options.threshold, matched=options.match, smallest=smallest)
     tests, reason = _choose(selection, len(in_order), drafting, trial, options)
     spent = next((error for error in drafting.failures if isinstance(error, BudgetExceeded)), None)
     if spent is not None and not tests:
@@ -228,20 +229,6 @@ def _invert(trial: Trial, facts: Facts, attempts: dict[int, Attempt]) -> dict[in
         for attempt in trial.run(opposites, inverted=True)
         if attempt.fate == "failed"
     }
-
-
-def _failing(attempts: Iterable[Attempt]) -> list[FailingTest]:
-    return [
-        FailingTest(
-            number=attempt.number,
-            candidate=attempt.candidate,
-            outcome=attempt.outcome,
-            inverted=attempt.inverted,
-            flaky=attempt.flaky,
-        )
-        for attempt in attempts
-        if attempt.fate == "failed" and attempt.candidate is not None and attempt.outcome is not None
-    ]
 
 
 def _choose(

@@ -10,7 +10,7 @@ from itertools import zip_longest
 from pydantic import Field
 
 from bot.core.frozen import Frozen
-from bot.reproduction.protocol import Candidate, Grade, TestOutcome
+from bot.reproduction.protocol import Attempt, Candidate, Fate, Grade, TestOutcome
 from bot.reproduction.report import GENERIC, Facts
 
 GRADES: tuple[Grade, ...] = ("other", "plausible", "reported")
@@ -132,14 +132,12 @@ def body_matches(code: str, facts: Facts) -> bool:
     return facts.crash and any(name in code for name in facts.exceptions)
 
 
-class FailingTest(Frozen):
-    """A draft that fails on the buggy version, with the facts for selection."""
+class FailingTest(Attempt):
+    """A draft that fails on the buggy version."""
 
-    number: int = Field(description="which draft; unique among the drafts of a report")
+    fate: Fate = "failed"
     candidate: Candidate
     outcome: TestOutcome
-    inverted: bool = Field(False, description="it passed as drafted, and its last assertion was inverted")
-    flaky: bool = Field(False, description="two runs of it differed")
 
 
 #: Drafts that fail with one signature, including equal drafts: its size measures agreement.
