@@ -19,6 +19,7 @@ from bot.features.feedback.record import FeedbackRecord
 from bot.features.services import Services
 from bot.features.shared import history
 from bot.features.shared.issues import DISCLOSURE, skip_reason
+from bot.features.shared.rights import is_paused
 from bot.features.triage.record import TriageRecord
 
 Answer = events.CommentCreated | events.CommentEdited | events.IssueEdited
@@ -92,7 +93,7 @@ def _reason_to_keep_open(
     config, before = services.config.triage, event.issue
     if issue.state == "closed":
         return "it is closed already"
-    if history.is_paused(past) or history.accepted(past) or any(map(history.marked, past)):
+    if is_paused(past) or history.accepted(past) or any(map(history.marked, past)):
         return "a maintainer has spoken"
     if issue.revision != before.revision:
         return "its text has changed"

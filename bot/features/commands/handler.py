@@ -19,7 +19,16 @@ from bot.features.commands.record import CommandsRecord
 from bot.features.services import Services
 from bot.features.shared import history
 from bot.features.shared.issues import PAUSED, READ_AGAIN, skip_reason
-from bot.features.shared.rights import CommandEvent, answer, explains, granted, no_run_reason, paused, react
+from bot.features.shared.rights import (
+    CommandEvent,
+    answer,
+    explains,
+    granted,
+    is_paused,
+    no_run_reason,
+    paused,
+    react,
+)
 
 #: Answers to people without rights on one issue or pull request; after that they get only a reaction.
 MAX_ANSWERS = 10
@@ -206,7 +215,7 @@ def _invitation(event: CommandEvent, services: Services, decision: Decision) -> 
         return ()
     for action in last.actions:
         if isinstance(action, UpsertComment):
-            old, new = (READ_AGAIN, PAUSED) if history.is_paused((*past, decision)) else (PAUSED, READ_AGAIN)
+            old, new = (READ_AGAIN, PAUSED) if is_paused((*past, decision)) else (PAUSED, READ_AGAIN)
             body = action.body.replace(old, new)
             return (action.model_copy(update={"body": body, "only_edit": True}),)
     return ()

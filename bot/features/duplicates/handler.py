@@ -25,6 +25,7 @@ from bot.features.services import IndexedIssue, Services
 from bot.features.shared import history
 from bot.features.shared.builds import Builds
 from bot.features.shared.issues import skip_reason, with_suggestion
+from bot.features.shared.rights import is_paused
 from bot.models.protocol import Prompt, Templates
 
 #: Earlier issues in one question, and characters of each text.
@@ -196,7 +197,7 @@ def _compare(
     )
     if newer is None or root is None or {run.sha for run in record.runs} == {newer.sha, root.sha}:
         return None
-    if history.is_paused(services.history.decisions(f"{repository}#{number}", "commands")):
+    if is_paused(services.history.decisions(f"{repository}#{number}", "commands")):
         return None
     issue = event.issue if number == event.number else services.forge.issue(number)
     subject = Subject(repository=repository, number=number, revision=issue.revision)

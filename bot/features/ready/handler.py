@@ -21,6 +21,7 @@ from bot.features.reproduce.record import StoredTest, stored_test
 from bot.features.services import Services
 from bot.features.shared import history
 from bot.features.shared.issues import posted_suggestion, with_suggestion
+from bot.features.shared.rights import is_paused
 from bot.features.triage.record import TriageRecord
 
 Trigger = (
@@ -60,7 +61,7 @@ def handle(event: Event, services: Services) -> Decision | None:
     if not config.brief or config.mode == "off" or not isinstance(event, Trigger):
         return None
     past = services.history.decisions(event.subject.key)
-    if event.issue.state == "closed" or event.issue.locked or history.is_paused(past):
+    if event.issue.state == "closed" or event.issue.locked or is_paused(past):
         return None
     test = None if services.config.reproduce.mode == "off" else stored_test(past)
     record = _readiness(services, past, test)

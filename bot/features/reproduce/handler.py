@@ -23,7 +23,7 @@ from bot.features.reproduce.record import DraftRecord, ReproduceRecord, StoredTe
 from bot.features.reproduce.texts import BaseCommit
 from bot.features.services import Services
 from bot.features.shared import history
-from bot.features.shared.rights import asked_for
+from bot.features.shared.rights import asked_for, is_paused
 from bot.reproduction.protocol import Attempt, Author, Options, Report, Reproduction, SetupFailed, TestCommand
 from bot.reproduction.report import read_report
 
@@ -74,7 +74,7 @@ def handle(event: Event, services: Services) -> Decision | None:
 def _is_wanted(event: Trigger, services: Services, past: Sequence[Decision]) -> bool:
     """Return True if the repository wants an attempt without a command and this text had none yet."""
     config = services.config.reproduce
-    if config.mode == "off" or not config.automatic or history.is_paused(past):
+    if config.mode == "off" or not config.automatic or is_paused(past):
         return False
     if config.label.lower() not in {label.lower() for label in event.issue.labels}:
         return False

@@ -46,13 +46,6 @@ def label_stands(past: Sequence[Decision]) -> bool:
     return stands
 
 
-def is_paused(past: Sequence[Decision]) -> bool:
-    """Return True if the newest of ``pause`` and ``resume`` was ``pause``; deliveries arrive in any order."""
-    records = sorted((decision.record_of(CommandsRecord) for decision in past), key=lambda record: record.at)
-    words = [word for record in records for word in record.done]
-    return next((word == "pause" for word in reversed(words) if word in ("pause", "resume")), False)
-
-
 def accepted(past: Sequence[Decision]) -> bool:
     """Return True if a maintainer accepted the issue: then only a maintainer can bounce it again."""
     last = next(

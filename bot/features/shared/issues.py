@@ -11,6 +11,7 @@ from bot.core.config import TriageConfig
 from bot.core.subjects import Issue
 from bot.features.services import Services
 from bot.features.shared import history
+from bot.features.shared.rights import is_paused
 
 READ_AGAIN = "Edit the issue or reply below and I'll read it again."
 PAUSED = "A maintainer paused me here, so I won't read this again for now."
@@ -27,7 +28,7 @@ def skip_reason(
     issue: Issue, config: TriageConfig, past: Sequence[Decision], *, despite_pause: bool = False
 ) -> tuple[str, str] | None:
     """Return why an issue is left alone, as a word to count by and a clause; None if it is not."""
-    if history.is_paused(past) and not despite_pause:
+    if is_paused(past) and not despite_pause:
         return "skipped:paused", "paused by a maintainer"
     if history.accepted(past):
         return "skipped:accepted", "a maintainer accepted this issue"

@@ -16,8 +16,7 @@ from bot.core.frozen import Frozen
 from bot.core.markdown import code_span
 from bot.core.subjects import PullRequest
 from bot.features.services import Services
-from bot.features.shared.history import is_paused
-from bot.features.shared.rights import CommandEvent, granted
+from bot.features.shared.rights import CommandEvent, granted, is_paused
 from bot.github.protocol import Forge
 
 

@@ -14,7 +14,6 @@ from bot.core.events import Event
 from bot.core.subjects import PullRequest
 from bot.features.commands.record import CommandsRecord
 from bot.features.services import Services
-from bot.features.shared.history import is_paused
 
 CommandEvent = events.CommentCreated | events.ReviewCommentCreated
 
@@ -45,6 +44,13 @@ def granted(event: CommandEvent, services: Services) -> tuple[Command, ...]:
 def paused(event: CommandEvent, services: Services) -> bool:
     """Return True if a maintainer paused the subject: then only a maintainer's recheck counts."""
     return is_paused(services.history.decisions(event.subject.key, "commands"))
+
+
+def is_paused(past: Sequence[Decision]) -> bool:
+    """Return True if the newest of ``pause`` and ``resume`` was ``pause``; deliveries arrive in any order."""
+    records = sorted((decision.record_of(CommandsRecord) for decision in past), key=lambda record: record.at)
+    words = [word for record in records for word in record.done]
+    return next((word == "pause" for word in reversed(words) if word in ("pause", "resume")), False)
 
 
 def answer(event: CommandEvent, text: str, part: str = "") -> UpsertComment:

@@ -26,7 +26,7 @@ from bot.features.shared import history, investigation
 from bot.features.shared.investigation import Notes
 from bot.features.shared.issues import posted_suggestion, skip_reason, with_suggestion
 from bot.features.shared.labels import MAX_BODY, model_reply
-from bot.features.shared.rights import asked_for
+from bot.features.shared.rights import asked_for, is_paused
 from bot.features.triage import claims, judgement, texts
 from bot.features.triage.judgement import EarlierQuestions, InputVerdict
 from bot.features.triage.record import Claim, TriageRecord
@@ -96,7 +96,7 @@ def _is_bounce_by_label(event: events.IssueLabeled, services: Services, past: Se
     is_over = event.issue.state == "closed" or event.issue.locked
     if is_over or event.label.lower() != services.config.triage.label.lower():
         return False
-    if history.is_paused(past) or (history.bounced(history.last_verdict(past)) and not history.accepted(past)):
+    if is_paused(past) or (history.bounced(history.last_verdict(past)) and not history.accepted(past)):
         return False
     # An issue form sets labels in its author's name.
     return at_least(services.forge.permission(event.sender.login), "triage")
@@ -290,7 +290,7 @@ def _actions(
             return (labels,)
         about = services.about_url or app_page(services.repository, services.forge.identity().login)
         day = services.clock().date()
-        paused = history.is_paused(past)
+        paused = is_paused(past)
         body = texts.bounce(verdict, model, day, services.repository, about, again=again, paused=paused)
         body = with_suggestion(body, posted_suggestion(issue.number, services))
         return (UpsertComment(task="triage", number=number, body=body), labels)

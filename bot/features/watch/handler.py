@@ -22,8 +22,7 @@ from bot.core.markdown import code_span
 from bot.features.reproduce.record import BuildState, StoredTest, stored_test
 from bot.features.services import Services
 from bot.features.shared.builds import Builds, FirstCommits, find_change
-from bot.features.shared.history import is_paused
-from bot.features.shared.rights import answer, asked_for
+from bot.features.shared.rights import answer, asked_for, is_paused
 
 #: Commits of the default branch that are looked through.
 MAX_COMMITS = 1_000

@@ -18,7 +18,7 @@ from bot.core.actions import Decision
 from bot.core.errors import OperatorError
 from bot.core.subjects import Subject
 from bot.features.commands.record import CommandsRecord
-from bot.features.shared import history
+from bot.features.shared import rights
 from bot.pipeline.body import as_html
 from bot.pipeline.inbox import ASKED, OPEN, State
 from bot.pipeline.store.decisions import PublishOutcome
@@ -197,7 +197,7 @@ def leave(settings: DashboardSettings, backend: Backend, number: int) -> Answer:
 
 
 def is_paused(backend: Backend, subject: Subject) -> bool:
-    return history.is_paused(backend.ledger().decisions.decisions(subject.key, "commands"))
+    return rights.is_paused(backend.ledger().decisions.decisions(subject.key, "commands"))
 
 
 def operator() -> str:
