@@ -10,8 +10,8 @@ import yaml
 
 from bot.cli import COMMANDS
 from bot.core.config_file import load
-from bot.settings_reference import PAGES as GENERATED
-from bot.settings_reference import SCHEMA, filled, json_schema, schema_text
+from tests.settings_reference import PAGES as GENERATED
+from tests.settings_reference import SCHEMA, filled, json_schema, schema_text
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
@@ -22,8 +22,8 @@ PAGES = (README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))
 def test_its_references_are_up_to_date() -> None:
     for page in GENERATED:
         text = page.read_text("utf-8")
-        assert filled(text) == text, "run: python -m bot.settings_reference"
-    assert SCHEMA.read_text("utf-8") == schema_text(), "run: python -m bot.settings_reference"
+        assert filled(text) == text, "run: python -m tests.settings_reference"
+    assert SCHEMA.read_text("utf-8") == schema_text(), "run: python -m tests.settings_reference"
 
 
 def test_its_example_configuration_is_right() -> None:

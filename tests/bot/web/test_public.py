@@ -18,9 +18,9 @@ from bot.app import metrics_readers, pages
 from bot.pipeline.store import Ledger, migrate, open_database
 from bot.pipeline.store.operators import Counts
 from bot.settings import Settings
-from bot.settings_reference import json_schema
 from bot.web import public
 from bot.web.app import Backend, create_app
+from tests.settings_reference import json_schema
 
 
 @pytest.fixture

@@ -1,23 +1,22 @@
 """Generate references from declarations: bouncer.yml's keys, its JSON Schema, the environment, the commands.
 
-``python -m bot.settings_reference`` updates the pages in docs and ``bot/bouncer.schema.json`` of a checkout.
+``python -m tests.settings_reference`` updates the pages in docs and ``bot/bouncer.schema.json`` of a checkout.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 from bot.core.config import RepoConfig
 from bot.router import SLASH_COMMANDS
 from bot.settings import Settings
+from tests.conftest import ROOT
 
-SCHEMA = Path(__file__).parent / "bouncer.schema.json"
-_DOCS = Path(__file__).parents[1] / "docs"
+SCHEMA = ROOT / "bot" / "bouncer.schema.json"
 #: Pages with generated parts.
-PAGES = (_DOCS / "configure.md", _DOCS / "got-a-comment.md")
+PAGES = (ROOT / "docs" / "configure.md", ROOT / "docs" / "got-a-comment.md")
 
 
 def json_schema() -> dict[str, Any]:
@@ -96,7 +95,7 @@ def filled(text: str) -> str:
     """Return a page with its generated parts, between their marks, renewed."""
     for name, part in (("environment", environment()), ("configuration", markdown()), ("commands", commands())):
         between = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
-        text = between.sub(lambda match, part=part: f"{match[1]}{part}\n{match[2]}", text)  # type: ignore[misc]
+        text = between.sub(lambda match, part=part: f"{match[1]}{part}\n{match[2]}", text)
     return text
 
 
