@@ -154,11 +154,6 @@ _pool = _Pool()
 atexit.register(_pool.close)
 
 
-def close_children() -> None:
-    """End the idle children; the next call starts another one."""
-    _pool.close()
-
-
 def serve() -> None:
     """Answer calls in the child until the parent closes the pipe or ends."""
     os.nice(_NICE)

@@ -19,12 +19,12 @@ from statistics import mean
 from time import perf_counter
 from typing import NamedTuple
 
+from bot.code import parser_process
 from bot.code.context import Sides, Surroundings
 from bot.code.diff import Diff, parse
 from bot.code.file_classes import Risk, risk, skip_reason
 from bot.code.index import family
 from bot.code.packing import Packed, pack
-from bot.code.parser_process import close_children
 from bot.core.config import RepoConfig
 from bot.core.text import estimate
 from bot.features.review.meaning import reformatted
@@ -133,7 +133,7 @@ def print_large(repos: Path) -> None:
             for path in tree.paths():  # git is not measured
                 if family(path):
                     tree.read(path)
-            close_children()
+            parser_process._pool.close()
             before, began = processor_seconds(), perf_counter()
             sides = Sides(tree)
             same = reformatted(diff, sides)
@@ -142,7 +142,7 @@ def print_large(repos: Path) -> None:
             for piece in packed.pieces:
                 surrounded.within(REVIEW.context_tokens, piece.paths)
             wall = perf_counter() - began
-            close_children()
+            parser_process._pool.close()
             print(f"{folder.name}: {commit[:10]}, {len(diff.files)} files, {len(tree.paths()):,} in the tree, "
                   f"{len(packed.pieces)} parts: {processor_seconds() - before:.2f} s of processor time, "
                   f"{wall:.2f} s by the clock")  # fmt: skip
