@@ -116,8 +116,8 @@ def verify(
     else:
         if test_command and not repo:
             raise click.UsageError("--test-command needs --repo")
-        files = _described(description_file, issue_file, patch_file) or _opened(issue_file, patch_file)
-        decision = decide("verify", *files, judging, repo, test_command)
+        scene = _opened(issue_file, description_file, patch_file)
+        decision = decide("verify", *scene, judging, repo, test_command)
     if as_json:
         verdicts = _verdicts(decision)
         # Of exactly one issue the fields stand beside the others.
@@ -128,43 +128,32 @@ def verify(
     return gate(fail_on, decision)
 
 
-def _described(
-    description_file: str | None, issue_file: str | None, patch_file: str | None
-) -> Opened[PullRequestOpened] | None:
-    """Return a pull request with that text and patch, linked to no issue; None without a text."""
+def _opened(
+    issue_file: str | None, description_file: str | None, patch_file: str | None
+) -> Opened[PullRequestOpened]:
+    """Return a pull request with that patch, linked to that issue; with a description, linked to none."""
+    from bot.core.subjects import Issue
     from bot.features.shared.links import closing_links
-    from bot.github.offline import REPOSITORY, Opened, pull_request_opened, split_title
+    from bot.github.offline import AUTHOR, REPOSITORY, Opened, pull_request_opened, split_title
 
-    if description_file is None:
-        return None
-    if issue_file is not None:
+    if issue_file is not None and description_file is not None:
         raise click.UsageError("give --issue or --description")
-    if patch_file is None:
-        raise click.UsageError("Missing option '--patch'")
-    if description_file == patch_file == "-":
-        raise click.UsageError("--description and --patch cannot both be standard input")
-    title, body = split_title(read_text(description_file))
-    event, snapshot = pull_request_opened(read_diff(patch_file), title=title, body=body)
+    option, file = ("--issue", issue_file) if description_file is None else ("--description", description_file)
+    if file is None and patch_file is None:
+        raise click.UsageError("give the URL of a pull request, or --issue and --patch")
+    if file is None or patch_file is None:
+        raise click.UsageError(f"Missing option '{'--patch' if file else '--issue'}'")
+    if file == patch_file == "-":
+        raise click.UsageError(f"{option} and --patch cannot both be standard input")
+    (title, body), patch = split_title(read_text(file)), read_diff(patch_file)
+    if description_file is None:
+        issue = Issue(number=2, title=title, body=body, author=AUTHOR)
+        return pull_request_opened(patch, title=f"Fix: {title}", issues=[issue])
+    event, snapshot = pull_request_opened(patch, title=title, body=body)
     # The issues that the text closes cannot be read here.
     links = closing_links(f"{title}\n\n{body}", REPOSITORY.full_name, "https://offline.invalid")
     missing = tuple(f"issues {link.number}" for link in links)
     return Opened(event, snapshot.model_copy(update={"missing": missing}))
-
-
-def _opened(issue_file: str | None, patch_file: str | None) -> Opened[PullRequestOpened]:
-    """Return a pull request with that patch, linked to that issue."""
-    from bot.core.subjects import Issue
-    from bot.github.offline import AUTHOR, pull_request_opened, split_title
-
-    if issue_file is None and patch_file is None:
-        raise click.UsageError("give the URL of a pull request, or --issue and --patch")
-    if issue_file is None or patch_file is None:
-        raise click.UsageError(f"Missing option '{'--patch' if issue_file else '--issue'}'")
-    if issue_file == patch_file == "-":
-        raise click.UsageError("--issue and --patch cannot both be standard input")
-    title, body = split_title(read_text(issue_file))
-    issue = Issue(number=2, title=title, body=body, author=AUTHOR)
-    return pull_request_opened(read_diff(patch_file), title=f"Fix: {title}", issues=[issue])
 
 
 def _verdicts(decision: Decision) -> tuple[OutputVerdict, ...]:
