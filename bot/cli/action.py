@@ -168,6 +168,7 @@ def _deal(
 ) -> Iterator[TaskResult]:
     """Publish each task's decisions. A task that fails does not stop the others."""
     from bot import app
+    from bot.features.shared.review_history import last_on
 
     services = app.offline_services(settings, access.forge, config, model)
     later: TransientError | None = None
@@ -180,9 +181,11 @@ def _deal(
                 decisions = _decide(event, task, reading)
                 for decision in decisions:
                     yield _publish(publisher, decision, services, access)
-                if task == "review" and not decisions and (earlier := _reviewed(event, reading)):
+                if task == "review" and not decisions:
                     # Running the step again must not pass the gate.
-                    yield TaskResult(earlier, "posted before")
+                    past = reading.history.decisions(event.subject.key, "review")
+                    if earlier := last_on(past, event.subject.revision):
+                        yield TaskResult(earlier, "posted before")
             except TransientError as error:
                 later = later or error
     if later is not None:
@@ -199,13 +202,6 @@ def _decide(event: events.RepositoryEvent, task: Task, services: Services) -> tu
         word = f"forge:{error.status or 404}"
         return (Decision(kind=task, subject=event.subject, abstained=word, reason=str(error)),)
     return router.decide(present, services, only=task)
-
-
-def _reviewed(event: events.RepositoryEvent, services: Services) -> Decision | None:
-    """Return the review that was posted on exactly this commit."""
-    from bot.features.shared.review_history import last_on
-
-    return last_on(services.history.decisions(event.subject.key, "review"), event.subject.revision)
 
 
 def _config(access: Access, overrides: Mapping[str, Mapping[str, Any]]) -> RepoConfig:

@@ -9,7 +9,6 @@ import base64
 import csv
 import io
 import json
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +22,7 @@ import click
 from bot.cli.files import (
     EqualErrors,
     Judging,
+    confirm,
     data_folder,
     decided,
     failure,
@@ -243,11 +243,8 @@ def _confirm(
     estimate = f"cost with {name} unknown" if cost is None else f"about {cost:.2f} USD with {name}"
     looks = ", without the looks of triage.investigate" if services.config.triage.investigate and issues else ""
     click.echo(f"{len(issues)} open issues; {estimate}{looks}", err=True)
-    if yes or not issues:
-        return
-    if not sys.stdin.isatty():
-        raise OperatorError("cannot ask for confirmation (not a terminal): add --yes, and --max-cost for a limit")
-    click.confirm("Continue?", abort=True, err=True)
+    if issues and not yes:
+        confirm("Continue?", "add --yes, and --max-cost for a limit")
 
 
 class Questions:

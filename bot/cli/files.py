@@ -385,6 +385,13 @@ def spoken(decision: Decision) -> str:
     return " ".join(f"{decision.model}, {decision.usage.seconds:.1f} s. {caveat(decision.model)}".split())
 
 
+def confirm(question: str, remedy: str) -> None:
+    """Ask on a terminal before something is paid for. Raises OperatorError with a remedy without a terminal."""
+    if not sys.stdin.isatty():
+        raise OperatorError(f"cannot ask for confirmation (not a terminal): {remedy}")
+    click.confirm(question, abort=True, err=True)
+
+
 def print_json(value: dict[str, Any]) -> None:
     """Print one JSON object on standard output. NaN is a bug: a figure that is not defined is ``null``."""
     click.echo(json.dumps(value, ensure_ascii=True, allow_nan=False))

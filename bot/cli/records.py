@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import calendar
 import re
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from bot.cli.files import json_option, print_json
+from bot.cli.files import confirm, json_option, print_json
 from bot.cli.running import without_password
 from bot.core.errors import OperatorError
 from bot.pipeline.inbox import State
@@ -169,9 +168,7 @@ def rejudge_jobs(since: datetime, limit: int, yes: bool, database_url: str | Non
         cost = "cost unknown" if mean is None else f"about {mean * count:.2f} USD"
         click.echo(f"{count} jobs without a verdict since {since:%Y-%m-%d %H:%M} UTC; {cost}", err=True)
         if count and not yes:
-            if not sys.stdin.isatty():
-                raise OperatorError("cannot ask for confirmation (not a terminal): add --yes")
-            click.confirm("Judge them again?", abort=True, err=True)
+            confirm("Judge them again?", "add --yes")
         queued = jobs.rejudge(since.timestamp(), limit) if count else 0
     if as_json:
         print_json({"queued": queued})
