@@ -21,7 +21,7 @@ from bot.core.frozen import Frozen
 from bot.features.shared.findings import Grade
 from bot.features.shared.labels import tidy_label
 from bot.models.protocol import Voice
-from evaluation.bouncerbench.tasks import INPUT, LABELS, OUTPUT, Kind, Maybe
+from evaluation.bouncerbench.tasks import INPUT, LABEL_NAMES, OUTPUT, Kind, Maybe
 from evaluation.dataset import Row, read_json, read_rows, shaped, task_id, unique
 from evaluation.run.folder import Familiarity, Record, RunFolder
 
@@ -209,7 +209,7 @@ def _level(label: Any, benchmark: Kind, where: str) -> int | None:
     """The label's severity, 0 to 3. Raises OperatorError for a label of another benchmark or of none."""
     if label is None:
         return None
-    names: list[str] = [member.value for member in LABELS[benchmark]]  # declared best first
+    names = LABEL_NAMES[benchmark]
     if label not in names:
         raise OperatorError(f"{where}: unknown label {str(label)[:60]!r}: {benchmark} has {', '.join(names)}")
     return names.index(label)
@@ -219,7 +219,7 @@ def line_of(benchmark: Kind, bounce_at: str | None, bounce_above: int | None) ->
     """The line that the options draw; None if they say nothing. Raises OperatorError for a strange label."""
     if bounce_at is None and bounce_above is None:
         return None
-    names: list[str] = [label.value for label in LABELS[benchmark]]
+    names = LABEL_NAMES[benchmark]
     if bounce_at is not None and bounce_at not in names[1:]:
         raise OperatorError(f"--bounce-at: {bounce_at!r} is none of {', '.join(names[1:])}")
     return Line(PAPER_LINE if bounce_at is None else names.index(bounce_at), bounce_above)

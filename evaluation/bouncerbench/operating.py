@@ -14,7 +14,7 @@ from itertools import groupby
 from evaluation.benchmark import Missing
 from evaluation.bouncerbench.answers import PAPER_LINE, Answer, Line
 from evaluation.bouncerbench.metrics import Metrics, Scored, Tasks, score, title_of
-from evaluation.bouncerbench.tasks import INPUT, LABELS, InputTask, Kind, OutputTask
+from evaluation.bouncerbench.tasks import INPUT, LABEL_NAMES, InputTask, Kind, OutputTask
 from evaluation.report.figures import Curve, Series, bars, curves
 from evaluation.report.page import Cell, Figure, Section, Table, percentage
 from evaluation.statistics import NO_INTERVALS, Estimate, wilson
@@ -44,8 +44,7 @@ def operating_points(
     lines: dict[str, Line] = {}
     usable = [answer for answer in answers.values() if answer.bounce is not None]
     if usable and all(answer.level is not None for answer in usable):
-        names = list(LABELS[benchmark])
-        lines |= {f"at {names[level]}": Line(level) for level in (1, 2, 3)}
+        lines |= {f"at {LABEL_NAMES[benchmark][level]}": Line(level) for level in (1, 2, 3)}
     if usable and all(answer.p_bounce is not None for answer in usable):
         lines |= {f"above {above} %": Line(PAPER_LINE, above) for above in THRESHOLDS}
     points: list[Point] = []

@@ -23,7 +23,11 @@ from evaluation.dataset import Row, read_rows, shaped, task_id, unique
 Kind = Literal["bouncerbench-input", "bouncerbench-output"]
 INPUT: Kind = "bouncerbench-input"
 OUTPUT: Kind = "bouncerbench-output"
-LABELS: dict[Kind, type[InputLabel] | type[OutputLabel]] = {INPUT: InputLabel, OUTPUT: OutputLabel}
+#: Best first.
+LABEL_NAMES: dict[Kind, list[str]] = {
+    INPUT: [label.value for label in InputLabel],
+    OUTPUT: [label.value for label in OutputLabel],
+}
 
 #: Annotation levels from which on an issue should be turned away (BouncerBench, II.A.1).
 VAGUE_FROM = 2

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from bot.models.protocol import Voice
 from evaluation.bouncerbench.answers import Answer, Line
 from evaluation.bouncerbench.metrics import Metrics, Tasks, score
-from evaluation.bouncerbench.tasks import LABELS, Kind
+from evaluation.bouncerbench.tasks import LABEL_NAMES, Kind
 from evaluation.report.page import Cell, Section, Table, percentage
 from evaluation.report.terminal import short
 from evaluation.statistics import NO_INTERVALS, wilson
@@ -18,7 +18,7 @@ _APART = (10, 25, 50, 100)
 
 def alone(kind: Kind, answers: Mapping[str, Answer]) -> dict[str, dict[str, Answer]]:
     """Return each voice's answers by its name, at the paper's threshold; a failure has no verdict."""
-    names: list[str] = [label.value for label in LABELS[kind]]
+    names = LABEL_NAMES[kind]
     voices: dict[str, dict[str, Answer]] = {}
     for identity, answer in answers.items():
         for voice in answer.voices:
