@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import httpx2
-import structlog
 
 from bot import __version__, router
 from bot.core.actions import Decision
@@ -24,8 +23,6 @@ from bot.pipeline.store.overview import Filter, Overview, row
 
 #: How long a receiver may take, seconds.
 TIMEOUT = 10.0
-
-_log = structlog.get_logger(__name__)
 
 
 class Notices:

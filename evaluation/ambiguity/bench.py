@@ -142,7 +142,6 @@ class PairRecord(Lenient):
 
     full: Verdict
     summary: Verdict
-    looped: bool = False
     questions: tuple[str, ...] = ()
     points: tuple[str, ...] = Field((), description="what the summary leaves out")
     recovered: tuple[int, ...] = Field((), description="numbers, from 1, of the points in the author's answer")
