@@ -70,8 +70,6 @@ class AppInfo(Frozen):
 
     id: int
     slug: str
-    name: str
-    owner: str = ""
     html_url: str = ""
     permissions: Mapping[str, str] = Field(default_factory=dict, description="permission -> read or write")
     events: tuple[str, ...] = ()
@@ -85,7 +83,6 @@ class Installation(Frozen):
     permissions: Mapping[str, str] = Field(default_factory=dict)
     events: tuple[str, ...] = ()
     suspended: bool = False
-    html_url: str = ""
 
 
 class HookDelivery(Frozen):
@@ -94,7 +91,6 @@ class HookDelivery(Frozen):
     id: int
     guid: str = Field(description="X-GitHub-Delivery; the same in every redelivery")
     event: str
-    action: str | None = None
     delivered_at: datetime
     status_code: int = 0
     attempts: int = Field(1, ge=1, description="how often it was tried, this time included")
@@ -200,9 +196,7 @@ class GitHubApp:
 
     def app(self) -> AppInfo:
         """Read the app's own description, with the permissions and events it asks for."""
-        return read(
-            lambda value: build(AppInfo, value, owner=actor(value.get("owner")).login), self._client.get("/app")
-        )
+        return read(partial(build, AppInfo), self._client.get("/app"))
 
     def installations(self) -> tuple[Installation, ...]:
         return tuple(read(_installation, value) for value in self._client.pages("/app/installations"))

@@ -73,7 +73,6 @@ class Exchange:
     status: int
     seconds: float
     remaining: int | None
-    limit: int | None
 
 
 Observe = Callable[[Exchange], None]
@@ -357,13 +356,9 @@ class _Request:
 
 
 def _call(installation: int | None, method: str, status: int, start: float, headers: Headers) -> Exchange:
-    def number(name: str) -> int | None:
-        text = headers.get(name, "")
-        return int(text) if text.isdigit() else None
-
+    remaining = headers.get("x-ratelimit-remaining", "")
     seconds = time.monotonic() - start
-    remaining, limit = number("x-ratelimit-remaining"), number("x-ratelimit-limit")
-    return Exchange(installation, method, status, seconds, remaining, limit)
+    return Exchange(installation, method, status, seconds, int(remaining) if remaining.isdigit() else None)
 
 
 def _data(answer: Any) -> Any:

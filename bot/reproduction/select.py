@@ -57,7 +57,6 @@ class Match(Frozen):
     grade: Grade
     exception: bool = Field(description="the report names the exception that was raised, or that was missing")
     values: tuple[str, ...] = Field(description="values of the failure message that the report shows too")
-    words: float = Field(ge=0, le=1, description="share of the message's words that the report uses")
 
     @property
     def order(self) -> tuple[int, int]:
@@ -79,9 +78,7 @@ def match(outcome: TestOutcome, facts: Facts) -> Match:
     words = _shared_words(outcome.message, facts.text)
     values = _shared_values(outcome.message, facts.text)
     exception = _names_exception(outcome, facts)
-    return Match(
-        grade=_grade(outcome, facts, exception, values, words), exception=exception, values=values, words=words
-    )
+    return Match(grade=_grade(outcome, facts, exception, values, words), exception=exception, values=values)
 
 
 def _grade(outcome: TestOutcome, facts: Facts, exception: bool, values: tuple[str, ...], words: float) -> Grade:

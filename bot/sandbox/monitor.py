@@ -64,7 +64,6 @@ class Observation:
             # The first is the kernel's answer to too much CPU time.
             ending = "timeout" if status == 128 + signal.SIGXCPU else "killed"
         return ProgramResult(
-            argv=tuple(request.argv),
             ending=ending,
             exit_code=status if ending in ("exited", "killed") else None,
             output=_without_nul(self.output.decode("utf-8", "replace")),

@@ -78,7 +78,6 @@ class ProgramRun:
 class ProgramResult(Frozen):
     """The result of one run. A program that fails is a result, not an error."""
 
-    argv: tuple[str, ...]
     ending: Ending
     exit_code: int | None = Field(description="None if a limit ended the run; 128 + n after signal n")
     output: str = Field(description="output and error, interleaved, cut at the cap, undecodable bytes replaced")

@@ -38,7 +38,6 @@ class Type:
 
     name: str
     path: str
-    node: Node
     supertypes: tuple[str, ...]
     methods: frozenset[str]
 
@@ -60,9 +59,7 @@ class JavaCode:
         for path, tree in self.trees.items():
             for node in walk(tree):
                 if node.type in TYPES:
-                    own_type = Type(
-                        field_text(node), path, node, tuple(_supertypes(node)), frozenset(_methods(node))
-                    )
+                    own_type = Type(field_text(node), path, tuple(_supertypes(node)), frozenset(_methods(node)))
                     types.setdefault(own_type.name, []).append(own_type)
         return types
 

@@ -43,7 +43,6 @@ class Answer(Frozen):
     recognised: Familiarity | None = Field(None, description="as the model said; None = it said nothing")
     error: str | None = None
     usage: Usage = Usage()
-    seconds: float = 0.0
     voices: tuple[Voice, ...] = Field((), description="if several models were asked: each by itself")
 
 
@@ -129,7 +128,6 @@ def record_answer(record: Record, benchmark: Kind, line: Line | None = None) -> 
         recognised=record.recognised,
         error=record.error or (decision.get("abstained") if level is None else None),
         usage=record.usage,
-        seconds=record.seconds,
         voices=tuple(Voice.model_validate(voice) for voice in voices or ()),
     )
 

@@ -23,9 +23,7 @@ BOMB = (
 
 def outcome(output: str = "", exit_code: int = 1, text: str | None = None) -> ProgramResult:
     files = {} if text is None else {REPORT: text}
-    return ProgramResult(
-        argv=("pytest",), ending="exited", exit_code=exit_code, output=output, seconds=1, files=files
-    )
+    return ProgramResult(ending="exited", exit_code=exit_code, output=output, seconds=1, files=files)
 
 
 @pytest.mark.parametrize(
