@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 
+import re2
+
 from bot.code.changed import Changed, named
 from bot.code.diff import Diff, FileDiff, apply_hunks
 from bot.code.index import SECONDS, CodeIndex, FileDefinition, family
@@ -107,6 +109,8 @@ class Surroundings:
         changed = Changed(self.diff, files, self._index)
         looked_up = tuple(phrase for phrase in phrases if page.add_all(look_up(phrase, changed)))
         page.add_all(excerpts(changed))
+        # It keeps 128 patterns with their automata, together some 40 MB; those of other names are of no use.
+        re2.purge()
         unread = [file.path for file in files if file.change == "modified" and self.sides.after(file) is None]
         slow = self._index.too_slow if any(grammar_of(file.path) for file in files) else set()
         return CodeContext(
