@@ -91,10 +91,11 @@ class _Watch:
         if is_paused(past):
             return self._rest("skipped:paused", "paused by a maintainer")
         state, sha = _last_state(past, self.test)
-        head = self.services.forge.head(self.services.repository.default_branch)
-        if head == sha:
-            return self._rest("skipped:unchanged", "the default branch has not moved", state=state, sha=sha)
         try:
+            # A branch that was just renamed is not found, and must not end the watch.
+            head = self.services.forge.head(self.services.repository.default_branch)
+            if head == sha:
+                return self._rest("skipped:unchanged", "the default branch has not moved", state=state, sha=sha)
             now = self.builds.state(head, expected=state)
             change = FirstCommits() if now in (state, "flaky", "not run") else self._find(sha, head, now)
         except (SandboxError, ForgeError) as error:

@@ -9,6 +9,7 @@ import pytest
 
 from bot.core import events
 from bot.core.actions import Decision, UpsertComment
+from bot.core.errors import NotFound
 from bot.features.reproduce.record import BuildState
 from bot.features.services import Services
 from bot.features.shared.builds import find_change
@@ -145,6 +146,27 @@ def test_nothing_is_run_unless_it_is_wanted_and_the_branch_moved(
     decisions = next_day(services(ScriptedModel(), snapshot(**values), config, sandbox=sandbox), since)
     assert [decision.abstained for decision in decisions] == ([abstained] if abstained else [])
     assert sandbox.turns == 0
+
+
+@dataclass
+class WithoutBranch:
+    """A repository whose default branch has another name since the event."""
+
+    forge: Any
+
+    def head(self, ref: str) -> str:
+        raise NotFound(f"{ref} was not found", 404)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.forge, name)
+
+
+@pytest.mark.usefixtures("reproduced")
+def test_a_renamed_branch_does_not_end_the_watch(services: Build) -> None:
+    tools = services(ScriptedModel(), snapshot(), DAILY, sandbox=Turning())
+    (decision,) = next_day(replace(tools, forge=WithoutBranch(tools.forge)), 1.0)
+    assert (decision.abstained, decision.again_days) == ("sandbox", 1)
+    assert decision.reason == "nothing could be run: main was not found"
 
 
 @pytest.mark.parametrize(
