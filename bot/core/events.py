@@ -273,7 +273,22 @@ class InstallationRepositoriesChanged(_Event):
     kind: Literal["installation_repositories_changed"] = "installation_repositories_changed"
     account: str
     added: tuple[str, ...] = ()
+    added_ids: tuple[int, ...] = ()
     removed: tuple[str, ...] = ()
+
+
+class Renamed(_Event):
+    """A repository was renamed or transferred, or an account was renamed."""
+
+    kind: Literal["renamed"] = "renamed"
+    old: str = Field(description="owner/name of a repository, or login of an account")
+    new: str
+    repository_id: int | None = None
+
+    @property
+    def account(self) -> str:
+        """Return the new login of a renamed account; empty if only a repository was renamed."""
+        return "" if "/" in self.new else self.new
 
 
 class Pinged(_Event):
@@ -307,7 +322,7 @@ RepositoryEvent = (
     | BranchPushed
     | OnboardingRequested
 )
-Event = RepositoryEvent | InstallationChanged | InstallationRepositoriesChanged | Pinged
+Event = RepositoryEvent | InstallationChanged | InstallationRepositoriesChanged | Renamed | Pinged
 
 # The union does not have the configuration of its members.
 _EVENT: TypeAdapter[Event] = TypeAdapter(

@@ -167,6 +167,7 @@ _FIELDS: Mapping[str, Callable[[str, Payload], object]] = {
     "account": lambda _, payload: _account(payload),
     "repositories": lambda _, payload: _names(payload.get("repositories")),
     "added": lambda _, payload: _names(payload.get("repositories_added")),
+    "added_ids": lambda _, payload: tuple(item.get("id", 0) for item in payload.get("repositories_added") or ()),
     "removed": lambda _, payload: _names(payload.get("repositories_removed")),
 }
 
@@ -205,6 +206,32 @@ def _push(payload: Payload) -> events.Event | None:
     return _event(events.BranchPushed, "push", payload, **place, **more)
 
 
+def _repository(payload: Payload) -> events.Event | None:
+    place, action, changes = _place(payload), payload.get("action"), payload.get("changes") or {}
+    repository = place.pop("repository")
+    owner, name = repository.owner, repository.name
+    if action == "deleted":
+        removed = (repository.full_name,)
+        return events.InstallationRepositoriesChanged(**place, account=owner, removed=removed)
+    if action == "renamed":
+        name = changes["repository"]["name"]["from"]
+    elif action == "transferred":
+        former = changes["owner"]["from"]
+        owner = (former.get("organization") or former["user"])["login"]
+    else:
+        return None
+    return events.Renamed(**place, old=f"{owner}/{name}", new=repository.full_name, repository_id=repository.id)
+
+
+def _account_renamed(payload: Payload) -> events.Event | None:
+    login = (payload.get("changes") or {}).get("login")
+    # An enterprise has a slug instead, and no repositories.
+    if payload.get("action") != "renamed" or login is None:
+        return None
+    names = {"old": login["from"], "new": payload["account"]["login"]}
+    return _event(events.Renamed, "installation_target", payload, **names)
+
+
 _READERS: dict[str, Callable[[Payload], events.Event | None]] = {
     **{name: partial(_action_event, name) for name in _EVENTS},
     "push": _push,
@@ -212,6 +239,8 @@ _READERS: dict[str, Callable[[Payload], events.Event | None]] = {
     "installation_repositories": partial(
         _event, events.InstallationRepositoriesChanged, "installation_repositories"
     ),
+    "installation_target": _account_renamed,
+    "repository": _repository,
     "ping": partial(_event, events.Pinged, "ping"),
 }
 

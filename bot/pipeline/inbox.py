@@ -24,6 +24,7 @@ from bot.core.frozen import Frozen
 from bot.pipeline.store.database import Database
 from bot.pipeline.store.issues import Issues
 from bot.pipeline.store.operators import Installations
+from bot.pipeline.store.renames import Renames
 from bot.pipeline.store.tables import CLOSED, DELIVERIES
 
 if TYPE_CHECKING:
@@ -186,8 +187,8 @@ DAY_SECONDS = 86_400.0
 
 _CLOSES = events.IssueClosed | events.IssueRemoved | events.PullRequestClosed
 _REOPENS = events.IssueReopened | events.PullRequestReopened
-#: These delete data of repositories or start many jobs, which takes too long for a request, so a worker does it.
-_SLOW = events.InstallationChanged | events.InstallationRepositoriesChanged
+#: These delete or move data, or start many jobs, which takes too long for a request, so a worker does it.
+_SLOW = events.InstallationChanged | events.InstallationRepositoriesChanged | events.Renamed
 
 _log = structlog.get_logger(__name__)
 
@@ -208,6 +209,7 @@ class Inbox:
         """``tasks`` returns the tasks of an event; None: the features that it concerns."""
         self._database = database
         self._installations = Installations(database)
+        self._renames = Renames(database)
         self._issues = Issues(database)
         self._queue = queue
         self._tasks = tasks or router.tasks
@@ -218,6 +220,7 @@ class Inbox:
 
     def accept(self, delivery: str, event: Event) -> bool:
         """Store a delivery and its jobs. Return False if a delivery of that id is stored already."""
+        event = self._renames.present(event)
         repository = getattr(event, "repository", None)
         now = self._clock()
         values = {
@@ -245,7 +248,7 @@ class Inbox:
         rows = self._database.rows(waiting.limit(BATCH))
         for row in rows:
             event = stored_event(row.event)
-            # Before the delivery is marked as done: a crash in between repeats the deletion.
+            # Before the delivery is marked as done: a crash in between repeats this.
             if isinstance(event, events.InstallationChanged) and event.action == "deleted":
                 # A late delivery may be about an installation before the present one.
                 if not self._installations.is_replaced(event.account, event.installation):
@@ -254,6 +257,11 @@ class Inbox:
                 self._queue.bring_forward(event.installation)
             elif isinstance(event, events.InstallationRepositoriesChanged):
                 uninstalled("", event.removed)
+                self._renames.forget(event)
+            elif isinstance(event, events.Renamed):
+                for old, new in self._renames.moves(event).items():
+                    self._queue.rename(old, new)
+                    self._renames.move(old, new, event)
             with self._queue.transaction() as connection:
                 problem = None
                 if isinstance(event, str):

@@ -230,6 +230,12 @@ class Queue:
         if workflows:
             self._connected().delete_workflows(list(workflows))
 
+    def rename(self, repository: str, to: str) -> None:
+        """List the jobs of a repository under its new name."""
+        rows = self._rows(select(column("workflow_uuid")).where(_fact("repository") == repository))
+        for (workflow,) in rows:
+            self._connected().update_workflow_attributes(workflow, {"repository": to}, merge=True)
+
     def forget_repository(self, repository: str) -> None:
         """Cancel and delete all attempts of a repository."""
         rows = self._rows(select(column("workflow_uuid")).where(_fact("repository") == repository))

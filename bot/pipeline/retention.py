@@ -18,17 +18,16 @@ from bot.pipeline.inbox import DEAD, ENDED, OPEN
 from bot.pipeline.queue import Queue
 from bot.pipeline.store.database import Database
 from bot.pipeline.store.issues import KEEP_SECONDS as KEEP_ISSUE_SECONDS
+from bot.pipeline.store.renames import names_of
 from bot.pipeline.store.tables import (
+    ABOUT_REPOSITORIES,
     BUDGETS,
     CLOSED,
     DECISIONS,
     DELIVERIES,
-    FATES,
-    ISSUE_INDEXES,
     ISSUE_TEXTS,
     MODEL_CALLS,
     POSTINGS,
-    SIGNALS,
 )
 
 DAY = 24 * 3600.0
@@ -82,14 +81,11 @@ class Retention:
         names = set(repositories)
         today = _day(self._clock())
         if account:
-            with self._database.read() as connection:
-                for table in _ABOUT_REPOSITORIES:
-                    mine = table.c.repository.startswith(f"{account}/", autoescape=True)
-                    names |= set(connection.scalars(select(table.c.repository).where(mine).distinct()))
+            names |= names_of(self._database, account)
         for name in sorted(names):
             self._queue.forget_repository(name)
             with self._database.write() as connection:
-                for table in _ABOUT_REPOSITORIES:
+                for table in ABOUT_REPOSITORIES:
                     connection.execute(delete(table).where(table.c.repository == name))
                 connection.execute(
                     delete(BUDGETS).where(BUDGETS.c.scope == f"repository:{name}", BUDGETS.c.day < today)
@@ -148,16 +144,3 @@ def _closed(table: Table, before: float) -> ColumnElement[bool]:
 
 def _same_subject(table: Table) -> ColumnElement[bool]:
     return and_(CLOSED.c.repository == table.c.repository, CLOSED.c.number == table.c.number)
-
-
-_ABOUT_REPOSITORIES: tuple[Table, ...] = (
-    DELIVERIES,
-    DECISIONS,
-    MODEL_CALLS,
-    POSTINGS,
-    SIGNALS,
-    FATES,
-    CLOSED,
-    ISSUE_TEXTS,
-    ISSUE_INDEXES,
-)

@@ -132,12 +132,15 @@ class Runner:
         """Run one attempt; ``again``: how often it was begun before and lost the database."""
         if (deaths := self._queue.deaths(job)) > MAX_DEATHS:
             raise self._gave_up(job, f"its worker died {deaths} times while it ran")
+        event = None if job.notice else self._event(job)
+        if event is not None:
+            job = _in_place(job, event)
         if first := self._awaited(job):
             # Both become due at the same time, and the lane of their subject keeps the order.
             error = f"waits for {first.task}"
             return self._again(job, job.tries, first.due, error, awaits_operator=first.awaits_operator)
         try:
-            outcome = self._work(job, executor, first_try=again == deaths == job.tries == 0)
+            outcome = self._work(job, event, executor, first_try=again == deaths == job.tries == 0)
         except Suspended as error:
             # Neither a failure nor the operator's business: the account decides when it ends.
             return self._wait_long(job, str(error), None)
@@ -175,13 +178,12 @@ class Runner:
         ]
         return max(waiting, key=lambda other: other.due, default=None)
 
-    def _work(self, job: Job, executor: str, *, first_try: bool) -> str:
-        if job.notice:
+    def _work(self, job: Job, event: Event | None, executor: str, *, first_try: bool) -> str:
+        if event is None:
             return self._notices.send(job) if self._notices else "no receiver is named any more"
         if self._paused or self._ledger.installations.paused(job.repository):
             self._ledger.decisions.stop(job.id)
             return "skipped: paused by the operator"
-        event = self._event(job)
         if superseded := self._superseded(job, event):
             return superseded
         services, writer = self._services_for(event)
@@ -254,7 +256,7 @@ class Runner:
         event = stored_event(text)
         if isinstance(event, str):
             raise self._gave_up(job, event)
-        return event
+        return self._ledger.renames.present(event)
 
     def _superseded(self, job: Job, event: Event) -> str | None:
         """End the job if a newer event supersedes it, and the jobs of the events in between; None if it goes on.
@@ -308,6 +310,9 @@ class Runner:
             # Its data was deleted meanwhile, and nothing of it may come back.
             self._ledger.calls.forget(job.id)
             raise NotInstalled("the app was removed from the repository")
+        if _in_place(job, self._ledger.renames.present(event)) != job:
+            self._ledger.calls.forget(job.id)
+            raise TransientError("the repository was renamed meanwhile")
         for decision in decisions:
             _log.info("decided", verdict=decision.verdict, abstained=decision.abstained, model=decision.model)
         if any(decision.model for decision in decisions):
@@ -402,6 +407,14 @@ class Runner:
         if self._notices is not None and not job.notice:
             with self._queue.transaction() as connection:
                 self._queue.enqueue(connection, Notices.about(job, notice, self._clock(), detail))
+
+
+def _in_place(job: Job, event: Event) -> Job:
+    """Return the job in its event's repository, which may have been renamed since the job was enqueued."""
+    if not isinstance(event, events.RepositoryEvent):
+        return job
+    here = {"repository": event.repository.full_name, "installation": event.installation or 0}
+    return job.model_copy(update=here)
 
 
 def _origin(event: events.RepositoryEvent) -> dict[str, Any]:

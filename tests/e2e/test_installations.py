@@ -31,3 +31,70 @@ def test_jobs_of_a_suspended_installation_wait_and_go_on(shop: Site, repository:
     assert shop.jobs.list(("dead",), home) == ()
     assert len(shop.model.asked) == question_count + 1
     assert len(shop.comments_on(home, number)) == len(before) == 1
+
+
+def test_history_follows_a_repository_to_its_new_name(shop: Site, repository: Repository) -> None:
+    home = repository()
+    number, other = (shop.github.open_issue(home, *VAGUE) for _ in range(2))
+    shop.quiet()
+    shop.github.comment(home, number, "/bouncer accept", author="mia")
+    shop.quiet()
+    before = {kind: len(shop.decided(home, number, kind)) for kind in ("triage", "commands")}
+    event, payload = shop.payload(home, other, "edited", changes={"body": {"from": "It is slow."}})
+    new = f"{home}-renamed"
+    shop.github.rename(home, new)
+    shop.quiet()
+    assert shop.decided(home, number) == shop.decided(home, other) == ()
+    assert {kind: len(shop.decided(new, number, kind)) for kind in before} == before
+    assert {decision.subject.repository for decision in shop.decided(new, number)} == {new}
+    # It stays accepted, and the question about the other issue is edited, not asked twice.
+    shop.github.edit(new, number, body="It does not work, really.")
+    shop.github.edit(new, other, body="It is broken.")
+    shop.quiet()
+    assert "accepted" in shop.decided(new, number, "triage")[-1].reason
+    assert len(shop.comments_on(new, other)) == 1
+    # A delivery that comes late has the old name.
+    assert shop.deliver(event, payload) == 202
+    shop.quiet()
+    assert shop.decided(home, other) == ()
+    assert len(shop.comments_on(new, other)) == 1
+    assert shop.troubles() == {}
+
+
+def test_a_waiting_job_goes_on_under_the_new_name(shop: Site, repository: Repository) -> None:
+    home = repository()
+    installation = installation_of(shop, home)
+    number = shop.github.open_issue(home, *VAGUE)
+    event, payload = shop.payload(home, number, "opened")
+    shop.quiet()
+    shop.github.suspend(installation)
+    shop.github.edit(home, number, body="It does not work at all.")
+    assert shop.deliver(event, payload) == 202
+    wait(lambda: "waiting" in {job.state for job in shop.jobs.list(OPEN, home)}, 30, "a job waits")
+    wait(lambda: {job.state for job in shop.jobs.list(OPEN, home)} == {"waiting"}, 30, "all wait")
+    new = f"{home}-renamed"
+    shop.github.rename(home, new)
+    # The simulated GitHub sends no event while the App is suspended.
+    changes = {"repository": {"name": {"from": home.partition("/")[2]}}}
+    place = {**payload["repository"], "full_name": new}
+    renamed = {**payload, "action": "renamed", "changes": changes, "repository": place}
+    assert shop.deliver("repository", renamed) == 202
+    wait(lambda: shop.jobs.list(OPEN, new), 30, "the job moves")
+    shop.github.suspend(installation, suspended=False)
+    shop.quiet()
+    assert len(shop.decided(new, number, "triage")) == 2
+    assert len(shop.comments_on(new, number)) == 1
+    assert shop.decided(home, number) == ()
+    assert shop.jobs.list(("dead",), new) == ()
+
+
+def test_a_transferred_and_a_deleted_repository_are_forgotten(shop: Site, repository: Repository) -> None:
+    moved, deleted = repository(), repository()
+    numbers = [shop.github.open_issue(home, *VAGUE) for home in (moved, deleted)]
+    shop.quiet()
+    shop.github.rename(moved, moved.replace("acme/", "globex/"))
+    shop.github.delete_repository(deleted)
+    shop.quiet()
+    for home, number in zip((moved, deleted), numbers, strict=True):
+        assert shop.decided(home, number) == ()
+        assert shop.jobs.list((), home) == ()

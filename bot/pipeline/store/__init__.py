@@ -8,6 +8,7 @@ from bot.pipeline.store.decisions import Decisions, Fates, Posting, Postings, Si
 from bot.pipeline.store.issues import Issues
 from bot.pipeline.store.migration import await_database, migrate, migrated
 from bot.pipeline.store.operators import Counters, Installations, Logins
+from bot.pipeline.store.renames import Renames
 
 __all__ = [
     "Database",
@@ -37,4 +38,5 @@ class Ledger:
         self.counters = Counters(database)
         self.logins = Logins(database)
         self.installations = Installations(database)
+        self.renames = Renames(database)
         self.issues = Issues(database)

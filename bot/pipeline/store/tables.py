@@ -306,6 +306,21 @@ ISSUE_INDEXES = Table(
     Column("complete", Boolean, nullable=False),
 )
 
+#: Former names of repositories, the present ones, and the repository's id; NULL if its account was renamed.
+RENAMES = Table(
+    "renames",
+    METADATA,
+    Column("former", Text, primary_key=True),
+    Column("id", BigInteger),
+    Column("repository", Text, nullable=False),
+    Column("installation", BigInteger),
+)
+
+#: Tables with data about repositories, by the column ``repository``. Pauses are the operator's.
+ABOUT_REPOSITORIES = tuple(
+    table for table in METADATA.sorted_tables if "repository" in table.c and table not in (INSTALLATIONS, PAUSES)
+)
+
 #: The full-text index of ``issue_texts``, which SQLAlchemy cannot declare.
 _WORDS = {
     "sqlite": (

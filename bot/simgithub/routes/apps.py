@@ -50,9 +50,6 @@ def create_token(call: ApiCall) -> ApiAnswer:
     owner = installation.account.login
     names = call.field("repositories", list, None) if call.body else None
     repositories = installation.repositories if names is None else [f"{owner}/{name}" for name in names]
-    if ids := call.field("repository_ids", list, None) if call.body else None:
-        places = call.world.repositories.values()
-        repositories = [place.full_name for place in places if place.id in ids] or ["not there"]
     if not set(repositories) <= set(installation.repositories):
         raise ApiRefusal(422, "There is at least one repository that does not exist or is not accessible.")
     permissions = (call.field("permissions", dict, None) if call.body else None) or installation.permissions

@@ -45,7 +45,7 @@ def test_tokens_request_only_permissions_of_the_app() -> None:
 
 
 def test_the_manifest_subscribes_to_every_parsed_event() -> None:
-    unasked = {"installation", "installation_repositories", "ping"}
+    unasked = {"installation", "installation_repositories", "installation_target", "ping"}
     assert set(manifest().default_events) == set(NAMES) - unasked
 
 

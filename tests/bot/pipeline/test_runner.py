@@ -25,7 +25,7 @@ from bot.core.errors import (
 from bot.features.services import Services
 from bot.github.writer import GitHubWriter
 from bot.pipeline.admin import Jobs
-from bot.pipeline.inbox import Inbox
+from bot.pipeline.inbox import Inbox, stored_event
 from bot.pipeline.retention import Retention
 from bot.pipeline.runner import (
     LONGEST_ASKED_SECONDS,
@@ -287,6 +287,21 @@ def test_a_job_leaves_nothing_of_a_repository_that_is_removed_meanwhile(bench, d
     for table in (DELIVERIES, DECISIONS, MODEL_CALLS):
         assert database.scalar(select(func.count()).select_from(table)) == 0, table.name
     assert bench.queue.list() == ()
+
+
+def test_a_job_of_a_repository_renamed_meanwhile_decides_again(bench, database):
+    job = bench.open()
+    event = stored_event(bench.jobs.event(bench.queue.get(job)))
+    names = {"old": NAME, "new": "octo/shuttle", "repository_id": event.repository.id}
+    renamed = events.Renamed(sender=event.sender, installation=event.installation, **names)
+    bench.think = lambda: bench.desk.ledger.renames.move(NAME, "octo/shuttle", renamed)
+    assert bench.run(job).error == "the repository was renamed meanwhile"
+    for table in (DECISIONS, MODEL_CALLS):
+        assert database.scalar(select(func.count()).select_from(table)) == 0, table.name
+    bench.run(job)
+    assert bench.queue.get(job).repository == "octo/shuttle"
+    (decision,) = bench.desk.ledger.decisions.decisions("octo/shuttle#1")
+    assert decision.subject.repository == "octo/shuttle"
 
 
 def test_one_look_ends_everything_that_the_newest_event_makes_pointless(bench):
