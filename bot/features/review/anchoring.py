@@ -106,7 +106,7 @@ _MAX_PLACES = 8
 
 
 def _rank(place: Quoted, reported: Reported | FurtherPlace) -> tuple[bool, int, bool, bool, int]:
-    """Return a sort key: whole lines, then nearest to the model's number, changed lines, new code, first."""
+    """Return a sort key: whole lines first, then those nearest to the model's number, changed lines, new code."""
     first, last = place.numbers
     distance = 0 if reported.line is None else max(first - reported.line, reported.line - last, 0)
     changed = any(line.mark != " " for line in place.lines)
@@ -171,10 +171,10 @@ def fit_suggestion(reported: Reported, lines: Sequence[str]) -> str | None:
 
 def in_indentation(new: Sequence[str], quote: str, lines: Sequence[str]) -> list[str]:
     """Return the lines that replace a quote in the indentation of the quoted lines of the file."""
-    real, quoted = _first(lines), _first(quote.split("\n"))
-    if squeeze(quoted) != squeeze(real):
-        quoted = without_margin(quoted)
-    quoted_indent, indent = _indent(quoted), _indent(real)
+    file_line, quoted_line = _first(lines), _first(quote.split("\n"))
+    if squeeze(quoted_line) != squeeze(file_line):
+        quoted_line = without_margin(quoted_line)
+    quoted_indent, indent = _indent(quoted_line), _indent(file_line)
     # A replacement can be indented although the quote is not.
     if _indent(_first(new)).startswith(indent) or not indent.endswith(quoted_indent):
         return list(new)

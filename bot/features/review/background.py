@@ -41,7 +41,7 @@ class IssueText(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Background:
-    """The background that every question about a change contains; ``partly``: not all files are shown."""
+    """The background that every question about a change contains. ``partly``: not all files are shown."""
 
     issues: tuple[IssueText, ...] = ()
     runtimes: tuple[str, ...] = ()

@@ -31,7 +31,7 @@ class Policy(Frozen):
     min_confidence: int = Field(50, description="percent; findings without a confidence always pass")
     doubts: bool = Field(False, description="every finding gets a second question, whose answer counts")
     late: bool = Field(False, description="only high severity or proven findings are wanted")
-    proves: bool = Field(False, description="a finding that is selected is tried to be proven")
+    proves: bool = Field(False, description="selected findings get a test that tries to prove them")
     muted: frozenset[str] = Field(frozenset(), description="categories that its people dismissed too often")
 
 
@@ -97,8 +97,10 @@ def _suppression(finding: Finding, policy: Policy, selected: Sequence[Finding], 
         return "late"
     if finding.fingerprint in earlier.doubted:
         return "doubted"
-    is_asked = policy.doubts or bool(finding.depends_on)
-    minimum = min(SECOND_QUESTION, policy.min_confidence) if is_asked else policy.min_confidence
+    minimum = policy.min_confidence
+    if policy.doubts or finding.depends_on:
+        # The second question decides about it.
+        minimum = min(SECOND_QUESTION, minimum)
     if finding.confidence is not None and not finding.proven and _weight(finding) < minimum:
         return "unlikely"
     if len(selected) >= policy.remaining:
@@ -107,7 +109,7 @@ def _suppression(finding: Finding, policy: Policy, selected: Sequence[Finding], 
 
 
 def _earlier_reason(finding: Finding, earlier: Earlier) -> Reason | None:
-    """Return why a finding is no news: it stands, or it repeats one that people have dealt with; None if it is."""
+    """Return why a finding is not new: it was posted before, or repeats one that people have dealt with."""
     if any(same_defect(finding, other) for other in earlier.dismissed):
         return "dismissed"
     if any(same_defect(finding, other) for other in (*earlier.posted, *earlier.settled)):

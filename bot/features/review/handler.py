@@ -20,7 +20,6 @@ from bot.core.subjects import PullRequest, Subject
 from bot.features.review.record import CHECK, ReviewRecord
 from bot.features.services import Services
 from bot.features.shared import pull_requests
-from bot.features.shared.findings import Finding
 from bot.features.shared.pull_requests import JudgementRequest
 from bot.features.shared.review_history import (
     VERDICTS,
@@ -107,15 +106,13 @@ def _dismiss(event: CommandEvent, services: Services) -> Decision | None:
     if command is None or (isinstance(event, events.CommentCreated) and not event.issue.is_pull_request):
         return None
     memory = recall(services.history.decisions(event.subject.key, "review", "commands", "feedback"))
+    candidates, nothing = memory.open, NO_FINDING
     if isinstance(event, events.ReviewCommentCreated):
-        finding = in_thread(event, (*memory.posted, *memory.outdated), services.forge)
-        candidates: tuple[Finding, ...] = () if finding is None else (finding,)
-    else:
-        candidates = memory.open
+        in_this_thread = in_thread(event, (*memory.posted, *memory.outdated), services.forge)
+        candidates, nothing = () if in_this_thread is None else (in_this_thread,), NOT_A_FINDING
     # The revision is empty: a dismissal holds for all later commits.
     subject = Subject(repository=services.forge.repository, number=event.number, revision="")
     if len(candidates) != 1:
-        nothing = NOT_A_FINDING if isinstance(event, events.ReviewCommentCreated) else NO_FINDING
         text = WHICH.format(count=len(candidates)) if candidates else nothing
         return Decision(
             kind="review",

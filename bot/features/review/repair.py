@@ -51,11 +51,13 @@ class Repairs:
                 before[path] = [*hunk_texts] if whole is None else [whole.replace("\r\n", "\n")]
                 after[path] = list(before[path])
             near = finding.line if finding.line and path == finding.path and whole is not None else 1
-            results = [replaced(text, edit, near) for text in after[path]]
-            number = next((number for number, text in enumerate(results) if text is not None), None)
-            if number is None:
+            for number, text in enumerate(after[path]):
+                new_text = replaced(text, edit, near)
+                if new_text is not None:
+                    after[path][number] = new_text
+                    break
+            else:
                 return None if whole is None else "repair_does_not_apply"
-            after[path][number] = results[number] or ""
         is_same = all(
             same(old, new, path, comments=False)
             for path, texts in before.items()
@@ -77,10 +79,10 @@ def replaced(text: str, edit: Edit, near: int) -> str | None:
             first, end = numbers[at], numbers[at + len(pattern) - 1] + 1
             return "\n".join(lines[:first] + in_indentation(_lines(new), old, lines[first:end]) + lines[end:])
     part = edit.old.strip()
-    holding = [number for number, line in enumerate(lines) if len(part) >= MIN_PART and part in line]
-    if not holding:
+    numbers_with_part = [number for number, line in enumerate(lines) if len(part) >= MIN_PART and part in line]
+    if not numbers_with_part:
         return None
-    number = min(holding, key=lambda number: abs(number + 1 - near))
+    number = min(numbers_with_part, key=lambda number: abs(number + 1 - near))
     lines[number] = lines[number].replace(part, edit.new.strip(), 1)
     return "\n".join(lines)
 

@@ -39,7 +39,7 @@ from bot.features.shared.rights import no_run_reason
 from bot.github.protocol import PullDiff, text_at
 
 #: Characters of a model's raw reply that are kept.
-REPLY = 20_000
+MAX_REPLY = 20_000
 
 
 def review(request: JudgementRequest, past: Sequence[Decision], services: Services) -> Decision:
@@ -129,7 +129,10 @@ class _Review:
             return Notes()
 
     def _select(self, result: Result, folder: Path) -> tuple[tuple[Finding, ...], tuple[Suppressed, ...]]:
-        """Return the findings to post and the others. The next one replaces one that falls, and is checked too."""
+        """Return the findings to post and the others, once all that are to be posted were verified and proven.
+
+        A finding that is refuted makes room for the next one, which is then verified too.
+        """
         config, memory = self.config, self.memory
         policy = Policy(
             min_severity=Severity(config.min_severity),
@@ -206,7 +209,7 @@ class _Review:
         )
 
     def _minimized(self) -> tuple[Minimize, ...]:
-        """Return what hides the comments whose code is no longer in the change."""
+        """Return the actions that hide the comments whose code is no longer in the change."""
         if not any(finding.line is not None for finding in self.outdated):
             return ()
         comments = our_comments(self.pull.number, self.services.forge)
@@ -244,9 +247,9 @@ class _Review:
     ) -> ReviewRecord:
         """Return every finding with its outcome, and the counts."""
         packed, services = self.packed, self.services
-        # Files that need no other look until they change.
         too_large = {file.path for file in packed.skipped if file.reason.endswith(BEYOND)}
-        read = {*packed.unchanged, *asked_about} - too_large - {file.path for file in result.unread}
+        # Files that need no other review until they change.
+        reviewed = {*packed.unchanged, *asked_about} - too_large - {file.path for file in result.unread}
         fates = Counter(f"suppressed:{finding.reason}" for finding in suppressed)
         fates.update(f"dropped:{finding.reason}" for finding in result.dropped)
         reported = len(selected) + sum(fates.values())
@@ -258,7 +261,7 @@ class _Review:
             outdated=tuple(finding.fingerprint for finding in self.outdated),
             dismissed=tuple(finding.fingerprint for finding in self.memory.dismissed),
             skipped=(*packed.skipped, *result.unread),
-            reviewed=line_hashes(self.around.diff, () if self.is_over else read),
+            reviewed=line_hashes(self.around.diff, () if self.is_over else reviewed),
             rounds=len(result.rounds),
             looks=result.looks,
             agreement=dict(sorted(Counter(str(finding.looks) for finding in result.findings).items())),
@@ -268,7 +271,7 @@ class _Review:
             tool_calls=sum(len(notes.looks) for notes in result.notes),
             tokens=tuple(piece.tokens for piece in packed.pieces),
             replies=tuple(
-                ModelReply(prompt_hash=round_.prompt_hash, reply=round_.reply.text[:REPLY])
+                ModelReply(prompt_hash=round_.prompt_hash, reply=round_.reply.text[:MAX_REPLY])
                 for round_ in result.rounds
             ),
             strategy=self.config.strategy,

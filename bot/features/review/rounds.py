@@ -7,7 +7,7 @@ changes nothing, no commit has to be read again, and no code is stored.
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from hashlib import sha256
@@ -50,30 +50,32 @@ class Rounds:
 
 
 def rounds(past: Sequence[Decision], memory: PastFindings, revision: str) -> Rounds:
-    """Return the rounds before the review of a head. A second look at the same head is at the whole change.
+    """Return the rounds before the review of a head. A second review of the same head is of the whole change.
 
     Rounds that were never posted do not count: in shadow mode, or because a push came before their comments.
     """
-    standing = {finding.fingerprint for finding in memory.findings}
-    published = [
-        decision
-        for decision in past
-        if decision.kind == "review" and decision.verdict in VERDICTS and decision.actions
-        if all(
-            finding.fingerprint in standing for finding in decision.record_of(ReviewRecord).posted if finding.line
-        )
-    ]
+    fingerprints = {finding.fingerprint for finding in memory.findings}
+    published = [decision for decision in past if _was_published(decision, fingerprints)]
     others = [decision for decision in published if decision.subject.revision != revision]
-    looks = {
+    reviewed_heads = {
         decision.subject.revision
         for decision in others
         if decision.record_of(ReviewRecord).rounds or decision.verdict == "defects"
     }
+    number, posted = len(reviewed_heads) + 1, len(memory.findings)
     last = next((decision for decision in reversed(others) if decision.record_of(ReviewRecord).reviewed), None)
     if last is None or len(others) < len(published):
-        return Rounds(len(looks) + 1, posted=len(memory.findings))
+        return Rounds(number, posted=posted)
     since = last.subject.revision.removeprefix("sha:")
-    return Rounds(len(looks) + 1, since, last.record_of(ReviewRecord).reviewed, len(memory.findings))
+    return Rounds(number, since, last.record_of(ReviewRecord).reviewed, posted)
+
+
+def _was_published(decision: Decision, fingerprints: Collection[str]) -> bool:
+    """Return True for a review whose findings on lines are all among those that were posted."""
+    if decision.kind != "review" or decision.verdict not in VERDICTS or not decision.actions:
+        return False
+    posted = decision.record_of(ReviewRecord).posted
+    return all(finding.fingerprint in fingerprints for finding in posted if finding.line)
 
 
 def line_hashes(diff: Diff, paths: Collection[str]) -> dict[str, str]:
@@ -104,7 +106,7 @@ class Scope:
 
     def __init__(self, diff: Diff, reviewed: Mapping[str, str], sides: Sides | None = None) -> None:
         self._diff = diff
-        self._left = MAX_PAIRS
+        self._remaining_pairs = MAX_PAIRS
         #: Lines to review in the files that were reviewed before.
         self._places = {
             file.path: self._new_lines(file, reviewed[file.path])
@@ -142,13 +144,12 @@ class Scope:
         lines = _changed(file)
         new = [_hash(line) for _, line in lines]
         old = [before[start : start + WIDTH] for start in range(0, len(before), WIDTH)]
-        head = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(new, old, strict=False)))
-        rest = zip(reversed(new[head:]), reversed(old[head:]), strict=False)
-        tail = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], rest))
+        head = _count_equal(new, old)
+        tail = _count_equal(reversed(new[head:]), reversed(old[head:]))
         new, old = new[head : len(new) - tail], old[head : len(old) - tail]
-        self._left -= len(new) * len(old)
+        self._remaining_pairs -= len(new) * len(old)
         numbers: set[int] = set()
-        if self._left < 0:
+        if self._remaining_pairs < 0:
             numbers.update(range(head, head + len(new)))
         else:
             for tag, _, _, first, last in SequenceMatcher(None, old, new).get_opcodes():
@@ -160,34 +161,39 @@ class Scope:
 
     def _add_dependents(self, sides: Sides | None) -> None:
         """Add lines that mention a function or class around a new line, or in the same file a name it sets."""
-        everywhere: set[str] = set()
-        here: dict[str, set[str]] = {}
+        names: set[str] = set()
+        names_in_file: dict[str, set[str]] = {}
         for file in self._diff.files:
             places = self._places.get(file.path)
             lines = [line for place, line in _changed(file) if places is None or place in places]
             text = "\n".join(line.text[:MAX_WIDTH] for line in lines)
-            everywhere.update(_DEFINED.findall(text))
-            here.setdefault(file.path, set()).update(_SET.findall(text))
+            names.update(_DEFINITION.findall(text))
+            names_in_file.setdefault(file.path, set()).update(_ASSIGNMENT.findall(text))
             source = sides.after(file) if sides and lines else None
             if source is not None:
                 numbers = {line.new for line in lines if line.new is not None}
-                everywhere.update(outer.name for outer, _ in around(definitions(source, file.path), numbers))
+                names.update(outer.name for outer, _ in around(definitions(source, file.path), numbers))
         for path, places in self._places.items():
-            pattern = _mentioning(everywhere | here[path])
+            pattern = _mentioning(names | names_in_file[path])
             if pattern is not None:
                 (file,) = self._diff.named(path)
                 places.update(place for place, line in _lines(file) if pattern.search(line.text[:MAX_WIDTH]))
 
 
-_WORDS = r"def|class|func|fun|fn|function|struct|enum|interface|trait|type|record|module|macro_rules!"
-_DEFINED = re2.compile(rf"\b(?:{_WORDS})\s+([A-Za-z_$][\w$]*)")
-_SET = re2.compile(
+def _count_equal(left: Iterable[str], right: Iterable[str]) -> int:
+    """Return how many items are equal before the first difference."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False)))
+
+
+_KEYWORDS = r"def|class|func|fun|fn|function|struct|enum|interface|trait|type|record|module|macro_rules!"
+_DEFINITION = re2.compile(rf"\b(?:{_KEYWORDS})\s+([A-Za-z_$][\w$]*)")
+_ASSIGNMENT = re2.compile(
     r"([A-Za-z_$][\w$]*)(?:\[[^\[\]\n]*\])?(?:\s*:\s*[\w.$\[\], |]+)?\s*(?::|[-+*/%&|^])?=(?:[^=>]|$)"
 )
 
 
 def _mentioning(names: Collection[str]) -> re2.Pattern[str] | None:
-    """Return a pattern for lines that mention one of the names; None if there is no name that tells anything."""
+    """Return a pattern for lines that mention one of the names; None if all of them are too short or common."""
     words = sorted(name for name in names if len(name) > 2 and name not in ("self", "this"))[:MAX_NAMES]
     if not words:
         return None

@@ -171,15 +171,15 @@ def panel(model: Model, prompts: Templates, question: Question, looks: int) -> P
     """
     prompts_of_looks: list[Prompt] = []
     for number in range(looks):
-        draw, lens = divmod(number, len(LENSES))
+        sample, lens = divmod(number, len(LENSES))
         # The looks begin at files that are far apart.
         blocks = question.piece.blocks
         start = number * max(1, len(blocks) // looks) % len(blocks)
         look = replace(question, piece=replace(question.piece, blocks=blocks[start:] + blocks[:start]))
         prompt = (look if number else look.bare()).prompt(prompts, "review.panel", lens=LENSES[lens])
         # At temperature 0 the same lens would give the same answer again.
-        another = {"sample": draw, "temperature": None} if draw else {}
-        prompts_of_looks.append(prompt.model_copy(update={"turn": number, **another}))
+        sampling = {"sample": sample, "temperature": None} if sample else {}
+        prompts_of_looks.append(prompt.model_copy(update={"turn": number, **sampling}))
     answers = ask_all(model, prompts_of_looks, ReviewReply, looks)
     rounds = [
         Round(prompt.hash, answer)
@@ -195,7 +195,7 @@ def panel(model: Model, prompts: Templates, question: Question, looks: int) -> P
 
 
 def _substance(findings: tuple[Reported, ...]) -> frozenset[tuple[str, str, str, str]]:
-    """Return the findings without their wording: a look that only rephrases them has changed nothing."""
+    """Return what matters of the findings, without their wording."""
     return frozenset(
         (finding.path, bare(finding.quote), finding.category, finding.severity) for finding in findings
     )
@@ -265,10 +265,10 @@ def review(
         result.rounds += piece_review.rounds
         result.failures += piece_review.failures
         findings += [[] for _ in range(len(piece_review.replies) - len(findings))]
-        for of_look, reply in zip(findings, piece_review.replies, strict=True):
+        for findings_of_look, reply in zip(findings, piece_review.replies, strict=True):
             if reply is not None:
                 anchored, dropped = anchor(reply.value.findings[:MAX_REPORTED], packed.diff, question.code)
-                of_look += [finding.model_copy(update={"models": (reply.model,)}) for finding in anchored]
+                findings_of_look += [finding.model_copy(update={"models": (reply.model,)}) for finding in anchored]
                 result.dropped += dropped
     if result.failures and not result.rounds:
         result.failures[0].usage = result.usage
@@ -286,14 +286,14 @@ def merge_looks(opinions: Sequence[Sequence[Finding]]) -> tuple[Finding, ...]:
     """
     groups: list[list[Finding]] = []
     for opinion in opinions:
-        before = list(groups)
+        unmatched = list(groups)
         for finding in opinion:
-            group = next((group for group in before if _is_one_defect(group[0], finding)), None)
+            group = next((group for group in unmatched if _is_one_defect(group[0], finding)), None)
             if group is None:
                 groups.append([finding])
             else:
                 group.append(finding)
-                before.remove(group)
+                unmatched.remove(group)
     return tuple(_as_one(group) for group in groups)
 
 
@@ -308,14 +308,14 @@ def merge_causes(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 
 
 def _with_places(group: Sequence[Finding]) -> Finding:
+    """Return one finding for a cause, with the lines of the others among its places."""
     first = group[0]
     if len(group) == 1:
         return first
     all_places = (place for member in group for place in (*member.own_places[:1], *member.places))
     places = tuple(place for place in dict.fromkeys(all_places) if place not in first.own_places)
-    merged_finding = _as_one(group)
     looks = max(member.looks for member in group)
-    return merged_finding.model_copy(update={"looks": looks, "places": places})
+    return _as_one(group).model_copy(update={"looks": looks, "places": places})
 
 
 def _as_one(group: Sequence[Finding]) -> Finding:
