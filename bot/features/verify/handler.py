@@ -59,7 +59,7 @@ def handle(event: Event, services: Services, judge: Judge) -> Decision | None:
     past = services.history.decisions(f"{services.forge.repository}#{pull.number}", "verify", "commands")
     skip = None if request.is_explicit else pull_requests.skip_reason(pull, services, past)
     if skip is not None:
-        return abstention(pull, services, *skip, record=_lasting(past, pull))
+        return abstention(pull, services, *skip, record=_carried_record(past, pull))
     return judge(event, request, past, services)
 
 
@@ -86,14 +86,17 @@ def abstention(
     )
 
 
-def _lasting(past: Sequence[Decision], pull: PullRequest) -> VerifyRecord | None:
-    """Return what is still known of a skipped pull request, for checks of others; of tests, on this head only."""
+def _carried_record(past: Sequence[Decision], pull: PullRequest) -> VerifyRecord | None:
+    """Return what checks of other pull requests need to know about a skipped one; None without a record.
+
+    Runs of tests are carried over only if they were on the same head.
+    """
     last = history.last_record(past, VerifyRecord)
-    here = [decision for decision in past if decision.subject.revision == pull.revision]
-    tested = history.last_record(here, VerifyRecord) or VerifyRecord()
-    return last and VerifyRecord(
-        content=last.content, rivals=last.rivals, runs=tested.runs, new_tests=tested.new_tests
-    )
+    if last is None:
+        return None
+    on_this_head = [decision for decision in past if decision.subject.revision == pull.revision]
+    tested = history.last_record(on_this_head, VerifyRecord) or VerifyRecord()
+    return VerifyRecord(content=last.content, rivals=last.rivals, runs=tested.runs, new_tests=tested.new_tests)
 
 
 def rivals(runs: Sequence[ExecutedTest], number: int, services: Services) -> tuple[Rival, ...]:
@@ -116,7 +119,7 @@ def rivals(runs: Sequence[ExecutedTest], number: int, services: Services) -> tup
 
 
 def named_rivals(past: Sequence[Decision]) -> tuple[int, ...]:
-    """Return the pull requests that the last check of a run test names; their checks name this one."""
+    """Return the pull requests that the last check with a run test names. Their checks name this one."""
     records = (decision.record_of(VerifyRecord) for decision in reversed(past))
     rivals = (record.rivals for record in records if record.runs)
     return tuple(dict.fromkeys(rival.pull for rival in next(rivals, ())))

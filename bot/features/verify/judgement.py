@@ -6,7 +6,7 @@ A pull request without an issue is judged by its own title and description.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
@@ -239,18 +239,12 @@ def code_before(diff: Diff, sides: Sides | None, budget: int) -> str:
         old = {line.old: line.text for hunk in file.hunks for line in hunk.lines if line.old is not None}
         text = sides.before(file) if sides is not None and old else None
         if text is not None:
-            source, path = text.split("\n"), file.old_path or file.path
-            functions = definitions(text, path)
-            around = {enclosing(functions, number, number) for number in old}
-            short = [place for place in around if place is not None and place.last - place.first < MAX_FUNCTION]
-            for place in short:
-                old |= {
-                    number: source[number - 1] for number in range(place.first, min(place.last, len(source)) + 1)
-                }
+            old |= _functions_around(old, text, file.old_path or file.path)
         rows = [f"=== {show(file.old_path or file.path)}"]
         previous = 0
         for number in sorted(old):
-            rows += ["..."] if previous and number > previous + 1 else []
+            if previous and number > previous + 1:
+                rows.append("...")
             rows.append(f"{number}  {show(old[number])[:400]}")
             previous = number
         part = "\n".join(rows)
@@ -258,6 +252,17 @@ def code_before(diff: Diff, sides: Sides | None, budget: int) -> str:
         if old and budget >= 0:
             parts.append(part)
     return "\n\n".join(parts)
+
+
+def _functions_around(numbers: Collection[int], text: str, path: str) -> dict[int, str]:
+    """Return the lines, by number, of the functions around these lines of a file, except of very long ones."""
+    source, functions = text.split("\n"), definitions(text, path)
+    lines: dict[int, str] = {}
+    for function in {enclosing(functions, number, number) for number in numbers}:
+        if function is not None and function.last - function.first < MAX_FUNCTION:
+            last = min(function.last, len(source))
+            lines |= {number: source[number - 1] for number in range(function.first, last + 1)}
+    return lines
 
 
 #: Changed lines from which on a change is large, and characters up to which a description is one line.
@@ -291,8 +296,10 @@ class DescriptionReply(Lenient):
 
 
 def names_no_behaviour(pull: PullRequest, diff: Diff) -> bool:
-    """Return True if the description of a large change is a single line at most."""
-    # Not the comments, headings, check boxes and trailers.
+    """Return True if the description of a large change is a single line at most.
+
+    Comments, headings, check boxes and trailers do not count.
+    """
     lines = [_FENCE.sub("", line.strip()).strip() for line in HTML_COMMENT.sub("", pull.body).splitlines()]
     lines = [line for line in lines if line and not _FORM.match(line)]
     changed = sum(
@@ -317,13 +324,14 @@ def description_question(
 
 
 def description_verdict(reply: DescriptionReply, config: VerifyConfig) -> OutputVerdict | None:
-    """Return the verdict; None if the model finds no claim. What is left unsaid never bounces by itself."""
+    """Return the verdict; None if the model finds no claim. A change that is not described never bounces alone."""
     claims = reply.claims[:MAX_POINTS]
     if not claims:
         return None
     unmet = tuple(claim.text for claim in claims if claim.implemented == "no")
     met = tuple(claim.text for claim in claims if claim.implemented == "yes")
-    if bool(unmet) if reply.p_bounce is None else reply.p_bounce >= 50:
+    fails = bool(unmet) if reply.p_bounce is None else reply.p_bounce >= 50
+    if fails:
         label = OutputLabel.BROAD_MISSING_KEY_ASPECTS if met else OutputLabel.INCORRECT
     else:
         precise = len(met) == len(claims) and not reply.unsaid

@@ -51,8 +51,8 @@ def judge(
     content = content_of(pull, links, services)
     twins = texts.twins(content.twins) if content and services.config.duplicates.mode == "comment" else ""
     record = VerifyRecord(content=content) if content else None
-    before = named_rivals(past)
-    abstain = partial(abstention, pull, services, record=record, note=twins, affects=before)
+    named_before = named_rivals(past)
+    abstain = partial(abstention, pull, services, record=record, note=twins, affects=named_before)
     if not (links or config.description or config.tests):
         return abstain("no-issue", NO_ISSUE)
     issues, unjudged = linked_issues(links, services)
@@ -64,24 +64,24 @@ def judge(
         revisions = {"description": text_revision(pull.title, pull.body)}
     # Another base makes another patch of the same commits.
     revisions["base"] = pull.base_ref
-    if isinstance(event, events.PullRequestEdited) and _same(past, pull, revisions):
+    if isinstance(event, events.PullRequestEdited) and _was_judged(past, pull, revisions):
         return None
     patch, unfit = _patch(pull, services.forge)
     if unfit:
         return abstain("unfit", unfit, fails=unfit != EMPTY and texts.fails_unjudged(config))
     if not (issues or by_description or config.tests):
-        return abstain("no-issue", _why(unjudged))
+        return abstain("no-issue", _reasons(unjudged))
     no_run = no_run_reason(pull, request.command, "verify")
     judging = _Judging(pull, no_run, unjudged, services)
     judging.judge(patch, issues, by_description=by_description)
     notes = (twins, no_run, not_analysed(judging.context.too_slow))
     note = "\n\n".join(filter(None, notes))
     record = judging.record().model_copy(update={"note": note, "content": content, "issue_revisions": revisions})
-    return judging.decision(record, before)
+    return judging.decision(record, named_before)
 
 
-def _same(past: Sequence[Decision], pull: PullRequest, revisions: Mapping[str, str]) -> bool:
-    """Return True if this code was judged against these texts, and nothing was said about it since."""
+def _was_judged(past: Sequence[Decision], pull: PullRequest, revisions: Mapping[str, str]) -> bool:
+    """Return True if the last decision judged this code against these texts."""
     last = next((decision for decision in reversed(past) if decision.kind == "verify"), None)
     return (
         last is not None
@@ -98,14 +98,14 @@ def _patch(pull: PullRequest, forge: Forge) -> tuple[str, str]:
         diff = forge.diff(pull.number)
     except ForgeError as error:
         return "", f"the diff cannot be read ({error})"
-    if left_out := len(diff.omitted) + diff.unlisted:
-        return "", f"the patch is too large, GitHub leaves out {left_out} of its files"
+    if missing := len(diff.omitted) + diff.unlisted:
+        return "", f"the patch is too large, GitHub leaves out {missing} of its files"
     if len(diff.text) > MAX_PATCH:
         return "", f"the patch is too large ({len(diff.text):,} characters)"
     return diff.text, "" if diff.text.strip() else EMPTY
 
 
-def _why(unjudged: Sequence[Unjudged]) -> str:
+def _reasons(unjudged: Sequence[Unjudged]) -> str:
     return "; ".join(issue.why for issue in unjudged)
 
 
@@ -137,6 +137,7 @@ class _Judging:
         self.exempt: tuple[str, ...] = ()
 
     def judge(self, patch: str, issues: Sequence[Issue], *, by_description: bool) -> None:
+        """Ask for all verdicts, and run the tests that may be run."""
         diff = parse(patch)
         part = patch
         # The paper asks about the whole patch, without context; it knows no pull requests without an issue.
@@ -147,13 +148,13 @@ class _Judging:
             part, self.omitted = reviewable_part(patch, diff)
             if self.omitted:
                 self.exempt = tuple(file.path for file in diff.files if exempts_itself(file))
-        verdict = self._graded if self.config.prompt == "rubric" else self._verdict
+        verdict = self._rubric_verdict if self.config.prompt == "rubric" else self._verdict
         for issue in issues:
             self._judge(f"#{issue.number}", partial(verdict, issue, part))
         if by_description:
             self.prompts = ("verify.description",)
-            self._judge("the description", partial(self._of_description, part))
-        self._run()
+            self._judge("the description", partial(self._description_verdict, part))
+        self._run_stored_tests()
         if self.config.tests:
             self.new_tests = run_new_tests(self.pull, diff, self.services, self.no_run)
 
@@ -178,7 +179,7 @@ class _Judging:
                 self.abstained = "no-behaviour"
                 self.unjudged.append(Unjudged(issue=name, why=judgement.NO_BEHAVIOUR))
 
-    def _of_description(self, patch: str) -> OutputVerdict | None:
+    def _description_verdict(self, patch: str) -> OutputVerdict | None:
         """Compare title and description with the patch; None if they name no behaviour."""
         if judgement.names_no_behaviour(self.pull, self.around.diff):
             return None
@@ -199,8 +200,8 @@ class _Judging:
         reply = self._ask(prompt, judgement.reply_schema(self.config), notes, f"#{issue.number}")
         return judgement.verdict(reply, issue.number, self.config)
 
-    def _graded(self, issue: Issue, patch: str) -> OutputVerdict:
-        """Ask for demands without the patch, then for grades; once more with the code that grades lack."""
+    def _rubric_verdict(self, issue: Issue, patch: str) -> OutputVerdict:
+        """Ask for demands without the patch, then for grades; again if grades lack code that can be shown."""
         services, budget = self.services, self.config.context_tokens
         code = judgement.code_before(self.around.diff, self.around.sides, budget)
         name, first = f"#{issue.number}", judgement.demands_question(services.prompts, issue, code)
@@ -242,7 +243,7 @@ class _Judging:
         self.looks += len(notes.looks)
         return investigation.informed(services.prompts, prompt, notes), notes
 
-    def _run(self) -> None:
+    def _run_stored_tests(self) -> None:
         """Run the issues' stored reproducing tests on base and head, if that is wanted and allowed.
 
         A patch bounces if one still fails. A pass changes nothing: patches that pass a drafted test are often
@@ -279,8 +280,11 @@ class _Judging:
             harm=self.config.harm,
         )
 
-    def decision(self, record: VerifyRecord, before: Sequence[int]) -> Decision:
-        """Return the decision with one check for all verdicts. The last check names the pulls ``before``."""
+    def decision(self, record: VerifyRecord, named_before: Sequence[int]) -> Decision:
+        """Return the decision with one check for all verdicts.
+
+        ``named_before`` are the pull requests that the last check names: their checks are renewed too.
+        """
         check = texts.check(
             self.pull.head_sha,
             record,
@@ -294,10 +298,10 @@ class _Judging:
             subject=self.subject,
             verdict=max((verdict.label for verdict in record.verdicts), key=severity, default=None),
             actions=(check,),
-            reason=check.title if record.verdicts else _why(record.unjudged),
+            reason=check.title if record.verdicts else _reasons(record.unjudged),
             abstained=None if record.verdicts else self.abstained or "no-issue",
             record=record,
-            affects=tuple(dict.fromkeys((*(rival.pull for rival in record.rivals), *before))),
+            affects=tuple(dict.fromkeys((*(rival.pull for rival in record.rivals), *named_before))),
             usage=self.usage,
             model=self.model,
         )

@@ -102,21 +102,20 @@ def _stable_outcome(harness: Harness, folder: Path, target: Target, files: dict[
 def run_new_tests(pull: PullRequest, diff: Diff, services: Services, no_run: str | None) -> NewTests:
     """Run the new tests of a pull request on both sides; ``no_run``: why its head may not be executed, or None."""
     files = [file for file in diff.files if file.change != "deleted" and file.hunks and _holds_tests(file.path)]
+    if not files:
+        return NewTests()
     result = NewTests(files=tuple(file.path for file in files))
     # Without the tests, and without fixtures, data and helpers beside them.
     others = (file for file in diff.files if not (_holds_tests(file.path) or file_classes.is_test(file.path)))
     rest = Diff(tuple(others), diff.flaws)
-    why = ""
     if no_run is not None:
-        why = FORK.format(sha=pull.head_sha)
-    elif not rest.files:
-        why = ONLY_TESTS
-    elif services.harnesses is None:
-        why = "the sandbox is switched off"
-    if why or not files:
-        return result.model_copy(update={"why": why if files else ""})
-    with TemporaryDirectory(prefix="bouncer-") as place:
-        folder = Path(place)
+        return result.model_copy(update={"why": FORK.format(sha=pull.head_sha)})
+    if not rest.files:
+        return result.model_copy(update={"why": ONLY_TESTS})
+    if services.harnesses is None:
+        return result.model_copy(update={"why": "the sandbox is switched off"})
+    with TemporaryDirectory(prefix="bouncer-") as temporary:
+        folder = Path(temporary)
         try:
             checkouts(pull, services, folder)
             revert(rest, folder / "head", folder / "before")
@@ -132,10 +131,10 @@ def run_new_tests(pull: PullRequest, diff: Diff, services: Services, no_run: str
 
 def _holds_tests(path: str) -> bool:
     language = file_classes.language(path)
-    is_named_so = bool(_TEST_FILE.fullmatch(path.rpartition("/")[2]))
-    if language in ("", "python", "java"):
-        return bool(language) and is_named_so
-    return is_named_so or file_classes.is_test(path)
+    has_test_name = bool(_TEST_FILE.fullmatch(path.rpartition("/")[2]))
+    if language in ("python", "java"):
+        return has_test_name
+    return bool(language) and (has_test_name or file_classes.is_test(path))
 
 
 def _targets(files: Sequence[FileDiff], head: Path, command: TestCommand) -> list[Target]:
@@ -144,34 +143,31 @@ def _targets(files: Sequence[FileDiff], head: Path, command: TestCommand) -> lis
     takes_files = command.naming == "files"
     language = "java" if command.runs_java else "python"
     for file in files:
-        place = inside(head, file.path)
-        text = as_source(place.read_bytes()) if place.is_file() else None
+        path = inside(head, file.path)
+        text = as_source(path.read_bytes()) if path.is_file() else None
         if text is None or not (takes_files or file_classes.language(file.path) == language):
             continue
-        names = () if takes_files else _changed(file, text)
+        names = () if takes_files else _changed_tests(file, text)
         targets += [Target(path=file.path, name=name) for name in names or (None,)]
     return targets
 
 
-def _changed(file: FileDiff, text: str) -> tuple[str, ...]:
+def _changed_tests(file: FileDiff, text: str) -> tuple[str, ...]:
     """Return the names of the tests with added lines, as the runners of Python and Java take them."""
     added = [line.new for hunk in file.hunks for line in hunk.lines if line.mark == "+" and line.new is not None]
     lines, package = text.split("\n"), _PACKAGE.search(text)
     names: dict[str, None] = {}
+    separator = "$" if file_classes.language(file.path) == "java" else "::"
     definitions = syntax.definitions(text, file.path)
-    functions = {definition.qualified for definition in definitions if definition.kind == "function"}
-    for definition in definitions:
-        head = " ".join(lines[definition.first - 1 : definition.body])
-        is_test = definition.name.startswith("test") or _ANNOTATION.search(head)
-        if (
-            definition.kind == "function"
-            and is_test
-            and definition.within not in functions
-            and any(definition.first <= number <= definition.last for number in added)
-        ):
-            is_java = file_classes.language(file.path) == "java"
-            within = definition.within.replace(".", "$" if is_java else "::")
-            name = f"{within}::{definition.name}" if within else definition.name
+    functions = [definition for definition in definitions if definition.kind == "function"]
+    outer_names = {function.qualified for function in functions}
+    for function in functions:
+        head = " ".join(lines[function.first - 1 : function.body])
+        is_test = function.name.startswith("test") or _ANNOTATION.search(head)
+        is_changed = any(function.first <= number <= function.last for number in added)
+        if is_test and is_changed and function.within not in outer_names:
+            within = function.within.replace(".", separator)
+            name = f"{within}::{function.name}" if within else function.name
             names[f"{package[1]}.{name}" if package else name] = None
     return tuple(names)
 
@@ -184,16 +180,17 @@ def _run(targets: Sequence[Target], before: Path, head: Path, harness: Harness) 
     for target in targets:
         by_file.setdefault(target.path, []).append(target)
     for group in by_file.values():
-        sides = [_outcomes(group, folder, harness, deadline) for folder in (before, head)]
+        outcomes_before = _outcomes(group, before, harness, deadline)
+        outcomes_after = _outcomes(group, head, harness, deadline)
         for target in group:
-            without, with_it = (side[target] for side in sides)
-            failing = without if with_it.status == "passed" else with_it
+            outcome_before, outcome_after = outcomes_before[target], outcomes_after[target]
+            shown_outcome = outcome_before if outcome_after.status == "passed" else outcome_after
             tests.append(
                 NewTest(
                     test=f"{target.path}::{target.name}" if target.name else target.path,
-                    before=_state(without),
-                    after=_state(with_it),
-                    output=(failing.output or failing.message)[:MAX_OUTPUT],
+                    before=_state(outcome_before),
+                    after=_state(outcome_after),
+                    output=(shown_outcome.output or shown_outcome.message)[:MAX_OUTPUT],
                 )
             )
     return tuple(tests)
@@ -213,7 +210,7 @@ def _outcomes(
     first, second = (harness.run(folder, group, {}) for _ in range(2))
     outcomes: dict[Target, TestOutcome] = {}
     for target in group:
-        first_outcome, second_outcome = _of(first, target, group), _of(second, target, group)
+        first_outcome, second_outcome = (_outcome_in(report, target, group) for report in (first, second))
         if first_outcome is None or second_outcome is None:
             # The report does not name it, as that of unittest for a test that passes.
             first_outcome, second_outcome = (harness.run(folder, [target], {}).outcome for _ in range(2))
@@ -222,7 +219,7 @@ def _outcomes(
     return outcomes
 
 
-def _of(report: TestReport, target: Target, group: Sequence[Target]) -> TestOutcome | None:
+def _outcome_in(report: TestReport, target: Target, group: Sequence[Target]) -> TestOutcome | None:
     """Return the outcome of a target in a run of its file, with all its parameters; None if it is not named."""
     if target.name is None or len(group) == 1:
         return report.outcome

@@ -32,9 +32,9 @@ def content_of(pull: PullRequest, links: Sequence[IssueLink], services: Services
         diff = services.forge.diff(pull.number)
     except ForgeError:
         return None
-    here = services.forge.repository.lower()
+    repository = services.forge.repository.lower()
     content = PullContent(
-        closes=tuple(link.number for link in links if link.repository.lower() == here),
+        closes=tuple(link.number for link in links if link.repository.lower() == repository),
         lines=() if diff.omitted or diff.unlisted else changed_lines(parse(diff.text)),
     )
     earlier = {
@@ -55,7 +55,7 @@ def content_of(pull: PullRequest, links: Sequence[IssueLink], services: Services
 
 
 def changed_lines(diff: Diff) -> tuple[str, ...]:
-    """Return hashes of the changed lines that say something, without order; none if there are too many."""
+    """Return the sorted hashes of the changed lines with a letter or digit; none if there are too many."""
     lines = {
         f"{file.path}\0{line.mark}{' '.join(line.text.split())}"
         for file in diff.files
