@@ -44,26 +44,17 @@ class Code:
 
     def holds(self, quote: str) -> bool:
         """Return True if the quoted line stands in it."""
-        beside = (without_margin(line) for line in f"{self.whole}\n{self.context}".split("\n"))
-        known_lines = "\n" + "\n".join(squeeze(line) for line in (*self.lines, *beside)) + "\n"
-        return any(len(words) > 1 and words in known_lines for words in (bare(quote), bare(without_margin(quote))))
+        further = (without_margin(line) for line in f"{self.whole}\n{self.context}".split("\n"))
+        text = "\n" + "\n".join(squeeze(line) for line in (*self.lines, *further)) + "\n"
+        return any(len(words) > 1 and words in text for words in (bare(quote), bare(without_margin(quote))))
 
 
 def around(finding: Finding, diff: Diff, source: str | None) -> Code:
-    """Return all hunks near a place of the finding or with a name that it mentions, and its function if given.
+    """Return the hunks near a place of the finding or with a name that it mentions, and the rest of its function.
 
-    ``source`` is the finding's file after the change; None if the function is shown elsewhere. No line is twice.
+    ``source`` is the finding's file after the change; None if the function is shown elsewhere.
     """
-    places: dict[str, list[int]] = {}
-    if finding.line is not None:
-        places[finding.path] = [finding.line]
-    for place in finding.places:
-        path, _, number = place.rpartition(":")
-        if number.isdigit():
-            places.setdefault(path, []).append(int(number))
-    names = {name.rpartition(".")[2] for name in names_in(finding.comment)}
-    words = "|".join(sorted(re.escape(name) for name in names if len(name) > 2))
-    pattern = re.compile(rf"(?<![\w$])(?:{words})(?![\w$])") if words else None
+    places, pattern = _line_numbers(finding), _names_pattern(finding.comment)
     texts: list[str] = []
     lines: list[str] = []
     visible: dict[str, set[int]] = {}
@@ -82,6 +73,25 @@ def around(finding: Finding, diff: Diff, source: str | None) -> Code:
     if source is None or finding.line is None or finding.side == "LEFT":
         return change
     return _with_function(change, finding, source)
+
+
+def _line_numbers(finding: Finding) -> dict[str, list[int]]:
+    """Return the line of a finding and those of its further places, by path."""
+    numbers: dict[str, list[int]] = {}
+    if finding.line is not None:
+        numbers[finding.path] = [finding.line]
+    for place in finding.places:
+        path, _, number = place.rpartition(":")
+        if number.isdigit():
+            numbers.setdefault(path, []).append(int(number))
+    return numbers
+
+
+def _names_pattern(comment: str) -> re.Pattern[str] | None:
+    """Return a pattern for the names of code in a comment; None if there are none."""
+    names = {name.rpartition(".")[2] for name in names_in(comment)}
+    words = "|".join(sorted(re.escape(name) for name in names if len(name) > 2))
+    return re.compile(rf"(?<![\w$])(?:{words})(?![\w$])") if words else None
 
 
 def _with_function(change: Code, finding: Finding, source: str) -> Code:

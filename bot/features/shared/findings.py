@@ -74,7 +74,7 @@ class Impact(_Described):
 
 
 class Severity(StrEnum):
-    """The extent of the impact; ``critical``, which only the paper's tagging prompt (listing 3) knows, is high."""
+    """The extent of the impact. ``critical``, as in the paper's tagging prompt (listing 3), is read as high."""
 
     LOW = "low"
     MEDIUM = "medium"
@@ -88,9 +88,9 @@ class Severity(StrEnum):
     @classmethod
     def _missing_(cls, value: object) -> Severity | None:
         plain = _plain(str(value))
-        return next(
-            (severity for severity in cls if severity.value == plain), cls.HIGH if plain == "critical" else None
-        )
+        if plain == "critical":
+            return cls.HIGH
+        return next((severity for severity in cls if severity.value == plain), None)
 
 
 #: If two fit, the first counts: rare and severe ones come before common ones.
@@ -309,5 +309,5 @@ _DISTINCTIVE = 8
 
 
 def _distinctive(code: Sequence[str]) -> frozenset[str]:
-    """Return the lines with meaning of their own: not ``}``, ``else:`` or ``return``."""
+    """Return the lines that are not common ones such as ``}``, ``else:`` or ``return``."""
     return frozenset(line for line in code if sum(char.isalnum() for char in line) >= _DISTINCTIVE)

@@ -37,13 +37,12 @@ def triage_records(past: Sequence[Decision]) -> tuple[TriageRecord, ...]:
 
 def label_stands(past: Sequence[Decision]) -> bool:
     """Return True if the label of a bounce may be on the subject: no later decision removed it."""
-    stands = False
-    for decision in past:
+    for decision in reversed(past):
         if bounced(decision):
-            stands = True
-        elif any(isinstance(action, SetLabels) and action.remove for action in decision.actions):
-            stands = False
-    return stands
+            return True
+        if any(isinstance(action, SetLabels) and action.remove for action in decision.actions):
+            return False
+    return False
 
 
 def accepted(past: Sequence[Decision]) -> bool:

@@ -170,13 +170,14 @@ def _inside(path: str) -> str:
 
 def _limited(lines: list[str], limit: int) -> str:
     """Return the first lines, and the number of lines that were left out."""
-    first: list[str] = []
+    first_lines: list[str] = []
     room = ANSWER
     for line in lines[:limit]:
         short = line if len(line) <= LINE else line[:LINE] + "…"
         room -= len(short) + 1
         if room < 0:
             break
-        first.append(short)
-    hidden = len(lines) - len(first)
-    return "\n".join([*first, f"({hidden} more)"] if hidden else first)
+        first_lines.append(short)
+    if hidden := len(lines) - len(first_lines):
+        first_lines.append(f"({hidden} more)")
+    return "\n".join(first_lines)

@@ -1,4 +1,4 @@
-"""Issues: which are left alone, and the sentences about a bounced one that several features post."""
+"""Issues: which are skipped, and the sentences about a bounced one that several features post."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SuggestionRecord(Record):
 def skip_reason(
     issue: Issue, config: TriageConfig, past: Sequence[Decision], *, despite_pause: bool = False
 ) -> tuple[str, str] | None:
-    """Return why an issue is left alone, as a word to count by and a clause; None if it is not."""
+    """Return why an issue is skipped, as a word to count by and a clause; None if it is not."""
     if is_paused(past) and not despite_pause:
         return "skipped:paused", "paused by a maintainer"
     if history.accepted(past):
@@ -65,9 +65,8 @@ def with_suggestion(body: str, suggestion: str) -> str:
 
 def posted_suggestion(number: int, services: Services) -> str:
     """Return the line of the triage comment that names an earlier issue; empty if it has none."""
-    for decision in reversed(
-        services.history.decisions(f"{services.repository.full_name}#{number}", "duplicates")
-    ):
+    past = services.history.decisions(f"{services.repository.full_name}#{number}", "duplicates")
+    for decision in reversed(past):
         in_comment = any(isinstance(act, UpsertComment) and act.task == "triage" for act in decision.actions)
         if in_comment and isinstance(decision.record, SuggestionRecord):
             return decision.record.suggestion

@@ -69,23 +69,22 @@ def read_request(event: Event, services: Services, word: str) -> JudgementReques
 
 def _rerun(event: events.CheckRerequested, services: Services) -> JudgementRequest | None:
     try:
-        pulls = (
-            tuple(services.forge.pull_request(number) for number in event.numbers)
+        pulls = tuple(services.forge.pull_request(number) for number in event.numbers)
+        if not pulls:
             # Events about a fork's commit name no pull request.
-            or services.forge.pulls_for_commit(event.head_sha)
-        )
+            pulls = services.forge.pulls_for_commit(event.head_sha)
     except NotFound:
         return None
-    here = [pull for pull in pulls if pull.head_sha == event.head_sha and pull.state == "open"]
-    return JudgementRequest(pull_request=here[0], rerun=True) if here else None
+    open_pulls = [pull for pull in pulls if pull.head_sha == event.head_sha and pull.state == "open"]
+    return JudgementRequest(pull_request=open_pulls[0], rerun=True) if open_pulls else None
 
 
-#: Nothing can be posted, so not even a person who asks gets a review.
+#: Nothing can be posted, so a review that a person asks for is refused too.
 LOCKED = "skipped:locked", "the pull request is locked"
 
 
 def skip_reason(pull: PullRequest, services: Services, past: Sequence[Decision]) -> tuple[str, str] | None:
-    """Return why a pull request is left alone, as a word to count by and a clause; None if it is not."""
+    """Return why a pull request is skipped, as a word to count by and a clause; None if it is not."""
     config = services.config.pulls
     if pull.state == "closed":
         return "skipped:closed", "the pull request is closed"

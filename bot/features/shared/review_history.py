@@ -19,14 +19,17 @@ VERDICTS = frozenset({"defects", "clean", "not_reviewed"})
 
 @dataclass(frozen=True, slots=True)
 class PastFindings:
-    """Earlier findings on a pull request by their state. ``resolved`` and ``reply_targets`` are fingerprints."""
+    """Earlier findings on a pull request by their state.
+
+    ``resolved`` and ``answered`` are the fingerprints of posted findings whose thread was resolved or has a reply.
+    """
 
     posted: tuple[Finding, ...] = ()
     outdated: tuple[Finding, ...] = ()
     dismissed: tuple[Finding, ...] = ()
     summarised: bool = False
     resolved: frozenset[str] = frozenset()
-    reply_targets: frozenset[str] = frozenset()
+    answered: frozenset[str] = frozenset()
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -36,7 +39,7 @@ class PastFindings:
     @property
     def settled(self) -> tuple[Finding, ...]:
         """Findings whose thread was resolved or answered, and those whose code is gone."""
-        closed = self.resolved | self.reply_targets
+        closed = self.resolved | self.answered
         return (*self.outdated, *(finding for finding in self.posted if finding.fingerprint in closed))
 
     @property
@@ -107,10 +110,11 @@ def submitted(decision: Decision | None) -> bool:
 
 def finding_of(comment: ReviewComment, findings: Iterable[Finding]) -> Finding | None:
     """Return the finding of an inline comment of ours, by its fingerprint, else by its first words."""
-    here = [finding for finding in findings if finding.path == comment.path]
-    by_fingerprint = next((finding for finding in here if finding.fingerprint in comment.body), None)
+    candidates = [finding for finding in findings if finding.path == comment.path]
+    by_fingerprint = next((finding for finding in candidates if finding.fingerprint in comment.body), None)
     text = _letters(comment.body)
-    return by_fingerprint or next((finding for finding in here if _letters(finding.comment)[:40] in text), None)
+    by_text = (finding for finding in candidates if _letters(finding.comment)[:40] in text)
+    return by_fingerprint or next(by_text, None)
 
 
 def _letters(text: str) -> str:
@@ -124,10 +128,10 @@ MAX_REACTIONS = 30
 
 def our_comments(number: int, forge: Forge) -> tuple[ReviewComment, ...]:
     """Return our comments on a pull request that opened a thread, oldest first."""
-    return _of_app(forge.review_comments(number), forge)
+    return _openers_by_us(forge.review_comments(number), forge)
 
 
-def _of_app(comments: Iterable[ReviewComment], forge: Forge) -> tuple[ReviewComment, ...]:
+def _openers_by_us(comments: Iterable[ReviewComment], forge: Forge) -> tuple[ReviewComment, ...]:
     app = forge.identity().id
     return tuple(comment for comment in comments if comment.author.id == app and comment.in_reply_to is None)
 
@@ -153,8 +157,8 @@ def live(memory: PastFindings, pull: PullRequest, forge: Forge) -> PastFindings:
     if not any(finding.line is not None for finding in memory.posted):
         return memory
     all_comments = forge.review_comments(pull.number)
-    pairs = ((finding_of(comment, memory.posted), comment) for comment in _of_app(all_comments, forge))
-    threads = {comment.in_reply_to for comment in all_comments if not comment.author.is_bot}
+    pairs = ((finding_of(comment, memory.posted), comment) for comment in _openers_by_us(all_comments, forge))
+    threads_with_reply = {comment.in_reply_to for comment in all_comments if not comment.author.is_bot}
     comments = {finding.fingerprint: comment for finding, comment in pairs if finding is not None}
     rejected = {
         fingerprint
@@ -166,5 +170,5 @@ def live(memory: PastFindings, pull: PullRequest, forge: Forge) -> PastFindings:
         memory,
         posted=tuple(finding for finding in present if finding.fingerprint not in rejected),
         dismissed=(*memory.dismissed, *(finding for finding in present if finding.fingerprint in rejected)),
-        reply_targets=frozenset(key for key, comment in comments.items() if comment.id in threads),
+        answered=frozenset(key for key, comment in comments.items() if comment.id in threads_with_reply),
     )

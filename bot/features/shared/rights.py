@@ -26,19 +26,19 @@ def granted(event: CommandEvent, services: Services) -> tuple[Command, ...]:
     commands = services.commands.read(event.comment.body)
     if not commands or event.sender.is_bot:
         return ()
-    is_author = event.by_author and services.history.counts_authors
+    counts_as_author = event.by_author and services.history.counts_authors
     limits = {
         command.word: limit for command in commands if (limit := services.commands[command.word].author_limit)
     }
-    if is_author and limits:
+    if counts_as_author and limits:
         now = services.clock()
         recent = services.history.commands(event.repository.full_name, now - timedelta(days=1))
-        is_author = not any(too_soon(recent, event, now, word, limit) for word, limit in limits.items())
-        is_author = is_author and not ("recheck" in limits and paused(event, services))
+        is_limited = any(too_soon(recent, event, now, word, limit) for word, limit in limits.items())
+        counts_as_author = not is_limited and not ("recheck" in limits and paused(event, services))
     may = services.commands.may
-    free = all(may(command.word, "none", is_author) for command in commands)
-    permission = "none" if free else services.forge.permission(event.sender.login)
-    return tuple(command for command in commands if may(command.word, permission, is_author))
+    needs_permission = not all(may(command.word, "none", counts_as_author) for command in commands)
+    permission = services.forge.permission(event.sender.login) if needs_permission else "none"
+    return tuple(command for command in commands if may(command.word, permission, counts_as_author))
 
 
 def paused(event: CommandEvent, services: Services) -> bool:
@@ -86,7 +86,7 @@ def too_soon(
     recent: Sequence[Decision], event: CommandEvent, now: datetime, word: str, limit: AuthorLimit
 ) -> bool:
     """Return True if the author reached the limit of ``word``; ``recent``: the commands of the last day. Pure."""
-    mine = [
+    by_sender = [
         (decision.subject.key, record)
         for decision in recent
         if isinstance(record := decision.record, CommandsRecord)
@@ -97,9 +97,9 @@ def too_soon(
         and record.comment < event.comment.id
     ]
     since = (now - limit.period).timestamp()
-    all_comments = {record.comment for _, record in mine}
-    here = {record.comment for key, record in mine if key == event.subject.key and record.at > since}
-    return len(all_comments) >= PER_DAY or len(here) >= limit.uses
+    all_comments = {record.comment for _, record in by_sender}
+    on_subject = {record.comment for key, record in by_sender if key == event.subject.key and record.at > since}
+    return len(all_comments) >= PER_DAY or len(on_subject) >= limit.uses
 
 
 def by_maintainer(event: Event, services: Services) -> bool:
@@ -112,8 +112,9 @@ def by_maintainer(event: Event, services: Services) -> bool:
     if not isinstance(event, CommandEvent):
         return False
     words = {command.word for command in granted(event, services)} - {"help"}
-    for_maintainers = {word for word in words if services.commands[word].author_limit is None}
-    return bool(for_maintainers if event.by_author else words)
+    if event.by_author:
+        return any(services.commands[word].author_limit is None for word in words)
+    return bool(words)
 
 
 def explains(event: CommandEvent, config: RepoConfig) -> bool:

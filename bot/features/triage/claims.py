@@ -1,6 +1,6 @@
 """Look up what an issue names in the code: files, names, options and versions. No model is asked.
 
-Only what can be told with certainty is stated: that no file holds a name, not that nothing defines it.
+Only what is certain is stated: that no file contains a name, not that nothing defines it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _INSTALLED = re.compile(r"(?:site|dist)-packages/((?:[\w.-]{1,80}/){1,20}[\w-][\
 _QUALIFIED = re.compile(r"(?<![\w./\\@-])([A-Za-z_]\w{0,80}(?:\.[A-Za-z_]\w{0,80}){1,10})(?![\w/-])")
 _IMPORT = re.compile(r"^[^\w\n]*import ([\w.]{1,80})(?: as (\w{1,40}))?", re.MULTILINE)
 _FROM = re.compile(r"^[^\w\n]*from ([\w.]{1,80}) import ([\w, ]{1,200})", re.MULTILINE)
-_DEFINED = re.compile(
+_DEFINITION = re.compile(
     r"\b(?:def|class|function|fn|func|var|let|const) +(\w{1,80})|(?:^|[(,;]) *(\w{1,80}) *=(?!=)", re.M
 )
 _IDENTIFIER = re.compile(r"\.?([A-Za-z_]\w{0,80}(?:\.[A-Za-z_]\w{0,80}){0,10})(\([^()]{0,100}\))?")
@@ -138,14 +138,14 @@ def _names(
         first, *rest = name.split(".")
         if aliases.get(first, first) in roots and not _is_file(name):
             yield name, rest
-    own = {word for match in _DEFINED.findall(text) for word in match}
+    own = {word for match in _DEFINITION.findall(text) for word in match}
     for span in _SPAN.findall(prose):
         match = _IDENTIFIER.fullmatch(span)
         if match is None or _is_file(match[1]):
             continue
         first, last = match[1].partition(".")[0], match[1].rpartition(".")[2]
-        foreign = aliases.get(first, first if "." in match[1] and first in aliases else "")
-        if (foreign and foreign not in roots) or last in own or hasattr(builtins, last):
+        package = aliases.get(first, "")
+        if (package and package not in roots) or last in own or hasattr(builtins, last):
             continue
         if match[2] or _HAS_FORM.search(last):
             yield match[1], (last,)

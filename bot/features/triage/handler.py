@@ -82,10 +82,10 @@ def handle(event: Event, services: Services) -> Decision | None:
     if not on_request and not _is_due(event, services, past):
         return None
     # Only maintainers can ask while the subject is paused.
-    skip = skip_reason(event.issue, services.config.triage, past, despite_pause=on_request) or (
-        None if on_request else _filter_reason(event.issue, services)
-    )
-    if skip:
+    skip = skip_reason(event.issue, services.config.triage, past, despite_pause=on_request)
+    if skip is None and not on_request:
+        skip = _filter_reason(event.issue, services)
+    if skip is not None:
         word, reason = skip
         return Decision(kind="triage", subject=event.subject, abstained=word, reason=reason)
     return _judge(event, services, past)
@@ -125,16 +125,16 @@ def _filter_reason(issue: Issue, services: Services) -> tuple[str, str] | None:
 
 def _judge(event: IssueEvent | CommentEvent, services: Services, past: Sequence[Decision]) -> Decision:
     issue, config = event.issue, services.config.triage
-    # It may be read late, or come with its comments from another repository.
+    # A new issue has comments if the event was read late, or if it was transferred.
     is_new = isinstance(event, events.IssueOpened) and not issue.comments
     answers = () if is_new else _answers(issue, services)
     records = history.triage_records(past)
     questions = tuple(dict.fromkeys(question for record in records for question in record.questions))
     # A question is not repeated once the author has commented after it. An edit answers only the questions that
     # the model does not ask again.
-    replies = {answer.id for answer in answers if answer.author.id == issue.author.id}
+    author_replies = {answer.id for answer in answers if answer.author.id == issue.author.id}
     answered_questions = frozenset(
-        question for record in records for question in record.questions if replies - set(record.answers)
+        question for record in records if author_replies - set(record.answers) for question in record.questions
     )
     examples, key = _examples(issue, services), event.subject.key
     ask = partial(question, services.prompts, config, issue, answers, questions, examples, subject=key)
@@ -144,7 +144,8 @@ def _judge(event: IssueEvent | CommentEvent, services: Services, past: Sequence[
     marked_by = event.sender.login if isinstance(event, events.IssueLabeled) else ""
     verdict = judgement.verdict(reply.value, config, answered_questions, marked_by)
     reason = "not specified well enough" if verdict.bounced else "specified well enough"
-    reason = f"{marked_by} asked for details" if marked_by else reason
+    if marked_by:
+        reason = f"{marked_by} asked for details"
     return Decision(
         kind="triage",
         subject=event.subject,
@@ -217,8 +218,8 @@ def _closing_values(event: IssueEvent | CommentEvent, services: Services) -> dic
     """Return the values of the record that decide if an unanswered issue is closed."""
     if services.config.triage.close_after_days is None:
         return {}
-    ours = (event.issue.author.id, services.forge.identity().id)
-    reopened = isinstance(event, events.IssueReopened) and event.sender.id not in ours
+    author_and_app = (event.issue.author.id, services.forge.identity().id)
+    reopened = isinstance(event, events.IssueReopened) and event.sender.id not in author_and_app
     return {"at": services.clock().timestamp(), "reopened": reopened}
 
 

@@ -160,8 +160,8 @@ def verdict(
     if isinstance(reply, PaperInputReply):
         reply = InputReply(explanation=reply.explanation, label=reply.label)
     label = agreeing(reply.label, reply.p_bounce, VAGUE_FROM)
-    bounced = bounces(label, InputLabel(config.bounce_at), reply.p_bounce, config.bounce_above)
-    bounced = bounced or bool(marked_by)
+    by_model = bounces(label, InputLabel(config.bounce_at), reply.p_bounce, config.bounce_above)
+    bounced = by_model or bool(marked_by)
     points = [point.question for point in reply.open_points if point.blocking or marked_by]
     return InputVerdict(
         label=label,
