@@ -99,14 +99,14 @@ class Jobs:
         current = self._queue.get(job)
         if current is None or current.state not in ("done", *DEAD):
             return None
-        Decisions(self._database).take_up(job, words)
+        Decisions(self._database).reopen(job, words)
         return self._enqueue_again(current)
 
     def _enqueue_again(self, job: Job) -> Job:
         attempt = job.model_copy(update={"attempt": job.attempt + 1, "tries": 0, "due": self._clock()})
         with self._queue.transaction() as connection:
             self._queue.enqueue(connection, attempt)
-        self._queue.replaced(job, attempt.workflow)
+        self._queue.note_next(job, attempt.workflow)
         return self.get(job.id)
 
     def retry_failed(self) -> int:

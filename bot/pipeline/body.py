@@ -48,7 +48,7 @@ MAX_TITLE = 250
 #: Replaces a text from which a secret could not be removed.
 WITHHELD = "This text is withheld: a secret of this bot's operator could be read in it."
 
-_FINGERPRINT = re.compile(r"[^A-Za-z0-9_.:-]")
+_NO_FINGERPRINT = re.compile(r"[^A-Za-z0-9_.:-]")
 _STRAY_BREAK = re.compile(rf"(?<![@#:</!])(?<!gh-){BREAK}+", re.IGNORECASE)
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 _MARKER_LINE = re.compile(
@@ -70,8 +70,8 @@ _NAMES = (
 _OPEN_TAG = r"<[A-Za-z/!?]"
 #: Live text outside of code and our own links: a mention, a tag, a closing keyword, a link that GitHub would make.
 _LIVE = re.compile(rf"{_NAMES}|{_OPEN_TAG}|://|(?<![A-Za-z0-9])www\.", re.IGNORECASE)
-_NAMED = re.compile(_NAMES, re.IGNORECASE)
-_TAGGED = re.compile(_OPEN_TAG)
+_NAME = re.compile(_NAMES, re.IGNORECASE)
+_TAG_START = re.compile(_OPEN_TAG)
 #: The start of the definition of a link or a footnote.
 _DEFINITION = re.compile(r"^[ \t]*\[(?:[^\[\]\\]|\\.)*\]:", re.MULTILINE | re.DOTALL)
 #: Tokens of the blocks that templates write.
@@ -143,9 +143,9 @@ class Rules(Frozen):
             if not harmless(body.replace(own_link, allowed_link) if self.about_url else body, self.host):
                 body = redact(clean(body, host=self.host, limit=limit))
         # Checked again as GitHub shows it: that is what people read.
-        return WITHHELD if self.tells(body) or self.tells(_visible_text(body)) else body
+        return WITHHELD if self.leaks(body) or self.leaks(_visible_text(body)) else body
 
-    def tells(self, text: str) -> bool:
+    def leaks(self, text: str) -> bool:
         """Return True if one of the operator's secrets can be read in ``text``."""
         return leaks(text, self.secrets)
 
@@ -153,13 +153,13 @@ class Rules(Frozen):
         with protecting(self.secrets):
             line = cap(redact(" ".join(replace_lookalikes(redact(text)).split())), MAX_TITLE)
             line = clean_line(line, limit=MAX_TITLE) if _LIVE.search(line) else line
-        return WITHHELD if self.tells(line) or self.tells(_visible_text(line)) else line
+        return WITHHELD if self.leaks(line) or self.leaks(_visible_text(line)) else line
 
     def marked(self, body: str, task: Task, extra: str = "", seal: Seal = UNSIGNED) -> str:
         """Return a body with its hidden marker, by which it can be recognised."""
-        sign = seal.marker(task, extra)
-        text = self.text(body, MAX_BODY - len(sign) - 2)
-        return f"{text}\n\n{sign}" if text else sign
+        marker = seal.marker(task, extra)
+        text = self.text(body, MAX_BODY - len(marker) - 2)
+        return f"{text}\n\n{marker}" if text else marker
 
     def inline(self, comment: InlineComment, seal: Seal = UNSIGNED) -> InlineComment:
         """Return a review comment with its suggestion as a block and its fingerprint as a marker.
@@ -168,18 +168,18 @@ class Rules(Frozen):
         """
         body = self.text(comment.body, MAX_BODY // 2)
         new = comment.suggestion
-        if new is not None and comment.side == "RIGHT" and self._takes(new):
+        if new is not None and comment.side == "RIGHT" and self._is_safe_suggestion(new):
             ticks = fence(new).partition("\n")[0]
             body += f"\n\n{ticks}suggestion\n{new}\n{ticks}"
-        sign = seal.marker("review", _FINGERPRINT.sub("", comment.fingerprint)[:100])
-        return comment.model_copy(update={"body": f"{body}\n\n{sign}", "suggestion": None})
+        marker = seal.marker("review", _NO_FINGERPRINT.sub("", comment.fingerprint)[:100])
+        return comment.model_copy(update={"body": f"{body}\n\n{marker}", "suggestion": None})
 
-    def _takes(self, code: str) -> bool:
+    def _is_safe_suggestion(self, code: str) -> bool:
         return (
             len(code) <= MAX_BODY // 4
             and visible(code) == code
             and redact(code, self.secrets) == code
-            and not self.tells(code)
+            and not self.leaks(code)
             and COMMAND.search(code) is None
             and MARKER.search(code) is None
         )
@@ -212,7 +212,7 @@ def harmless(body: str, host: str) -> bool:
         return False
     for text in {body, _WIDE_BLANK.sub("\ufffd", body)}:
         lines = text.split("\n")
-        if not all(_allowed(token, host) and _readable(token, lines) for token in _parser().parse(text)):
+        if not all(_allowed(token, host) and _ends_as_on_github(token, lines) for token in _parser().parse(text)):
             return False
     return True
 
@@ -228,8 +228,11 @@ def _parser() -> MarkdownIt:
     return parser
 
 
-def _readable(token: Token, lines: list[str]) -> bool:
-    """Return True if GitHub ends a block where our parser does: our marker is in no fence, each cell is one."""
+def _ends_as_on_github(token: Token, lines: list[str]) -> bool:
+    """Return True if GitHub ends a fence or the cells of a table where our parser does.
+
+    Otherwise a fence could swallow our hidden marker, and a cell could become two.
+    """
     if token.type == "table_open" and token.map is not None:
         return not any(_UNCLEAR_BAR.search(line) for line in lines[slice(*token.map)])
     if token.type != "fence" or token.map is None:
@@ -288,7 +291,7 @@ def _text_allowed(tokens: Iterable[Token], host: str) -> bool:
 def _html_allowed(source: str) -> bool:
     """Return True if the HTML contains only allowed tags and inert text."""
     text = _TAG.sub("\0", source)
-    return not (_TAGGED.search(text) or _NAMED.search(unescape(text)))
+    return not (_TAG_START.search(text) or _NAME.search(unescape(text)))
 
 
 def _visible_text(body: str) -> str:
@@ -305,18 +308,18 @@ def as_html(body: str) -> Markup:
 def _renderer() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
-    def html(_self: Any, tokens: list[Token], place: int, _options: Any, _env: Any) -> str:
-        content = _COMMENT.sub("", tokens[place].content)
+    def html(_self: Any, tokens: list[Token], index: int, _options: Any, _env: Any) -> str:
+        content = _COMMENT.sub("", tokens[index].content)
         tags = _TAG.findall(content)
         between = [escape(part, quote=False) for part in _TAG.split(content)]
         return "".join(part + tag for part, tag in zip(between, [*tags, ""], strict=True))
 
-    def image(_self: Any, tokens: list[Token], place: int, _options: Any, _env: Any) -> str:
-        return escape(tokens[place].content, quote=False)
+    def image(_self: Any, tokens: list[Token], index: int, _options: Any, _env: Any) -> str:
+        return escape(tokens[index].content, quote=False)
 
-    def link(self: Any, tokens: list[Token], place: int, options: Any, env: Any) -> str:
-        tokens[place].attrSet("rel", "noreferrer nofollow")
-        return str(self.renderToken(tokens, place, options, env))
+    def link(self: Any, tokens: list[Token], index: int, options: Any, env: Any) -> str:
+        tokens[index].attrSet("rel", "noreferrer nofollow")
+        return str(self.renderToken(tokens, index, options, env))
 
     # GitHub shows each line break in comments.
     reader = MarkdownIt("commonmark", {"html": True, "breaks": True}).enable(["table", "strikethrough"])

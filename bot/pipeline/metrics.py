@@ -30,15 +30,15 @@ _GAUGES = frozenset({GITHUB_REMAINING})
 
 
 def exposition(ledger: Ledger, jobs: Jobs) -> bytes:
-    return generate_latest(_Collected(ledger, jobs))
+    return generate_latest(_LedgerCollector(ledger, jobs))
 
 
-class _Collected(Collector):
+class _LedgerCollector(Collector):
     def __init__(self, ledger: Ledger, jobs: Jobs) -> None:
         self._ledger, self._jobs = ledger, jobs
 
     def collect(self) -> Iterator[Metric]:
-        yield from _counted(self._ledger)
+        yield from _counters(self._ledger)
         yield from _jobs(self._jobs)
         yield _promises(self._ledger)
         alarm = Overview(self._ledger.database).abstention_alarm()
@@ -47,12 +47,12 @@ class _Collected(Collector):
         )
 
 
-def _counted(ledger: Ledger) -> Iterator[Metric]:
+def _counters(ledger: Ledger) -> Iterator[Metric]:
     families: dict[str, Metric] = {}
     for (name, labels), value in sorted(ledger.counters.all().items()):
-        kind = GaugeMetricFamily if name in _GAUGES else CounterMetricFamily
+        family_type = GaugeMetricFamily if name in _GAUGES else CounterMetricFamily
         names = [label for label, _ in labels]
-        family = families.setdefault(name, kind(name, _HELP.get(name, name), labels=names))
+        family = families.setdefault(name, family_type(name, _HELP.get(name, name), labels=names))
         family.add_metric([text for _, text in labels], value)  # type: ignore[attr-defined]
     yield from families.values()
 

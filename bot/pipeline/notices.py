@@ -35,7 +35,7 @@ class Notices:
         self._web_url = web_url
 
     @staticmethod
-    def worth(decisions: Iterable[Decision]) -> bool:
+    def are_due(decisions: Iterable[Decision]) -> bool:
         """Return True if a feature that judges reached a verdict, or says why it did not."""
         return any(
             router.feature_named(decision.kind).judges and (decision.verdict or decision.abstained)

@@ -88,7 +88,7 @@ class Publisher:
     marker_key: bytes = field(default=b"", repr=False)
     shares_account: bool = False
     first_try: bool = False
-    """No earlier attempt or job can have written: what the register does not hold does not stand on GitHub."""
+    """No earlier attempt or job can have written, so a post that is not in the register does not exist."""
 
     def publish(self, decision: actions.Decision, job: str, services: Services, writer: GitHubWriter) -> Published:
         """Carry out a decision's actions.
@@ -120,12 +120,10 @@ class Publisher:
             return Published(PublishOutcome.MOVED, tuple(notes))
         except Paced:
             return Published(PublishOutcome.PACED)
+        if refused is not None and (executor.done or isinstance(refused, NotFound | NotInstalled)):
+            raise refused
         if refused is not None:
-            raise (
-                refused
-                if executor.done or isinstance(refused, NotFound | NotInstalled)
-                else Refused(str(refused), refused.status)
-            )
+            raise Refused(str(refused), refused.status)
         return Published(PublishOutcome.POSTED if executor.done else PublishOutcome.REFUSED, tuple(notes))
 
 
@@ -159,7 +157,8 @@ class Executor:
     writer: GitHubWriter
     before_write: Callable[[], None]
     done: int = 0
-    _present: Issue | PullRequest | None = field(default=None, init=False)
+    _fresh: Issue | PullRequest | None = field(default=None, init=False)
+    """The subject, as it was last read."""
 
     def __post_init__(self) -> None:
         services, secrets = self.services, tuple(self.publisher.secrets)
@@ -198,21 +197,23 @@ class Executor:
         self._check_staleness()
         if action.thread is None and posting and self._edit(posting, body):
             return ()
-        standing = self._own_comment(action)
-        if standing is None and action.thread is None and action.only_edit:
+        github_id = self._own_comment(action)
+        if github_id is None and action.thread is None and action.only_edit:
             self.done += 1
             return ("no comment to edit",)
-        if standing is not None and self.publisher.shares_account and not self.publisher.marker_key:
+        if github_id is not None and self.publisher.shares_account and not self.publisher.marker_key:
             return (NOT_EDITED,)
-        if standing is None or action.thread is None:
+        if action.thread is None:
             self.before_write()
-        if action.thread is not None:
-            standing = standing or self.writer.reply(action.number, action.thread, body)
-        elif standing is not None:
-            self.writer.edit_comment(standing, body)
-        else:
-            standing = self.writer.create_comment(action.number, body)
-        self._register(key, action, action.number, standing, body)
+            if github_id is None:
+                github_id = self.writer.create_comment(action.number, body)
+            else:
+                self.writer.edit_comment(github_id, body)
+        elif github_id is None:
+            # An existing reply in a thread is not edited.
+            self.before_write()
+            github_id = self.writer.reply(action.number, action.thread, body)
+        self._register(key, action, action.number, github_id, body)
         return ()
 
     def _edit(self, posting: Posting, body: str) -> bool:
@@ -231,19 +232,20 @@ class Executor:
         return Seal(repository=self.services.forge.repository, number=number, key=self.publisher.marker_key)
 
     def _own_comment(self, action: actions.UpsertComment) -> int | None:
-        here = self._present
-        if isinstance(here, Issue) and here.number == action.number and here.comments == 0:
+        """Return the id of the comment to edit; None if there is none."""
+        issue = self._fresh
+        if isinstance(issue, Issue) and issue.number == action.number and issue.comments == 0:
             return None
         forge = self.services.forge
         comments = forge.comments(action.number) if action.thread is None else forge.review_comments(action.number)
-        return self._own(comments, action.number, (action.task, action.about))
+        return self._own_post(comments, action.number, (action.task, action.about))
 
-    def _own(
-        self, posts: Iterable[Comment | ReviewComment | PostedReview], number: int, sign: tuple[str, str]
+    def _own_post(
+        self, posts: Iterable[Comment | ReviewComment | PostedReview], number: int, marker: tuple[str, str]
     ) -> int | None:
-        """Return the first of these posts that is ours and has this marker."""
+        """Return the id of the first of these posts that is ours and has this marker; None if there is none."""
         me, seal = self.services.forge.identity().id, self._seal(number)
-        return next((post.id for post in posts if post.author.id == me and seal.read(post.body) == sign), None)
+        return next((post.id for post in posts if post.author.id == me and seal.read(post.body) == marker), None)
 
     def _labels(self, action: actions.SetLabels) -> tuple[str, ...]:
         allowed = self.services.config.labels
@@ -257,13 +259,13 @@ class Executor:
         if not add and not remove:
             return notes
         self._check_staleness()
-        present = {label.lower() for label in self._issue(action.number).labels}
-        missing = tuple(label for label in add if label.lower() not in present)
+        current = {label.lower() for label in self._issue(action.number).labels}
+        missing = tuple(label for label in add if label.lower() not in current)
         if missing:
             self.before_write()
             self.writer.add_labels(action.number, missing)
         for label in remove:
-            if label.lower() in present:
+            if label.lower() in current:
                 self.before_write()
                 self.writer.remove_label(action.number, label)
         self.done += 1
@@ -271,11 +273,11 @@ class Executor:
 
     def _state(self, action: actions.SetIssueState) -> tuple[str, ...]:
         self._check_staleness()
-        here = self._issue(action.number)
-        if action.state == "closed" and action.comments not in (None, here.comments):
+        issue = self._issue(action.number)
+        if action.state == "closed" and action.comments not in (None, issue.comments):
             # A comment was added since the decision.
             raise Moved
-        if here.state != action.state:
+        if issue.state != action.state:
             self.before_write()
             self.writer.set_issue_state(action.number, action.state)
         self.done += 1
@@ -312,8 +314,8 @@ class Executor:
         return ()
 
     def _issue(self, number: int) -> Issue:
-        here = self._present
-        return here if isinstance(here, Issue) and here.number == number else self.services.forge.issue(number)
+        issue = self._fresh
+        return issue if isinstance(issue, Issue) and issue.number == number else self.services.forge.issue(number)
 
     def _review(self, action: actions.SubmitReview) -> tuple[str, ...]:
         key = f"review:{self.services.forge.repository}#{action.number}:{action.commit_id}"
@@ -324,30 +326,30 @@ class Executor:
         diff, seal = parse(self.services.forge.diff(action.number).text), self._seal(action.number)
         anchored = [comment for comment in action.comments if _anchored(comment, diff)]
         comments = tuple(self.rules.inline(_without_bad_suggestion(comment), seal) for comment in anchored)
-        notes = [f"{len(action.comments) - len(comments)} comments without a line"] * (
-            len(comments) < len(action.comments)
-        )
+        lost = len(action.comments) - len(comments)
+        notes = (f"{lost} comments without a line",) if lost else ()
         if not comments:
-            return tuple(notes)
+            return notes
         body = self.rules.marked(action.body, "review", action.commit_id, seal)
-        standing = self._own_review(action)
-        if standing is None:
+        github_id = self._own_review(action)
+        if github_id is None:
             self.before_write()
             try:
-                standing = self.writer.create_review(action.number, action.commit_id, body, comments)
+                github_id = self.writer.create_review(action.number, action.commit_id, body, comments)
             except ForgeError:
                 self._check_staleness()  # A push since then: its lines or its commit are gone.
                 raise
-        self._register(key, action, action.number, standing, body)
-        return tuple(notes)
+        self._register(key, action, action.number, github_id, body)
+        return notes
 
     def _own_review(self, action: actions.SubmitReview) -> int | None:
-        here = self._present
-        if isinstance(here, PullRequest) and here.number == action.number and here.review_comments == 0:
-            # A review of ours has a comment on a line, always.
+        """Return the id of our review of this commit; None if there is none."""
+        pull = self._fresh
+        if isinstance(pull, PullRequest) and pull.number == action.number and pull.review_comments == 0:
+            # A review of ours always has a comment on a line.
             return None
         reviews = self.services.forge.reviews(action.number)
-        return self._own(reviews, action.number, ("review", action.commit_id))
+        return self._own_post(reviews, action.number, ("review", action.commit_id))
 
     def _check(self, action: actions.SetCheck) -> tuple[str, ...]:
         key = f"check:{self.services.forge.repository}@{action.head_sha}:{action.name}"
@@ -364,24 +366,24 @@ class Executor:
         if not self.done:
             # After a review the check is due, whatever was pushed since: it belongs to its commit.
             self._check_staleness()
-        standing = posting.github_id if posting else None
+        github_id = posting.github_id if posting else None
         if not posting and not self.publisher.first_try:
             runs = self.services.forge.check_runs(action.head_sha, action.name)
-            standing = runs[0].id if runs else None
+            github_id = runs[0].id if runs else None
         self.before_write()
-        if standing is not None:
+        if github_id is not None:
             try:
-                self.writer.edit_check(standing, action.conclusion, *texts)
+                self.writer.edit_check(github_id, action.conclusion, *texts)
             except NotFound:
-                standing = None
-        if standing is None:
-            standing = self.writer.create_check(action.name, action.head_sha, self.job, action.conclusion, *texts)
-        self._register(key, action, self.decision.subject.number, standing, content)
+                github_id = None
+        if github_id is None:
+            github_id = self.writer.create_check(action.name, action.head_sha, self.job, action.conclusion, *texts)
+        self._register(key, action, self.decision.subject.number, github_id, content)
         return ()
 
     def _draft(self, action: actions.OpenDraftPull) -> tuple[str, ...]:
         problem = _bad_draft(action, self.decision.kind)
-        if self.rules.tells(action.content):
+        if self.rules.leaks(action.content):
             problem = "the draft holds a secret of the operator's"
         if problem:
             return (problem,)
@@ -390,8 +392,8 @@ class Executor:
             self.done += 1
             return ("its pull request was opened before",)
         self._check_staleness()
-        standing = self.writer.find_pull(action.branch)
-        if standing is None:
+        github_id = self.writer.find_pull(action.branch)
+        if github_id is None:
             # One write of the pace for all three: a branch and a file send no notifications.
             self.before_write()
             title = self.rules.title(action.title)
@@ -399,8 +401,8 @@ class Executor:
             # A model wrote it: the repository's own CI, with its secrets, waits until a person has read it.
             self.writer.put_file(action.branch, action.path, action.content, f"{title}\n\n[skip ci]")
             body = self.rules.marked(action.body, self.decision.kind)
-            standing = self.writer.create_draft_pull(action.branch, action.base, title, body)
-        self._register(key, action, action.number, standing, action.content)
+            github_id = self.writer.create_draft_pull(action.branch, action.base, title, body)
+        self._register(key, action, action.number, github_id, action.content)
         return ()
 
     def _register(self, key: str, action: actions.Action, number: int, github_id: int, content: str) -> None:
@@ -424,14 +426,13 @@ class Executor:
         if not router.feature_named(self.decision.kind).checks_staleness or not subject.number:
             return
         if subject.revision.startswith("sha:"):
-            self._present = self.services.forge.pull_request(subject.number)
+            self._fresh = self.services.forge.pull_request(subject.number)
         elif subject.revision.startswith("text:"):
-            self._present = self.services.forge.issue(subject.number)
-        here = self._present
-        if here is None:
+            self._fresh = self.services.forge.issue(subject.number)
+        if self._fresh is None:
             return
-        is_over = here.state == "closed" or here.locked
-        if here.revision != subject.revision or (self.decision.only_open and is_over):
+        is_over = self._fresh.state == "closed" or self._fresh.locked
+        if self._fresh.revision != subject.revision or (self.decision.only_open and is_over):
             raise Moved
 
 

@@ -195,18 +195,18 @@ class Queue:
         self._connected().cancel_workflow(job.workflow)
 
     def bring_forward(self, installation: int | None = None) -> int:
-        """Start the jobs now that wait long, of all installations or of one. Return their number."""
+        """Start the jobs now that wait for an operator, of one installation or of all. Return their number."""
         waiting = map(_job, self._workflows(name=WORKFLOW, status=list(_STATUSES["waiting"])))
         jobs = [job for job in waiting if job.awaits_operator and installation in (None, job.installation)]
         for job in jobs:
             self._connected().set_workflow_delay(job.workflow, delay_seconds=0)
         return len(jobs)
 
-    def replaced(self, job: Job, by: str) -> None:
+    def note_next(self, job: Job, by: str) -> None:
         """Note the attempt that continues an ended one."""
         self._connected().update_workflow_attributes(job.workflow, {"next": by}, merge=True)
 
-    def superseded(self, job: Job, by: str) -> None:
+    def note_superseded(self, job: Job, by: str) -> None:
         """Note the job that does the work of this one."""
         self._connected().update_workflow_attributes(job.workflow, {"superseded_by": by}, merge=True)
 
@@ -220,7 +220,7 @@ class Queue:
             self._connected().cancel_workflows(ids)
         return tuple(ids)
 
-    def ended_before(self, moment: float, states: Collection[State], limit: int) -> tuple[str, ...]:
+    def created_before(self, moment: float, states: Collection[State], limit: int) -> tuple[str, ...]:
         """Return the attempts in these states that were created before a moment, oldest first."""
         before = time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime(moment))
         workflows = self._workflows(status=_statuses(states), end_time=before, limit=limit)
@@ -375,6 +375,7 @@ def _fact(name: str) -> ColumnElement[str]:
 
 def _job(status: WorkflowStatus) -> Job:
     attributes = status.attributes or {}
+    # Version 0.2 stored ``source_job`` as ``told``.
     facts = {name: value for name, value in attributes.items() if name in (*Job.model_fields, "told")}
     state = _state(status.status, "superseded_by" in attributes)
     if state == "dead":

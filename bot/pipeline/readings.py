@@ -43,9 +43,9 @@ def at_present(event: Event, task: Task, forge: Forge, *, moved: bool = False) -
         return event
     if isinstance(event, events.RecheckRequested) and event.issue.is_pull_request:
         return event
-    if isinstance(event, events.IssueShown | events.RecheckRequested) or (
-        moved and isinstance(event, events.CommentCreated)
-    ):
+    if isinstance(event, events.CommentCreated) and not moved:
+        return event
+    if isinstance(event, events.IssueShown | events.RecheckRequested | events.CommentCreated):
         return event.model_copy(update={"issue": forge.issue(event.number)})
     if isinstance(event, events.PullShown):
         return event.model_copy(update={"pull_request": forge.pull_request(event.number)})

@@ -60,17 +60,17 @@ class Retention:
         self._clock = clock
 
     def sweep(self) -> int:
-        """Delete one batch of each kind of row, and return the number of rows."""
+        """Delete one batch of each type of row, and return the number of rows."""
         now = self._clock()
-        ended = self._queue.ended_before(now - KEEP_SECONDS, ENDED, BATCH)
-        dead = self._queue.ended_before(now - KEEP_DEAD_SECONDS, DEAD, BATCH)
+        ended = self._queue.created_before(now - KEEP_SECONDS, ENDED, BATCH)
+        dead = self._queue.created_before(now - KEEP_DEAD_SECONDS, DEAD, BATCH)
         self._queue.forget((*ended, *dead))
-        count = len(ended) + len(dead) + self._deliveries(now - KEEP_SECONDS)
+        count = len(ended) + len(dead) + self._delete_deliveries(now - KEEP_SECONDS)
         # The spending of past days.
         count += self._database.execute(delete(BUDGETS).where(BUDGETS.c.day < _day(now - KEEP_SECONDS)))
         count += self._delete(ISSUE_TEXTS, ISSUE_TEXTS.c.closed_at < now - KEEP_ISSUE_SECONDS)
         if self._keep_days:
-            count += self._memory(now - self._keep_days * DAY)
+            count += self._delete_memory(now - self._keep_days * DAY)
         return count
 
     def uninstalled(self, account: str, repositories: Collection[str]) -> None:
@@ -93,7 +93,7 @@ class Retention:
         if names:
             _log.info("repositories_forgotten", count=len(names))
 
-    def _deliveries(self, before: float) -> int:
+    def _delete_deliveries(self, before: float) -> int:
         """Delete deliveries without open or dead jobs, which need their event."""
         needed = {job.delivery for job in self._queue.list((*OPEN, *DEAD), limit=10_000)}
         old = (
@@ -105,7 +105,7 @@ class Retention:
         deliveries = [name for name in self._database.scalars(old) if name not in needed][:BATCH]
         return self._database.execute(delete(DELIVERIES).where(DELIVERIES.c.id.in_(deliveries)))
 
-    def _memory(self, before: float) -> int:
+    def _delete_memory(self, before: float) -> int:
         """Delete replies of models, and decisions and postings about subjects that were closed before then."""
         # A subject without a number (the default branch) never closes: its last decision of a kind is kept.
         later = DECISIONS.alias("later")
@@ -118,26 +118,26 @@ class Retention:
                 later.c.id > DECISIONS.c.id,
             ),
         )
-        over, forgotten = _closed(DECISIONS, before), _closed(POSTINGS, before)
+        is_unneeded = or_(_is_closed(DECISIONS, before), replaced)
         # Closed subjects without decisions need no row.
-        bare = delete(CLOSED).where(CLOSED.c.closed_at < before, ~exists().where(_same_subject(DECISIONS)))
+        closed = delete(CLOSED).where(CLOSED.c.closed_at < before, ~exists().where(_same_subject(DECISIONS)))
         return (
             self._delete(MODEL_CALLS, MODEL_CALLS.c.created_at < before)
-            + self._delete(DECISIONS, and_(DECISIONS.c.created_at < before, or_(over, replaced)))
-            + self._delete(POSTINGS, and_(POSTINGS.c.updated_at < before, forgotten))
-            + self._database.execute(bare)
+            + self._delete(DECISIONS, and_(DECISIONS.c.created_at < before, is_unneeded))
+            + self._delete(POSTINGS, and_(POSTINGS.c.updated_at < before, _is_closed(POSTINGS, before)))
+            + self._database.execute(closed)
         )
 
     def _delete(self, table: Table, where: Any) -> int:
-        some = select(table.c.id).where(where).order_by(table.c.id).limit(BATCH).scalar_subquery()
-        return self._database.execute(delete(table).where(table.c.id.in_(some)))
+        batch = select(table.c.id).where(where).order_by(table.c.id).limit(BATCH).scalar_subquery()
+        return self._database.execute(delete(table).where(table.c.id.in_(batch)))
 
 
 def _day(moment: float) -> str:
     return datetime.fromtimestamp(moment, UTC).date().isoformat()
 
 
-def _closed(table: Table, before: float) -> ColumnElement[bool]:
+def _is_closed(table: Table, before: float) -> ColumnElement[bool]:
     """Return the condition that the subject of a row was closed before a moment."""
     return exists().where(_same_subject(table), CLOSED.c.closed_at < before)
 

@@ -10,6 +10,7 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import takewhile
 from typing import Any
 
@@ -117,37 +118,37 @@ class Runner:
             "repository": job.repository,
             "number": job.number,
         }
-        wait, again = 0.5, 0
+        wait, restarts = 0.5, 0
         with bound_contextvars(**about), tracing.span("job", **about):
             while True:
                 try:
-                    return self._attempt(job, executor, again)
+                    return self._attempt(job, executor, restarts)
                 except (OperationalError, InterfaceError) as error:
                     # No failure of the job, and it could not be recorded anyway.
                     _log.warning("database_away", error=type(error.orig).__name__, again_in=wait)
                     time.sleep(wait)
-                    wait, again = min(AWAY_SECONDS, 2 * wait), again + 1
+                    wait, restarts = min(AWAY_SECONDS, 2 * wait), restarts + 1
 
-    def _attempt(self, job: Job, executor: str, again: int) -> str:
-        """Run one attempt; ``again``: how often it was begun before and lost the database."""
+    def _attempt(self, job: Job, executor: str, restarts: int) -> str:
+        """Run one attempt, which was begun ``restarts`` times before and lost the database."""
         if (deaths := self._queue.deaths(job)) > MAX_DEATHS:
             raise self._gave_up(job, f"its worker died {deaths} times while it ran")
         event = None if job.notice else self._event(job)
         if event is not None:
             job = _in_place(job, event)
-        if first := self._awaited(job):
+        if earlier := self._earlier_job(job):
             # Both become due at the same time, and the lane of their subject keeps the order.
-            error = f"waits for {first.task}"
-            return self._again(job, job.tries, first.due, error, awaits_operator=first.awaits_operator)
+            error = f"waits for {earlier.task}"
+            return self._enqueue_next(job, earlier.due, error, awaits_operator=earlier.awaits_operator)
         try:
-            outcome = self._work(job, event, executor, first_try=again == deaths == job.tries == 0)
+            outcome = self._work(job, event, executor, first_try=restarts == deaths == job.tries == 0)
         except Suspended as error:
             # Neither a failure nor the operator's business: the account decides when it ends.
             return self._wait_long(job, str(error), None)
         except TransientError as error:
             if _needs_operator(job, error):
                 return self._await_operator(job, str(error), error.wait)
-            return self._later(job, str(error), error.wait, MAX_TRIES)
+            return self._retry(job, str(error), error.wait, MAX_TRIES)
         except (NotFound, NotInstalled) as error:
             # Deleted, transferred, or the app was uninstalled.
             outcome = f"gone: {error}"
@@ -157,12 +158,12 @@ class Runner:
             raise
         except Exception as error:  # noqa: BLE001 - the worker's loop: a bug in one job must not stop the others
             _log.exception("job_failed", attempt=job.attempt)
-            return self._later(job, f"{type(error).__name__}: {error}", None, MAX_TRIES_BUG)
+            return self._retry(job, f"{type(error).__name__}: {error}", None, MAX_TRIES_BUG)
         _log.info("job_done", outcome=outcome, seconds=round(self._clock() - job.created_at, 3))
         return outcome
 
-    def _awaited(self, job: Job) -> Job | None:
-        """Return an earlier job that this one builds on and that has not decided, or not published, yet."""
+    def _earlier_job(self, job: Job) -> Job | None:
+        """Return the earlier job that this one has to wait for: one that must decide, or publish, before it."""
         names: Sequence[str] = ()
         if job.notice:
             return None
@@ -179,6 +180,7 @@ class Runner:
         return max(waiting, key=lambda other: other.due, default=None)
 
     def _work(self, job: Job, event: Event | None, executor: str, *, first_try: bool) -> str:
+        """Do the current stage of the job. ``first_try``: no earlier attempt can have written."""
         if event is None:
             return self._notices.send(job) if self._notices else "no receiver is named any more"
         if self._paused or self._ledger.installations.paused(job.repository):
@@ -188,13 +190,13 @@ class Runner:
             return superseded
         services, writer = self._services_for(event)
         if job.stage == "decide":
-            self._take_over(job, event)
+            self._settle_unpublished(job, event)
         decisions = self._ledger.decisions.of_job(job.id) or self._decide(job, event, services)
         if job.stage == "decide" and any(decision.actions for decision in decisions):
             if not self._queue.holds(job, executor):
                 self._ledger.decisions.stop(job.id)
                 return "stopped"
-            return self._again(job, job.tries, self._clock(), None, "publish")
+            return self._enqueue_next(job, self._clock(), stage="publish")
         return self._publish(job, event, decisions, services, writer, executor, first_try)
 
     def _publish(
@@ -230,23 +232,27 @@ class Runner:
                 self._ledger.decisions.settle(job.id, position, PublishOutcome.REFUSED)
                 raise
             if published.outcome == PublishOutcome.PACED:
-                return self._again(job, job.tries, self._clock(), None)
-            self._affect(job, decision, event)
+                return self._enqueue_next(job, self._clock())
+            self._reevaluate_affected(job, decision, event)
             outcome = self._ledger.decisions.settle(job.id, position, published.outcome)
             _log.info("published", outcome=outcome, notes=published.notes)
             if outcome in _REMINDS and decision.again_days is not None:
                 self._remind(job, decision, event)
             results.append(replace(published, outcome=outcome))
+        return self._conclude(job, decisions, results)
+
+    def _conclude(self, job: Job, decisions: Sequence[Decision], results: Sequence[Published]) -> str:
+        """Return the outcome of a job whose decisions were published, or enqueue an attempt that decides anew."""
+        now = self._clock()
         if any(result.outcome == PublishOutcome.MOVED for result in results) and job.tries + 1 < MAX_TRIES_BUG:
-            return self._again(job, job.tries + 1, self._clock() + MOVED_SECONDS, "it moved", "decide")
+            return self._enqueue_next(job, now + MOVED_SECONDS, "it moved", stage="decide", counts=True)
         if job.tries < MAX_DAYS and any(decision.abstained == SPENT for decision in decisions):
             # When there is a new budget, at a random moment.
-            now = self._clock()
             due = now - now % _DAY + _DAY + SPREAD_SECONDS * random.random()  # noqa: S311 - guards nothing
             _log.info("job_tomorrow", due=due)
-            return self._again(job, job.tries + 1, due, "skipped: the budget of the day is spent")
-        if self._notices and self._notices.worth(decisions):
-            self._tell(job, "decision")
+            return self._enqueue_next(job, due, "skipped: the budget of the day is spent", counts=True)
+        if self._notices and self._notices.are_due(decisions):
+            self._enqueue_notice(job, "decision")
         return "; ".join(map(str, results)) or "nothing to do"
 
     def _event(self, job: Job) -> Event:
@@ -265,26 +271,25 @@ class Runner:
         """
         if not job.number:
             return None
-        place = job.seq, job.repository, job.number
-        match = successor(job.task, event, self._received.later(*place, newest_first=True))
+        later_events = partial(self._received.later, job.seq, job.repository, job.number)
+        match = successor(job.task, event, later_events(newest_first=True))
         if match is None:
             return None
         delivery, newer = match
         by = f"{delivery}:{job.task}"
-        following = self._received.later(*place, newest_first=False)
-        between = takewhile(lambda item: item[0] != delivery, following)
+        between = takewhile(lambda item: item[0] != delivery, later_events(newest_first=False))
         others = superseded_by(job.task, newer, between)
         for name in (job.id, *self._queue.end_superseded(others, by)):
             self._ledger.decisions.stop(name)
-        self._queue.superseded(job, by)
+        self._queue.note_superseded(job, by)
         return f"superseded by {by}"
 
-    def _take_over(self, job: Job, event: Event) -> None:
+    def _settle_unpublished(self, job: Job, event: Event) -> None:
         """Settle decisions that will never be published: features would take them for answers that were given."""
         if job.attempt:
-            self._ledger.decisions.take_up(job.id, (SPENT, UNREACHABLE))
+            self._ledger.decisions.reopen(job.id, (SPENT, UNREACHABLE))
         if job.number:
-            # An older job that waits to publish may have judged the subject as it stands; it stops in our favour.
+            # This job will judge the same subject again, so an older one that waits to publish is stopped.
             unpublished = self._ledger.decisions.unpublished(f"{job.repository}#{job.number}", job.task)
             earlier = self._received.earlier(job.seq, [name.rpartition(":")[0] for name in unpublished])
             for name in superseded_by(job.task, event, earlier):
@@ -292,15 +297,16 @@ class Runner:
 
     def _decide(self, job: Job, event: Event, services: Services) -> tuple[Decision, ...]:
         services = replace(services, model=AskOnce(services.model, self._ledger.calls, job.id))
-        if getattr(getattr(services.config, job.task, None), "mode", "") != "off":
+        section = getattr(services.config, job.task, None)
+        if getattr(section, "mode", "") != "off":
             event = at_present(event, job.task, services.forge, moved=job.attempt > 0)
         try:
             decisions = router.decide(event, services, only=job.task)
         except Suspended:
             raise
         except TransientError as error:
-            last = _needs_operator(job, error) and self._waited_enough(job)
-            if last and isinstance(event, events.RepositoryEvent):
+            gives_up = _needs_operator(job, error) and self._waited_enough(job)
+            if gives_up and isinstance(event, events.RepositoryEvent):
                 # The job is dead from here on. Record that nothing was decided as well.
                 reason = f"gave up: {error}"
                 abstained = Decision(kind=job.task, subject=event.subject, abstained=UNREACHABLE, reason=reason)
@@ -329,20 +335,21 @@ class Runner:
             )
             self._inbox.accept(f"{job.id}:again", again)
 
-    def _affect(self, job: Job, decision: Decision, event: Event) -> None:
-        """Have pull requests evaluated again; a job that runs again asks for the same once."""
+    def _reevaluate_affected(self, job: Job, decision: Decision, event: Event) -> None:
+        """Store an event for each pull request that the decision affects. Idempotent for a job."""
         if isinstance(event, events.RepositoryEvent):
             for number in decision.affects:
                 again = events.LinkedIssueChanged(**_origin(event), pull=number, task=decision.kind)
                 self._inbox.accept(f"{job.id}:{number}", again)
 
-    def _later(self, job: Job, error: str, retry_after: float | None, max_tries: int) -> str:
+    def _retry(self, job: Job, error: str, retry_after: float | None, max_tries: int) -> str:
+        """Enqueue another try after a pause. Raises GaveUp after ``max_tries``."""
         tries = job.tries + 1
         if tries >= max_tries:
             raise self._gave_up(job, f"gave up after {tries} tries: {error}")
         wait = pause(tries, retry_after, random.random())  # noqa: S311 - spreads retries, guards nothing
         _log.warning("job_again", error=error, tries=tries, wait=round(wait, 1))
-        return self._again(job, tries, self._clock() + wait, error)
+        return self._enqueue_next(job, self._clock() + wait, error, counts=True)
 
     def _await_operator(self, job: Job, error: str, retry_after: float | None) -> str:
         """Wait for a repair, for as long as the job is old. No failure of the job: the try is not counted."""
@@ -351,7 +358,7 @@ class Runner:
         _log.error("job_waits_for_operator", error=error)
         self._may_wait = True
         if job.tries + 1 >= MAX_TRIES and not job.awaits_operator:
-            self._tell(job, "failure", f"{error}; it is tried again for 7 days")
+            self._enqueue_notice(job, "failure", f"{error}; it is tried again for 7 days")
         return self._wait_long(job, error, retry_after)
 
     def _wait_long(self, job: Job, error: str, retry_after: float | None) -> str:
@@ -360,7 +367,7 @@ class Runner:
         wait = min(LONGEST_OPERATOR_SECONDS, max(FIRST_OPERATOR_SECONDS, age, retry_after or 0.0))
         wait *= 1 + random.random() / 10  # noqa: S311 - spreads retries, guards nothing
         _log.info("job_waits", error=error, wait=round(wait, 1))
-        return self._again(job, job.tries, self._clock() + wait, error, awaits_operator=True)
+        return self._enqueue_next(job, self._clock() + wait, error, awaits_operator=True)
 
     def _bring_forward(self, job: Job) -> None:
         """Start the jobs that wait for an operator: a model answered, so their provider may be repaired."""
@@ -373,36 +380,40 @@ class Runner:
     def _waited_enough(self, job: Job) -> bool:
         return self._clock() - job.created_at > OPERATOR_SECONDS
 
-    def _again(
+    def _enqueue_next(
         self,
         job: Job,
-        tries: int,
         due: float,
-        error: str | None,
-        stage: Stage | None = None,
+        error: str | None = None,
         *,
+        stage: Stage | None = None,
+        counts: bool = False,
         awaits_operator: bool = False,
     ) -> str:
-        """Enqueue the next attempt, which starts when it is due. ``stage`` is None for the same one."""
+        """Enqueue the next attempt, which starts when it is due, and return the outcome of this one.
+
+        ``stage`` is None for the same one. ``counts``: this attempt counts as a try.
+        """
         error = error and error.replace("\0", "")[:1000]
         changed = {
-            "attempt": job.attempt + 1, "tries": tries, "due": due, "error": error, "stage": stage or job.stage,
-            "awaits_operator": awaits_operator,
+            "attempt": job.attempt + 1, "tries": job.tries + counts, "due": due, "error": error,
+            "stage": stage or job.stage, "awaits_operator": awaits_operator,
         }  # fmt: skip
-        later = job.model_copy(update=changed)
+        attempt = job.model_copy(update=changed)
         with self._queue.transaction() as connection:
-            self._queue.enqueue(connection, later, max(0.0, due - self._clock()))
+            self._queue.enqueue(connection, attempt, max(0.0, due - self._clock()))
         # If the worker dies in between, this attempt runs again and enqueues the same next one.
-        self._queue.replaced(job, later.workflow)
+        self._queue.note_next(job, attempt.workflow)
         return error or "goes on"
 
     def _gave_up(self, job: Job, error: str) -> GaveUp:
+        """Return the error that ends a job for good, after a notice about it."""
         _log.error("job_dead", error=error, tries=job.tries + 1)
         error = error.replace("\0", "")[:1000]
-        self._tell(job, "failure", error)
+        self._enqueue_notice(job, "failure", error)
         return GaveUp(error)
 
-    def _tell(self, job: Job, notice: Notice, detail: str = "") -> None:
+    def _enqueue_notice(self, job: Job, notice: Notice, detail: str = "") -> None:
         """Enqueue a notice. Idempotent for an attempt."""
         if self._notices is not None and not job.notice:
             with self._queue.transaction() as connection:

@@ -47,7 +47,7 @@ DRAIN_SECONDS = 22.0
 MAX_WORKERS = 64
 
 #: GitHub keeps deliveries for about this long.
-KEPT = timedelta(days=3)
+REDELIVERY_LIMIT = timedelta(days=3)
 #: A delivery is repeated at once after its first failure, then after pauses that double: about twelve times in
 #: three days.
 FIRST_PAUSE = timedelta(minutes=1)
@@ -207,7 +207,7 @@ def _guarded(act: Callable[[], T]) -> T | None:
     return None
 
 
-def due(delivery: HookDelivery, now: datetime) -> bool:
+def is_due(delivery: HookDelivery, now: datetime) -> bool:
     """Return True if the pause after a delivery's last failure is over."""
     if delivery.attempts == 1:
         return True
@@ -242,9 +242,9 @@ class Reconciler:
         if not self._leadership.ours():
             return 0
         now, count = datetime.now(UTC), 0
-        for delivery in self._github.failed_deliveries(now - KEPT):
+        for delivery in self._github.failed_deliveries(now - REDELIVERY_LIMIT):
             # A delivery that was stored although GitHub counts it as failed was answered too late.
-            if due(delivery, now) and not self._arrived(delivery.guid):
+            if is_due(delivery, now) and not self._arrived(delivery.guid):
                 self._github.redeliver(delivery.id)
                 count += 1
         if count:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import structlog
 from pydantic import Field, ValidationError
 from pydantic_core import PydanticSerializationError
-from sqlalchemy import ColumnElement, Connection, case, delete, exists, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, case, delete, exists, func, or_, select, update
 
 from bot import router
 from bot.calibration.fates import GRACE
@@ -33,11 +33,11 @@ from bot.pipeline.store.operators import Counted, Counters, counted
 from bot.pipeline.store.tables import CLOSED, DECISIONS, FATES, POSTINGS, SIGNALS
 
 #: Most commands that the rate limit of commands looks at.
-_NEWEST = 500
+_MAX_COMMANDS = 500
 #: Most open subjects that a new one is compared with, the newest ones.
-_OPEN = 200
+_MAX_SUBJECTS = 200
 #: Most fates that a query returns, the newest ones.
-_MOST = 5000
+_MAX_FATES = 5000
 
 
 class PublishOutcome(StrEnum):
@@ -68,8 +68,8 @@ def is_outage() -> ColumnElement[bool]:
     return or_(word.in_(("model", "sandbox")), word.like("model:%"), word.like("forge:%"))
 
 
-#: People have seen the results of these.
-_SEEN = (
+#: Outcomes whose results people can see.
+_VISIBLE = (
     PublishOutcome.POSTED, PublishOutcome.NOTHING, PublishOutcome.WITHHELD, PublishOutcome.PARTLY_POSTED,
 )  # fmt: skip
 
@@ -96,25 +96,28 @@ class Decisions:
             for row, decision in zip(rows, decisions, strict=True):
                 if connection.execute(insert.returning(DECISIONS.c.id), row).first() is not None:
                     self._counters.add({_count(decision): 1}, connection)
-        for subject in {item.subject.key: item.subject for item in decisions if item.kind in SOURCES}.values():
+        subjects = {decision.subject.key: decision.subject for decision in decisions if decision.kind in SOURCES}
+        for subject in subjects.values():
             self._signals.refresh(subject.repository, self.decisions(subject.key, *SOURCES))
         self._fates.record(decisions)
         return self.of_job(job)
 
     def of_job(self, job: str) -> tuple[Decision, ...]:
         """Return the decisions of a job in their order; empty if there are none."""
-        here = DECISIONS.c.job == job, DECISIONS.c.position >= 0
-        return self._read(select(DECISIONS.c.decision).where(*here).order_by(DECISIONS.c.position))
+        query = select(DECISIONS.c.decision).where(DECISIONS.c.job == job, DECISIONS.c.position >= 0)
+        return self._read(query.order_by(DECISIONS.c.position))
 
-    def take_up(self, job: str, words: Collection[str]) -> None:
-        """Let a job decide anew where it abstained with one of ``words``; the abstention stays on record."""
+    def reopen(self, job: str, words: Collection[str]) -> None:
+        """Let a job decide anew if it abstained with one of ``words``, or if its subject had changed.
+
+        The old decisions stay on record, at negative positions.
+        """
         abstained = DECISIONS.c.abstained.in_(words)
-        # What was not posted because its subject had changed is decided anew as well.
-        again = or_(abstained, DECISIONS.c.outcome == PublishOutcome.MOVED)
+        is_reopened = or_(abstained, DECISIONS.c.outcome == PublishOutcome.MOVED)
         outcome = case((abstained, PublishOutcome.TAKEN_UP), else_=DECISIONS.c.outcome)
         self._database.execute(
             update(DECISIONS)
-            .where(DECISIONS.c.job == job, DECISIONS.c.position >= 0, again)
+            .where(DECISIONS.c.job == job, DECISIONS.c.position >= 0, is_reopened)
             .values(position=-DECISIONS.c.id, outcome=outcome)
         )
 
@@ -124,20 +127,19 @@ class Decisions:
         ``model:unavailable`` also means what verify records as ``model``, with the word in its reason.
         """
         general, _, detail = word.partition(":")
-        here = (
+        phrases = [f"({detail})"]
+        if detail == "unavailable":
+            phrases.append(UNREACHABLE)
+        query = select(DECISIONS.c.job, DECISIONS.c.abstained, DECISIONS.c.decision).where(
             DECISIONS.c.created_at >= since,
             DECISIONS.c.position >= 0,
             DECISIONS.c.abstained.in_((word, general)),
         )
-        query = select(DECISIONS.c.job, DECISIONS.c.abstained, DECISIONS.c.decision).where(*here)
         jobs: dict[str, frozenset[str]] = {}
-        rows = self._database.rows(query.order_by(DECISIONS.c.id))
-        for row in rows:
+        for row in self._database.rows(query.order_by(DECISIONS.c.id)):
             decision = read_stored(row.decision)
-            sentences = (f"({detail})", *([UNREACHABLE] if detail == "unavailable" else []))
-            if row.abstained == word or (
-                decision is not None and any(sentence in decision.reason for sentence in sentences)
-            ):
+            reason = "" if decision is None else decision.reason
+            if row.abstained == word or any(phrase in reason for phrase in phrases):
                 jobs[row.job] = jobs.get(row.job, frozenset()) | {row.abstained}
         return jobs
 
@@ -158,9 +160,9 @@ class Decisions:
 
     def stop(self, job: str) -> None:
         """Record that the unpublished decisions of a job will not be published."""
-        open_ = DECISIONS.c.job == job, DECISIONS.c.outcome.is_(None)
+        query = select(DECISIONS.c.position).where(DECISIONS.c.job == job, DECISIONS.c.outcome.is_(None))
         with self._database.write() as connection:
-            for position in connection.scalars(select(DECISIONS.c.position).where(*open_)).all():
+            for position in connection.scalars(query).all():
                 self._settle(connection, job, position, PublishOutcome.STOPPED)
 
     def unpublished(self, subject: str, *kinds: Task) -> Sequence[str]:
@@ -201,20 +203,19 @@ class Decisions:
         return self._database.scalar(query.limit(1)) is not None
 
     def _settle(self, connection: Connection, job: str, position: int, outcome: PublishOutcome) -> PublishOutcome:
-        here = DECISIONS.c.job == job, DECISIONS.c.position == position
+        is_row = and_(DECISIONS.c.job == job, DECISIONS.c.position == position)
         values: dict[str, str] = {"outcome": outcome}
-        text = connection.scalar(select(DECISIONS.c.decision).where(*here))
+        text = connection.scalar(select(DECISIONS.c.decision).where(is_row))
         is_dropped = outcome in (PublishOutcome.MOVED, PublishOutcome.STOPPED)
         if is_dropped and text is not None and (decision := read_stored(text)) is not None:
             posted = (POSTINGS.c.job == job, POSTINGS.c.task == decision.kind)
             types = set(connection.scalars(select(POSTINGS.c.type).where(*posted)))
-            standing = tuple(action for action in decision.actions if action.type in types)
-            if standing:
+            if posted_actions := tuple(action for action in decision.actions if action.type in types):
                 # Later decisions go by what people see, so the rest is removed from the record.
                 outcome = PublishOutcome.PARTLY_POSTED
-                narrowed = decision.model_copy(update={"actions": standing})
+                narrowed = decision.model_copy(update={"actions": posted_actions})
                 values = {"outcome": outcome, "decision": narrowed.model_dump_json()}
-        connection.execute(update(DECISIONS).where(*here).values(**values))
+        connection.execute(update(DECISIONS).where(is_row).values(**values))
         return outcome
 
     def decisions(self, subject: str, *kinds: Task) -> tuple[Decision, ...]:
@@ -227,7 +228,7 @@ class Decisions:
         query = select(DECISIONS.c.decision).where(
             DECISIONS.c.repository == repository,
             DECISIONS.c.number == int(number),
-            or_(DECISIONS.c.outcome.is_(None), DECISIONS.c.outcome.in_(_SEEN)),
+            or_(DECISIONS.c.outcome.is_(None), DECISIONS.c.outcome.in_(_VISIBLE)),
         )
         if kinds:
             query = query.where(DECISIONS.c.kind.in_(kinds))
@@ -240,7 +241,7 @@ class Decisions:
             DECISIONS.c.kind == "commands",
             DECISIONS.c.created_at >= since.timestamp(),
         )
-        return self._read(query.order_by(DECISIONS.c.id.desc()).limit(_NEWEST))
+        return self._read(query.order_by(DECISIONS.c.id.desc()).limit(_MAX_COMMANDS))
 
     def newest(self, repository: str, kind: Task) -> tuple[Decision, ...]:
         """Return the newest decision of a kind on each open subject, of the newest subjects."""
@@ -249,12 +250,12 @@ class Decisions:
             .where(
                 DECISIONS.c.repository == repository,
                 DECISIONS.c.kind == kind,
-                or_(DECISIONS.c.outcome.is_(None), DECISIONS.c.outcome.in_(_SEEN)),
+                or_(DECISIONS.c.outcome.is_(None), DECISIONS.c.outcome.in_(_VISIBLE)),
                 ~exists().where(CLOSED.c.repository == repository, CLOSED.c.number == DECISIONS.c.number),
             )
             .group_by(DECISIONS.c.number)
             .order_by(DECISIONS.c.number.desc())
-            .limit(_OPEN)
+            .limit(_MAX_SUBJECTS)
         )
         return self._read(select(DECISIONS.c.decision).where(DECISIONS.c.id.in_(last)).order_by(DECISIONS.c.id))
 
@@ -313,16 +314,17 @@ def _stored(decision: Decision) -> str:
         return decision.model_dump_json()
     except PydanticSerializationError:
         # Half of a surrogate pair, which models and users send, cannot be encoded as UTF-8.
-        return router.read_decision(_whole(decision.model_dump(mode="json"))).model_dump_json()
+        return router.read_decision(_encodable(decision.model_dump(mode="json"))).model_dump_json()
 
 
-def _whole(value: Any) -> Any:
+def _encodable(value: Any) -> Any:
+    """Replace what cannot be encoded as UTF-8 in all texts of a JSON value."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, dict):
-        return {_whole(key): _whole(item) for key, item in value.items()}
+        return {_encodable(key): _encodable(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_whole(item) for item in value]
+        return [_encodable(item) for item in value]
     return value
 
 
@@ -438,7 +440,7 @@ class Fates:
                 FATES.c.repository == repository, FATES.c.bouncer == bouncer, FATES.c.settled_at <= self._clock()
             )
             .order_by(FATES.c.settled_at.desc())
-            .limit(_MOST)
+            .limit(_MAX_FATES)
         )
         rows = self._database.rows(query)
         return tuple(KnownFate(**row._asdict()) for row in reversed(rows))

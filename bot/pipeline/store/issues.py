@@ -31,7 +31,7 @@ MAX_CHAIN = 20
 _DUPLICATE = re.compile(
     r"\bduplicate of (?:#|https?://[^\s/]+/(?P<repository>[^\s/]+/[^\s/]+)/issues/)(?P<number>\d{1,9})\b", re.I
 )
-_NOT_SAID = re.compile(r"```.*?(?:```|\Z)|<!--.*?(?:-->|\Z)|https?://\S+", re.DOTALL)
+_CODE_AND_LINKS = re.compile(r"```.*?(?:```|\Z)|<!--.*?(?:-->|\Z)|https?://\S+", re.DOTALL)
 _QUESTION = re.compile(r"[^.!?\n]{1,240}\?")
 _WORD = re.compile(r"\w{2,40}")
 
@@ -146,10 +146,7 @@ class Issues:
         if connection.scalar(begun) is None:
             return
         if isinstance(event, events.IssueRemoved):
-            connection.execute(delete(ISSUE_TEXTS).where(_at(repository, event.number)))
-            # The issue that these repeat cannot be named any more.
-            repeats = and_(ISSUE_TEXTS.c.repository == repository, ISSUE_TEXTS.c.root == event.number)
-            connection.execute(update(ISSUE_TEXTS).where(repeats).values(root=ISSUE_TEXTS.c.number))
+            _remove(connection, repository, event.number)
             return
         subject = DELIVERIES.c.repository == repository, DELIVERIES.c.number == event.number
         removal = select(DELIVERIES.c.seq).where(*subject, DELIVERIES.c.kind == "issue_removed")
@@ -159,34 +156,21 @@ class Issues:
         changed = {name: row[name] for name in ("title", "body", "state", "closed_at")}
         insert = self._database.insert(ISSUE_TEXTS).values(**row)
         connection.execute(insert.on_conflict_do_update(index_elements=["repository", "number"], set_=changed))
-        here, root = _at(repository, event.number), None
-        if isinstance(event, events.CommentCreated):
-            _add_questions(connection, repository, event.number, event.comment)
-            root = duplicate_of(repository, event.comment)
-            if root in (None, event.number):
-                return
-        elif isinstance(event, events.IssueClosed) and is_duplicate(event.issue):
-            here, root = and_(here, ISSUE_TEXTS.c.root.is_(None)), event.number
-        elif not isinstance(event, events.IssueReopened):
-            return
-        # A reopened issue is no duplicate any more.
-        connection.execute(update(ISSUE_TEXTS).where(here).values(root=root))
+        _update_root(connection, repository, event)
 
     def _read(self, connection: Connection, repository: str, number: int) -> IndexedIssue:
         row = connection.execute(select(ISSUE_TEXTS).where(_at(repository, number))).one()
-        root, chain = row.number, [row.number]
-        following = row.root
-        while following is not None and following not in chain and len(chain) < MAX_CHAIN:
-            root = following
-            chain.append(root)
-            following = connection.scalar(select(ISSUE_TEXTS.c.root).where(_at(repository, root)))
+        chain, next_root = [row.number], row.root
+        while next_root is not None and next_root not in chain and len(chain) < MAX_CHAIN:
+            chain.append(next_root)
+            next_root = connection.scalar(select(ISSUE_TEXTS.c.root).where(_at(repository, next_root)))
         return IndexedIssue(
             number=row.number,
             title=row.title,
             body=row.body,
             state=row.state,
             questions=row.questions,
-            root=root,
+            root=chain[-1],
             unnamed=row.root == row.number,
         )
 
@@ -218,14 +202,39 @@ def questions_in(comment: Comment) -> tuple[str, ...]:
     if comment.author_association not in INSIDERS or comment.author.is_bot:
         return ()
     lines = [line for line in comment.body.splitlines() if not line.lstrip().startswith((">", "/", "    "))]
-    text = _NOT_SAID.sub(" ", "\n".join(lines)[:MAX_BODY])
+    text = _CODE_AND_LINKS.sub(" ", "\n".join(lines)[:MAX_BODY])
     questions = (" ".join(match.split()) for match in _QUESTION.findall(text))
     return tuple(question for question in questions if len(question) >= MIN_QUESTION)
 
 
+def _remove(connection: Connection, repository: str, number: int) -> None:
+    """Remove an issue. Those that repeat it stay duplicates of an issue that nothing names."""
+    connection.execute(delete(ISSUE_TEXTS).where(_at(repository, number)))
+    repeats = and_(ISSUE_TEXTS.c.repository == repository, ISSUE_TEXTS.c.root == number)
+    connection.execute(update(ISSUE_TEXTS).where(repeats).values(root=ISSUE_TEXTS.c.number))
+
+
+def _update_root(
+    connection: Connection, repository: str, event: events.IssueShown | events.IssueClosed | events.CommentCreated
+) -> None:
+    """Store the questions of a comment, and which issue an issue repeats, if an event says so."""
+    is_row, root = _at(repository, event.number), None
+    if isinstance(event, events.CommentCreated):
+        _add_questions(connection, repository, event.number, event.comment)
+        root = duplicate_of(repository, event.comment)
+        if root in (None, event.number):
+            return
+    elif isinstance(event, events.IssueClosed) and is_duplicate(event.issue):
+        is_row, root = and_(is_row, ISSUE_TEXTS.c.root.is_(None)), event.number
+    elif not isinstance(event, events.IssueReopened):
+        return
+    # A reopened issue is no duplicate any more: its root is None.
+    connection.execute(update(ISSUE_TEXTS).where(is_row).values(root=root))
+
+
 def _save(connection: Connection, repository: str, progress: FirstPass) -> None:
-    here = ISSUE_INDEXES.c.repository == repository
-    connection.execute(update(ISSUE_INDEXES).where(here).values(**dict(progress)))
+    is_row = ISSUE_INDEXES.c.repository == repository
+    connection.execute(update(ISSUE_INDEXES).where(is_row).values(**dict(progress)))
 
 
 def _add_questions(connection: Connection, repository: str, number: int, comment: Comment) -> None:
@@ -234,8 +243,8 @@ def _add_questions(connection: Connection, repository: str, number: int, comment
         return
     earlier = connection.scalar(select(ISSUE_TEXTS.c.questions).where(_at(repository, number))) or ""
     lines = list(dict.fromkeys((*earlier.splitlines(), *questions)))[-MAX_QUESTIONS:]
-    here = update(ISSUE_TEXTS).where(_at(repository, number))
-    connection.execute(here.values(questions="\n".join(lines)))
+    row = update(ISSUE_TEXTS).where(_at(repository, number))
+    connection.execute(row.values(questions="\n".join(lines)))
 
 
 def _at(repository: str, number: int) -> ColumnElement[bool]:

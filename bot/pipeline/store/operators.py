@@ -76,10 +76,9 @@ class Installations:
         """Record a delivery, in the transaction that stores it."""
         if event.installation is None:
             return
-        here = INSTALLATIONS.c.id == event.installation
         action = event.action if isinstance(event, events.InstallationChanged) else ""
         if action == "deleted":
-            connection.execute(delete(INSTALLATIONS).where(here))
+            connection.execute(delete(INSTALLATIONS).where(INSTALLATIONS.c.id == event.installation))
             return
         repository = event.repository.full_name if hasattr(event, "repository") else ""
         account = repository.partition("/")[0] or str(getattr(event, "account", ""))
@@ -192,9 +191,9 @@ class Logins:
     def turn(self, address: str) -> float:
         """Reserve an attempt, and return the seconds until then. Above LONGEST_WAIT_SECONDS none is reserved."""
         with self._database.write() as connection:
-            everybody = self._next(connection, ALL, _apart_all, LONGEST_ALL_SECONDS)
-            own = self._next(connection, address, _apart, LONGEST_WAIT_SECONDS)
-        return max(own, min(everybody, LONGEST_ALL_SECONDS))
+            common_wait = self._reserve(connection, ALL, _apart_all, LONGEST_ALL_SECONDS)
+            own_wait = self._reserve(connection, address, _apart, LONGEST_WAIT_SECONDS)
+        return max(own_wait, min(common_wait, LONGEST_ALL_SECONDS))
 
     def failed(self, address: str) -> None:
         now = self._clock()
@@ -211,18 +210,23 @@ class Logins:
     def succeeded(self, address: str) -> None:
         self._database.execute(delete(LOGIN_ATTEMPTS).where(LOGIN_ATTEMPTS.c.address == address))
 
-    def _next(self, connection: Connection, address: str, apart: Callable[[int], float], longest: float) -> float:
-        """Return the seconds until the next free moment, which is taken if they are at most ``longest``."""
+    def _reserve(
+        self, connection: Connection, address: str, apart: Callable[[int], float], longest: float
+    ) -> float:
+        """Return the seconds until the next free moment, and reserve it if they are at most ``longest``.
+
+        ``apart`` returns the seconds between two attempts after a number of failures.
+        """
         row = {"address": address, "failures": 0, "failed_at": 0.0, "next_at": 0.0}
         connection.execute(self._database.insert(LOGIN_ATTEMPTS).on_conflict_do_nothing(), row)
-        own = LOGIN_ATTEMPTS.c.address == address
-        attempts = connection.execute(select(LOGIN_ATTEMPTS).where(own).with_for_update()).one()
+        is_row = LOGIN_ATTEMPTS.c.address == address
+        attempts = connection.execute(select(LOGIN_ATTEMPTS).where(is_row).with_for_update()).one()
         now = self._clock()
         failures = attempts.failures if now - attempts.failed_at < FORGET_SECONDS else 0
         # A moment far ahead means that the clock was set back.
         start = max(now, attempts.next_at) if attempts.next_at < now + 10 * LONGEST_WAIT_SECONDS else now
         if start - now <= longest:
-            connection.execute(LOGIN_ATTEMPTS.update().where(own).values(next_at=start + apart(failures)))
+            connection.execute(LOGIN_ATTEMPTS.update().where(is_row).values(next_at=start + apart(failures)))
         return float(start - now)
 
 

@@ -198,12 +198,9 @@ class Overview:
         if repository:
             query = query.where(DECISIONS.c.repository == repository)
         rows = self._database.rows(query)
-        counts: dict[int, dict[Came, int]] = {row[0]: dict(zip(_CAME, row[1:], strict=True)) for row in rows}
+        counts: dict[int, dict[str, int]] = {row[0]: dict(zip(_CAME, row[1:], strict=True)) for row in rows}
         return tuple(
-            Day(
-                day=start.date() + timedelta(days=number), **{str(k): v for k, v in counts.get(number, {}).items()}
-            )
-            for number in range(count)
+            Day(day=start.date() + timedelta(days=number), **counts.get(number, {})) for number in range(count)
         )
 
     def abstention_alarm(self) -> str:
@@ -221,8 +218,10 @@ class Overview:
         rows = self._database.rows(query)
         recent, before = rows[:_RECENT], rows[_RECENT:]
         failures = [row for row in recent if row.outage and row.created_at >= last_week]
-        share_before = sum(row.outage for row in before) / len(before) if before else 0.0
-        if len(recent) < _RECENT or 2 * len(failures) < _RECENT or len(failures) / _RECENT < 2 * share_before:
+        share, share_before = len(failures) / _RECENT, 0.0
+        if before:
+            share_before = sum(row.outage for row in before) / len(before)
+        if len(recent) < _RECENT or share < 0.5 or share < 2 * share_before:
             return ""
         cause = Counter(row.abstained for row in failures).most_common(1)[0][0]
         return f"{len(failures)} of the last {_RECENT} decisions have no verdict, most often because of {cause}"
@@ -273,37 +272,38 @@ _CAME: dict[Came, ColumnElement[bool]] = {
 }
 
 
-def _where(filters: Filter) -> list[ColumnElement[bool]]:
-    same = (
+def _conditions(filters: Filter) -> list[ColumnElement[bool]]:
+    equalities = (
         (DECISIONS.c.repository, filters.repository),
         (DECISIONS.c.kind, filters.kind),
         (DECISIONS.c.job, filters.job),
         (DECISIONS.c.outcome, filters.outcome),
     )
-    conditions = [column == value for column, value in same if value]
+    conditions = [column == value for column, value in equalities if value]
     if filters.came:
         conditions.append(_CAME[filters.came])
     if filters.text:
-        conditions.append(_says(filters.text))
+        conditions.append(_mentions(filters.text))
     return conditions
 
 
 _REFERENCE = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)?#(?P<number>[0-9]{1,18})")
 
 
-def _says(text: str) -> ColumnElement[bool]:
+def _mentions(text: str) -> ColumnElement[bool]:
+    """Return the condition for ``#12``, ``owner/name#12``, or words in the repository's name or the decision."""
     if reference := _REFERENCE.fullmatch(text.strip()):
-        here = DECISIONS.c.number == int(reference["number"])
+        has_number = DECISIONS.c.number == int(reference["number"])
         repository = reference["repository"]
-        return and_(here, DECISIONS.c.repository == repository) if repository else here
-    # As in the stored JSON.
+        return and_(has_number, DECISIONS.c.repository == repository) if repository else has_number
+    # Escaped as in the stored JSON.
     words = json.dumps(text.strip(), ensure_ascii=False)[1:-1]
     columns = (DECISIONS.c.repository, DECISIONS.c.decision)
     return or_(*(column.icontains(words, autoescape=True) for column in columns))
 
 
 def _newest(columns: Iterable[ColumnElement[Any]], filters: Filter, before: int | None, limit: int) -> Select[Any]:
-    query = select(*columns).where(*_where(filters)).order_by(DECISIONS.c.id.desc()).limit(limit)
+    query = select(*columns).where(*_conditions(filters)).order_by(DECISIONS.c.id.desc()).limit(limit)
     return query if before is None else query.where(DECISIONS.c.id < before)
 
 

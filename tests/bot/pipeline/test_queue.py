@@ -143,7 +143,7 @@ def test_jobs_are_counted_in_the_database_as_they_are_listed(database, queue):
     put(queue, first, second)
     with running(database, run):
         wait(lambda: not queue.list(OPEN))
-    queue.replaced(first, second.workflow)
+    queue.note_next(first, second.workflow)
     put(queue, job("later"), delay=60.0)
     put(queue, *(job(f"open-{number}", number) for number in range(3)))
     states = get_args(State)
@@ -212,7 +212,7 @@ def test_a_list_shows_the_newest_attempt_of_each_job_alone(database, queue):
     with running(database, Runs()):
         wait(lambda: queue.counts(("done",)) == {"done": 2})
     put(queue, job("d", attempt=1), delay=60)
-    queue.replaced(job("d"), "d:triage:1")
+    queue.note_next(job("d"), "d:triage:1")
     assert [(item.id, item.state) for item in queue.list()] == [("e:triage", "done"), ("d:triage", "waiting")]
     assert [item.id for item in queue.list(("done",))] == ["e:triage"]
     assert queue.list(repository="acme/sled") == ()

@@ -15,7 +15,7 @@ from bot.core.errors import TransientError
 from bot.github.app import GitHubApp, HookDelivery
 from bot.pipeline.store import Database, migrate, open_database
 from bot.pipeline.store.tables import DELIVERIES
-from bot.pipeline.worker import Reconciler, due
+from bot.pipeline.worker import Reconciler, is_due
 from bot.simgithub import App, SimulatedGitHub
 from bot.web.app import Backend, create_app
 from tests.bot.pipeline.rig import free_port
@@ -183,4 +183,4 @@ def test_a_receiver_that_stays_away_is_asked_less_and_less_often(attempts: int, 
     delivery = HookDelivery(
         id=1, guid="a", event="issues", delivered_at=now - timedelta(minutes=minutes), attempts=attempts
     )
-    assert due(delivery, now) is again
+    assert is_due(delivery, now) is again
