@@ -24,7 +24,7 @@ from bot.core.errors import ForgeError, NotInstalled, SettingsError
 from bot.core.frozen import Frozen
 from bot.core.subjects import Actor
 from bot.github.archive import Archives
-from bot.github.http import Client, Holder, Identity, Observe, Query, Transport, no_metrics
+from bot.github.http import Client, Identity, Observe, Query, TokenIdentity, Transport, no_metrics
 from bot.github.payloads import actor, build, read
 from bot.github.reader import GitHubForge
 from bot.github.writer import GitHubWriter
@@ -322,7 +322,7 @@ def forge_as(
 ) -> Iterator[tuple[GitHubForge, GitHubWriter]]:
     """Open ``owner/name`` with a token instead of an App; an empty token reads anonymously."""
     with closing(Transport(observe)) as transport, closing(Archives()) as archives:
-        client = Client(Holder(token), api_url, transport)
+        client = Client(TokenIdentity(token), api_url, transport)
 
         @cache
         def viewer(_: object) -> Actor:

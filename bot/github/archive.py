@@ -92,21 +92,22 @@ class Archives:
         self._folder = folder
         self._own: tempfile.TemporaryDirectory[str] | None = None
         self._lock = threading.Lock()
-        self._busy: defaultdict[Path, threading.Lock] = defaultdict(threading.Lock)
+        self._fetching: defaultdict[Path, threading.Lock] = defaultdict(threading.Lock)
 
     def tree(self, repository: str, sha: str, fetch: Callable[[Path], None]) -> FolderTree:
         """Return the files at a commit; ``fetch`` fills an empty folder with them, and its errors pass through."""
-        place = self._root() / f"{quote(repository, safe='')}@{sha}"
+        folder = self._root() / f"{quote(repository, safe='')}@{sha}"
         with self._lock:
-            busy = self._busy[place]
-        with busy:
-            if not place.is_dir():
-                self._add(place, fetch)
+            fetching = self._fetching[folder]
+        with fetching:
+            if not folder.is_dir():
+                self._add(folder, fetch)
         with self._lock:
-            self._busy.pop(place, None)
+            self._fetching.pop(folder, None)
+        # The least recently used folders are removed first.
         with suppress(OSError):
-            os.utime(place)
-        return FolderTree(place)
+            os.utime(folder)
+        return FolderTree(folder)
 
     def close(self) -> None:
         """Remove the folder of this process."""
@@ -124,19 +125,19 @@ class Archives:
                 self._own = tempfile.TemporaryDirectory(prefix="bouncer-archives-")
             return Path(self._own.name)
 
-    def _add(self, place: Path, fetch: Callable[[Path], None]) -> None:
-        with leased(place.parent, ".new-") as folder:
-            fresh = folder / "files"
-            fresh.mkdir()
-            fetch(fresh)
+    def _add(self, folder: Path, fetch: Callable[[Path], None]) -> None:
+        with leased(folder.parent, ".new-") as temporary:
+            files = temporary / "files"
+            files.mkdir()
+            fetch(files)
             with suppress(OSError):  # another process was quicker
-                fresh.rename(place)
-        entries = [entry for entry in place.parent.iterdir() if not entry.name.startswith(".")]
-        for old in sorted(entries, key=_age, reverse=True)[MAX_ARCHIVES:]:
+                files.rename(folder)
+        entries = [entry for entry in folder.parent.iterdir() if not entry.name.startswith(".")]
+        for old in sorted(entries, key=_used_at, reverse=True)[MAX_ARCHIVES:]:
             shutil.rmtree(old, ignore_errors=True)
 
 
-def _age(folder: Path) -> float:
+def _used_at(folder: Path) -> float:
     try:
         return folder.stat().st_mtime
     except OSError:
@@ -194,29 +195,29 @@ def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> N
 def _link(root: Path, links: Mapping[_Parts, _Parts]) -> None:
     """Make the links that stay inside, except below folders that are links themselves."""
     for path, target in links.items():
-        place = root.joinpath(*path)
-        if any(path[:end] in links for end in range(1, len(path))) or os.path.lexists(place):
+        link = root.joinpath(*path)
+        if any(path[:end] in links for end in range(1, len(path))) or os.path.lexists(link):
             continue
-        if _stays(path, links):
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.symlink_to(PurePosixPath(*target))
+        if _stays_inside(path, links):
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(PurePosixPath(*target))
 
 
-def _stays(path: _Parts, links: Mapping[_Parts, _Parts]) -> bool:
+def _stays_inside(path: _Parts, links: Mapping[_Parts, _Parts]) -> bool:
     """Return True if a link stays below the root, through all other links that it leads to."""
-    parts: _Parts = ()
-    ahead, followed = list(reversed(path)), 0
+    current: _Parts = ()
+    remaining, link_count = list(reversed(path)), 0
     for _ in range(_MAX_STEPS):
-        if not ahead:
+        if not remaining:
             return True
-        name = ahead.pop()
-        if name == ".." and not parts:
+        name = remaining.pop()
+        if name == ".." and not current:
             return False
-        parts = parts[:-1] if name == ".." else (*parts, name)
-        if parts in links:
-            followed += 1
-            if followed > _MAX_FOLLOWED:
+        current = current[:-1] if name == ".." else (*current, name)
+        if current in links:
+            link_count += 1
+            if link_count > _MAX_FOLLOWED:
                 return False
-            ahead += reversed(links[parts])
-            parts = parts[:-1]
+            remaining += reversed(links[current])
+            current = current[:-1]
     return False

@@ -129,7 +129,7 @@ class GitHubChronicle:
 
 
 def _original_text(node: Mapping[str, Any]) -> tuple[str, str, bool]:
-    """Return title and text as opened, and True if the text could be read."""
+    """Return title and text as opened, and False if GitHub does not have that text any more."""
     title = next((rename["previousTitle"] for rename in nodes(node["renamed"])), node["title"])
     first = next(iter(nodes(node["userContentEdits"])), None)
     if first is None:
@@ -139,6 +139,7 @@ def _original_text(node: Mapping[str, Any]) -> tuple[str, str, bool]:
 
 
 def _text_of(node: Mapping[str, Any]) -> tuple[Issue, bool]:
+    """Return an issue or pull request as opened, and False if its text is missing."""
     title, body, whole = _original_text(node)
     issue = Issue(
         number=node["number"],

@@ -97,15 +97,15 @@ class Identity(ABC):
     def token(self) -> str: ...
 
     def refuse(self, secret: str, older_than: float = 0.0) -> bool:
-        """Note that the API refused ``secret``. Return True if another one will be used.
+        """Note that the API refused ``secret``. Return True if the next request uses another one.
 
         A secret that is younger than ``older_than`` seconds is kept.
         """
         return False
 
 
-class Holder(Identity):
-    """The holder of a token, anonymous if it is empty."""
+class TokenIdentity(Identity):
+    """The account of a token; anonymous if the token is empty."""
 
     def __init__(self, token: str = "") -> None:
         super().__init__(cache_key=token)
@@ -231,14 +231,14 @@ class Client:
             raise NotFound("GitHub answers GraphQL only with a token")
         body = {"query": query, "variables": dict(variables)}
         # An Enterprise Server has its REST API at /api/v3 and this one at /api/graphql.
-        place = self._api._replace(path=self._api.path.removesuffix("/v3") + "/graphql")
+        url = self._api._replace(path=self._api.path.removesuffix("/v3") + "/graphql").geturl()
         secret = self._identity.token
         try:
-            return _data(self.send("POST", place.geturl(), body))
+            return _data(self.send("POST", url, body))
         except ForgeError as error:
             if not (LACKING in str(error) and self._identity.refuse(secret, GRANTED_SECONDS)):
                 raise
-        return _data(self.send("POST", place.geturl(), body))
+        return _data(self.send("POST", url, body))
 
     def _json(self, request: _Request) -> Any:
         return parse_json(self._request(request).text, request.operation)
@@ -288,10 +288,12 @@ class Client:
     def _authorized(self, request: _Request) -> Raw:
         secret = self._identity.token
         answer = self._once(request, secret)
-        is_lacking = answer.status == 403 and LACKING in answer.text
-        if (answer.status == 401 and self._identity.refuse(secret)) or (
-            is_lacking and self._identity.refuse(secret, GRANTED_SECONDS)
-        ):
+        has_new_secret = False
+        if answer.status == 401:
+            has_new_secret = self._identity.refuse(secret)
+        elif answer.status == 403 and LACKING in answer.text:
+            has_new_secret = self._identity.refuse(secret, GRANTED_SECONDS)
+        if has_new_secret:
             answer = self._once(request, self._identity.token)
         if answer.status < 400:
             return answer

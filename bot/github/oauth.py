@@ -16,7 +16,7 @@ from pydantic import Field
 
 from bot.core.errors import ForgeError, NotFound
 from bot.core.frozen import Frozen
-from bot.github.http import Client, Holder, Transport
+from bot.github.http import Client, TokenIdentity, Transport
 from bot.github.payloads import read
 
 
@@ -53,7 +53,7 @@ class GitHubLogin:
     def visitor(self, code: str, back: str, verifier: str, organizations: Collection[str]) -> Visitor:
         """Return the visitor that a code belongs to. Raises ForgeError if GitHub refuses it; TransientError."""
         with closing(Transport()) as transport:
-            client = Client(Holder(self._token(code, back, verifier, transport)), self.api_url, transport)
+            client = Client(TokenIdentity(self._token(code, back, verifier, transport)), self.api_url, transport)
             github_id, login = read(lambda user: (int(user["id"]), str(user["login"])), client.get("/user"))
             memberships = {name: _member(client, name) for name in organizations}
         return Visitor(
@@ -70,7 +70,7 @@ class GitHubLogin:
             "redirect_uri": back,
             "code_verifier": verifier,
         }
-        answer = Client(Holder(), self.web_url, transport).send(
+        answer = Client(TokenIdentity(), self.web_url, transport).send(
             "POST", "/login/oauth/access_token", body, operation="the log-in", accept="application/json"
         )
         if not isinstance(answer, dict) or not isinstance(answer.get("access_token"), str):

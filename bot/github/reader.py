@@ -251,8 +251,8 @@ class GitHubForge:
         return read(payloads.permission, value)
 
     def reactions(self, comment_id: int, *, review: bool = False) -> Reactions:
-        place = "pulls" if review else "issues"
-        path = f"{self._path}/{place}/comments/{comment_id}/reactions"
+        comments = "pulls/comments" if review else "issues/comments"
+        path = f"{self._path}/{comments}/{comment_id}/reactions"
         return read(payloads.reactions, list(self._client.pages(path)))
 
     def resolved_threads(self, number: int) -> tuple[int, ...]:

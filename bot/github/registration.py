@@ -166,13 +166,13 @@ def convert(code: str, api_url: str, web_url: str) -> Credentials:
     if not _CODE.fullmatch(code):
         raise NotFound("that is no code of GitHub's")
     from bot.github.app import checked_url
-    from bot.github.http import Client, Holder, Transport
+    from bot.github.http import Client, TokenIdentity, Transport
 
     address = checked_url(api_url)
     with closing(Transport()) as transport:
         try:
             # The address holds the code, so errors name the operation instead.
-            value = Client(Holder(), address, transport).send(
+            value = Client(TokenIdentity(), address, transport).send(
                 "POST", f"/app-manifests/{code}/conversions", operation="the conversion of the manifest"
             )
         except ForgeError as error:

@@ -118,9 +118,8 @@ class GitHubWriter:
         """Commit one added or replaced file; equal content is no error."""
         new_content = content.encode()
         body = {"message": message, "branch": branch, "content": base64.b64encode(new_content).decode()}
-        place = f"{self._path}/contents/{below(path)}"
         try:
-            current = self._contents.value(place, {"ref": branch})
+            current = self._contents.value(f"{self._path}/contents/{below(path)}", {"ref": branch})
         except NotFound:
             current = None
         if current is not None:
@@ -143,8 +142,8 @@ class GitHubWriter:
         return read(_number, value) if value else None
 
     def react(self, comment_id: int, content: str, *, review: bool = False) -> None:
-        place = "pulls" if review else "issues"
-        self._send("POST", f"/{place}/comments/{comment_id}/reactions", {"content": content})
+        comments = "pulls/comments" if review else "issues/comments"
+        self._send("POST", f"/{comments}/{comment_id}/reactions", {"content": content})
 
     def _send(self, method: str, path: str, body: Any = None) -> Any:
         return self._client.send(method, self._path + path, body)

@@ -14,7 +14,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
 from bot.core.http_client import HttpClient
-from bot.github.http import Client, Holder, Transport
+from bot.github.http import Client, TokenIdentity, Transport
 from bot.models import anthropic, openai
 from bot.models.remote import CappedClient
 from tests.bot.github.conftest import Site
@@ -61,7 +61,7 @@ def test_clients_of_models_share_the_tls_context(httpserver: HTTPServer) -> None
 
 def of_github(url: str) -> Generator[Callable[[str], object]]:
     with closing(Transport()) as transport:
-        yield lambda token: Client(Holder(token), url, transport).get("/user")
+        yield lambda token: Client(TokenIdentity(token), url, transport).get("/user")
 
 
 def of_a_model(url: str) -> Generator[Callable[[str], object]]:
