@@ -156,13 +156,11 @@ class Budgeted(Wrapper):
 
 def worst_case(prompt: Prompt, price: Price | None) -> Spent:
     """Return the most that one question can cost: every request in full."""
+    if price is None:
+        return Spent(calls=REQUESTS)
     tokens = most_tokens(prompt.system + prompt.user) + _REPAIR // 2
     # Writing into a provider's prompt cache can cost more than plain input.
-    cost = (
-        max(price.cost(tokens, prompt.max_tokens, 0, cache_writes) for cache_writes in (0, tokens))
-        if price
-        else 0.0
-    )
+    cost = max(price.cost(tokens, prompt.max_tokens, 0, cache_writes) for cache_writes in (0, tokens))
     return Spent(calls=REQUESTS, micros=REQUESTS * _micros(cost))
 
 
@@ -173,14 +171,17 @@ def most_tokens(text: str) -> int:
 
 def spending(usage: Usage, price: Price | None) -> Spent:
     """Return what a question has cost, by its own account if it gives one."""
-    if price is None or usage.cost_usd is not None:
-        return Spent(calls=usage.calls, micros=_micros(usage.cost_usd if price else 0.0))
-    return Spent(calls=usage.calls, micros=_micros(price.cost(usage.input_tokens, usage.output_tokens)))
+    if price is None:
+        return Spent(calls=usage.calls)
+    cost = usage.cost_usd
+    if cost is None:
+        cost = price.cost(usage.input_tokens, usage.output_tokens)
+    return Spent(calls=usage.calls, micros=_micros(cost))
 
 
-def _micros(cost: float | None) -> int:
+def _micros(cost: float) -> int:
     # Rounded up: no cost is lost to rounding.
-    return math.ceil((cost or 0.0) * 1_000_000)
+    return math.ceil(cost * 1_000_000)
 
 
 #: The largest table of prices, bytes.

@@ -132,6 +132,7 @@ class Conversation:
     def _turn(
         self, request: Request, schema: type[T], usages: list[Usage]
     ) -> tuple[Answer, T | None, Unusable | None]:
+        """Send one request. Return the answer with its value, or with the fault that makes it unusable."""
         start = self._clock()
         try:
             answer = self.provider.complete(request)
@@ -234,7 +235,7 @@ def _only_object(text: str) -> dict[str, Any]:
     if start < 0:
         raise Unusable("the answer holds no JSON object", "malformed")
     value, end = _decode(text, start)
-    if _states_more(text[end:], value):
+    if _has_other_object(text[end:], value):
         raise Unusable("the answer holds more than one JSON object", "malformed")
     try:
         json.dumps(value, ensure_ascii=False).encode()
@@ -244,8 +245,8 @@ def _only_object(text: str) -> dict[str, Any]:
     return value
 
 
-def _states_more(text: str, first: dict[str, Any]) -> bool:
-    """Return True if a different object follows the first one."""
+def _has_other_object(text: str, first: dict[str, Any]) -> bool:
+    """Return True if an object that differs from the first one follows, or if too many braces follow to tell."""
     start = text.find("{")
     for _ in range(_MAX_LATER):
         if start < 0:
@@ -338,7 +339,7 @@ class Refusals(Protocol):
     def answered(self, model: str) -> None: ...
 
 
-class Awaited(Wrapper):
+class ReportingRefusals(Wrapper):
     """A model on a server: a refusal is reported to the operator, and becomes an OperatorNeeded."""
 
     def __init__(self, model: Model, refusals: Refusals) -> None:

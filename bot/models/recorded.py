@@ -73,18 +73,18 @@ class Recorded:
         return Answer(text, "stop", usage.get("input_tokens", 0), usage.get("output_tokens", 0))
 
     def _find(self, request: Request) -> _Line | None:
-        if self._by_hash and (line := self._by_hash.get(request.prompt.hash)):
-            return line
         prompt = request.prompt
-        fitting = [
+        if self._by_hash and prompt.hash in self._by_hash:
+            return self._by_hash[prompt.hash]
+        candidates = [
             line
             for line in self._by_subject.get(prompt.subject, [])
             if line.get("purpose", prompt.purpose) == prompt.purpose and line.get("contains", "") in prompt.user
         ]
         # A line for a later state of the subject goes before one for every state.
-        closest = max((line.get("contains", "") for line in fitting), key=len, default="")
-        draws = [line for line in fitting if line.get("contains", "") == closest]
-        return draws[request.prompt.sample] if request.prompt.sample < len(draws) else None
+        closest = max((line.get("contains", "") for line in candidates), key=len, default="")
+        draws = [line for line in candidates if line.get("contains", "") == closest]
+        return draws[prompt.sample] if prompt.sample < len(draws) else None
 
 
 def _choose(file: Path, name: str, models: set[str]) -> str:

@@ -23,7 +23,7 @@ from bot.core.actions import Usage
 from bot.core.errors import ModelError, OperatorNeeded, SettingsError, TransientError
 from bot.core.frozen import Frozen
 from bot.models.budget import Budget, Budgeted, Prices, load_prices
-from bot.models.conversation import Awaited, Conversation, Provider, Refusals
+from bot.models.conversation import Conversation, Provider, Refusals, ReportingRefusals
 from bot.models.protocol import Model, Prompt, Reply, Wrapper
 from bot.models.wrappers import Cascade, Fallback, Maps, Mean
 
@@ -83,7 +83,7 @@ class Models:
         return isinstance(provider, Remote) and provider.check()
 
     def _several(self, model_id: str, budget: Budget | None) -> Model:
-        """One model, or several that answer as one."""
+        """Build one model, or several that answer as one."""
         if model_id.startswith("mean(") and model_id.endswith(")"):
             names = parts(model_id[5:-1])
             samples = 1
@@ -106,12 +106,15 @@ class Models:
         with self._lock:
             if model_id not in self._built:
                 provider = _provider(model_id, self._keys)
-                # A recorded one takes no time, so its usage is always the same; what it cost once is not known.
-                facts = (None, lambda: 0.0) if model_id.startswith("recorded:") else (price, time.monotonic)
-                self._built[model_id] = Conversation(model_id, provider, *facts)
+                if model_id.startswith("recorded:"):
+                    # It takes no time, so its usage is always the same; what it cost once is not known.
+                    conversation = Conversation(model_id, provider, clock=lambda: 0.0)
+                else:
+                    conversation = Conversation(model_id, provider, price)
+                self._built[model_id] = conversation
             model: Model = self._built[model_id]
         if self._refusals is not None:
-            model = Awaited(model, self._refusals)
+            model = ReportingRefusals(model, self._refusals)
         return Budgeted(model, price, budget) if budget else model
 
 
@@ -190,8 +193,8 @@ def _provider(model_id: str, keys: ModelKeys) -> Provider:
 def _openai(name: str, keys: ModelKeys) -> Provider:
     from bot.models import openai
 
-    lacking = "OPENAI_API_KEY (or OPENAI_BASE_URL for a server of your own)"
-    key = _key(keys.openai_api_key, keys.openai_base_url, f"model openai:{name}: set {lacking}")
+    variables = "OPENAI_API_KEY (or OPENAI_BASE_URL for a server of your own)"
+    key = _key(keys.openai_api_key, keys.openai_base_url, f"model openai:{name}: set {variables}")
     return openai.connect(name, key, keys.openai_base_url, keys.seconds)
 
 
@@ -202,12 +205,14 @@ def _anthropic(name: str, keys: ModelKeys) -> Provider:
     return anthropic.connect(name, key, keys.anthropic_base_url, keys.seconds)
 
 
-def _key(secret: SecretStr | None, base_url: str | None, lacking: str) -> str:
-    # A compatible server of one's own often wants no key; the providers always do.
-    key = (secret.get_secret_value().strip() if secret else "") or ("none" if base_url else "")
-    if not key:
-        raise SettingsError(lacking)
-    return key
+def _key(secret: SecretStr | None, base_url: str | None, problem: str) -> str:
+    """Return the key. Raises SettingsError with ``problem`` if there is none."""
+    if secret and (key := secret.get_secret_value().strip()):
+        return key
+    # A compatible server of the operator's often wants no key; the providers always do.
+    if base_url:
+        return "none"
+    raise SettingsError(problem)
 
 
 def _recorded(name: str, keys: ModelKeys) -> Provider:

@@ -52,7 +52,7 @@ class Capabilities(Frozen):
     limits: tuple[str, ...] = ("max_completion_tokens", "max_tokens")
     """The server's names for the completion limit, the preferred one first."""
 
-    def learned(self, payload: Container[str], message: str) -> Capabilities | None:
+    def without_refused(self, payload: Container[str], message: str) -> Capabilities | None:
         """Return the capabilities without the parameter that a server refused; None if it named none.
 
         Each step removes one for good, so that the retries end.
@@ -115,10 +115,10 @@ class Remote:
         if response.is_success:
             return self.answer(response.content)
         status, text = response.status_code, response.text
-        learned = self.capabilities.learned(payload, text) if status in (400, 422) else None
-        if learned is None:
+        reduced = self.capabilities.without_refused(payload, text) if status in (400, 422) else None
+        if reduced is None:
             raise status_error(self.provider, status, response.headers, text, self.key_name)
-        self.capabilities = learned
+        self.capabilities = reduced
         return self.complete(request)
 
 

@@ -65,17 +65,17 @@ def spent(failures: Sequence[ModelError | TransientError]) -> Usage | None:
 
 
 def failed(failures: Sequence[ModelError | TransientError]) -> ModelError | TransientError:
-    """Combine several errors: a TransientError if one of them may pass."""
+    """Combine several errors: a TransientError if one of them is one."""
     if len(failures) == 1:
         return failures[0]
     message = "; ".join(str(error) for error in failures)
-    passing = [error for error in failures if isinstance(error, TransientError)]
+    transient = [error for error in failures if isinstance(error, TransientError)]
     final: ModelError | TransientError
-    if any(isinstance(error, OperatorNeeded) for error in passing):
+    if any(isinstance(error, OperatorNeeded) for error in transient):
         final = OperatorNeeded(message)
-    elif passing:
+    elif transient:
         # The shortest wait counts; a model that named none can be asked at any time.
-        waits = [error.wait for error in passing]
+        waits = [error.wait for error in transient]
         final = TransientError(message, None if None in waits else min(wait or 0.0 for wait in waits))
     else:
         last = failures[-1]
@@ -101,7 +101,9 @@ class Mean:
     @property
     def id(self) -> str:
         names = [model.id for model in self._models]
-        return f"mean({','.join([*names, *([f'samples={self._samples}'] * (self._samples > 1))])})"
+        if self._samples > 1:
+            names.append(f"samples={self._samples}")
+        return f"mean({','.join(names)})"
 
     def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
         if not probabilities(schema):
@@ -238,17 +240,17 @@ def _distance(value: BaseModel, mean: Mapping[str, int | None]) -> float:
     )
 
 
-def interpolated(place: float, places: Sequence[float], values: Sequence[float]) -> float:
-    """Interpolate at ``place`` on the line through the points; beyond the ends the value is that of the end.
+def interpolated(x: float, xs: Sequence[float], values: Sequence[float]) -> float:
+    """Interpolate at ``x`` on the line through the points; beyond the ends the value is that of the end.
 
-    ``places`` rise; at a repeated place the map steps, and the later value counts.
+    ``xs`` rise; at a repeated one the map steps, and the later value counts.
     """
-    after = bisect_left(places, place)
-    if after < len(places) and places[after] == place:
-        return values[bisect_right(places, place) - 1]
+    after = bisect_left(xs, x)
+    if after < len(xs) and xs[after] == x:
+        return values[bisect_right(xs, x) - 1]
     if after == 0:
         return values[0]
-    if after == len(places):
+    if after == len(xs):
         return values[-1]
-    share = (place - places[after - 1]) / (places[after] - places[after - 1])
+    share = (x - xs[after - 1]) / (xs[after] - xs[after - 1])
     return values[after - 1] + share * (values[after] - values[after - 1])

@@ -13,7 +13,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from bot.core.errors import OperatorNeeded, ProviderRefused, TransientError
-from bot.models.conversation import Awaited
+from bot.models.conversation import ReportingRefusals
 from bot.models.wrappers import Fallback
 from bot.pipeline.runner import MAX_TRIES, MAX_TRIES_BUG
 from bot.pipeline.store import Database
@@ -36,7 +36,7 @@ def refuse(bench: Bench, error: Exception | None) -> None:
     """Have the provider refuse every question with this, or answer as usual."""
     model = ScriptedModel(lambda prompt: dict(REPLY) if error is None else error)  # type: ignore[return-value]
     faults = Faults(bench.desk.ledger.database, lambda: bench.now[0])
-    bench.use(bench.desk.writer, replace(bench.services, model=Awaited(model, faults)))
+    bench.use(bench.desk.writer, replace(bench.services, model=ReportingRefusals(model, faults)))
 
 
 def test_a_job_waits_from_minutes_to_hours_until_the_key_is_repaired(bench: Bench) -> None:
@@ -115,12 +115,12 @@ def test_a_job_that_fails_again_is_brought_forward_every_5_minutes_at_most(bench
 
 def test_a_chain_waits_only_if_no_model_of_it_answers(database: Database) -> None:
     faults = Faults(database)
-    bad = Awaited(ScriptedModel(lambda prompt: ProviderRefused(REFUSED), "bad"), faults)
+    bad = ReportingRefusals(ScriptedModel(lambda prompt: ProviderRefused(REFUSED), "bad"), faults)
     refusing = ScriptedModel(lambda prompt: ProviderRefused("another"), "worse")
     assert Fallback((bad, ScriptedModel([CLEAR]))).complete(PROMPT, Verdict).model == "scripted:test"
     assert [fault.model for fault in faults.all()] == ["scripted:bad"]
     with pytest.raises(OperatorNeeded, match=r"refused the key.*another"):
-        Fallback((bad, Awaited(refusing, faults))).complete(PROMPT, Verdict)
+        Fallback((bad, ReportingRefusals(refusing, faults))).complete(PROMPT, Verdict)
     faults.keep_only(["scripted:worse"])
     assert [fault.model for fault in faults.all()] == ["scripted:worse"]
 
