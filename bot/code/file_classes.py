@@ -100,10 +100,10 @@ def is_test(path: str) -> bool:
 
 def topic(file: FileDiff) -> str:
     """Return a key that is equal for a source file and its tests, and for all settings."""
-    kind = risk(file)
-    if kind is Risk.SETTINGS:
+    file_risk = risk(file)
+    if file_risk is Risk.SETTINGS:
         return "/settings"
-    if kind not in (Risk.SENSITIVE, Risk.SOURCE, Risk.TEST):
+    if file_risk not in (Risk.SENSITIVE, Risk.SOURCE, Risk.TEST):
         return file.path
     stem = _TESTING.sub("", PurePosixPath(file.path).name.split(".")[0])
     return f"{stem.lower()}.{language(file.path)}" if len(stem) > 2 and stem != "__init__" else file.path

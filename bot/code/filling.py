@@ -131,7 +131,7 @@ class Symbols:
         A removed line counts to the function of its name; if that is gone, to the added lines that stand in its
         place. Lines outside of all functions and classes count to their hunk.
         """
-        known_names = frozenset(self.new.values())
+        new_names = frozenset(self.new.values())
         keys: dict[Place, str] = {}
         for number, hunk in enumerate(self.file.hunks):
             for _, between_context in groupby(enumerate(hunk.lines), lambda entry: entry[1].mark == " "):
@@ -139,7 +139,7 @@ class Symbols:
                 added = [self.new.get(line.new or 0, "") for _, line in run if line.mark == "+"]
                 for at, line in run:
                     name = self.old.get(line.old or 0, "") if line.mark == "-" else self.new.get(line.new or 0, "")
-                    is_gone = line.mark == "-" and name not in known_names and _bare(name) not in elsewhere
+                    is_gone = line.mark == "-" and name not in new_names and _bare(name) not in elsewhere
                     keys[number, at] = (added[0] if is_gone and added else name) or f"\0{number}"
         return keys
 
@@ -240,7 +240,7 @@ def fill(
 
 
 def _others(number: int, boxes: Sequence[_Box], symbols: Mapping[int, Symbols], budget: int) -> str:
-    """Return the changed signatures and then the removed lines of the other boxes, as far as there is room."""
+    """Return the changed signatures of the other boxes, then their removed lines, as far as there is room."""
     room = min(budget - boxes[number].tokens, budget // OTHERS[0]) - _BETWEEN
     rows: list[tuple[bool, int, int, _Row]] = []
     for place, box in enumerate(boxes):
@@ -286,13 +286,14 @@ def _clusters(groups: Sequence[Sequence[_Unit]], budget: int, symbols: Mapping[i
             for row in unit.rows:
                 parts.setdefault(keys[row.place], []).append(row)
             clusters += [[_Unit(unit.file, rows, key)] for key, rows in parts.items()]
-    return _joined(clusters, budget, symbols, elsewhere)
+    return _join_moved(clusters, budget, symbols, elsewhere)
 
 
-def _joined(
+def _join_moved(
     clusters: Sequence[list[_Unit]], budget: int, symbols: Mapping[int, Symbols], elsewhere: frozenset[str]
 ) -> list[list[_Unit]]:
     """Join clusters of which one removes a symbol that another one adds, if both fit into a piece."""
+    # The cluster that adds each name.
     home: dict[str, list[_Unit]] = {}
     for cluster in clusters:
         for unit in cluster:

@@ -80,8 +80,9 @@ def find_moves(diff: Diff, texts: Texts | None = None) -> Notes:
             if sum(bool(line.text) for line in best[0]) < LEAST:
                 at += 1
                 continue
-            _note(notes, *best, _uses(diff, texts, *best) if texts is not None else "")
-            at += len(best[0])
+            old, new = best
+            _note(notes, old, new, "" if texts is None else _uses(diff, texts, old, new))
+            at += len(old)
     return notes
 
 

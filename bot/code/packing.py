@@ -66,23 +66,23 @@ def pack(
     """
     omitted = tuple(omitted)
     files, skipped = _sort_out(diff, omitted, ignore, only)
-    files, equal, old = _left(files, same or {}, unchanged or {})
-    skipped += equal
+    files, same_files, read_files = _without_known_hunks(files, same or {}, unchanged or {})
+    skipped += same_files
     skipped += [
         Skipped(path=flaw.path or "(the diff)", reason=f"unreadable: {flaw.reason}") for flaw in diff.flaws
     ]
     notes = find_moves(Diff(tuple(files)), texts)
     filling, pieces = fill(files, budget, max_pieces, notes, texts)
     skipped += _beyond(files, filling)
-    left_out = [*skipped, *(Skipped(path=path, reason="unchanged since the last review") for path in old)]
+    left_out = [*skipped, *(Skipped(path=path, reason="unchanged since the last review") for path in read_files)]
     return Packed(
         pieces,
         diff.only({path for piece in pieces for path in piece.paths}),
         tuple(skipped),
         _listed(diff, pieces, left_out),
         omitted=omitted,
-        reformatted="" if files or old or omitted or diff.flaws else _reformatted(equal),
-        unchanged=tuple(old),
+        reformatted="" if files or read_files or omitted or diff.flaws else _reformatted(same_files),
+        unchanged=tuple(read_files),
         visible={file.path: file.commentable("RIGHT") for file in files} if unchanged else None,
     )
 
@@ -99,31 +99,34 @@ def _beyond(files: Sequence[FileDiff], filling: Filling) -> Iterator[Skipped]:
             yield Skipped(path=file.path, reason=f"lines are shown up to {WIDEST} characters")
 
 
-def _left(
+def _without_known_hunks(
     files: Sequence[FileDiff], same: Mapping[str, frozenset[int]], unchanged: Mapping[str, frozenset[int]]
 ) -> tuple[list[FileDiff], list[Skipped], list[str]]:
-    """Return the files without hunks that change no meaning or were read before, and those with no other hunk."""
+    """Leave out the hunks that change no meaning, and those that an earlier review read.
+
+    Return the files with other hunks, those whose hunks all change no meaning, and those that were read before.
+    """
     remaining: list[FileDiff] = []
-    skipped: list[Skipped] = []
-    old: list[str] = []
+    same_files: list[Skipped] = []
+    read_files: list[str] = []
     for file in files:
-        equal, read = same.get(file.path, frozenset()), unchanged.get(file.path)
-        hunks = [(number, hunk) for number, hunk in enumerate(file.hunks) if number not in equal]
-        rest = tuple(hunk for number, hunk in hunks if number not in (read or ()))
-        if equal and not hunks:
-            skipped.append(Skipped(path=file.path, reason=REFORMATTED if compares(file.path) else SPACED))
-        elif read is not None and not rest:
-            old.append(file.path)
+        same_hunks, read_hunks = same.get(file.path, frozenset()), unchanged.get(file.path)
+        hunks = [(number, hunk) for number, hunk in enumerate(file.hunks) if number not in same_hunks]
+        rest = tuple(hunk for number, hunk in hunks if number not in (read_hunks or ()))
+        if same_hunks and not hunks:
+            same_files.append(Skipped(path=file.path, reason=REFORMATTED if compares(file.path) else SPACED))
+        elif read_hunks is not None and not rest:
+            read_files.append(file.path)
         else:
             remaining.append(replace(file, hunks=rest) if len(rest) < len(file.hunks) else file)
-    return remaining, skipped, old
+    return remaining, same_files, read_files
 
 
-def _reformatted(equal: Sequence[Skipped]) -> str:
+def _reformatted(same_files: Sequence[Skipped]) -> str:
     """Describe the files with changed layout in one phrase."""
-    if any(skipped.reason == SPACED for skipped in equal):
+    if any(skipped.reason == SPACED for skipped in same_files):
         return "only layout and white space inside lines changed"
-    return "the code means the same before and after" if equal else ""
+    return "the code means the same before and after" if same_files else ""
 
 
 def _listed(diff: Diff, pieces: Sequence[Piece], skipped: Sequence[Skipped]) -> tuple[str, ...]:

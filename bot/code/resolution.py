@@ -177,7 +177,8 @@ class Resolver:
         if depth < _DEPTH:
             for path in imported.paths:
                 names = self._names(path)
-                for further in (*names.get(name, ()), *(star._replace(name=name) for star in names.get(STAR, ()))):
+                stars = [star._replace(name=name) for star in names.get(STAR, ())]
+                for further in (*names.get(name, ()), *stars):
                     if not further.is_module and (places := self._exported(further, depth + 1)):
                         return places
         return ()

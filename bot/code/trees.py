@@ -81,11 +81,11 @@ def nodes(tree: Tree) -> Iterator[tuple[Node, Sequence[Node]]]:
     """
     cursor = tree.walk()
     ancestors: list[Node] = []
-    looked = 0
+    count = 0
     while True:
         node = cursor.node
-        looked += 1
-        if node is None or looked > MAX_NODES:
+        count += 1
+        if node is None or count > MAX_NODES:
             return
         yield node, ancestors
         if len(ancestors) < MAX_DEPTH and cursor.goto_first_child():
@@ -202,28 +202,29 @@ def _tokens(tree: Tree, grammar: Grammar, data: bytes, every: bool) -> list[byte
     """
     tokens: list[bytes] = []
     end, last = 0, b""
-    inside: int | None = None
+    # The depth of the comment or string whose inner nodes are skipped.
+    skipped_depth: int | None = None
     for count, (node, ancestors) in enumerate(nodes(tree), start=1):
         depth = len(ancestors)
         if count == MAX_NODES or depth == MAX_DEPTH:
             return None
-        if inside is not None and depth > inside:
+        if skipped_depth is not None and depth > skipped_depth:
             continue
-        inside = None
+        skipped_depth = None
         whole = node.type in grammar.comments or node.type in grammar.strings
         if node.child_count and not whole:
             tokens.append(f"{depth} {node.type}".encode())
             continue
         gap, word = data[end : node.start_byte], data[node.start_byte : node.end_byte]
         if node.type in grammar.comments and not every and not _DIRECTIVE.match(word):
-            inside, end = depth, node.end_byte
+            skipped_depth, end = depth, node.end_byte
             continue
         tokens.append(gap.strip())  # what the grammar skips is white space, or it counts
         breaks = grammar.name in _SCRIPTS and (last in _BREAK_AFTER or word in _BREAK_BEFORE)
         if breaks and (b"\n" in gap or b"\r" in gap):
             tokens.append(b"\n")
         if whole:
-            inside = depth
+            skipped_depth = depth
             word = _comment(word) if node.type in grammar.comments else _string(word, grammar)
         tokens += (node.type.encode(), word)
         end, last = max(end, node.end_byte), word
@@ -237,8 +238,10 @@ def _comment(text: bytes) -> bytes:
 
 def _string(text: bytes, grammar: Grammar) -> bytes:
     """Return a string in double quotes if changing its quotes does not change its value."""
-    turns = grammar.name in _SCRIPTS and text[:1] == text[-1:] == b"'" and len(text) >= 2
-    return b'"' + text[1:-1] + b'"' if turns and b'"' not in text and b"\\" not in text else text
+    has_single_quotes = grammar.name in _SCRIPTS and text[:1] == text[-1:] == b"'" and len(text) >= 2
+    if has_single_quotes and b'"' not in text and b"\\" not in text:
+        return b'"' + text[1:-1] + b'"'
+    return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,10 +270,10 @@ def flat(text: str, path: str) -> FlatTree | None:
         if node is None or len(rows) == MAX_FLAT_NODES:
             return None
         flags = node.is_named + 2 * (node.is_error or node.is_missing) + 4 * node.has_error
-        kind = words.setdefault(node.type, len(words))
-        place = words.setdefault(cursor.field_name or "", len(words))
+        node_type = words.setdefault(node.type, len(words))
+        field = words.setdefault(cursor.field_name or "", len(words))
         parent = parents[-1] if parents else -1
-        rows.append((parent, kind, place, node.start_byte, node.end_byte, node.start_point.row, flags))
+        rows.append((parent, node_type, field, node.start_byte, node.end_byte, node.start_point.row, flags))
         if cursor.goto_first_child():
             parents.append(len(rows) - 1)
             continue
