@@ -76,14 +76,13 @@ class Trial:
 
         Raises DraftRejected if the draft does not parse, contains no test, or uses an unknown name.
         """
-        tests, host, injected = self.checkout.tests, self.host, None
-        if host is not None:
+        tests, path, injected = self.checkout.tests, self.host, None
+        if path is not None:
             # A new file has fewer requirements; if the draft is refused there too, that reason counts.
             with suppress(DraftRejected):
-                injected = self.language.inject(draft, tests[host], self.test_name, self.names)
-        path = host
+                injected = self.language.inject(draft, tests[path], self.test_name, self.names)
         if path is None or injected is None:
-            path = self.language.new_path(host, self.test_name or "test_reported_bug", tests)
+            path = self.language.new_path(self.host, self.test_name or "test_reported_bug", tests)
             injected = self.language.new_file(draft, self.test_name, self.names, path)
         return Candidate(
             number=number,
@@ -129,5 +128,6 @@ def _attempt(candidate: Candidate, execution: Execution | None, inverted: bool) 
         fate, why = "skipped", f"is skipped: {outcome.message}"
     else:
         how = "cannot be loaded" if outcome.phase == "load" else f"breaks in {outcome.phase}"
-        why = f"it {how}: {f'{outcome.exception_type}: ' if outcome.exception_type else ''}{outcome.message}"
+        exception = f"{outcome.exception_type}: " if outcome.exception_type else ""
+        why = f"it {how}: {exception}{outcome.message}"
     return base.model_copy(update={"fate": fate, "why": why, "outcome": outcome, "flaky": flaky})

@@ -45,11 +45,11 @@ _PYTEST_FRAME = re.compile(
 _NATIVE_FRAME = re.compile(
     r'^E?[ \t]+File "(?P<path>[^"\n]+)", line (?P<line>\d+)(?:, in (?P<function>\S+))?', re.MULTILINE
 )
-_SHOWN = re.compile(r"^E {1,3}(?P<kind>[A-Za-z_][\w.]*)(?:: (?P<text>.*))?$", re.MULTILINE)
+_PYTEST_EXCEPTION = re.compile(r"^E {1,3}(?P<kind>[A-Za-z_][\w.]*)(?:: (?P<text>.*))?$", re.MULTILINE)
 _TRACEBACK = "Traceback (most recent call last):"
 #: The end of a traceback: the exception's own line, the first after the frames that is not indented.
-_RAISED = re.compile(r"^(?P<kind>[A-Za-z_][\w.]*)(?:: (?P<text>.*))?$")
-_RULED = re.compile(r"[-=_]{8,}")
+_TRACEBACK_END = re.compile(r"^(?P<kind>[A-Za-z_][\w.]*)(?:: (?P<text>.*))?$")
+_RULER_LINE = re.compile(r"[-=_]{8,}")
 #: An identifier alone on a line counts as an exception only if it is named like one.
 _NAMED_LIKE_ONE = re.compile(
     r"(Error|Exception|Warning|Interrupt|Exit|Failure|Failed|Iteration|Timeout|Skipped|Skip)$"
@@ -63,12 +63,12 @@ def read(output: str, exit_code: int) -> tuple[TestOutcome, ...]:
         name, body = match["name"].strip(), _SUMMARY.sub("", match["body"])
         exception = raised(body) or (None, body.strip().rpartition("\n")[2])
         blocks.append(_failing(_phase(name, body), exception, body, name))
-    ran = _RAN.search(output)
-    if ran is None and not blocks:
-        return (_unknown(output, exit_code),)
-    count = int(ran["count"][:9]) if ran is not None else 0
     if blocks:
         return tuple(blocks)
+    summary = _RAN.search(output)
+    if summary is None:
+        return (_unknown(output, exit_code),)
+    count = int(summary["count"][:9])
     if count == 0 or _NOTHING_RAN.search(output):
         return (_ended("load", "no test was run", output),)
     if exit_code != 0:
@@ -99,9 +99,9 @@ def _unknown(output: str, exit_code: int) -> TestOutcome:
     if exit_code == 0:
         return TestOutcome(status="passed", output=_tail(output))
     exception = raised(output) or shown_exception(output)
-    if exception is None and (not_compiled := _SYNTAX.search(output)):
+    if exception is None and (syntax_error := _SYNTAX.search(output)):
         # A script that does not compile has no traceback header.
-        exception = not_compiled[1], not_compiled[2]
+        exception = syntax_error[1], syntax_error[2]
     if exit_code > 128:
         return _ended("crash", f"the test run died of signal {exit_code - 128}", output)
     if exception is None:
@@ -153,7 +153,7 @@ def split_exception(text: str) -> tuple[str | None, str]:
 
 def shown_exception(text: str) -> tuple[str, str] | None:
     """Return type and message of the exception that pytest marks with ``E``, for example for a failed import."""
-    match = next((candidate for candidate in _SHOWN.finditer(text) if _is_exception(candidate)), None)
+    match = next((candidate for candidate in _PYTEST_EXCEPTION.finditer(text) if _is_exception(candidate)), None)
     return None if match is None else (match["kind"], match["text"] or "")
 
 
@@ -173,10 +173,10 @@ def raised(text: str) -> tuple[str, str] | None:
         return None
     lines = text[start:].splitlines()[1:]
     for number, line in enumerate(lines):
-        match = _RAISED.match(line)
+        match = _TRACEBACK_END.match(line)
         if match is not None and _is_exception(match):
             # Neither an empty line nor a ruler continues the message.
-            following = takewhile(lambda row: row.strip() and not _RULED.match(row), lines[number + 1 :])
+            following = takewhile(lambda row: row.strip() and not _RULER_LINE.match(row), lines[number + 1 :])
             return match["kind"], "\n".join([match["text"] or "", *following]).strip()
     return None
 

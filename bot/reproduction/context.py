@@ -129,7 +129,7 @@ def context(facts: Facts, checkout: Checkout, language: Language) -> Context:
     }
     excerpts = list(_without_one_liners(language.definitions(facts.names, sources, MAX_DEFINITIONS)))
     if len(excerpts) < MAX_DEFINITIONS:
-        excerpts += _holding_constants(facts.text, sources, MAX_DEFINITIONS - len(excerpts))
+        excerpts += _functions_with_constants(facts.text, sources, MAX_DEFINITIONS - len(excerpts))
     if len(excerpts) < MAX_DEFINITIONS:
         calls = called_names(line for excerpt in excerpts for line in excerpt.source.split("\n"))
         excerpts += _without_one_liners(language.definitions(calls, sources, MAX_DEFINITIONS))
@@ -141,8 +141,8 @@ def context(facts: Facts, checkout: Checkout, language: Language) -> Context:
         " ".join((*facts.names, facts.text)), checkout.tests
     )
     names = (*(excerpt.name for excerpt in relevant), *facts.names)
-    used = {name.rpartition(".")[2] for name in names}
-    tests = _using(used, host, checkout, language) if host else ()
+    symbols = {name.rpartition(".")[2] for name in names}
+    tests = _tests_using(symbols, host, checkout, language) if host else ()
     return Context(
         layout=layout(checkout.paths),
         host=host,
@@ -153,11 +153,13 @@ def context(facts: Facts, checkout: Checkout, language: Language) -> Context:
     )
 
 
-def _using(used: Collection[str], host: str, checkout: Checkout, language: Language) -> tuple[Excerpt, ...]:
+def _tests_using(
+    symbols: Collection[str], host: str, checkout: Checkout, language: Language
+) -> tuple[Excerpt, ...]:
     """Return the tests that use most of these symbols, preferring those of the host."""
-    if not used:
+    if not symbols:
         return ()
-    pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(used)))})\b")
+    pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(symbols)))})\b")
     matches: list[tuple[int, Excerpt]] = []
     others = (path for path, text in checkout.tests.items() if path != host and pattern.search(text))
     for path in (host, *islice(others, MAX_TEST_FILES)):
@@ -199,28 +201,29 @@ def _without_one_liners(excerpts: Sequence[Excerpt]) -> Iterator[Excerpt]:
     return (excerpt for excerpt in excerpts if "\n" in excerpt.source.strip())
 
 
-def _holding_constants(text: str, sources: Mapping[str, str], room: int) -> list[Excerpt]:
+def _functions_with_constants(text: str, sources: Mapping[str, str], room: int) -> list[Excerpt]:
     """Return the functions that contain a string of the report, such as an option's name."""
     excerpts: list[Excerpt] = []
     for word in dict.fromkeys(_CONSTANT.findall(text)):
-        holders = [path for path, source in sources.items() if f'"{word}"' in source or f"'{word}'" in source]
+        quoted = re.compile(rf"\"{word}\"|'{word}'")
+        holders = [path for path, source in sources.items() if quoted.search(source)]
         for path in holders if len(holders) <= MAX_HOLDERS else ():
             lines = sources[path].split("\n")
-            at = next(n for n, line in enumerate(lines, 1) if f'"{word}"' in line or f"'{word}'" in line)
-            around = enclosing(definitions(sources[path], path), at, at)
-            if around is not None and len(excerpts) < room:
-                excerpts.append(_excerpt(around, path, lines, MAX_LINES))
+            number = next(number for number, line in enumerate(lines, start=1) if quoted.search(line))
+            function = enclosing(definitions(sources[path], path), number, number)
+            if function is not None and len(excerpts) < room:
+                excerpts.append(_excerpt(function, path, lines, MAX_LINES))
     return excerpts
 
 
 def _test_of(paths: Sequence[str], checkout: Checkout) -> str | None:
     """Return the test file that is named after one of these files, the nearest of several, or None."""
     for path in paths:
-        place = PurePosixPath(path)
-        names = {f"test_{place.name}", f"{place.stem}_test{place.suffix}", f"{place.stem}Test{place.suffix}"}
+        file = PurePosixPath(path)
+        names = {f"test_{file.name}", f"{file.stem}_test{file.suffix}", f"{file.stem}Test{file.suffix}"}
         tests = [test for test in checkout.tests if PurePosixPath(test).name in names]
         if tests:
-            return max(tests, key=lambda test: (len(set(PurePosixPath(test).parts) & set(place.parts)), test))
+            return max(tests, key=lambda test: (len(set(PurePosixPath(test).parts) & set(file.parts)), test))
     return None
 
 

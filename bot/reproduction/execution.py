@@ -135,25 +135,25 @@ def report(outcome: ProgramResult, path: str = "", *, java: bool = False) -> Tes
         tests.append(test.model_copy(update={"path": test.path or path, "frame": frame}))
     total = combine(tests) if outcome.ending == "exited" else _cut_short(outcome)
     if total.status != "passed" and not total.output:
-        total = total.model_copy(update={"output": _reported(outcome.output)[-MAX_OUTPUT:].strip()})
+        total = total.model_copy(update={"output": _error_lines(outcome.output)[-MAX_OUTPUT:].strip()})
     return TestReport(outcome=total, tests=tuple(tests))
 
 
-def _reported(output: str) -> str:
+def _error_lines(output: str) -> str:
     """Return the lines in which test runners, interpreters and shells report errors.
 
     All other output stays private, because the result is posted in public.
     """
     lines: list[str] = []
-    inside = False
+    in_traceback = False
     for line in output.splitlines():
         if line.startswith(_TRACEBACK):
-            inside = True
-        elif inside and not line.startswith(" "):
-            inside = False  # the exception itself: the last line of a traceback
+            in_traceback = True
+        elif in_traceback and not line.startswith(" "):
+            in_traceback = False  # the exception itself: the last line of a traceback
             lines.append(line)
             continue
-        if inside or _REPORT_LINE.match(line):
+        if in_traceback or _REPORT_LINE.match(line):
             lines.append(line)
     return "\n".join(lines)
 
@@ -205,16 +205,20 @@ def operator_program(argv: Sequence[str], workdir: Path, env: Mapping[str, str] 
     paths = _folders_in(env or {})
     if inside[0] != argv[0] or ("/" in argv[0] and not Path(argv[0]).is_absolute()):
         return Program(inside, paths)
-    # Last beside the running interpreter. Shims of version managers need files that are not in the sandbox.
-    folders = map(Path, (*os.get_exec_path(), str(Path(sys.executable).parent)))
-    places = [folder / argv[0] for folder in folders if folder.is_absolute() and folder.name != "shims"]
-    programs = (place for place in places if os.access(place, os.X_OK) and place.is_file())
-    program = Path(argv[0]) if "/" in argv[0] else next(programs, None)
+    program = Path(argv[0]) if "/" in argv[0] else _program_named(argv[0])
     if program is None:
         return Program(inside, paths)
     homes = (program.parent.parent, program.resolve().parent.parent)
     parts = tuple(part for home in dict.fromkeys(homes) for part in python_parts(home))
     return Program((str(program), *inside[1:]), (*parts, *paths))
+
+
+def _program_named(name: str) -> Path | None:
+    """Return the program that a shell would start, or the one beside the running interpreter; None without one."""
+    folders = map(Path, (*os.get_exec_path(), str(Path(sys.executable).parent)))
+    # Shims of version managers need files that are not in the sandbox.
+    files = [folder / name for folder in folders if folder.is_absolute() and folder.name != "shims"]
+    return next((file for file in files if os.access(file, os.X_OK) and file.is_file()), None)
 
 
 def _folders_in(env: Mapping[str, str]) -> tuple[Path, ...]:

@@ -84,9 +84,8 @@ def reproduce_in(
 def language_of(folder: Path, command: TestCommand) -> Language:
     """Return the language of the tests, by the test command, else by the build files."""
     # Imported here because each takes a third of a second.
-    if command.runs_java or (
-        command.naming == "files" and any((folder / name).is_file() for name in _JAVA_BUILDS)
-    ):
+    has_java_build = any((folder / name).is_file() for name in _JAVA_BUILDS)
+    if command.runs_java or (command.naming == "files" and has_java_build):
         from bot.reproduction.java.language import Java
 
         return Java()
@@ -109,16 +108,16 @@ def _reproduce(trial: Trial, facts: Facts, drafting: Drafting, options: Options)
     if options.turn:
         attempts |= _invert(trial, facts, attempts)
     in_order = [attempts[number] for number in sorted(attempts)]
-    # The model chooses among failures on which several drafts agree, if agreement is asked for at all.
+    # The model chooses only among failures on which as many drafts agree as the threshold asks for.
     smallest = options.threshold if options.pick else 1
     failing = [attempt for attempt in in_order if isinstance(attempt, FailingTest)]
     selection = select(failing, facts, options.threshold, matched=options.match, smallest=smallest)
     tests, reason = _choose(selection, len(in_order), drafting, trial, options)
-    spent = next((error for error in drafting.failures if isinstance(error, BudgetExceeded)), None)
-    if spent is not None and not tests:
+    budget_error = next((error for error in drafting.failures if isinstance(error, BudgetExceeded)), None)
+    if budget_error is not None and not tests:
         # The drafts that are missing might have succeeded.
-        spent.usage = drafting.usage
-        raise spent
+        budget_error.usage = drafting.usage
+        raise budget_error
     result = Reproduction(
         state="reproduced" if tests else "not reproduced",
         reason=reason,
@@ -148,14 +147,15 @@ def _repair(
     results, codes = dict(attempts), dict(drafts)
     settled: set[int] = set()
     for _ in range(options.repairs):
-        broken = {
-            number: (codes[number], problem)
+        problems = {
+            number: _problem(attempt, facts, options)
             for number, attempt in results.items()
-            if number not in settled and (problem := _problem(attempt, facts, options))
+            if number not in settled
         }
+        broken = {number: (codes[number], problem) for number, problem in problems.items() if problem}
         answers = drafting.repair(broken) if broken else {}
         settled |= broken.keys() - answers.keys()
-        again: dict[int, str] = {}
+        repaired: dict[int, str] = {}
         for number, answer in answers.items():
             # A reply with code is run, whatever else it says.
             if answer.at_fault in _FAULTS and not answer.code.strip():
@@ -167,8 +167,8 @@ def _repair(
                 results[number] = results[number].model_copy(update={"repaired": True})
                 settled.add(number)
             else:
-                again[number] = codes[number] = answer.code
-        runs = trial.run(again)
+                repaired[number] = codes[number] = answer.code
+        runs = trial.run(repaired)
         results |= {attempt.number: attempt.model_copy(update={"repaired": True}) for attempt in runs}
     return results
 
@@ -194,7 +194,7 @@ _FAULTS: Mapping[Fault, str] = {
 
 
 def _explained(result: Reproduction) -> Reproduction:
-    """Give the reason if no draft was of use: a fault that most replies name, the time, or the drafts."""
+    """Add the reason why no draft could be used: a fault that most replies name, the time, or the drafts."""
     faults = Counter(attempt.fault for attempt in result.attempts if attempt.fate == "unusable")
     fault, count = max(faults.items(), key=lambda item: item[1], default=("", 0))
     if fault and count * 2 > len(result.attempts):
@@ -252,18 +252,18 @@ def _choose(
         for test in tests[:TOP]:
             failure = f"{test.outcome.exception_type or ''}: {test.outcome.message}\n\n{test.outcome.output}"
             choices.append(Option(code=test.candidate.code, failure=failure[:MAX_FAILURE], agreeing=test.agreeing))
-        place = drafting.pick(choices, drafts)
-        if place is None:
+        index = drafting.pick(choices, drafts)
+        if index is None:
             return (), "the drafts that fail were put before the model once more, and it found every one wrong"
-        tests.insert(0, tests.pop(place))
+        tests.insert(0, tests.pop(index))
     return tuple(tests), selection.reason
 
 
 def _confirmed(tests: Sequence[OfferedTest], patches: Sequence[Patch], trial: Trial) -> list[OfferedTest]:
     """Return the tests, first those that pass with a drafted repair of the bug, else in their order."""
-    repaired = [files for patch in patches if (files := _applied(patch, trial.checkout))]
+    patched = [_applied(patch, trial.checkout) for patch in patches]
     results = [
-        test.model_copy(update={"repairs": sum(trial.passes(test.candidate, files) for files in repaired)})
+        test.model_copy(update={"repairs": sum(trial.passes(test.candidate, files) for files in patched if files)})
         for test in tests
     ]
     return sorted(results, key=lambda test: not test.repairs)

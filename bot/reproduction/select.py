@@ -233,7 +233,8 @@ def select(
     Without ``matched`` the match with the report only ranks, in LIBRO's order.
     """
     matches = {test.number: match(test.outcome, facts) for test in tests}
-    dropped = {test.number: reason for test in tests if (reason := _reason(test, matches[test.number], matched))}
+    reasons = {test.number: _drop_reason(test, matches[test.number], matched) for test in tests}
+    dropped = {number: reason for number, reason in reasons.items() if reason}
     clusters = cluster([test for test in tests if test.number not in dropped])
     largest = max(map(len, clusters), default=0)
     if largest < threshold:
@@ -255,7 +256,8 @@ def select(
     return Selection(suggestions=tuple(suggestions), dropped=dropped)
 
 
-def _reason(test: FailingTest, comparison: Match, matched: bool) -> str:
+def _drop_reason(test: FailingTest, comparison: Match, matched: bool) -> str:
+    """Return why a draft is not shown; empty if it may be shown."""
     if test.flaky:
         return "flaky: it failed in one of two runs only"
     if not matched:
