@@ -112,7 +112,7 @@ def command(
                 "GitHub's GraphQL API cannot be used: without it this step would repeat its comments"
             )
         config = _config(access, overrides)
-        results = tuple(_deal(environment, access, config, event, tasks, judge))
+        results = tuple(_handle(environment, access, config, event, tasks, judge))
     reviews = [result.decision for result in results if result.decision.kind == "review"]
     if sarif_file and reviews:
         write_sarif(sarif_file, reviews[0])
@@ -158,7 +158,7 @@ def _event(workflow: Workflow) -> events.RepositoryEvent | None:
     return event if isinstance(event, events.RepositoryEvent) else None
 
 
-def _deal(
+def _handle(
     settings: Settings,
     access: Access,
     config: RepoConfig,
@@ -166,7 +166,7 @@ def _deal(
     tasks: tuple[str, ...],
     model: Model,
 ) -> Iterator[TaskResult]:
-    """Publish each task's decisions. A task that fails does not stop the others."""
+    """Decide each task, and publish its decisions. A task that fails does not stop the others."""
     from bot import app
     from bot.features.shared.review_history import last_on
 
@@ -176,14 +176,14 @@ def _deal(
         for task in router.tasks(event):
             if task not in tasks and not router.feature_named(task).only_answers:
                 continue
-            reading = replace(services, history=StandingHistory(event, services, settings.marker_key))
+            with_history = replace(services, history=StandingHistory(event, services, settings.marker_key))
             try:
-                decisions = _decide(event, task, reading)
+                decisions = _decide(event, task, with_history)
                 for decision in decisions:
                     yield _publish(publisher, decision, services, access)
                 if task == "review" and not decisions:
                     # Running the step again must not pass the gate.
-                    past = reading.history.decisions(event.subject.key, "review")
+                    past = with_history.history.decisions(event.subject.key, "review")
                     if earlier := last_on(past, event.subject.revision):
                         yield TaskResult(earlier, "posted before")
             except TransientError as error:
@@ -286,8 +286,8 @@ class StandingHistory(NoHistory):
 
         def read_mark(body: str) -> Mark | None:
             # Without a key to sign with, no marker counts.
-            sign = seal.read(body) if seal.key else None
-            return None if sign is None else Mark(*sign)
+            marker = seal.read(body) if seal.key else None
+            return None if marker is None else Mark(*marker)
 
         self._posts = Posts(event, replace(services, history=NoHistory()), read_mark, without_marker)
 

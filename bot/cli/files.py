@@ -289,7 +289,7 @@ def decide(
             raise OperatorError(f"--test-command: --repo {repo} does not hold the change")
         harness = operator_harness(app.build_sandbox(environment), test_command, config.reproduce.seconds)
         services = dataclasses.replace(services, harnesses=OperatorHarnesses(harness))
-    return answered(task, event, services, str(judging.config))
+    return required_decision(task, event, services, str(judging.config))
 
 
 def _commit(snapshot: Snapshot, repo: Path) -> str:
@@ -304,14 +304,14 @@ def _commit(snapshot: Snapshot, repo: Path) -> str:
     return pull.head_sha if any(sides.after(file) is not None for file in diff.files) else pull.base_sha
 
 
-def answered(task: Task, event: RepositoryEvent, services: Services, place: str) -> Decision:
-    """Return the decision of the handler of ``task``; ``place`` is the file that may switch it off.
+def required_decision(task: Task, event: RepositoryEvent, services: Services, config_file: str) -> Decision:
+    """Return the decision of the handler of ``task``; ``config_file`` is the file that may switch it off.
 
     Raises OperatorError for an error of the provider, GitHub or the sandbox: that is not an abstention.
     """
     decision = decided(task, event, services)
     if decision is None:
-        raise OperatorError(f"{task} is switched off in {place}")
+        raise OperatorError(f"{task} is switched off in {config_file}")
     if error := failure(decision):
         raise OperatorError(error)
     return decision

@@ -41,8 +41,8 @@ def _duration(_context: click.Context, _option: click.Parameter, value: str) -> 
 
 
 def _seconds(value: str) -> float | None:
-    amount = re.fullmatch(r"(\d{1,6})([dhms])", value)
-    return float(amount[1]) * {"d": 86_400, "h": 3_600, "m": 60, "s": 1}[amount[2]] if amount else None
+    match = re.fullmatch(r"(\d{1,6})([dhms])", value)
+    return float(match[1]) * {"d": 86_400, "h": 3_600, "m": 60, "s": 1}[match[2]] if match else None
 
 
 def _start(_context: click.Context, _option: click.Parameter, value: str) -> datetime:

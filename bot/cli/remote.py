@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bot.cli.files import Judging, answered
+from bot.cli.files import Judging, required_decision
 from bot.core.errors import ForgeError, NotFound, OperatorError
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def decide_at(task: Task, url: str, judging: Judging) -> Decision:
         about = access.forge.about()
         event = (_on_issue if task == "triage" else _on_pull)(access.forge, about, number, url)
         services = app.offline_services(environment, access.forge, configured(access.forge, about, judging))
-        return answered(task, event, services, judging.config or f"the bouncer.yml of {name}")
+        return required_decision(task, event, services, judging.config or f"the bouncer.yml of {name}")
 
 
 def configured(forge: GitHubForge, about: Repository, judging: Judging) -> RepoConfig:

@@ -61,8 +61,8 @@ def command(concurrency: int, apart: float, **values: Any) -> int:
     """Receive webhook deliveries and work on them."""
     # Traces are sent by a thread, which would not survive the fork: each child starts its own.
     settings = load_settings(traces=False, **values)
-    if before := _State.inherited():
-        link = before.link
+    if inherited := _State.inherited():
+        link = inherited.link
     else:
         _prepare(settings)
         link = secrets.token_urlsafe(32) if settings.needs_setup else ""
@@ -75,7 +75,7 @@ def command(concurrency: int, apart: float, **values: Any) -> int:
     if settings.bouncer_model:
         children.append(Child("worker", _worker, (settings, concurrency, apart)))
     _import_all()
-    return supervise(children, stop, before or _State(link))
+    return supervise(children, stop, inherited or _State(link))
 
 
 def _prepare(settings: Settings) -> None:

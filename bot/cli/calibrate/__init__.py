@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -106,26 +106,24 @@ def command(
     verdicts = _verdicts(environment, _bouncers_question(environment, shadow), folder / "judged.jsonl")
     done = _judge(environment, shadow, past_cases, verdicts, max_cost, workers)
     remaining = None if max_cost is None else max_cost - (verdicts.cost_usd or 0.0)
-    duplicates, cost_usd, finished = None, verdicts.cost_usd, True
+    duplicates = DuplicatesResult()
     if app.repo_config(judging.config, judging.overrides).duplicates.mode != "off":
         file = folder / "duplicates.jsonl"
-        duplicates, cost, finished = _duplicates(
-            environment, shadow, past.repository, file, limit, remaining, workers, harm
-        )
-        cost_usd = cost if cost_usd is None else cost_usd + (cost or 0.0)
+        duplicates = _duplicates(environment, shadow, past.repository, file, limit, remaining, workers, harm)
+    costs = [cost for cost in (verdicts.cost_usd, duplicates.cost_usd) if cost is not None]
     calibration = Calibration(
         repository=past.repository.full_name,
         model=environment.bouncer_model,
         created=app.now().date(),
         exported=past.exported_at.date(),
         requests=past.requests,
-        cost_usd=cost_usd,
+        cost_usd=sum(costs) if costs else None,
         unfinished=sum(verdicts.find(case) is None for case in past_cases),
         findings=_findings(past_cases, verdicts, harm),
-        duplicates=duplicates,
+        duplicates=duplicates.findings,
     )
     _show(calibration, out, as_json=as_json)
-    return 0 if done and finished else 1
+    return 0 if done and duplicates.finished else 1
 
 
 def _past(
@@ -216,6 +214,14 @@ def _verdicts(environment: Settings, question: str, file: Path) -> Verdicts:
     return Verdicts(Journal(file), hashlib.sha256(text.encode()).hexdigest()[:16])
 
 
+class DuplicatesResult(NamedTuple):
+    """The threshold for duplicates, its cost, and False if the budget ended the judging."""
+
+    findings: DuplicateFindings | None = None
+    cost_usd: float | None = None
+    finished: bool = True
+
+
 def _duplicates(
     environment: Settings,
     config: RepoConfig,
@@ -225,8 +231,8 @@ def _duplicates(
     max_cost: float | None,
     workers: int,
     harm: float,
-) -> tuple[DuplicateFindings | None, float | None, bool]:
-    """Judge closed issues for duplicates. Return the threshold, the cost, and False if the budget ended it."""
+) -> DuplicatesResult:
+    """Judge closed issues for duplicates."""
     from bot import app
     from bot.cli.calibrate.judging import duplicate_findings, index_of, past_duplicates
 
@@ -237,11 +243,11 @@ def _duplicates(
             click.echo(
                 f"duplicates are not judged: DATABASE_URL has no index; bouncer index {name} makes it", err=True
             )
-            return None, None, True
+            return DuplicatesResult()
         cases = past_duplicates(history, repository, limit)
         verdicts = _verdicts(environment, app.prompts(environment).hash("duplicates.compare"), file)
         done = _judge(environment, config, cases, verdicts, max_cost, workers, index)
-        return duplicate_findings(cases, history, verdicts, harm), verdicts.cost_usd, done
+        return DuplicatesResult(duplicate_findings(cases, history, verdicts, harm), verdicts.cost_usd, done)
 
 
 def _judge(
