@@ -94,7 +94,10 @@ class CommandSet:
 
     def read(self, body: str) -> tuple[Command, ...]:
         """Return the declared commands in a comment, in order; of two with the same word the last."""
-        commands = {command.word: command for command in parse(body) if self._accepts(command)}
+        commands: dict[str, Command] = {}
+        for command in filter(self._accepts, parse(body)):
+            commands.pop(command.word, None)  # of pause, resume, pause the last one counts, too
+            commands[command.word] = command
         return tuple(commands.values())[:_MAX_COMMANDS]
 
     def _accepts(self, command: Command) -> bool:

@@ -15,6 +15,7 @@ may, near_miss, read = SLASH_COMMANDS.may, SLASH_COMMANDS.near_miss, SLASH_COMMA
         ("thanks!\r\n/bouncer accept\r\n", ["accept"]),
         ("/bouncer accept\n/bouncer accept", ["accept"]),
         ("/bouncer pause\n/bouncer help", ["pause", "help"]),
+        ("/bouncer pause\n/bouncer resume\n/bouncer pause", ["resume", "pause"]),
         (" /bouncer accept", ["accept"]),
         ("- /x\n\n  /bouncer accept", []),
         ("/Bouncer Accept", ["accept"]),
