@@ -60,6 +60,8 @@ _LINE = re.compile(
 _BARE = re.compile(rf"^ {{0,3}}/bouncer{_BLANK}*$", re.MULTILINE | re.IGNORECASE)
 #: A line that begins like a command.
 _NEAR = re.compile(rf"^ {{0,3}}/bouncers?\b{_BLANK}*([^\n]{{0,40}})", re.MULTILINE | re.IGNORECASE)
+#: The part of a line before its reason, which may have formatting; an option may not.
+_HEAD = re.compile(rf"^(?:/bouncers?|@[a-z0-9-]{{1,39}}){_BLANK}+[a-z]{{1,20}}\b(?!{_BLANK}*-)", re.IGNORECASE)
 #: Inside these tags text is hidden, quoted or code.
 _HIDING = re.compile(r"<(?P<end>/?)(?P<tag>details|pre|code|blockquote)\b|<!--|-->", re.IGNORECASE)
 _FOOTNOTE = re.compile(r"[ \t>*+-]*\[\^[^\]]+\]:")
@@ -183,10 +185,19 @@ def _plain_lines(body: str) -> Iterator[str]:
             _open(token.content, open_tags)
         if token.map and token.map[1] - 1 in footnotes:
             continue
+        margin = at_margin if items else near_margin
         for line in _lines(token.children or (), open_tags):
-            if not any(open_tags.values()) and line.rstrip() in (at_margin if items else near_margin):
-                yield line
+            if not any(open_tags.values()):
+                yield from _as_written(line, margin)
             _open(line, open_tags)
+
+
+def _as_written(line: str, margin: frozenset[str]) -> Iterator[str]:
+    """Yield the line as it was written, if it is at the margin. Of one with formatting the head decides."""
+    if line.rstrip() in margin:
+        yield line
+    elif head := _HEAD.match(line):
+        yield from [written for written in sorted(margin) if head.group() in _HEAD.findall(written)][:1]
 
 
 def _footnotes(lines: Sequence[str]) -> frozenset[int]:

@@ -22,6 +22,13 @@ may, near_miss, read = SLASH_COMMANDS.may, SLASH_COMMANDS.near_miss, SLASH_COMMA
         ("/bouncer accept, this is known", ["accept"]),
         ("/bouncer accept: see above", ["accept"]),
         ("/bouncer accept this is known", ["accept"]),
+        ("/bouncer accept `load(None)` is **not** supported, see [this](/docs)", ["accept"]),
+        ("hi\n/bouncer accept R&amp;D \\_known\\_\nbye", ["accept"]),
+        ("- /bouncer accept `x`", []),
+        ("> /bouncer accept `x`", []),
+        ("`/bouncer accept` helps", []),
+        ("```\n/bouncer verify --run abc1234\n```\n- /bouncer verify `x`", []),
+        ("<!--\n/bouncer accept `x`\n-->", []),
         ("@bouncer-acme recheck", ["recheck"]),
         ("cc @bouncer-acme recheck", []),
         ("@bouncer-acme thanks for this", []),
@@ -61,6 +68,12 @@ may, near_miss, read = SLASH_COMMANDS.may, SLASH_COMMANDS.near_miss, SLASH_COMMA
 )
 def test_a_command_is_the_first_thing_on_a_line_outside_code_and_quotes(body: str, words: list[str]) -> None:
     assert [command.word for command in read(body)] == words
+
+
+def test_formatting_in_a_reason_is_kept_as_it_was_written() -> None:
+    (command,) = read("/bouncer accept `load(None)` is **not** supported")
+    assert command.reason == "`load(None)` is **not** supported"
+    assert near_miss("/bouncer acept `x`") == "accept"
 
 
 def test_only_listed_flags_are_understood() -> None:
