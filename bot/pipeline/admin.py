@@ -103,7 +103,7 @@ class Jobs:
         return self._enqueue_again(current)
 
     def _enqueue_again(self, job: Job) -> Job:
-        attempt = job.model_copy(update={"attempt": job.attempt + 1, "tries": 0, "due": self._clock()})
+        attempt = job.model_copy(update={"attempt": job.attempt + 1, "tries": 0, "days": 0, "due": self._clock()})
         with self._queue.transaction() as connection:
             self._queue.enqueue(connection, attempt)
         self._queue.note_next(job, attempt.workflow)

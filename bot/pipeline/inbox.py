@@ -83,6 +83,7 @@ class Job(Frozen):
     state: State = "queued"
     attempt: int = Field(default=0, description="number of the attempt, from 0")
     tries: int = Field(default=0, description="failures in a row")
+    days: int = Field(default=0, description="days on which it waited for a new budget")
     due: float = Field(description="earliest start")
     awaits_operator: bool = Field(
         default=False, description="waits long: an operator has to repair something, or the app is suspended"

@@ -246,11 +246,13 @@ class Runner:
         now = self._clock()
         if any(result.outcome == PublishOutcome.MOVED for result in results) and job.tries + 1 < MAX_TRIES_BUG:
             return self._enqueue_next(job, now + MOVED_SECONDS, "it moved", stage="decide", counts=True)
-        if job.tries < MAX_DAYS and any(decision.abstained == SPENT for decision in decisions):
+        if job.days < MAX_DAYS and any(decision.abstained == SPENT for decision in decisions):
             # When there is a new budget, at a random moment.
             due = now - now % _DAY + _DAY + SPREAD_SECONDS * random.random()  # noqa: S311 - guards nothing
             _log.info("job_tomorrow", due=due)
-            return self._enqueue_next(job, due, "skipped: the budget of the day is spent", counts=True)
+            waits = job.model_copy(update={"days": job.days + 1, "tries": 0})
+            # A check that says so was published, and the next attempt decides all the same.
+            return self._enqueue_next(waits, due, "skipped: the budget of the day is spent", stage="decide")
         if self._notices and self._notices.are_due(decisions):
             self._enqueue_notice(job, "decision")
         return "; ".join(map(str, results)) or "nothing to do"

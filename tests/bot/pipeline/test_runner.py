@@ -527,6 +527,42 @@ def test_a_spent_budget_is_a_visible_skip_today_and_a_decision_tomorrow(bench):
     assert [item.abstained or item.verdict for item in lines] == ["VAGUE", "skipped:budget"]
 
 
+def test_failures_before_the_budget_is_spent_do_not_cost_the_day(bench):
+    errors = [TransientError("overloaded")] * 4 + [BudgetExceeded("spent")]
+
+    def think() -> None:
+        if errors:
+            raise errors.pop(0)
+
+    bench.think = think
+    job = bench.open()
+    for _ in range(4):
+        assert bench.run(job).error == "overloaded"
+    assert bench.run(job).state == "waiting", "until tomorrow"
+    assert bench.run(job).outcome == "posted"
+
+
+def test_a_check_that_says_that_the_budget_is_spent_is_decided_anew_tomorrow(bench):
+    bench.open()
+    files = {"src/app.py": "x = 1\n"}
+    number = bench.desk.github.open_pull(NAME, "Repair", "Fixes #1", "alice", files=files, closes=[1])
+    pull = bench.desk.forge.pull_request(number)
+    opened = events.PullRequestOpened(
+        repository=bench.desk.services.repository, sender=pull.author, pull_request=pull, installation=1
+    )
+    bench.inbox = make_inbox(bench.desk.ledger.database, bench.queue, "verify", clock=lambda: bench.now[0])
+    job, errors = bench.accept(opened).replace("triage", "verify"), [BudgetExceeded("spent")]
+
+    def think() -> None:
+        if errors:
+            raise errors.pop()
+
+    bench.think = think
+    assert bench.run(job).error == "skipped: the budget of the day is spent"
+    bench.run(job)
+    assert [item.abstained for item in bench.desk.ledger.decisions.of_job(job)] != ["skipped:budget"]
+
+
 def test_a_budget_that_stays_spent_is_not_waited_for_for_ever(bench):
     def think() -> NoReturn:
         raise BudgetExceeded("spent")
