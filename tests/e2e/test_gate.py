@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from bot.simgithub.state import CheckRunState
+from tests.bot.pipeline.rig import wait
 from tests.e2e.site import APP, BASE, CLEAR, VAGUE, Repository, Site
 
 GATE = ".github/bouncer.yml"
@@ -119,6 +120,22 @@ def test_a_pull_request_is_a_draft_until_its_issue_is_ready(shop: Site, home: Ca
     assert not is_draft(shop, place, other), "a person decided"
     assert shop.github.find(place, other)[1].state == "open"
     assert len(shop.comments_on(place, other)) == 1
+
+
+def test_a_recheck_before_the_conversion_is_written_decides_nothing(
+    shop: Site, home: Callable[[str], str]
+) -> None:
+    place = home("{mode: draft}")
+    issue = shop.github.open_issue(place, "It breaks")
+    shop.github.fail("bad_gateway", "POST", rf"/repos/{place}/check-runs", times=2)
+    number = opened(shop, place, issue)
+    wait(lambda: shop.decided(place, number, "gate"), 30, "decided, and not written yet")
+    shop.github.comment(place, number, "/bouncer recheck", "mia")
+    assert answer(shop, place, number)[0] == "failure"
+    assert is_draft(shop, place, number)
+    shop.github.label(place, issue, "ready", by="mia")
+    assert answer(shop, place, number)[0] == "success"
+    assert not is_draft(shop, place, number)
 
 
 def test_a_draft_of_the_author_stays_a_draft(shop: Site, home: Callable[[str], str]) -> None:

@@ -162,8 +162,10 @@ def _of_pull(number: int, event: events.RepositoryEvent, services: Services) -> 
     linked = tuple(_linked(facts, services))
     readiness = evaluate(facts, linked, services.config)
     draft = before.draft if before else ""
-    if draft == "converted" and not pull.draft:
-        draft = "returned"  # A person marked it as ready for review.
+    is_superseding = isinstance(event, events.PullShown | events.LinkedIssueChanged)
+    if draft == "converted" and not pull.draft and is_superseding:
+        # A person marked it as ready for review. When a recheck is asked for, the conversion may not be written yet.
+        draft = "returned"
     actions: list[Action] = [texts.check(pull.head_sha, readiness, services.config)]
     if readiness.passes and draft:
         body = texts.returned(readiness)
@@ -171,7 +173,7 @@ def _of_pull(number: int, event: events.RepositoryEvent, services: Services) -> 
         actions.append(UpsertComment(task="gate", number=number, body=body, only_edit=True))
         draft = "returned"
     elif not readiness.passes and services.config.gate.mode == "draft" and draft != "returned":
-        if not draft and not pull.draft:
+        if not pull.draft:
             actions.append(SetDraft(number=number, node_id=facts.node_id, draft=True))
             draft = "converted"
         if draft:
