@@ -185,6 +185,9 @@ class Runner:
             return self._notices.send(job) if self._notices else "no receiver is named any more"
         if self._paused or self._ledger.installations.paused(job.repository):
             self._ledger.decisions.stop(job.id)
+            if isinstance(event, events.IssueUnanswered):
+                # No delivery brings it again.
+                return self._enqueue_next(job, self._clock() + _DAY, "paused by the operator")
             return "skipped: paused by the operator"
         if superseded := self._superseded(job, event):
             return superseded

@@ -574,6 +574,24 @@ def test_a_budget_that_stays_spent_is_not_waited_for_for_ever(bench):
     assert bench.run(job).state == "done"
 
 
+def test_a_reminder_waits_while_the_operator_pauses_the_repository(bench):
+    opened = bench.open()
+    bench.run(opened)
+    issue, repository = bench.desk.forge.issue(1), bench.desk.services.repository
+    reminder = events.IssueUnanswered(
+        repository=repository, sender=issue.author, issue=issue, since=0.0, days=7, installation=1
+    )
+    bench.inbox = make_inbox(bench.desk.ledger.database, bench.queue, "closing", clock=lambda: bench.now[0])
+    job = bench.accept(reminder).replace("triage", "closing")
+    bench.desk.ledger.installations.pause(NAME, "an operator")
+    for _ in range(2):
+        waiting = bench.run(job)
+        assert (waiting.state, waiting.error) == ("waiting", "paused by the operator")
+        assert waiting.due == bench.now[0] + 86_400
+    bench.desk.ledger.installations.resume(NAME)
+    assert bench.run(job).state == "done"
+
+
 class Hurried:
     """A writer during whose comments the issue is edited."""
 
