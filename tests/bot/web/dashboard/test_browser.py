@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from bot.web.app import Backend
 from tests.bot.web.conftest import serious
-from tests.bot.web.dashboard.conftest import PASSWORD
+from tests.bot.web.dashboard.conftest import PASSWORD, decision
 
 PATHS = (
     "/",
@@ -124,6 +124,15 @@ def log_in(page: Page, site: str) -> None:
 def test_no_page_is_wider_than_a_phone(page: Page, site: str, filled: Backend) -> None:
     log_in(page, site)
     for path in PATHS:
+        page.goto(site + path)
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), path
+
+
+def test_words_longer_than_a_phone_is_wide_are_broken(page: Page, site: str, backend: Backend) -> None:
+    long = decision(1, repository=f"acme/{'x' * 80}").model_copy(update={"reason": "W" * 256})
+    backend.ledger().decisions.record("long:triage", (long,), "c0ffee")
+    log_in(page, site)
+    for path in ("/", "/decisions", "/decisions/1"):
         page.goto(site + path)
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), path
 
