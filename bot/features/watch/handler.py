@@ -15,6 +15,7 @@ from pydantic import Field
 from bot.core import events
 from bot.core.actions import Decision, Record, SetLabels, UpsertComment
 from bot.core.commands import Command
+from bot.core.config import PATH
 from bot.core.errors import ForgeError, SandboxError
 from bot.core.events import Event
 from bot.core.frozen import Frozen
@@ -62,14 +63,20 @@ def handle(event: Event, services: Services) -> Decision | None:
     config = services.config.reproduce
     if not isinstance(event, events.IssueUnanswered | events.IssueReopened):
         return None
-    if config.watch == "off" or config.mode == "off" or services.harnesses is None:
+    is_off, problems = "off" in (config.watch, config.mode), services.config_problems
+    # A mistake in the file falls back to off, and is no wish to end the watch.
+    is_mistaken = is_off and any(
+        "reproduce" in (*problem.shadowed, problem.key.partition(".")[0]) for problem in problems
+    )
+    if (is_off and not is_mistaken) or services.harnesses is None:
         return None
     past = services.history.decisions(event.subject.key, "reproduce", "watch", "commands")
     test = stored_test(past)
     requests = (decision.record.at for decision in reversed(past) if decision.record and decision.again_days)
     if test is None or (isinstance(event, events.IssueUnanswered) and event.since != next(requests, None)):
         return None  # A later decision has a day of its own.
-    return _Watch(event, services, test).decide(past)
+    watch = _Watch(event, services, test)
+    return watch.rest("skipped:config", f"{PATH} has a mistake") if is_mistaken else watch.decide(past)
 
 
 class _Watch:
@@ -85,29 +92,29 @@ class _Watch:
         """Run the test if the branch moved, and tell of a change."""
         issue = self.services.forge.issue(self.event.number)
         if issue.state == "closed":
-            return self._rest("skipped:closed", "it is closed", again=False)
+            return self.rest("skipped:closed", "it is closed", again=False)
         if issue.locked:
-            return self._rest("skipped:locked", "it is locked")
+            return self.rest("skipped:locked", "it is locked")
         if is_paused(past):
-            return self._rest("skipped:paused", "paused by a maintainer")
+            return self.rest("skipped:paused", "paused by a maintainer")
         state, sha = _last_state(past, self.test)
         try:
             # A branch that was just renamed is not found, and must not end the watch.
             head = self.services.forge.head(self.services.repository.default_branch)
             if head == sha:
-                return self._rest("skipped:unchanged", "the default branch has not moved", state=state, sha=sha)
+                return self.rest("skipped:unchanged", "the default branch has not moved", state=state, sha=sha)
             now = self.builds.state(head, expected=state)
             change = FirstCommits() if now in (state, "flaky", "not run") else self._find(sha, head, now)
         except (SandboxError, ForgeError) as error:
-            return self._rest("sandbox", f"nothing could be run: {error}", state=state, sha=sha)
+            return self.rest("sandbox", f"nothing could be run: {error}", state=state, sha=sha)
         if now == "flaky" or change.flaky:
             # Another day would only be another throw of the dice.
-            return self._rest("skipped:flaky", "the test is flaky", again=False, state="flaky", sha=head)
+            return self.rest("skipped:flaky", "the test is flaky", again=False, state="flaky", sha=head)
         if now == "not run":
             reason = "the test cannot be run, or fails in another way"
-            return self._rest("skipped:unbuildable", reason, state=state, sha=sha)
+            return self.rest("skipped:unbuildable", reason, state=state, sha=sha)
         if now == state:
-            return self._rest("skipped:unchanged", f"the test still {now[:4]}s", state=now, sha=head)
+            return self.rest("skipped:unchanged", f"the test still {now[:4]}s", state=now, sha=head)
         return self._changed(now, head, change)
 
     def _find(self, since: str, head: str, now: BuildState) -> FirstCommits:
@@ -142,7 +149,8 @@ class _Watch:
             again_days=1,
         )
 
-    def _rest(self, word: str, reason: str, *, again: bool = True, **values: Any) -> Decision:
+    def rest(self, word: str, reason: str, *, again: bool = True, **values: Any) -> Decision:
+        """Return the decision of a day on which nothing is said."""
         return Decision(
             kind="watch",
             subject=self.event.subject,

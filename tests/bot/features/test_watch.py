@@ -133,6 +133,11 @@ def test_a_flaky_test_is_not_bisected(services: Build) -> None:
     [
         ("reproduce: {mode: comment}", {}, 1.0, None),
         ("reproduce: {watch: daily}", {}, 1.0, None),
+        ("reproduce: {mode: coment, watch: daily}", {}, 1.0, "skipped:config"),
+        ("reproduce: {mode: comment, watch: dayly}", {}, 1.0, "skipped:config"),
+        ("reproduce: {mode: comment", {}, 1.0, "skipped:config"),
+        ("reproduce: {mode: comment}\ntriage: {mode: coment}", {}, 1.0, None),
+        ("reproduce: {mode: coment, watch: daily}", {}, 2.0, None),
         (DAILY, {}, 2.0, None),
         (DAILY, {"issues": {5: issue(state="closed")}}, 1.0, "skipped:closed"),
         (DAILY, {"issues": {5: issue(locked=True)}}, 1.0, "skipped:locked"),
@@ -146,6 +151,8 @@ def test_nothing_is_run_unless_it_is_wanted_and_the_branch_moved(
     decisions = next_day(services(ScriptedModel(), snapshot(**values), config, sandbox=sandbox), since)
     assert [decision.abstained for decision in decisions] == ([abstained] if abstained else [])
     assert sandbox.turns == 0
+    if abstained == "skipped:config":
+        assert decisions[0].again_days == 1, "the watch goes on when the file is repaired"
 
 
 @dataclass
