@@ -197,7 +197,9 @@ def _as_written(line: str, margin: frozenset[str]) -> Iterator[str]:
     if line.rstrip() in margin:
         yield line
     elif head := _HEAD.match(line):
-        yield from [written for written in sorted(margin) if head.group() in _HEAD.findall(written)][:1]
+        yield from [source_line for source_line in sorted(margin) if head.group() in _HEAD.findall(source_line)][
+            :1
+        ]
 
 
 def _footnotes(lines: Sequence[str]) -> frozenset[int]:

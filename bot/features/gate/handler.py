@@ -164,8 +164,7 @@ def _of_pull(number: int, event: events.RepositoryEvent, services: Services) -> 
     draft = before.draft if before else ""
     is_superseding = isinstance(event, events.PullShown | events.LinkedIssueChanged)
     if draft == "converted" and not pull.draft and is_superseding:
-        # A person marked it as ready for review. For a recheck the conversion may not be written yet.
-        draft = "returned"
+        draft = "returned"  # By a person. When a recheck runs, the conversion may not be written yet.
     actions: list[Action] = [texts.check(pull.head_sha, readiness, services.config)]
     if readiness.passes and draft:
         body = texts.returned(readiness)

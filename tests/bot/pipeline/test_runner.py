@@ -542,16 +542,16 @@ def test_failures_before_the_budget_is_spent_do_not_cost_the_day(bench):
     assert bench.run(job).outcome == "posted"
 
 
-def test_a_check_that_says_that_the_budget_is_spent_is_decided_anew_tomorrow(bench):
+def test_a_check_for_a_spent_budget_is_decided_anew_tomorrow(bench):
     bench.open()
     files = {"src/app.py": "x = 1\n"}
     number = bench.desk.github.open_pull(NAME, "Repair", "Fixes #1", "alice", files=files, closes=[1])
     pull = bench.desk.forge.pull_request(number)
-    opened = events.PullRequestOpened(
+    event = events.PullRequestOpened(
         repository=bench.desk.services.repository, sender=pull.author, pull_request=pull, installation=1
     )
     bench.inbox = make_inbox(bench.desk.ledger.database, bench.queue, "verify", clock=lambda: bench.now[0])
-    job, errors = bench.accept(opened).replace("triage", "verify"), [BudgetExceeded("spent")]
+    job, errors = bench.accept(event).replace("triage", "verify"), [BudgetExceeded("spent")]
 
     def think() -> None:
         if errors:
@@ -575,8 +575,7 @@ def test_a_budget_that_stays_spent_is_not_waited_for_for_ever(bench):
 
 
 def test_a_reminder_waits_while_the_operator_pauses_the_repository(bench):
-    opened = bench.open()
-    bench.run(opened)
+    bench.run(bench.open())
     issue, repository = bench.desk.forge.issue(1), bench.desk.services.repository
     reminder = events.IssueUnanswered(
         repository=repository, sender=issue.author, issue=issue, since=0.0, days=7, installation=1
