@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from difflib import get_close_matches
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from pydantic import Field
@@ -98,7 +99,7 @@ class CommandSet:
         """Return the declared commands in a comment, in order; of two with the same word the last."""
         commands: dict[str, Command] = {}
         for command in filter(self._accepts, parse(body)):
-            commands.pop(command.word, None)  # of pause, resume, pause the last one counts, too
+            commands.pop(command.word, None)  # so that of pause, resume, pause the last one counts
             commands[command.word] = command
         return tuple(commands.values())[:_MAX_COMMANDS]
 
@@ -197,9 +198,8 @@ def _as_written(line: str, margin: frozenset[str]) -> Iterator[str]:
     if line.rstrip() in margin:
         yield line
     elif head := _HEAD.match(line):
-        yield from [source_line for source_line in sorted(margin) if head.group() in _HEAD.findall(source_line)][
-            :1
-        ]
+        same_head = (written for written in sorted(margin) if head.group() in _HEAD.findall(written))
+        yield from islice(same_head, 1)
 
 
 def _footnotes(lines: Sequence[str]) -> frozenset[int]:

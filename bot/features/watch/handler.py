@@ -63,10 +63,10 @@ def handle(event: Event, services: Services) -> Decision | None:
     config = services.config.reproduce
     if not isinstance(event, events.IssueUnanswered | events.IssueReopened):
         return None
-    is_off, problems = "off" in (config.watch, config.mode), services.config_problems
+    is_off = "off" in (config.watch, config.mode)
     # A mistake in the file falls back to off, and is no wish to end the watch.
     is_mistaken = is_off and any(
-        "reproduce" in (*problem.shadowed, problem.key.partition(".")[0]) for problem in problems
+        "reproduce" in (*problem.shadowed, problem.key.partition(".")[0]) for problem in services.config_problems
     )
     if (is_off and not is_mistaken) or services.harnesses is None:
         return None
