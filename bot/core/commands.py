@@ -198,7 +198,7 @@ def _as_written(line: str, margin: frozenset[str]) -> Iterator[str]:
     if line.rstrip() in margin:
         yield line
     elif head := _HEAD.match(line):
-        same_head = (written for written in sorted(margin) if head.group() in _HEAD.findall(written))
+        same_head = (source for source in sorted(margin) if head.group() in _HEAD.findall(source))
         yield from islice(same_head, 1)
 
 
