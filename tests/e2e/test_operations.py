@@ -87,25 +87,6 @@ def processes_of(group: int) -> list[int]:
     return pids
 
 
-def test_a_suspended_app_stops_trying_and_goes_on_when_it_is_back(shop: Site, repository: Repository) -> None:
-    home = repository()
-    (installation,) = shop.github.world.installed(shop.github.world.repositories[home])
-    installation.suspended = True
-    number = shop.github.open_issue(home, "It breaks", "It does not work.")
-    # GitHub tells a suspended app nothing; this one was on its way already.
-    installation.suspended = False
-    event, payload = shop.payload(home, number, "opened")
-    installation.suspended = True
-    assert shop.deliver(event, payload) == 202
-    shop.quiet()
-    (dead,) = [job for job in shop.jobs.list(("dead",), home) if job.task == "triage"]
-    assert "suspended" in str(dead.error)
-    installation.suspended = False
-    shop.jobs.retry(dead.id)
-    shop.quiet()
-    assert bounced(shop, home, number)
-
-
 def test_what_was_removed_meanwhile_is_nobodys_error(shop: Site, repository: Repository) -> None:
     home = repository()
     number = shop.github.open_issue(home, "It breaks", "It does not work.")
