@@ -58,7 +58,7 @@ def test_history_follows_a_repository_to_its_new_name(shop: Site, repository: Re
     shop.quiet()
     assert shop.decided(home, other) == ()
     assert len(shop.comments_on(new, other)) == 1
-    assert shop.troubles() == {}
+    assert shop.jobs.list(("dead",), new) == ()
 
 
 def test_a_waiting_job_goes_on_under_the_new_name(shop: Site, repository: Repository) -> None:
