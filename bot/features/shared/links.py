@@ -84,7 +84,7 @@ def _without_indented_code(text: str) -> str:
     from markdown_it import MarkdownIt
 
     lines = re.split(r"\r\n|\r|\n", text)
-    for token in MarkdownIt("commonmark").parse(text):
+    for token in MarkdownIt("commonmark").disable("inline").parse(text):  # the blocks are enough
         if token.type == "code_block" and token.map:
             lines[token.map[0] : token.map[1]] = [""] * (token.map[1] - token.map[0])
     return "\n".join(lines)
