@@ -322,6 +322,7 @@ class Runner:
             self._ledger.calls.forget(job.id)
             raise NotInstalled("the app was removed from the repository")
         if _in_place(job, self._ledger.renames.present(event)) != job:
+            # They were stored under the old name after everything else had been moved.
             self._ledger.calls.forget(job.id)
             raise TransientError("the repository was renamed meanwhile")
         for decision in decisions:

@@ -32,8 +32,8 @@ class Renames:
         repository = event.repository
         # Otherwise it is a new repository of that name. GitHub names no ids when it reports a renamed account.
         by_account = and_(RENAMES.c.id.is_(None), RENAMES.c.installation == event.installation)
-        former = RENAMES.c.former == repository.full_name, or_(RENAMES.c.id == repository.id, by_account)
-        row = self._database.row(select(RENAMES).where(*former))
+        is_former = and_(RENAMES.c.former == repository.full_name, or_(RENAMES.c.id == repository.id, by_account))
+        row = self._database.row(select(RENAMES).where(is_former))
         if row is None:
             return event
         owner, _, name = row.repository.partition("/")
@@ -57,19 +57,19 @@ class Renames:
 
     def move(self, old: str, new: str, event: events.Renamed) -> None:
         """Move all data to the new name. What is stored under it already is newer, and stays."""
-        here = {"repository": new, "installation": event.installation}
+        present = {"repository": new, "installation": event.installation}
         with self._database.write() as connection:
             for table in (*ABOUT_REPOSITORIES, PAUSES):
                 _move(connection, table.c.repository, old, new)
             _move(connection, BUDGETS.c.scope, f"repository:{old}", f"repository:{new}")
             connection.execute(delete(RENAMES).where(RENAMES.c.former.in_((old, new))))
-            connection.execute(RENAMES.insert(), {"former": old, "id": event.repository_id, **here})
-            connection.execute(update(RENAMES).where(RENAMES.c.repository == new).values(**here))
+            connection.execute(RENAMES.insert(), {"former": old, "id": event.repository_id, **present})
+            connection.execute(update(RENAMES).where(RENAMES.c.repository == new).values(**present))
 
     def forget(self, event: events.InstallationRepositoriesChanged) -> None:
         """Forget former names that an added repository has, if its id does not tell it from the renamed one."""
-        added = RENAMES.c.former.in_(event.added), RENAMES.c.id.in_(event.added_ids)
-        self._database.execute(delete(RENAMES).where(*added))
+        is_added = and_(RENAMES.c.former.in_(event.added), RENAMES.c.id.in_(event.added_ids))
+        self._database.execute(delete(RENAMES).where(is_added))
 
 
 def names_of(database: Database, account: str) -> frozenset[str]:
@@ -80,6 +80,7 @@ def names_of(database: Database, account: str) -> frozenset[str]:
 
 
 def _move(connection: Connection, column: Column[Any], old: str, new: str) -> None:
+    """Replace the old name in the rows of a table; drop a row whose unique values the new name has already."""
     table = column.table
     newer = table.alias()
     values: dict[str, Any] = {column.name: new}
