@@ -271,13 +271,13 @@ def _estimate(settings: Settings, services: Services, model: AskOnce, issues: Se
 
     price_list = load_prices(settings.bouncer_prices_file)
     prices = [price_list.of(name) for name in leaves(settings.bouncer_model)]
+    if None in prices:
+        return None
     # Looks depend on the answers of the model, and need the code of the repository.
     triage = services.config.triage.model_copy(update={"investigate": False})
     config = services.config.model_copy(update={"triage": triage})
     questions = Questions(model)
     _judge(issues, replace(services, config=config, model=questions), "read")
-    if None in prices:
-        return None
     return sum(price.cost(size // 4, ANSWER_TOKENS) for price in prices if price for size in questions.sizes)
 
 
