@@ -197,9 +197,13 @@ def _as_written(line: str, margin: frozenset[str]) -> Iterator[str]:
     """Yield the line as it was written, if it is at the margin. Of one with formatting the head decides."""
     if line.rstrip() in margin:
         yield line
-    elif head := _HEAD.match(line):
-        same_head = (source for source in sorted(margin) if head.group() in _HEAD.findall(source))
-        yield from islice(same_head, 1)
+    elif head := _head(line):
+        yield from islice((source for source in sorted(margin) if _head(source) == head), 1)
+
+
+def _head(line: str) -> str:
+    match = _HEAD.match(line)
+    return match.group() if match else ""
 
 
 def _footnotes(lines: Sequence[str]) -> frozenset[int]:
