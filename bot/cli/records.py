@@ -211,7 +211,7 @@ def cancel_jobs(job_ids: tuple[str, ...], database_url: str | None, as_json: boo
     type=click.Choice(("csv", "json")),
     default="csv",
     show_default=True,
-    help="Form.",
+    help="CSV for a spreadsheet, or JSON.",
 )
 @click.option("--repository", default="", metavar="OWNER/NAME", help="Only this repository.")
 @_database
