@@ -127,6 +127,12 @@ def share_memory_arena() -> None:
         mallopt(mmap_threshold, 128 * 1024)
 
 
+def return_free_memory() -> None:
+    """Return free pages inside glibc's heap to the system; glibc itself returns only those at its end."""
+    if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
+        trim(0)
+
+
 def stopped() -> threading.Event:
     """Return an event that SIGTERM and SIGINT set from now on."""
     stop = threading.Event()

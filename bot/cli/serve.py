@@ -24,7 +24,14 @@ import structlog
 from sqlalchemy.exc import DBAPIError
 
 from bot.cli import supervisor, web, worker
-from bot.cli.running import load_settings, observe, opened_database, settings_options, stopped
+from bot.cli.running import (
+    load_settings,
+    observe,
+    opened_database,
+    return_free_memory,
+    settings_options,
+    stopped,
+)
 from bot.core.errors import DatabaseAway, OperatorError
 
 if TYPE_CHECKING:
@@ -104,9 +111,8 @@ def _import_all() -> None:
     gc.collect()
     # A collection in a child would otherwise write to every object, and so copy every page.
     gc.freeze()
-    # Only glibc has it: 5 MB that imports freed go back before each child inherits them.
-    if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
-        trim(0)
+    # 5 MB that imports freed go back before each child inherits them.
+    return_free_memory()
 
 
 def _web(settings: Settings, link: str | None) -> None:

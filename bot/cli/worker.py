@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import structlog
 
-from bot.cli.running import load_settings, opened_database, settings_options, stopped
+from bot.cli.running import load_settings, opened_database, return_free_memory, settings_options, stopped
 from bot.core.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ concurrency_option = click.option(
 apart_option = click.option("--apart", type=click.FloatRange(0, 60), default=1.0, hidden=True)
 #: How long a worker's heartbeat may be missing before the worker is ended, seconds.
 FROZEN_SECONDS = 60.0
+#: Between two returns of free memory to the system, seconds.
+TRIM_SECONDS = 30.0
 #: How the names of everything begin that Bouncer, or the volume itself, puts into a data folder.
 _OURS = (
     "archives", "backlog", "bouncer.db", "calibration", "credentials.json", ".credentials.json", "environments",
@@ -81,6 +83,7 @@ def run(settings: Settings, pace: Pace) -> None:
 
     stop = stopped()
     end_if_frozen(FROZEN_SECONDS)
+    threading.Thread(target=trim_memory, args=(stop,), name="memory", daemon=True).start()
     own_folder(settings.bouncer_data_dir)
     is_ours = work(settings, stop, pace)
     tracing.flush()
@@ -102,6 +105,15 @@ def end_if_frozen(seconds: float) -> None:
             time.sleep(seconds / 10)
 
     threading.Thread(target=beat, name="heartbeat", daemon=True).start()
+
+
+def trim_memory(stop: threading.Event) -> None:
+    """Return free memory to the system from time to time, until ``stop`` is set.
+
+    The many small objects that jobs allocate and free leave holes between those that stay.
+    """
+    while not stop.wait(TRIM_SECONDS):
+        return_free_memory()
 
 
 def own_folder(folder: Path) -> None:

@@ -119,3 +119,27 @@ def test_all_threads_allocate_from_one_arena(tmp_path: Path) -> None:
         arenas[choice] = file.read_text().count("<heap nr=")
     assert arenas["shared"] == 1
     assert arenas["by default"] > 1
+
+
+#: Keeps every tenth of many blocks of two pages, then writes the resident pages before and after.
+_HOLES = """
+from pathlib import Path
+from bot.cli.running import return_free_memory
+
+def resident():
+    return int(Path("/proc/self/statm").read_text().split()[1])
+
+blocks = [bytearray(8_000) for _ in range(20_000)]
+kept = blocks[::10]
+del blocks
+before = resident()
+return_free_memory()
+print(before, resident())
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries have no such call")
+def test_free_pages_between_used_ones_are_returned() -> None:
+    output = subprocess.run([sys.executable, "-c", _HOLES], check=True, capture_output=True, text=True).stdout
+    before, after = map(int, output.split())
+    assert before - after > 20_000
