@@ -1,4 +1,4 @@
-"""The last check of what is sent: limits, secrets, live Markdown, protected paths; and the hidden markers. Pure.
+"""The last check of the texts that are sent: limits, secrets, live Markdown. Pure.
 
 Fragments were made safe when a template inserted them (``bot.core.markdown``). Here the finished text is parsed as
 GitHub parses it, and each token has to be one that our templates write. If one is not, nothing is repaired: the
@@ -7,16 +7,12 @@ whole text is then treated as untrusted.
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import re
-import unicodedata
 from collections.abc import Iterable
 from functools import cache
-from html import escape, unescape
-from typing import TYPE_CHECKING, Any
+from html import unescape
+from typing import TYPE_CHECKING
 
-from markupsafe import Markup
 from pydantic import Field
 
 from bot.core.actions import InlineComment, Task
@@ -35,6 +31,8 @@ from bot.core.markdown import (
 )
 from bot.core.redaction import leaks, protecting, redact
 from bot.core.text import cap, visible
+from bot.pipeline.markers import UNSIGNED, Seal
+from bot.pipeline.rendering import TAG, visible_text
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -51,18 +49,9 @@ WITHHELD = "This text is withheld: a secret of this bot's operator could be read
 _NO_FINGERPRINT = re.compile(r"[^A-Za-z0-9_.:-]")
 _STRAY_BREAK = re.compile(rf"(?<![@#:</!])(?<!gh-){BREAK}+", re.IGNORECASE)
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
-_MARKER_LINE = re.compile(
-    r"<!-- bouncer:(?P<task>[a-z]+):v1(?: (?P<extra>[A-Za-z0-9_.:-]+))?"
-    r"(?: sig=(?P<signature>[0-9a-f]{32}))? -->\s*\Z"
-)
 
-#: A hidden marker.
-_COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
 #: Our parser takes these for blanks around a block, GitHub's for letters.
 _WIDE_BLANK = re.compile(r"[^\S\x00-\x7f]")
-#: The tags that templates write.
-_TAG = re.compile(r"</?(?:details|summary|sub|sup|br|code|b|i|em|strong|kbd)\s*/?>|<details open>")
-_ANY_TAG = re.compile(r"<[^>]*>")
 _NAMES = (
     r"@[A-Za-z0-9_.-]"
     r"|\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s{1,3}(?:[\w./-]{0,100}#\d|gh-\d)"
@@ -90,42 +79,6 @@ _SPANS = frozenset(
 )
 
 
-class Seal(Frozen):
-    """Writes and reads the hidden markers of one issue or pull request.
-
-    If other programs share our account, a marker is signed with ``key``: it counts only in the repository, on the
-    number and for the task that it was written for. The text above it is not covered, because maintainers edit
-    our comments; copying a marker within its subject gains nothing, because the oldest comment counts.
-    """
-
-    repository: str = ""
-    number: int = 0
-    key: bytes = Field(b"", repr=False)
-
-    def marker(self, task: Task, extra: str = "") -> str:
-        """Return the hidden line at the end of our texts."""
-        signature = f" sig={self._signature(task, extra)}" if self.key else ""
-        return f"<!-- bouncer:{task}:v1{f' {extra}' if extra else ''}{signature} -->"
-
-    def read(self, body: str) -> tuple[str, str] | None:
-        """Return (task, extra) of the marker that a body ends with; None if its signature is not ours."""
-        match = _MARKER_LINE.search(body.rstrip())
-        if match is None:
-            return None
-        task, extra = match["task"], match["extra"] or ""
-        if self.key and not hmac.compare_digest(self._signature(task, extra), match["signature"] or ""):
-            return None
-        return task, extra
-
-    def _signature(self, task: str, extra: str) -> str:
-        signed = f"bouncer marker v1\n{self.repository.lower()}#{self.number}\n{task}\n{extra}"
-        return hmac.new(self.key, signed.encode(), hashlib.sha256).hexdigest()[:32]
-
-
-#: Markers of an account that is ours alone.
-UNSIGNED = Seal()
-
-
 class Rules(Frozen):
     """The links that texts may have, and the secrets that they must not hold."""
 
@@ -143,7 +96,7 @@ class Rules(Frozen):
             if not harmless(body.replace(own_link, allowed_link) if self.about_url else body, self.host):
                 body = redact(clean(body, host=self.host, limit=limit))
         # Checked again as GitHub shows it: that is what people read.
-        return WITHHELD if self.leaks(body) or self.leaks(_visible_text(body)) else body
+        return WITHHELD if self.leaks(body) or self.leaks(visible_text(body)) else body
 
     def leaks(self, text: str) -> bool:
         """Return True if one of the operator's secrets can be read in ``text``."""
@@ -153,7 +106,7 @@ class Rules(Frozen):
         with protecting(self.secrets):
             line = cap(redact(" ".join(replace_lookalikes(redact(text)).split())), MAX_TITLE)
             line = clean_line(line, limit=MAX_TITLE) if _LIVE.search(line) else line
-        return WITHHELD if self.leaks(line) or self.leaks(_visible_text(line)) else line
+        return WITHHELD if self.leaks(line) or self.leaks(visible_text(line)) else line
 
     def marked(self, body: str, task: Task, extra: str = "", seal: Seal = UNSIGNED) -> str:
         """Return a body with its hidden marker, by which it can be recognised."""
@@ -183,14 +136,6 @@ class Rules(Frozen):
             and COMMAND.search(code) is None
             and MARKER.search(code) is None
         )
-
-
-def without_marker(body: str) -> str:
-    return _MARKER_LINE.sub("", body.rstrip()).rstrip()
-
-
-def content_hash(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def _cut(body: str, limit: int) -> str:
@@ -290,101 +235,5 @@ def _text_allowed(tokens: Iterable[Token], host: str) -> bool:
 
 def _html_allowed(source: str) -> bool:
     """Return True if the HTML contains only allowed tags and inert text."""
-    text = _TAG.sub("\0", source)
+    text = TAG.sub("\0", source)
     return not (_TAG_START.search(text) or _NAME.search(unescape(text)))
-
-
-def _visible_text(body: str) -> str:
-    """Return the text of a body as GitHub shows it, without tags and with decoded entities."""
-    return unescape(_ANY_TAG.sub("", _renderer().render(body)))
-
-
-def as_html(body: str) -> Markup:
-    """Render a body for a page of our own as GitHub does: only the templates' tags, no images, no scripts."""
-    return Markup(_renderer().render(body))  # noqa: S704 - every other tag is escaped below
-
-
-@cache
-def _renderer() -> MarkdownIt:
-    from markdown_it import MarkdownIt
-
-    def html(_self: Any, tokens: list[Token], index: int, _options: Any, _env: Any) -> str:
-        content = _COMMENT.sub("", tokens[index].content)
-        tags = _TAG.findall(content)
-        between = [escape(part, quote=False) for part in _TAG.split(content)]
-        return "".join(part + tag for part, tag in zip(between, [*tags, ""], strict=True))
-
-    def image(_self: Any, tokens: list[Token], index: int, _options: Any, _env: Any) -> str:
-        return escape(tokens[index].content, quote=False)
-
-    def link(self: Any, tokens: list[Token], index: int, options: Any, env: Any) -> str:
-        tokens[index].attrSet("rel", "noreferrer nofollow")
-        return str(self.renderToken(tokens, index, options, env))
-
-    # GitHub shows each line break in comments.
-    reader = MarkdownIt("commonmark", {"html": True, "breaks": True}).enable(["table", "strikethrough"])
-    for name, rule in (("html_inline", html), ("html_block", html), ("image", image), ("link_open", link)):
-        reader.add_render_rule(name, rule)
-    return reader
-
-
-# Protected paths: files that decide what runs, and where. A suggestion is applied with one click, and a drafted
-# test is merged by people who look at the test. So neither may touch continuous integration, hooks, builds,
-# dependencies, or settings with which an editor or a task runner starts programs.
-
-#: Folders, beside those whose name starts with a dot (.github, .gitlab, .circleci, .husky, .vscode, .cargo, ...).
-_PROTECTED_FOLDERS = frozenset({
-    "ci", "githooks", "git-hooks", "jenkins", "buildkite", "circleci", "teamcity", "concourse", "tekton",
-    "requirements",
-})  # fmt: skip
-#: Continuous integration and deployment.
-_CI = r"""
-jenkinsfile(?:[.-].*)?|(?:azure|bitbucket)-pipelines.*|appveyor\.ya?ml|buildspec.*\.ya?ml|cloudbuild.*\.(?:ya?ml|json)|circle\.ya?ml|wercker\.ya?ml
-|(?:codefresh|bitrise|screwdriver|semaphore|codeship.*|codemagic|shippable)\.ya?ml|drone\.ya?ml|woodpecker.*
-|(?:action|pipeline|workflow)\.ya?ml|lefthook.*|pre-commit.*|renovate\.json.*|codecov\.ya?ml|netlify\.toml
-|vercel\.json|fly\.toml|wrangler\.(?:toml|jsonc?)|serverless\..*|firebase\.json|heroku\.ya?ml|app\.ya?ml|render\.ya?ml
-|procfile(?:\..*)?|skaffold\.ya?ml|tiltfile.*|helmfile.*|chart\.ya?ml|codeowners|.*\.tf|.*\.service|.*\.timer|crontab
-"""
-#: Builds and task runners of all languages.
-_BUILD = r"""
-(?:docker|container)file(?:[.-].*)?|.*\.dockerfile|(?:docker-)?compose.*\.ya?ml|docker-bake\..*|vagrantfile|earthfile
-|(?:gnu)?makefile(?:\..*)?|.*\.(?:mk|mak|cmake|bzl|bazel|nix|gradle|gradle\.kts|sbt|gyp|gypi|ninja|rake|podspec|gemspec)
-|cmakelists\.txt|cmakepresets\.json|meson\.build|meson_options\.txt|meson\.options|build|workspace|module|buck
-|sconstruct|sconscript|wscript|configure(?:\.ac|\.in)?|autogen\.sh|bootstrap\.sh|build\.(?:sh|ps1|bat|cmd|xml|rs|sc|zig|mill)
-|mvnw.*|gradlew.*|gradle.*\.properties|pom\.xml|ivy\.xml|.*\.(?:cs|fs|vb|vcx|sq)proj|.*\.slnx?|.*\.(?:props|targets)
-|just(?:file)?|taskfile.*\.ya?ml|noxfile\.py|tox\.ini|dodo\.py|fabfile\.py|rakefile|guardfile|fastfile|magefile\.go
-|gulpfile.*|gruntfile.*|.*\.config\.(?:[cm]?[jt]s|json)|(?:ts|js)config.*\.json|(?:turbo|nx|lerna|rush|project)\.json
-|angular\.json|setup\.(?:py|cfg|hs)|pytest\.ini|(?:site|user)customize\.py|.*\.pth|manifest\.in
-|build\.pl|makefile\.pl|dune(?:-project)?|cabal\.project.*|rebar\.config.*|build\.zig.*|.*\.code-workspace
-|.*\.sublime-(?:project|build)|.*\.iml
-"""
-#: Dependencies, and what locks them.
-_DEPENDENCIES = r"""
-package(?:-lock)?\.(?:json5?|ya?ml)|npm-shrinkwrap\.json|pnpm-(?:lock|workspace)\.yaml|bower\.json|deno\.(?:jsonc?|lock)
-|jsr\.json|import_map\.json|bun\.lockb?|.*\.lock|.*\.lockfile|pyproject\.toml|.*requirements.*\.(?:txt|in)|constraints.*\.txt
-|(?:pip|gem|pod|cart)file(?:\..*)?|(?:conda-)?environment.*\.ya?ml|conda-lock\.ya?ml|meta\.yaml|cargo\.toml|rust-toolchain.*
-|go\.(?:mod|sum|work|work\.sum)|package\.(?:swift|resolved)|composer\.json
-|mix\.(?:exs|lock)|stack\.ya?ml|.*\.cabal|.*\.opam|shard\.yml|pubspec\.ya?ml|(?:project|manifest)\.toml|cpanfile.*
-|description|renv\.lock|nuget\.config|packages\.config|packages\.lock\.json|global\.json|paket\..*|directory\.packages.*
-|conanfile\..*|vcpkg.*\.json|deps\.edn|project\.clj|elm\.json|libs\.versions\.toml
-"""
-_PROTECTED_NAMES = re.compile("|".join((_CI, _BUILD, _DEPENDENCIES)), re.VERBOSE)
-
-
-def protection(path: str) -> str:
-    """Return why nothing that a model wrote may be written to ``path``; empty if it may.
-
-    Case, compatibility forms and characters without width do not count, as on some file systems.
-    """
-    plain = unicodedata.normalize("NFKC", path.replace("\\", "/"))
-    plain = "".join(char for char in plain if unicodedata.category(char) not in ("Cf", "Cc")).casefold()
-    parts = [part.split(":", 1)[0].rstrip(". ") if part.strip(".") else part for part in plain.split("/")]
-    if "\\" in path or plain.startswith("/") or not all(parts) or {".", ".."} & set(parts):
-        return "the path must stay inside the repository"
-    hidden = any(part.lstrip().startswith(".") or re.fullmatch(r"git~\d+", part) for part in parts)
-    hooks = parts[0] == "hooks" and len(parts) > 1
-    if hidden or hooks or _PROTECTED_FOLDERS & set(parts[:-1]) or parts == ["tasks.py"]:
-        return "the path configures tools or continuous integration"
-    if _PROTECTED_NAMES.fullmatch(parts[-1].strip()):
-        return "the file decides what is built, installed or run"
-    return ""

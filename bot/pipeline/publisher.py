@@ -6,6 +6,7 @@ before anything is created, and calls that change nothing when they are repeated
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
@@ -19,7 +20,9 @@ from bot.core.subjects import Comment, Issue, PullRequest, ReviewComment
 from bot.features.services import Services
 from bot.github.protocol import PostedReview
 from bot.github.writer import GitHubWriter
-from bot.pipeline.body import MAX_CHECK, Rules, Seal, content_hash, protection
+from bot.pipeline.body import MAX_CHECK, Rules
+from bot.pipeline.markers import Seal
+from bot.pipeline.protected_paths import protection
 from bot.pipeline.store.decisions import Posting, Postings, PublishOutcome
 
 #: Seconds between two writes through one installation (GitHub's best practices for integrators).
@@ -473,3 +476,7 @@ def _bad_draft(action: actions.OpenDraftPull, task: actions.Task) -> str:
     if len(action.content) > MAX_TEST:
         return "the draft is too large"
     return ""
+
+
+def content_hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -13,7 +13,7 @@ from bot.core.actions import SetCheck
 from bot.features.review.texts import EXPECTED
 from bot.features.services import Services
 from bot.github.protocol import PullDiff
-from bot.pipeline.body import protection
+from bot.pipeline.protected_paths import protection
 from bot.router import decide
 from tests.attacks.corpus import params
 from tests.bot.features import test_verify as verify

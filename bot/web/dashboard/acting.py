@@ -19,8 +19,8 @@ from bot.core.errors import OperatorError
 from bot.core.subjects import Subject
 from bot.features.commands.record import CommandsRecord
 from bot.features.shared import rights
-from bot.pipeline.body import as_html
 from bot.pipeline.inbox import ASKED, OPEN, State
+from bot.pipeline.rendering import as_html
 from bot.pipeline.store.decisions import PublishOutcome
 from bot.pipeline.store.operators import EVERYTHING
 from bot.pipeline.store.overview import Line, Overview
