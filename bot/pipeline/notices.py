@@ -19,7 +19,7 @@ from bot.core.errors import TransientError
 from bot.core.http_client import HttpClient
 from bot.github.webhook import sign
 from bot.pipeline.inbox import Job, Notice
-from bot.pipeline.store.overview import Filter, Overview, row
+from bot.pipeline.store.overview import Filter, Overview, export_row
 
 #: How long a receiver may take, seconds.
 TIMEOUT = 10.0
@@ -99,13 +99,10 @@ class Notices:
         if job.notice == "failure":
             text = f"{subject}: {job.task} failed: {job.detail}"
             return {**facts, "text": f"{text} {url}".strip(), "error": job.detail}
-        decisions = [
-            {
-                **row(line, decision, self._web_url),
-                "posted": [link for item in self._overview.posted(line.job) if (link := item.link(self._web_url))],
-            }
-            for line, decision in self._overview.whole(Filter(job=job.source_job))
-        ]
+        decisions = []
+        for row, decision in self._overview.full_decisions(Filter(job=job.source_job)):
+            urls = [posting.url(self._web_url) for posting in self._overview.postings(row.job)]
+            decisions.append({**export_row(row, decision, self._web_url), "posted": list(filter(None, urls))})
         summary = "; ".join(f"{item['kind']}: {item['verdict'] or item['abstained']}" for item in decisions)
         text = f"{subject}: {summary} {url}".strip()
         alarm = self._overview.abstention_alarm()

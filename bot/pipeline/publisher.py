@@ -23,7 +23,8 @@ from bot.github.writer import GitHubWriter
 from bot.pipeline.body import MAX_CHECK, Rules
 from bot.pipeline.markers import Seal
 from bot.pipeline.protected_paths import protection
-from bot.pipeline.store.decisions import Posting, Postings, PublishOutcome
+from bot.pipeline.store.decisions import PublishOutcome
+from bot.pipeline.store.postings import Posting, Postings
 
 #: Seconds between two writes through one installation (GitHub's best practices for integrators).
 APART_SECONDS = 1.0

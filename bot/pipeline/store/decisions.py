@@ -1,8 +1,4 @@
-"""Decisions, each recorded once for its job, are the history that features read.
-
-``Postings``: our writes to GitHub, by the key under which there must be one. ``Signals``: reactions of people to
-them. ``Fates``: outcomes of judged issues and pull requests.
-"""
+"""Decisions, each recorded once for its job: the history that features read. And reactions of people to them."""
 
 from __future__ import annotations
 
@@ -11,33 +7,28 @@ import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any
 
 import structlog
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
-from sqlalchemy import ColumnElement, Connection, and_, case, delete, exists, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, case, exists, func, or_, select, update
 
 from bot import router
-from bot.calibration.fates import GRACE
-from bot.calibration.risk import PromiseRecord, watch_promise
 from bot.core.actions import Decision, Task
 from bot.core.errors import UNREACHABLE
-from bot.core.frozen import Frozen
-from bot.core.subjects import KnownFate
-from bot.features.feedback.record import FeedbackRecord, Outcome, Signal
+from bot.features.feedback.record import Outcome, Signal
 from bot.features.feedback.signals import SOURCES, Counts, Row, outcomes, rates, signals
 from bot.features.shared.labels import BouncerRecord
 from bot.pipeline.store.database import Database
+from bot.pipeline.store.fates import Fates
 from bot.pipeline.store.operators import Counted, Counters, counted
-from bot.pipeline.store.tables import CLOSED, DECISIONS, FATES, POSTINGS, SIGNALS
+from bot.pipeline.store.tables import CLOSED, DECISIONS, POSTINGS, SIGNALS
 
 #: Most commands that the rate limit of commands looks at.
 _MAX_COMMANDS = 500
 #: Most open subjects that a new one is compared with, the newest ones.
 _MAX_SUBJECTS = 200
-#: Most fates that a query returns, the newest ones.
-_MAX_FATES = 5000
 
 
 class PublishOutcome(StrEnum):
@@ -328,47 +319,6 @@ def _encodable(value: Any) -> Any:
     return value
 
 
-class Posting(Frozen):
-    """One of our writes to GitHub."""
-
-    key: str = Field(description="repository, number, task and (where it changes identity) the revision")
-    type: str = Field(description="the action's type")
-    task: Task
-    repository: str
-    number: int
-    job: str
-    github_id: int = Field(description="id of the comment, review, check run or pull request (its number)")
-    content_hash: str = Field(description="of the text as it was sent")
-
-
-class Postings:
-    """The register of our writes."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._counters = Counters(database)
-
-    def find(self, key: str) -> Posting | None:
-        columns = [POSTINGS.c[name] for name in Posting.model_fields]
-        row = self._database.row(select(*columns).where(POSTINGS.c.key == key))
-        return None if row is None else Posting(**row._mapping)
-
-    def put(self, posting: Posting) -> None:
-        """Store a posting; it replaces the one with its key."""
-        now = time.time()
-        insert = self._database.insert(POSTINGS).values(**posting.model_dump(), created_at=now, updated_at=now)
-        changed = {name: insert.excluded[name] for name in ("job", "github_id", "content_hash", "updated_at")}
-        with self._database.write() as connection:
-            previous = connection.execute(select(POSTINGS.c.id).where(POSTINGS.c.key == posting.key)).first()
-            connection.execute(insert.on_conflict_do_update(index_elements=["key"], set_=changed))
-            if previous is None:
-                self._counters.add({counted("bouncer_postings", type=posting.type): 1}, connection)
-
-    def forget(self, key: str) -> None:
-        """Delete a posting that does not exist on GitHub any more."""
-        self._database.execute(delete(POSTINGS).where(POSTINGS.c.key == key))
-
-
 class Signals:
     """Reactions of people to postings."""
 
@@ -405,56 +355,3 @@ class Signals:
         values = {**sign.model_dump(exclude={"key"}), "updated_at": self._clock()}
         insert = self._database.insert(SIGNALS).values(key=key, repository=repository, **values)
         connection.execute(insert.on_conflict_do_update(index_elements=["key"], set_=values))
-
-
-def watch(fates: Sequence[KnownFate]) -> PromiseRecord | None:
-    """Test the promise in force, under which the newest subject was judged; None if nothing was promised.
-
-    ``fates`` come in the order in which they were settled, of one repository and bouncer.
-    """
-    harm = fates[-1].harm if fates else None
-    if harm is None:
-        return None
-    return watch_promise((fate.bounced for fate in fates if fate.good and fate.harm == harm), harm / 100)
-
-
-class Fates:
-    """One row for each subject and bouncer: the newest fate."""
-
-    def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
-        self._database = database
-        self._clock = clock
-
-    def record(self, decisions: Sequence[Decision]) -> None:
-        for decision in decisions:
-            if isinstance(decision.record, FeedbackRecord):
-                for fate in decision.record.fates:
-                    self._write(decision.subject.repository, fate)
-
-    def of(self, repository: str, bouncer: Literal["triage", "verify"]) -> tuple[KnownFate, ...]:
-        """Return the settled fates, in the order in which they were settled."""
-        columns = [FATES.c[name] for name in KnownFate.model_fields]
-        query = (
-            select(*columns)
-            .where(
-                FATES.c.repository == repository, FATES.c.bouncer == bouncer, FATES.c.settled_at <= self._clock()
-            )
-            .order_by(FATES.c.settled_at.desc())
-            .limit(_MAX_FATES)
-        )
-        rows = self._database.rows(query)
-        return tuple(KnownFate(**row._asdict()) for row in reversed(rows))
-
-    def promises(self) -> tuple[tuple[str, Literal["triage", "verify"]], ...]:
-        """Return the repositories and bouncers for which something was promised."""
-        query = select(FATES.c.repository, FATES.c.bouncer).where(FATES.c.harm.is_not(None)).distinct()
-        return tuple((row.repository, row.bouncer) for row in self._database.rows(query))
-
-    def _write(self, repository: str, fate: KnownFate) -> None:
-        # A merge is good once nothing has undone it for a while.
-        wait = GRACE.total_seconds() if fate.bouncer == "verify" and fate.good else 0.0
-        values = {**fate.model_dump(exclude={"subject", "bouncer"}), "settled_at": self._clock() + wait}
-        keys = {"repository": repository, "subject": fate.subject, "bouncer": fate.bouncer}
-        with self._database.write() as connection:
-            insert = self._database.insert(FATES).values(**keys, **values)
-            connection.execute(insert.on_conflict_do_update(index_elements=list(keys), set_=values))

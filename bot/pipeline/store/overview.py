@@ -23,9 +23,11 @@ from bot.core.text import spreadsheet_cell
 from bot.models.budget import Spent
 from bot.pipeline.store.database import Database
 from bot.pipeline.store.decisions import is_outage, read_stored
+from bot.pipeline.store.postings import Posting
 from bot.pipeline.store.tables import BUDGETS, DECISIONS, MODEL_CALLS, POSTINGS
 
-Came = Literal["bounced", "passed", "abstained"]
+#: What a bouncer or the reviewer made of its subject. A review with defects counts as bounced.
+DecisionResult = Literal["bounced", "passed", "abstained"]
 PAGE = 50
 #: Decisions that an alarm compares: the newest ones with those before.
 _RECENT, _BEFORE = 10, 200
@@ -36,10 +38,10 @@ _JUDGES = tuple(feature.name for feature in router.FEATURES if feature.judges_ev
 _COLUMNS = [
     column for column in DECISIONS.c if column.name not in ("decision", "position", "revision", "config_hash")
 ]
-_WHOLE = [*_COLUMNS, DECISIONS.c.decision]
+_FULL_COLUMNS = [*_COLUMNS, DECISIONS.c.decision]
 
 
-class Line(Frozen):
+class DecisionRow(Frozen):
     """A decision in a list."""
 
     id: int
@@ -70,7 +72,7 @@ class Filter(Frozen):
 
     repository: str = ""
     kind: str = ""
-    came: Came | None = None
+    result: DecisionResult | None = Field(None, serialization_alias="came", description="came in URLs")
     job: str = ""
     outcome: str = Field("", description="what publishing came to")
     text: str = Field("", description="``#12``, ``owner/name#12``, or words of what was decided and written")
@@ -89,30 +91,6 @@ class Call(Frozen):
     cost_usd: float | None
     error: str | None
     created_at: datetime
-
-
-class Posted(Frozen):
-    """Something that a job left on GitHub."""
-
-    type: str
-    repository: str
-    github_id: int
-    number: int
-    updated_at: datetime
-
-    def link(self, web_url: str) -> str:
-        """Return its address; empty if it has none of its own."""
-        base = f"{web_url}/{self.repository}"
-        match self.type:
-            case "upsert_comment":
-                return f"{base}/issues/{self.number}#issuecomment-{self.github_id}"
-            case "submit_review":
-                return f"{base}/pull/{self.number}#pullrequestreview-{self.github_id}"
-            case "set_check":
-                return f"{base}/runs/{self.github_id}"
-            case "open_draft_pull":
-                return f"{base}/pull/{self.github_id}"
-        return ""
 
 
 class Day(Frozen):
@@ -145,23 +123,23 @@ class Overview:
         query = select(DECISIONS.c.repository).distinct().order_by(DECISIONS.c.repository).limit(1000)
         return tuple(self._database.scalars(query))
 
-    def decisions(self, filters: Filter, before: int | None = None, limit: int = PAGE) -> tuple[Line, ...]:
+    def decisions(self, filters: Filter, before: int | None = None, limit: int = PAGE) -> tuple[DecisionRow, ...]:
         """Return the newest decisions that pass the filter and have an id below ``before``."""
         rows = self._database.rows(_newest(_COLUMNS, filters, before, limit))
-        return tuple(Line(**row._asdict()) for row in rows)
+        return tuple(DecisionRow(**row._asdict()) for row in rows)
 
-    def whole(
+    def full_decisions(
         self, filters: Filter, before: int | None = None, limit: int = PAGE
-    ) -> tuple[tuple[Line, Decision], ...]:
+    ) -> tuple[tuple[DecisionRow, Decision], ...]:
         """Return the same rows, each with its whole decision."""
-        rows = self._database.rows(_newest(_WHOLE, filters, before, limit))
-        return tuple(map(_line, rows))
+        rows = self._database.rows(_newest(_FULL_COLUMNS, filters, before, limit))
+        return tuple(map(_full_decision, rows))
 
-    def decision(self, number: int) -> tuple[Line, Decision] | None:
-        row = self._database.row(select(*_WHOLE).where(DECISIONS.c.id == number))
-        return None if row is None else _line(row)
+    def decision(self, number: int) -> tuple[DecisionRow, Decision] | None:
+        row = self._database.row(select(*_FULL_COLUMNS).where(DECISIONS.c.id == number))
+        return None if row is None else _full_decision(row)
 
-    def wrong_configurations(self) -> tuple[Line, ...]:
+    def wrong_configurations(self) -> tuple[DecisionRow, ...]:
         """Return each repository whose newest check of the default branch's ``bouncer.yml`` failed."""
         newest = (
             select(func.max(DECISIONS.c.id))
@@ -174,31 +152,31 @@ class Overview:
             .order_by(DECISIONS.c.repository)
             .limit(PAGE)
         )
-        return tuple(Line(**row._asdict()) for row in self._database.rows(query))
+        return tuple(DecisionRow(**row._asdict()) for row in self._database.rows(query))
 
     def calls(self, job: str) -> tuple[Call, ...]:
         columns = [MODEL_CALLS.c[name] for name in Call.model_fields]
         query = select(*columns).where(MODEL_CALLS.c.job == job).order_by(MODEL_CALLS.c.id).limit(200)
         return tuple(Call(**row._asdict()) for row in self._database.rows(query))
 
-    def posted(self, job: str) -> tuple[Posted, ...]:
-        columns = [POSTINGS.c[name] for name in Posted.model_fields]
+    def postings(self, job: str) -> tuple[Posting, ...]:
+        columns = [POSTINGS.c[name] for name in Posting.model_fields]
         query = select(*columns).where(POSTINGS.c.job == job).order_by(POSTINGS.c.id).limit(200)
-        return tuple(Posted(**row._asdict()) for row in self._database.rows(query))
+        return tuple(Posting(**row._asdict()) for row in self._database.rows(query))
 
     def days(self, today: date, count: int, repository: str = "") -> tuple[Day, ...]:
         """Count the outcomes of bouncers and the reviewer on each of the last ``count`` days."""
         start = datetime(today.year, today.month, today.day, tzinfo=UTC) - timedelta(days=count - 1)
         day = cast(func.floor((DECISIONS.c.created_at - start.timestamp()) / _DAY), Integer)
         query = (
-            select(day, *(func.sum(case((_CAME[came], 1), else_=0)) for came in _CAME))
+            select(day, *(func.sum(case((condition, 1), else_=0)) for condition in _RESULTS.values()))
             .where(DECISIONS.c.created_at >= start.timestamp(), DECISIONS.c.kind.in_(_JUDGES))
             .group_by(day)
         )
         if repository:
             query = query.where(DECISIONS.c.repository == repository)
         rows = self._database.rows(query)
-        counts: dict[int, dict[str, int]] = {row[0]: dict(zip(_CAME, row[1:], strict=True)) for row in rows}
+        counts: dict[int, dict[str, int]] = {row[0]: dict(zip(_RESULTS, row[1:], strict=True)) for row in rows}
         return tuple(
             Day(day=start.date() + timedelta(days=number), **counts.get(number, {})) for number in range(count)
         )
@@ -264,8 +242,7 @@ class Overview:
 
 
 _ABSTAINED = DECISIONS.c.verdict.is_(None)
-#: Conditions of the filter. A review with defects counts as bounced.
-_CAME: dict[Came, ColumnElement[bool]] = {
+_RESULTS: dict[DecisionResult, ColumnElement[bool]] = {
     "bounced": or_(DECISIONS.c.bounced.is_(True), DECISIONS.c.verdict == "defects"),
     "passed": and_(~_ABSTAINED, DECISIONS.c.bounced.isnot(True), DECISIONS.c.verdict != "defects"),
     "abstained": _ABSTAINED,
@@ -280,8 +257,8 @@ def _conditions(filters: Filter) -> list[ColumnElement[bool]]:
         (DECISIONS.c.outcome, filters.outcome),
     )
     conditions = [column == value for column, value in equalities if value]
-    if filters.came:
-        conditions.append(_CAME[filters.came])
+    if filters.result:
+        conditions.append(_RESULTS[filters.result])
     if filters.text:
         conditions.append(_mentions(filters.text))
     return conditions
@@ -307,14 +284,12 @@ def _newest(columns: Iterable[ColumnElement[Any]], filters: Filter, before: int 
     return query if before is None else query.where(DECISIONS.c.id < before)
 
 
-def _line(row: Row[Any]) -> tuple[Line, Decision]:
+def _full_decision(row: Row[Any]) -> tuple[DecisionRow, Decision]:
     values = row._asdict()
-    text = values.pop("decision")
-    line = Line(**values)
-    if (decision := read_stored(text)) is None:
-        subject = Subject(repository=line.repository, number=line.number, revision="")
-        decision = Decision(kind=line.kind, subject=subject, reason="another version of Bouncer wrote this")
-    return line, decision
+    if (decision := read_stored(values.pop("decision"))) is None:
+        subject = Subject(repository=row.repository, number=row.number, revision="")
+        decision = Decision(kind=row.kind, subject=subject, reason="another version of Bouncer wrote this")
+    return DecisionRow(**values), decision
 
 
 def _name(value: Any, by: str) -> str:
@@ -348,19 +323,19 @@ def as_json(overview: Overview, filters: Filter, web_url: str) -> Iterator[str]:
 
 def _rows(overview: Overview, filters: Filter, web_url: str) -> Iterator[dict[str, Any]]:
     before: int | None = None
-    while page := overview.whole(filters, before, EXPORTED):
-        yield from (row(line, decision, web_url) for line, decision in page)
+    while page := overview.full_decisions(filters, before, EXPORTED):
+        yield from (export_row(row, decision, web_url) for row, decision in page)
         before = page[-1][0].id
         if len(page) < EXPORTED:
             return
 
 
-def row(line: Line, decision: Decision, web_url: str) -> dict[str, Any]:
+def export_row(row: DecisionRow, decision: Decision, web_url: str) -> dict[str, Any]:
     """Return a decision as a row with the fields COLUMNS."""
-    values = line.model_dump(mode="json")
+    values = row.model_dump(mode="json")
     values["reason"] = redact(decision.reason)
     values["actions"] = " ".join(action.type for action in decision.actions)
-    values["url"] = line.url(web_url)
+    values["url"] = row.url(web_url)
     return {name: values[name] for name in COLUMNS}
 
 

@@ -23,7 +23,7 @@ from bot.pipeline.inbox import ASKED, OPEN, State
 from bot.pipeline.rendering import as_html
 from bot.pipeline.store.decisions import PublishOutcome
 from bot.pipeline.store.operators import EVERYTHING
-from bot.pipeline.store.overview import Line, Overview
+from bot.pipeline.store.overview import DecisionRow, Overview
 from bot.web import session
 from bot.web.app import Backend
 from bot.web.dashboard import DashboardSettings
@@ -205,7 +205,7 @@ def operator() -> str:
     return g.login or "the operator"
 
 
-def _about(backend: Backend, number: int) -> tuple[Line, Subject]:
+def _about(backend: Backend, number: int) -> tuple[DecisionRow, Subject]:
     row = Overview(backend.ledger().database).decision(number) if number < 2**63 else None
     if row is None or not row[0].number:
         abort(404, "No such issue or pull request.")

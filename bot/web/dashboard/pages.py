@@ -24,7 +24,7 @@ from werkzeug.wrappers import Response as Answer
 from bot.core.errors import ForgeError, TransientError
 from bot.github.oauth import GitHubLogin
 from bot.pipeline.store.operators import LONGEST_WAIT_SECONDS, Logins
-from bot.pipeline.store.overview import Line
+from bot.pipeline.store.overview import DecisionRow
 from bot.web import session
 from bot.web.app import Backend
 from bot.web.dashboard import DashboardSettings, acting, reading
@@ -114,7 +114,7 @@ def _guard(routes: Blueprint, settings: DashboardSettings, sessions: session.Ses
             "settings": settings,
             "logged_in": g.get("logged_in", False),
             "login": g.get("login", ""),
-            "link": Line.url,
+            "link": DecisionRow.url,
         }
 
 

@@ -26,7 +26,7 @@ from bot.core.markdown import host_of
 from bot.features.review.record import ReviewRecord
 from bot.pipeline.body import MAX_BODY, Rules
 from bot.pipeline.rendering import as_html
-from bot.pipeline.store.overview import Posted
+from bot.pipeline.store.postings import Posting
 
 
 class Card(NamedTuple):
@@ -40,9 +40,9 @@ class Card(NamedTuple):
     removed: tuple[str, ...] = ()
 
 
-def cards(decision: Decision, posted: Sequence[Posted], web_url: str, about_url: str = "") -> tuple[Card, ...]:
+def cards(decision: Decision, postings: Sequence[Posting], web_url: str, about_url: str = "") -> tuple[Card, ...]:
     """Return a card per action, including those that shadow mode withheld, in the order of writing."""
-    renderer = _Renderer(decision, posted, web_url, about_url)
+    renderer = _Renderer(decision, postings, web_url, about_url)
     return tuple(card for action in decision.actions or decision.withheld for card in renderer.cards(action))
 
 
@@ -74,11 +74,11 @@ def unposted(decision: Decision) -> tuple[Unposted, ...]:
 class _Renderer:
     """The actions of one decision as cards."""
 
-    def __init__(self, decision: Decision, posted: Sequence[Posted], web_url: str, about_url: str) -> None:
+    def __init__(self, decision: Decision, postings: Sequence[Posting], web_url: str, about_url: str) -> None:
         self._base = f"{web_url}/{decision.subject.repository}"
         # The very pipeline that a body goes through before it is sent.
         self._rules = Rules(host=host_of(web_url), about_url=about_url)
-        self._urls = {posting.type: posting.link(web_url) for posting in posted}
+        self._urls = {posting.type: posting.url(web_url) for posting in postings}
         self._code: Mapping[str, str] = {
             finding.fingerprint: "\n".join(finding.code) for finding in decision.record_of(ReviewRecord).posted
         }

@@ -22,9 +22,9 @@ from bot.features.verify.pull_queue import QueuedPull, in_order
 from bot.pipeline.admin import Jobs
 from bot.pipeline.body import MAX_BODY
 from bot.pipeline.rendering import as_html
-from bot.pipeline.store.decisions import watch
+from bot.pipeline.store.fates import watch
 from bot.pipeline.store.operators import EVERYTHING
-from bot.pipeline.store.overview import PAGE, Came, Filter, Overview, as_csv, as_json
+from bot.pipeline.store.overview import PAGE, DecisionResult, Filter, Overview, as_csv, as_json
 from bot.router import FEATURES
 from bot.web.app import Backend
 from bot.web.dashboard import DashboardSettings, acting, posted
@@ -147,7 +147,7 @@ def decision(settings: DashboardSettings, backend: Backend, number: int) -> str:
         line=line,
         decision=whole,
         calls=overview.calls(line.job),
-        cards=posted.cards(whole, overview.posted(line.job), settings.web_url, settings.about_url),
+        cards=posted.cards(whole, overview.postings(line.job), settings.web_url, settings.about_url),
         unposted=posted.unposted(whole),
         paused=acting.is_paused(backend, whole.subject),
         subject=_subject(backend.jobs(), line.job),
@@ -159,7 +159,7 @@ def shadow(settings: DashboardSettings, backend: Backend) -> str:
     overview = Overview(backend.ledger().database)
     rows = [
         (line, posted.cards(decision, (), settings.web_url, settings.about_url))
-        for line, decision in overview.whole(
+        for line, decision in overview.full_decisions(
             Filter(outcome="withheld"), _number(request.args.get("before")), PREVIEWS
         )
     ]
@@ -219,7 +219,7 @@ def _filter() -> Filter:
     return Filter(
         repository=request.args.get("repository", ""),
         kind=next((feature.name for feature in FEATURES if feature.name == request.args.get("kind")), ""),
-        came=next((came for came in get_args(Came) if came == request.args.get("came")), None),
+        result=next((name for name in get_args(DecisionResult) if name == request.args.get("came")), None),
         text=request.args.get("text", "")[:200].strip(),
     )
 
@@ -305,7 +305,7 @@ def _axis(bars: Sequence[tuple[str, Sequence[float]]]) -> float:
 
 
 def _parameters(query: Filter) -> dict[str, str]:
-    return {name: value for name, value in query.model_dump().items() if value}
+    return {name: value for name, value in query.model_dump(by_alias=True).items() if value}
 
 
 def _number(value: str | None) -> int | None:
