@@ -142,7 +142,7 @@ def work(settings: Settings, stop: threading.Event, pace: Pace, day_seconds: flo
     from bot.pipeline.queue import Queue
     from bot.pipeline.runner import Runner
     from bot.pipeline.store import Ledger, await_database, withhold
-    from bot.pipeline.store.operators import Counts
+    from bot.pipeline.store.counters import CounterBuffer
     from bot.pipeline.worker import Reconciler, Worker
 
     database = await_database(settings.database_url, stop)
@@ -150,7 +150,7 @@ def work(settings: Settings, stop: threading.Event, pace: Pace, day_seconds: flo
         return True
     # Set-up is over where a worker runs: they are read once, not at every statement.
     withhold(database, partial(tuple, settings.withheld))
-    ledger, queue, counts = Ledger(database), Queue(database), Counts()
+    ledger, queue, counts = Ledger(database), Queue(database), CounterBuffer()
     live = Live(settings, ledger, counts.observe)
 
     def check_models() -> None:

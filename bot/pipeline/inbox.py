@@ -22,8 +22,8 @@ from bot.core.actions import Task
 from bot.core.events import Event
 from bot.core.frozen import Frozen
 from bot.pipeline.store.database import Database
+from bot.pipeline.store.installations import Installations
 from bot.pipeline.store.issues import Issues
-from bot.pipeline.store.operators import Installations
 from bot.pipeline.store.renames import Renames
 from bot.pipeline.store.tables import CLOSED, DELIVERIES
 

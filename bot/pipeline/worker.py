@@ -30,9 +30,9 @@ from bot.pipeline.queue import Consumer, Queue
 from bot.pipeline.retention import Retention
 from bot.pipeline.runner import Runner
 from bot.pipeline.store import Ledger
+from bot.pipeline.store.counters import CounterBuffer
 from bot.pipeline.store.database import Database
 from bot.pipeline.store.locks import HeldLock, Leadership, Locks
-from bot.pipeline.store.operators import Counts
 from bot.pipeline.store.tables import DELIVERIES, WORKERS
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class Worker:
     queue: Queue
     inbox: Inbox
     runner: Runner
-    counts: Counts
+    counts: CounterBuffer
     pace: Pace
     keep_days: int
 

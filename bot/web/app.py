@@ -25,7 +25,7 @@ from bot.github import webhook
 from bot.github.webhook import MAX_BYTES
 from bot.pipeline.admin import Jobs
 from bot.pipeline.store import Database, Ledger, database_at, withhold
-from bot.pipeline.store.operators import DELIVERY_ANSWERS, Counts
+from bot.pipeline.store.counters import DELIVERY_ANSWERS, CounterBuffer
 from bot.web import public
 from bot.web.public import Readers, Secrets
 
@@ -101,7 +101,7 @@ class Backend:
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self._parts: tuple[Ledger, Jobs, Storing] | None = None
-        self.counts = Counts()
+        self.counts = CounterBuffer()
 
     def ledger(self) -> Ledger:
         return self._connected()[0]
@@ -155,7 +155,7 @@ class Backend:
             _log.warning("counts_not_recorded", error=type(error).__name__)
 
 
-def _webhook(secrets: Secrets, acceptor: Callable[[], Storing], counts: Counts) -> Blueprint:
+def _webhook(secrets: Secrets, acceptor: Callable[[], Storing], counts: CounterBuffer) -> Blueprint:
     """Return the route; ``acceptor`` is called in the process that serves."""
     routes = Blueprint("webhook", __name__)
     room = Room()

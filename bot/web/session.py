@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from flask import Response, abort, request
 from werkzeug.wrappers import Response as Answer
 
-from bot.pipeline.store.operators import Logins
+from bot.pipeline.store.logins import Logins
 
 #: The dashboard's cookie, and how long a session lasts without a new log-in, seconds.
 COOKIE = "bouncer"

@@ -15,7 +15,7 @@ from pathlib import Path
 from sqlalchemy import select
 
 from bot.pipeline.inbox import OPEN
-from bot.pipeline.store.operators import GITHUB_SECONDS
+from bot.pipeline.store.counters import GITHUB_SECONDS
 from bot.pipeline.store.tables import DELIVERIES
 from bot.simgithub import SimulatedGitHub
 from tests.bot.pipeline.rig import REPOSITORY, Rig, wait

@@ -22,8 +22,8 @@ from bot.core.errors import ModelError, TransientError
 from bot.core.frozen import Frozen
 from bot.models.budget import Limit, Spent, over
 from bot.models.protocol import Model, Prompt, Reply, Wrapper
+from bot.pipeline.store.counters import CounterKey, Counters, counter_key
 from bot.pipeline.store.database import Database
-from bot.pipeline.store.operators import Counted, Counters, counted
 from bot.pipeline.store.tables import BUDGETS, MODEL_CALLS, MODEL_FAULTS, RESERVATIONS
 
 
@@ -82,13 +82,13 @@ class Calls:
         self._database.execute(delete(MODEL_CALLS).where(MODEL_CALLS.c.job == job))
 
 
-def _counts(model: str, usage: Usage, *, has_reply: bool) -> dict[Counted, float]:
+def _counts(model: str, usage: Usage, *, has_reply: bool) -> dict[CounterKey, float]:
     return {
-        counted("bouncer_model_calls", model=model, result="answered" if has_reply else "failed"): 1,
-        counted("bouncer_model_tokens", model=model, direction="in"): usage.input_tokens,
-        counted("bouncer_model_tokens", model=model, direction="out"): usage.output_tokens,
-        counted("bouncer_model_seconds", model=model): usage.seconds,
-        counted("bouncer_model_cost_usd", model=model): usage.cost_usd or 0.0,
+        counter_key("bouncer_model_calls", model=model, result="answered" if has_reply else "failed"): 1,
+        counter_key("bouncer_model_tokens", model=model, direction="in"): usage.input_tokens,
+        counter_key("bouncer_model_tokens", model=model, direction="out"): usage.output_tokens,
+        counter_key("bouncer_model_seconds", model=model): usage.seconds,
+        counter_key("bouncer_model_cost_usd", model=model): usage.cost_usd or 0.0,
     }
 
 

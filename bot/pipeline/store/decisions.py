@@ -20,9 +20,9 @@ from bot.core.errors import UNREACHABLE
 from bot.features.feedback.record import Outcome, Signal
 from bot.features.feedback.signals import SOURCES, Counts, Row, outcomes, rates, signals
 from bot.features.shared.labels import BouncerRecord
+from bot.pipeline.store.counters import CounterKey, Counters, counter_key
 from bot.pipeline.store.database import Database
 from bot.pipeline.store.fates import Fates
-from bot.pipeline.store.operators import Counted, Counters, counted
 from bot.pipeline.store.tables import CLOSED, DECISIONS, POSTINGS, SIGNALS
 
 #: Most commands that the rate limit of commands looks at.
@@ -286,10 +286,10 @@ def read_stored(text: str) -> Decision | None:
         return None
 
 
-def _count(decision: Decision) -> Counted:
+def _count(decision: Decision) -> CounterKey:
     # Only the verdicts of judges are a closed set; that of a command is text that a user typed.
     verdict = decision.verdict if router.feature_named(decision.kind).judges else ""
-    return counted(
+    return counter_key(
         "bouncer_decisions", kind=decision.kind, verdict=verdict or "", abstained=decision.abstained or ""
     )
 

@@ -9,8 +9,8 @@ from sqlalchemy import delete, select
 
 from bot.core.actions import Task
 from bot.core.frozen import Frozen
+from bot.pipeline.store.counters import Counters, counter_key
 from bot.pipeline.store.database import Database
-from bot.pipeline.store.operators import Counters, counted
 from bot.pipeline.store.tables import POSTINGS
 
 
@@ -62,7 +62,7 @@ class Postings:
             previous = connection.execute(select(POSTINGS.c.id).where(POSTINGS.c.key == posting.key)).first()
             connection.execute(insert.on_conflict_do_update(index_elements=["key"], set_=changed))
             if previous is None:
-                self._counters.add({counted("bouncer_postings", type=posting.type): 1}, connection)
+                self._counters.add({counter_key("bouncer_postings", type=posting.type): 1}, connection)
 
     def forget(self, key: str) -> None:
         """Delete a posting that does not exist on GitHub any more."""

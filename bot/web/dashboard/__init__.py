@@ -9,7 +9,7 @@ from pydantic import Field
 from bot.core.frozen import Frozen
 from bot.github.oauth import GitHubLogin, Visitor
 from bot.github.protocol import OpenPull
-from bot.pipeline.store.operators import Logins
+from bot.pipeline.store.logins import Logins
 
 
 class Admins(Frozen):

@@ -22,7 +22,7 @@ from bot.features.shared import rights
 from bot.pipeline.inbox import ASKED, OPEN, State
 from bot.pipeline.rendering import as_html
 from bot.pipeline.store.decisions import PublishOutcome
-from bot.pipeline.store.operators import EVERYTHING
+from bot.pipeline.store.installations import EVERYTHING
 from bot.pipeline.store.overview import DecisionRow, Overview
 from bot.web import session
 from bot.web.app import Backend

@@ -23,7 +23,7 @@ from werkzeug.wrappers import Response as Answer
 
 from bot.core.errors import ForgeError, TransientError
 from bot.github.oauth import GitHubLogin
-from bot.pipeline.store.operators import LONGEST_WAIT_SECONDS, Logins
+from bot.pipeline.store.logins import LONGEST_WAIT_SECONDS, Logins
 from bot.pipeline.store.overview import DecisionRow
 from bot.web import session
 from bot.web.app import Backend

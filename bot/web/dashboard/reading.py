@@ -23,7 +23,7 @@ from bot.pipeline.admin import Jobs
 from bot.pipeline.body import MAX_BODY
 from bot.pipeline.rendering import as_html
 from bot.pipeline.store.fates import watch
-from bot.pipeline.store.operators import EVERYTHING
+from bot.pipeline.store.installations import EVERYTHING
 from bot.pipeline.store.overview import PAGE, DecisionResult, Filter, Overview, as_csv, as_json
 from bot.router import FEATURES
 from bot.web.app import Backend

@@ -16,8 +16,8 @@ from bot.pipeline.queue import Queue
 from bot.pipeline.retention import KEEP_DAYS
 from bot.pipeline.runner import Runner
 from bot.pipeline.store import Database, Ledger
+from bot.pipeline.store.counters import CounterBuffer
 from bot.pipeline.store.locks import CLASS
-from bot.pipeline.store.operators import Counts
 from bot.pipeline.worker import Pace, Worker
 from tests.bot.pipeline.builders import opened
 from tests.bot.pipeline.rig import wait
@@ -36,7 +36,7 @@ def worker(ledger: Ledger, database: Database) -> Worker:
     inbox = Inbox(database, queue)
     runner = Runner(queue, inbox, ledger, lambda event: pytest.fail("asked for services"), publisher, paused=True)
     pace = Pace(concurrency=2, polling_seconds=0.05)
-    return Worker(ledger, queue, inbox, runner, Counts(), pace, KEEP_DAYS)
+    return Worker(ledger, queue, inbox, runner, CounterBuffer(), pace, KEEP_DAYS)
 
 
 class Running:

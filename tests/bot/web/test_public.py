@@ -16,7 +16,7 @@ from sqlalchemy.exc import OperationalError
 
 from bot.app import metrics_readers, pages
 from bot.pipeline.store import Ledger, migrate, open_database
-from bot.pipeline.store.operators import Counts
+from bot.pipeline.store.counters import CounterBuffer
 from bot.settings import Settings
 from bot.web import public
 from bot.web.app import Backend, create_app
@@ -113,7 +113,7 @@ def test_no_count_is_lost_between_two_that_write_or_to_a_busy_database(tmp_path:
     database = open_database(url, busy_seconds=1)
     migrate(database)
     ledger = Ledger(database)
-    counts = Counts()
+    counts = CounterBuffer()
     counts.add("bouncer_deliveries", answer="accepted")
     failures: list[Exception] = []
 

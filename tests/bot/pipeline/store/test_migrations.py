@@ -13,8 +13,8 @@ from sqlalchemy import select, text
 
 from bot.core.errors import OperatorError, SettingsError
 from bot.pipeline.store import migrate, open_database
+from bot.pipeline.store.counters import Counters, counter_key
 from bot.pipeline.store.migration import HEAD, VERSION, version
-from bot.pipeline.store.operators import Counters, counted
 from bot.pipeline.store.tables import DELIVERIES, METADATA
 
 START = "import sys; from bot.pipeline.store import *; migrate(open_database(sys.argv[1]))"
@@ -118,7 +118,7 @@ def test_jobs_of_the_first_version_are_made_anew_and_counts_go_on(old):
     ]
     with old.read() as connection:
         assert connection.scalars(text(f"SELECT name FROM {engine}")).all() == ["job"]
-    assert Counters(old).all() == {counted("bouncer_postings", type="upsert_comment"): 1.0}
+    assert Counters(old).all() == {counter_key("bouncer_postings", type="upsert_comment"): 1.0}
 
 
 def test_a_database_of_a_newer_bouncer_is_left_alone(database):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.core import events
 from bot.core.subjects import Actor, Repository
 from bot.pipeline.store import Database, Ledger
-from bot.pipeline.store.operators import LONGEST_ALL_SECONDS, LONGEST_WAIT_SECONDS, Logins
+from bot.pipeline.store.logins import LONGEST_ALL_SECONDS, LONGEST_WAIT_SECONDS, Logins
 from tests.bot.pipeline.conftest import Clock
 
 ANN = Actor(id=1, login="ann")

@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import select
 from werkzeug.test import TestResponse
 
-from bot.pipeline.store.operators import ALL
+from bot.pipeline.store.logins import ALL_ADDRESSES
 from bot.pipeline.store.tables import LOGIN_ATTEMPTS, SESSIONS
 from bot.web import session
 from bot.web.app import Backend, create_app
@@ -74,7 +74,7 @@ def test_made_up_addresses_do_not_evade_the_count(backend: Backend, trusted: int
         wrong = {"token": token(page), "password": "wrong"}
         assert client.post("/login", data=wrong, headers=claimed).status_code == 403
     with backend.ledger().database.read() as connection:
-        rows = connection.execute(select(LOGIN_ATTEMPTS).where(LOGIN_ATTEMPTS.c.address != ALL)).all()
+        rows = connection.execute(select(LOGIN_ATTEMPTS).where(LOGIN_ATTEMPTS.c.address != ALL_ADDRESSES)).all()
     assert [(row.address, row.failures) for row in rows] == [("198.51.100.7" if trusted else "127.0.0.1", 5)]
 
 
