@@ -21,15 +21,16 @@ from structlog.contextvars import bound_contextvars
 from bot import router
 from bot.core import events, tracing
 from bot.core.actions import Decision
-from bot.core.errors import ForgeError, NotFound, NotInstalled, OperatorNeeded, Suspended, TransientError
+from bot.core.errors import ForgeError, NotFound, NotInstalled, Suspended, TransientError
 from bot.core.events import Event
 from bot.features.services import Services
 from bot.github.writer import GitHubWriter
-from bot.pipeline.inbox import GaveUp, Inbox, Job, Notice, Received, Stage, stored_event, successor, superseded_by
+from bot.pipeline.inbox import GaveUp, Inbox, Job, Received, stored_event, successor, superseded_by
 from bot.pipeline.notices import Notices
 from bot.pipeline.publisher import OneWrite, Published, Publisher, Refused
 from bot.pipeline.queue import Queue
 from bot.pipeline.readings import at_present
+from bot.pipeline.scheduler import MAX_TRIES_BUG, Scheduler
 from bot.pipeline.store import Ledger
 from bot.pipeline.store.calls import AskOnce
 from bot.pipeline.store.decisions import PublishOutcome
@@ -37,24 +38,8 @@ from bot.pipeline.store.decisions import PublishOutcome
 #: Returns what a feature works with, and the writer. Raises TransientError or ForgeError.
 ServicesFor = Callable[[Event], tuple[Services, GitHubWriter]]
 
-#: Failures in a row after which a job waits for an operator: an hour without GitHub or a provider, about.
-MAX_TRIES = 13
-#: Failures in a row after which a job is dead if the error is most likely a bug.
-MAX_TRIES_BUG = 3
 #: Deaths of workers during one attempt after which it is not started again.
 MAX_DEATHS = 8
-
-FIRST_SECONDS = 2.0
-LONGEST_SECONDS = 15 * 60.0
-#: Longest Retry-After that is obeyed, seconds: GitHub's rate limits last an hour.
-LONGEST_ASKED_SECONDS = 2 * 3600.0
-
-#: A job waits this long for an operator to repair a key, a model name or a network, seconds.
-OPERATOR_SECONDS = 7 * 24 * 3600.0
-FIRST_OPERATOR_SECONDS, LONGEST_OPERATOR_SECONDS = 5 * 60.0, 4 * 3600.0
-#: A model's answer starts waiting jobs at most this often, seconds: one of them may fail for its own reason.
-BRING_FORWARD_SECONDS = 5 * 60.0
-
 #: Delay of a new decision about a subject that changed meanwhile, seconds: a newer event may supersede it.
 MOVED_SECONDS = 5.0
 #: Longest pause between two tries to reach the database, seconds.
@@ -106,9 +91,7 @@ class Runner:
         self._paused = paused
         self._notices = notices
         self._clock = clock
-        #: False if no job of this worker waits for an operator.
-        self._may_wait = True
-        self._brought_forward = float("-inf")
+        self._scheduler = Scheduler(queue, notices, clock)
 
     def run(self, job: Job, executor: str) -> str:
         """Run one attempt for the worker with that executor id, and return the outcome. Raises GaveUp."""
@@ -132,33 +115,31 @@ class Runner:
     def _attempt(self, job: Job, executor: str, restarts: int) -> str:
         """Run one attempt, which was begun ``restarts`` times before and lost the database."""
         if (deaths := self._queue.deaths(job)) > MAX_DEATHS:
-            raise self._gave_up(job, f"its worker died {deaths} times while it ran")
+            raise self._scheduler.give_up(job, f"its worker died {deaths} times while it ran")
         event = None if job.notice else self._event(job)
         if event is not None:
             job = _in_place(job, event)
         if earlier := self._earlier_job(job):
             # Both become due at the same time, and the lane of their subject keeps the order.
             error = f"waits for {earlier.task}"
-            return self._enqueue_next(job, earlier.due, error, awaits_operator=earlier.awaits_operator)
+            return self._scheduler.enqueue(job, earlier.due, error, awaits_operator=earlier.awaits_operator)
         try:
             outcome = self._work(job, event, executor, first_try=restarts == deaths == job.tries == 0)
         except Suspended as error:
             # Neither a failure nor the operator's business: the account decides when it ends.
-            return self._wait_long(job, str(error), None)
+            return self._scheduler.wait_long(job, str(error))
         except TransientError as error:
-            if _needs_operator(job, error):
-                return self._await_operator(job, str(error), error.wait)
-            return self._retry(job, str(error), error.wait, MAX_TRIES)
+            return self._scheduler.retry_transient(job, error)
         except (NotFound, NotInstalled) as error:
             # Deleted, transferred, or the app was uninstalled.
             outcome = f"gone: {error}"
         except ForgeError as error:
-            raise self._gave_up(job, f"refused: {error}") from error
+            raise self._scheduler.give_up(job, f"refused: {error}") from error
         except (OperationalError, InterfaceError, GaveUp):
             raise
         except Exception as error:  # noqa: BLE001 - the worker's loop: a bug in one job must not stop the others
             _log.exception("job_failed", attempt=job.attempt)
-            return self._retry(job, f"{type(error).__name__}: {error}", None, MAX_TRIES_BUG)
+            return self._scheduler.retry(job, f"{type(error).__name__}: {error}", None, MAX_TRIES_BUG)
         _log.info("job_done", outcome=outcome, seconds=round(self._clock() - job.created_at, 3))
         return outcome
 
@@ -187,7 +168,7 @@ class Runner:
             self._ledger.decisions.stop(job.id)
             if isinstance(event, events.IssueUnanswered):
                 # No delivery brings it again.
-                return self._enqueue_next(job, self._clock() + _DAY, "paused by the operator")
+                return self._scheduler.enqueue(job, self._clock() + _DAY, "paused by the operator")
             return "skipped: paused by the operator"
         if superseded := self._superseded(job, event):
             return superseded
@@ -199,7 +180,7 @@ class Runner:
             if not self._queue.holds(job, executor):
                 self._ledger.decisions.stop(job.id)
                 return "stopped"
-            return self._enqueue_next(job, self._clock(), stage="publish")
+            return self._scheduler.enqueue(job, self._clock(), stage="publish")
         return self._publish(job, event, decisions, services, writer, executor, first_try)
 
     def _publish(
@@ -235,7 +216,7 @@ class Runner:
                 self._ledger.decisions.settle(job.id, position, PublishOutcome.REFUSED)
                 raise
             if published.outcome == PublishOutcome.PACED:
-                return self._enqueue_next(job, self._clock())
+                return self._scheduler.enqueue(job, self._clock())
             self._reevaluate_affected(job, decision, event)
             outcome = self._ledger.decisions.settle(job.id, position, published.outcome)
             _log.info("published", outcome=outcome, notes=published.notes)
@@ -248,25 +229,25 @@ class Runner:
         """Return the outcome of a job whose decisions were published, or enqueue an attempt that decides anew."""
         now = self._clock()
         if any(result.outcome == PublishOutcome.MOVED for result in results) and job.tries + 1 < MAX_TRIES_BUG:
-            return self._enqueue_next(job, now + MOVED_SECONDS, "it moved", stage="decide", counts=True)
+            return self._scheduler.enqueue(job, now + MOVED_SECONDS, "it moved", stage="decide", counts=True)
         if job.days < MAX_DAYS and any(decision.abstained == SPENT for decision in decisions):
             # When there is a new budget, at a random moment.
             due = now - now % _DAY + _DAY + SPREAD_SECONDS * random.random()  # noqa: S311 - guards nothing
             _log.info("job_tomorrow", due=due)
             waits = job.model_copy(update={"days": job.days + 1, "tries": 0})
             # A check that says so was published, and the next attempt decides all the same.
-            return self._enqueue_next(waits, due, "skipped: the budget of the day is spent", stage="decide")
+            return self._scheduler.enqueue(waits, due, "skipped: the budget of the day is spent", stage="decide")
         if self._notices and self._notices.are_due(decisions):
-            self._enqueue_notice(job, "decision")
+            self._scheduler.notify(job, "decision")
         return "; ".join(map(str, results)) or "nothing to do"
 
     def _event(self, job: Job) -> Event:
         text = self._received.event(job.delivery)
         if text is None:
-            raise self._gave_up(job, "its delivery has expired")
+            raise self._scheduler.give_up(job, "its delivery has expired")
         event = stored_event(text)
         if isinstance(event, str):
-            raise self._gave_up(job, event)
+            raise self._scheduler.give_up(job, event)
         return self._ledger.renames.present(event)
 
     def _superseded(self, job: Job, event: Event) -> str | None:
@@ -310,8 +291,7 @@ class Runner:
         except Suspended:
             raise
         except TransientError as error:
-            gives_up = _needs_operator(job, error) and self._waited_enough(job)
-            if gives_up and isinstance(event, events.RepositoryEvent):
+            if self._scheduler.waited_enough(job, error) and isinstance(event, events.RepositoryEvent):
                 # The job is dead from here on. Record that nothing was decided as well.
                 reason = f"gave up: {error}"
                 abstained = Decision(kind=job.task, subject=event.subject, abstained=UNREACHABLE, reason=reason)
@@ -328,7 +308,7 @@ class Runner:
         for decision in decisions:
             _log.info("decided", verdict=decision.verdict, abstained=decision.abstained, model=decision.model)
         if any(decision.model for decision in decisions):
-            self._bring_forward(job)
+            self._scheduler.bring_forward(job)
         return self._ledger.decisions.record(job.id, decisions, services.config.hash)
 
     def _remind(self, job: Job, decision: Decision, event: Event) -> None:
@@ -348,83 +328,6 @@ class Runner:
                 again = events.LinkedIssueChanged(**_origin(event), pull=number, task=decision.kind)
                 self._inbox.accept(f"{job.id}:{number}", again)
 
-    def _retry(self, job: Job, error: str, retry_after: float | None, max_tries: int) -> str:
-        """Enqueue another try after a pause. Raises GaveUp after ``max_tries``."""
-        tries = job.tries + 1
-        if tries >= max_tries:
-            raise self._gave_up(job, f"gave up after {tries} tries: {error}")
-        wait = pause(tries, retry_after, random.random())  # noqa: S311 - spreads retries, guards nothing
-        _log.warning("job_again", error=error, tries=tries, wait=round(wait, 1))
-        return self._enqueue_next(job, self._clock() + wait, error, counts=True)
-
-    def _await_operator(self, job: Job, error: str, retry_after: float | None) -> str:
-        """Wait for a repair, for as long as the job is old. No failure of the job: the try is not counted."""
-        if self._waited_enough(job):
-            raise self._gave_up(job, f"gave up after 7 days: {error}")
-        _log.error("job_waits_for_operator", error=error)
-        self._may_wait = True
-        if job.tries + 1 >= MAX_TRIES and not job.awaits_operator:
-            self._enqueue_notice(job, "failure", f"{error}; it is tried again for 7 days")
-        return self._wait_long(job, error, retry_after)
-
-    def _wait_long(self, job: Job, error: str, retry_after: float | None) -> str:
-        """Wait until another process brings the job forward. It starts anyway after as long as it is old."""
-        age = self._clock() - job.created_at
-        wait = min(LONGEST_OPERATOR_SECONDS, max(FIRST_OPERATOR_SECONDS, age, retry_after or 0.0))
-        wait *= 1 + random.random() / 10  # noqa: S311 - spreads retries, guards nothing
-        _log.info("job_waits", error=error, wait=round(wait, 1))
-        return self._enqueue_next(job, self._clock() + wait, error, awaits_operator=True)
-
-    def _bring_forward(self, job: Job) -> None:
-        """Start the jobs that wait for an operator: a model answered, so their provider may be repaired."""
-        now = self._clock()
-        if (self._may_wait or job.awaits_operator) and now - self._brought_forward >= BRING_FORWARD_SECONDS:
-            self._may_wait, self._brought_forward = False, now
-            if count := self._queue.bring_forward():
-                _log.info("jobs_brought_forward", count=count)
-
-    def _waited_enough(self, job: Job) -> bool:
-        return self._clock() - job.created_at > OPERATOR_SECONDS
-
-    def _enqueue_next(
-        self,
-        job: Job,
-        due: float,
-        error: str | None = None,
-        *,
-        stage: Stage | None = None,
-        counts: bool = False,
-        awaits_operator: bool = False,
-    ) -> str:
-        """Enqueue the next attempt, which starts when it is due, and return the outcome of this one.
-
-        ``stage`` is None for the same one. ``counts``: this attempt counts as a try.
-        """
-        error = error and error.replace("\0", "")[:1000]
-        changed = {
-            "attempt": job.attempt + 1, "tries": job.tries + counts, "due": due, "error": error,
-            "stage": stage or job.stage, "awaits_operator": awaits_operator,
-        }  # fmt: skip
-        attempt = job.model_copy(update=changed)
-        with self._queue.transaction() as connection:
-            self._queue.enqueue(connection, attempt, max(0.0, due - self._clock()))
-        # If the worker dies in between, this attempt runs again and enqueues the same next one.
-        self._queue.note_next(job, attempt.workflow)
-        return error or "goes on"
-
-    def _gave_up(self, job: Job, error: str) -> GaveUp:
-        """Return the error that ends a job for good, after a notice about it."""
-        _log.error("job_dead", error=error, tries=job.tries + 1)
-        error = error.replace("\0", "")[:1000]
-        self._enqueue_notice(job, "failure", error)
-        return GaveUp(error)
-
-    def _enqueue_notice(self, job: Job, notice: Notice, detail: str = "") -> None:
-        """Enqueue a notice. Idempotent for an attempt."""
-        if self._notices is not None and not job.notice:
-            with self._queue.transaction() as connection:
-                self._queue.enqueue(connection, Notices.about(job, notice, self._clock(), detail))
-
 
 def _in_place(job: Job, event: Event) -> Job:
     """Return the job in its event's repository, which may have been renamed since the job was enqueued."""
@@ -437,19 +340,3 @@ def _in_place(job: Job, event: Event) -> Job:
 def _origin(event: events.RepositoryEvent) -> dict[str, Any]:
     """Return the fields that an event of our own has from the event that caused it."""
     return {"installation": event.installation, "sender": event.sender, "repository": event.repository}
-
-
-def _needs_operator(job: Job, error: TransientError) -> bool:
-    """Return True if an operator has to act: the error says so, or it has lasted for an hour."""
-    return isinstance(error, OperatorNeeded) or (job.tries + 1 >= MAX_TRIES and not job.notice)
-
-
-def pause(tries: int, retry_after: float | None, jitter: float) -> float:
-    """Return the seconds until the next try, after ``tries`` failures in a row.
-
-    Doubles from two seconds to a quarter of an hour, and is at least ``retry_after``. ``jitter`` in [0, 1) spreads
-    jobs that failed together.
-    """
-    backoff = min(LONGEST_SECONDS, FIRST_SECONDS * 2.0 ** max(0, tries - 1))
-    wait = max(backoff, min(retry_after or 0.0, LONGEST_ASKED_SECONDS))
-    return wait + jitter * min(wait, 60.0) / 4

@@ -27,14 +27,8 @@ from bot.github.writer import GitHubWriter
 from bot.pipeline.admin import Jobs
 from bot.pipeline.inbox import Inbox, stored_event
 from bot.pipeline.retention import Retention
-from bot.pipeline.runner import (
-    LONGEST_ASKED_SECONDS,
-    MAX_TRIES,
-    MAX_TRIES_BUG,
-    OPERATOR_SECONDS,
-    Runner,
-    pause,
-)
+from bot.pipeline.runner import Runner
+from bot.pipeline.scheduler import LONGEST_ASKED_SECONDS, MAX_TRIES, MAX_TRIES_BUG, OPERATOR_SECONDS, pause
 from bot.pipeline.store import Database
 from bot.pipeline.store.overview import Filter, Overview
 from bot.pipeline.store.tables import DECISIONS, DELIVERIES, MODEL_CALLS
