@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
 from typing import Any
@@ -60,6 +60,18 @@ _REMINDS = frozenset({PublishOutcome.POSTED, PublishOutcome.NOTHING})
 _log = structlog.get_logger(__name__)
 
 
+@dataclass(frozen=True)
+class JobAttempt:
+    """One attempt of a job that handles an event."""
+
+    job: Job
+    event: Event
+    executor: str
+    """The id of the worker that holds the job."""
+    first_try: bool
+    """No earlier attempt can have written."""
+
+
 class Runner:
     """Runs jobs, in any thread. Running a job again does what is missing and nothing twice."""
 
@@ -105,14 +117,14 @@ class Runner:
         with bound_contextvars(**about), tracing.span("job", **about):
             while True:
                 try:
-                    return self._attempt(job, executor, restarts)
+                    return self._run_once(job, executor, restarts)
                 except (OperationalError, InterfaceError) as error:
                     # No failure of the job, and it could not be recorded anyway.
                     _log.warning("database_away", error=type(error.orig).__name__, again_in=wait)
                     time.sleep(wait)
                     wait, restarts = min(AWAY_SECONDS, 2 * wait), restarts + 1
 
-    def _attempt(self, job: Job, executor: str, restarts: int) -> str:
+    def _run_once(self, job: Job, executor: str, restarts: int) -> str:
         """Run one attempt, which was begun ``restarts`` times before and lost the database."""
         if (deaths := self._queue.deaths(job)) > MAX_DEATHS:
             raise self._scheduler.give_up(job, f"its worker died {deaths} times while it ran")
@@ -124,7 +136,11 @@ class Runner:
             error = f"waits for {earlier.task}"
             return self._scheduler.enqueue(job, earlier.due, error, awaits_operator=earlier.awaits_operator)
         try:
-            outcome = self._work(job, event, executor, first_try=restarts == deaths == job.tries == 0)
+            if event is None:
+                outcome = self._notices.send(job) if self._notices else "no receiver is named any more"
+            else:
+                first_try = restarts == deaths == job.tries == 0
+                outcome = self._work(JobAttempt(job, event, executor, first_try))
         except Suspended as error:
             # Neither a failure nor the operator's business: the account decides when it ends.
             return self._scheduler.wait_long(job, str(error))
@@ -160,51 +176,44 @@ class Runner:
         ]
         return max(waiting, key=lambda other: other.due, default=None)
 
-    def _work(self, job: Job, event: Event | None, executor: str, *, first_try: bool) -> str:
-        """Do the current stage of the job. ``first_try``: no earlier attempt can have written."""
-        if event is None:
-            return self._notices.send(job) if self._notices else "no receiver is named any more"
+    def _work(self, attempt: JobAttempt) -> str:
+        """Do the current stage of the job."""
+        job, event = attempt.job, attempt.event
         if self._paused or self._ledger.installations.paused(job.repository):
             self._ledger.decisions.stop(job.id)
             if isinstance(event, events.IssueUnanswered):
                 # No delivery brings it again.
                 return self._scheduler.enqueue(job, self._clock() + _DAY, "paused by the operator")
             return "skipped: paused by the operator"
-        if superseded := self._superseded(job, event):
+        if superseded := self._superseded(attempt):
             return superseded
         services, writer = self._services_for(event)
         if job.stage == "decide":
-            self._settle_unpublished(job, event)
-        decisions = self._ledger.decisions.of_job(job.id) or self._decide(job, event, services)
+            self._settle_unpublished(attempt)
+        decisions = self._ledger.decisions.of_job(job.id) or self._decide(attempt, services)
         if job.stage == "decide" and any(decision.actions for decision in decisions):
-            if not self._queue.holds(job, executor):
+            if not self._queue.holds(job, attempt.executor):
                 self._ledger.decisions.stop(job.id)
                 return "stopped"
             return self._scheduler.enqueue(job, self._clock(), stage="publish")
-        return self._publish(job, event, decisions, services, writer, executor, first_try)
+        return self._publish(attempt, decisions, services, writer)
 
     def _publish(
-        self,
-        job: Job,
-        event: Event,
-        decisions: tuple[Decision, ...],
-        services: Services,
-        writer: GitHubWriter,
-        executor: str,
-        first_try: bool,
+        self, attempt: JobAttempt, decisions: Sequence[Decision], services: Services, writer: GitHubWriter
     ) -> str:
         """Publish the decisions, or as much of them as one attempt may write."""
+        job = attempt.job
         publisher = replace(self._publisher, before_write=OneWrite()) if self._paced else self._publisher
         results: list[Published] = []
         for position, decision in enumerate(decisions):
             # The last check before a write: the job may have been cancelled or superseded since the decision.
-            if not self._queue.holds(job, executor):
+            if not self._queue.holds(job, attempt.executor):
                 self._ledger.decisions.stop(job.id)
                 return "stopped"
-            if superseded := self._superseded(job, event):
+            if superseded := self._superseded(attempt):
                 return superseded
-            is_first = first_try and not self._ledger.decisions.was_stopped(decision)
-            publisher = replace(publisher, first_try=is_first)
+            first_try = attempt.first_try and not self._ledger.decisions.was_stopped(decision)
+            publisher = replace(publisher, first_try=first_try)
             try:
                 # A retried job may be older than what was posted since.
                 published = (
@@ -217,11 +226,11 @@ class Runner:
                 raise
             if published.outcome == PublishOutcome.PACED:
                 return self._scheduler.enqueue(job, self._clock())
-            self._reevaluate_affected(job, decision, event)
+            self._reevaluate_affected(attempt, decision)
             outcome = self._ledger.decisions.settle(job.id, position, published.outcome)
             _log.info("published", outcome=outcome, notes=published.notes)
             if outcome in _REMINDS and decision.again_days is not None:
-                self._remind(job, decision, event)
+                self._remind(attempt, decision)
             results.append(replace(published, outcome=outcome))
         return self._conclude(job, decisions, results)
 
@@ -250,15 +259,16 @@ class Runner:
             raise self._scheduler.give_up(job, event)
         return self._ledger.renames.present(event)
 
-    def _superseded(self, job: Job, event: Event) -> str | None:
+    def _superseded(self, attempt: JobAttempt) -> str | None:
         """End the job if a newer event supersedes it, and the jobs of the events in between; None if it goes on.
 
         The engine starts one job of a subject at each poll, so a hundred pushes would end one after the other.
         """
+        job = attempt.job
         if not job.number:
             return None
         later_events = partial(self._received.later, job.seq, job.repository, job.number)
-        match = successor(job.task, event, later_events(newest_first=True))
+        match = successor(job.task, attempt.event, later_events(newest_first=True))
         if match is None:
             return None
         delivery, newer = match
@@ -270,18 +280,20 @@ class Runner:
         self._queue.note_superseded(job, by)
         return f"superseded by {by}"
 
-    def _settle_unpublished(self, job: Job, event: Event) -> None:
+    def _settle_unpublished(self, attempt: JobAttempt) -> None:
         """Settle decisions that will never be published: features would take them for answers that were given."""
+        job = attempt.job
         if job.attempt:
             self._ledger.decisions.reopen(job.id, (SPENT, UNREACHABLE))
         if job.number:
             # This job will judge the same subject again, so an older one that waits to publish is stopped.
             unpublished = self._ledger.decisions.unpublished(f"{job.repository}#{job.number}", job.task)
             earlier = self._received.earlier(job.seq, [name.rpartition(":")[0] for name in unpublished])
-            for name in superseded_by(job.task, event, earlier):
+            for name in superseded_by(job.task, attempt.event, earlier):
                 self._ledger.decisions.stop(name)
 
-    def _decide(self, job: Job, event: Event, services: Services) -> tuple[Decision, ...]:
+    def _decide(self, attempt: JobAttempt, services: Services) -> tuple[Decision, ...]:
+        job, event = attempt.job, attempt.event
         services = replace(services, model=AskOnce(services.model, self._ledger.calls, job.id))
         section = getattr(services.config, job.task, None)
         if getattr(section, "mode", "") != "off":
@@ -311,22 +323,23 @@ class Runner:
             self._scheduler.bring_forward(job)
         return self._ledger.decisions.record(job.id, decisions, services.config.hash)
 
-    def _remind(self, job: Job, decision: Decision, event: Event) -> None:
+    def _remind(self, attempt: JobAttempt, decision: Decision) -> None:
         """Store an event of our own by which the issue is looked at again. Idempotent for a job."""
+        event = attempt.event
         at = None if decision.record is None else decision.record.at
         if at is not None and isinstance(event, events.IssueEvent | events.CommentEvent):
             days = decision.again_days or 0
             again = events.IssueUnanswered(
                 **_origin(event), issue=event.issue, since=at, days=days, task=decision.kind
             )
-            self._inbox.accept(f"{job.id}:again", again)
+            self._inbox.accept(f"{attempt.job.id}:again", again)
 
-    def _reevaluate_affected(self, job: Job, decision: Decision, event: Event) -> None:
+    def _reevaluate_affected(self, attempt: JobAttempt, decision: Decision) -> None:
         """Store an event for each pull request that the decision affects. Idempotent for a job."""
-        if isinstance(event, events.RepositoryEvent):
+        if isinstance(attempt.event, events.RepositoryEvent):
             for number in decision.affects:
-                again = events.LinkedIssueChanged(**_origin(event), pull=number, task=decision.kind)
-                self._inbox.accept(f"{job.id}:{number}", again)
+                again = events.LinkedIssueChanged(**_origin(attempt.event), pull=number, task=decision.kind)
+                self._inbox.accept(f"{attempt.job.id}:{number}", again)
 
 
 def _in_place(job: Job, event: Event) -> Job:
