@@ -20,7 +20,7 @@ import httpx2
 from bot.core.errors import ForgeError, TransientError
 from bot.core.http_client import HttpClient, TooLarge, TooSlow, limit_chunks
 from bot.core.io_limits import leased
-from bot.github.http import check
+from bot.github.answer_errors import raise_for_status
 from bot.github.protocol import FolderTree
 
 TIMEOUT = 30
@@ -146,7 +146,7 @@ def _used_at(folder: Path) -> float:
 
 def _download(url: str, file: IO[bytes]) -> None:
     with HttpClient(TIMEOUT) as client, client.stream("GET", url, follow_redirects=True) as response:
-        check(response.status_code, response.headers, "", f"GET {urlsplit(url).path}")
+        raise_for_status(response.status_code, response.headers, "", f"GET {urlsplit(url).path}")
         try:
             for chunk in limit_chunks(response.iter_bytes(1 << 20), MAX_ARCHIVE, DEADLINE):
                 file.write(chunk)

@@ -25,8 +25,9 @@ from urllib.parse import quote, urljoin, urlsplit
 import httpx2
 
 from bot import __version__
-from bot.core.errors import ForgeError, NotFound, Suspended, TransientError
-from bot.core.http_client import HttpClient, TooLarge, TooSlow, limit_chunks, retry_after
+from bot.core.errors import ForgeError, NotFound, TransientError
+from bot.core.http_client import HttpClient, TooLarge, TooSlow, limit_chunks
+from bot.github.answer_errors import Headers, graphql_data, raise_for_status
 from bot.github.payloads import parse_json
 
 #: Seconds for a connection, and for each piece of an answer.
@@ -39,10 +40,6 @@ PER_PAGE = 100
 MAX_REDIRECTS = 3
 #: Most pages of a list: 100,000 comments.
 MAX_PAGES = 1000
-#: Seconds to wait if GitHub names no time: its documentation asks for a minute at least.
-UNSTATED_WAIT = 60.0
-#: Longest wait that a server can ask for, seconds.
-LONGEST_WAIT = 3600.0
 #: Bytes of stored answers in one process, and of the largest answer that is stored.
 CACHE_BYTES = 1 << 20
 CACHED_ANSWER_BYTES = 1 << 18
@@ -54,14 +51,11 @@ GRANTED_SECONDS = 10.0
 CONNECTIONS, IDLE_CONNECTIONS = 100, 20
 
 JSON = "application/vnd.github+json"
-#: GitHub's words if the account suspended the App.
-SUSPENDED = "installation has been suspended"
 #: GitHub's words for a token without the permission that a request needs.
 LACKING = "Resource not accessible by integration"
 
 Query = Mapping[str, str | int]
 Object = dict[str, Any]
-Headers = Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -234,11 +228,11 @@ class Client:
         url = self._api._replace(path=self._api.path.removesuffix("/v3") + "/graphql").geturl()
         secret = self._identity.token
         try:
-            return _data(self.send("POST", url, body))
+            return graphql_data(self.send("POST", url, body))
         except ForgeError as error:
             if not (LACKING in str(error) and self._identity.refuse(secret, GRANTED_SECONDS)):
                 raise
-        return _data(self.send("POST", url, body))
+        return graphql_data(self.send("POST", url, body))
 
     def _json(self, request: _Request) -> Any:
         return parse_json(self._request(request).text, request.operation)
@@ -256,13 +250,13 @@ class Client:
             answer = self._authorized(request)
         if 300 <= answer.status < 400:
             raise ForgeError(f"{request.operation}: GitHub redirects in a circle")
-        check(answer.status, answer.headers, answer.text, request.operation)
+        raise_for_status(answer.status, answer.headers, answer.text, request.operation)
         return answer
 
     def location(self, path: str) -> str:
         """Return the target of a redirect without following it: an archive, which is on another host."""
         answer = self._authorized(_Request("GET", self._url(path), f"GET {path}"))
-        check(answer.status, answer.headers, answer.text, f"GET {path}")
+        raise_for_status(answer.status, answer.headers, answer.text, f"GET {path}")
         if "location" not in answer.headers:
             raise TransientError(f"GET {path}: GitHub names no address")
         return urljoin(self._api_url, answer.headers["location"])
@@ -361,83 +355,6 @@ def _call(installation: int | None, method: str, status: int, start: float, head
     remaining = headers.get("x-ratelimit-remaining", "")
     seconds = time.monotonic() - start
     return Exchange(installation, method, status, seconds, int(remaining) if remaining.isdigit() else None)
-
-
-def _data(answer: Any) -> Any:
-    """Return the ``data`` of a GraphQL answer."""
-    if not isinstance(answer, dict):
-        raise TransientError("GraphQL: GitHub's answer is not an object")
-    if errors := answer.get("errors"):
-        _refuse_graphql(errors)
-    return answer.get("data")
-
-
-def _refuse_graphql(errors: Any) -> None:
-    first = errors[0] if isinstance(errors, list) and isinstance(errors[0], dict) else {}
-    kind = str(first.get("type") or (first.get("extensions") or {}).get("code") or "")
-    line = f"GraphQL: {str(first.get('message'))[:200]}"
-    if kind in ("NOT_FOUND", "undefinedField"):
-        raise NotFound(line)
-    if kind == "RATE_LIMITED":
-        raise TransientError(line, UNSTATED_WAIT)
-    if kind in ("FORBIDDEN", "INSUFFICIENT_SCOPES"):
-        raise ForgeError(line, 403)
-    raise TransientError(line)
-
-
-def check(status: int, headers: Headers, text: str, operation: str) -> None:
-    """Raise the error for a status of 400 or more; ``operation`` names the request in the message."""
-    if status < 400:
-        return
-    message = _message(text)
-    line = f"{operation}: GitHub answered {status}{': ' if message else ''}{message}"
-    if status == 403 and SUSPENDED in message:
-        raise Suspended(line)
-    if status == 429 or (status == 403 and _limited(headers, message)):
-        raise TransientError(line, wait_asked(headers) or UNSTATED_WAIT)
-    if status in (401, 408) or status >= 500:
-        # A 401 with a fresh token means that the app's own credentials are wrong: the job is retried until the
-        # operator has repaired them.
-        raise TransientError(line, wait_asked(headers))
-    if status in (404, 410):
-        raise NotFound(line, status)
-    raise ForgeError(line, status)
-
-
-def _limited(headers: Headers, message: str) -> bool:
-    from github.Requester import Requester  # 20 MB that an idle process does without
-
-    exhausted = headers.get("x-ratelimit-remaining") == "0"
-    return exhausted or "retry-after" in headers or Requester.isRateLimitError(message)
-
-
-def wait_asked(headers: Headers) -> float | None:
-    """Return the seconds that the answer asks to wait: ``retry-after`` first, then the reset of a spent quota."""
-    if (after := retry_after(headers)) is not None:
-        return min(after, LONGEST_WAIT)
-    reset = headers.get("x-ratelimit-reset", "")
-    if headers.get("x-ratelimit-remaining") == "0" and reset.isascii() and reset.isdigit():
-        return min(max(float(reset) - time.time(), 1.0), LONGEST_WAIT)
-    return None
-
-
-def _message(text: str) -> str:
-    """Return GitHub's message on one line; empty for a page of HTML."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return ""
-    if not isinstance(value, dict):
-        return ""
-    errors = value.get("errors")
-    parts = [str(value.get("message") or ""), *map(_detail, errors if isinstance(errors, list) else ())]
-    return " ".join("; ".join(part for part in parts if part).split())[:300]
-
-
-def _detail(error: Any) -> str:
-    if isinstance(error, dict):
-        return str(error.get("message") or f"{error.get('field', '')} {error.get('code', '')}".strip())
-    return str(error)
 
 
 def segment(text: str) -> str:
