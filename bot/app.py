@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,8 +25,7 @@ if TYPE_CHECKING:
     from bot.core.subjects import Repository
     from bot.github.app import GitHubApp
     from bot.github.http import Observe
-    from bot.github.oauth import GitHubLogin
-    from bot.github.protocol import Forge, OpenPull
+    from bot.github.protocol import Forge
     from bot.github.reader import GitHubForge
     from bot.github.writer import GitHubWriter
     from bot.models.budget import Budget, Limit
@@ -39,8 +37,6 @@ if TYPE_CHECKING:
     from bot.pipeline.store import Ledger
     from bot.sandbox.protocol import Sandbox
     from bot.settings import Settings
-    from bot.web.app import Pages
-    from bot.web.public import Readers
 
 
 _log = structlog.get_logger(__name__)
@@ -196,62 +192,9 @@ def build_sandbox(settings: Settings) -> Sandbox | None:
     return None
 
 
-def pages(settings: Settings) -> tuple[Pages, ...]:
-    """Return the pages beside the webhook: the dashboard, if a login to it is set."""
-    github = _github_login(settings)
-    if settings.bouncer_admin_password is None and github is None:
-        return ()
-    from bot.web.dashboard import Admins, DashboardSettings
-    from bot.web.dashboard.pages import blueprint
-
-    ids, logins, organizations = settings.admins
-    dashboard = DashboardSettings(
-        password=_revealed(settings.bouncer_admin_password),
-        github=github,
-        admins=Admins(ids=ids, logins=logins, organizations=organizations),
-        session_key=_session_key(settings),
-        public_url=settings.bouncer_public_url,
-        host=settings.host,
-        web_url=settings.github_web_url,
-        about_url=settings.about_url,
-        model=settings.bouncer_model,
-        paused=settings.bouncer_paused,
-        may_open_pulls=partial(_may_open_pulls, settings),
-        open_pulls=partial(_open_pulls, settings),
-        # Set-up in the browser may choose it while the server runs.
-        in_shadow=lambda: settings.completed().in_shadow,
-        daily_usd=settings.bouncer_daily_budget_usd,
-        repository_usd=settings.bouncer_repository_budget_usd,
-        repository_calls=settings.bouncer_repository_calls,
-    )
-    return (partial(blueprint, dashboard),)
-
-
-def _may_open_pulls(settings: Settings, repository: str) -> bool:
-    """Return True if the App was granted what draft pull requests need; False if GitHub does not answer."""
-    owner, _, name = repository.partition("/")
-    try:
-        with build_app(settings.completed()) as github:
-            return github.installation_for(owner, name).permissions.get("contents") == "write"
-    except (ForgeError, SettingsError, TransientError):
-        return False
-
-
-#: Pull requests on the dashboard's page.
-_MAX_PULLS = 200
-
-
-def _open_pulls(settings: Settings, repository: str) -> tuple[OpenPull, ...]:
-    try:
-        with access(settings.completed(), repository) as granted:
-            return granted.forge.open_pulls(_MAX_PULLS)
-    except (ForgeError, TransientError) as error:
-        raise OperatorError(str(error)) from None
-
-
 def notices(settings: Settings, ledger: Ledger) -> Notices | None:
     """Return the sender of notices; None if the operator named no receiver."""
-    url, secret = _revealed(settings.bouncer_notify_url), _revealed(settings.bouncer_notify_secret)
+    url, secret = reveal(settings.bouncer_notify_url), reveal(settings.bouncer_notify_secret)
     if not url:
         return None
     from bot.pipeline.notices import Notices
@@ -260,46 +203,8 @@ def notices(settings: Settings, ledger: Ledger) -> Notices | None:
     return Notices(url, secret, Overview(ledger.database), settings.github_web_url)
 
 
-def metrics_readers(settings: Settings) -> Readers:
-    """Return the rules of access to /metrics."""
-    from bot.web.public import Readers
-
-    return Readers(
-        open=settings.bouncer_metrics == "open",
-        token=_revealed(settings.bouncer_metrics_token),
-        session_key=_session_key(settings),
-    )
-
-
-def _session_key(settings: Settings) -> str:
-    """Return the key of the dashboard's sessions, which end when it changes."""
-    ways = (_revealed(settings.bouncer_admin_password), settings.bouncer_admins)
-    return "\0".join((*ways, _revealed(settings.github_app_client_secret))) if any(ways) else ""
-
-
-def _github_login(settings: Settings) -> GitHubLogin | None:
-    """Return the login with GitHub; None if it has no users, or if the App is not set up yet.
-
-    Raises SettingsError if it has users and a setting for it is missing.
-    """
-    if not settings.bouncer_admins or settings.needs_setup:
-        return None
-    from bot.github.oauth import GitHubLogin
-
-    secret = _revealed(settings.github_app_client_secret)
-    if not settings.github_app_client_id or not secret:
-        raise SettingsError(
-            "BOUNCER_ADMINS needs GITHUB_APP_CLIENT_ID and GITHUB_APP_CLIENT_SECRET, to log in with"
-        )
-    return GitHubLogin(
-        client_id=settings.github_app_client_id,
-        client_secret=secret,
-        web_url=settings.github_web_url,
-        api_url=settings.github_api_url,
-    )
-
-
-def _revealed(secret: SecretStr | None) -> str:
+def reveal(secret: SecretStr | None) -> str:
+    """Return the text of a secret setting; empty if it is not set."""
     return secret.get_secret_value() if secret else ""
 
 

@@ -62,7 +62,7 @@ def server(settings: Settings, processes: int = 1, link: str | None = None) -> S
 
     ``link`` opens set-up, whose state lives in one process.
     """
-    from bot.app import metrics_readers, pages
+    from bot.cli.dashboard import dashboard_pages, metrics_readers
     from bot.pipeline.store import migrate
     from bot.settings import LiveSettings
     from bot.web.app import Backend, create_app
@@ -74,7 +74,7 @@ def server(settings: Settings, processes: int = 1, link: str | None = None) -> S
     # Connections must not be carried through a fork.
     database.close()
     present, readers = LiveSettings(settings), metrics_readers(settings)
-    dashboard = pages(settings)
+    dashboard = dashboard_pages(settings)
     next_step = "To open the dashboard, set BOUNCER_ADMIN_PASSWORD or BOUNCER_ADMINS and start again."
     if link is not None:
         next_step = "To set it up, open the link that is shown in the terminal."

@@ -14,7 +14,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy.exc import OperationalError
 
-from bot.app import metrics_readers, pages
+from bot.cli.dashboard import dashboard_pages, metrics_readers
 from bot.pipeline.store import Ledger, migrate, open_database
 from bot.pipeline.store.counters import CounterBuffer
 from bot.settings import Settings
@@ -66,7 +66,9 @@ def whole_site(folder: Path, **values: Any) -> FlaskClient:
     migrate(database)
     database.close()
     settings = Settings(database_url=url, **values)
-    app = create_app(Backend(url), lambda: ("secret",), pages(settings), readers=metrics_readers(settings))
+    app = create_app(
+        Backend(url), lambda: ("secret",), dashboard_pages(settings), readers=metrics_readers(settings)
+    )
     return app.test_client()
 
 
