@@ -14,7 +14,7 @@ from sqlalchemy import func, select
 from bot.core import events
 from bot.core.errors import OperatorError
 from bot.core.subjects import Actor, Issue
-from bot.pipeline.inbox import ASKED, DEAD, ENDED, OPEN, Inbox, Job, Received, State, stored_event
+from bot.pipeline.inbox import ASKED, DEAD, ENDED, OPEN, Deliveries, Inbox, Job, State, stored_event
 from bot.pipeline.store.database import Database
 from bot.pipeline.store.decisions import Decisions
 from bot.pipeline.store.tables import WORKERS
@@ -31,7 +31,7 @@ class Jobs:
 
     def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
         self._database = database
-        self._received = Received(database)
+        self._deliveries = Deliveries(database)
         self._clock = clock
 
     @cached_property
@@ -53,7 +53,7 @@ class Jobs:
 
     def event(self, job: Job) -> str | None:
         """Return the job's event as JSON; None if it was deleted."""
-        return self._received.event(job.delivery)
+        return self._deliveries.event(job.delivery)
 
     def counts(self) -> dict[State, int]:
         """Count open and dead jobs, and those of the last day that ended otherwise."""
@@ -65,11 +65,13 @@ class Jobs:
 
     def untaken(self) -> int:
         """Count the deliveries that wait for a worker without having jobs."""
-        return self._received.untaken()
+        return self._deliveries.untaken()
 
     def oldest_age(self) -> float:
         """Return the seconds since the oldest job became due or delivery arrived that waits for a worker, or 0."""
-        moments = [moment for moment in (self._queue.oldest_due(), self._received.oldest()) if moment is not None]
+        moments = [
+            moment for moment in (self._queue.oldest_due(), self._deliveries.oldest()) if moment is not None
+        ]
         return max(0.0, self._clock() - min(moments)) if moments else 0.0
 
     def worker_age(self) -> float | None:
@@ -104,9 +106,7 @@ class Jobs:
 
     def _enqueue_again(self, job: Job) -> Job:
         attempt = job.model_copy(update={"attempt": job.attempt + 1, "tries": 0, "days": 0, "due": self._clock()})
-        with self._queue.transaction() as connection:
-            self._queue.enqueue(connection, attempt)
-        self._queue.note_next(job, attempt.workflow)
+        self._queue.enqueue_next(job, attempt)
         return self.get(job.id)
 
     def retry_failed(self) -> int:
@@ -148,7 +148,7 @@ class Jobs:
     def _request(
         self, event_type: type[events.RepositoryEvent], repository: str, by: str, lacking: str, **fields: Any
     ) -> str:
-        text = self._received.newest(repository)
+        text = self._deliveries.newest(repository)
         event = None if text is None else stored_event(text)
         if not isinstance(event, events.RepositoryEvent):
             raise OperatorError(lacking)

@@ -309,7 +309,7 @@ class Inbox:
             self._installations.note(connection, row.id, event, row.received_at)
 
 
-class Received:
+class Deliveries:
     """Reading stored deliveries."""
 
     def __init__(self, database: Database) -> None:

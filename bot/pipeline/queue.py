@@ -1,4 +1,6 @@
-"""The engine, dbos, behind a few methods. No other module imports it, and no other table has the state of a job.
+"""The engine, dbos, behind a few methods. Only ``bot.pipeline.consumer`` imports it as well, and runs the jobs.
+
+No other table has the state of a job.
 
 Used as intended: queues with partitions, priorities, delays and rate limits; one start of each job by one worker;
 cancellation; enqueueing in a transaction of ours.
@@ -21,26 +23,21 @@ import itertools
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from dbos import DBOS, DBOSClient, DBOSConfig, WorkflowSerializationFormat, WorkflowStatus
+from dbos import DBOS, DBOSClient, WorkflowSerializationFormat, WorkflowStatus
 from sqlalchemy import JSON, BigInteger, Connection, Float, Row, Select, Text, column, func, select, table
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.sql.expression import ColumnElement
 
-from bot.pipeline.inbox import JOBS, NOTICES, OPEN, WRITES, GaveUp, Job, State, workflow_id
+from bot.pipeline.inbox import OPEN, GaveUp, Job, State, workflow_id
 from bot.pipeline.store.database import Database
 from bot.pipeline.store.locks import exclusive
 
 NAME = "bouncer"
 WORKFLOW = "job"
-#: Installations that a worker writes to at once, and seconds between two polls for writes: just over the second
-#: between two writes of one installation, so that every poll may start its next one.
-WRITE_CONCURRENCY, WRITE_SECONDS = 8, 1.1
-#: Notices that are sent at the same time. They may wait: their queue is polled every fourth time.
-NOTICE_CONCURRENCY, NOTICE_POLLS = 2, 4
 #: Constant, so that a newer release takes over the jobs of an older one.
 VERSION = "1"
 
@@ -103,6 +100,13 @@ class Queue:
         if delay > 0:
             options["delay_seconds"] = delay
         self._connected().enqueue_in_transaction(connection, options, facts)
+
+    def enqueue_next(self, job: Job, attempt: Job, delay: float = 0.0) -> None:
+        """Enqueue the attempt of a job that continues the present one."""
+        with self.transaction() as connection:
+            self.enqueue(connection, attempt, delay)
+        # If the worker dies in between, the present one runs again and enqueues the same next one.
+        self._note(job.workflow, next=attempt.workflow)
 
     def get(self, job: str) -> Job | None:
         """Return the newest attempt of a job; None if there is none of that id."""
@@ -186,9 +190,8 @@ class Queue:
 
     def recover(self, job: Job) -> None:
         """Enqueue an attempt again that a dead worker was running, and count the death."""
-        client = self._connected()
-        client.update_workflow_attributes(job.workflow, {"deaths": self.deaths(job) + 1}, merge=True)
-        client.resume_workflow(job.workflow, queue_name=job.queue)
+        self._note(job.workflow, deaths=self.deaths(job) + 1)
+        self._connected().resume_workflow(job.workflow, queue_name=job.queue)
 
     def cancel(self, job: Job) -> None:
         """Cancel an attempt: a waiting one never starts, and the outcome of a running one is not recorded."""
@@ -202,20 +205,16 @@ class Queue:
             self._connected().set_workflow_delay(job.workflow, delay_seconds=0)
         return len(jobs)
 
-    def note_next(self, job: Job, by: str) -> None:
-        """Note the attempt that continues an ended one."""
-        self._connected().update_workflow_attributes(job.workflow, {"next": by}, merge=True)
-
     def note_superseded(self, job: Job, by: str) -> None:
         """Note the job that does the work of this one."""
-        self._connected().update_workflow_attributes(job.workflow, {"superseded_by": by}, merge=True)
+        self._note(job.workflow, superseded_by=by)
 
     def end_superseded(self, jobs: Collection[str], by: str) -> tuple[str, ...]:
         """Cancel those of these jobs that never started, as ``by`` does their work. Return their ids."""
         waiting = _statuses(("waiting", "queued"))
         ids = [status.workflow_id for status in self._workflows(workflow_ids=list(jobs), status=waiting)]
         for workflow in ids:
-            self._connected().update_workflow_attributes(workflow, {"superseded_by": by}, merge=True)
+            self._note(workflow, superseded_by=by)
         if ids:
             self._connected().cancel_workflows(ids)
         return tuple(ids)
@@ -232,15 +231,13 @@ class Queue:
 
     def rename(self, repository: str, to: str) -> None:
         """List the jobs of a repository under its new name."""
-        rows = self._rows(select(column("workflow_uuid")).where(_fact("repository") == repository))
-        for (workflow,) in rows:
-            self._connected().update_workflow_attributes(workflow, {"repository": to}, merge=True)
+        for workflow in self._ids(repository):
+            self._note(workflow, repository=to)
 
     def forget_repository(self, repository: str) -> None:
         """Cancel and delete all attempts of a repository."""
-        rows = self._rows(select(column("workflow_uuid")).where(_fact("repository") == repository))
-        if ids := [workflow for (workflow,) in rows]:
-            self._connected().cancel_workflows(ids)
+        if ids := self._ids(repository):
+            self._connected().cancel_workflows(list(ids))
             self.forget(ids)
 
     def close(self) -> None:
@@ -248,6 +245,13 @@ class Queue:
             if self._client is not None:
                 self._client.destroy()
                 self._client = None
+
+    def _note(self, workflow: str, **attributes: object) -> None:
+        self._connected().update_workflow_attributes(workflow, attributes, merge=True)
+
+    def _ids(self, repository: str) -> Sequence[str]:
+        rows = self._rows(select(column("workflow_uuid")).where(_fact("repository") == repository))
+        return [workflow for (workflow,) in rows]
 
     def _rows(self, query: Select[*tuple[Any, ...]]) -> Sequence[Row[*tuple[Any, ...]]]:
         """Query the engine's table directly: the engine's client reads every row in order to count them."""
@@ -268,7 +272,7 @@ class Queue:
         if self._client is None:
             with self._lock:
                 if self._client is None:
-                    _silence_dbos()
+                    silence_dbos()
                     # One at a time: two processes cannot run its migrations at once.
                     with exclusive(self._database.locks, "migrate", 120.0):
                         DBOS.migrate(self._database.url)
@@ -281,71 +285,7 @@ class Queue:
         return self._client
 
 
-class Consumer:
-    """Runs jobs in this process, one object at a time: dbos keeps its state in module globals."""
-
-    def __init__(
-        self,
-        database: Database,
-        name: str,
-        run: Callable[[Job], str],
-        *,
-        concurrency: int = 8,
-        polling_seconds: float = 0.05,
-        apart: float = 0.0,
-    ) -> None:
-        """Start to run jobs under an executor ``name`` that was never used before.
-
-        ``run`` is called in threads, in at most ``concurrency`` of them for decisions. It returns the outcome of
-        the job; an exception makes it a failed job. Attempts to publish of one installation start ``apart``
-        seconds after each other, on any worker.
-        """
-        _silence_dbos()
-        with exclusive(database.locks, "migrate", 120.0):
-            DBOS(config=_config(database, name, concurrency))
-
-            @DBOS.workflow(name=WORKFLOW, serialization_type=WorkflowSerializationFormat.PORTABLE)
-            def job(facts: dict[str, Any]) -> str:
-                try:
-                    return database.cut(run(Job(**facts)))
-                except GaveUp as error:
-                    raise GaveUp(database.cut(str(error))) from None
-
-            DBOS.launch()
-        pace: Any = {"limit": 1, "period": apart} if apart > 0 else None
-        for queue, most, limiter, seconds in (
-            (JOBS, concurrency, None, polling_seconds),
-            (WRITES, WRITE_CONCURRENCY, pace, min(WRITE_SECONDS, polling_seconds)),
-            (NOTICES, NOTICE_CONCURRENCY, None, NOTICE_POLLS * polling_seconds),
-        ):
-            DBOS.register_queue(
-                queue,
-                worker_concurrency=most,
-                partition_concurrency=1,
-                partition_limiter=limiter,
-                polling_interval_sec=seconds,
-                on_conflict="always_update",
-            )
-
-    def close(self, drain_seconds: float) -> None:
-        """Start no more jobs, give running ones ``drain_seconds`` to end, and disconnect."""
-        DBOS.destroy(workflow_completion_timeout_sec=int(drain_seconds), destroy_registry=True)
-
-
-def _config(database: Database, name: str, concurrency: int) -> DBOSConfig:
-    return {
-        "name": NAME,
-        "system_database_url": database.url,
-        "executor_id": name,
-        "application_version": VERSION,
-        "use_listen_notify": False,
-        "sys_db_pool_size": concurrency + WRITE_CONCURRENCY + NOTICE_CONCURRENCY + 4,
-        "log_level": "WARNING",
-        "enable_otlp": False,
-    }
-
-
-def _silence_dbos() -> None:
+def silence_dbos() -> None:
     """Drop the start-up banner, and tracebacks of jobs that gave up, which are logged already."""
     logger = logging.getLogger("dbos")
     logger.setLevel(logging.WARNING)

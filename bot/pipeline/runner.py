@@ -25,7 +25,7 @@ from bot.core.errors import ForgeError, NotFound, NotInstalled, Suspended, Trans
 from bot.core.events import Event
 from bot.features.services import Services
 from bot.github.writer import GitHubWriter
-from bot.pipeline.inbox import GaveUp, Inbox, Job, Received, stored_event, successor, superseded_by
+from bot.pipeline.inbox import Deliveries, GaveUp, Inbox, Job, stored_event, successor, superseded_by
 from bot.pipeline.notices import Notices
 from bot.pipeline.publisher import OneWrite, Published, Publisher, Refused
 from bot.pipeline.queue import Queue
@@ -95,7 +95,7 @@ class Runner:
         """
         self._queue = queue
         self._inbox = inbox
-        self._received = Received(ledger.database)
+        self._deliveries = Deliveries(ledger.database)
         self._ledger = ledger
         self._services_for = services_for
         self._publisher = publisher
@@ -251,7 +251,7 @@ class Runner:
         return "; ".join(map(str, results)) or "nothing to do"
 
     def _event(self, job: Job) -> Event:
-        text = self._received.event(job.delivery)
+        text = self._deliveries.event(job.delivery)
         if text is None:
             raise self._scheduler.give_up(job, "its delivery has expired")
         event = stored_event(text)
@@ -267,7 +267,7 @@ class Runner:
         job = attempt.job
         if not job.number:
             return None
-        later_events = partial(self._received.later, job.seq, job.repository, job.number)
+        later_events = partial(self._deliveries.later, job.seq, job.repository, job.number)
         match = successor(job.task, attempt.event, later_events(newest_first=True))
         if match is None:
             return None
@@ -288,7 +288,7 @@ class Runner:
         if job.number:
             # This job will judge the same subject again, so an older one that waits to publish is stopped.
             unpublished = self._ledger.decisions.unpublished(f"{job.repository}#{job.number}", job.task)
-            earlier = self._received.earlier(job.seq, [name.rpartition(":")[0] for name in unpublished])
+            earlier = self._deliveries.earlier(job.seq, [name.rpartition(":")[0] for name in unpublished])
             for name in superseded_by(job.task, attempt.event, earlier):
                 self._ledger.decisions.stop(name)
 
@@ -309,7 +309,7 @@ class Runner:
                 abstained = Decision(kind=job.task, subject=event.subject, abstained=UNREACHABLE, reason=reason)
                 self._ledger.decisions.record(job.id, (abstained,), services.config.hash)
             raise
-        if self._received.event(job.delivery) is None:
+        if self._deliveries.event(job.delivery) is None:
             # Its data was deleted meanwhile, and nothing of it may come back.
             self._ledger.calls.forget(job.id)
             raise NotInstalled("the app was removed from the repository")

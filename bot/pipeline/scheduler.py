@@ -62,10 +62,7 @@ class Scheduler:
             "stage": stage or job.stage, "awaits_operator": awaits_operator,
         }  # fmt: skip
         attempt = job.model_copy(update=changed)
-        with self._queue.transaction() as connection:
-            self._queue.enqueue(connection, attempt, max(0.0, due - self._clock()))
-        # If the worker dies in between, this attempt runs again and enqueues the same next one.
-        self._queue.note_next(job, attempt.workflow)
+        self._queue.enqueue_next(job, attempt, max(0.0, due - self._clock()))
         return error or "goes on"
 
     def retry(self, job: Job, error: str, retry_after: float | None, max_tries: int) -> str:

@@ -24,9 +24,10 @@ from sqlalchemy import delete, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from bot.core.errors import ForgeError, OperatorError, TransientError
+from bot.pipeline.consumer import Consumer
 from bot.pipeline.inbox import Inbox
 from bot.pipeline.publisher import APART_SECONDS
-from bot.pipeline.queue import Consumer, Queue
+from bot.pipeline.queue import Queue
 from bot.pipeline.retention import Retention
 from bot.pipeline.runner import Runner
 from bot.pipeline.store import Ledger

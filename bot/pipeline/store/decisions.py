@@ -17,7 +17,7 @@ from sqlalchemy import ColumnElement, Connection, and_, case, exists, func, or_,
 from bot import router
 from bot.core.actions import Decision, Task
 from bot.core.errors import UNREACHABLE
-from bot.features.feedback.record import Outcome, Signal
+from bot.features.feedback.record import Outcome
 from bot.features.feedback.signals import SOURCES, Counts, Row, outcomes, rates, signals
 from bot.features.shared.labels import BouncerRecord
 from bot.pipeline.store.counters import CounterKey, Counters, counter_key
@@ -126,23 +126,20 @@ class Decisions:
             DECISIONS.c.position >= 0,
             DECISIONS.c.abstained.in_((word, general)),
         )
-        jobs: dict[str, frozenset[str]] = {}
-        for row in self._database.rows(query.order_by(DECISIONS.c.id)):
+
+        def matches(row: Any) -> bool:
             decision = read_stored(row.decision)
             reason = "" if decision is None else decision.reason
-            if row.abstained == word or any(phrase in reason for phrase in phrases):
-                jobs[row.job] = jobs.get(row.job, frozenset()) | {row.abstained}
-        return jobs
+            return row.abstained == word or any(phrase in reason for phrase in phrases)
+
+        return _words_by_job(filter(matches, self._database.rows(query.order_by(DECISIONS.c.id))))
 
     def outages(self, since: float) -> dict[str, frozenset[str]]:
         """Return the jobs that an outage kept from a verdict since then, oldest first, and the recorded words."""
         query = select(DECISIONS.c.job, DECISIONS.c.abstained).where(
             DECISIONS.c.created_at >= since, DECISIONS.c.position >= 0, is_outage()
         )
-        jobs: dict[str, frozenset[str]] = {}
-        for row in self._database.rows(query.order_by(DECISIONS.c.id)):
-            jobs[row.job] = jobs.get(row.job, frozenset()) | {row.abstained}
-        return jobs
+        return _words_by_job(self._database.rows(query.order_by(DECISIONS.c.id)))
 
     def settle(self, job: str, position: int, outcome: PublishOutcome) -> PublishOutcome:
         """Record the outcome of publishing, and return it: PARTLY_POSTED if a part was written before."""
@@ -286,6 +283,13 @@ def read_stored(text: str) -> Decision | None:
         return None
 
 
+def _words_by_job(rows: Iterable[Any]) -> dict[str, frozenset[str]]:
+    words: dict[str, frozenset[str]] = {}
+    for row in rows:
+        words[row.job] = words.get(row.job, frozenset()) | {row.abstained}
+    return words
+
+
 def _count(decision: Decision) -> CounterKey:
     # Only the verdicts of judges are a closed set; that of a command is text that a user typed.
     verdict = decision.verdict if router.feature_named(decision.kind).judges else ""
@@ -332,7 +336,9 @@ class Signals:
         if signals_by_key:
             with self._database.write() as connection:
                 for key, sign in signals_by_key.items():
-                    self._write(connection, repository, key, sign)
+                    values = {**sign.model_dump(exclude={"key"}), "updated_at": self._clock()}
+                    insert = self._database.insert(SIGNALS).values(key=key, repository=repository, **values)
+                    connection.execute(insert.on_conflict_do_update(index_elements=["key"], set_=values))
 
     def rates(self, repository: str | None = None) -> tuple[Row, ...]:
         return rates(self._counts(repository))
@@ -350,8 +356,3 @@ class Signals:
         for row in self._database.rows(query):
             counts.setdefault(row.category, {})[row.outcome] = row.number
         return counts
-
-    def _write(self, connection: Connection, repository: str, key: str, sign: Signal) -> None:
-        values = {**sign.model_dump(exclude={"key"}), "updated_at": self._clock()}
-        insert = self._database.insert(SIGNALS).values(key=key, repository=repository, **values)
-        connection.execute(insert.on_conflict_do_update(index_elements=["key"], set_=values))

@@ -9,8 +9,9 @@ import os
 import sys
 import time
 
+from bot.pipeline.consumer import Consumer
 from bot.pipeline.inbox import Job
-from bot.pipeline.queue import Consumer, Queue
+from bot.pipeline.queue import Queue
 from bot.pipeline.store import open_database
 from bot.pipeline.worker import Recovery, take_lease
 

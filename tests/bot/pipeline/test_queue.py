@@ -16,8 +16,9 @@ from typing import Any, get_args
 import pytest
 from sqlalchemy import text
 
+from bot.pipeline.consumer import Consumer
 from bot.pipeline.inbox import LANES, OPEN, GaveUp, Job, State
-from bot.pipeline.queue import Consumer, Queue
+from bot.pipeline.queue import Queue
 from bot.pipeline.retention import DAY, KEEP_SECONDS
 from bot.pipeline.store import Database
 from tests.bot.pipeline.rig import wait
@@ -143,7 +144,7 @@ def test_jobs_are_counted_in_the_database_as_they_are_listed(database, queue):
     put(queue, first, second)
     with running(database, run):
         wait(lambda: not queue.list(OPEN))
-    queue.note_next(first, second.workflow)
+    queue.enqueue_next(first, second)
     put(queue, job("later"), delay=60.0)
     put(queue, *(job(f"open-{number}", number) for number in range(3)))
     states = get_args(State)
@@ -211,8 +212,7 @@ def test_a_list_shows_the_newest_attempt_of_each_job_alone(database, queue):
     put(queue, job("d"), job("e", order=2))
     with running(database, Runs()):
         wait(lambda: queue.counts(("done",)) == {"done": 2})
-    put(queue, job("d", attempt=1), delay=60)
-    queue.note_next(job("d"), "d:triage:1")
+    queue.enqueue_next(job("d"), job("d", attempt=1), delay=60)
     assert [(item.id, item.state) for item in queue.list()] == [("e:triage", "done"), ("d:triage", "waiting")]
     assert [item.id for item in queue.list(("done",))] == ["e:triage"]
     assert queue.list(repository="acme/sled") == ()

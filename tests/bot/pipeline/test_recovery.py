@@ -13,7 +13,8 @@ import pytest
 
 from bot.core.errors import OperatorError
 from bot.pipeline.admin import Jobs
-from bot.pipeline.queue import Consumer, Queue
+from bot.pipeline.consumer import Consumer
+from bot.pipeline.queue import Queue
 from bot.pipeline.runner import MAX_DEATHS
 from bot.pipeline.store import Database
 from bot.pipeline.worker import MAX_WORKERS, Lease, Recovery, take_lease
