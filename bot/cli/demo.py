@@ -277,7 +277,7 @@ def _settle(github: SimulatedGitHub, jobs: Jobs) -> None:
 
 
 def _busy(jobs: Jobs) -> bool:
-    from bot.pipeline.inbox import OPEN
+    from bot.pipeline.job import OPEN
 
     return bool(jobs.untaken() or jobs.list(OPEN, REPOSITORY))
 

@@ -15,11 +15,11 @@ import click
 from bot.cli.files import confirm, json_option, print_json
 from bot.cli.running import without_password
 from bot.core.errors import OperatorError
-from bot.pipeline.inbox import State
+from bot.pipeline.job import State
 
 if TYPE_CHECKING:
     from bot.pipeline.admin import Jobs
-    from bot.pipeline.inbox import Job
+    from bot.pipeline.job import Job
     from bot.pipeline.store import Ledger
 
 _database = click.option(

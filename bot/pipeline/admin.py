@@ -14,7 +14,8 @@ from sqlalchemy import func, select
 from bot.core import events
 from bot.core.errors import OperatorError
 from bot.core.subjects import Actor, Issue
-from bot.pipeline.inbox import ASKED, DEAD, ENDED, OPEN, Deliveries, Inbox, Job, State, stored_event
+from bot.pipeline.inbox import Deliveries, Inbox, stored_event
+from bot.pipeline.job import DEAD, ENDED, OPEN, OPERATOR_PREFIX, Job, State
 from bot.pipeline.store.database import Database
 from bot.pipeline.store.decisions import Decisions
 from bot.pipeline.store.tables import WORKERS
@@ -154,7 +155,7 @@ class Jobs:
             raise OperatorError(lacking)
         common = {"installation": event.installation, "repository": event.repository}
         request = event_type(**common, sender=Actor(id=0, login=by), **fields)
-        delivery = f"{ASKED}{uuid.uuid4().hex}"
+        delivery = f"{OPERATOR_PREFIX}{uuid.uuid4().hex}"
         Inbox(self._database, self._queue, clock=self._clock).accept(delivery, request)
         return delivery
 

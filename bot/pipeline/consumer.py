@@ -7,7 +7,7 @@ from typing import Any
 
 from dbos import DBOS, DBOSConfig, WorkflowSerializationFormat
 
-from bot.pipeline.inbox import JOBS, NOTICES, WRITES, GaveUp, Job
+from bot.pipeline.job import JOBS, NOTICES, WRITES, GaveUp, Job
 from bot.pipeline.queue import NAME, VERSION, WORKFLOW, silence_dbos
 from bot.pipeline.store.database import Database
 from bot.pipeline.store.locks import exclusive

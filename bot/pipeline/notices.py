@@ -18,7 +18,7 @@ from bot.core.actions import Decision
 from bot.core.errors import TransientError
 from bot.core.http_client import HttpClient
 from bot.github.webhook import sign
-from bot.pipeline.inbox import Job, Notice
+from bot.pipeline.job import Job, Notice
 from bot.pipeline.store.overview import Filter, Overview, export_row
 
 #: How long a receiver may take, seconds.

@@ -32,7 +32,7 @@ from sqlalchemy import JSON, BigInteger, Connection, Float, Row, Select, Text, c
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.sql.expression import ColumnElement
 
-from bot.pipeline.inbox import OPEN, GaveUp, Job, State, workflow_id
+from bot.pipeline.job import OPEN, GaveUp, Job, State, workflow_id
 from bot.pipeline.store.database import Database
 from bot.pipeline.store.locks import exclusive
 

@@ -14,7 +14,7 @@ from typing import Any
 import structlog
 from sqlalchemy import ColumnElement, Table, and_, delete, exists, or_, select
 
-from bot.pipeline.inbox import DEAD, ENDED, OPEN
+from bot.pipeline.job import DEAD, ENDED, OPEN
 from bot.pipeline.queue import Queue
 from bot.pipeline.store.database import Database
 from bot.pipeline.store.issues import KEEP_SECONDS as KEEP_ISSUE_SECONDS

@@ -25,7 +25,8 @@ from bot.core.errors import ForgeError, NotFound, NotInstalled, Suspended, Trans
 from bot.core.events import Event
 from bot.features.services import Services
 from bot.github.writer import GitHubWriter
-from bot.pipeline.inbox import Deliveries, GaveUp, Inbox, Job, stored_event, successor, superseded_by
+from bot.pipeline.inbox import Deliveries, Inbox, stored_event, successor, superseded_by
+from bot.pipeline.job import GaveUp, Job
 from bot.pipeline.notices import Notices
 from bot.pipeline.publisher import OneWrite, Published, Publisher, Refused
 from bot.pipeline.queue import Queue

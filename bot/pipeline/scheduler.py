@@ -8,7 +8,7 @@ from collections.abc import Callable
 import structlog
 
 from bot.core.errors import OperatorNeeded, TransientError
-from bot.pipeline.inbox import GaveUp, Job, Notice, Stage
+from bot.pipeline.job import GaveUp, Job, Notice, Stage
 from bot.pipeline.notices import Notices
 from bot.pipeline.queue import Queue
 

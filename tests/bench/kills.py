@@ -18,7 +18,7 @@ from collections import Counter
 from functools import partial
 from pathlib import Path
 
-from bot.pipeline.inbox import OPEN
+from bot.pipeline.job import OPEN
 from bot.simgithub import SimulatedGitHub
 from tests.bot.pipeline.rig import Rig, wait
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from bot.pipeline.inbox import OPEN
+from bot.pipeline.job import OPEN
 from bot.simgithub import SimulatedGitHub
 from tests.bench.pipeline import cpu_seconds
 from tests.bot.pipeline.rig import REPLY, Rig, wait

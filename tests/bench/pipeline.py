@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sqlalchemy import select
 
-from bot.pipeline.inbox import OPEN
+from bot.pipeline.job import OPEN
 from bot.pipeline.store.counters import GITHUB_SECONDS
 from bot.pipeline.store.tables import DELIVERIES
 from bot.simgithub import SimulatedGitHub

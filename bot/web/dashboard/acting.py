@@ -19,7 +19,7 @@ from bot.core.errors import OperatorError
 from bot.core.subjects import Subject
 from bot.features.commands.record import CommandsRecord
 from bot.features.shared import rights
-from bot.pipeline.inbox import ASKED, OPEN, State
+from bot.pipeline.job import OPEN, OPERATOR_PREFIX, State
 from bot.pipeline.rendering import as_html
 from bot.pipeline.store.decisions import PublishOutcome
 from bot.pipeline.store.installations import EVERYTHING
@@ -189,7 +189,7 @@ def leave(settings: DashboardSettings, backend: Backend, number: int) -> Answer:
             reason=f"{operator()} asked for {word} on the dashboard",
             record=CommandsRecord(done=(word,), by=operator(), at=time.time()),
         )
-        job = f"{ASKED}{uuid.uuid4().hex}:commands"
+        job = f"{OPERATOR_PREFIX}{uuid.uuid4().hex}:commands"
         backend.ledger().decisions.record(job, (decision,), "")
         backend.ledger().decisions.settle(job, 0, PublishOutcome.NOTHING)
 

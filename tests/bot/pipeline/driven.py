@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dbos._serialization import DBOSPortableJSON, serialize_exception
 from sqlalchemy import update
 
-from bot.pipeline.inbox import GaveUp, Job, State
+from bot.pipeline.job import GaveUp, Job, State
 from bot.pipeline.queue import Queue
 from bot.pipeline.store import Database
 

@@ -10,7 +10,7 @@ import sys
 import time
 
 from bot.pipeline.consumer import Consumer
-from bot.pipeline.inbox import Job
+from bot.pipeline.job import Job
 from bot.pipeline.queue import Queue
 from bot.pipeline.store import open_database
 from bot.pipeline.worker import Recovery, take_lease

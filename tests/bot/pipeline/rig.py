@@ -17,7 +17,7 @@ from typing import Any
 
 from bot.github.webhook import sign
 from bot.pipeline.admin import Jobs
-from bot.pipeline.inbox import OPEN
+from bot.pipeline.job import OPEN
 from bot.pipeline.store import Ledger, migrate, open_database
 from bot.simgithub import SimulatedGitHub
 from tests import forked

@@ -13,7 +13,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from bot.pipeline.inbox import Job
+from bot.pipeline.job import Job
 from bot.pipeline.queue import Queue
 from bot.simgithub import SimulatedGitHub
 from tests.bot.pipeline.rig import Rig, wait

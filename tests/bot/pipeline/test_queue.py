@@ -17,7 +17,7 @@ import pytest
 from sqlalchemy import text
 
 from bot.pipeline.consumer import Consumer
-from bot.pipeline.inbox import LANES, OPEN, GaveUp, Job, State
+from bot.pipeline.job import LANES, OPEN, GaveUp, Job, State
 from bot.pipeline.queue import Queue
 from bot.pipeline.retention import DAY, KEEP_SECONDS
 from bot.pipeline.store import Database

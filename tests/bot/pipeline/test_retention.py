@@ -13,7 +13,8 @@ from bot.core.subjects import Subject
 from bot.models.budget import Limit, Spent
 from bot.models.protocol import Prompt
 from bot.pipeline.admin import Jobs
-from bot.pipeline.inbox import GaveUp, Inbox, Job
+from bot.pipeline.inbox import Inbox
+from bot.pipeline.job import GaveUp, Job
 from bot.pipeline.retention import DAY, KEEP_DAYS, KEEP_DEAD_SECONDS, KEEP_SECONDS, Retention
 from bot.pipeline.store import Database, Ledger
 from bot.pipeline.store.calls import Calls

@@ -17,7 +17,7 @@ from bot.features.review.record import ReviewRecord
 from bot.features.triage.record import TriageRecord
 from bot.github.oauth import GitHubLogin
 from bot.models.protocol import Prompt
-from bot.pipeline.inbox import Job
+from bot.pipeline.job import Job
 from bot.pipeline.store import Ledger, Posting, migrate
 from bot.pipeline.store.tables import DELIVERIES
 from bot.web.app import Backend
