@@ -82,6 +82,11 @@ class Job(Frozen):
     finished_at: float | None = None
 
     @property
+    def subject(self) -> str:
+        """``owner/name#number``; the number is 0 if it is about a whole repository."""
+        return f"{self.repository}#{self.number}"
+
+    @property
     def order(self) -> int:
         """Its priority among the jobs of its subject."""
         return self.seq * TASKS + self.position
@@ -93,12 +98,11 @@ class Job(Frozen):
         So a thousand waiting jobs of one installation have ``LANES`` chances, and a single job of another one has
         one. Writes of one installation are made one after the other.
         """
-        subject = f"{self.repository}#{self.number}"
         if self.notice:
-            return subject
+            return self.subject
         if self.stage == "publish":
             return str(self.installation)
-        return f"{self.installation}/{zlib.crc32(subject.encode()) % LANES}"
+        return f"{self.installation}/{zlib.crc32(self.subject.encode()) % LANES}"
 
     @property
     def queue(self) -> str:

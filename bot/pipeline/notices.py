@@ -19,7 +19,8 @@ from bot.core.errors import TransientError
 from bot.core.http_client import HttpClient
 from bot.github.webhook import sign
 from bot.pipeline.job import Job, Notice
-from bot.pipeline.store.overview import Filter, Overview, export_row
+from bot.pipeline.store.export import export_row
+from bot.pipeline.store.overview import Filter, Overview
 
 #: How long a receiver may take, seconds.
 TIMEOUT = 10.0
@@ -85,7 +86,7 @@ class Notices:
 
     def _body(self, job: Job) -> dict[str, Any]:
         url = f"{self._web_url}/{job.repository}/issues/{job.number}" if job.number else ""
-        subject = f"{job.repository}#{job.number}" if job.number else job.repository
+        subject = job.subject if job.number else job.repository
         facts: dict[str, Any] = {
             "id": job.id,
             "event": job.notice,

@@ -167,7 +167,7 @@ class Runner:
             return None
         if job.stage == "publish" and job.number:
             # A delayed write, made after those of later decisions, would undo them.
-            names = self._ledger.decisions.unpublished(f"{job.repository}#{job.number}")
+            names = self._ledger.decisions.unpublished(job.subject)
         elif job.stage == "decide" and job.position:
             names = [f"{job.delivery}:{task}" for task in router.feature_named(job.task).after]
         waiting = [
@@ -288,7 +288,7 @@ class Runner:
             self._ledger.decisions.reopen(job.id, (SPENT, UNREACHABLE))
         if job.number:
             # This job will judge the same subject again, so an older one that waits to publish is stopped.
-            unpublished = self._ledger.decisions.unpublished(f"{job.repository}#{job.number}", job.task)
+            unpublished = self._ledger.decisions.unpublished(job.subject, job.task)
             earlier = self._deliveries.earlier(job.seq, [name.rpartition(":")[0] for name in unpublished])
             for name in superseded_by(job.task, attempt.event, earlier):
                 self._ledger.decisions.stop(name)

@@ -22,9 +22,10 @@ from bot.features.verify.pull_queue import QueuedPull, in_order
 from bot.pipeline.admin import Jobs
 from bot.pipeline.body import MAX_BODY
 from bot.pipeline.rendering import as_html
+from bot.pipeline.store.export import as_csv, as_json
 from bot.pipeline.store.fates import watch
 from bot.pipeline.store.installations import EVERYTHING
-from bot.pipeline.store.overview import PAGE, DecisionResult, Filter, Overview, as_csv, as_json
+from bot.pipeline.store.overview import PAGE, DecisionResult, Filter, Overview
 from bot.router import FEATURES
 from bot.web.app import Backend
 from bot.web.dashboard import DashboardSettings, acting, posted
