@@ -133,6 +133,10 @@ class ForgeError(BouncerError):
         self.status = status
 
 
+#: GitHub's words for a token without the permission that a request needs.
+LACKING = "Resource not accessible by integration"
+
+
 class NotFound(ForgeError):
     """404 or 410."""
 

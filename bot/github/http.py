@@ -25,7 +25,7 @@ from urllib.parse import quote, urljoin, urlsplit
 import httpx2
 
 from bot import __version__
-from bot.core.errors import ForgeError, NotFound, TransientError
+from bot.core.errors import LACKING, ForgeError, NotFound, TransientError
 from bot.core.http_client import HttpClient, TooLarge, TooSlow, limit_chunks
 from bot.github.answer_errors import Headers, graphql_data, raise_for_status
 from bot.github.payloads import parse_json
@@ -51,8 +51,6 @@ GRANTED_SECONDS = 10.0
 CONNECTIONS, IDLE_CONNECTIONS = 100, 20
 
 JSON = "application/vnd.github+json"
-#: GitHub's words for a token without the permission that a request needs.
-LACKING = "Resource not accessible by integration"
 
 Query = Mapping[str, str | int]
 Object = dict[str, Any]

@@ -15,7 +15,7 @@ from bot.core import events
 from bot.core.errors import OperatorError
 from bot.core.subjects import Actor, Issue
 from bot.pipeline.inbox import Deliveries, Inbox, stored_event
-from bot.pipeline.job import DEAD, ENDED, OPEN, OPERATOR_PREFIX, Job, State
+from bot.pipeline.job import DEAD, DEAD_LIMIT, ENDED, OPEN, OPERATOR_PREFIX, Job, State
 from bot.pipeline.store.database import Database
 from bot.pipeline.store.decisions import Decisions
 from bot.pipeline.store.tables import WORKERS
@@ -106,13 +106,12 @@ class Jobs:
         return self._enqueue_again(current)
 
     def _enqueue_again(self, job: Job) -> Job:
-        attempt = job.model_copy(update={"attempt": job.attempt + 1, "tries": 0, "days": 0, "due": self._clock()})
-        self._queue.enqueue_next(job, attempt)
+        self._queue.start_again(job, self._clock())
         return self.get(job.id)
 
     def retry_failed(self) -> int:
         """Run every dead job again, and return their number."""
-        jobs = self._queue.list(DEAD, limit=1000)
+        jobs = self._queue.list(DEAD, limit=DEAD_LIMIT)
         for job in jobs:
             self.retry(job.id)
         return len(jobs)

@@ -17,8 +17,9 @@ from sqlalchemy import Connection, Row, delete, func, select, update
 from bot import router
 from bot.core import events
 from bot.core.actions import Task
+from bot.core.errors import LACKING
 from bot.core.events import Event
-from bot.pipeline.job import Job
+from bot.pipeline.job import DEAD, DEAD_LIMIT, Job
 from bot.pipeline.store.database import Database
 from bot.pipeline.store.installations import Installations
 from bot.pipeline.store.issues import Issues
@@ -145,6 +146,8 @@ class Inbox:
                     uninstalled(event.account, event.repositories)
             elif isinstance(event, events.InstallationChanged) and event.action == "unsuspend":
                 self._queue.bring_forward(event.installation)
+            elif isinstance(event, events.InstallationChanged) and event.action == "new_permissions_accepted":
+                self._retry_lacking(event.installation)
             elif isinstance(event, events.InstallationRepositoriesChanged):
                 uninstalled("", event.removed)
                 self._renames.forget(event)
@@ -162,6 +165,18 @@ class Inbox:
                 done = {"dispatched_at": self._clock(), "problem": problem}
                 connection.execute(update(DELIVERIES).where(DELIVERIES.c.seq == row.seq).values(**done))
         return len(rows)
+
+    def _retry_lacking(self, installation: int | None) -> None:
+        """Run the jobs of an installation again that died because a permission was missing."""
+        jobs = [
+            job
+            for job in self._queue.list(DEAD, limit=DEAD_LIMIT)
+            if job.installation == installation and LACKING in (job.error or "")
+        ]
+        for job in jobs:
+            self._queue.start_again(job, self._clock())
+        if jobs:
+            _log.info("jobs_retried", count=len(jobs), installation=installation)
 
     def _store(self, connection: Connection, row: Row[Any], event: Event) -> None:
         """Enqueue the jobs of a delivery, and update what is known about its subject and installation."""

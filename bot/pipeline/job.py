@@ -33,6 +33,9 @@ OPEN: tuple[State, ...] = ("waiting", "queued", "running")
 DEAD: tuple[State, ...] = ("dead",)
 ENDED: tuple[State, ...] = ("done", "superseded", "cancelled")
 
+#: Most dead jobs that are started again at once.
+DEAD_LIMIT = 1000
+
 #: Prefix of the delivery ids of operators' requests.
 OPERATOR_PREFIX = "operator:"
 

@@ -108,6 +108,11 @@ class Queue:
         # If the worker dies in between, the present one runs again and enqueues the same next one.
         self._note(job.workflow, next=attempt.workflow)
 
+    def start_again(self, job: Job, now: float) -> None:
+        """Enqueue another attempt of an ended job, with all its tries. Its decisions and paid replies are kept."""
+        again = {"attempt": job.attempt + 1, "tries": 0, "days": 0, "due": now}
+        self.enqueue_next(job, job.model_copy(update=again))
+
     def get(self, job: str) -> Job | None:
         """Return the newest attempt of a job; None if there is none of that id."""
         newest: Job | None = None

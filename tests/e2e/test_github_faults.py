@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.simgithub.faults import Kind
+from tests.bot.pipeline.rig import wait
 from tests.e2e.site import APP, BROKEN, VAGUE, Repository, Site, site
 
 #: Failures after which the same request may well succeed; how often each strikes at one place.
@@ -121,3 +122,27 @@ def test_what_github_refuses_for_good_is_a_dead_letter_with_its_reason(shop: Sit
     shop.quiet()
     assert len(shop.comments_on(home, 1)) == len(shop.inline(home, 2)) == len(shop.checks(home)) == 1
     assert len(shop.model.asked) == before + 3, "a retry pays for nothing twice"
+
+
+def test_jobs_go_on_when_the_account_accepts_the_permissions_they_lacked(
+    shop: Site, repository: Repository
+) -> None:
+    home = repository()
+    shop.github.fail("forbidden", "POST", f"/repos/{home}/issues/1/comments", times=99)
+    shop.github.open_issue(home, *VAGUE)
+    shop.quiet()
+    assert {job.task for job in shop.jobs.list(("dead",), home)} == {"triage"}
+    asked_before = len(shop.model.asked)
+    shop.github._server.faults.clear()
+    installation = shop.installed(home)
+    account = {"id": 1, "login": home.partition("/")[0]}
+    payload = {
+        "action": "new_permissions_accepted",
+        "installation": {"id": installation, "account": account},
+        "sender": account,
+    }
+    assert shop.deliver("installation", payload) == 202
+    wait(lambda: shop.comments_on(home, 1), 30, "the question is posted")
+    shop.quiet()
+    assert shop.jobs.list(("dead",), home) == ()
+    assert len(shop.model.asked) == asked_before

@@ -11,7 +11,8 @@ from bot.pipeline.inbox import DEBOUNCE_SECONDS
 from bot.pipeline.queue import Queue
 from bot.pipeline.store import Database
 from bot.pipeline.store.tables import DELIVERIES
-from tests.bot.pipeline.builders import make_inbox, opened
+from tests.bot.pipeline.builders import ANA, make_inbox, opened
+from tests.bot.pipeline.driven import bury
 from tests.builders import pull_pushed
 
 
@@ -84,3 +85,19 @@ def test_what_cannot_be_read_is_kept_and_does_not_stop_the_rest(inbox, queue, da
     with database.read() as connection:
         problem = connection.scalar(select(DELIVERIES.c.problem).where(DELIVERIES.c.id == "d-1"))
     assert "cannot be read" in problem
+
+
+def test_jobs_go_on_when_the_permission_that_they_lacked_is_granted(inbox, queue, database):
+    for number, installation in ((1, 1), (2, 1), (3, 2)):
+        inbox.accept(f"d-{number}", opened(number).model_copy(update={"installation": installation}))
+    lacking = "refused: POST /repos/a/b/check-runs: GitHub answered 403: Resource not accessible by integration"
+    bury(database, lacking, "d-1:triage", "d-3:triage")
+    inbox.accept("d-4", opened(4))
+    bury(database, "refused: GitHub answered 422: Validation Failed", "d-4:triage")
+    accepted = {"sender": ANA, "account": "acme", "installation": 1, "action": "new_permissions_accepted"}
+    inbox.accept("d-5", events.InstallationChanged(**accepted))
+    assert inbox.take_up(uninstalled) == 1
+    dead = {job.id for job in queue.list(("dead",))}
+    assert dead == {"d-3:triage", "d-4:triage"}
+    again = queue.get("d-1:triage")
+    assert (again.state, again.attempt, queue.get("d-2:triage").state) == ("queued", 1, "done")
