@@ -17,7 +17,7 @@ from bot.github.writer import GitHubWriter
 from bot.pipeline.body import Rules
 from bot.pipeline.store.decisions import PublishOutcome
 from bot.pipeline.store.postings import Postings
-from bot.pipeline.write_context import Moved, WriteContext
+from bot.pipeline.write_context import Moved, Unwanted, WriteContext, unpaced
 from bot.pipeline.writes import carry_out
 
 #: Seconds between two writes through one installation (GitHub's best practices for integrators).
@@ -43,10 +43,6 @@ class Published:
 
 class Paced(Exception):
     """Raised if the next write has to wait."""
-
-
-def unpaced() -> None:
-    """Allow every write at once."""
 
 
 class OneWrite:
@@ -89,6 +85,8 @@ class Publisher:
     shares_account: bool = False
     first_try: bool = False
     """No earlier attempt or job can have written, so a post that is not in the register does not exist."""
+    on_request: bool = False
+    """A person asked for the decision, so a comment that was deleted is written again."""
 
     def publish(self, decision: Decision, job: str, services: Services, writer: GitHubWriter) -> Published:
         """Carry out a decision's actions.
@@ -118,6 +116,8 @@ class Publisher:
                         break  # The comment after it would say that it was done.
         except Moved:
             return Published(PublishOutcome.MOVED, tuple(notes))
+        except Unwanted:
+            return Published(PublishOutcome.REFUSED, (*notes, "my comment was deleted, and is not written again"))
         except Paced:
             return Published(PublishOutcome.PACED)
         if refused is not None and (context.done or isinstance(refused, NotFound | NotInstalled)):
@@ -137,5 +137,6 @@ class Publisher:
             marker_key=self.marker_key,
             may_edit=bool(self.marker_key) or not self.shares_account,
             first_try=self.first_try,
+            on_request=self.on_request,
             before_write=self.before_write,
         )

@@ -24,6 +24,7 @@ from bot.core.actions import Decision
 from bot.core.errors import ForgeError, NotFound, NotInstalled, Suspended, TransientError
 from bot.core.events import Event
 from bot.features.services import Services
+from bot.features.shared.rights import is_request
 from bot.github.writer import GitHubWriter
 from bot.pipeline.inbox import Deliveries, Inbox, stored_event, successor, superseded_by
 from bot.pipeline.job import GaveUp, Job
@@ -214,7 +215,8 @@ class Runner:
             if superseded := self._superseded(attempt):
                 return superseded
             first_try = attempt.first_try and not self._ledger.decisions.was_stopped(decision)
-            publisher = replace(publisher, first_try=first_try)
+            on_request = is_request(attempt.event, services)
+            publisher = replace(publisher, first_try=first_try, on_request=on_request)
             try:
                 # A retried job may be older than what was posted since.
                 published = (

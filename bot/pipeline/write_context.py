@@ -21,6 +21,14 @@ class Moved(Exception):
     """Raised if the subject changed, or was closed or locked, since the decision."""
 
 
+class Unwanted(Exception):
+    """Raised if a person deleted the comment that a decision would change."""
+
+
+def unpaced() -> None:
+    """Allow every write at once."""
+
+
 @dataclass
 class WriteContext:
     """The writes of one decision for a job; ``done`` counts the actions whose result stands on GitHub."""
@@ -36,6 +44,8 @@ class WriteContext:
     """A comment with our marker that is not in the register is ours, so it may be edited."""
     first_try: bool
     """A post that is not in the register does not exist."""
+    on_request: bool
+    """A comment that was deleted is written again."""
     before_write: Callable[[], None]
     done: int = 0
     fresh: Issue | PullRequest | None = None

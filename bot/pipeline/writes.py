@@ -26,7 +26,7 @@ from bot.core.subjects import Issue, PullRequest
 from bot.pipeline.body import MAX_CHECK
 from bot.pipeline.protected_paths import protection
 from bot.pipeline.store.postings import Posting
-from bot.pipeline.write_context import Moved, WriteContext, content_hash
+from bot.pipeline.write_context import Moved, Unwanted, WriteContext, content_hash, unpaced
 
 #: Why nothing is written if a comment of a shared account stands already.
 NOT_EDITED = (
@@ -69,7 +69,8 @@ def _upsert_comment(action: UpsertComment, context: WriteContext) -> Notes:
     key = f"comment:{context.repository}#{action.number}:{action.task}{about}"
     body = context.rules.marked(action.body, action.task, action.about, context.seal(action.number))
     posting = context.postings.find(key)
-    if posting and posting.content_hash == content_hash(body):
+    is_written = posting is not None and posting.content_hash == content_hash(body)
+    if posting and is_written and (posting.job == context.job or not context.on_request):
         context.done += 1
         return ()
     context.check_staleness()
@@ -79,6 +80,8 @@ def _upsert_comment(action: UpsertComment, context: WriteContext) -> Notes:
     if github_id is None and action.thread is None and action.only_edit:
         context.done += 1
         return ("no comment to edit",)
+    if github_id is None and action.thread is None and posting and not context.on_request:
+        raise Unwanted
     if github_id is not None and not context.may_edit:
         return (NOT_EDITED,)
     if github_id is None:
@@ -101,7 +104,8 @@ def _edit(posting: Posting, body: str, context: WriteContext) -> bool:
     try:
         context.writer.edit_comment(posting.github_id, body)
     except NotFound:
-        context.postings.forget(posting.key)
+        # It stays in the register: a deleted comment is not written again. The next write is this attempt's.
+        context.before_write = unpaced
         return False
     context.postings.put(posting.model_copy(update={"content_hash": content_hash(body), "job": context.job}))
     context.done += 1

@@ -249,7 +249,13 @@ def test_our_comment_deleted_by_a_maintainer_is_not_written_again(shop: Site, ho
     shop.quiet()
     (sign,) = shop.decided(home, number, "feedback")[-1].record.signals
     assert (sign.outcome, sign.source) == ("dismissed", "deleted")
+    shop.github.comment(home, number, "It is slow.", author="alice")
+    shop.github.edit(home, number, body="It does not work at all.")
+    shop.quiet()
     assert shop.comments_on(home, number) == []
+    shop.github.comment(home, number, "/bouncer recheck", author="mia")
+    shop.quiet()
+    assert len(shop.comments_on(home, number)) == 1
 
 
 def test_what_a_model_writes_mentions_nobody_and_commands_nobody(shop: Site, home: str) -> None:

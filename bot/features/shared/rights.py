@@ -82,6 +82,15 @@ def asked_for(word: str, event: Event, services: Services) -> Command | None:
     return next((command for command in commands if command.word == word), None)
 
 
+def is_request(event: Event, services: Services) -> bool:
+    """Return True if a person asks for work: by a command, by a label, or with a button."""
+    if event.sender.is_bot:
+        return False
+    if isinstance(event, CommandEvent):
+        return bool(services.commands.read(event.comment.body))
+    return isinstance(event, events.CheckRerequested | events.RecheckRequested | events.IssueLabeled)
+
+
 def too_soon(
     recent: Sequence[Decision], event: CommandEvent, now: datetime, word: str, limit: AuthorLimit
 ) -> bool:

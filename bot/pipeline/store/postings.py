@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from pydantic import Field
-from sqlalchemy import delete, select
+from sqlalchemy import select
 
 from bot.core.actions import Task
 from bot.core.frozen import Frozen
@@ -63,7 +63,3 @@ class Postings:
             connection.execute(insert.on_conflict_do_update(index_elements=["key"], set_=changed))
             if previous is None:
                 self._counters.add({counter_key("bouncer_postings", type=posting.type): 1}, connection)
-
-    def forget(self, key: str) -> None:
-        """Delete a posting that does not exist on GitHub any more."""
-        self._database.execute(delete(POSTINGS).where(POSTINGS.c.key == key))

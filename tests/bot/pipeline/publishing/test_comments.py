@@ -59,12 +59,37 @@ def test_a_marker_that_somebody_else_typed_is_not_ours(desk, issue):
     assert len(desk.github.comments("octo/demo", 1, by="bouncer[bot]")) == 1
 
 
-def test_a_comment_that_somebody_deleted_is_written_anew_for_a_new_verdict(desk, issue):
+@pytest.fixture
+def deleted(desk, issue):
+    """The number of an issue on which a maintainer deleted the comment."""
     desk.publish(says("Which version?"), number=issue)
-    comment = desk.forge.comments(1)[0]
-    desk.github.delete_comment("octo/demo", comment.id, by="octo")
-    assert desk.publish(says("Which version, and which system?"), number=issue).outcome == "posted"
-    assert len(desk.github.comments("octo/demo", 1)) == 1
+    desk.github.delete_comment("octo/demo", desk.forge.comments(1)[0].id, by="octo")
+    return issue
+
+
+@pytest.mark.parametrize("text", ["Which version, and which system?", "Which version?"])
+def test_a_comment_that_a_person_deleted_is_written_again_on_request_only(desk, deleted, text):
+    label = SetLabels(number=1, add=("needs-info",))
+    for job in ("second:triage", "third:triage"):
+        published = desk.publish(says("Which system?"), label, number=deleted, job=job)
+        assert (published.outcome, published.notes) == (
+            "refused",
+            ("my comment was deleted, and is not written again",),
+        )
+    assert (desk.github.comments("octo/demo", 1), desk.github.labels("octo/demo", 1)) == ([], [])
+    desk.publisher = replace(desk.publisher, on_request=True)
+    for _ in range(2):
+        assert desk.publish(says(text), label, number=deleted, job="fourth:triage").outcome == "posted"
+    assert desk.github.comments("octo/demo", 1) == [f"{text}\n\n<!-- bouncer:triage:v1 -->"]
+
+
+@pytest.mark.parametrize("on_request", [False, True])
+def test_paced_writes_go_on_after_a_deleted_comment(desk, deleted, on_request):
+    desk.writer.add_labels(1, ("needs-info",))
+    actions = says("Clear now.", only_edit=True), SetLabels(number=1, remove=("needs-info",))
+    desk.publisher = replace(desk.publisher, before_write=OneWrite(), on_request=on_request)
+    assert desk.publish(*actions, number=deleted, job="second:triage").outcome == "posted"
+    assert (desk.github.comments("octo/demo", 1), desk.github.labels("octo/demo", 1)) == ([], [])
 
 
 def test_where_there_is_no_comment_an_edit_only_stays_silent(desk, issue):
