@@ -95,6 +95,8 @@ def too_soon(
     recent: Sequence[Decision], event: CommandEvent, now: datetime, word: str, limit: AuthorLimit
 ) -> bool:
     """Return True if the author reached the limit of ``word``; ``recent``: the commands of the last day. Pure."""
+    # By time: comments on issues and comments in reviews have ids of their own.
+    own = (event.comment.created_at or now).timestamp(), event.comment.id
     by_sender = [
         (decision.subject.key, record)
         for decision in recent
@@ -102,8 +104,8 @@ def too_soon(
         and word in record.done
         and record.by == event.sender.login
         # Not this very comment, which may be on record already.
-        and record.comment is not None
-        and record.comment < event.comment.id
+        and record.comment not in (None, event.comment.id)
+        and (record.at, record.comment) < own
     ]
     since = (now - limit.period).timestamp()
     all_comments = {record.comment for _, record in by_sender}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,12 +11,13 @@ import pytest
 from bot.core import events
 from bot.core.actions import SetCheck
 from bot.core.errors import BudgetExceeded, ModelError
-from bot.core.subjects import Actor, PullRequest
+from bot.core.subjects import Actor, PullRequest, ReviewComment
 from bot.features.services import Services
 from bot.github.offline import Snapshot
 from bot.github.protocol import IssueLink, PullDiff
+from bot.router import decide
 from tests import builders
-from tests.bot.features.conftest import Build, Remembered, check_of, decision_on
+from tests.bot.features.conftest import NOON, Build, Remembered, check_of, decision_on
 from tests.builders import ANN, HELPER, MIA, REPOSITORY, comment_on_pull, event, issue, pull, pull_opened
 from tests.scripted import ScriptedModel
 
@@ -235,6 +237,25 @@ def test_who_may_ask_for_it(services: Build, by: Actor, text: str, is_judged: bo
     event = comment_on_pull(f"/bouncer {text}", by)
     draft = snapshot(12, pull_request=pull(draft=True))
     assert bool(verify(event, services(ScriptedModel([GOOD]), draft))) is is_judged
+
+
+@pytest.mark.parametrize("first", ["review", "conversation"])
+def test_commands_in_reviews_and_in_the_conversation_count_together(
+    services: Build, history: Remembered, first: str
+) -> None:
+    in_conversation = comment_on_pull("/bouncer recheck", ANN)
+    line = ReviewComment(id=17, body="/bouncer recheck", author=ANN, path="src/app.py")
+    in_review = event(events.ReviewCommentCreated, pull(), comment=line)
+    order = (in_review, in_conversation) if first == "review" else (in_conversation, in_review)
+    verdicts = list[str | None]()
+    for minutes, id_, asking in zip((0, 5), (9_000, 17), order, strict=True):
+        asking = asking.model_copy(update={"comment": asking.comment.model_copy(update={"id": id_})})
+        now = NOON + timedelta(minutes=minutes)
+        built = services(ScriptedModel([]), snapshot(12), clock=lambda now=now: now)
+        (decision,) = decide(asking, built, only="commands")
+        history.past.append(decision)
+        verdicts.append(decision.verdict or decision.abstained)
+    assert verdicts == ["recheck", "refused"]
 
 
 def test_re_run_maps_a_fork_s_commit(services: Build) -> None:
