@@ -122,6 +122,30 @@ def test_a_pull_request_is_a_draft_until_its_issue_is_ready(shop: Site, home: Ca
     assert len(shop.comments_on(place, other)) == 1
 
 
+@pytest.mark.parametrize("mode", ["off", "check"])
+def test_drafts_return_after_the_gate_was_switched_off(shop: Site, home: Callable[[str], str], mode: str) -> None:
+    place = home("{mode: draft}")
+    number, own = opened(shop, place), opened(shop, place, author="bob")
+    shop.quiet()
+    shop.github.ready(place, own, by="bob")
+    shop.quiet()
+    assert [is_draft(shop, place, pull) for pull in (number, own)] == [True, False]
+    shop.github.commit(place, {GATE: f"{QUIET}gate: {{mode: '{mode}'}}\n"})
+    shop.quiet()
+    for line in ("\n\nX = 1\n", "\n\nX = 2\n"):
+        for pull in (number, own):
+            shop.github.push(place, pull, {APP: LARGE + line})
+        shop.quiet()
+        assert not is_draft(shop, place, number)
+        (comment,) = shop.comments_on(place, number)
+        assert comment.startswith("Pull requests are no longer made drafts here, so this one is ready")
+        (comment,) = shop.comments_on(place, own)
+        assert comment.startswith("Thanks for the pull request.")
+        if mode == "check":
+            assert answer(shop, place, number) == ("failure", "Not ready: no issue is linked")
+    assert not shop.jobs.list(("dead",), place)
+
+
 def test_a_recheck_before_the_conversion_is_written_decides_nothing(
     shop: Site, home: Callable[[str], str]
 ) -> None:

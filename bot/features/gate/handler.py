@@ -15,11 +15,12 @@ from pydantic import Field
 from bot.core import events
 from bot.core.actions import Action, Decision, Record, SetDraft, UpsertComment
 from bot.core.commands import Command
+from bot.core.config import RepoConfig
 from bot.core.errors import NotFound, NotInstalled
 from bot.core.events import Event
 from bot.core.subjects import Issue, Subject
 from bot.features.gate import texts
-from bot.features.gate.judgement import LinkedIssue, evaluate
+from bot.features.gate.judgement import LinkedIssue, Readiness, evaluate
 from bot.features.services import Services
 from bot.features.shared import history
 from bot.features.shared.links import MAX_ISSUES, closing_links
@@ -36,6 +37,8 @@ IssueEvent = (
 )
 #: A linked issue: its number, or ``owner/name#12`` for one of another repository.
 Claim = int | str
+#: What became of the draft state of a pull request.
+DraftState = Literal["", "converted", "returned"]
 #: Pull requests that are evaluated again after one event at most.
 MAX_AFFECTED = 50
 
@@ -46,7 +49,7 @@ class GateRecord(Record):
     issues: tuple[int, ...] = Field((), description="linked issues of the same repository")
     elsewhere: tuple[str, ...] = Field((), description="``owner/name#12``: linked issues of other repositories")
     ready: bool = False
-    draft: Literal["", "converted", "returned"] = Field(
+    draft: DraftState = Field(
         "", description="converted: it is a draft because of the gate; returned: it was one, and is not any more"
     )
 
@@ -76,7 +79,7 @@ def supersedes(newer: Event, older: Event) -> bool:
 
 def handle(event: Event, services: Services) -> Decision | None:
     """Evaluate a pull request, or name those that an event of an issue concerns; None if there is none."""
-    if services.config.gate.mode == "off" or not isinstance(event, events.RepositoryEvent):
+    if not isinstance(event, events.RepositoryEvent) or _is_off(event, services):
         return None
     if isinstance(event, events.MergeGroupRequested):
         why = "this is a merge queue's commit; each pull request in it was checked before"
@@ -106,6 +109,14 @@ def handle(event: Event, services: Services) -> Decision | None:
         return _of_pull(numbers[0], event, services) if numbers else None
     on_request = isinstance(event, events.RecheckRequested) or asked_for("recheck", event, services)
     return _of_pull(event.number, event, services) if on_request else None
+
+
+def _is_off(event: events.RepositoryEvent, services: Services) -> bool:
+    """Return True if the gate is off, and does not hold the pull request as a draft since before that."""
+    if services.config.gate.mode != "off":
+        return False
+    record = _last_record(event.subject, services)
+    return record is None or record.draft != "converted"
 
 
 def _of_issues(claims: Sequence[Claim], event: events.RepositoryEvent, services: Services) -> Decision | None:
@@ -161,23 +172,11 @@ def _of_pull(number: int, event: events.RepositoryEvent, services: Services) -> 
     before = _last_record(subject, services)
     linked = tuple(_linked(facts, services))
     readiness = evaluate(facts, linked, services.config)
-    draft = before.draft if before else ""
+    draft: DraftState = before.draft if before else ""
     is_superseding = isinstance(event, events.PullShown | events.LinkedIssueChanged)
     if draft == "converted" and not pull.draft and is_superseding:
         draft = "returned"  # By a person. When a recheck runs, the conversion may not be written yet.
-    actions: list[Action] = [texts.check(pull.head_sha, readiness, services.config)]
-    if readiness.passes and draft:
-        body = texts.returned(readiness)
-        actions += [SetDraft(number=number, node_id=facts.node_id, draft=False)] * (draft == "converted")
-        actions.append(UpsertComment(task="gate", number=number, body=body, only_edit=True))
-        draft = "returned"
-    elif not readiness.passes and services.config.gate.mode == "draft" and draft != "returned":
-        if not pull.draft:
-            actions.append(SetDraft(number=number, node_id=facts.node_id, draft=True))
-            draft = "converted"
-        if draft:
-            body = texts.converted(readiness, services.config)
-            actions.append(UpsertComment(task="gate", number=number, body=body))
+    changes, draft = _drafting(facts, readiness, draft, services.config)
     record = GateRecord(
         issues=tuple(claim.issue.number for claim in facts.claims),
         elsewhere=tuple(issue.name.lower() for issue in linked if not issue.name.startswith("#")),
@@ -188,11 +187,31 @@ def _of_pull(number: int, event: events.RepositoryEvent, services: Services) -> 
         kind="gate",
         subject=subject,
         verdict="ready" if readiness.passes else "not ready",
-        actions=tuple(actions),
+        actions=(texts.check(pull.head_sha, readiness, services.config), *changes),
         reason=readiness.sentence,
         record=record,
         affects=_later_claims(number, event, before, record, services),
     )
+
+
+def _drafting(
+    facts: PullFacts, readiness: Readiness, draft: DraftState, config: RepoConfig
+) -> tuple[tuple[Action, ...], DraftState]:
+    """Return the actions that make the pull request a draft or end that, and the state after them."""
+    number, node_id = facts.pull.number, facts.node_id
+    is_released = draft == "converted" and config.gate.mode != "draft"
+    if (readiness.passes and draft) or is_released:
+        body = texts.returned(readiness) if readiness.passes else texts.RELEASED
+        comment = UpsertComment(task="gate", number=number, body=body, only_edit=True)
+        back = (SetDraft(number=number, node_id=node_id, draft=False),) * (draft == "converted")
+        return (*back, comment), "returned"
+    if readiness.passes or config.gate.mode != "draft" or draft == "returned":
+        return (), draft
+    convert = () if facts.pull.draft else (SetDraft(number=number, node_id=node_id, draft=True),)
+    if not (convert or draft):
+        return (), draft
+    comment = UpsertComment(task="gate", number=number, body=texts.converted(readiness, config))
+    return (*convert, comment), "converted" if convert else draft
 
 
 def _later_claims(

@@ -15,6 +15,9 @@ _LINK = (
     "If you link it in the sidebar instead, comment `/bouncer recheck`."
 )
 
+#: The comment on a draft after the maintainers chose another mode.
+RELEASED = f"Pull requests are no longer made drafts here, so this one is ready for review again. {_NO_MODEL}"
+
 
 def skipped(head_sha: str, title: str) -> SetCheck:
     """Return a check that lets the pull request pass unseen."""
@@ -23,6 +26,8 @@ def skipped(head_sha: str, title: str) -> SetCheck:
 
 def check(head_sha: str, readiness: Readiness, config: RepoConfig) -> SetCheck:
     """Return the check: passed, failed, or skipped for an exemption."""
+    if config.gate.mode == "off":
+        return skipped(head_sha, "Not checked: the gate is switched off")
     if readiness.exempt:
         return skipped(head_sha, readiness.sentence)
     if readiness.passes:
