@@ -50,11 +50,13 @@ class SlashCommand:
 
 #: A blank of any width: some keyboards and pages give a no-break space.
 _BLANK = r"[^\S\n\v\f\r\x1c-\x1f\x85\u2028\u2029]"
+#: Punctuation after a word, of full width too, which some keyboards give.
+_MARK = r"[,.;:!?\u2026\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f]"
 #: ``/bouncer WORD REASON``, or ``@APP-NAME WORD REASON``. A reason begins with no hyphen: that is an option.
 _LINE = re.compile(
     rf"^ {{0,3}}(?:/bouncer|@(?P<mention>[a-z0-9-]{{1,39}})){_BLANK}+(?P<word>[a-z]{{1,20}})"
-    rf"(?:{_BLANK}+(?P<option>--run)(?:{_BLANK}+(?P<run>[0-9a-f]{{1,64}}))?{_BLANK}*"
-    rf"|{_BLANK}*(?:(?:[,.;:!(]|(?<={_BLANK})(?=[^\s-]))(?P<reason>[^\n]{{0,500}}))?)$",
+    rf"(?:{_MARK}*{_BLANK}+(?P<option>--run)(?:{_BLANK}+(?P<run>[0-9a-f]{{1,64}}))?{_BLANK}*"
+    rf"|{_BLANK}*(?:(?:{_MARK}+|[(\uff08]|(?<={_BLANK})(?=[^\s-]))(?P<reason>[^\n]{{0,500}}))?)$",
     re.MULTILINE | re.IGNORECASE,
 )
 #: A bare ``/bouncer`` asks for help.
@@ -149,7 +151,7 @@ def _command(line: str) -> Command | None:
     return match and Command(
         word=match["word"].lower(),
         run=(match["run"] or "").lower() if match["option"] else None,
-        reason=(match["reason"] or "").strip().strip(" \t()"),
+        reason=(match["reason"] or "").strip().strip(" \t()\uff08\uff09"),
         mention=(match["mention"] or "").lower(),
     )
 

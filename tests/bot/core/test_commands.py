@@ -22,6 +22,13 @@ may, near_miss, read = SLASH_COMMANDS.may, SLASH_COMMANDS.near_miss, SLASH_COMMA
         ("/bouncer accept, this is known", ["accept"]),
         ("/bouncer accept: see above", ["accept"]),
         ("/bouncer accept this is known", ["accept"]),
+        ("/bouncer why?", ["why"]),
+        ("/bouncer why?!", ["why"]),
+        ("/bouncer accept\uff1a", ["accept"]),
+        ("/bouncer accept\uff1athis is known", ["accept"]),
+        ("@bouncer-acme why\uff1f", ["why"]),
+        ("/bouncer verify: --run abc1234", ["verify"]),
+        ("/bouncer accept/all", []),
         ("/bouncer accept `load(None)` is **not** supported, see [this](/docs)", ["accept"]),
         ("hi\n/bouncer accept R&amp;D \\_known\\_\nbye", ["accept"]),
         ("- /bouncer accept `x`", []),
@@ -79,6 +86,7 @@ def test_formatting_in_a_reason_is_kept_as_it_was_written() -> None:
 def test_only_listed_flags_are_understood() -> None:
     assert read("/bouncer verify --run") == (Command(word="verify", run=""),)
     assert read("/bouncer verify --run abc1234") == (Command(word="verify", run="abc1234"),)
+    assert read("/bouncer verify: --run abc1234") == (Command(word="verify", run="abc1234"),)
     assert read("/bouncer verify --run=$(id)") == ()
 
 
@@ -128,4 +136,6 @@ def test_a_mention_counts_only_for_our_own_account() -> None:
 def test_text_after_the_word_is_the_reason() -> None:
     assert read("/bouncer accept this is known") == (Command(word="accept", reason="this is known"),)
     assert read("/bouncer accept -- no") == ()
-    assert read("/bouncer accept, this is known") == (Command(word="accept", reason="this is known"),)
+    for mark in (",", ", ", "...", "?! ", "\u2026 ", "\uff0c", "\uff1a ", " (", "\uff08"):
+        assert read(f"/bouncer accept{mark}this is known") == (Command(word="accept", reason="this is known"),)
+    assert read("/bouncer accept\uff08known\uff09") == (Command(word="accept", reason="known"),)
