@@ -68,7 +68,7 @@ class _Box:
     hunks: set[tuple[int, int]] = field(default_factory=set)
     tokens: int = 0
 
-    def cost(self, units: Iterable[_Unit]) -> int:
+    def cost(self, units: Sequence[_Unit]) -> int:
         """Return the tokens that the units add, with the headers of files and hunks that are new here."""
         files = {id(unit.file): unit.file for unit in units if id(unit.file) not in self.files}
         hunks = {(id(unit.file), row.place[0]): unit.file for unit in units for row in unit.rows}
@@ -76,7 +76,7 @@ class _Box:
         return (
             sum(estimate(render(file, ())) + _BETWEEN for file in files.values())
             + sum(estimate(head) + 1 for head in heads)
-            + sum(row.tokens for unit in units for row in unit.rows)
+            + _row_tokens(units)
         )
 
     def put(self, units: Sequence[_Unit]) -> None:
@@ -96,6 +96,15 @@ class _Box:
             blocks.append(render(file, lines))
         tokens = self.tokens + (estimate(others) + _BETWEEN if others else 0)
         return Piece(tuple(blocks), tokens, tuple(file.path for file, _ in self.files.values()), others)
+
+
+def _row_tokens(units: Iterable[_Unit]) -> int:
+    return sum(row.tokens for unit in units for row in unit.rows)
+
+
+def _fits(units: Sequence[_Unit], budget: int) -> bool:
+    """Return True if one piece can hold the units."""
+    return _row_tokens(units) <= budget and _Box().cost(units) <= budget
 
 
 def _hunk_head(file: FileDiff, number: int) -> str:
@@ -124,6 +133,16 @@ class Symbols:
         before, after = ({_bare(name) for name in names.values()} for names in (self.old, self.new))
         #: Bare names that only the old file, and only the new file defines.
         self.removed, self.added = before - after, after - before
+        self._parts: list[_Unit] = []
+
+    def split(self, unit: _Unit, elsewhere: Collection[str]) -> list[_Unit]:
+        """Return the file's rows by symbol. They are computed once: pieces are filled for several budgets."""
+        if not self._parts:
+            keys, parts = self.keys(elsewhere), dict[str, list[_Row]]()
+            for row in unit.rows:
+                parts.setdefault(keys[row.place], []).append(row)
+            self._parts = [_Unit(unit.file, rows, key) for key, rows in parts.items()]
+        return self._parts
 
     def keys(self, elsewhere: Collection[str]) -> dict[Place, str]:
         """Return the symbol of each line of the hunks. ``elsewhere`` are bare names that other files now define.
@@ -182,8 +201,12 @@ class Filling:
 
     def _add(self, cluster: Sequence[_Unit]) -> None:
         """Put units into one piece if they fit, else each wherever there is room, cut between lines if need be."""
-        box = next((box for box in self.boxes if box.tokens + box.cost(cluster) <= self._budget), None)
-        if box is None and len(self.boxes) < self._most and _Box().cost(cluster) <= self._budget:
+        least = _row_tokens(cluster)
+        # Of most boxes, one addition tells that they have no room.
+        boxes = (box for box in self.boxes if box.tokens + least <= self._budget)
+        box = next((box for box in boxes if box.tokens + box.cost(cluster) <= self._budget), None)
+        fits = _fits(cluster, self._budget)
+        if box is None and fits and len(self.boxes) < self._most:
             self.boxes.append(box := _Box())
         if box is not None:
             box.put(cluster)
@@ -192,7 +215,7 @@ class Filling:
         elif len(cluster) > 1:
             for unit in cluster:
                 self._add([unit])
-        elif len(chunks := list(self._chunks(cluster[0]))) > 1:
+        elif not fits and len(chunks := list(self._chunks(cluster[0]))) > 1:
             for chunk in chunks:
                 self._add([chunk])
         else:
@@ -201,13 +224,17 @@ class Filling:
     def _chunks(self, unit: _Unit) -> Iterator[_Unit]:
         """Cut a unit that is too large for a piece between lines."""
         rows: list[_Row] = []
-        tokens = _Box().cost([unit._replace(rows=())])
+        tokens = start = _Box().cost([unit._replace(rows=())])
+        head, hunk = 0, -1
         for row in unit.rows:
-            head = estimate(_hunk_head(unit.file, row.place[0])) + 1
-            extra = row.tokens + (0 if rows and rows[-1].place[0] == row.place[0] else head)
+            extra = row.tokens
+            if row.place[0] != hunk:
+                hunk = row.place[0]
+                head = estimate(_hunk_head(unit.file, hunk)) + 1
+                extra += head
             if rows and tokens + extra > self._budget:
                 yield unit._replace(rows=rows)
-                rows, tokens, extra = [], _Box().cost([unit._replace(rows=())]), row.tokens + head
+                rows, tokens, extra = [], start, row.tokens + head
             rows.append(row)
             tokens += extra
         yield unit._replace(rows=rows)
@@ -225,7 +252,7 @@ def fill(
     for file in files:
         by_topic.setdefault(topic(file), []).append(_Unit(file, _rows(file, notes)))
     groups = list(by_topic.values())
-    if _Box().cost([unit for group in groups for unit in group]) <= budget:
+    if _fits([unit for group in groups for unit in group], budget):
         filling = Filling(groups, budget, most)
         return filling, tuple(box.piece() for box in filling.boxes)
     symbols = {id(unit.file): Symbols.of(unit.file, texts) for group in groups for unit in group}
@@ -274,18 +301,12 @@ def _clusters(groups: Sequence[Sequence[_Unit]], budget: int, symbols: Mapping[i
     elsewhere = frozenset(name for name, count in places.items() if count == 1)
     clusters: list[list[_Unit]] = []
     for group in groups:
-        if _Box().cost(group) <= budget:
+        if _fits(group, budget):
             clusters.append(list(group))
             continue
         for unit in group:
-            if _Box().cost([unit]) <= budget:
-                clusters.append([unit])
-                continue
-            keys = symbols[id(unit.file)].keys(elsewhere)
-            parts: dict[str, list[_Row]] = {}
-            for row in unit.rows:
-                parts.setdefault(keys[row.place], []).append(row)
-            clusters += [[_Unit(unit.file, rows, key)] for key, rows in parts.items()]
+            parts = [unit] if _fits([unit], budget) else symbols[id(unit.file)].split(unit, elsewhere)
+            clusters += [[part] for part in parts]
     return _join_moved(clusters, budget, symbols, elsewhere)
 
 

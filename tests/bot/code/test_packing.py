@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import string
 from collections.abc import Sequence
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -249,3 +250,16 @@ def test_a_part_tells_the_signatures_and_removed_lines_of_the_others() -> None:
         assert "=== big.py (part " in piece.others
         assert estimate(piece.text) + estimate(piece.others) <= piece.tokens <= 3_000
     assert packed(added("small.py", ["x = 1"])).pieces[0].others == ""
+
+
+def test_a_huge_change_costs_little_more_than_reading_it() -> None:
+    text = added("src/big.py", [f"x{number} = {number}" for number in range(100_000)])
+    start = process_time()
+    diff = parse(text)
+    read = process_time()
+    result = pack(diff, 24_000, 4)
+    assert process_time() - read < 6 * (read - start)
+    assert (len(result.pieces), reasons(result)) == (
+        4,
+        {"src/big.py": "the rest of it is beyond the limit of one review"},
+    )
