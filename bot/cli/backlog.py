@@ -267,18 +267,23 @@ class Questions:
 def _estimate(settings: Settings, services: Services, model: AskOnce, issues: Sequence[Issue]) -> float | None:
     """Estimate US dollars: what the handler would ask, a token per four characters; None if a price is unknown."""
     from bot.models.budget import load_prices
-    from bot.models.registry import leaves
+    from bot.models.registry import draws
 
     price_list = load_prices(settings.bouncer_prices_file)
-    prices = [price_list.of(name) for name in leaves(settings.bouncer_model)]
-    if None in prices:
+    prices = [(price_list.of(name), count) for name, count in draws(settings.bouncer_model).items()]
+    if any(price is None for price, _ in prices):
         return None
     # Looks depend on the answers of the model, and need the code of the repository.
     triage = services.config.triage.model_copy(update={"investigate": False})
     config = services.config.model_copy(update={"triage": triage})
     questions = Questions(model)
     _judge(issues, replace(services, config=config, model=questions), "read")
-    return sum(price.cost(size // 4, ANSWER_TOKENS) for price in prices if price for size in questions.sizes)
+    return sum(
+        count * price.cost(size // 4, ANSWER_TOKENS)
+        for price, count in prices
+        if price is not None
+        for size in questions.sizes
+    )
 
 
 def _judge(issues: Sequence[Issue], services: Services, progress_word: str) -> list[BacklogIssue]:

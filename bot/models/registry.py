@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -175,6 +176,21 @@ def leaves(model_id: str) -> list[str]:
         elif not name.startswith("samples="):
             leaf_ids.append(name)
     return list(dict.fromkeys(leaf_ids))
+
+
+def draws(model_id: str) -> Counter[str]:
+    """Return how often a question is put to each single model at most, if no model fails: without fallbacks."""
+    name = re.sub(r"@\d{1,3}-\d{1,3}$", "", parts(model_id)[0])
+    inner = re.fullmatch(r"(?:mean|cascade)\((.*)\)", name, re.DOTALL)
+    if inner is None:
+        return Counter((name,))
+    total, samples = Counter[str](), 1
+    for part in parts(inner[1]):
+        if part.startswith("samples="):
+            samples = int(part.removeprefix("samples="))
+        else:
+            total += draws(part)
+    return Counter({leaf: count * samples for leaf, count in total.items()})
 
 
 def _provider(model_id: str, keys: ModelKeys) -> Provider:

@@ -28,19 +28,35 @@ THRESHOLD = 1
 def read_rankings(path: Path) -> tuple[Ranking, ...]:
     """Read a CSV with the columns bug_id, first_success_rank, total_success_fibs and num_clusters.
 
-    Raises OperatorError, naming file and line, if a column is missing, a value is no whole number, a bug
-    is listed twice, or nothing is listed at all.
+    Raises OperatorError, naming file and line, if a column is missing, a value is no whole number, values of a
+    row contradict each other, a bug is listed twice, or nothing is listed at all.
     """
     entries: list[tuple[str, str, Ranking]] = []
     for row in read_csv(str(path)):
         never = row.data.get("first_success_rank", "").strip() == str(NEVER)
         ranking = shaped(Row({**row.data, "first_success_rank": None}, row.where) if never else row, Ranking)
-        if ranking.first_success_rank is not None and ranking.first_success_rank > ranking.num_clusters:
-            raise OperatorError(f"{row.where}: first_success_rank lies behind the end of the list (num_clusters)")
+        if contradiction := _contradiction(ranking):
+            raise OperatorError(f"{row.where}: {contradiction}")
         entries.append((task_id(row, "bug_id"), row.where, ranking))
     if not entries:
         raise OperatorError(f"{path}: no bug is listed")
     return tuple(unique(entries))
+
+
+def _contradiction(ranking: Ranking) -> str:
+    """Return what cannot be true of a row; empty if nothing contradicts."""
+    first, total, length = ranking.first_success_rank, ranking.total_success_fibs, ranking.num_clusters
+    if first is None:
+        return f"total_success_fibs is {total}, but first_success_rank names no test" if total else ""
+    if first > length:
+        return "first_success_rank lies behind the end of the list (num_clusters)"
+    if not total:
+        return "first_success_rank names a test, but total_success_fibs is 0"
+    if total > length - first + 1:
+        return (
+            f"total_success_fibs is {total}, but from first_success_rank on there are {length - first + 1} tests"
+        )
+    return ""
 
 
 def bug_key(bug_id: str) -> str:

@@ -74,6 +74,22 @@ def test_estimate_counts_what_is_sent(desk: Desk) -> None:
     assert ran.err.startswith("2 open issues; about 0.00 USD"), "stored answers cost nothing"
 
 
+def test_estimate_counts_samples_and_no_fallbacks(desk: Desk) -> None:
+    _fill(desk)
+    names = ("gpt-5-mini", "gpt-5", "gpt-4.1")
+    prices = ", ".join(f"'openai:{name}': {{input: 1000000, output: 0}}" for name in names)
+    (desk.folder / "prices.yml").write_text(f"models: {{{prices}}}")
+
+    def estimate(model: str) -> float:
+        ran = desk.run("backlog", "acme/rocket", BOUNCER_MODEL=model, BOUNCER_PRICES_FILE="prices.yml")
+        return float(ran.err.split("about ")[1].split()[0])
+
+    single = estimate("openai:gpt-5-mini")
+    assert estimate("openai:gpt-5-mini,openai:gpt-5") == single
+    assert estimate("mean(openai:gpt-5-mini,openai:gpt-5,samples=3),openai:gpt-4.1") == 6 * single
+    assert estimate("cascade(openai:gpt-5-mini@20-60,mean(openai:gpt-5,samples=2))") == 3 * single
+
+
 def test_limit_names_the_total(desk: Desk) -> None:
     _fill(desk)
     token = desk.github.token("acme/rocket")

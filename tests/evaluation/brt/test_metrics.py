@@ -125,6 +125,14 @@ COLUMNS = "bug_id,first_success_rank,total_success_fibs,num_clusters\n"
         (COLUMNS + "A,,1,1\n", ":2: first_success_rank: "),
         (COLUMNS + "A,1\n", "rankings.csv:2: the row has more or fewer columns"),
         (COLUMNS + "A,3,1,2\n", "behind the end"),
+        (COLUMNS + "A,1,0,2\n", ":2: first_success_rank names a test, but total_success_fibs is 0"),
+        (COLUMNS + "A,100000,2,3\n", ":2: total_success_fibs is 2, but first_success_rank names no test"),
+        (
+            COLUMNS + "A,2,3,3\n",
+            "rankings.csv:2: total_success_fibs is 3, but from first_success_rank on there are 2",
+        ),
+        (COLUMNS + "A,-1,1,3\n", ":2: first_success_rank: "),
+        (COLUMNS + "A,1,1,-3\n", ":2: num_clusters: "),
         (COLUMNS + "A,1,1,2\nA,1,1,2\n", "rankings.csv:3: A was given before"),
     ],
 )
