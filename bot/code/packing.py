@@ -5,8 +5,8 @@ Pure. No piece costs more tokens than the budget, whatever the change contains (
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from bot.code.diff import WIDEST, Diff, FileDiff
 from bot.code.file_classes import claim, language, risk, skip_reason
@@ -22,6 +22,8 @@ _LISTED, _NAME = 150, 200
 
 #: The end of the reason for what did not fit.
 BEYOND = "beyond the limit of one review"
+
+Hunks = Mapping[str, frozenset[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,28 +47,35 @@ class Packed:
     """The lines of the new files that are shown; None if nothing was left out as ``unchanged``."""
 
 
+@dataclass(frozen=True, slots=True)
+class ChangeFilters:
+    """The files and hunks of a change that are packed. Hunks are numbers from 0, by path."""
+
+    ignore: Sequence[str] = ()
+    """Patterns as in ``.gitignore`` of files that are left out, validated by the config."""
+    only: Sequence[str] = ()
+    """Patterns of the files that count; empty = all."""
+    same: Hunks = field(default_factory=dict)
+    """Hunks whose code means the same before and after: they are left out."""
+    unchanged: Hunks = field(default_factory=dict)
+    """Hunks that an earlier review read: they are left out, too."""
+
+
 def pack(
     diff: Diff,
     budget: int,
     max_pieces: int,
-    ignore: Sequence[str] = (),
-    omitted: Iterable[str] = (),
-    same: Mapping[str, frozenset[int]] | None = None,
-    only: Sequence[str] = (),
+    filters: ChangeFilters = ChangeFilters(),
+    omitted: Sequence[str] = (),
     texts: Texts | None = None,
-    unchanged: Mapping[str, frozenset[int]] | None = None,
 ) -> Packed:
     """Filter, order and pack a change.
 
-    ``budget`` is in tokens per piece. ``ignore`` are patterns as in ``.gitignore``, validated by the config.
-    ``omitted`` are files that the forge did not include. ``same`` are hunks (from 0) by path whose code means the
-    same before and after: they are left out. ``only`` are patterns of the files that count; empty = all. ``texts``
-    are the files before and after the change, if they are known. ``unchanged`` are hunks by path that an earlier
-    review read: they are left out, too.
+    ``budget`` is in tokens per piece. ``omitted`` are files that the forge did not include. ``texts`` are the
+    files before and after the change, if they are known.
     """
-    omitted = tuple(omitted)
-    files, skipped = _sort_out(diff, omitted, ignore, only)
-    files, same_files, read_files = _without_known_hunks(files, same or {}, unchanged or {})
+    files, skipped = _sort_out(diff, omitted, filters)
+    files, same_files, read_files = _without_known_hunks(files, filters)
     skipped += same_files
     skipped += [
         Skipped(path=flaw.path or "(the diff)", reason=f"unreadable: {flaw.reason}") for flaw in diff.flaws
@@ -80,10 +89,10 @@ def pack(
         diff.only({path for piece in pieces for path in piece.paths}),
         tuple(skipped),
         _listed(diff, pieces, left_out),
-        omitted=omitted,
+        omitted=tuple(omitted),
         reformatted="" if files or read_files or omitted or diff.flaws else _reformatted(same_files),
         unchanged=tuple(read_files),
-        visible={file.path: file.commentable("RIGHT") for file in files} if unchanged else None,
+        visible={file.path: file.commentable("RIGHT") for file in files} if filters.unchanged else None,
     )
 
 
@@ -100,7 +109,7 @@ def _beyond(files: Sequence[FileDiff], filling: Filling) -> Iterator[Skipped]:
 
 
 def _without_known_hunks(
-    files: Sequence[FileDiff], same: Mapping[str, frozenset[int]], unchanged: Mapping[str, frozenset[int]]
+    files: Sequence[FileDiff], filters: ChangeFilters
 ) -> tuple[list[FileDiff], list[Skipped], list[str]]:
     """Leave out the hunks that change no meaning, and those that an earlier review read.
 
@@ -110,7 +119,7 @@ def _without_known_hunks(
     same_files: list[Skipped] = []
     read_files: list[str] = []
     for file in files:
-        same_hunks, read_hunks = same.get(file.path, frozenset()), unchanged.get(file.path)
+        same_hunks, read_hunks = filters.same.get(file.path, frozenset()), filters.unchanged.get(file.path)
         hunks = [(number, hunk) for number, hunk in enumerate(file.hunks) if number not in same_hunks]
         rest = tuple(hunk for number, hunk in hunks if number not in (read_hunks or ()))
         if same_hunks and not hunks:
@@ -141,14 +150,13 @@ def _listed(diff: Diff, pieces: Sequence[Piece], skipped: Sequence[Skipped]) -> 
     return tuple([*lines[:_LISTED], f"and {more} more files"] if more > 0 else lines)
 
 
-def _sort_out(
-    diff: Diff, omitted: Sequence[str], ignore: Sequence[str], only: Sequence[str]
-) -> tuple[list[FileDiff], list[Skipped]]:
-    ignored, included = gitignore(ignore), gitignore(only)
+def _sort_out(diff: Diff, omitted: Sequence[str], filters: ChangeFilters) -> tuple[list[FileDiff], list[Skipped]]:
+    """Return the files to pack, most urgent first, and those that are left out."""
+    ignored, included = gitignore(filters.ignore), gitignore(filters.only)
 
     def reason(file: FileDiff) -> str | None:
         path = file.path.encode("utf-8", "replace").decode()
-        if only and not included.match_file(path):
+        if filters.only and not included.match_file(path):
             return "pulls.paths"
         return "review.ignore" if ignored.match_file(path) else skip_reason(file)
 

@@ -24,7 +24,7 @@ from bot.code.context import Sides, Surroundings
 from bot.code.diff import Diff, parse
 from bot.code.file_classes import Risk, risk, skip_reason
 from bot.code.index import family
-from bot.code.packing import Packed, pack
+from bot.code.packing import ChangeFilters, Packed, pack
 from bot.core.config import RepoConfig
 from bot.core.text import estimate
 from bot.features.review.meaning import reformatted
@@ -137,7 +137,7 @@ def print_large(repos: Path) -> None:
             before, began = processor_seconds(), perf_counter()
             sides = Sides(tree)
             same = reformatted(diff, sides)
-            packed = pack(diff, REVIEW.call_tokens, REVIEW.max_calls, same=same)
+            packed = pack(diff, REVIEW.call_tokens, REVIEW.max_calls, ChangeFilters(same=same))
             surrounded = Surroundings(diff, sides)
             for piece in packed.pieces:
                 surrounded.within(REVIEW.context_tokens, piece.paths)
@@ -173,7 +173,8 @@ def print_tasks(repos: Path, source: str) -> None:
         with GitRepository(clone) as repository:
             _, tree = read_change(repository, task.pull.head_sha)
             diff, sides = parse(task.pull.diff), Sides(tree)
-            packed = pack(diff, REVIEW.call_tokens, REVIEW.max_calls, same=reformatted(diff, sides))
+            filters = ChangeFilters(same=reformatted(diff, sides))
+            packed = pack(diff, REVIEW.call_tokens, REVIEW.max_calls, filters)
             surrounded = Surroundings(diff, sides)
             context = sum(surrounded.within(REVIEW.context_tokens, piece.paths).tokens for piece in packed.pieces)
         change = sum(piece.tokens for piece in packed.pieces)

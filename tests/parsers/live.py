@@ -8,7 +8,7 @@ from contextlib import suppress
 from pydantic import ValidationError
 
 from bot.code import diff, quotes
-from bot.code.packing import pack
+from bot.code.packing import ChangeFilters, pack
 from bot.core import config_file
 from bot.core.config import ReviewConfig
 from bot.core.markdown import clean, clean_line, code_span, fence
@@ -28,7 +28,7 @@ def _diff(text: str) -> object:
     parsed = diff.parse(text)
     for file in parsed.files[:20]:
         quotes.Index(file).find("a b")
-    return pack(parsed, 24_000, 4, ("*.lock", "**/gen/*")), parsed
+    return pack(parsed, 24_000, 4, ChangeFilters(("*.lock", "**/gen/*"))), parsed
 
 
 _DEEP = "a" * 250 + "/b"
@@ -36,7 +36,7 @@ _CHANGED = diff.parse(f"diff --git a/{_DEEP} b/{_DEEP}\n--- a/{_DEEP}\n+++ b/{_D
 
 
 def _glob(text: str) -> object:
-    return pack(_CHANGED, 24_000, 4, ReviewConfig(ignore=(text,)).ignore)
+    return pack(_CHANGED, 24_000, 4, ChangeFilters(ReviewConfig(ignore=(text,)).ignore))
 
 
 def _event(text: str) -> object:

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 from bot.code.context import Surroundings, surroundings
 from bot.code.diff import Diff, parse
-from bot.code.packing import BEYOND, Packed, pack
+from bot.code.packing import BEYOND, ChangeFilters, Packed, pack
 from bot.core.actions import Decision, Minimize, Skipped
 from bot.core.errors import ForgeError
 from bot.core.subjects import Subject
@@ -81,10 +81,8 @@ class _Review:
         sides = self.around.sides
         same = reformatted(diff, sides) if sides else {}
         self.scope = Scope(diff, self.rounds.reviewed, sides)
-        self.packed = pack(
-            diff, config.call_tokens, config.max_calls, config.ignore, change.omitted, same,
-            self.services.config.pulls.paths, sides, self.scope.unchanged,
-        )  # fmt: skip
+        filters = ChangeFilters(config.ignore, self.services.config.pulls.paths, same, self.scope.unchanged)
+        self.packed = pack(diff, config.call_tokens, config.max_calls, filters, change.omitted, sides)
         if change.unlisted:
             others = Skipped(path=f"{change.unlisted} more files", reason="not listed by GitHub")
             self.packed = replace(self.packed, skipped=(*self.packed.skipped, others))

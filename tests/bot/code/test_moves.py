@@ -6,7 +6,7 @@ import pytest
 
 from bot.code.context import Sides
 from bot.code.diff import apply_hunks, parse
-from bot.code.packing import pack
+from bot.code.packing import ChangeFilters, pack
 from bot.core.actions import REFORMATTED
 from bot.features.review.meaning import reformatted
 from bot.github.offline import RecordedTree
@@ -76,7 +76,7 @@ def test_of_two_hunks_the_one_that_changes_nothing_is_left_out() -> None:
     diff = parse(text)
     same = reformatted(diff, Sides(RecordedTree({"x.py": old.encode()}), is_old=True))
     assert same == {"x.py": frozenset({1})}
-    (piece,) = pack(diff, 2_000, 4, same=same).pieces
+    (piece,) = pack(diff, 2_000, 4, ChangeFilters(same=same)).pieces
     assert "b = 4" in piece.text
     assert "d = [" not in piece.text
 
@@ -88,7 +88,7 @@ def test_every_file_is_listed_with_the_part_that_shows_it() -> None:
         for path in ("src/load.py", "tests/test_load.py", "go.sum", "a.cfg", "b.cfg", "layout.py")
     )
     diff = parse(text)
-    result = pack(diff, 125, 9, same={"layout.py": frozenset({0})})
+    result = pack(diff, 125, 9, ChangeFilters(same={"layout.py": frozenset({0})}))
     assert [piece.paths for piece in result.pieces] == [
         ("src/load.py", "tests/test_load.py"),
         ("a.cfg", "b.cfg"),

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from bot.code.context import Sides
 from bot.code.diff import parse
 from bot.code.file_classes import is_test
-from bot.code.packing import Packed, pack
+from bot.code.packing import ChangeFilters, Packed, pack
 from bot.core.text import estimate, show
 from bot.github.offline import RecordedTree
 from tests.bot.code.diffs import Generated, diffs
@@ -32,7 +32,7 @@ def changed(path: str, old: str, new: str, top: Sequence[str] = ()) -> str:
 
 
 def packed(*parts: str, budget: int = 2_000, pieces: int = 4, ignore: Sequence[str] = ()) -> Packed:
-    return pack(parse("".join(parts)), budget, pieces, ignore)
+    return pack(parse("".join(parts)), budget, pieces, ChangeFilters(ignore))
 
 
 def reasons(result: Packed) -> dict[str, str]:
@@ -131,14 +131,15 @@ def test_files_beyond_the_last_call_are_named() -> None:
 
 def test_unreadable_parts_and_files_the_forge_withheld_are_named() -> None:
     text = added("x.py", ["x"]) + "diff --git a/y.py b/y.py\n--- a/y.py\n+++ b/y.py\n@@ -1,9 +1,9 @@\n-a\nzzz\n"
-    result = pack(parse(text), 2_000, 4, (), ["huge.py"])
+    result = pack(parse(text), 2_000, 4, omitted=["huge.py"])
     assert reasons(result)["huge.py"] == "too large to be shown"
     assert "fewer lines than its header says" in reasons(result)["y.py"]
 
 
 def test_withheld_files_are_left_out_for_the_same_reasons_as_others() -> None:
     omitted = ["huge.py", "web/package-lock.json", "docs/all.md", "site/all.css"]
-    result = pack(parse(added("x.py", ["x"])), 2_000, 4, ["docs/"], omitted, only=["*.py", "/web/", "/docs/"])
+    filters = ChangeFilters(ignore=["docs/"], only=["*.py", "/web/", "/docs/"])
+    result = pack(parse(added("x.py", ["x"])), 2_000, 4, filters, omitted)
     assert reasons(result) == {
         "huge.py": "too large to be shown",
         "web/package-lock.json": "lock file",
