@@ -7,11 +7,12 @@ from functools import cached_property
 
 import re2
 
+from bot.code.declarations import segments
 from bot.code.diff import Diff, FileDiff
 from bot.code.file_classes import is_test
 from bot.code.index import CodeIndex, FileDefinition, family
 from bot.code.names import is_comment
-from bot.code.resolution import Resolver, segments
+from bot.code.resolution import Resolver
 from bot.code.syntax import Definition, Reference, callables, enclosing
 from bot.core.text import show
 

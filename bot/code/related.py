@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 
 from bot.code.changed import Changed, changed_lines, named
+from bot.code.declarations import segments
 from bot.code.index import CodeIndex, FileDefinition, family
 from bot.code.page import CodeExcerpt
-from bot.code.resolution import segments
 from bot.code.syntax import Definition, Reference, callables, enclosing
 from bot.code.uses import uses_of_changes
 from bot.core.text import show

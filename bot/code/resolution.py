@@ -6,11 +6,19 @@ guess is a member with a telling name that the repository defines once.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 import re2
 
+from bot.code.declarations import (
+    WORD,
+    declared_type,
+    function_text,
+    go_receiver,
+    is_local,
+    segments,
+    type_names,
+)
 from bot.code.imports import DEFAULT, STAR, Imported, imported_names
 from bot.code.index import CodeIndex, FileDefinition, family
 from bot.code.names import is_telling
@@ -19,21 +27,10 @@ from bot.code.syntax import Definition, Reference
 #: Most imports, bases or members that are followed one after the other.
 _DEPTH = 4
 _OWN = frozenset({"self", "this", "cls", "Self", "@"})
-#: Containers, whose members are not those of their elements.
-_CONTAINERS = re.compile(
-    r"^[&*\s]*(?:\[|(?:\w+\.)*(?:list|set|dict|tuple|map|array|vec\w*|hash\w*|btree\w*|collection|sequence|iterable|"
-    r"iterator|mutablemapping|mapping|queue|deque|stream|promise|record|linked\w+)\b)",
-    re.I,
-)
-#: Wrappers, through which members are reached.
-_WRAPPERS = frozenset({
-    "Optional", "Option", "Arc", "Rc", "Box", "RefCell", "Cell", "Mutex", "RwLock", "Final", "ClassVar", "typing",
-    "t", "dyn", "mut", "const", "struct", "impl", "undefined", "null", "None", "Readonly", "Type", "type",
-    "readonly", "Nullable", "lambda",
-})  # fmt: skip
-_WORD = re.compile(r"[A-Za-z_$][\w$]*")
-#: Words that stand where a type could stand.
-_NO_TYPES = frozenset({"return", "else", "new", "await", "const", "let", "var", "in"})
+Places = tuple[FileDefinition, ...]
+#: The answer if the definition is outside of the repository: a search elsewhere in it would only find namesakes.
+#: None is the answer if nothing tells what is meant.
+_OUTSIDE: Places = ()
 #: What a script exports as its only value.
 _DEFAULT_EXPORT = re2.compile(
     r"(?m)^(?:export default (?:async )?(?:function\*? |class )?|module\.exports = (?:function |class )?)"
@@ -56,7 +53,7 @@ class Resolver:
             if definition.kind != "value" and definition.first <= line <= definition.last
         )
 
-    def resolve(self, path: str, reference: Reference) -> tuple[FileDefinition, ...]:
+    def resolve(self, path: str, reference: Reference) -> Places:
         """Return the definitions that a reference of a file means; none if that is not certain."""
         places = self._resolve(path, reference)
         if reference.kind != "call":
@@ -70,11 +67,12 @@ class Resolver:
         ]
         return (*places, *functions)
 
-    def _resolve(self, path: str, reference: Reference) -> tuple[FileDefinition, ...]:
+    def _resolve(self, path: str, reference: Reference) -> Places:
         scope = self.scope(path, reference.line)
         if not reference.receiver:
             return self._bare(path, reference.name, scope, reference.line)
-        owner = self._owner(path, segments(reference.receiver), scope, reference.line)
+        parts = segments(reference.receiver)
+        owner = self._owner(path, parts, scope, reference.line)
         if owner is not None:
             places = self._members(owner, reference.name)
             if places or family(path) != "c":
@@ -82,7 +80,7 @@ class Resolver:
         modules = self._modules(path, reference.receiver)
         if modules:
             return self._exported(Imported(modules, reference.name), 0)
-        *_, last = segments(reference.receiver) or [""]
+        last = parts[-1] if parts else ""
         if is_telling(last):  # a field that the repository defines once
             owner = self._classes(self.only(path, last.removesuffix("()")), (), is_call=last.endswith("()"))
             if places := self._members(owner, reference.name):
@@ -91,7 +89,7 @@ class Resolver:
             return self.only(path, reference.name)
         return ()
 
-    def only(self, path: str, name: str) -> tuple[FileDefinition, ...]:
+    def only(self, path: str, name: str) -> Places:
         """Return the definition of a name that the repository's files of a language define once."""
         places = self.index.defining([name], family(path)).get(name, ())
         functions = [place for place in places if place.definition.kind == "function"]
@@ -104,7 +102,7 @@ class Resolver:
             owners = {(place.path, place.definition.within) for place in real}
         return tuple(real[:1]) if len(owners) == 1 else ()
 
-    def owner_of(self, member: FileDefinition) -> tuple[FileDefinition, ...]:
+    def owner_of(self, member: FileDefinition) -> Places:
         """Return the class of a method."""
         scope = self.scope(member.path, member.definition.first)
         inside = [definition for definition in scope if definition != member.definition]
@@ -114,13 +112,14 @@ class Resolver:
         """Yield the classes that a class extends or implements, nearest first."""
         if depth >= _DEPTH:
             return
-        for word in _WORD.findall(place.definition.type):
+        for word in WORD.findall(place.definition.type):
             for base in self._bare(place.path, word, (), place.definition.first):
                 if base.definition.kind == "class" and base != place:
                     yield base
                     yield from self.bases(base, depth + 1)
 
-    def _bare(self, path: str, name: str, scope: Sequence[Definition], line: int) -> tuple[FileDefinition, ...]:
+    def _bare(self, path: str, name: str, scope: Sequence[Definition], line: int) -> Places:
+        """Return the definitions that a plain name means: of its file, of an import, or of the whole package."""
         language = family(path)
         own = [
             definition
@@ -131,7 +130,7 @@ class Resolver:
             nearest = max(len(definition.within) for definition in own)
             nested = [definition for definition in own if len(definition.within) == nearest]
             return tuple(FileDefinition(path, definition) for definition in _implementations(nested))
-        if scope and self._is_local(path, name, scope, line):
+        if scope and is_local(self._lines(path), name, scope, line):
             return ()
         places = self._imported(path, name)
         if places is not None:
@@ -148,8 +147,8 @@ class Resolver:
             return tuple(place for place in self.only(path, name) if _is_visible(place.definition, (), "c"))
         return ()
 
-    def _imported(self, path: str, name: str) -> tuple[FileDefinition, ...] | None:
-        """Return what an import gives a name; empty if it is outside of the repository, None without an import."""
+    def _imported(self, path: str, name: str) -> Places | None:
+        """Return what an import gives a name, which may be _OUTSIDE; None without an import of it."""
         names = self._names(path)
         entries = names.get(name, ())
         for imported in entries:
@@ -158,13 +157,14 @@ class Resolver:
         if entries:
             # ``use other_crate::Name``, ``import { name } from "package-of-the-workspace"``
             outside = [imported for imported in entries if not imported.paths and imported.name == name]
-            return self.only(path, name) if outside and is_telling(name) and family(path) != "python" else ()
+            return self.only(path, name) if outside and is_telling(name) and family(path) != "python" else _OUTSIDE
         for imported in names.get(STAR, ()):
             if places := self._exported(imported._replace(name=name), 0):
                 return places
         return None
 
-    def _exported(self, imported: Imported, depth: int) -> tuple[FileDefinition, ...]:
+    def _exported(self, imported: Imported, depth: int) -> Places:
+        """Return the definitions that a module exports under a name, itself or from another module."""
         name = imported.name
         if name == DEFAULT:
             exports = (_DEFAULT_EXPORT.search(self.index.text(path) or "") for path in imported.paths)
@@ -183,15 +183,16 @@ class Resolver:
                         return places
         return ()
 
+    def _lines(self, path: str) -> list[str]:
+        return (self.index.text(path) or "").split("\n")
+
     def _names(self, path: str) -> dict[str, tuple[Imported, ...]]:
         if path not in self._imports:
             imports = self.index.outline(path).imports
             self._imports[path] = imported_names(imports, path, family(path), self.index.files)
         return self._imports[path]
 
-    def _top_level(
-        self, paths: Sequence[str], name: str, *, with_members: bool = False
-    ) -> tuple[FileDefinition, ...]:
+    def _top_level(self, paths: Sequence[str], name: str, *, with_members: bool = False) -> Places:
         """Return the top-level definitions of a name in these files."""
         places = [
             FileDefinition(path, definition)
@@ -213,53 +214,41 @@ class Resolver:
                     return imported.paths
         return ()
 
-    def _owner(
-        self, path: str, parts: Sequence[str], scope: Sequence[Definition], line: int
-    ) -> tuple[FileDefinition, ...] | None:
-        """Return the classes of a receiver's value: none from outside, None if unknown or a module."""
+    def _owner(self, path: str, parts: Sequence[str], scope: Sequence[Definition], line: int) -> Places | None:
+        """Return the classes of a receiver's value, or _OUTSIDE; None if it is a module, or nothing tells."""
         if not parts or len(parts) > _DEPTH:
             return None
         first, *rest = parts
         is_call, word = first.endswith("()"), first.removesuffix("()")
-        owner: tuple[FileDefinition, ...] | None = None
-        if word in _OWN or (family(path) == "go" and word == self._go_receiver(path, scope)):
+        if word in _OWN or (family(path) == "go" and word == go_receiver(self._lines(path), scope)):
             owner = self._class_of(path, scope)
         elif word == "super":
             owner = tuple(base for place in self._class_of(path, scope) for base in self.bases(place))[:3]
         else:
-            declared = self._declared_type(path, word, scope, line)
+            declared = declared_type(function_text(self._lines(path), scope, line), word, family(path))
             places = self._class_named(path, declared, scope) if declared else self._bare(path, word, scope, line)
-            if not places and not declared and (modules := self._modules(path, word)):
-                return self._through_module(modules, rest, scope, line) if rest else None
             if not places and not declared:
-                return None
+                modules = self._modules(path, word)
+                return self._through_module(modules, rest, scope) if modules and rest else None
             owner = self._classes(places, scope, is_call=is_call)
         for part in rest:
-            members = self._members(owner or (), part.removesuffix("()"))
+            members = self._members(owner, part.removesuffix("()"))
             if not members:
-                return None if owner else ()
+                return None if owner else _OUTSIDE
             owner = self._classes(members, (), is_call=part.endswith("()"))
         return owner
 
-    def _through_module(
-        self, modules: Sequence[str], rest: Sequence[str], scope: Sequence[Definition], line: int
-    ) -> tuple[FileDefinition, ...] | None:
+    def _through_module(self, modules: Sequence[str], parts: Sequence[str], scope: Sequence[Definition]) -> Places:
+        """Return the classes of a value that is reached through a module."""
+        first, *rest = parts
         owner = self._classes(
-            self._top_level(modules, rest[0].removesuffix("()")), scope, is_call=rest[0].endswith("()")
+            self._top_level(modules, first.removesuffix("()")), scope, is_call=first.endswith("()")
         )
-        for part in rest[1:]:
+        for part in rest:
             owner = self._classes(self._members(owner, part.removesuffix("()")), (), is_call=part.endswith("()"))
         return owner
 
-    def _go_receiver(self, path: str, scope: Sequence[Definition]) -> str:
-        """Return the name that a method in Go gives to its receiver, or an empty text."""
-        head = (self.index.text(path) or "").split("\n")[scope[0].first - 1] if scope else ""
-        match = re.match(r"func\s*\(\s*(\w+)", head)
-        return match[1] if match else ""
-
-    def _classes(
-        self, places: Sequence[FileDefinition], scope: Sequence[Definition], *, is_call: bool
-    ) -> tuple[FileDefinition, ...]:
+    def _classes(self, places: Sequence[FileDefinition], scope: Sequence[Definition], *, is_call: bool) -> Places:
         """Return the classes of values: a class itself, the type of a value, or of a function's result."""
         for place in places:
             definition = place.definition
@@ -270,12 +259,9 @@ class Resolver:
                 return self._class_named(place.path, definition.type, self.scope(place.path, definition.first))
         return ()
 
-    def _class_named(self, path: str, declared: str, scope: Sequence[Definition]) -> tuple[FileDefinition, ...]:
+    def _class_named(self, path: str, declared: str, scope: Sequence[Definition]) -> Places:
         """Return the class that a declared type names; none for a container."""
-        if _CONTAINERS.match(declared.strip(" :?'\"")):
-            return ()
-        all_words = _WORD.findall(declared)
-        words = [word for word in all_words if word not in _WRAPPERS] or all_words
+        words = type_names(declared)
         for position, word in enumerate(words[:4]):
             if word in ("Self", "self"):
                 return self._class_of(path, scope)
@@ -289,7 +275,7 @@ class Resolver:
                 return self._class_named(places[0].path, places[0].definition.type, ()) if position < 1 else ()
         return ()
 
-    def _class_of(self, path: str, scope: Sequence[Definition]) -> tuple[FileDefinition, ...]:
+    def _class_of(self, path: str, scope: Sequence[Definition]) -> Places:
         """Return the innermost class around, or the type of a method that stands outside of it."""
         classes = [definition for definition in scope if definition.kind == "class"]
         if classes:
@@ -303,7 +289,7 @@ class Resolver:
             return self._bare(path, scope[0].within.split(".")[0], (), 0)
         return ()
 
-    def _members(self, owners: Sequence[FileDefinition], name: str) -> tuple[FileDefinition, ...]:
+    def _members(self, owners: Sequence[FileDefinition], name: str) -> Places:
         """Return the members of classes, else of their bases."""
         for owner in owners:
             for place in (owner, *self.bases(owner)):
@@ -311,7 +297,7 @@ class Resolver:
                     return places
         return ()
 
-    def _own_members(self, owner: FileDefinition, name: str) -> tuple[FileDefinition, ...]:
+    def _own_members(self, owner: FileDefinition, name: str) -> Places:
         definition = owner.definition
         files: tuple[str, ...] = (owner.path,)
         if family(owner.path) == "go":
@@ -324,65 +310,6 @@ class Resolver:
         ]
         keep = _implementations([place.definition for place in places])
         return tuple(place for place in places if place.definition in keep)[:3]
-
-    def _declared_type(self, path: str, word: str, scope: Sequence[Definition], line: int) -> str:
-        """Return the type that a variable or parameter is declared with, or constructed from."""
-        text = self._text_of(path, scope, line)
-        if not text or not _WORD.fullmatch(word):
-            return ""
-        language = family(path)
-        name = re2.escape(word)
-        patterns = [
-            rf"\b{name}\s*(?::=|=)[^\n]*\.\(\*?([\w.]+)\)",
-            rf"\b{name}\s*(?::=|=)\s*(?:await\s+)?(?:new\s+|&)?([A-Za-z_][\w.:]*)\s*[({{]",
-        ]
-        if language in ("python", "script", "rust"):
-            patterns.insert(0, rf"\b{name}\??\s*:\s*([^=,;)\n{{]{{1,80}})")
-        elif language == "go":
-            patterns.insert(0, rf"\b{name}\s+(\*?[A-Za-z_][\w.]*)\s*[,)\n=]")
-        else:
-            patterns.insert(0, rf"\b([A-Za-z_]\w*(?:<[^;(){{}}\n]{{0,60}}>)?)[\s*]+{name}\s*[;=,)\[:]")
-        for pattern in patterns:
-            match = re2.search(pattern, text)
-            if match is not None and match[1] not in _NO_TYPES:
-                return str(match[1])
-        return ""
-
-    def _is_local(self, path: str, name: str, scope: Sequence[Definition], line: int) -> bool:
-        """Return True if a name is a parameter or a variable of the functions around."""
-        lines = (self.index.text(path) or "").split("\n")
-        escaped = re2.escape(name)
-        parameter = rf"(?:[(,|]|^)\s*(?:mut |final |\*+|&)*{escaped}\s*[,):=?|]|[\w>\]*&]\s+\**{escaped}\s*[,)=]"
-        for definition in scope:
-            head = "\n".join(lines[definition.first - 1 : max(definition.body, definition.first)])
-            if definition.kind == "function" and re2.search(parameter, head.partition("{")[0]):
-                return True
-        variable = rf"\b{escaped}\s*(?::[^=\n(]{{0,60}})?(?::=|=[^=>])|\bfor\s+\(?(?:const |let |var )?{escaped}\b"
-        return re2.search(variable, self._text_of(path, scope, line)) is not None
-
-    def _text_of(self, path: str, scope: Sequence[Definition], line: int) -> str:
-        """Return the text of the outermost function around a line, up to that line."""
-        functions = [definition for definition in scope if definition.kind == "function"]
-        if not functions:
-            return ""
-        lines = (self.index.text(path) or "").split("\n")
-        return "\n".join(lines[functions[0].first - 1 : max(line, functions[0].first)])[-20_000:]
-
-
-def segments(receiver: str) -> list[str]:
-    """Return the parts of a receiver: ``(await a::b(x).c)`` gives ``a``, ``b()`` and ``c``."""
-    text, depth = "", 0
-    for char in receiver.replace("?.", ".").replace("::", ".").replace("->", ".").replace("!.", "."):
-        if char in ")]":
-            depth = max(depth - 1, 0)
-            if not depth:
-                text += "()" if char == ")" else ""
-        elif char in "([":
-            depth += 1
-        elif not depth:
-            text += char
-    words = [part.lstrip("*&!").removeprefix("await") for part in text.split(".")]
-    return [part for part in words if re.fullmatch(r"[\w$#@]+(?:\(\))*", part)] if all(words) else []
 
 
 def _is_visible(definition: Definition, scope: Sequence[Definition], language: str) -> bool:
