@@ -112,26 +112,23 @@ class Conversation:
                 span.set_attributes({f"bouncer.{name}": getattr(total, name) for name in names})
 
     def _converse(self, request: Request, schema: type[T], usages: list[Usage]) -> Reply[T]:
-        answer, value, fault = self._turn(request, schema, usages)
-        if fault and answer.finish == "length" and request.effort != "low" and self.provider.has_effort:
+        answer, value = self._ask(request, schema, usages)
+        is_cut = isinstance(value, Unusable) and answer.finish == "length"
+        if is_cut and request.effort != "low" and self.provider.has_effort:
             # BouncerBench, IV.A: an answer that the limit cut is asked for once more, at low effort.
             request = replace(request, effort="low")
-            answer, value, fault = self._turn(request, schema, usages)
-        if fault and answer.finish != "length":
-            request = replace(request, retort=_retort(answer.text, fault, schema), fault=str(fault))
-            answer, value, fault = self._turn(request, schema, usages)
-        if fault and answer.finish == "length":
-            raise ModelError(f"{self.id} was cut off after {request.prompt.max_tokens} tokens", "length")
-        if fault or value is None:
-            raise ModelError(
-                f"{self.id} answered with something unusable: {fault}", fault.reason if fault else "malformed"
-            )
+            answer, value = self._ask(request, schema, usages)
+        if isinstance(value, Unusable) and answer.finish != "length":
+            request = replace(request, retort=_retort(answer.text, value, schema), fault=str(value))
+            answer, value = self._ask(request, schema, usages)
+        if isinstance(value, Unusable):
+            if answer.finish == "length":
+                raise ModelError(f"{self.id} was cut off after {request.prompt.max_tokens} tokens", "length")
+            raise ModelError(f"{self.id} answered with something unusable: {value}", value.reason)
         usage = sum(usages, Usage())
         return Reply(value=value, text=answer.text, usage=usage, finish_reason=answer.finish, model=self.id)
 
-    def _turn(
-        self, request: Request, schema: type[T], usages: list[Usage]
-    ) -> tuple[Answer, T | None, Unusable | None]:
+    def _ask(self, request: Request, schema: type[T], usages: list[Usage]) -> tuple[Answer, T | Unusable]:
         """Send one request. Return the answer with its value, or with the fault that makes it unusable."""
         start = self._clock()
         try:
@@ -146,9 +143,9 @@ class Conversation:
         if answer.finish == "refusal":
             raise ModelError(f"{self.id} refused to answer", "refused")
         try:
-            return answer, read(answer.text, schema), None
+            return answer, read(answer.text, schema)
         except Unusable as fault:
-            return answer, None, fault
+            return answer, fault
 
     def _usage(self, answer: Answer, start: float) -> Usage:
         return Usage(
