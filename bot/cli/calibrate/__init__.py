@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from bot.cli.files import Harm, Judging, data_folder, judging_options, print_json, progress, show_card, write_text
-from bot.cli.remote import reached
 from bot.cli.remote import repository as named
 from bot.core.errors import OperatorError
-from bot.core.io_limits import read_file
 
 if TYPE_CHECKING:
     from bot.calibration.findings import Bouncer, DuplicateFindings, Findings
@@ -22,12 +20,11 @@ if TYPE_CHECKING:
     from bot.cli.calibrate.judging import PastCase, Verdicts
     from bot.core.config import RepoConfig
     from bot.core.subjects import Repository
-    from bot.features.services import IssueIndex
+    from bot.features.services import IssueIndex, Services
+    from bot.github.offline import ReplayForge
     from bot.github.protocol import Past
     from bot.settings import Settings
 
-#: The largest export, bytes.
-MAX_EXPORT = 512 << 20
 #: Everything is judged, and nothing is written or executed.
 _IN_SHADOW: Mapping[str, Mapping[str, Any]] = {
     "triage": {"mode": "shadow"},
@@ -91,108 +88,68 @@ def command(
     24 hours. Duplicates are judged if DATABASE_URL has the index of bouncer index.
     """
     from bot import app
-    from bot.calibration.page import Calibration
-    from bot.cli.calibrate.judging import cases
+    from bot.cli.calibrate.past import new_export, read_export, recent_export
 
     environment = judging.settings()
     shadow = app.repo_config(judging.config, judging.forcing(_IN_SHADOW).overrides)
     name = named(repository, environment)
     folder = data_folder(environment, "calibration", name.replace("/", "+"))
     asking = (shadow.triage.label, *needs_info)
-    past = _past(environment, name, source, folder / "export.json", limit, asking, fresh=fresh)
+    if source is not None:
+        past = read_export(Path(source), name)
+    else:
+        file = folder / "export.json"
+        recent = None if fresh else recent_export(file, limit)
+        past = recent or new_export(environment, name, file, limit, asking)
     if target:
         write_text(target, past.model_dump_json(exclude_defaults=True))
-    past_cases = cases(past, asking, limit)
-    verdicts = _verdicts(environment, _bouncers_question(environment, shadow), folder / "judged.jsonl")
-    done = _judge(environment, shadow, past_cases, verdicts, max_cost, workers)
-    remaining = None if max_cost is None else max_cost - (verdicts.cost_usd or 0.0)
+    trial = _Trial(environment, shadow, folder, limit, harm, max_cost, workers)
+    with_duplicates = app.repo_config(judging.config, judging.overrides).duplicates.mode != "off"
+    calibration, finished = _calibrate(trial, past, asking, with_duplicates=with_duplicates)
+    _show(calibration, out, as_json=as_json)
+    return 0 if finished else 1
+
+
+class _Trial(NamedTuple):
+    """How past subjects are judged: in shadow, so that nothing is written or executed."""
+
+    environment: Settings
+    config: RepoConfig
+    folder: Path
+    limit: int
+    harm: float
+    max_cost: float | None
+    workers: int
+
+
+def _calibrate(
+    trial: _Trial, past: Past, asking: tuple[str, ...], *, with_duplicates: bool
+) -> tuple[Calibration, bool]:
+    """Judge the past and choose thresholds. Also return False if the budget ended the judging."""
+    from bot import app
+    from bot.calibration.page import Calibration
+    from bot.cli.calibrate.judging import cases
+
+    past_cases = cases(past, asking, trial.limit)
+    verdicts = _verdicts(trial, _bouncers_question(trial.environment, trial.config), "judged.jsonl")
+    finished = _judge(trial, past_cases, verdicts)
     duplicates = DuplicatesResult()
-    if app.repo_config(judging.config, judging.overrides).duplicates.mode != "off":
-        file = folder / "duplicates.jsonl"
-        duplicates = _duplicates(environment, shadow, past.repository, file, limit, remaining, workers, harm)
+    if with_duplicates:
+        remaining = None if trial.max_cost is None else trial.max_cost - (verdicts.cost_usd or 0.0)
+        duplicates = _duplicates(trial._replace(max_cost=remaining), past.repository)
     costs = [cost for cost in (verdicts.cost_usd, duplicates.cost_usd) if cost is not None]
     calibration = Calibration(
         repository=past.repository.full_name,
-        model=environment.bouncer_model,
+        model=trial.environment.bouncer_model,
         created=app.now().date(),
         exported=past.exported_at.date(),
         requests=past.requests,
         cost_usd=sum(costs) if costs else None,
         unfinished=sum(verdicts.find(case) is None for case in past_cases),
-        findings=_findings(past_cases, verdicts, harm),
+        findings=_findings(past_cases, verdicts, trial.harm),
         duplicates=duplicates.findings,
     )
-    _show(calibration, out, as_json=as_json)
-    return 0 if done and duplicates.finished else 1
-
-
-def _past(
-    environment: Settings,
-    name: str,
-    source: str | None,
-    export_file: Path,
-    limit: int,
-    asking: tuple[str, ...],
-    *,
-    fresh: bool,
-) -> Past:
-    """Return the export: from a file, from a command of the last 24 hours, or from GitHub."""
-    from bot import app
-    from bot.calibration.export import FRESH
-
-    if source is not None:
-        past = _read(Path(source))
-        if past.repository.full_name.lower() != name.lower():
-            raise OperatorError(f"{source} is an export of {past.repository.full_name}, not of {name}")
-        return past
-    if export_file.is_file() and not fresh:
-        past = _read(export_file)
-        if app.now() - past.exported_at < FRESH and past.limit >= limit:
-            click.echo(f"using the export of {past.exported_at:%H:%M} UTC; --fresh makes a new one", err=True)
-            return past
-    if environment.github_token is None and environment.needs_setup:
-        raise OperatorError(
-            f"{name}: set GITHUB_TOKEN or the App's credentials: GitHub shows the original texts of issues only "
-            "to a signed-in user"
-        )
-    return _exported(environment, name, export_file, limit, asking)
-
-
-def _exported(environment: Settings, name: str, file: Path, limit: int, asking: tuple[str, ...]) -> Past:
-    """Read an export from GitHub and store it. A killed command leaves its progress to the next one."""
-    from bot import app
-    from bot.calibration.export import Journal, SteadyChronicle, export
-    from bot.github.history import GitHubChronicle
-
-    calls: list[object] = []
-    journal = Journal(file.with_suffix(".partial.jsonl"))
-    with reached(environment, name, calls.append) as access, progress() as advance:
-        chronicle = SteadyChronicle(
-            GitHubChronicle(access.forge),
-            journal,
-            app.now(),
-            lambda why: click.echo(why, err=True),
-            lambda: len(calls),
-        )
-        past = export(chronicle, limit, asking, advance)
-    write_text(file, past.model_dump_json(exclude_defaults=True))
-    journal.clear()
-    return past
-
-
-def _read(file: Path) -> Past:
-    from pydantic import ValidationError
-
-    from bot.github.protocol import Past
-
-    try:
-        return Past.model_validate_json(read_file(file, MAX_EXPORT))
-    except OSError as error:
-        raise OperatorError(f"{file}: {error.strerror}") from None
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        key = ".".join(map(str, first["loc"])) or "file"
-        raise OperatorError(f"{file}: not an export of bouncer calibrate: {key}: {first['msg']}") from None
+    return calibration, finished and duplicates.finished
 
 
 def _bouncers_question(environment: Settings, config: RepoConfig) -> str:
@@ -205,13 +162,13 @@ def _bouncers_question(environment: Settings, config: RepoConfig) -> str:
     return "\n".join([*hashes, f"{config.triage.investigate} {config.verify.investigate}"])
 
 
-def _verdicts(environment: Settings, question: str, file: Path) -> Verdicts:
+def _verdicts(trial: _Trial, question: str, file: str) -> Verdicts:
     """Return earlier verdicts of the model on the same question."""
     from bot.calibration.export import Journal
     from bot.cli.calibrate.judging import Verdicts
 
-    text = f"{environment.bouncer_model}\n{question}"
-    return Verdicts(Journal(file), hashlib.sha256(text.encode()).hexdigest()[:16])
+    text = f"{trial.environment.bouncer_model}\n{question}"
+    return Verdicts(Journal(trial.folder / file), hashlib.sha256(text.encode()).hexdigest()[:16])
 
 
 class DuplicatesResult(NamedTuple):
@@ -222,64 +179,46 @@ class DuplicatesResult(NamedTuple):
     finished: bool = True
 
 
-def _duplicates(
-    environment: Settings,
-    config: RepoConfig,
-    repository: Repository,
-    file: Path,
-    limit: int,
-    max_cost: float | None,
-    workers: int,
-    harm: float,
-) -> DuplicatesResult:
+def _duplicates(trial: _Trial, repository: Repository) -> DuplicatesResult:
     """Judge closed issues for duplicates."""
     from bot import app
     from bot.cli.calibrate.judging import duplicate_findings, index_of, past_duplicates
 
     name = repository.full_name
-    with index_of(environment) as index:
+    with index_of(trial.environment) as index:
         history = index.history(name) if index else None
         if index is None or history is None:
             click.echo(
                 f"duplicates are not judged: DATABASE_URL has no index; bouncer index {name} makes it", err=True
             )
             return DuplicatesResult()
-        cases = past_duplicates(history, repository, limit)
-        verdicts = _verdicts(environment, app.prompts(environment).hash("duplicates.compare"), file)
-        done = _judge(environment, config, cases, verdicts, max_cost, workers, index)
-        return DuplicatesResult(duplicate_findings(cases, history, verdicts, harm), verdicts.cost_usd, done)
+        cases = past_duplicates(history, repository, trial.limit)
+        question = app.prompts(trial.environment).hash("duplicates.compare")
+        verdicts = _verdicts(trial, question, "duplicates.jsonl")
+        finished = _judge(trial, cases, verdicts, index)
+        findings = duplicate_findings(cases, history, verdicts, trial.harm)
+        return DuplicatesResult(findings, verdicts.cost_usd, finished)
 
 
-def _judge(
-    environment: Settings,
-    config: RepoConfig,
-    cases: Sequence[PastCase],
-    verdicts: Verdicts,
-    max_cost: float | None,
-    workers: int,
-    index: IssueIndex | None = None,
-) -> bool:
+def _judge(trial: _Trial, cases: Sequence[PastCase], verdicts: Verdicts, index: IssueIndex | None = None) -> bool:
     """Judge every case within the budget. Return False if the budget ended it."""
     from bot import app
     from bot.cli.calibrate.judging import judge
     from bot.features.services import NoIndex
 
-    if max_cost is None:
+    environment = trial.environment
+    if trial.max_cost is None:
         model = app.build_model(environment)
     else:
-        budget = app.total_budget(max(0.0, max_cost - (verdicts.cost_usd or 0.0)))
+        budget = app.total_budget(max(0.0, trial.max_cost - (verdicts.cost_usd or 0.0)))
         model = app.build_models(environment).build(environment.bouncer_model, budget, attempts=3)
-    issue_index = index or NoIndex()
+
+    def services(forge: ReplayForge) -> Services:
+        offline = app.offline_services(environment, forge, trial.config, model)
+        return replace(offline, issue_index=index or NoIndex())
+
     with progress() as advance:
-        return judge(
-            cases,
-            lambda forge: replace(
-                app.offline_services(environment, forge, config, model), issue_index=issue_index
-            ),
-            verdicts,
-            workers,
-            lambda done: advance("judged", done, len(cases)),
-        )
+        return judge(cases, services, verdicts, trial.workers, lambda done: advance("judged", done, len(cases)))
 
 
 def _findings(cases: Sequence[PastCase], verdicts: Verdicts, harm: float) -> tuple[Findings, ...]:
