@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -94,8 +94,8 @@ def command(
     if environment.github_token is None:
         raise OperatorError("GITHUB_TOKEN is not set: give the step the workflow's token")
     try:
-        model_id, budget = environment.bouncer_model or "", app.total_budget(max_cost)
-        judge = app.build_models(environment).build(model_id, budget, attempts=3)
+        budget = app.total_budget(max_cost)
+        judge = app.build_models(environment).build(environment.bouncer_model, budget, attempts=3)
     except SettingsError as error:
         if not _is_for_fork(workflow, event):
             raise
@@ -103,33 +103,16 @@ def command(
         click.echo(f"bouncer: {line}", err=True)
         _summarise(workflow, [line])
         return int("abstain" in words)
-    if len(environment.marker_key) < SHORTEST_KEY:
-        why = "the key that signs comments is short" if environment.marker_key else NO_KEY
-        click.echo(f"bouncer: {why}: set BOUNCER_MARKER_KEY to a random secret", err=True)
-    with reached(environment, event.repository.full_name) as access:
-        if access.forge.identity().id < 0:
-            raise OperatorError(
-                "GitHub's GraphQL API cannot be used: without it this step would repeat its comments"
-            )
-        config = _config(access, overrides)
-        results = tuple(_handle(environment, access, config, event, tasks, judge))
+    results = _results(environment, event, tasks, judge, overrides)
     reviews = [result.decision for result in results if result.decision.kind == "review"]
     if sarif_file and reviews:
         write_sarif(sarif_file, reviews[0])
-    lines = [_line(result) for result in results] or ["Nothing to do for this event."]
-    if as_json:
-        print_json(
-            {"decisions": [{**as_object(result.decision), "outcome": result.outcome} for result in results]}
-        )
-    else:
-        for line in lines:
-            # A model's text must not start a workflow command in the log.
-            click.echo("bouncer: " + show(" ".join(line.split())).replace("##[", "## ["))
-    _summarise(workflow, lines)
-    refused = any(result.missing for result in results) and not _is_for_fork(workflow, event)
+    _print(workflow, results, as_json=as_json)
+    if any(result.missing for result in results) and not _is_for_fork(workflow, event):
+        return 1
     decisions = [result.decision for result in results]
     codes = [(review_gate if decision.kind == "review" else gate)(words, decision) for decision in decisions]
-    return 1 if refused else max(codes, default=0)
+    return max(codes, default=0)
 
 
 def _words(text: str, allowed: tuple[str, ...], option: str) -> tuple[str, ...]:
@@ -156,6 +139,26 @@ def _event(workflow: Workflow) -> events.RepositoryEvent | None:
         raise OperatorError(f"GITHUB_EVENT_PATH: {workflow.github_event_path}: {error.strerror}") from None
     event = webhook.parse(name, webhook.load(body, "application/json"))
     return event if isinstance(event, events.RepositoryEvent) else None
+
+
+def _results(
+    settings: Settings,
+    event: events.RepositoryEvent,
+    tasks: tuple[str, ...],
+    model: Model,
+    overrides: Mapping[str, Mapping[str, Any]],
+) -> tuple[TaskResult, ...]:
+    """Decide and publish. Raises OperatorError if earlier comments could not be recognised."""
+    if len(settings.marker_key) < SHORTEST_KEY:
+        why = "the key that signs comments is short" if settings.marker_key else NO_KEY
+        click.echo(f"bouncer: {why}: set BOUNCER_MARKER_KEY to a random secret", err=True)
+    with reached(settings, event.repository.full_name) as access:
+        if access.forge.identity().id < 0:
+            raise OperatorError(
+                "GitHub's GraphQL API cannot be used: without it this step would repeat its comments"
+            )
+        config = _config(access, overrides)
+        return tuple(_handle(settings, access, config, event, tasks, model))
 
 
 def _handle(
@@ -261,6 +264,20 @@ def _line(result: TaskResult) -> str:
     verdict = decision.verdict or f"no verdict ({decision.reason})"
     line = f"{decision.kind}: {verdict}; {result.outcome}"
     return f"{line}. The workflow needs `permissions:` with `{result.missing}`" if result.missing else line
+
+
+def _print(workflow: Workflow, results: Sequence[TaskResult], *, as_json: bool) -> None:
+    """Print the results, and write them to the workflow's summary page."""
+    lines = [_line(result) for result in results] or ["Nothing to do for this event."]
+    if as_json:
+        print_json(
+            {"decisions": [{**as_object(result.decision), "outcome": result.outcome} for result in results]}
+        )
+    else:
+        for line in lines:
+            # A model's text must not start a workflow command in the log.
+            click.echo("bouncer: " + show(" ".join(line.split())).replace("##[", "## ["))
+    _summarise(workflow, lines)
 
 
 def _summarise(workflow: Workflow, lines: list[str]) -> None:
