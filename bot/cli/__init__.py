@@ -23,7 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "reproduce": ("bot.cli.reproduce:command", "Draft a test that fails the way an issue reports."),
     "calibrate": ("bot.cli.calibrate:command", "Choose where to bounce from a repository's own history."),
     "backlog": ("bot.cli.backlog:command", "Judge a repository's open issues; print one table."),
-    "queue": ("bot.cli.backlog:queue_command", "List open pull requests in the order in which to look at them."),
+    "queue": ("bot.cli.queue:command", "List open pull requests in the order in which to look at them."),
     "index": ("bot.cli.index:command", "Index a repository's issues, to name duplicates of new ones."),
     "action": ("bot.cli.action:command", "Handle the event of a GitHub workflow (for action.yml)."),
     "jobs": ("bot.cli.records:jobs_command", "List, show, retry, rejudge and cancel jobs."),

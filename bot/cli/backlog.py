@@ -1,7 +1,4 @@
-"""``bouncer backlog``: judge the open issues of a repository: bounce or not, how likely, and what to ask.
-
-And ``bouncer queue``: its open pull requests in the order in which a maintainer should look at them.
-"""
+"""``bouncer backlog``: judge the open issues of a repository: bounce or not, how likely, and what to ask."""
 
 from __future__ import annotations
 
@@ -39,8 +36,6 @@ from bot.core.page import render
 from bot.core.text import spreadsheet_cell
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from pydantic import BaseModel
 
     from bot.app import Access
@@ -48,10 +43,10 @@ if TYPE_CHECKING:
     from bot.core.subjects import Issue
     from bot.features.services import Services
     from bot.features.triage.record import TriageRecord
-    from bot.features.verify.pull_queue import QueuedPull
     from bot.github.protocol import Forge
     from bot.github.reader import GitHubForge
     from bot.models.protocol import Prompt
+    from bot.pipeline.publisher import Publisher
     from bot.pipeline.store import Ledger
     from bot.pipeline.store.calls import AskOnce
     from bot.settings import Settings
@@ -176,6 +171,7 @@ def command(
     Answers are stored below BOUNCER_DATA_DIR: if interrupted, the same command resumes and pays nothing twice.
     """
     from bot import app
+    from bot.pipeline.publisher import Publisher, Spaced
 
     judging = judging.forcing({"triage": {"mode": "label"}})
     settings = judging.settings()
@@ -194,7 +190,8 @@ def command(
             _confirm(settings, services, model, issues, yes=yes)
             rows, refusal = _judge(issues, services, "judged"), ""
             if applied:
-                rows, refusal = _label(rows, services, access, settings, ledger, limit_actions)
+                publisher = Publisher(ledger.postings, settings.secrets, Spaced())
+                rows, refusal = _label(rows, publisher, services, access, limit_actions)
     backlog = Backlog(name, tuple(rows), total)
     _print(backlog, files, config_here.triage.label if applied else "", as_json=as_json)
     if errors := [error for row in rows if (error := failure(row.decision))]:
@@ -313,17 +310,14 @@ def _judge(issues: Sequence[Issue], services: Services, progress_word: str) -> l
 
 def _label(
     rows: Sequence[BacklogIssue],
+    publisher: Publisher,
     services: Services,
     access: Access,
-    settings: Settings,
-    ledger: Ledger,
     limit_actions: int,
 ) -> tuple[list[BacklogIssue], str]:
     """Label up to ``limit_actions`` issues, the most likely first. Return the rows, and why GitHub refused."""
-    from bot.pipeline.publisher import Publisher, Spaced
     from bot.pipeline.store.decisions import PublishOutcome
 
-    publisher = Publisher(ledger.postings, settings.secrets, Spaced())
     label = services.config.triage.label
     labelled, result = 0, list(rows)
     for at, row in enumerate(rows):
@@ -381,51 +375,3 @@ def _as_csv(backlog: Backlog) -> str:
         cells = {**row.as_object(), "questions": "\n".join(row.record.questions)}
         table.writerow(spreadsheet_cell(cells[name]) for name in COLUMNS)
     return text.getvalue()
-
-
-@click.command("queue")
-@click.argument("name", metavar="OWNER/REPO")
-@click.option(
-    "--limit",
-    type=click.IntRange(1, 500),
-    default=100,
-    show_default=True,
-    help="Most pull requests, oldest first.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else on stdout.")
-def queue_command(name: str, limit: int, as_json: bool) -> int:
-    """List the open pull requests of OWNER/REPO: verified ones first, then by tests, whose turn it is, and age.
-
-    Verdicts come from DATABASE_URL, the list from GitHub: one request for 50. No model is asked.
-    """
-    from bot import app
-    from bot.features.verify.pull_queue import in_order
-    from bot.pipeline.store import Ledger, migrated
-    from bot.settings import load
-
-    settings = load()
-    name = repository(name, settings)
-    with migrated(settings.database_url, must_exist=True) as database, reached(settings, name) as access:
-        # Deliveries name the repository as GitHub spells it.
-        about = access.forge.about()
-        rows = in_order(about.full_name, access.forge.open_pulls(limit), Ledger(database).decisions.decisions)
-    if as_json:
-        pulls = [row.as_object(app.now(), about.html_url) for row in rows]
-        print_json({"repository": about.full_name, "pulls": pulls})
-    else:
-        show_card(_queue_as_text(about.full_name, rows, app.now()))
-    return 0
-
-
-def _queue_as_text(name: str, rows: Sequence[QueuedPull], now: datetime) -> str:
-    turns = Counter(row.turn for row in rows)
-    lines = [
-        f"{name}, {len(rows)} open pull requests: {turns['maintainers']} wait for a maintainer, "
-        f"{turns['author']} for the author."
-    ]
-    lines += [""] if rows else []
-    for row in rows:
-        draft = " (draft)" if row.pull.draft else ""
-        facts = f"{row.verdict:14}  tests {row.tests:7}  turn: {row.turn:11}  {row.days(now):4} days"
-        lines.append(f"{facts}  #{row.pull.number:<5} {row.pull.title}{draft}, by {row.pull.author or 'ghost'}")
-    return "\n".join(lines)
