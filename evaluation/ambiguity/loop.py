@@ -64,7 +64,8 @@ class QuestionLoop:
     """Lets triage read the reports of one task and ``author`` answer, with the prompt of that name.
 
     Every method raises ModelError if a model fails, so that there is no verdict or no answer, and BudgetExceeded
-    or Postponed if a question was not asked. ``usage`` adds up.
+    or Postponed if a question was not asked. ``usage`` adds up, and so does
+    ``lost``, its part that no cache of replies keeps.
     """
 
     subject: str
@@ -75,6 +76,7 @@ class QuestionLoop:
     prompt: str = "bloom.answer"
     config: RepoConfig = field(default_factory=RepoConfig)
     usage: Usage = field(default_factory=Usage)
+    lost: Usage = field(default_factory=Usage)
 
     def read(self, report: str) -> Reading:
         issue = issue_opened(*split_title(report))
@@ -113,12 +115,16 @@ class QuestionLoop:
             return counting.complete(prompt, schema).value
         finally:
             self.usage += counting.usage
+            self.lost += counting.lost
 
     def _decide(self, event: RepositoryEvent, snapshot: Snapshot, history: NoHistory) -> Reading:
         staged = Staged(self.subject, event, snapshot, history=history)
         outcome = judge(staged, Setup(self.triage, self.config, self.live_prompts, "triage"))
         self.usage += outcome.usage
+        self.lost += outcome.lost or Usage()
         decision = outcome.decision
         if outcome.error or decision is None or not isinstance(decision.record, TriageRecord):
-            raise ModelError(f"triage has no verdict: {outcome.error}")
+            error = ModelError(f"triage has no verdict: {outcome.error}")
+            error.usage = outcome.lost
+            raise error
         return Reading(decision, decision.record)

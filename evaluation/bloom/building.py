@@ -159,7 +159,8 @@ class Workshop:
         except SandboxError as broken:
             raise OperatorError(f"{case.instance_id}: the developer's test cannot be run: {broken}") from None
         details = {} if error else {"case": current.model_dump(mode="json"), "changes": about}
-        return Outcome(usage=writer.usage + judge.usage + loop.usage, error=error, details=details)
+        usage, lost = writer.usage + judge.usage + loop.usage, writer.lost + judge.lost + loop.lost
+        return Outcome(usage=usage, lost=lost, error=error, details=details)
 
     def _changed(
         self, change: Change, case: Case, place: Path, writer: Model, judge: Model, loop: QuestionLoop
@@ -216,7 +217,7 @@ def build_command(
     folder = RunFolder.resume(out, facts, [task.id for task in tasks])
     account = Account(environment, out / "cache", max_cost, scope="this build", spent=folder.spent_usd())
     # A failure that is due to the case comes again from the replies that are kept, and costs nothing.
-    folder.forget_failed()
+    folder.retry_failed()
     hints = {
         task_id(row): "\n\n".join(str(row.data[name]) for name in ("hints_text", "patch") if row.data.get(name))
         for row in (read_rows(findings) if findings else ())

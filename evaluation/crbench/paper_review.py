@@ -79,7 +79,7 @@ def _review(task: ReviewTask, model: Model, prompts: Prompts, names: tuple[str, 
         if heard.unasked is not None:
             raise
         if review is None:
-            return Outcome(usage=heard.usage, error=f"model:{error.reason}: {error}")
+            return Outcome(usage=heard.usage, lost=heard.lost, error=f"model:{error.reason}: {error}")
     assert review is not None, "the first answer came"
     comments = [comment.model_dump(mode="json") for comment in review.comments]
     return Outcome(raw_reply=heard.texts[-1], usage=heard.usage, details={"comments": comments})

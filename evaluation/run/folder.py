@@ -43,6 +43,7 @@ class Record(Frozen):
     decision: dict[str, Any] | None = Field(None, description="the handler's Decision as JSON; None = none came")
     raw_reply: str | None = Field(None, description="the last text that the model said, before parsing")
     usage: Usage = Usage()
+    lost: Usage | None = Field(None, description="of the usage, what no cache of replies keeps; None = all of it")
     seconds: float = Field(0.0, description="wall time of this task, waiting for other tasks included")
     error: str | None = Field(None, description="why there is no usable answer; None = the task was answered")
     details: dict[str, Any] = Field(
@@ -257,9 +258,14 @@ class RunFolder:
         return self._lines.drop(lambda line: _parse(line, str(self._lines.path)).failed)
 
     def retry_failed(self) -> int:
-        """Remove the records of failed tasks as ``forget_failed`` does, but keep what they cost in the totals."""
-        failed = sum((record.usage for record in self.records() if record.failed), Usage())
-        self.facts = self.facts.model_copy(update={"retried": self.facts.retried + failed})
+        """Remove the records of failed tasks as ``forget_failed`` does, but keep what they cost in the totals.
+
+        Replies that the cache keeps are counted with the next attempt, which is given them again.
+        """
+        failed = (
+            record.usage if record.lost is None else record.lost for record in self.records() if record.failed
+        )
+        self.facts = self.facts.model_copy(update={"retried": sum(failed, self.facts.retried)})
         self._write_facts()
         return self.forget_failed()
 
@@ -298,7 +304,7 @@ def _line(record: Record) -> bytes:
 
     What a benchmark adds stands beside what all records have, so that a line reads as one flat object.
     """
-    data = record.model_dump(mode="python")
+    data = record.model_dump(mode="python", exclude={"lost"} if record.lost is None else None)
     details = data.pop("details")
     clash = details.keys() & Record.model_fields.keys()
     if clash:

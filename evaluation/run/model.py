@@ -81,6 +81,11 @@ class Cached(Wrapper):
         return reply
 
 
+def is_cached(model: object) -> bool:
+    """Return True if a cache keeps the model's replies."""
+    return isinstance(model, Cached) or (isinstance(model, Wrapper) and is_cached(model._model))
+
+
 def cache_key(model_id: str, prompt: Prompt, schema: type[BaseModel]) -> str:
     """Identifies a question put to a model: what is sent, which draw, to whom, in what shape. 32 hex digits."""
     shape = json.dumps(strict(schema), sort_keys=True)

@@ -80,6 +80,8 @@ def replay(bench: Benchmark[Item, Any], session: Session[Item], source: str, req
     due = (identity for identity in ids if selection is None or identity in selection)
     folder = RunFolder.resume(path, _facts(bench, session, source, request, model.id), due)
     try:
+        # Before the failed records go: a reply of theirs that is kept is paid, and counted again only later.
+        spent = folder.spent_usd()
         if request.retry_failed:
             say(f"{folder.retry_failed()} failed tasks are tried again")
         account = Account(
@@ -87,7 +89,7 @@ def replay(bench: Benchmark[Item, Any], session: Session[Item], source: str, req
             Path(request.cache) if request.cache else path / "cache",
             request.max_cost,
             scope="this run",
-            spent=folder.spent_usd(),
+            spent=spent,
             always=request.cache is not None,
         )
         model = account.cached(model if isinstance(model, Unasked) else account.capped(model))

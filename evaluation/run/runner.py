@@ -57,6 +57,7 @@ class Outcome:
     decision: Decision | None = None
     raw_reply: str | None = None
     usage: Usage = field(default_factory=Usage)
+    lost: Usage | None = None
     error: str | None = None
     details: dict[str, Any] = field(default_factory=dict)
 
@@ -212,6 +213,7 @@ def _record(task: Task[T], judge: Callable[[T], Outcome], options: Options) -> R
         decision=None if outcome.decision is None else outcome.decision.model_dump(mode="json"),
         raw_reply=outcome.raw_reply,
         usage=outcome.usage,
+        lost=outcome.lost if outcome.error else None,
         seconds=round(options.clock() - started, 6),
         error=outcome.error,
         details=outcome.details,
@@ -238,5 +240,6 @@ def _outcome(task: Task[T], judge: Callable[[T], Outcome], options: Options) -> 
             log.exception("task %s", task.id)
             return Outcome(error=f"bug: {type(error).__name__}: {error}", usage=usage)
         else:
-            return replace(outcome, usage=usage + outcome.usage)
+            lost = None if outcome.lost is None else usage + outcome.lost
+            return replace(outcome, usage=usage + outcome.usage, lost=lost)
     raise AssertionError("unreachable: attempts is at least 1")

@@ -27,6 +27,7 @@ from bot.models.protocol import Model, Prompt, Reply, Wrapper
 from bot.reproduction.execution import SandboxHarness
 from bot.reproduction.setup import OperatorHarnesses
 from evaluation.benchmark import Session
+from evaluation.run.model import is_cached
 from evaluation.run.recognition import Recognition, prompt_hash
 from evaluation.run.runner import Outcome, Postponed
 
@@ -130,6 +131,7 @@ def judge(staged: Staged, setup: Setup) -> Outcome:
         decision=decision,
         raw_reply=heard.texts[-1] if heard.texts else None,
         usage=heard.usage,
+        lost=heard.lost,
         error=_error(decision, heard, setup.only),
         details=recognition.details() if recognition else {},
     )
@@ -158,16 +160,21 @@ class Heard(Wrapper):
         self.failures: list[str] = []
         self.unasked: BudgetExceeded | Postponed | None = None
         self.usage = Usage()
+        #: Of the usage, what no cache of replies keeps.
+        self.lost = Usage()
+        self._is_kept = is_cached(model)
 
     def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
         try:
             reply = self._model.complete(prompt.model_copy(update={"subject": self._subject}), schema)
         except (ModelError, TransientError) as error:
             self.usage += error.usage or Usage()
+            self.lost += error.usage or Usage()
             self.failures.append(str(error))
             if isinstance(error, BudgetExceeded | Postponed):
                 self.unasked = error
             raise
         self.texts.append(reply.text)
         self.usage += reply.usage
+        self.lost += Usage() if self._is_kept else reply.usage
         return reply

@@ -19,7 +19,11 @@ import pytest
 from bot.core.actions import Usage
 from bot.core.errors import BudgetExceeded, ModelError, OperatorError, TransientError
 from evaluation.run.folder import RunFacts, RunFolder, Tasks
+from evaluation.run.model import Cached, FolderStore
 from evaluation.run.runner import Options, Outcome, Postponed, Task, run
+from evaluation.run.staging import Heard
+from tests.bot.models.replies import CLEAR, PROMPT, Verdict
+from tests.scripted import ScriptedModel
 
 ROOT = Path(__file__).parents[2]
 
@@ -172,6 +176,30 @@ def test_totals_keep_what_failed_attempts_cost(tmp_path: Path) -> None:
         run(numbers(2), judge, folder, Options())
     totals = RunFolder.read(tmp_path).facts.totals
     assert (totals.records, totals.failed, totals.usage.calls, totals.usage.cost_usd) == (2, 0, 4, 1.5)
+
+
+@pytest.mark.parametrize("is_cached", [True, False])
+def test_a_kept_reply_of_a_failed_attempt_is_counted_once(tmp_path: Path, is_cached: bool) -> None:
+    broken = {1}
+    scripted = ScriptedModel(lambda prompt: "no JSON" if prompt.sample in broken else CLEAR)
+    model = Cached(scripted, FolderStore(tmp_path / "cache")) if is_cached else scripted
+
+    def judge(n: int) -> Outcome:
+        heard, error = Heard(model, "task"), None
+        try:
+            for sample in range(2):
+                heard.complete(PROMPT.model_copy(update={"sample": sample}), Verdict)
+        except ModelError as failure:
+            error = str(failure)
+        return Outcome(usage=heard.usage, lost=heard.lost, error=error)
+
+    run(numbers(1), judge, RunFolder.resume(tmp_path, facts()), Options())
+    broken.clear()
+    folder = RunFolder.resume(tmp_path, facts())
+    assert folder.retry_failed() == 1
+    run(numbers(1), judge, folder, Options())
+    totals = RunFolder.read(tmp_path).facts.totals
+    assert (totals.failed, totals.usage.calls) == (0, len(scripted.requests))
 
 
 def test_a_run_is_finished_only_if_no_task_is_missing(tmp_path: Path) -> None:

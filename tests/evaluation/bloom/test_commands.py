@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -138,21 +139,17 @@ PRICES = {"models": {name: {"input": 1, "output": 10} for name in ("openai:write
 BUDGET = 0.17
 
 
-def test_a_spent_budget_ends_a_build_which_the_same_command_continues(
-    bench: Path, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Writer and judge are two models of one server; together they may spend what is given, and no more."""
-    (case,) = read("cases.jsonl")
-    write(
-        "cases.jsonl",
-        [case | {"instance_id": f"lists-{n}", "problem_statement": f"{n}: {REPORT}"} for n in range(3)],
-    )
-    models: list[str] = []
+@dataclass
+class Server:
+    """A provider's server with two models; ``unusable`` has it answer with something that is no JSON."""
 
-    def answer(request: Request) -> Response:
-        models.append(request.get_json()["model"])
+    models: list[str] = field(default_factory=list)
+    unusable: bool = False
+
+    def answer(self, request: Request) -> Response:
+        self.models.append(request.get_json()["model"])
         new = {"report": "The rest is lost.\n\n`split_list([1, 2, 3], 2)`, `[[1, 2]]`, `[[1, 2], [3]]`."}
-        content = json.dumps({"same": True, "differences": "", **new})
+        content = "no" if self.unusable else json.dumps({"same": True, "differences": "", **new})
         choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": content}}
         usage = {"prompt_tokens": 1000, "completion_tokens": 1000, "total_tokens": 2000}
         body = {
@@ -165,27 +162,60 @@ def test_a_spent_budget_ends_a_build_which_the_same_command_continues(
         }
         return Response(json.dumps(body), content_type="application/json")
 
-    httpserver.expect_request("/v1/chat/completions").respond_with_handler(answer)
+
+@pytest.fixture
+def server(httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch) -> Server:
+    server = Server()
+    httpserver.expect_request("/v1/chat/completions").respond_with_handler(server.answer)
     monkeypatch.setenv("OPENAI_BASE_URL", httpserver.url_for("/v1"))
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    return server
+
+
+BUILD = ("build", "bloom", "--cases", "cases.jsonl", "--change", "rephrased", "--out", "told")
+PAID = (*BUILD, "--model", "openai:writer", "--judge", "openai:judge", "--max-cost")
+
+
+def test_a_spent_budget_ends_a_build_which_the_same_command_continues(
+    bench: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Writer and judge are two models of one server; together they may spend what is given, and no more."""
+    (case,) = read("cases.jsonl")
+    write(
+        "cases.jsonl",
+        [case | {"instance_id": f"lists-{n}", "problem_statement": f"{n}: {REPORT}"} for n in range(3)],
+    )
     Path("prices.json").write_text(json.dumps(PRICES))
     monkeypatch.setenv("BOUNCER_PRICES_FILE", "prices.json")
-    arguments = ("build", "bloom", "--cases", "cases.jsonl", "--change", "rephrased", "--out", "told")
-    arguments = (*arguments, "--model", "openai:writer", "--judge", "openai:judge", "--max-cost")
 
-    first = command(*arguments, str(BUDGET), "--json", code=1)
-    paid = len(models)
+    first = command(*PAID, str(BUDGET), "--json", code=1)
+    paid = len(server.models)
     assert "the budget of this build" in first.err
     assert "the same command goes on from here" in first.err
     assert 0 < json.loads(first.out)["built"] < 3
     assert json.loads(first.out)["failed"] == 0
 
-    again = printed(*arguments, "100")
+    again = printed(*PAID, "100")
 
     assert (again["built"], again["missing"], again["stopped"]) == (3, 0, None)
-    assert set(models) == {"writer", "judge"}
-    assert len(models) == 6  # nothing was asked a second time
+    assert set(server.models) == {"writer", "judge"}
+    assert len(server.models) == 6  # nothing was asked a second time
     assert paid < 6
+
+
+def test_a_build_counts_what_failures_cost_that_no_cache_keeps(
+    bench: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("prices.json").write_text(json.dumps(PRICES))
+    monkeypatch.setenv("BOUNCER_PRICES_FILE", "prices.json")
+    server.unusable = True
+    assert command(*PAID, "100", "--json", code=1).json["failed"] == 1
+    failures = len(server.models)
+    server.unusable = False
+    assert printed(*PAID, "100")["built"] == 1
+    usage = json.loads(Path("told/run.json").read_text())["totals"]["usage"]
+    assert 0 < failures < len(server.models) == usage["calls"]
+    assert usage["cost_usd"] == pytest.approx(0.011 * len(server.models))
 
 
 @pytest.mark.debian("chromium")
