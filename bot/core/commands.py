@@ -67,6 +67,8 @@ _NEAR = re.compile(rf"^ {{0,3}}/bouncers?\b{_BLANK}*([^\n]{{0,40}})", re.MULTILI
 _HEAD = re.compile(rf"^(?:/bouncers?|@[a-z0-9-]{{1,39}}){_BLANK}+[a-z]{{1,20}}\b(?!{_BLANK}*-)", re.IGNORECASE)
 #: Inside these tags text is hidden, quoted or code.
 _HIDING = re.compile(r"<(?P<end>/?)(?P<tag>details|pre|code|blockquote)\b|<!--|-->", re.IGNORECASE)
+#: The line above a signature. An e-mail is shown as plain text, where it makes no heading of the line before.
+_SIGNATURE = re.compile(r"^-- ?$", re.MULTILINE)
 _FOOTNOTE = re.compile(r"[ \t>*+-]*\[\^[^\]]+\]:")
 _MAX_COMMANDS = 5
 
@@ -135,8 +137,8 @@ class CommandSet:
 def parse(body: str) -> tuple[Command, ...]:
     """Return everything in a comment that has the form of a command, whether its word is declared or not.
 
-    A command is a line of its own in plain text, as GitHub shows it: not in code, a quote, a comment or folded
-    details. The text after the word is the reason.
+    A command is a line of its own in plain text, as GitHub shows it: not in code, a quote, a heading, a comment or
+    folded details. The text after the word is the reason.
     """
     body = body.replace("\r\n", "\n")
     if _LINE.search(body) is None and _BARE.search(body) is None:
@@ -179,9 +181,11 @@ def _plain_lines(body: str) -> Iterator[str]:
     items = 0
     open_tags: Counter[str] = Counter()
     # All of Markdown is parsed, because link titles, attributes and definitions span lines that are not shown.
-    for token in MarkdownIt("commonmark").parse(body):
+    for token in MarkdownIt("commonmark").parse(_SIGNATURE.sub("-- .", body)):
         if token.type in ("blockquote_open", "blockquote_close"):
             open_tags["quote"] += token.nesting
+        elif token.type in ("heading_open", "heading_close"):
+            open_tags["heading"] += token.nesting
         elif token.type in ("list_item_open", "list_item_close"):
             items += token.nesting
         elif token.type == "html_block":
