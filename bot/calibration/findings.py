@@ -13,6 +13,7 @@ from bot.calibration.risk import Bin, Judged, OperatingPoint, Promise, RatedSugg
 from bot.core.config import VAGUE_FROM
 from bot.core.frozen import Frozen
 from bot.core.subjects import KnownFate
+from bot.core.text import amount
 
 #: A bouncer, named like its section of bouncer.yml.
 Bouncer = Literal["triage", "verify"]
@@ -163,7 +164,7 @@ class DuplicateFindings(Frozen):
             "sure, as long as the future resembles this past).",
             f"Here {promise.wrong} of {promise.suggestions} suggestions are wrong (at most "
             f"{100 * promise.bound:.1f} % in truth), and {right} of {self.duplicates} duplicates are named.",
-            f"Such a promise takes at least {promise.needed} suggestions.",
+            f"Such a promise takes at least {amount(promise.needed, 'suggestion')}.",
         ]
 
 

@@ -14,6 +14,7 @@ from bot.calibration.risk import OperatingPoint
 from bot.core.config import TriageConfig, VerifyConfig
 from bot.core.frozen import Frozen
 from bot.core.page import render
+from bot.core.text import amount
 
 #: Labels that can be the threshold, mildest first: their severities are 1 to 3.
 LABELS: Mapping[Bouncer, tuple[str, ...]] = {
@@ -61,9 +62,10 @@ class Calibration(Frozen):
 
 def as_text(calibration: Calibration) -> str:
     head = f"{calibration.repository}, judged by {calibration.model}. "
-    head += f"{calibration.requests} requests to GitHub for the export."
+    head += f"{amount(calibration.requests, 'request')} to GitHub for the export."
     if calibration.unfinished:
-        head += f" {calibration.unfinished} cases are not judged yet: the same command goes on."
+        cases = amount(calibration.unfinished, "case is", "cases are")
+        head += f" {cases} not judged yet: the same command goes on."
     parts = [
         "\n".join([title(findings), *(f"  {line}" for line in sentences(findings))])
         for findings in calibration.findings
@@ -126,6 +128,7 @@ def as_html(calibration: Calibration) -> str:
         calibration=calibration,
         parts=[_part(findings) for findings in calibration.findings],
         settings=calibration.settings,
+        amount=amount,
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from bot.calibration.risk import Bin, OperatingPoint
+from bot.core.text import amount
 
 WIDTH, HEIGHT = 460, 300
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 14, 14, 46
@@ -71,7 +72,7 @@ def reliability(bins: Sequence[Bin]) -> Markup:
     )
     parts = [diagonal, _path([(bin.predicted, bin.observed) for bin in bins], "risk", "reliability")]
     for bin in bins:
-        tooltip = f"{bin.cases} cases: said {bin.predicted:.0%}, came true {bin.observed:.0%}"
+        tooltip = f"{amount(bin.cases, 'case')}: said {bin.predicted:.0%}, came true {bin.observed:.0%}"
         parts.append(_dot((bin.predicted, bin.observed), "risk", 3 + 5 * (bin.cases / most) ** 0.5, tooltip))
     return _frame(parts, "said: probability that it deserves to bounce", "came true", "Reliability diagram")
 

@@ -33,7 +33,7 @@ from bot.cli.remote import configured, reached, repository
 from bot.core.actions import Usage
 from bot.core.errors import BudgetExceeded, ForgeError, OperatorError
 from bot.core.page import render
-from bot.core.text import spreadsheet_cell
+from bot.core.text import amount, spreadsheet_cell
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -121,8 +121,9 @@ class Backlog(NamedTuple):
     @property
     def title(self) -> str:
         """The number of issues, and of how many if ``--limit`` left some out."""
-        total = "" if self.open_issues in (None, len(self.rows)) else f" of {self.open_issues}"
-        return f"{len(self.rows)}{total} open issues{' (--limit)' if total else ''}"
+        if self.open_issues in (None, len(self.rows)):
+            return amount(len(self.rows), "open issue")
+        return f"{len(self.rows)} of {self.open_issues} open issues (--limit)"
 
     @property
     def cost(self) -> str:
@@ -133,7 +134,8 @@ class Backlog(NamedTuple):
 
         models = sorted({row.decision.model for row in self.rows if row.decision.model})
         notes = " ".join(filter(None, map(caveat, models)))
-        return f"{usage.calls} calls of {', '.join(models) or 'the model'}, {usage.cost}. {notes}".strip()
+        calls = amount(usage.calls, "call")
+        return f"{calls} of {', '.join(models) or 'the model'}, {usage.cost}. {notes}".strip()
 
 
 @click.command()
@@ -239,7 +241,7 @@ def _confirm(
     name = settings.bouncer_model
     estimate = f"cost with {name} unknown" if cost is None else f"about {cost:.2f} USD with {name}"
     looks = ", without the looks of triage.investigate" if services.config.triage.investigate and issues else ""
-    click.echo(f"{len(issues)} open issues; {estimate}{looks}", err=True)
+    click.echo(f"{amount(len(issues), 'open issue')}; {estimate}{looks}", err=True)
     if issues and not yes:
         confirm("Continue?", "add --yes, and --max-cost for a limit")
 

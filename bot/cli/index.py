@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bot.cli.remote import reached, repository
+from bot.core.text import amount
 
 if TYPE_CHECKING:
     from bot.app import Access
@@ -45,7 +46,7 @@ def command(name: str, fresh: bool, pause: float) -> int:
         # Deliveries name the repository as GitHub spells it.
         name = access.forge.about().full_name
         _read(name, issues, access, pause, fresh=fresh)
-        click.echo(f"{name}: {issues.count(name)} issues are indexed")
+        click.echo(f"{name}: {amount(issues.count(name), 'issue is', 'issues are')} indexed")
     return 0
 
 

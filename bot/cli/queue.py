@@ -10,6 +10,7 @@ import click
 
 from bot.cli.files import print_json, show_card
 from bot.cli.remote import reached, repository
+from bot.core.text import amount
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -54,7 +55,7 @@ def command(name: str, limit: int, as_json: bool) -> int:
 def _as_text(name: str, rows: Sequence[QueuedPull], now: datetime) -> str:
     turns = Counter(row.turn for row in rows)
     lines = [
-        f"{name}, {len(rows)} open pull requests: {turns['maintainers']} wait for a maintainer, "
+        f"{name}, {amount(len(rows), 'open pull request')}: {turns['maintainers']} wait for a maintainer, "
         f"{turns['author']} for the author."
     ]
     lines += [""] if rows else []

@@ -15,6 +15,7 @@ import click
 from bot.cli.files import confirm, json_option, print_json
 from bot.cli.running import without_password
 from bot.core.errors import OperatorError
+from bot.core.text import amount
 from bot.pipeline.job import State
 
 if TYPE_CHECKING:
@@ -149,7 +150,8 @@ def retry_jobs(
         retried = [jobs.decide_again(job_id, words) for job_id, words in abstentions.items()]
         _print_jobs([job for job in retried if job is not None], as_json)
         skipped = retried.count(None)
-        click.echo(f"{len(retried) - skipped} jobs queued again, {skipped} skipped (open, or deleted)", err=True)
+        queued = amount(len(retried) - skipped, "job")
+        click.echo(f"{queued} queued again, {skipped} skipped (open, or deleted)", err=True)
 
 
 @jobs_command.command("rejudge", short_help="Judge again what an outage left without a verdict.")
@@ -166,14 +168,14 @@ def rejudge_jobs(since: datetime, limit: int, yes: bool, database_url: str | Non
         count = min(jobs.unjudged(since.timestamp()), limit)
         mean = Overview(ledger.database).mean_cost(datetime.now(UTC) - timedelta(days=30))
         cost = "cost unknown" if mean is None else f"about {mean * count:.2f} USD"
-        click.echo(f"{count} jobs without a verdict since {since:%Y-%m-%d %H:%M} UTC; {cost}", err=True)
+        click.echo(f"{amount(count, 'job')} without a verdict since {since:%Y-%m-%d %H:%M} UTC; {cost}", err=True)
         if count and not yes:
             confirm("Judge them again?", "add --yes")
         queued = jobs.rejudge(since.timestamp(), limit) if count else 0
     if as_json:
         print_json({"queued": queued})
     else:
-        click.echo(f"{queued} jobs queued")
+        click.echo(f"{amount(queued, 'job')} queued")
 
 
 @jobs_command.command("redeliver", short_help="Ask GitHub again for deliveries that are missing.")
@@ -191,7 +193,7 @@ def redeliver(since: datetime, database_url: str | None, as_json: bool) -> None:
     if as_json:
         print_json({"deliveries": count})
     else:
-        click.echo(f"{count} deliveries requested from GitHub")
+        click.echo(f"{amount(count, 'delivery', 'deliveries')} requested from GitHub")
 
 
 @jobs_command.command("cancel")

@@ -17,6 +17,7 @@ from bot.cli.files import (
     show_card,
 )
 from bot.core.errors import ModelError, OperatorError, SandboxError, TransientError
+from bot.core.text import amount
 
 if TYPE_CHECKING:
     from bot.reproduction.protocol import OfferedTest, Reproduction
@@ -111,6 +112,7 @@ def _text(result: Reproduction) -> str:
             f"- draft {attempt.number + 1}: {attempt.fate}. {attempt.why}".rstrip() for attempt in result.attempts
         ]
         return "\n".join(lines)
+    calls = amount(result.usage.calls, "call")
     return "\n".join(
         [
             f"Reproduced: {best.command} fails with {failure_line(best.outcome)} "
@@ -121,6 +123,6 @@ def _text(result: Reproduction) -> str:
             "",
             best.outcome.output,
             "",
-            f"{result.model}, {result.usage.calls} calls, {result.usage.seconds:.1f} s, run in {result.sandbox}",
+            f"{result.model}, {calls}, {result.usage.seconds:.1f} s, run in {result.sandbox}",
         ]
     )

@@ -38,9 +38,9 @@ def visible(text: str) -> str:
     return INVISIBLE.sub("", _SURROGATE.sub("?", _LINE_END.sub("\n", text)))
 
 
-def amount(number: int, noun: str) -> str:
-    """Return ``1 file`` or ``2 files``."""
-    return f"1 {noun}" if number == 1 else f"{number} {noun}s"
+def amount(number: int, noun: str, plural: str = "") -> str:
+    """Return ``1 file`` or ``2 files``; ``plural`` is for words that change otherwise, such as ``files are``."""
+    return f"1 {noun}" if number == 1 else f"{number} {plural or noun + 's'}"
 
 
 def cap(text: str, limit: int) -> str:

@@ -20,6 +20,7 @@ from bot import __version__, app, settings
 from bot.cli.files import print_json
 from bot.core.errors import BudgetExceeded, ModelError, OperatorError, SandboxError, TransientError
 from bot.core.frozen import Lenient
+from bot.core.text import amount
 from bot.models.prompts import Prompts
 from bot.models.protocol import Model, Prompt
 from bot.sandbox.protocol import Limits
@@ -250,11 +251,12 @@ def _report(folder: RunFolder, result: Result, total: int, as_json: bool) -> int
     }
     if as_json:
         print_json(summary)
-    say(f"{len(cases)} cases in {summary['cases']}; {len(failed)} could not be changed (failed.jsonl)")
+    say(f"{amount(len(cases), 'case')} in {summary['cases']}; {len(failed)} could not be changed (failed.jsonl)")
     if unverified:
-        say(f"{unverified} masked cases hold no developer's test: nothing shows that they are the same bug still")
+        count = amount(unverified, "masked case holds", "masked cases hold")
+        say(f"{count} no developer's test: nothing shows that they are the same bug still")
     if result.stopped or lost:
-        why = result.stopped or f"{lost} cases failed for a passing reason"
+        why = result.stopped or f"{amount(lost, 'case')} failed for a passing reason"
         say(f"stopped: {why}; the same command goes on from here")
     return 1 if result.stopped or lost or not cases else 0
 

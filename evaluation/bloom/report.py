@@ -12,6 +12,7 @@ import click
 
 from bot import __version__
 from bot.core.errors import OperatorError
+from bot.core.text import amount
 from bot.reproduction.report import parse_report, read_report
 from evaluation.bloom.components import COMPONENTS, PUBLISHED, TELLING, Analysis, Presence, analyze, presence
 from evaluation.bloom.components import shares as component_shares
@@ -208,7 +209,7 @@ def _layers_section(name: str, remembered: Remembered, comparisons: dict[str, Co
     words: tuple[str, ...] = ()
     if remembered.agreement is not None:
         agree = f"{percentage(remembered.agreement)} % of the bugs"
-        words = (f"Repeated {len(remembered.repeats)} times: all runs come to the same on {agree}.",)
+        words = (f"Repeated {amount(len(remembered.repeats), 'time')}: all runs come to the same on {agree}.",)
     return Section("Remember, Understand, Apply", words, (table,))
 
 

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from bot.core.errors import OperatorError
+from bot.core.text import amount
 from evaluation.bouncerbench import paper
 from evaluation.bouncerbench.answers import Answer
 from evaluation.bouncerbench.tasks import InputTask, OutputTask
@@ -157,10 +158,11 @@ def _patches(tasks: Sequence[OutputTask]) -> Patches:
 
 def chain_section(before: str, after: str, result: Chain) -> Section:
     """Both bouncers in a row, beside the paper's Lite and table IV."""
+    unlabelled = amount(result.unlabelled, "task")
     unanswered = (
         f"Input bouncer: {before}. Output bouncer: {after}. Missing answers turn nothing away: "
         f"{result.unanswered_input} before and {result.unanswered_output} after the patch is written. "
-        f"{result.unlabelled} tasks whose outcome is not known are left out."
+        f"{unlabelled} whose outcome is not known {'is' if result.unlabelled == 1 else 'are'} left out."
     )
     held_back, visible = result.held_back, result.visible
     caption = (
@@ -248,4 +250,4 @@ def _sankey(result: Chain) -> str:
 def _in_words(tickets: Tickets) -> str:
     counts = (("vague", tickets.vague), ("clear", tickets.clear), ("not annotated", tickets.unknown))
     words = ", ".join(f"{count} {kind}" for kind, count in counts if count)
-    return f"{tickets.all} tickets" + (f" ({words})" if words else "")
+    return amount(tickets.all, "ticket") + (f" ({words})" if words else "")

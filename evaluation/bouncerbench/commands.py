@@ -12,6 +12,7 @@ import click
 from bot import __version__
 from bot.cli.files import Harm
 from bot.core.errors import OperatorError
+from bot.core.text import amount
 from evaluation.cli import (
     SEEDS,
     Option,
@@ -285,7 +286,8 @@ def leaderboard_export(
     if as_json:
         print_json({"submission": out, "entries": entries})
     else:
-        say(f"{out}: " + ", ".join(f"{count} {board} entries" for board, count in entries.items()))
+        counts = [amount(count, f"{board} entry", f"{board} entries") for board, count in entries.items()]
+        say(f"{out}: {', '.join(counts)}")
 
 
 @click.command()

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from bot.core.errors import OperatorError
+from bot.core.text import amount
 from evaluation.bouncerbench.answers import Answer
 from evaluation.bouncerbench.metrics import FIGURES, Figures, Scored, Tasks, as_cell, pair, title_of
 from evaluation.report.page import Section, Table, percentage
@@ -98,10 +99,11 @@ def compare(
 
 def comparison_section(before: str, second: Scored, comparison: Comparison) -> Section:
     """Return the flips from the first run to the second, and the test for a difference."""
+    total = len(comparison.flips)
     odds = (
-        f"Against {before}: {len(comparison.flips)} flips on {comparison.tasks:,} tasks that both answered. Both "
-        f"right on {comparison.both_right:,}, both wrong on {comparison.both_wrong:,}, only {before} right on "
-        f"{comparison.only_first_right:,}, only {second.name} right on {comparison.only_second_right:,}. "
+        f"Against {before}: {amount(total, 'flip')} on {comparison.tasks:,} tasks that both answered. "
+        f"Both right on {comparison.both_right:,}, both wrong on {comparison.both_wrong:,}, only {before} "
+        f"right on {comparison.only_first_right:,}, only {second.name} right on {comparison.only_second_right:,}. "
         f"McNemar's exact test: p = {comparison.p_value:.3g}."
     )
     kinds: dict[str, Sequence[Flip]] = {
@@ -109,7 +111,6 @@ def comparison_section(before: str, second: Scored, comparison: Comparison) -> S
         "now wrong": [flip for flip in comparison.flips if not flip.corrected],
         "all flips": comparison.flips,
     }
-    total = len(comparison.flips)
     note = "Tool calls of the second run; a dash if they were not recorded."
     if comparison.with_tools is not None:
         note += f" Over all tasks: {comparison.with_tools} with at least one call."

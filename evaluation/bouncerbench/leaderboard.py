@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError
 
 from bot.core.errors import OperatorError
 from bot.core.io_limits import read_file
+from bot.core.text import amount
 from evaluation.bouncerbench.answers import Answer
 from evaluation.dataset import read_json
 
@@ -171,7 +172,8 @@ def _coverage(file: str, content: Any, tasks: set[str]) -> list[str]:
     warnings = []
     empty = sum(isinstance(entry, dict) and not entry.get("trace") for entry in content.values())
     if empty:
-        warnings.append(f"{file}: {empty} entries have an empty trace; the leaderboard wants one for each")
+        count = amount(empty, "entry has", "entries have")
+        warnings.append(f"{file}: {count} an empty trace; the leaderboard wants one for each")
     if tasks:
         missing, unknown = len(tasks - content.keys()), len(content.keys() - tasks)
         if missing:
@@ -179,5 +181,7 @@ def _coverage(file: str, content: Any, tasks: set[str]) -> list[str]:
                 f"{file}: {missing} of {len(tasks)} tasks have no entry: the leaderboard leaves them out"
             )
         if unknown:
-            warnings.append(f"{file}: {unknown} entries are no tasks of this benchmark")
+            warnings.append(
+                f"{file}: {amount(unknown, 'entry is no task', 'entries are no tasks')} of this benchmark"
+            )
     return warnings

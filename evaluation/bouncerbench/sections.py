@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Any
 
+from bot.core.text import amount
 from evaluation.benchmark import Scoring
 from evaluation.bouncerbench import paper
 from evaluation.bouncerbench.chain import chain, chain_section, with_annotations
@@ -134,11 +135,12 @@ def tally_line(metrics: Metrics) -> str:
     if 0 < metrics.auc_tasks < metrics.n:
         parts.append(f"AUC over the {metrics.auc_tasks} that can be ranked")
     if tally.errors:
-        parts.append(f"{tally.errors} errors")
+        parts.append(amount(tally.errors, "error"))
     if tally.unlabelled_tasks:
-        parts.append(f"{tally.unlabelled_tasks} tasks of unknown truth not scored: a part, no BouncerBench score")
+        tasks = amount(tally.unlabelled_tasks, "task")
+        parts.append(f"{tasks} of unknown truth not scored: a part, no BouncerBench score")
     if tally.unknown_instances:
-        parts.append(f"{tally.unknown_instances} answers to other instances, ignored")
+        parts.append(f"{amount(tally.unknown_instances, 'answer')} to other instances, ignored")
     return ", ".join(parts)
 
 

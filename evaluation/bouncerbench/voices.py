@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from bot.core.text import amount
 from bot.models.protocol import Voice
 from evaluation.bouncerbench.answers import Answer, Line
 from evaluation.bouncerbench.metrics import Metrics, Tasks, score
@@ -109,7 +110,8 @@ def _saving(answers: Mapping[str, Answer]) -> list[str]:
         return []
     second = [voices[1].cost_usd for voices in spoken if len(voices) > 1]
     costs = [cost for cost in second if cost is not None]
-    line = f"The second model was asked in {len(spoken) - single} of {len(spoken)} tasks: {single} questions saved"
+    questions = amount(single, "question")
+    line = f"The second model was asked in {len(spoken) - single} of {len(spoken)} tasks: {questions} saved"
     if not costs:
         return [f"{line}."]
     return [f"{line}, about {single * sum(costs) / len(costs):.4f} USD at its mean price a question."]

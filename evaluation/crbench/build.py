@@ -18,6 +18,7 @@ from typing import Any, Literal
 from bot import app, settings
 from bot.cli.files import print_json, progress
 from bot.core.errors import BudgetExceeded, ForgeError, ModelError, OperatorError, SettingsError, TransientError
+from bot.core.text import amount
 from bot.github.protocol import Forge
 from bot.models.protocol import caveat
 from bot.settings import Settings
@@ -349,6 +350,6 @@ class _Build:
             return
         show([data_section({self.out.name: result.averages}), reasons_section(result)], stderr=True)
         if clean:
-            say(f"and {clean} clean pull requests")
+            say(f"and {amount(clean, 'clean pull request')}")
         if warning := caveat(environment.bouncer_model):
             say(warning)

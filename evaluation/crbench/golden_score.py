@@ -16,6 +16,7 @@ import numpy as np
 from bot import app, settings
 from bot.code.diff import parse
 from bot.core.errors import BudgetExceeded, OperatorError
+from bot.core.text import amount
 from bot.features.review.doubt import Doubting
 from bot.features.review.strategies import Change
 from bot.features.shared.finding_code import around
@@ -145,7 +146,7 @@ def doubt_section(items: Sequence[Remarked], model: Model, prompts: Any) -> Sect
         ("comments", "number", "dropped % [95 %]", "no answer"), tuple(rows), title="The second question"
     )
     auc = "not defined" if counts["auc"] is None else f"{counts['auc']:.3f}"
-    words = f"AUC of its chance, confirmed against rejected: {auc} over {len(chances)} comments."
+    words = f"AUC of its chance, confirmed against rejected: {auc} over {amount(len(chances), 'comment')}."
     return Section("The second question", (words,), (table,), data={"doubt": counts})
 
 

@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from bot.core.text import amount
 from bot.models.protocol import caveat
 from evaluation.benchmark import Scoring
 from evaluation.crbench import paper
@@ -196,23 +197,25 @@ def _preset(run: Scored) -> str:
         return "reviewer as in the paper: its prompts, the whole change, everything that it reports counts"
     review = run.run.config.get("review", {})
     severity, limit = review.get("min_severity"), review.get("max_findings")
-    return f"our reviewer: severity {severity} and up, at most {limit} comments"
+    return f"our reviewer: severity {severity} and up, at most {amount(limit, 'comment')}"
 
 
 def counted_line(run: Scored, missing: str) -> str:
     sums = run.metrics.sums
+    hits = amount(sums.hits, "bug hit")
     parts = [_preset(run)] if run.run is not None else []
     parts += [
-        f"{sums.bugs} bugs in {sums.tasks} pull requests, {sums.bugs_found} of them found",
-        f"{sums.comments} comments: {sums.hits} bug hits, {sums.valid} valid, {sums.noise} noise",
+        f"{amount(sums.bugs, 'bug')} in {amount(sums.tasks, 'pull request')}, {sums.bugs_found} of them found",
+        f"{amount(sums.comments, 'comment')}: {hits}, {sums.valid} valid, {sums.noise} noise",
     ]
     if sums.unjudged:
         parts.append(f"{sums.unjudged} that no judge could place (in no class, in every denominator)")
     if run.unanswered:
         fate = "their bugs count as not found" if missing != "exclude" else "left out"
-        parts.append(f"{run.unanswered} tasks without a usable answer ({fate})")
+        parts.append(f"{amount(run.unanswered, 'task')} without a usable answer ({fate})")
     if run.not_shown:
-        parts.append(f"in {run.not_shown} tasks the reviewer was not shown a file of the fix (not found either)")
+        tasks = amount(run.not_shown, "task")
+        parts.append(f"in {tasks} the reviewer was not shown a file of the fix (not found either)")
     return "; ".join(parts)
 
 
@@ -224,7 +227,7 @@ def judges_line(run: Scored) -> str:
     if len(facts.judges) * facts.draws > 1:
         kappa = "not defined" if facts.agreement is None else f"{facts.agreement:.3f}"
         text += f"; Fleiss' kappa {kappa}"
-    text += f"; {facts.usage.calls} questions to judges"
+    text += f"; {amount(facts.usage.calls, 'question')} to judges"
     if facts.usage.cost_usd is not None:
         text += f", {facts.usage.cost_usd:.4f} USD"
     warnings = dict.fromkeys(warning for judge in facts.judges if (warning := caveat(judge)))

@@ -21,6 +21,7 @@ from bot.calibration.risk import RatedSuggestion, SuggestionPromise, suggestion_
 from bot.cli.files import print_json
 from bot.core.errors import OperatorError
 from bot.core.subjects import Issue
+from bot.core.text import amount
 from bot.features.duplicates.handler import best
 from bot.features.duplicates.record import DuplicatesRecord
 from bot.features.services import IndexedIssue
@@ -126,7 +127,8 @@ def build_from_index(repository: str, out: Path | None, overwrite: bool, as_json
     if as_json:
         print_json({"out": str(path), **counts})
     else:
-        say(f"{path}: {counts['issues']} issues, {counts['tasks']} tasks, {counts['duplicates']} duplicates")
+        issues, tasks = amount(counts["issues"], "issue"), amount(counts["tasks"], "task")
+        say(f"{path}: {issues}, {tasks}, {amount(counts['duplicates'], 'duplicate')}")
     return 0
 
 
@@ -289,8 +291,10 @@ def sections(runs: Sequence[ScoredRun], scoring: Scoring) -> list[Section]:
 def _promised(run: ScoredRun) -> str:
     promise = run.promise
     if promise.suggest_above is None:
+        suggestions = amount(promise.suggestions, "suggestion")
+        bear = "bears" if promise.suggestions == 1 else "bear"
         return (
-            f"{run.name}: {promise.suggestions} suggestions, {promise.wrong} of them wrong, bear no promise that "
+            f"{run.name}: {suggestions}, {promise.wrong} of them wrong, {bear} no promise that "
             f"at most {HARM:.0%} are wrong; it takes at least {promise.needed}."
         )
     return f"{run.name}: at or above {promise.suggest_above} % at most {HARM:.0%} of the suggestions are wrong."

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from bot.core.errors import OperatorError
+from bot.core.text import amount
 from evaluation.dataset import read_rows
 from evaluation.report.page import Cell, Section, Table
 from evaluation.run.folder import Familiarity
@@ -157,8 +158,11 @@ def cutoff_section(
         undated = len(sample.tasks) - len(is_fresh)
         data[sample.name] = {"tasks": {**counts, "undated": undated}, "figures": as_json(figures)}
     undated = sum(aged["tasks"]["undated"] for aged in data.values())
-    note = "Difference: fresh minus old, two independent samples. Clean: fresh, without recognised answers. " + (
-        f"{undated} tasks have no date and are in neither." if undated else "Every task has a date."
-    )
+    note = "Difference: fresh minus old, two independent samples. Clean: fresh, without recognised answers. "
+    if undated:
+        are = "is" if undated == 1 else "are"
+        note += f"{amount(undated, 'task has', 'tasks have')} no date and {are} in neither."
+    else:
+        note += "Every task has a date."
     table = Table(("run", "figure", "old", "fresh", "fresh - old", "clean"), tuple(rows), note=note)
     return Section(f"Before and after {cutoff:%Y-%m-%d}", tables=(table,), data={"cutoff": data})

@@ -16,6 +16,7 @@ import numpy as np
 from bot import __version__
 from bot.core.actions import Usage
 from bot.core.errors import OperatorError
+from bot.core.text import amount
 from evaluation.benchmark import Benchmark, Scoring, benchmarks
 from evaluation.report.cutoff import Sample, by_figure
 from evaluation.report.cutoff import as_json as as_json_figures
@@ -305,7 +306,7 @@ def _comparison(samples: Sequence[Sample], hashes: Sequence[Mapping[str, str]], 
     prompts = "; ".join(
         f"{name}: {old or 'not asked'} to {new or 'not asked'}" for name, (old, new) in changed.items()
     )
-    note = f"{len(common)} tasks that both had. Prompts that differ: {prompts or 'none'}."
+    note = f"{amount(len(common), 'task')} that both had. Prompts that differ: {prompts or 'none'}."
     table = Table(("figure [95 % interval]", "old", "new", "new - old, paired"), rows)
     data = {"tasks": len(common), "prompts": changed, "figures": as_json_figures(figures)}
     return Section("Old against new", (note,), (table,), data=data)

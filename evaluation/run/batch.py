@@ -25,6 +25,7 @@ from bot.cli import LazyGroup
 from bot.cli.files import print_json
 from bot.core.actions import Usage
 from bot.core.errors import ModelError, OperatorError, TransientError
+from bot.core.text import amount
 from bot.models import anthropic, openai
 from bot.models.budget import Prices, load_prices
 from bot.models.conversation import Answer, Request, Unusable, cost, extract
@@ -214,7 +215,8 @@ def import_command(file: str, cache: str, as_json: bool) -> int:
     if as_json:
         print_json({"cache": cache, "kept": count, "failures": failures})
     else:
-        say(f"{count} answers are in {cache}, {len(failures)} requests have none")
+        requests = amount(len(failures), "request has", "requests have")
+        say(f"{amount(count, 'answer is', 'answers are')} in {cache}, {requests} none")
         for failure in failures:
             say(failure)
     return 1 if failures and not count else 0

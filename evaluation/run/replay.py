@@ -24,6 +24,7 @@ import click
 from bot import __version__, app, settings
 from bot.cli.files import print_json, progress
 from bot.core.errors import OperatorError, SettingsError
+from bot.core.text import amount
 from bot.models.protocol import Model, Prompt, Reply, T
 from bot.settings import Settings
 from evaluation.benchmark import Benchmark, Session
@@ -133,10 +134,9 @@ def _export(tasks: Iterator[Item], session: Session[Item], request: ReplayReques
         counts = {"requests": pending.written, "waiting": waiting, "answered": complete, "failed": failed}
         print_json({"out": request.out, "model": pending.id, **counts})
     else:
-        say(
-            f"{request.out}: {pending.written} requests; {waiting} tasks wait for them, {complete} need none"
-            + (f", {failed} cannot be replayed" if failed else "")
-        )
+        line = f"{request.out}: {amount(pending.written, 'request')}; "
+        line += f"{amount(waiting, 'task waits', 'tasks wait')} for them, {amount(complete, 'needs', 'need')} none"
+        say(line + (f", {failed} cannot be replayed" if failed else ""))
     return 0
 
 
@@ -173,7 +173,8 @@ def choose_tasks(
     if not ready:
         raise OperatorError(f"{source}: none of its {unready} tasks holds what a replay needs")
     if unready:
-        say(f"{unready} tasks of {source} lack text and are left out; scoring counts them as missing")
+        lack = "lacks text and is" if unready == 1 else "lack text and are"
+        say(f"{amount(unready, 'task')} of {source} {lack} left out; scoring counts them as missing")
     return selection, ready if selection is None else len(selection)
 
 
@@ -267,14 +268,16 @@ def _summary(folder: RunFolder, result: Result, errors: Counter[str]) -> str:
     usage = totals.usage
     cost = "cost unknown" if usage.cost_usd is None and usage.calls else f"{usage.cost_usd or 0:.4f} USD"
     lines = [
-        f"{folder.path}: {totals.records} tasks recorded, {totals.failed} of them without a usable answer; "
-        f"{usage.calls} model calls, {usage.tokens}, {cost}"
+        f"{folder.path}: {amount(totals.records, 'task')} recorded, "
+        f"{totals.failed} of them without a usable answer; "
+        f"{amount(usage.calls, 'model call')}, {usage.tokens}, {cost}"
     ]
     lines += [f"{count} of them: {error}" for error, count in errors.most_common(SHOWN_ERRORS)]
     if errors:
         lines.append("--retry-failed tries these again")
     if result.postponed:
-        lines.append(f"{result.postponed} tasks wait for answers that the cache does not hold yet")
+        tasks = amount(result.postponed, "task waits", "tasks wait")
+        lines.append(f"{tasks} for answers that the cache does not hold yet")
     if result.stopped:
         lines.append(f"stopped: {result.stopped}; the same command goes on from here")
     return "\n".join(lines)

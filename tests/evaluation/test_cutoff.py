@@ -59,7 +59,7 @@ def test_a_bug_that_was_fixed_on_the_day_of_the_cutoff_is_fresh(bench: Path, cut
 def test_people_read_the_same_in_a_table(bench: Path) -> None:
     output = command(*COMMAND, "--cutoff", "2026-01-01").out
     assert "fresh - old" in output
-    assert "1 tasks have no date and are in neither" in output
+    assert "1 task has no date and is in neither" in output
 
 
 def test_a_date_that_is_none_is_named(bench: Path) -> None:

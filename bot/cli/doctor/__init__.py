@@ -22,6 +22,7 @@ from bot.core import config_file
 from bot.core.errors import OperatorError, SandboxError, SettingsError
 from bot.core.frozen import Frozen
 from bot.core.io_limits import read_file
+from bot.core.text import amount
 from bot.pipeline.store.database import database_at, open_database
 from bot.pipeline.store.migration import HEAD, UPGRADABLE, version
 from bot.sandbox import network
@@ -105,7 +106,7 @@ def command(
 
 
 def _count(number: int, noun: str) -> str:
-    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
+    return amount(number, noun) if number else f"no {noun}s"
 
 
 def _check(skip: Collection[str], settings: Mapping[str, Any]) -> Iterator[Diagnosis]:
@@ -211,9 +212,9 @@ def files(settings: Settings) -> Iterator[Diagnosis]:
     from bot.models.budget import load_prices
 
     yield _writable("data folder", settings.bouncer_data_dir)
-    yield _read("prompts", lambda: f"{len(app.prompts(settings).names())} prompts", settings.bouncer_prompts_dir)
-    prices = settings.bouncer_prices_file
-    yield _read("prices", lambda: f"{len(load_prices(prices).models)} models", prices)
+    prompts, prices = settings.bouncer_prompts_dir, settings.bouncer_prices_file
+    yield _read("prompts", lambda: amount(len(app.prompts(settings).names()), "prompt"), prompts)
+    yield _read("prices", lambda: amount(len(load_prices(prices).models), "model"), prices)
     yield from _key(settings)
 
 

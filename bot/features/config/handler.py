@@ -16,6 +16,7 @@ from bot.core.errors import ForgeError, NotFound
 from bot.core.events import Event
 from bot.core.markdown import clean_line
 from bot.core.subjects import PullRequest, Subject
+from bot.core.text import amount
 from bot.features.services import Services
 
 #: The check run's name.
@@ -112,7 +113,7 @@ def _proposes(pull: PullRequest, services: Services) -> bool:
 def report(problems: Sequence[Problem], sha: str, *, proposed: bool) -> SetCheck:
     """Return the check: key, line and allowed values of each problem."""
     count = len(problems)
-    title = f"{PATH} has {count} problem{'s' if count > 1 else ''}" if count else f"{PATH} is valid"
+    title = f"{PATH} has {amount(count, 'problem')}" if count else f"{PATH} is valid"
     lines = [f"- {clean_line(str(problem), limit=400)}" for problem in problems[:MAX_PROBLEMS]]
     if count > MAX_PROBLEMS:
         lines.append(f"- and {count - MAX_PROBLEMS} more")

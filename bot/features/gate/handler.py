@@ -19,6 +19,7 @@ from bot.core.config import RepoConfig
 from bot.core.errors import NotFound, NotInstalled
 from bot.core.events import Event
 from bot.core.subjects import Issue, Subject
+from bot.core.text import amount
 from bot.features.gate import texts
 from bot.features.gate.judgement import LinkedIssue, Readiness, evaluate
 from bot.features.services import Services
@@ -129,7 +130,7 @@ def _of_issues(claims: Sequence[Claim], event: events.RepositoryEvent, services:
         kind="gate",
         subject=event.subject,
         affects=tuple(sorted(affected))[:MAX_AFFECTED],
-        reason=f"{len(affected)} pull requests link an issue that changed",
+        reason=f"{amount(len(affected), 'pull request links', 'pull requests link')} an issue that changed",
     )
 
 

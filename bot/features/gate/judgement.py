@@ -10,6 +10,7 @@ from bot.core.config import RepoConfig, gitignore
 from bot.core.frozen import Frozen
 from bot.core.markdown import code_span
 from bot.core.subjects import INSIDERS, Issue
+from bot.core.text import amount
 from bot.github.protocol import PullFacts
 
 #: GitHub's author association of a person with a merged pull request.
@@ -68,7 +69,7 @@ def _exemption(facts: PullFacts, config: RepoConfig) -> str:
         return "its author has a merged pull request"
     size = max(facts.lines, facts.changed_files)
     if 0 < size <= gate.exempt_lines:
-        return f"it changes {facts.lines} {'line' if facts.lines == 1 else 'lines'}"
+        return f"it changes {amount(facts.lines, 'line')}"
     # Of a renamed file only the new path is known.
     lists_all = facts.paths and len(facts.paths) == facts.changed_files and not facts.renames
     globs = gitignore(gate.exempt_paths)

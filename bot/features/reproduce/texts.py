@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from bot.core.frozen import Frozen
 from bot.core.markdown import clean_line, code_span, details, fence
 from bot.core.subjects import Repository
+from bot.core.text import amount
 from bot.models.protocol import caveat
 from bot.reproduction.protocol import Attempt, OfferedTest, Reproduction, TestOutcome
 
@@ -51,7 +52,7 @@ def reproduced(result: Reproduction, commit: BaseCommit) -> str:
 
 def not_reproduced(result: Reproduction, commit: BaseCommit) -> str:
     """Return the comment about a failed attempt."""
-    drafts = f"{result.drafts} {'draft was' if result.drafts == 1 else 'drafts were'} tried"
+    drafts = f"{amount(result.drafts, 'draft was', 'drafts were')} tried"
     reason = f": {result.reason}" if result.reason else ""
     lines = [
         f"**Not reproduced on {commit.at}.** {drafts}{reason}.",
@@ -127,11 +128,11 @@ def _why(attempt: Attempt) -> str:
 
 def _footer(result: Reproduction) -> list[str]:
     usage, runner = result.usage, f", run in {result.sandbox}" if result.sandbox else ""
-    cost_line = f"`{result.model}`, {usage.calls} calls, {usage.cost}{runner}" if result.model else ""
+    cost_line = f"`{result.model}`, {amount(usage.calls, 'call')}, {usage.cost}{runner}" if result.model else ""
     repairs = result.best.repairs if result.best else 0
     if repairs:
-        noun = "repair" if repairs == 1 else "repairs"
-        cost_line += f"\n\nThe test passes with {repairs} drafted {noun} of the bug, which nobody has read."
+        count = amount(repairs, "drafted repair")
+        cost_line += f"\n\nThe test passes with {count} of the bug, which nobody has read."
     folded = [details("How", cost_line)] if cost_line else []
     disclosure = ["*An AI model drafts these tests and may be wrong.*", ""] if result.model else []
     return [*disclosure, *([f"_{note}_", ""] if (note := caveat(result.model)) else []), *folded]

@@ -229,7 +229,8 @@ class _Review:
         if self.packed.reformatted:
             return f"{self.packed.reformatted}: no model was asked"
         if self.is_over:
-            return f"{self.rounds.posted} findings were posted, review.max_total allows {self.config.max_total}"
+            count = amount(self.rounds.posted, "finding was", "findings were")
+            return f"{count} posted, review.max_total allows {self.config.max_total}"
         if not result.rounds:
             is_old = self.packed.unchanged and self.rounds.since
             return f"nothing changed since {self.rounds.since[:7]}" if is_old else "there was nothing to review"

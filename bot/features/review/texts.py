@@ -247,7 +247,7 @@ def enough(posted: int, page: Page) -> str:
     """Return the answer to a person who asked for a review when no finding may be posted any more."""
     head = page.pull.head_sha[:7]
     most = "the most for one pull request (`review.max_total`)"
-    return f"**No AI review of {head}**: I have posted {posted} findings here, {most}."
+    return f"**No AI review of {head}**: I have posted {amount(posted, 'finding')} here, {most}."
 
 
 def handover(record: ReviewRecord) -> str:

@@ -20,6 +20,7 @@ from bot.core.errors import ForgeError, SandboxError
 from bot.core.events import Event
 from bot.core.frozen import Frozen
 from bot.core.markdown import code_span
+from bot.core.text import amount
 from bot.features.reproduce.record import BuildState, StoredTest, stored_test
 from bot.features.services import Services
 from bot.features.shared.builds import Builds, FirstCommits, find_change
@@ -268,7 +269,8 @@ def regressed(test: str, head: str, since: Sequence[NamedCommit]) -> str:
 
 def bisected(test: str, tag: str, commits: Sequence[NamedCommit], builds: int, skipped: int) -> str:
     """Return the answer of a bisection. ``tag``: the last one on which the test passes."""
-    count = f"{builds} commits were built" + (f", {skipped} of which cannot be run" if skipped else "")
+    count = f"{amount(builds, 'commit was', 'commits were')} built"
+    count += f", {skipped} of which cannot be run" if skipped else ""
     name, last = code_span(test, limit=200), code_span(tag, limit=100)
     if len(commits) == 1:
         return f"{name} fails since {commits[0]}. It passes on {last}; {count}."

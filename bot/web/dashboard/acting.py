@@ -17,6 +17,7 @@ from bot.calibration.findings import Bouncer, SuggestedConfig, suggest
 from bot.core.actions import Decision
 from bot.core.errors import OperatorError
 from bot.core.subjects import Subject
+from bot.core.text import amount
 from bot.features.commands.record import CommandsRecord
 from bot.features.shared import rights
 from bot.pipeline.job import OPEN, OPERATOR_PREFIX, State
@@ -65,6 +66,7 @@ def confirm_rejudge(settings: DashboardSettings, backend: Backend) -> str:
         since=since.date().isoformat(),
         limit=limit,
         count=count,
+        jobs=amount(count, "job"),
         cost=None if mean is None else mean * count,
     )
 

@@ -132,7 +132,7 @@ def test_what_ended_without_a_verdict_is_decided_again(jobs, run, database, word
     abstain(database, "d-0:triage", word, reason)
     abstain(database, "d-1:triage", "model:refused")
     code, out, error = run("retry", "--abstained", "model:unavailable", "--since", "2d")
-    assert (code, error) == (0, "1 jobs queued again, 1 skipped (open, or deleted)\n")
+    assert (code, error) == (0, "1 job queued again, 1 skipped (open, or deleted)\n")
     assert out.startswith("d-2:triage  queued")
     assert Ledger(database).decisions.of_job("d-2:triage") == ()
     assert jobs.get("d-1:triage").state == "dead"
@@ -146,11 +146,11 @@ def test_everything_since_a_day_is_judged_again_with_cost_and_limit(jobs, run, d
     abstain(database, "d-0:triage", "skipped:bot")
     code, out, error = run("rejudge", "--since", "1d")
     assert (code, out) == (2, "")
-    assert "1 jobs without a verdict since " in error
+    assert "1 job without a verdict since " in error
     assert "cost unknown" in error
     assert "cannot ask for confirmation" in error
     today = datetime.now(UTC).strftime("%A")
-    assert run("rejudge", "--since", today, "--limit", "5", "--yes")[:2] == (0, "1 jobs queued\n")
+    assert run("rejudge", "--since", today, "--limit", "5", "--yes")[:2] == (0, "1 job queued\n")
     assert jobs.get("d-2:triage").state == "queued"
 
 

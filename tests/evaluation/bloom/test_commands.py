@@ -237,7 +237,7 @@ def test_layers_are_told_as_tables_and_as_a_page(bench: Path) -> None:
 
     output = ran.out
     for text in (
-        "Repeated 1 times: all runs come to the same on 100.0 % of the bugs.",
+        "Repeated 1 time: all runs come to the same on 100.0 % of the bugs.",
         "baseline consistency %",
         "paper, GHRB, StarCoder: meaningful, translated",
         "open book %BRT",

@@ -202,9 +202,7 @@ def test_tickets_without_an_annotation_are_neither_vague_nor_clear() -> None:
     result = chain(tasks, {"0": answer_of(3)}, {})
     assert result.as_json().items() >= {"vague": 0, "clear": 0, "unknown": 14, "turned_away_unknown": 1}.items()
     [figure] = chain_section("a", "b", result).figures
-    assert figure.caption.startswith(
-        "14 tickets (14 not annotated). The input bouncer turns away 1 tickets (1 not"
-    )
+    assert figure.caption.startswith("14 tickets (14 not annotated). The input bouncer turns away 1 ticket (1 not")
     assert "vague" not in figure.caption
 
 

@@ -123,9 +123,9 @@ def test_gaps_and_strangers_are_warned_of(tmp_path: Path) -> None:
     written(tmp_path / "s", {**CONFIG, "oss": False}, {"a": {"input_bounce": True, "trace": ""}, "z": ENTRY})
     tasks = write("t.jsonl", [{"instance_id": "a"}, {"instance_id": "b"}, {"instance_id": "c"}])
     checked = command("leaderboard", "validate", "s", "--input-tasks", tasks)
-    assert "1 entries have an empty trace" in checked.out
+    assert "1 entry has an empty trace" in checked.out
     assert "2 of 3 tasks have no entry" in checked.out
-    assert "1 entries are no tasks" in checked.out
+    assert "1 entry is no task" in checked.out
     assert "'oss: false' for a missing field" in checked.out
 
 

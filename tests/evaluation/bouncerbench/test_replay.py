@@ -225,7 +225,7 @@ def test_tasks_without_text_are_left_out_and_said(small: tuple[Path, Path]) -> N
     ran = command(
         "replay", "bouncerbench-input", "--tasks", write("t.jsonl", rows), "--model", model, "--out", "r"
     )
-    assert "1 tasks of" in ran.err
+    assert "1 task of" in ran.err
     ran = command(
         "replay",
         "bouncerbench-input",

@@ -74,7 +74,7 @@ def test_missing_answers_are_counted_and_shown(tasks: Path) -> None:
     few = write("few.jsonl", [{"instance_id": "a", "bounce": True}, {"instance_id": "z", "bounce": True}])
     output = command("score", "bouncerbench-input", "--tasks", tasks, "--predictions", few).out
     assert "4 of 4 tasks scored, 1 answered, 3 missing (counted as never right)" in output
-    assert "1 answers to other instances, ignored" in output
+    assert "1 answer to other instances, ignored" in output
     for how, n in (("count", 4), ("accept", 4), ("exclude", 1)):
         result = command(
             f"score bouncerbench-input --tasks {tasks} --predictions {few} --missing {how} --json"

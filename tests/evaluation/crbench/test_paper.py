@@ -162,7 +162,7 @@ def test_a_file_that_our_reviewer_was_not_shown_is_counted(project: Path, tasks:
     result = score(tasks, run, "--judge", judge(project, run, wrong="NOISE"))
     assert (result["not_shown"], result["preset"]) == (1, "ours")
     ran = command("score", "crbench", "--tasks", str(tasks), "--run", str(run))
-    assert "in 1 tasks the reviewer was not shown a file of the fix" in ran.out
+    assert "in 1 task the reviewer was not shown a file of the fix" in ran.out
 
 
 def test_every_command_of_the_papers_tables_runs(project: Path, builder: str) -> None:

@@ -197,7 +197,7 @@ def test_a_table_stands_beside_the_papers_rows(project: Path, tasks: Path, revie
     rows = [" ".join(line.split()) for line in output.splitlines()]
     assert "single-shot, reviewer 50.00 33.33 40.00 66.67 2.00 50.00 1.50" in rows
     assert "single-shot, GPT-5.2 (paper) 27.01 3.56 6.30 83.63 5.11 7.59" in rows
-    assert "3 comments: 1 bug hits, 1 valid, 1 noise" in output
+    assert "3 comments: 1 bug hit, 1 valid, 1 noise" in output
     assert "judged by recorded:" in output
 
 
