@@ -17,7 +17,7 @@ ENTRIES = {
         {
             "replay": (f"{_COMMANDS}:replay_input", "Triage every issue."),
             "score": (f"{_COMMANDS}:score_input", "Score decisions about issues."),
-            "calibrate": (f"{_COMMANDS}:calibrate_input", "Fit thresholds for issues."),
+            "calibrate": ("evaluation.calibration.commands:calibrate_input", "Fit thresholds for issues."),
         },
         "evaluation.bouncerbench.bench:INPUT_BENCH",
         batched=True,
@@ -27,7 +27,7 @@ ENTRIES = {
         {
             "replay": (f"{_COMMANDS}:replay_output", "Verify every patch."),
             "score": (f"{_COMMANDS}:score_output", "Score decisions about patches."),
-            "calibrate": (f"{_COMMANDS}:calibrate_output", "Fit thresholds for patches."),
+            "calibrate": ("evaluation.calibration.commands:calibrate_output", "Fit thresholds for patches."),
         },
         "evaluation.bouncerbench.bench:OUTPUT_BENCH",
         batched=True,
