@@ -82,7 +82,7 @@ class Resolver:
             return self._exported(Imported(modules, reference.name), 0)
         last = parts[-1] if parts else ""
         if is_telling(last):  # a field that the repository defines once
-            owner = self._classes(self.only(path, last.removesuffix("()")), (), is_call=last.endswith("()"))
+            owner = self._classes(self.only(path, last.removesuffix("()")), is_call=last.endswith("()"))
             if places := self._members(owner, reference.name):
                 return places
         if family(path) == "c" or is_telling(reference.name):
@@ -229,26 +229,24 @@ class Resolver:
             places = self._class_named(path, declared, scope) if declared else self._bare(path, word, scope, line)
             if not places and not declared:
                 modules = self._modules(path, word)
-                return self._through_module(modules, rest, scope) if modules and rest else None
-            owner = self._classes(places, scope, is_call=is_call)
+                return self._through_module(modules, rest) if modules and rest else None
+            owner = self._classes(places, is_call=is_call)
         for part in rest:
             members = self._members(owner, part.removesuffix("()"))
             if not members:
                 return None if owner else _OUTSIDE
-            owner = self._classes(members, (), is_call=part.endswith("()"))
+            owner = self._classes(members, is_call=part.endswith("()"))
         return owner
 
-    def _through_module(self, modules: Sequence[str], parts: Sequence[str], scope: Sequence[Definition]) -> Places:
+    def _through_module(self, modules: Sequence[str], parts: Sequence[str]) -> Places:
         """Return the classes of a value that is reached through a module."""
         first, *rest = parts
-        owner = self._classes(
-            self._top_level(modules, first.removesuffix("()")), scope, is_call=first.endswith("()")
-        )
+        owner = self._classes(self._top_level(modules, first.removesuffix("()")), is_call=first.endswith("()"))
         for part in rest:
-            owner = self._classes(self._members(owner, part.removesuffix("()")), (), is_call=part.endswith("()"))
+            owner = self._classes(self._members(owner, part.removesuffix("()")), is_call=part.endswith("()"))
         return owner
 
-    def _classes(self, places: Sequence[FileDefinition], scope: Sequence[Definition], *, is_call: bool) -> Places:
+    def _classes(self, places: Sequence[FileDefinition], *, is_call: bool) -> Places:
         """Return the classes of values: a class itself, the type of a value, or of a function's result."""
         for place in places:
             definition = place.definition

@@ -137,7 +137,7 @@ class Java:
         own = {name for name, _ in _members(body)}
         members = [method, *(helper.text for helper in parts.helpers if helper.name not in own)]
         version = "" if junit3 else _junit_version(host, names)
-        added = _missing(_imports_of(parts, "\n".join(members), names, host, version), host, tree)
+        added = _missing(_imports_of(parts, "\n".join(members), names, host, version), tree)
         newline = "\r\n" if "\r\n" in host else "\n"
         data = host.encode("utf-8", "surrogatepass")
         closing = body.end_byte - 1
@@ -361,7 +361,7 @@ def _indented(members: Sequence[str], indent: str, newline: str) -> str:
     return (newline * 2).join(indented)
 
 
-def _missing(imports: Sequence[str], host: str, tree: Node) -> list[str]:
+def _missing(imports: Sequence[str], tree: Node) -> list[str]:
     """Return the imports that the host lacks. Raises DraftRejected if it has another type of that name."""
     present = [" ".join(text_of(node).split()) for node in tree.children if node.type == "import_declaration"]
     simple_names = {
