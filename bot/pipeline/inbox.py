@@ -19,8 +19,9 @@ from bot.core import events
 from bot.core.actions import Task
 from bot.core.errors import LACKING
 from bot.core.events import Event
-from bot.pipeline.job import DEAD, DEAD_LIMIT, Job
+from bot.pipeline.job import DEAD, DEAD_LIMIT, KEEP_SECONDS, Job
 from bot.pipeline.store.database import Database
+from bot.pipeline.store.decisions import Decisions
 from bot.pipeline.store.installations import Installations
 from bot.pipeline.store.issues import Issues
 from bot.pipeline.store.renames import Renames
@@ -102,6 +103,7 @@ class Inbox:
         self._installations = Installations(database)
         self._renames = Renames(database)
         self._issues = Issues(database)
+        self._decisions = Decisions(database)
         self._queue = queue
         self._tasks = tasks or router.tasks
         self._debounced = router.debounced
@@ -167,12 +169,17 @@ class Inbox:
         return len(rows)
 
     def _retry_lacking(self, installation: int | None) -> None:
-        """Run the jobs of an installation again that died because a permission was missing."""
+        """Run the jobs of an installation again that died or decided nothing because a permission was missing."""
         jobs = [
             job
             for job in self._queue.list(DEAD, limit=DEAD_LIMIT)
             if job.installation == installation and LACKING in (job.error or "")
         ]
+        for name, words in self._decisions.lacking(self._clock() - KEEP_SECONDS).items():
+            job = self._queue.get(name)
+            if job is not None and job.installation == installation and job.state == "done":
+                self._decisions.reopen(name, words)
+                jobs.append(job)
         for job in jobs:
             self._queue.start_again(job, self._clock())
         if jobs:

@@ -33,6 +33,8 @@ OPEN: tuple[State, ...] = ("waiting", "queued", "running")
 DEAD: tuple[State, ...] = ("dead",)
 ENDED: tuple[State, ...] = ("done", "superseded", "cancelled")
 
+#: How long an ended job stays on record, seconds: GitHub redelivers for about three days.
+KEEP_SECONDS = 7 * 24 * 3600.0
 #: Most dead jobs that are started again at once.
 DEAD_LIMIT = 1000
 

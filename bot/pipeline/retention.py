@@ -14,7 +14,7 @@ from typing import Any
 import structlog
 from sqlalchemy import ColumnElement, Table, and_, delete, exists, or_, select
 
-from bot.pipeline.job import DEAD, ENDED, OPEN
+from bot.pipeline.job import DEAD, ENDED, KEEP_SECONDS, OPEN
 from bot.pipeline.queue import Queue
 from bot.pipeline.store.database import Database
 from bot.pipeline.store.issues import KEEP_SECONDS as KEEP_ISSUE_SECONDS
@@ -31,8 +31,6 @@ from bot.pipeline.store.tables import (
 )
 
 DAY = 24 * 3600.0
-#: GitHub redelivers for about three days; a week leaves time to look at a job.
-KEEP_SECONDS = 7 * DAY
 #: Dead jobs wait for an operator.
 KEEP_DEAD_SECONDS = 30 * DAY
 #: Decisions and replies of models, unless the operator says otherwise, days.

@@ -133,6 +133,31 @@ def test_jobs_go_on_when_the_account_accepts_the_permissions_they_lacked(
     shop.quiet()
     assert {job.task for job in shop.jobs.list(("dead",), home)} == {"triage"}
     asked_before = len(shop.model.asked)
+    accept_permissions(shop, home)
+    wait(lambda: shop.comments_on(home, 1), 30, "the question is posted")
+    shop.quiet()
+    assert shop.jobs.list(("dead",), home) == ()
+    assert len(shop.model.asked) == asked_before
+
+
+def test_changes_are_judged_when_the_account_lets_us_read_them(shop: Site, repository: Repository) -> None:
+    home = repository()
+    shop.github.open_pull(home, "Read values", "Read the values of a file.", files={APP: BROKEN})
+    shop.quiet()
+    shop.github.fail("forbidden", "GET", f"/repos/{home}/pulls/1/comments", times=99)
+    shop.github.push(home, 1, {APP: f"# newer\n{BROKEN}"})
+    shop.quiet()
+
+    def abstentions() -> list[str | None]:
+        return [decision.abstained for decision in shop.decided(home, 1, "review")]
+
+    assert abstentions() == [None, "forge:403"]
+    accept_permissions(shop, home)
+    wait(lambda: abstentions() == [None, None], 30, "the push is judged")
+    shop.quiet()
+
+
+def accept_permissions(shop: Site, home: str) -> None:
     shop.github._server.faults.clear()
     installation = shop.installed(home)
     account = {"id": 1, "login": home.partition("/")[0]}
@@ -142,7 +167,3 @@ def test_jobs_go_on_when_the_account_accepts_the_permissions_they_lacked(
         "sender": account,
     }
     assert shop.deliver("installation", payload) == 202
-    wait(lambda: shop.comments_on(home, 1), 30, "the question is posted")
-    shop.quiet()
-    assert shop.jobs.list(("dead",), home) == ()
-    assert len(shop.model.asked) == asked_before

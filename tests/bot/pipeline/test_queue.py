@@ -17,9 +17,9 @@ import pytest
 from sqlalchemy import text
 
 from bot.pipeline.consumer import Consumer
-from bot.pipeline.job import LANES, OPEN, GaveUp, Job, State
+from bot.pipeline.job import KEEP_SECONDS, LANES, OPEN, GaveUp, Job, State
 from bot.pipeline.queue import Queue
-from bot.pipeline.retention import DAY, KEEP_SECONDS
+from bot.pipeline.retention import DAY
 from bot.pipeline.store import Database
 from tests.bot.pipeline.rig import wait
 

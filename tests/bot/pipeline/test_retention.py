@@ -14,8 +14,8 @@ from bot.models.budget import Limit, Spent
 from bot.models.protocol import Prompt
 from bot.pipeline.admin import Jobs
 from bot.pipeline.inbox import Inbox
-from bot.pipeline.job import GaveUp, Job
-from bot.pipeline.retention import DAY, KEEP_DAYS, KEEP_DEAD_SECONDS, KEEP_SECONDS, Retention
+from bot.pipeline.job import KEEP_SECONDS, GaveUp, Job
+from bot.pipeline.retention import DAY, KEEP_DAYS, KEEP_DEAD_SECONDS, Retention
 from bot.pipeline.store import Database, Ledger
 from bot.pipeline.store.calls import Calls
 from bot.pipeline.store.decisions import Decisions
