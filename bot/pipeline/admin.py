@@ -77,8 +77,8 @@ class Jobs:
 
     def worker_age(self) -> float | None:
         """Return the seconds since a worker reported last; None if none ever did."""
-        last = self._database.scalar(select(func.max(WORKERS.c.seen_at)))
-        return None if last is None else max(0.0, self._clock() - last)
+        age = self._database.scalar(select(self._database.now() - func.max(WORKERS.c.seen_at)))
+        return None if age is None else max(0.0, float(age))
 
     def cancel(self, job: str) -> Job:
         """Cancel a job: a waiting one never starts, a running one writes nothing more."""

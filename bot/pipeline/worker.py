@@ -95,7 +95,7 @@ class Recovery:
             "name": f"{platform.node()}:{os.getpid()}",
             "executor": self._lease.executor,
             "started_at": self._started,
-            "seen_at": time.time(),
+            "seen_at": self._database.now(),
         }
         insert = self._database.insert(WORKERS).values(lease=self._lease.number, **values)
         self._database.execute(insert.on_conflict_do_update(index_elements=["lease"], set_=values))

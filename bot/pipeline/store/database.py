@@ -13,7 +13,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Executable, Row, Table, create_engine, event
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Engine,
+    Executable,
+    Row,
+    Table,
+    create_engine,
+    event,
+    extract,
+    func,
+    literal,
+)  # fmt: skip
 from sqlalchemy.dialects.postgresql import Insert as PostgresInsert
 from sqlalchemy.dialects.postgresql import insert as postgres_insert
 from sqlalchemy.dialects.sqlite import Insert as SqliteInsert
@@ -50,6 +62,12 @@ class Database:
     @property
     def is_sqlite(self) -> bool:
         return self.engine.dialect.name == "sqlite"
+
+    def now(self) -> ColumnElement[Any]:
+        """Return the time by the database's clock, seconds since 1970: those of its clients may differ."""
+        if self.is_sqlite:
+            return literal(time.time())
+        return extract("epoch", func.clock_timestamp())
 
     @property
     def url(self) -> str:

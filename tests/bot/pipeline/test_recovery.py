@@ -141,8 +141,9 @@ def test_deaths_are_counted_for_as_long_as_the_attempt_lives(database, database_
     assert queue.deaths(delivered.retry("d:triage")) == 0
 
 
-def test_a_worker_is_seen_until_it_ends(database, recovery):
-    jobs = Jobs(database)
+@pytest.mark.parametrize("ahead", [0, -3600, 3600])
+def test_a_worker_is_seen_until_it_ends_by_the_clock_of_the_database(database, recovery, ahead):
+    jobs = Jobs(database, clock=lambda: time.time() + ahead)
     recovery.report_alive()
     assert jobs.worker_age() < 5
     recovery.report_end()
