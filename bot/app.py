@@ -160,8 +160,9 @@ def total_budget(usd: float | None) -> Budget | None:
 
 def build_app(settings: Settings, observe: Observe | None = None) -> GitHubApp:
     """Return the GitHub App. Raises SettingsError that names the missing setting."""
-    from bot.github.app import GitHubApp, load_key
+    from bot.github.app import GitHubApp
     from bot.github.http import no_metrics
+    from bot.github.identity import load_key
 
     key = settings.private_key()
     if settings.github_app_id is None:

@@ -5,26 +5,22 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import datetime
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-import jwt
-from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
-from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from pydantic import Field
 
 from bot.core.errors import ForgeError, NotInstalled, SettingsError
 from bot.core.frozen import Frozen
 from bot.core.subjects import Actor
 from bot.github.archive import Archives
-from bot.github.http import Client, Identity, Observe, Query, TokenIdentity, Transport, no_metrics
+from bot.github.http import Client, Observe, Query, Transport, no_metrics
+from bot.github.identity import AppIdentity, InstallationIdentity, TokenIdentity, load_key
 from bot.github.payloads import actor, build, read
 from bot.github.reader import GitHubForge
 from bot.github.writer import GitHubWriter
@@ -38,12 +34,6 @@ READ: Mapping[str, str] = {"contents": "read", "issues": "read", "pull_requests"
 WRITE: Mapping[str, str] = {"contents": "read", "issues": "write", "pull_requests": "write", "checks": "write"}
 #: Only for test pull requests.
 CONTENTS: Mapping[str, str] = {"contents": "write", "pull_requests": "write"}
-
-#: A token is replaced when less than this is left of its hour, seconds.
-RENEW_BEFORE = 300.0
-
-#: How long a signature of the app is valid, and for how long it is used again, seconds.
-VALID_SECONDS, SIGNED_SECONDS = 300, 60.0
 
 _VIEWER = "query { viewer { login databaseId } }"
 
@@ -60,9 +50,6 @@ QUERIES = (_VIEWER, _SCHEMA)
 
 #: Our account without a token: it cannot write, so no comment is ours.
 STRANGER = Actor(id=-1, login="bouncer[bot]", is_bot=True)
-
-#: Mints a token: its value, and the moment it expires.
-Mint = Callable[[], tuple[str, datetime]]
 
 
 class AppInfo(Frozen):
@@ -100,63 +87,6 @@ class HookDelivery(Frozen):
         return not 200 <= self.status_code < 300
 
 
-class AppIdentity(Identity):
-    """The app itself, with a JSON Web Token that is valid for 5 minutes and used for one."""
-
-    def __init__(self, app_id: str, key: RSAPrivateKey) -> None:
-        super().__init__(cache_key="app")
-        self._app_id, self._key = app_id, key
-        self._signed = ("", float("-inf"))
-
-    @property
-    def token(self) -> str:
-        token, since = self._signed
-        if not 0 <= time.time() - since < SIGNED_SECONDS:
-            # Issued a minute ago and short-lived: a clock that is a little off does no harm. PyGithub would sign
-            # with the same library, and take 20 MB of an idle worker for it.
-            now = int(time.time())
-            claims = {"iss": self._app_id, "iat": now - 60, "exp": now + VALID_SECONDS}
-            token = jwt.encode(claims, self._key, "RS256")
-            self._signed = (token, time.time())
-        return token
-
-
-class InstallationIdentity(Identity):
-    """An installation. Its token is minted at first use, before it expires, and once after a refusal.
-
-    Its permissions are those of that moment: ones that are granted later need a new token.
-    """
-
-    def __init__(
-        self, installation: int, cache_key: Hashable, mint: Mint, clock: Callable[[], float] = time.time
-    ) -> None:
-        super().__init__(cache_key, installation)
-        self._mint = mint
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._token: str | None = None
-        self._minted_at = self._renew_at = 0.0
-
-    @property
-    def token(self) -> str:
-        with self._lock:
-            now = self._clock()
-            if self._token is None or now >= self._renew_at:
-                self._token, expires = self._mint()
-                self._minted_at = now
-                # If our clock is far ahead, every token looks expired; it is then used for a minute.
-                self._renew_at = max(expires.timestamp() - RENEW_BEFORE, now + 60.0)
-            return self._token
-
-    def refuse(self, secret: str, older_than: float = 0.0) -> bool:
-        with self._lock:
-            if self._token == secret:
-                if 0 <= self._clock() - self._minted_at < older_than:
-                    return False
-                self._token = None
-        return True
-
-
 class GitHubApp:
     """The App on GitHub, built once per process from the operator's settings; ``close`` it, or use ``with``.
 
@@ -171,12 +101,14 @@ class GitHubApp:
         *,
         observe: Observe = no_metrics,
         archives: Path | None = None,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         """``archives``: a folder for files of commits, shared by all processes; None: one for this process."""
         if not str(app_id).strip():
             raise SettingsError("GITHUB_APP_ID: the app's id is empty")
         self._api_url = checked_url(api_url)
-        identity = AppIdentity(str(app_id).strip(), load_key(private_key))
+        self._clock = clock
+        identity = AppIdentity(str(app_id).strip(), load_key(private_key), clock)
         self._transport = Transport(observe)
         self._archives = Archives(archives)
         self._client = Client(identity, self._api_url, self._transport)
@@ -269,6 +201,7 @@ class GitHubApp:
                 installation,
                 (installation, repository, *sorted(permissions.items())),
                 lambda: self._mint(installation, repository, permissions),
+                self._clock,
             )
             return Client(identity, self._api_url, self._transport)
 
@@ -343,35 +276,6 @@ def _fields(types: Any) -> frozenset[str]:
 def _viewer(value: Any) -> Actor:
     login = str(value["viewer"]["login"])
     return Actor(id=value["viewer"]["databaseId"], login=login, is_bot=login.endswith("[bot]"))
-
-
-def load_key(text: str, source: str = "GITHUB_APP_PRIVATE_KEY") -> RSAPrivateKey:
-    """Read an RSA key in PEM; ``\\n`` may be written as two characters, as in one-line variables.
-
-    Raises SettingsError that names ``source`` and never shows any of the text.
-    """
-    pem = text.strip().strip("\"'").replace("\\n", "\n").replace("\r\n", "\n").strip()
-    if not pem:
-        raise SettingsError(f"{source}: the private key is empty")
-    if "PUBLIC KEY" in pem:
-        raise SettingsError(f"{source}: this is a public key; GitHub's .pem file holds the private one")
-    if "-----BEGIN" not in pem:
-        raise SettingsError(f"{source}: not a PEM private key (one starts with '-----BEGIN RSA PRIVATE KEY-----')")
-    try:
-        key = _checked_key(pem)
-    except TypeError:
-        raise SettingsError(f"{source}: the private key is protected by a password; it must not be") from None
-    except (ValueError, UnsupportedAlgorithm):
-        raise SettingsError(f"{source}: the private key is damaged or cut off") from None
-    if not isinstance(key, RSAPrivateKey):
-        raise SettingsError(f"{source}: GitHub Apps use RSA keys; this one is another kind")
-    return key
-
-
-@lru_cache(maxsize=1)
-def _checked_key(pem: str) -> PrivateKeyTypes:
-    """Return a private key; the check takes 40 ms of CPU time, and a start reads the same key several times."""
-    return load_pem_private_key(pem.encode(), password=None)
 
 
 def checked_url(url: str) -> str:

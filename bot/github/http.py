@@ -15,7 +15,6 @@ import json
 import sys
 import threading
 import time
-from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -28,6 +27,7 @@ from bot import __version__
 from bot.core.errors import LACKING, ForgeError, NotFound, TransientError
 from bot.core.http_client import HttpClient, TooLarge, TooSlow, limit_chunks
 from bot.github.answer_errors import Headers, graphql_data, raise_for_status
+from bot.github.identity import Identity
 from bot.github.payloads import parse_json
 
 #: Seconds for a connection, and for each piece of an answer.
@@ -72,40 +72,6 @@ Observe = Callable[[Exchange], None]
 
 def no_metrics(call: Exchange) -> None:
     """Ignore the exchange."""
-
-
-class Identity(ABC):
-    """The account of a request: its secret, and the reaction to a refusal.
-
-    ``cache_key`` is equal for the same account with the same permissions, which may share answers.
-    """
-
-    def __init__(self, cache_key: Hashable, installation: int | None = None) -> None:
-        self.cache_key = cache_key
-        self.installation = installation
-
-    @property
-    @abstractmethod
-    def token(self) -> str: ...
-
-    def refuse(self, secret: str, older_than: float = 0.0) -> bool:
-        """Note that the API refused ``secret``. Return True if the next request uses another one.
-
-        A secret that is younger than ``older_than`` seconds is kept.
-        """
-        return False
-
-
-class TokenIdentity(Identity):
-    """The account of a token; anonymous if the token is empty."""
-
-    def __init__(self, token: str = "") -> None:
-        super().__init__(cache_key=token)
-        self._token = token
-
-    @property
-    def token(self) -> str:
-        return self._token
 
 
 @dataclass(frozen=True)
@@ -282,7 +248,7 @@ class Client:
         answer = self._once(request, secret)
         has_new_secret = False
         if answer.status == 401:
-            has_new_secret = self._identity.refuse(secret)
+            has_new_secret = self._identity.refuse(secret, date=answer.headers.get("date", ""))
         elif answer.status == 403 and LACKING in answer.text:
             has_new_secret = self._identity.refuse(secret, GRANTED_SECONDS)
         if has_new_secret:

@@ -16,7 +16,8 @@ from pydantic import Field
 
 from bot.core.errors import ForgeError, NotFound
 from bot.core.frozen import Frozen
-from bot.github.http import Client, TokenIdentity, Transport
+from bot.github.http import Client, Transport
+from bot.github.identity import TokenIdentity
 from bot.github.payloads import read
 
 

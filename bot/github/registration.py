@@ -166,7 +166,8 @@ def convert(code: str, api_url: str, web_url: str) -> Credentials:
     if not _CODE.fullmatch(code):
         raise NotFound("that is no code of GitHub's")
     from bot.github.app import checked_url
-    from bot.github.http import Client, TokenIdentity, Transport
+    from bot.github.http import Client, Transport
+    from bot.github.identity import TokenIdentity
 
     address = checked_url(api_url)
     with closing(Transport()) as transport:

@@ -8,7 +8,8 @@ from contextlib import closing
 import pytest
 
 from bot.features.commands.handler import MAX_ANSWERS
-from bot.github.http import Client, TokenIdentity, Transport
+from bot.github.http import Client, Transport
+from bot.github.identity import TokenIdentity
 from tests.attacks.corpus import Table, params
 from tests.bot.cli.conftest import desk
 from tests.bot.cli.github_commands import DEFECT, VAGUE, Desk

@@ -238,7 +238,7 @@ def _read(subject: str, read: Callable[[], str], place: Path | None) -> Diagnosi
 
 
 def _key(settings: Settings) -> Iterator[Diagnosis]:
-    from bot.github.app import load_key
+    from bot.github.identity import load_key
 
     try:
         key = settings.private_key()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -13,9 +14,10 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from pytest_httpserver import HTTPServer
 
 from bot.core.errors import ForgeError, NotFound, NotInstalled, SettingsError, TransientError
-from bot.github.app import WRITE, GitHubApp, InstallationIdentity, load_key
+from bot.github.app import WRITE, GitHubApp
 from bot.github.archive import Archives
 from bot.github.http import Client, Transport
+from bot.github.identity import InstallationIdentity, load_key
 from bot.github.reader import GitHubForge
 from bot.github.registration import manifest
 from bot.simgithub import SimulatedGitHub
@@ -58,6 +60,18 @@ def test_a_token_serves_many_requests_and_an_expired_one_is_replaced(site: Site)
         token.expires_at = site.github.world.now()
     assert site.forge.issue(number).number == number
     assert len(token_requests(site)) == 2
+
+
+@pytest.mark.parametrize("ahead", [-7200, -400, 120, 7200])
+def test_a_wrong_clock_is_corrected_by_githubs(site: Site, ahead: int) -> None:
+    number = site.github.open_issue(NAME, "Reading fails")
+    key, address = site.registered.private_key, site.github.api_url
+    before = len(site.github.requests)
+    with GitHubApp(site.registered.id, key, address, clock=lambda: time.time() + ahead) as app:
+        forge, _ = app.forge(site.installation.id, NAME)
+        assert [forge.issue(number).number for _ in range(3)] == [number] * 3
+    refused = [request for request in site.github.requests[before:] if request.status == 401]
+    assert len(refused) == 1, "GitHub refuses the first signature alone"
 
 
 @pytest.mark.parametrize("api", ["rest", "graphql"])

@@ -14,7 +14,8 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
 from bot.core.http_client import HttpClient
-from bot.github.http import Client, TokenIdentity, Transport
+from bot.github.http import Client, Transport
+from bot.github.identity import TokenIdentity
 from bot.models import anthropic, openai
 from bot.models.remote import CappedClient
 from tests.bot.github.conftest import Site

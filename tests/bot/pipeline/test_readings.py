@@ -13,7 +13,8 @@ from bot.core.config import RepoConfig
 from bot.core.errors import ForgeError
 from bot.core.events import BranchPushed
 from bot.core.subjects import Actor, Repository
-from bot.github.http import Client, TokenIdentity, Transport
+from bot.github.http import Client, Transport
+from bot.github.identity import TokenIdentity
 from bot.pipeline.inbox import Inbox
 from bot.pipeline.queue import Queue
 from bot.pipeline.readings import FRESH_SECONDS, Configurations, configuration
