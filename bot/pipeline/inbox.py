@@ -175,7 +175,7 @@ class Inbox:
             for job in self._queue.list(DEAD, limit=DEAD_LIMIT)
             if job.installation == installation and LACKING in (job.error or "")
         ]
-        for name, words in self._decisions.lacking(self._clock() - KEEP_SECONDS).items():
+        for name, words in self._decisions.abstentions("forge:403", self._clock() - KEEP_SECONDS).items():
             job = self._queue.get(name)
             if job is not None and job.installation == installation and job.state == "done":
                 self._decisions.reopen(name, words)

@@ -25,7 +25,7 @@ from sqlalchemy import (
     extract,
     func,
     literal,
-)  # fmt: skip
+)
 from sqlalchemy.dialects.postgresql import Insert as PostgresInsert
 from sqlalchemy.dialects.postgresql import insert as postgres_insert
 from sqlalchemy.dialects.sqlite import Insert as SqliteInsert

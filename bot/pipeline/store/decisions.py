@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, Connection, and_, case, exists, func, or_,
 
 from bot import router
 from bot.core.actions import Decision, Task
-from bot.core.errors import LACKING, UNREACHABLE
+from bot.core.errors import UNREACHABLE
 from bot.features.feedback.record import Outcome
 from bot.features.feedback.signals import SOURCES, Counts, Row, outcomes, rates, signals
 from bot.features.shared.labels import BouncerRecord
@@ -140,22 +140,6 @@ class Decisions:
             DECISIONS.c.created_at >= since, DECISIONS.c.position >= 0, is_outage()
         )
         return _words_by_job(self._database.rows(query.order_by(DECISIONS.c.id)))
-
-    def lacking(self, since: float) -> dict[str, frozenset[str]]:
-        """Return the jobs that a missing permission kept from a verdict since then, and the recorded words."""
-        query = select(DECISIONS.c.job, DECISIONS.c.abstained, DECISIONS.c.decision).where(
-            DECISIONS.c.created_at >= since,
-            DECISIONS.c.position >= 0,
-            DECISIONS.c.abstained.is_not(None),
-            DECISIONS.c.decision.contains(LACKING, autoescape=True),
-        )
-
-        def matches(row: Any) -> bool:
-            # An issue may quote the same words.
-            decision = read_stored(row.decision)
-            return decision is not None and LACKING in decision.reason
-
-        return _words_by_job(filter(matches, self._database.rows(query.order_by(DECISIONS.c.id))))
 
     def settle(self, job: str, position: int, outcome: PublishOutcome) -> PublishOutcome:
         """Record the outcome of publishing, and return it: PARTLY_POSTED if a part was written before."""
