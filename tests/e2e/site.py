@@ -75,13 +75,20 @@ class Site(Rig):
         self.github.settle()
         wait(lambda: not self.in_vain(), seconds, "every delivery was accepted in the end")
         progress, since = self._progress(0), time.monotonic()
-        while left := self.unfinished():
+        while left := self._left():
             if (now := self._progress(left)) != progress:
                 progress, since = now, time.monotonic()
             if time.monotonic() - since > seconds:
                 raise AssertionError(f"nothing happened for {seconds} s, {left} are left: {self.troubles()}")
             meanwhile()
             time.sleep(0.1)
+
+    def _left(self) -> int:
+        """Count what is unfinished, the jobs of the deliveries included that the last writes cause."""
+        if left := self.unfinished():
+            return left
+        self.github.settle()
+        return self.unfinished()
 
     def _progress(self, left: int) -> tuple[int, ...]:
         """Numbers that change while anything is done: a slow machine is no failure, one that stands still is."""
