@@ -1,6 +1,7 @@
 """A year of a thousand installations in some minutes: two workers on PostgreSQL, bad days and restarts included.
 
-    python -m tests.bench year [--installations N] [--deliveries N] [--minutes M] [--folder F] [--plot FILE.svg]
+    python -m tests.bench year [--installations N] [--deliveries N] [--minutes M] [--concurrency N]
+        [--folder F] [--plot FILE.svg]
 
 A web server and two workers are real processes, started as an operator starts them, against the simulated GitHub
 and a stub of a model's provider. Installations get deliveries by Zipf's law: 60 % comments, 15 % pushes to pull
@@ -23,6 +24,7 @@ import os
 import random
 import shutil
 import signal
+import subprocess
 import tempfile
 import time
 from bisect import bisect
@@ -47,8 +49,9 @@ from tests.e2e.site import APP, BROKEN, FIXED, Browser, Site, stopped
 ZIPF = 1.0
 #: Share of GitHub's answers that fail.
 FAULTS = 0.005
-#: Jobs that could start, of small installations, at which the generator waits.
-MAX_READY = 20
+#: The generator waits if more jobs of small installations could start, for each job that a worker runs at once, or
+#: if GitHub has more deliveries to send.
+READY_PER_JOB, MAX_UNSENT = 2.5, 20
 #: Open jobs of a small installation, and of the largest, at which it gets nothing more for a while.
 MOST_OF_ONE, MOST_OF_LARGEST = 10, 150
 #: Issues in a burst of the largest installation.
@@ -220,6 +223,7 @@ def main() -> None:
     parser.add_argument("--installations", type=int, default=1000)
     parser.add_argument("--deliveries", type=int, default=100_000)
     parser.add_argument("--minutes", type=float, default=20.0)
+    parser.add_argument("--concurrency", type=int, default=8, help="jobs at once of each worker")
     parser.add_argument("--folder", type=Path, help="keep the database and the samples here, and go on with them")
     parser.add_argument("--plot", type=Path, help="write the curves to this SVG file")
     options = parser.parse_args()
@@ -228,7 +232,7 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o755)  # PostgreSQL runs as a user of its own if root starts it
     try:
-        run(folder, options.installations, options.deliveries, 60 * options.minutes)
+        run(folder, options.installations, options.deliveries, 60 * options.minutes, options.concurrency)
         if options.plot:
             plot(samples(folder), options.plot)
     finally:
@@ -236,11 +240,13 @@ def main() -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def run(folder: Path, installations: int, deliveries: int, seconds: float) -> None:
+def run(folder: Path, installations: int, deliveries: int, seconds: float, concurrency: int) -> None:
     """Send deliveries until there were so many or the time is over, and print what was measured."""
     earlier = samples(folder)
     season = len({sample.seconds for sample in earlier if sample.deliveries == 0}) + 1
     done = earlier[-1].deliveries if earlier else 0
+    if done >= deliveries:
+        raise SystemExit(f"{folder} has {done} deliveries already: ask for more with --deliveries")
     names = [f"owner{index}/season{season}" for index in range(installations)]
     place = folder / f"season{season}"
     place.mkdir()
@@ -248,7 +254,7 @@ def run(folder: Path, installations: int, deliveries: int, seconds: float) -> No
         site.environment |= {"BOUNCER_REPOSITORY_CALLS": "1000000", "BOUNCER_DAILY_BUDGET_USD": "100000"}
         for name in names[1:]:
             site.repository(name)
-        processes = Processes(site)
+        processes = Processes(site, concurrency)
         site.connect()
         year = Year(site, names, seed=season)
         meter = Meter(site, processes, year, folder / "samples.jsonl", done)
@@ -276,13 +282,13 @@ def drive(
         (0.35, "the first worker restarts", lambda: processes.restart("worker 1")),
         (0.40, "the second worker restarts", lambda: processes.restart("worker 2")),
     ]
-    while year.deliveries < deliveries and (share := (time.monotonic() - start) / seconds) < 1:
+    while (share := max(year.deliveries / deliveries, (time.monotonic() - start) / seconds)) < 1:
         if incidents and share >= incidents[0][0]:
             _, name, happen = incidents.pop(0)
             print(f"{time.monotonic() - start:6.0f} s  {name}", flush=True)
             happen()
         meter.tick()
-        if meter.ready_jobs > MAX_READY or year.site.github.world.outbox.qsize() > MAX_READY:
+        if meter.is_full or year.site.github.world.outbox.qsize() > MAX_UNSENT:
             time.sleep(0.05)
             continue
         year.act()
@@ -295,22 +301,24 @@ def drive(
 class Processes:
     """The server's processes: one web server and two workers."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Site, concurrency: int) -> None:
         self._site = site
         self.revived: Counter[str] = Counter()
-        self._running = {
-            "web": site.start("bot", "web"),
-            "worker 1": site.start("bot", "worker"),
-            "worker 2": site.start("bot", "worker"),
-        }
+        self.concurrency = concurrency
+        self._running = {name: self._start(name) for name in ("web", "worker 1", "worker 2")}
         wait(site.ready, 120, "web and workers up")
+
+    def _start(self, name: str) -> subprocess.Popen[bytes]:
+        if name == "web":
+            return self._site.start("bot", "web")
+        return self._site.start("bot", "worker", "--concurrency", str(self.concurrency))
 
     def restart(self, name: str) -> None:
         """End a process as an operator does, and start it again."""
         process = self._running[name]
         process.send_signal(signal.SIGTERM)
         process.wait(60)
-        self._running[name] = self._site.start("bot", "web" if name == "web" else "worker")
+        self._running[name] = self._start(name)
         if name == "web":
             wait(self._site.ready, 120, "the web server is up again")
 
@@ -327,7 +335,7 @@ class Processes:
         """Start again what has ended, as systemd or Compose does: a worker ends if it loses its lock."""
         for name, process in self._running.items():
             if process.poll() is not None:
-                self._running[name] = self._site.start("bot", "web" if name == "web" else "worker")
+                self._running[name] = self._start(name)
                 self.revived[name] += 1
 
     def cpu_seconds(self) -> dict[str, float]:
@@ -358,7 +366,8 @@ class Meter:
         self._looked = self._sampled = float("-inf")
         self._browser = Browser(f"http://127.0.0.1:{site.port}")
         self.largest = site.installed(year.places[0].name)
-        self.ready_jobs = 0
+        self.is_full = False
+        """More jobs could start than the workers run soon."""
         self.sent_seconds = 0.0
         self._half: tuple[float, dict[str, float]] | None = None
         self._cores: dict[str, float] = {}
@@ -385,7 +394,7 @@ class Meter:
                 self._sampled = now
                 self._sample()
         except SQLAlchemyError:  # the database restarts
-            self.ready_jobs = MAX_READY + 1
+            self.is_full = True
 
     def begin_second_half(self) -> None:
         """Read the clocks of the CPU, the first time it is called."""
@@ -427,7 +436,8 @@ class Meter:
         with self._site.database.read() as connection:
             rows = connection.execute(query).all()
         largest = self._year.places[0].name
-        self.ready_jobs = sum(row.ready for row in rows if row.name != largest)
+        ready = sum(row.ready for row in rows if row.name != largest)
+        self.is_full = ready > READY_PER_JOB * self._processes.concurrency
         self._year.busy = frozenset(
             row.name for row in rows if row.jobs > (MOST_OF_LARGEST if row.name == largest else MOST_OF_ONE)
         )
