@@ -25,7 +25,7 @@ from bot.core.text import show
 from bot.features.commands.record import CommandsRecord
 from bot.features.services import NoHistory, Services
 from bot.features.shared.posts import Mark, Posts
-from bot.pipeline.markers import Seal, without_marker
+from bot.pipeline.body import Seal, without_marker
 
 if TYPE_CHECKING:
     from bot.app import Access

@@ -162,7 +162,7 @@ def command(model: str | None, html: Path | None) -> int:
 
 def page(scenes: Sequence[Scene], credit: str) -> str:
     """Return the day as HTML, each comment as GitHub shows it."""
-    from bot.pipeline.rendering import as_html
+    from bot.pipeline.body import as_html
 
     bodies = [(scene, as_html(scene.posted)) for scene in scenes]
     return render("bot.cli", "demo.html.jinja", scenes=bodies, who=credit)

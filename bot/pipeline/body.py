@@ -1,4 +1,4 @@
-"""The last check of the texts that are sent: limits, secrets, live Markdown. Pure.
+"""The texts that are sent: their last check (limits, secrets, live Markdown), hidden marker, and HTML. Pure.
 
 Fragments were made safe when a template inserted them (``bot.core.markdown``). Here the finished text is parsed as
 GitHub parses it, and each token has to be one that our templates write. If one is not, nothing is repaired: the
@@ -7,12 +7,15 @@ whole text is then treated as untrusted.
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import re
 from collections.abc import Iterable
 from functools import cache
-from html import unescape
-from typing import TYPE_CHECKING
+from html import escape, unescape
+from typing import TYPE_CHECKING, Any
 
+from markupsafe import Markup
 from pydantic import Field
 
 from bot.core.actions import InlineComment, Task
@@ -31,8 +34,6 @@ from bot.core.markdown import (
 )
 from bot.core.redaction import leaks, protecting, redact
 from bot.core.text import cap, visible
-from bot.pipeline.markers import UNSIGNED, Seal
-from bot.pipeline.rendering import TAG, visible_text
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -46,6 +47,11 @@ MAX_TITLE = 250
 #: Replaces a text from which a secret could not be removed.
 WITHHELD = "This text is withheld: a secret of this bot's operator could be read in it."
 
+#: The hidden line at the end of our texts, by which they are recognised.
+_MARKER_LINE = re.compile(
+    r"<!-- bouncer:(?P<task>[a-z]+):v1(?: (?P<extra>[A-Za-z0-9_.:-]+))?"
+    r"(?: sig=(?P<signature>[0-9a-f]{32}))? -->\s*\Z"
+)
 _NO_FINGERPRINT = re.compile(r"[^A-Za-z0-9_.:-]")
 _STRAY_BREAK = re.compile(rf"(?<![@#:</!])(?<!gh-){BREAK}+", re.IGNORECASE)
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
@@ -61,6 +67,11 @@ _OPEN_TAG = r"<[A-Za-z/!?]"
 _LIVE = re.compile(rf"{_NAMES}|{_OPEN_TAG}|://|(?<![A-Za-z0-9])www\.", re.IGNORECASE)
 _NAME = re.compile(_NAMES, re.IGNORECASE)
 _TAG_START = re.compile(_OPEN_TAG)
+#: The tags that templates write.
+_TAG = re.compile(r"</?(?:details|summary|sub|sup|br|code|b|i|em|strong|kbd)\s*/?>|<details open>")
+_ANY_TAG = re.compile(r"<[^>]*>")
+#: A hidden marker.
+_COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
 #: The start of the definition of a link or a footnote.
 _DEFINITION = re.compile(r"^[ \t]*\[(?:[^\[\]\\]|\\.)*\]:", re.MULTILINE | re.DOTALL)
 #: Tokens of the blocks that templates write.
@@ -77,6 +88,46 @@ _UNCLEAR_BAR = re.compile(r"\\\\\|")
 _SPANS = frozenset(
     {"em_open", "em_close", "strong_open", "strong_close", "softbreak", "hardbreak", "code_inline", "link_close"}
 )
+
+
+class Seal(Frozen):
+    """Writes and reads the hidden markers of one issue or pull request.
+
+    If other programs share our account, a marker is signed with ``key``: it counts only in the repository, on the
+    number and for the task that it was written for. The text above it is not covered, because maintainers edit
+    our comments; copying a marker within its subject gains nothing, because the oldest comment counts.
+    """
+
+    repository: str = ""
+    number: int = 0
+    key: bytes = Field(b"", repr=False)
+
+    def marker(self, task: Task, extra: str = "") -> str:
+        """Return the hidden line at the end of our texts."""
+        signature = f" sig={self._signature(task, extra)}" if self.key else ""
+        return f"<!-- bouncer:{task}:v1{f' {extra}' if extra else ''}{signature} -->"
+
+    def read(self, body: str) -> tuple[str, str] | None:
+        """Return (task, extra) of the marker that a body ends with; None if its signature is not ours."""
+        match = _MARKER_LINE.search(body.rstrip())
+        if match is None:
+            return None
+        task, extra = match["task"], match["extra"] or ""
+        if self.key and not hmac.compare_digest(self._signature(task, extra), match["signature"] or ""):
+            return None
+        return task, extra
+
+    def _signature(self, task: str, extra: str) -> str:
+        signed = f"bouncer marker v1\n{self.repository.lower()}#{self.number}\n{task}\n{extra}"
+        return hmac.new(self.key, signed.encode(), hashlib.sha256).hexdigest()[:32]
+
+
+#: Markers of an account that is ours alone.
+UNSIGNED = Seal()
+
+
+def without_marker(body: str) -> str:
+    return _MARKER_LINE.sub("", body.rstrip()).rstrip()
 
 
 class Rules(Frozen):
@@ -235,5 +286,39 @@ def _text_allowed(tokens: Iterable[Token], host: str) -> bool:
 
 def _html_allowed(source: str) -> bool:
     """Return True if the HTML contains only allowed tags and inert text."""
-    text = TAG.sub("\0", source)
+    text = _TAG.sub("\0", source)
     return not (_TAG_START.search(text) or _NAME.search(unescape(text)))
+
+
+def visible_text(body: str) -> str:
+    """Return the text of a body as GitHub shows it, without tags and with decoded entities."""
+    return unescape(_ANY_TAG.sub("", _renderer().render(body)))
+
+
+def as_html(body: str) -> Markup:
+    """Render a body for a page of our own as GitHub does: only the templates' tags, no images, no scripts."""
+    return Markup(_renderer().render(body))  # noqa: S704 - every other tag is escaped below
+
+
+@cache
+def _renderer() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    def html(_self: Any, tokens: list[Token], index: int, _options: Any, _env: Any) -> str:
+        content = _COMMENT.sub("", tokens[index].content)
+        tags = _TAG.findall(content)
+        between = [escape(part, quote=False) for part in _TAG.split(content)]
+        return "".join(part + tag for part, tag in zip(between, [*tags, ""], strict=True))
+
+    def image(_self: Any, tokens: list[Token], index: int, _options: Any, _env: Any) -> str:
+        return escape(tokens[index].content, quote=False)
+
+    def link(self: Any, tokens: list[Token], index: int, options: Any, env: Any) -> str:
+        tokens[index].attrSet("rel", "noreferrer nofollow")
+        return str(self.renderToken(tokens, index, options, env))
+
+    # GitHub shows each line break in comments.
+    reader = MarkdownIt("commonmark", {"html": True, "breaks": True}).enable(["table", "strikethrough"])
+    for name, rule in (("html_inline", html), ("html_block", html), ("image", image), ("link_open", link)):
+        reader.add_render_rule(name, rule)
+    return reader

@@ -12,8 +12,7 @@ from bot.core.subjects import Comment, Issue, PullRequest, ReviewComment
 from bot.features.services import Services
 from bot.github.protocol import PostedReview
 from bot.github.writer import GitHubWriter
-from bot.pipeline.body import Rules
-from bot.pipeline.markers import Seal
+from bot.pipeline.body import Rules, Seal
 from bot.pipeline.store.postings import Posting, Postings
 
 

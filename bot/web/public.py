@@ -18,8 +18,8 @@ from bot.core.errors import InvalidSignature
 from bot.core.frozen import Frozen
 from bot.github import webhook
 from bot.pipeline.admin import Jobs
+from bot.pipeline.body import as_html
 from bot.pipeline.metrics import exposition
-from bot.pipeline.rendering import as_html
 from bot.pipeline.store import Ledger
 from bot.web import session
 

@@ -20,8 +20,8 @@ from bot.core.subjects import Subject
 from bot.core.text import amount
 from bot.features.commands.record import CommandsRecord
 from bot.features.shared import rights
+from bot.pipeline.body import as_html
 from bot.pipeline.job import OPEN, OPERATOR_PREFIX, State
-from bot.pipeline.rendering import as_html
 from bot.pipeline.store.decisions import PublishOutcome
 from bot.pipeline.store.installations import EVERYTHING
 from bot.pipeline.store.overview import DecisionRow, Overview

@@ -24,8 +24,7 @@ from bot.core.actions import (
 )
 from bot.core.markdown import host_of
 from bot.features.review.record import ReviewRecord
-from bot.pipeline.body import MAX_BODY, Rules
-from bot.pipeline.rendering import as_html
+from bot.pipeline.body import MAX_BODY, Rules, as_html
 from bot.pipeline.store.postings import Posting
 
 

@@ -20,8 +20,7 @@ from bot.core.markdown import clean
 from bot.core.subjects import KnownFate
 from bot.features.verify.pull_queue import QueuedPull, in_order
 from bot.pipeline.admin import Jobs
-from bot.pipeline.body import MAX_BODY
-from bot.pipeline.rendering import as_html
+from bot.pipeline.body import MAX_BODY, as_html
 from bot.pipeline.store.export import as_csv, as_json
 from bot.pipeline.store.fates import watch
 from bot.pipeline.store.installations import EVERYTHING

@@ -16,7 +16,7 @@ from bot.github.app import GitHubApp
 from bot.github.reader import GitHubForge
 from bot.models.prompts import Prompts
 from bot.models.protocol import Prompt
-from bot.pipeline.markers import UNSIGNED
+from bot.pipeline.body import UNSIGNED
 from bot.pipeline.publisher import Publisher
 from bot.pipeline.store import Ledger, migrate, open_database
 from bot.router import SLASH_COMMANDS, decide
