@@ -1,4 +1,4 @@
-"""The engine, dbos, behind a few methods. Only ``bot.pipeline.consumer`` imports it as well, and runs the jobs.
+"""The engine, dbos, behind a few methods. Only ``bot.pipeline.worker`` imports it as well, and runs the jobs.
 
 No other table has the state of a job.
 
@@ -34,7 +34,7 @@ from sqlalchemy.sql.expression import ColumnElement
 
 from bot.pipeline.job import OPEN, GaveUp, Job, State, workflow_id
 from bot.pipeline.store.database import Database
-from bot.pipeline.store.locks import exclusive
+from bot.pipeline.store.locks import migrating
 
 NAME = "bouncer"
 WORKFLOW = "job"
@@ -279,7 +279,7 @@ class Queue:
                 if self._client is None:
                     silence_dbos()
                     # One at a time: two processes cannot run its migrations at once.
-                    with exclusive(self._database.locks, "migrate", 120.0):
+                    with migrating(self._database.locks):
                         DBOS.migrate(self._database.url)
                     self._client = DBOSClient(
                         system_database_url=self._database.url,

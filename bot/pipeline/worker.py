@@ -1,9 +1,9 @@
 """A worker process: takes a lease, runs jobs, recovers jobs of dead workers, and has missed deliveries repeated.
 
-The engine recovers the jobs of an executor id when a process with that id starts; it does not know which processes
-live. Here each start has a new executor id and holds a lock, and one worker at a time enqueues again the jobs of
-ids whose lock is free. GitHub never repeats a failed delivery by itself. One that it is asked to repeat keeps its
-id, so it runs nothing if it had arrived after all.
+The engine, dbos, recovers the jobs of an executor id when a process with that id starts; it does not know which
+processes live. Here each start has a new executor id and holds a lock, and one worker at a time enqueues again the
+jobs of ids whose lock is free. GitHub never repeats a failed delivery by itself. One that it is asked to repeat
+keeps its id, so it runs nothing if it had arrived after all.
 """
 
 from __future__ import annotations
@@ -17,23 +17,24 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import structlog
+from dbos import DBOS, DBOSConfig, WorkflowSerializationFormat
 from sqlalchemy import delete, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from bot.core.errors import ForgeError, OperatorError, TransientError
-from bot.pipeline.consumer import Consumer
 from bot.pipeline.inbox import Inbox
+from bot.pipeline.job import JOBS, NOTICES, WRITES, GaveUp, Job
 from bot.pipeline.publisher import APART_SECONDS
-from bot.pipeline.queue import Queue
+from bot.pipeline.queue import NAME, VERSION, WORKFLOW, Queue, silence_dbos
 from bot.pipeline.retention import Retention
 from bot.pipeline.runner import Runner
 from bot.pipeline.store import Ledger
 from bot.pipeline.store.counters import CounterBuffer
 from bot.pipeline.store.database import Database
-from bot.pipeline.store.locks import HeldLock, Leadership, Locks
+from bot.pipeline.store.locks import HeldLock, Locks, migrating
 from bot.pipeline.store.tables import DELIVERIES, WORKERS
 
 if TYPE_CHECKING:
@@ -46,6 +47,11 @@ RECONCILE_SECONDS = 300.0
 DRAIN_SECONDS = 22.0
 #: Workers on one database.
 MAX_WORKERS = 64
+#: Installations that a worker writes to at once, and seconds between two polls for writes: just over the second
+#: between two writes of one installation, so that every poll may start its next one.
+WRITE_CONCURRENCY, WRITE_SECONDS = 8, 1.1
+#: Notices that are sent at the same time. They may wait: their queue is polled every fourth time.
+NOTICE_CONCURRENCY, NOTICE_POLLS = 2, 4
 
 #: GitHub keeps deliveries for about this long.
 REDELIVERY_LIMIT = timedelta(days=3)
@@ -78,6 +84,27 @@ def take_lease(locks: Locks) -> Lease:
 
 def _lock_name(number: int) -> str:
     return f"worker-{number}"
+
+
+class Leadership:
+    """Decides by a lock which worker does the work that one does for all."""
+
+    def __init__(self, locks: Locks, name: str) -> None:
+        self._locks = locks
+        self._name = name
+        self._lock: HeldLock | None = None
+
+    def ours(self) -> bool:
+        """Take the lock if it is free. Return True if this process holds it."""
+        if self._lock is not None and not self._lock.alive():
+            self.give_up()
+        self._lock = self._lock or self._locks.take(self._name)
+        return self._lock is not None
+
+    def give_up(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
 
 
 class Recovery:
@@ -135,6 +162,65 @@ class Pace:
     round_seconds: float = 5.0
 
 
+class Consumer:
+    """Runs jobs in this process, one object at a time: dbos keeps its state in module globals."""
+
+    def __init__(self, database: Database, name: str, run: Callable[[Job], str], pace: Pace) -> None:
+        """Start to run jobs under an executor ``name`` that was never used before.
+
+        ``run`` is called in threads, in at most ``pace.concurrency`` of them for decisions. It returns the outcome
+        of the job; an exception makes it a failed job. Attempts to publish of one installation start
+        ``pace.apart`` seconds after each other, on any worker.
+        """
+        silence_dbos()
+        with migrating(database.locks):
+            DBOS(config=_config(database, name, pace.concurrency))
+
+            @DBOS.workflow(name=WORKFLOW, serialization_type=WorkflowSerializationFormat.PORTABLE)
+            def job(facts: dict[str, Any]) -> str:
+                try:
+                    return database.cut(run(Job(**facts)))
+                except GaveUp as error:
+                    raise GaveUp(database.cut(str(error))) from None
+
+            DBOS.launch()
+        _register_queues(pace)
+
+    def close(self, drain_seconds: float) -> None:
+        """Start no more jobs, give running ones ``drain_seconds`` to end, and disconnect."""
+        DBOS.destroy(workflow_completion_timeout_sec=int(drain_seconds), destroy_registry=True)
+
+
+def _register_queues(pace: Pace) -> None:
+    one_write: Any = {"limit": 1, "period": pace.apart} if pace.apart > 0 else None
+    for queue, most, limiter, seconds in (
+        (JOBS, pace.concurrency, None, pace.polling_seconds),
+        (WRITES, WRITE_CONCURRENCY, one_write, min(WRITE_SECONDS, pace.polling_seconds)),
+        (NOTICES, NOTICE_CONCURRENCY, None, NOTICE_POLLS * pace.polling_seconds),
+    ):
+        DBOS.register_queue(
+            queue,
+            worker_concurrency=most,
+            partition_concurrency=1,
+            partition_limiter=limiter,
+            polling_interval_sec=seconds,
+            on_conflict="always_update",
+        )
+
+
+def _config(database: Database, name: str, concurrency: int) -> DBOSConfig:
+    return {
+        "name": NAME,
+        "system_database_url": database.url,
+        "executor_id": name,
+        "application_version": VERSION,
+        "use_listen_notify": False,
+        "sys_db_pool_size": concurrency + WRITE_CONCURRENCY + NOTICE_CONCURRENCY + 4,
+        "log_level": "WARNING",
+        "enable_otlp": False,
+    }
+
+
 @dataclass(frozen=True)
 class Worker:
     """Runs jobs in this process. There can be one worker in a process, and many on one database."""
@@ -153,14 +239,8 @@ class Worker:
         lease = take_lease(database.locks)
         recovery = Recovery(database, self.queue, lease)
         recovery.report_alive()
-        executor = Consumer(
-            database,
-            lease.executor,
-            partial(self.runner.run, executor=lease.executor),
-            concurrency=self.pace.concurrency,
-            polling_seconds=self.pace.polling_seconds,
-            apart=self.pace.apart,
-        )
+        run = partial(self.runner.run, executor=lease.executor)
+        executor = Consumer(database, lease.executor, run, self.pace)
         retention = Retention(database, self.queue, keep_days=self.keep_days)
         _log.info("worker_started", worker=lease.executor)
         try:

@@ -19,6 +19,8 @@ from sqlalchemy.exc import DBAPIError
 
 #: Ours among the advisory locks of a database that others may share: the bytes of "bncr".
 CLASS = 0x626E6372
+#: How long one process waits for another's migration, seconds.
+MIGRATION_SECONDS = 120.0
 
 
 class FileLocks:
@@ -105,35 +107,14 @@ Locks = FileLocks | AdvisoryLocks
 
 
 @contextmanager
-def exclusive(locks: Locks, name: str, seconds: float) -> Iterator[None]:
-    """Hold a lock for a block, waiting for it at most ``seconds``. Raises TimeoutError."""
-    deadline = time.monotonic() + seconds
-    while (lock := locks.take(name)) is None:
+def migrating(locks: Locks) -> Iterator[None]:
+    """Hold the lock of those who create or upgrade tables, waiting for it. Raises TimeoutError."""
+    deadline = time.monotonic() + MIGRATION_SECONDS
+    while (lock := locks.take("migrate")) is None:
         if time.monotonic() > deadline:
-            raise TimeoutError(f"the lock {name!r} was not free within {seconds:.0f} s")
+            raise TimeoutError(f"another process migrates the database for more than {MIGRATION_SECONDS:.0f} s")
         time.sleep(0.05)
     try:
         yield
     finally:
         lock.release()
-
-
-class Leadership:
-    """Decides by a lock which worker does the work that one does for all."""
-
-    def __init__(self, locks: Locks, name: str) -> None:
-        self._locks = locks
-        self._name = name
-        self._lock: HeldLock | None = None
-
-    def ours(self) -> bool:
-        """Take the lock if it is free. Return True if this process holds it."""
-        if self._lock is not None and not self._lock.alive():
-            self.give_up()
-        self._lock = self._lock or self._locks.take(self._name)
-        return self._lock is not None
-
-    def give_up(self) -> None:
-        if self._lock is not None:
-            self._lock.release()
-            self._lock = None

@@ -18,7 +18,7 @@ from sqlalchemy.schema import CreateColumn
 
 from bot.core.errors import DatabaseAway, OperatorError
 from bot.pipeline.store.database import Database, open_database
-from bot.pipeline.store.locks import exclusive
+from bot.pipeline.store.locks import migrating
 from bot.pipeline.store.tables import METADATA, WORKERS
 
 #: The version of the tables, and the older ones that can be upgraded: 0001 is release 0.1, 0007 release 0.2.
@@ -26,8 +26,6 @@ HEAD = "0012"
 UPGRADABLE = frozenset(f"{number:04}" for number in range(1, int(HEAD)))
 VERSION = Table("bouncer_version", MetaData(), Column("version_num", String(32), primary_key=True))
 
-#: How long one process waits for another's migration, seconds.
-TIMEOUT = 120.0
 #: The longest pause between two looks for a database that is away, seconds.
 LONGEST_PAUSE_SECONDS = 10.0
 
@@ -73,7 +71,7 @@ def migrate(database: Database) -> None:
     """
     if version(database) == HEAD:
         return
-    with exclusive(database.locks, "migrate", TIMEOUT):
+    with migrating(database.locks):
         present = version(database)
         if present is None:
             with database.write() as connection:

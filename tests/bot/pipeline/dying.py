@@ -9,11 +9,10 @@ import os
 import sys
 import time
 
-from bot.pipeline.consumer import Consumer
 from bot.pipeline.job import Job
 from bot.pipeline.queue import Queue
 from bot.pipeline.store import open_database
-from bot.pipeline.worker import Recovery, take_lease
+from bot.pipeline.worker import Consumer, Pace, Recovery, take_lease
 
 database = open_database(sys.argv[1])
 lease = take_lease(database.locks)
@@ -25,6 +24,6 @@ def die(job: Job) -> str:
     os._exit(9)
 
 
-Consumer(database, lease.executor, die, polling_seconds=0.05)
+Consumer(database, lease.executor, die, Pace(polling_seconds=0.05))
 time.sleep(30)
 os._exit(0)

@@ -16,11 +16,11 @@ from typing import Any, get_args
 import pytest
 from sqlalchemy import text
 
-from bot.pipeline.consumer import Consumer
 from bot.pipeline.job import KEEP_SECONDS, LANES, OPEN, GaveUp, Job, State
 from bot.pipeline.queue import Queue
 from bot.pipeline.retention import DAY
 from bot.pipeline.store import Database
+from bot.pipeline.worker import Consumer, Pace
 from tests.bot.pipeline.rig import wait
 
 
@@ -62,8 +62,8 @@ def queue(database: Database) -> Iterator[Queue]:
 
 @contextmanager
 def running(database: Database, run: Callable[[Job], str], **options: Any) -> Iterator[None]:
-    options = {"polling_seconds": 0.05, "concurrency": 4, **options}
-    executor = Consumer(database, "worker-of-a-test", run, **options)
+    pace = Pace(**{"polling_seconds": 0.05, "concurrency": 4, "apart": 0.0, **options})
+    executor = Consumer(database, "worker-of-a-test", run, pace)
     try:
         yield
     finally:

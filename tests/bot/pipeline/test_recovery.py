@@ -13,11 +13,10 @@ import pytest
 
 from bot.core.errors import OperatorError
 from bot.pipeline.admin import Jobs
-from bot.pipeline.consumer import Consumer
 from bot.pipeline.queue import Queue
 from bot.pipeline.runner import MAX_DEATHS
 from bot.pipeline.store import Database
-from bot.pipeline.worker import MAX_WORKERS, Lease, Recovery, take_lease
+from bot.pipeline.worker import MAX_WORKERS, Consumer, Lease, Pace, Recovery, take_lease
 from tests.bot.pipeline.builders import make_inbox, opened
 from tests.bot.pipeline.rig import ROOT, wait
 
@@ -99,7 +98,9 @@ def test_what_a_dead_worker_was_running_is_taken_over_once(database, database_ur
     assert dying(database_url) == 9
     assert delivered.get("d:triage").state == "running"
     ran: list[str] = []
-    executor = Consumer(database, lease.executor, lambda job: ran.append(job.id) or "", polling_seconds=0.05)
+    executor = Consumer(
+        database, lease.executor, lambda job: ran.append(job.id) or "", Pace(polling_seconds=0.05, apart=0)
+    )
     try:
         time.sleep(1.0)
         assert ran == [], "the engine by itself takes back nothing"
