@@ -34,6 +34,7 @@ from bot.core.markdown import (
 )
 from bot.core.redaction import leaks, protecting, redact
 from bot.core.text import cap, visible
+from bot.pipeline.protected_paths import protection
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
 MAX_BODY = 65_536
 MAX_CHECK = 65_535
 MAX_TITLE = 250
+
+#: Lines by which a suggestion may be longer than what it replaces: more is not read before it is applied.
+MAX_GROWTH = 3
 
 #: Replaces a text from which a secret could not be removed.
 WITHHELD = "This text is withheld: a secret of this bot's operator could be read in it."
@@ -172,15 +176,19 @@ class Rules(Frozen):
         """
         body = self.text(comment.body, MAX_BODY // 2)
         new = comment.suggestion
-        if new is not None and comment.side == "RIGHT" and self._is_safe_suggestion(new):
+        if new is not None and self._may_be_applied(new, comment):
             ticks = fence(new).partition("\n")[0]
             body += f"\n\n{ticks}suggestion\n{new}\n{ticks}"
         marker = seal.marker("review", _NO_FINGERPRINT.sub("", comment.fingerprint)[:100])
         return comment.model_copy(update={"body": f"{body}\n\n{marker}", "suggestion": None})
 
-    def _is_safe_suggestion(self, code: str) -> bool:
+    def _may_be_applied(self, code: str, comment: InlineComment) -> bool:
+        replaced_lines = comment.line - (comment.start_line or comment.line) + 1
         return (
-            len(code) <= MAX_BODY // 4
+            comment.side == "RIGHT"
+            and code.count("\n") + 1 - replaced_lines <= MAX_GROWTH
+            and not protection(comment.path)
+            and len(code) <= MAX_BODY // 4
             and visible(code) == code
             and redact(code, self.secrets) == code
             and not self.leaks(code)

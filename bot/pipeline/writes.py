@@ -33,8 +33,6 @@ NOT_EDITED = (
     "a comment with this marker stands and was not edited: without BOUNCER_MARKER_KEY another workflow of the "
     "same account could have written it"
 )
-#: Lines by which a suggestion may be longer than what it replaces: more is not read before it is applied.
-MAX_GROWTH = 3
 #: A drafted test, characters.
 MAX_TEST = 200_000
 
@@ -198,7 +196,7 @@ def _submit_review(action: SubmitReview, context: WriteContext) -> Notes:
     context.check_staleness()
     diff, seal = parse(context.services.forge.diff(action.number).text), context.seal(action.number)
     anchored = [comment for comment in action.comments if _is_anchored(comment, diff)]
-    comments = tuple(context.rules.inline(_without_bad_suggestion(comment), seal) for comment in anchored)
+    comments = tuple(context.rules.inline(comment, seal) for comment in anchored)
     lost = len(action.comments) - len(comments)
     notes = (f"{lost} comments without a line",) if lost else ()
     if not comments:
@@ -236,17 +234,6 @@ def _is_anchored(comment: InlineComment, diff: Diff) -> bool:
         for file in diff.named(comment.path)
         for hunk in file.hunks
     )
-
-
-def _without_bad_suggestion(comment: InlineComment) -> InlineComment:
-    """Return the comment, without a suggestion that may not be applied with one click."""
-    if comment.suggestion is None:
-        return comment
-    replaced_lines = comment.line - (comment.start_line or comment.line) + 1
-    growth = comment.suggestion.count("\n") + 1 - replaced_lines
-    if growth <= MAX_GROWTH and not protection(comment.path):
-        return comment
-    return comment.model_copy(update={"suggestion": None})
 
 
 def _set_check(action: SetCheck, context: WriteContext) -> Notes:

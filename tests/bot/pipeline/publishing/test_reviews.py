@@ -9,8 +9,8 @@ import pytest
 
 from bot.core.actions import InlineComment, OpenDraftPull, SetCheck, SubmitReview, UpsertComment
 from bot.core.errors import TransientError
+from bot.pipeline.body import MAX_GROWTH
 from bot.pipeline.publisher import OneWrite
-from bot.pipeline.writes import MAX_GROWTH
 
 NEW = "def read():\n    return 2\n\n\ndef write():\n    return 3\n"
 
