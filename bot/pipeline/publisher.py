@@ -17,8 +17,7 @@ from bot.github.writer import GitHubWriter
 from bot.pipeline.body import Rules
 from bot.pipeline.store.decisions import PublishOutcome
 from bot.pipeline.store.postings import Postings
-from bot.pipeline.write_context import Moved, Unwanted, WriteContext, unpaced
-from bot.pipeline.writes import carry_out
+from bot.pipeline.writes import Moved, Unwanted, WriteContext, carry_out, unpaced
 
 #: Seconds between two writes through one installation (GitHub's best practices for integrators).
 APART_SECONDS = 1.0
