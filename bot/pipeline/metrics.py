@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 from bot.pipeline.admin import Jobs
 from bot.pipeline.store import Ledger
 from bot.pipeline.store.counters import DELIVERY_ANSWERS, GITHUB_CALLS, GITHUB_REMAINING, GITHUB_SECONDS
-from bot.pipeline.store.fates import watch
+from bot.pipeline.store.feedback import watch
 from bot.pipeline.store.overview import Overview
 
 _HELP = {

@@ -15,8 +15,7 @@ from bot.core.errors import ForgeError, NotFound, NotInstalled
 from bot.features.services import Services
 from bot.github.writer import GitHubWriter
 from bot.pipeline.body import Rules
-from bot.pipeline.store.decisions import PublishOutcome
-from bot.pipeline.store.postings import Postings
+from bot.pipeline.store.decisions import Postings, PublishOutcome
 from bot.pipeline.writes import Moved, Unwanted, WriteContext, carry_out, unpaced
 
 #: Seconds between two writes through one installation (GitHub's best practices for integrators).

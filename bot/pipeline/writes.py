@@ -6,7 +6,6 @@ decision have in common is in ``WriteContext``: the subject, our earlier posts, 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -35,7 +34,7 @@ from bot.github.protocol import PostedReview
 from bot.github.writer import GitHubWriter
 from bot.pipeline.body import MAX_CHECK, Rules, Seal
 from bot.pipeline.protected_paths import protection
-from bot.pipeline.store.postings import Posting, Postings
+from bot.pipeline.store.decisions import Posting, Postings, content_hash
 
 #: Why nothing is written if a comment of a shared account stands already.
 NOT_EDITED = (
@@ -131,10 +130,6 @@ class WriteContext:
             )
         )
         self.done += 1
-
-
-def content_hash(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def carry_out(action: Action, context: WriteContext) -> Notes:
@@ -368,10 +363,7 @@ def _set_check(action: SetCheck, context: WriteContext) -> Notes:
 
 def _open_draft_pull(action: OpenDraftPull, context: WriteContext) -> Notes:
     task, rules, writer = context.decision.kind, context.rules, context.writer
-    problem = _bad_draft(action, task)
-    if rules.leaks(action.content):
-        problem = "the draft holds a secret of the operator's"
-    if problem:
+    if problem := _bad_draft(action, task, rules):
         return (problem,)
     key = f"pull:{context.repository}:{action.branch}"
     if context.postings.find(key):
@@ -392,8 +384,10 @@ def _open_draft_pull(action: OpenDraftPull, context: WriteContext) -> Notes:
     return ()
 
 
-def _bad_draft(action: OpenDraftPull, task: Task) -> str:
+def _bad_draft(action: OpenDraftPull, task: Task, rules: Rules) -> str:
     """Return the reason to refuse a drafted test; empty if there is none."""
+    if rules.leaks(action.content):
+        return "the draft holds a secret of the operator's"
     if not action.branch.startswith("bouncer/"):
         return "a draft's branch must start with bouncer/"
     is_configuration = task == "config" and action.path == PATH

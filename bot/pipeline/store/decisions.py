@@ -1,7 +1,8 @@
-"""Decisions, each recorded once for its job: the history that features read. And reactions of people to them."""
+"""Decisions, each recorded once for its job: the history that features read. And the register of our writes."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -10,20 +11,20 @@ from enum import StrEnum
 from typing import Any
 
 import structlog
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 from pydantic_core import PydanticSerializationError
 from sqlalchemy import ColumnElement, Connection, and_, case, exists, func, or_, select, update
 
 from bot import router
 from bot.core.actions import Decision, Task
 from bot.core.errors import UNREACHABLE
-from bot.features.feedback.record import Outcome
-from bot.features.feedback.signals import SOURCES, Counts, Row, outcomes, rates, signals
+from bot.core.frozen import Frozen
+from bot.features.feedback.signals import SOURCES
 from bot.features.shared.labels import BouncerRecord
 from bot.pipeline.store.counters import CounterKey, Counters, counter_key
 from bot.pipeline.store.database import Database
-from bot.pipeline.store.fates import Fates
-from bot.pipeline.store.tables import CLOSED, DECISIONS, POSTINGS, SIGNALS
+from bot.pipeline.store.feedback import Fates, Signals
+from bot.pipeline.store.tables import CLOSED, DECISIONS, POSTINGS
 
 #: Most commands that the rate limit of commands looks at.
 _MAX_COMMANDS = 500
@@ -323,36 +324,56 @@ def _encodable(value: Any) -> Any:
     return value
 
 
-class Signals:
-    """Reactions of people to postings."""
+class Posting(Frozen):
+    """One of our writes to GitHub."""
 
-    def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
+    key: str = Field(description="repository, number, task and (where it changes identity) the revision")
+    type: str = Field(description="the action's type")
+    task: Task
+    repository: str
+    number: int
+    job: str
+    github_id: int = Field(description="id of the comment, review, check run or pull request (its number)")
+    content_hash: str = Field(description="of the text as it was sent")
+
+    def url(self, web_url: str) -> str:
+        """Return its address; empty if it has none of its own."""
+        base = f"{web_url}/{self.repository}"
+        match self.type:
+            case "upsert_comment":
+                return f"{base}/issues/{self.number}#issuecomment-{self.github_id}"
+            case "submit_review":
+                return f"{base}/pull/{self.number}#pullrequestreview-{self.github_id}"
+            case "set_check":
+                return f"{base}/runs/{self.github_id}"
+            case "open_draft_pull":
+                return f"{base}/pull/{self.github_id}"
+        return ""
+
+
+def content_hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+class Postings:
+    """The register of our writes."""
+
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._clock = clock
+        self._counters = Counters(database)
 
-    def refresh(self, repository: str, history: Iterable[Decision]) -> None:
-        """Update the outcomes on one subject; ``history`` is every decision on it, oldest first."""
-        signals_by_key = outcomes(signals(history))
-        if signals_by_key:
-            with self._database.write() as connection:
-                for key, sign in signals_by_key.items():
-                    values = {**sign.model_dump(exclude={"key"}), "updated_at": self._clock()}
-                    insert = self._database.insert(SIGNALS).values(key=key, repository=repository, **values)
-                    connection.execute(insert.on_conflict_do_update(index_elements=["key"], set_=values))
+    def find(self, key: str) -> Posting | None:
+        columns = [POSTINGS.c[name] for name in Posting.model_fields]
+        row = self._database.row(select(*columns).where(POSTINGS.c.key == key))
+        return None if row is None else Posting(**row._mapping)
 
-    def rates(self, repository: str | None = None) -> tuple[Row, ...]:
-        return rates(self._counts(repository))
-
-    def muted(self, repository: str) -> frozenset[str]:
-        return frozenset(row.category for row in self.rates(repository) if row.muted)
-
-    def _counts(self, repository: str | None) -> Counts:
-        query = select(SIGNALS.c.category, SIGNALS.c.outcome, func.count().label("number")).group_by(
-            SIGNALS.c.category, SIGNALS.c.outcome
-        )
-        if repository is not None:
-            query = query.where(SIGNALS.c.repository == repository)
-        counts: dict[str, dict[Outcome, int]] = {}
-        for row in self._database.rows(query):
-            counts.setdefault(row.category, {})[row.outcome] = row.number
-        return counts
+    def put(self, posting: Posting) -> None:
+        """Store a posting; it replaces the one with its key."""
+        now = time.time()
+        insert = self._database.insert(POSTINGS).values(**posting.model_dump(), created_at=now, updated_at=now)
+        changed = {name: insert.excluded[name] for name in ("job", "github_id", "content_hash", "updated_at")}
+        with self._database.write() as connection:
+            previous = connection.execute(select(POSTINGS.c.id).where(POSTINGS.c.key == posting.key)).first()
+            connection.execute(insert.on_conflict_do_update(index_elements=["key"], set_=changed))
+            if previous is None:
+                self._counters.add({counter_key("bouncer_postings", type=posting.type): 1}, connection)

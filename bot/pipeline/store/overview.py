@@ -18,8 +18,7 @@ from bot.core.frozen import Frozen
 from bot.core.subjects import Subject
 from bot.models.budget import Spent
 from bot.pipeline.store.database import Database
-from bot.pipeline.store.decisions import is_outage, read_stored
-from bot.pipeline.store.postings import Posting
+from bot.pipeline.store.decisions import Posting, is_outage, read_stored
 from bot.pipeline.store.tables import BUDGETS, DECISIONS, MODEL_CALLS, POSTINGS
 
 #: What a bouncer or the reviewer made of its subject. A review with defects counts as bounced.

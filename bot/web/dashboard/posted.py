@@ -25,7 +25,7 @@ from bot.core.actions import (
 from bot.core.markdown import host_of
 from bot.features.review.record import ReviewRecord
 from bot.pipeline.body import MAX_BODY, Rules, as_html
-from bot.pipeline.store.postings import Posting
+from bot.pipeline.store.decisions import Posting
 
 
 class Card(NamedTuple):

@@ -22,7 +22,7 @@ from bot.features.verify.pull_queue import QueuedPull, in_order
 from bot.pipeline.admin import Jobs
 from bot.pipeline.body import MAX_BODY, as_html
 from bot.pipeline.store.export import as_csv, as_json
-from bot.pipeline.store.fates import watch
+from bot.pipeline.store.feedback import watch
 from bot.pipeline.store.installations import EVERYTHING
 from bot.pipeline.store.overview import PAGE, DecisionResult, Filter, Overview
 from bot.router import FEATURES

@@ -34,7 +34,7 @@ from bot.features.watch.handler import NamedCommit
 from bot.github.protocol import PullDiff
 from bot.models.prompts import Prompts
 from bot.pipeline.publisher import Publisher
-from bot.pipeline.store.postings import Posting
+from bot.pipeline.store.decisions import Posting
 from bot.router import SLASH_COMMANDS
 from tests.bot.pipeline.publishing.rendering import Page, dangerous, fault
 from tests.scripted import ScriptedModel

@@ -18,7 +18,7 @@ from bot.features.review.record import Doubt, ReviewRecord, Suppressed
 from bot.features.shared.findings import Category, Dropped, Impact, Reported, Severity
 from bot.models.protocol import Prompt
 from bot.pipeline.metrics import exposition
-from bot.pipeline.store.fates import Fates
+from bot.pipeline.store.feedback import Fates
 from bot.pipeline.store.overview import Overview
 from bot.pipeline.store.tables import MODEL_CALLS
 from bot.web.app import Backend

@@ -1,23 +1,59 @@
-"""Outcomes of judged issues and pull requests, and the test of a bouncer's promise on them."""
+"""Reactions of people to postings, outcomes of judged subjects, and the test of a bouncer's promise on them."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from bot.calibration.fates import GRACE
 from bot.calibration.risk import PromiseRecord, watch_promise
 from bot.core.actions import Decision
 from bot.core.subjects import KnownFate
-from bot.features.feedback.record import FeedbackRecord
+from bot.features.feedback.record import FeedbackRecord, Outcome
+from bot.features.feedback.signals import Counts, Row, outcomes, rates, signals
 from bot.pipeline.store.database import Database
-from bot.pipeline.store.tables import FATES
+from bot.pipeline.store.tables import FATES, SIGNALS
 
 #: Most fates that a query returns, the newest ones.
 _MAX_FATES = 5000
+
+
+class Signals:
+    """Reactions of people to postings."""
+
+    def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
+        self._database = database
+        self._clock = clock
+
+    def refresh(self, repository: str, history: Iterable[Decision]) -> None:
+        """Update the outcomes on one subject; ``history`` is every decision on it, oldest first."""
+        signals_by_key = outcomes(signals(history))
+        if signals_by_key:
+            with self._database.write() as connection:
+                for key, sign in signals_by_key.items():
+                    values = {**sign.model_dump(exclude={"key"}), "updated_at": self._clock()}
+                    insert = self._database.insert(SIGNALS).values(key=key, repository=repository, **values)
+                    connection.execute(insert.on_conflict_do_update(index_elements=["key"], set_=values))
+
+    def rates(self, repository: str | None = None) -> tuple[Row, ...]:
+        return rates(self._counts(repository))
+
+    def muted(self, repository: str) -> frozenset[str]:
+        return frozenset(row.category for row in self.rates(repository) if row.muted)
+
+    def _counts(self, repository: str | None) -> Counts:
+        query = select(SIGNALS.c.category, SIGNALS.c.outcome, func.count().label("number")).group_by(
+            SIGNALS.c.category, SIGNALS.c.outcome
+        )
+        if repository is not None:
+            query = query.where(SIGNALS.c.repository == repository)
+        counts: dict[str, dict[Outcome, int]] = {}
+        for row in self._database.rows(query):
+            counts.setdefault(row.category, {})[row.outcome] = row.number
+        return counts
 
 
 def watch(fates: Sequence[KnownFate]) -> PromiseRecord | None:
