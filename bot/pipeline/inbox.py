@@ -22,9 +22,8 @@ from bot.core.events import Event
 from bot.pipeline.job import DEAD, DEAD_LIMIT, KEEP_SECONDS, Job
 from bot.pipeline.store.database import Database
 from bot.pipeline.store.decisions import Decisions
-from bot.pipeline.store.installations import Installations
+from bot.pipeline.store.installations import Installations, Renames
 from bot.pipeline.store.issues import Issues
-from bot.pipeline.store.renames import Renames
 from bot.pipeline.store.tables import CLOSED, DELIVERIES
 
 if TYPE_CHECKING:

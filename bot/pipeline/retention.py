@@ -17,8 +17,8 @@ from sqlalchemy import ColumnElement, Table, and_, delete, exists, or_, select
 from bot.pipeline.job import DEAD, ENDED, KEEP_SECONDS, OPEN
 from bot.pipeline.queue import Queue
 from bot.pipeline.store.database import Database
+from bot.pipeline.store.installations import names_of
 from bot.pipeline.store.issues import KEEP_SECONDS as KEEP_ISSUE_SECONDS
-from bot.pipeline.store.renames import names_of
 from bot.pipeline.store.tables import (
     ABOUT_REPOSITORIES,
     BUDGETS,

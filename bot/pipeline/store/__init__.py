@@ -7,11 +7,10 @@ from bot.pipeline.store.counters import Counters
 from bot.pipeline.store.database import Database, database_at, open_database, withhold
 from bot.pipeline.store.decisions import Decisions, Posting, Postings
 from bot.pipeline.store.feedback import Fates, Signals
-from bot.pipeline.store.installations import Installations
+from bot.pipeline.store.installations import Installations, Renames
 from bot.pipeline.store.issues import Issues
 from bot.pipeline.store.logins import Logins
 from bot.pipeline.store.migration import await_database, migrate, migrated
-from bot.pipeline.store.renames import Renames
 
 __all__ = [
     "Database",
