@@ -33,8 +33,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.sql.expression import ColumnElement
 
 from bot.pipeline.job import OPEN, GaveUp, Job, State, workflow_id
-from bot.pipeline.store.database import Database
-from bot.pipeline.store.locks import migrating
+from bot.pipeline.store.database import Database, migrating
 
 NAME = "bouncer"
 WORKFLOW = "job"

@@ -33,8 +33,7 @@ from bot.pipeline.retention import Retention
 from bot.pipeline.runner import Runner
 from bot.pipeline.store import Ledger
 from bot.pipeline.store.counters import CounterBuffer
-from bot.pipeline.store.database import Database
-from bot.pipeline.store.locks import HeldLock, Locks, migrating
+from bot.pipeline.store.database import Database, HeldLock, Locks, migrating
 from bot.pipeline.store.tables import DELIVERIES, WORKERS
 
 if TYPE_CHECKING:

@@ -1,9 +1,16 @@
-"""One database by URL: SQLite in WAL mode for one machine, PostgreSQL for several. No other server."""
+"""One database by URL: SQLite in WAL mode for one machine, PostgreSQL for several. No other server.
+
+Its locks are exclusive, and the operating system or the server frees them when their holder dies. A lease would
+have to guess how long a worker may be silent; these need no guess: kill -9 frees them at once.
+"""
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import json
 import os
+import re
 import sqlite3
 import stat
 import time
@@ -25,6 +32,7 @@ from sqlalchemy import (
     extract,
     func,
     literal,
+    text,
 )
 from sqlalchemy.dialects.postgresql import Insert as PostgresInsert
 from sqlalchemy.dialects.postgresql import insert as postgres_insert
@@ -35,7 +43,6 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 
 from bot.core.errors import DatabaseAway, SettingsError
 from bot.core.redaction import REDACTED
-from bot.pipeline.store.locks import AdvisoryLocks, FileLocks, Locks
 
 #: How long a statement waits for SQLite's write lock, seconds.
 BUSY_SECONDS = 15.0
@@ -47,16 +54,19 @@ CONNECT_SECONDS = 3
 SHORTEST_SECRET = 8
 #: Connections that are kept; as many again may be opened for a moment.
 POOL = 10
+#: Ours among the advisory locks of a database that others may share: the bytes of "bncr".
+CLASS = 0x626E6372
+#: How long one process waits for another's migration, seconds.
+MIGRATION_SECONDS = 120.0
 
 
 class Database:
     """An engine, the differences of its dialect, and locks that end with their process."""
 
-    def __init__(self, engine: Engine, locks: Locks, busy_seconds: float = BUSY_SECONDS) -> None:
+    def __init__(self, engine: Engine, locks: Locks) -> None:
         self.engine = engine
         self._reading = engine if self.is_sqlite else engine.execution_options(isolation_level="AUTOCOMMIT")
         self.locks = locks
-        self._busy_seconds = busy_seconds
         self.withheld: Callable[[], Collection[str]] = tuple
 
     @property
@@ -214,11 +224,10 @@ def _sqlite(url: URL, busy_seconds: float) -> Database:
         url.set(drivername="sqlite+pysqlite", database=str(file)),
         pool_size=POOL,
         max_overflow=POOL,
-        connect_args={"timeout": busy_seconds, "check_same_thread": False},
+        connect_args={"timeout": busy_seconds, "check_same_thread": False, "isolation_level": None},
     )
-    event.listen(engine, "connect", _no_implicit_transactions)
     event.listen(engine, "begin", partial(_begin, busy_seconds))
-    return Database(engine, FileLocks(file.with_name(f"{file.name}-locks")), busy_seconds)
+    return Database(engine, FileLocks(file.with_name(f"{file.name}-locks")))
 
 
 def _write_ahead(file: str, seconds: float) -> None:
@@ -251,10 +260,6 @@ def close_to_others(place: Path) -> None:
         others = 0o007 if facts.st_mode & 0o020 else 0o077
         if facts.st_uid == os.geteuid() and facts.st_mode & others:
             place.chmod(stat.S_IMODE(facts.st_mode) & ~others)
-
-
-def _no_implicit_transactions(connection: Any, _record: Any) -> None:
-    connection.isolation_level = None
 
 
 def _begin(busy_seconds: float, connection: Connection) -> None:
@@ -295,3 +300,100 @@ def _postgres(url: URL) -> Database:
         },
     )
     return Database(engine, AdvisoryLocks(engine))
+
+
+class FileLocks:
+    """``flock`` on files in a folder beside the SQLite file. Children do not inherit the descriptors."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def take(self, name: str) -> HeldFile | None:
+        """Return the lock; None if it is held."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = self._folder / re.sub(r"[^A-Za-z0-9_-]", "-", name)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return None
+        return HeldFile(descriptor)
+
+
+class HeldFile:
+    """A lock that this process holds for as long as it lives."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def alive(self) -> bool:
+        return True
+
+    def release(self) -> None:
+        # The file stays: to remove it would let two processes lock two files of one name.
+        os.close(self._descriptor)
+
+
+class AdvisoryLocks:
+    """PostgreSQL's session locks, each on a connection of its own."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def take(self, name: str) -> HeldSession | None:
+        """Return the lock; None if it is held."""
+        key = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big", signed=True)
+        # Detached from the pool: the lock belongs to this connection.
+        connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+        connection.detach()
+        success = connection.scalar(
+            text("SELECT pg_try_advisory_lock(:class, :key)"), {"class": CLASS, "key": key}
+        )
+        if not success:
+            connection.close()
+            return None
+        return HeldSession(connection)
+
+
+class HeldSession:
+    """A lock that is lost with the connection to the server."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._session = connection.connection.driver_connection
+        self._lost = False
+
+    def alive(self) -> bool:
+        """Return True if the lock is still ours."""
+        # A lost lock stays lost: the next statement would open a new connection without it.
+        if not self._lost:
+            try:
+                self._connection.scalar(text("SELECT 1"))
+            except DBAPIError:
+                self._lost = True
+        return not self._lost
+
+    def release(self) -> None:
+        self._connection.close()
+        # SQLAlchemy drops a broken connection without closing it.
+        if self._session is not None:
+            self._session.close()
+
+
+HeldLock = HeldFile | HeldSession
+Locks = FileLocks | AdvisoryLocks
+
+
+@contextmanager
+def migrating(locks: Locks) -> Iterator[None]:
+    """Hold the lock of those who create or upgrade tables, waiting for it. Raises TimeoutError."""
+    deadline = time.monotonic() + MIGRATION_SECONDS
+    while (lock := locks.take("migrate")) is None:
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"another process migrates the database for more than {MIGRATION_SECONDS:.0f} s")
+        time.sleep(0.05)
+    try:
+        yield
+    finally:
+        lock.release()

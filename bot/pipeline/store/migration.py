@@ -17,8 +17,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.schema import CreateColumn
 
 from bot.core.errors import DatabaseAway, OperatorError
-from bot.pipeline.store.database import Database, open_database
-from bot.pipeline.store.locks import migrating
+from bot.pipeline.store.database import Database, migrating, open_database
 from bot.pipeline.store.tables import METADATA, WORKERS
 
 #: The version of the tables, and the older ones that can be upgraded: 0001 is release 0.1, 0007 release 0.2.

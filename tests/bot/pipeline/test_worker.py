@@ -17,7 +17,7 @@ from bot.pipeline.retention import KEEP_DAYS
 from bot.pipeline.runner import Runner
 from bot.pipeline.store import Database, Ledger
 from bot.pipeline.store.counters import CounterBuffer
-from bot.pipeline.store.locks import CLASS
+from bot.pipeline.store.database import CLASS
 from bot.pipeline.worker import Pace, Worker
 from tests.bot.pipeline.builders import opened
 from tests.bot.pipeline.rig import wait
