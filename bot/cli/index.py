@@ -35,13 +35,13 @@ def command(name: str, fresh: bool, pause: float) -> int:
     It asks no model and writes nothing to GitHub. If interrupted, the same command resumes. From then on webhooks
     keep the index up to date.
     """
-    from bot.pipeline.store import Ledger, migrated, withhold
+    from bot.pipeline.store import Ledger, migrated
     from bot.settings import load
 
     settings = load()
     name = repository(name, settings)
     with migrated(settings.database_url, must_exist=True) as database, reached(settings, name) as access:
-        withhold(database, lambda: settings.secrets)
+        database.withheld = lambda: settings.secrets
         issues = Ledger(database).issues
         # Deliveries name the repository as GitHub spells it.
         name = access.forge.about().full_name

@@ -141,7 +141,7 @@ def work(settings: Settings, stop: threading.Event, pace: Pace, day_seconds: flo
     from bot.pipeline.publisher import Publisher
     from bot.pipeline.queue import Queue
     from bot.pipeline.runner import Runner
-    from bot.pipeline.store import Ledger, await_database, withhold
+    from bot.pipeline.store import Ledger, await_database
     from bot.pipeline.store.counters import CounterBuffer
     from bot.pipeline.worker import Reconciler, Worker
 
@@ -149,7 +149,7 @@ def work(settings: Settings, stop: threading.Event, pace: Pace, day_seconds: flo
     if database is None:
         return True
     # Set-up is over where a worker runs: they are read once, not at every statement.
-    withhold(database, partial(tuple, settings.withheld))
+    database.withheld = partial(tuple, settings.withheld)
     ledger, queue, counts = Ledger(database), Queue(database), CounterBuffer()
     live = Live(settings, ledger, counts.observe)
 

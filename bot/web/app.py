@@ -24,7 +24,7 @@ from bot.core.errors import InvalidSignature, MalformedDelivery, TransientError
 from bot.github import webhook
 from bot.github.webhook import MAX_BYTES
 from bot.pipeline.admin import Jobs
-from bot.pipeline.store import Database, Ledger, database_at, withhold
+from bot.pipeline.store import Database, Ledger, database_at
 from bot.pipeline.store.counters import DELIVERY_ANSWERS, CounterBuffer
 from bot.web import public
 from bot.web.public import Readers, Secrets
@@ -138,7 +138,7 @@ class Backend:
             with self._lock:
                 if self._parts is None:
                     database = database_at(self._url, busy_seconds=BUSY_SECONDS)
-                    withhold(database, self._withheld)
+                    database.withheld = self._withheld
                     ledger = Ledger(database)
                     threading.Thread(target=self._flush_all, args=(ledger,), name="counts", daemon=True).start()
                     self._parts = ledger, Jobs(database), Storing(database)

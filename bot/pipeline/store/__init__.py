@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.pipeline.store.calls import Budgets, Calls, Faults
 from bot.pipeline.store.counters import Counters
-from bot.pipeline.store.database import Database, database_at, open_database, withhold
+from bot.pipeline.store.database import Database, database_at, open_database
 from bot.pipeline.store.decisions import Decisions, Posting, Postings
 from bot.pipeline.store.feedback import Fates, Signals
 from bot.pipeline.store.installations import Installations, Renames
@@ -21,7 +21,6 @@ __all__ = [
     "migrate",
     "migrated",
     "open_database",
-    "withhold",
 ]
 
 

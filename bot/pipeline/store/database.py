@@ -67,7 +67,10 @@ class Database:
         self.engine = engine
         self._reading = engine if self.is_sqlite else engine.execution_options(isolation_level="AUTOCOMMIT")
         self.locks = locks
+        #: Returns the secrets that are replaced in everything that is written, so that one in a text does not
+        #: reach backups. It is called at every statement.
         self.withheld: Callable[[], Collection[str]] = tuple
+        event.listen(engine, "before_cursor_execute", self._without_secrets, retval=True)
 
     @property
     def is_sqlite(self) -> bool:
@@ -129,6 +132,13 @@ class Database:
     def close(self) -> None:
         self.engine.dispose()
 
+    def _without_secrets(
+        self, _connection: Connection, _cursor: Any, statement: str, parameters: Any, _context: Any, _many: bool
+    ) -> tuple[str, Any]:
+        if statement.lstrip()[:6].upper() not in ("INSERT", "UPDATE"):
+            return statement, parameters
+        return statement, _cut(parameters, _forms(self.withheld))
+
 
 def open_database(url: str, *, busy_seconds: float = BUSY_SECONDS, must_exist: bool = False) -> Database:
     """Connect to the database at ``url`` (sqlite:///FILE or postgresql://...), which may not be migrated yet.
@@ -171,29 +181,6 @@ def database_at(url: str, *, busy_seconds: float = BUSY_SECONDS) -> Database:
     if parsed.get_backend_name() == "postgresql":
         return _postgres(parsed)
     raise SettingsError(f"DATABASE_URL: {parsed.drivername} is neither sqlite nor postgresql")
-
-
-def withhold(database: Database, secrets: Callable[[], Collection[str]]) -> None:
-    """Replace these secrets in everything that is written, so that one in a text does not reach backups.
-
-    ``secrets`` is called at every statement.
-    """
-    event.listen(database.engine, "before_cursor_execute", partial(_without, secrets), retval=True)
-    database.withheld = secrets
-
-
-def _without(
-    secrets: Callable[[], Collection[str]],
-    _connection: Connection,
-    _cursor: Any,
-    statement: str,
-    parameters: Any,
-    _context: Any,
-    _many: bool,
-) -> tuple[str, Any]:
-    if statement.lstrip()[:6].upper() not in ("INSERT", "UPDATE"):
-        return statement, parameters
-    return statement, _cut(parameters, _forms(secrets))
 
 
 def _forms(secrets: Callable[[], Collection[str]]) -> list[str]:

@@ -16,7 +16,7 @@ from bot.features.triage.judgement import InputReply
 from bot.features.triage.record import TriageRecord
 from bot.models.budget import Limit, Spent
 from bot.models.protocol import Prompt
-from bot.pipeline.store import Database, Ledger, Posting, withhold
+from bot.pipeline.store import Database, Ledger, Posting
 from bot.pipeline.store.calls import AskOnce
 from bot.pipeline.store.overview import Filter, Overview
 from bot.pipeline.store.tables import COUNTERS, DECISIONS
@@ -161,7 +161,7 @@ def test_counts_of_all_processes_add_up(ledger):
 
 
 def test_nothing_withheld_is_written_in_any_form(database: Database) -> None:
-    withhold(database, lambda: ('two "lines"\nof a key', "short"))
+    database.withheld = lambda: ('two "lines"\nof a key', "short")
     texts = ('a two "lines"\nof a key b', json.dumps({"k": 'two "lines"\nof a key'}), "a short word")
     with database.write() as connection:
         for number, text in enumerate(texts):
