@@ -18,7 +18,7 @@ from bot.core.actions import Decision
 from bot.core.errors import TransientError
 from bot.core.http_client import HttpClient
 from bot.github.webhook import sign
-from bot.pipeline.job import Job, Notice
+from bot.pipeline.job import Job
 from bot.pipeline.store.export import export_row
 from bot.pipeline.store.overview import Filter, Overview
 
@@ -41,24 +41,6 @@ class Notices:
         return any(
             router.feature_named(decision.kind).judges and (decision.verdict or decision.abstained)
             for decision in decisions
-        )
-
-    @staticmethod
-    def about(job: Job, notice: Notice, now: float, detail: str = "") -> Job:
-        """Return the job that sends a notice about another one."""
-        return job.model_copy(
-            update={
-                "id": f"{job.workflow}:notice",
-                "source_job": job.id,
-                "kind": f"notice_of_{notice}",
-                "notice": notice,
-                "detail": detail,
-                "attempt": 0,
-                "tries": 0,
-                "due": now,
-                "error": None,
-                "created_at": now,
-            }
         )
 
     def send(self, job: Job) -> str:

@@ -27,12 +27,11 @@ from bot.features.services import Services
 from bot.features.shared.rights import is_request
 from bot.github.writer import GitHubWriter
 from bot.pipeline.inbox import Deliveries, Inbox, stored_event, successor, superseded_by
-from bot.pipeline.job import GaveUp, Job
+from bot.pipeline.job import MAX_TRIES_BUG, GaveUp, Job, Scheduler
 from bot.pipeline.notices import Notices
 from bot.pipeline.publisher import OneWrite, Published, Publisher, Refused
 from bot.pipeline.queue import Queue
 from bot.pipeline.readings import at_present
-from bot.pipeline.scheduler import MAX_TRIES_BUG, Scheduler
 from bot.pipeline.store import Ledger
 from bot.pipeline.store.calls import AskOnce
 from bot.pipeline.store.decisions import PublishOutcome
@@ -105,7 +104,7 @@ class Runner:
         self._paused = paused
         self._notices = notices
         self._clock = clock
-        self._scheduler = Scheduler(queue, notices, clock)
+        self._scheduler = Scheduler(queue, clock, notifies=notices is not None)
 
     def run(self, job: Job, executor: str) -> str:
         """Run one attempt for the worker with that executor id, and return the outcome. Raises GaveUp."""
