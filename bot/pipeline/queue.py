@@ -67,14 +67,10 @@ class Queue:
         self._lock = threading.Lock()
         self._client: DBOSClient | None = None
 
-    def connect(self) -> None:
-        """Connect and migrate the engine's tables now, not at the first use."""
-        self._connected()
-
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         """Open a transaction on our tables in which jobs can be enqueued as well."""
-        self._connected()
+        self.connect()
         with self._database.write() as connection:
             yield connection
 
@@ -98,7 +94,7 @@ class Queue:
         }
         if delay > 0:
             options["delay_seconds"] = delay
-        self._connected().enqueue_in_transaction(connection, options, facts)
+        self.connect().enqueue_in_transaction(connection, options, facts)
 
     def enqueue_next(self, job: Job, attempt: Job, delay: float = 0.0) -> None:
         """Enqueue the attempt of a job that continues the present one."""
@@ -117,7 +113,7 @@ class Queue:
         newest: Job | None = None
         for first in itertools.count(step=_ATTEMPTS):
             ids = [workflow_id(job, number) for number in range(first, first + _ATTEMPTS)]
-            attempts = map(_job, self._connected().list_workflows(workflow_ids=ids, load_input=False))
+            attempts = map(_job, self.connect().list_workflows(workflow_ids=ids, load_input=False))
             newest = max(attempts, key=lambda job: job.attempt, default=newest)
             if newest is None or newest.attempt < first + _ATTEMPTS - 1:
                 break
@@ -128,7 +124,7 @@ class Queue:
         size = max(_PAGE, limit)
         while True:
             # Always from the newest one: workflows of one moment have no order, so an offset could skip some.
-            page = self._connected().list_workflows(
+            page = self.connect().list_workflows(
                 name=WORKFLOW,
                 status=_statuses(states) or None,
                 sort_desc=True,
@@ -195,18 +191,18 @@ class Queue:
     def recover(self, job: Job) -> None:
         """Enqueue an attempt again that a dead worker was running, and count the death."""
         self._note(job.workflow, deaths=self.deaths(job) + 1)
-        self._connected().resume_workflow(job.workflow, queue_name=job.queue)
+        self.connect().resume_workflow(job.workflow, queue_name=job.queue)
 
     def cancel(self, job: Job) -> None:
         """Cancel an attempt: a waiting one never starts, and the outcome of a running one is not recorded."""
-        self._connected().cancel_workflow(job.workflow)
+        self.connect().cancel_workflow(job.workflow)
 
     def bring_forward(self, installation: int | None = None) -> int:
         """Start the jobs now that wait for an operator, of one installation or of all. Return their number."""
         waiting = map(_job, self._workflows(name=WORKFLOW, status=list(_STATUSES["waiting"])))
         jobs = [job for job in waiting if job.awaits_operator and installation in (None, job.installation)]
         for job in jobs:
-            self._connected().set_workflow_delay(job.workflow, delay_seconds=0)
+            self.connect().set_workflow_delay(job.workflow, delay_seconds=0)
         return len(jobs)
 
     def note_superseded(self, job: Job, by: str) -> None:
@@ -220,7 +216,7 @@ class Queue:
         for workflow in ids:
             self._note(workflow, superseded_by=by)
         if ids:
-            self._connected().cancel_workflows(ids)
+            self.connect().cancel_workflows(ids)
         return tuple(ids)
 
     def created_before(self, moment: float, states: Collection[State], limit: int) -> tuple[str, ...]:
@@ -231,7 +227,7 @@ class Queue:
 
     def forget(self, workflows: Collection[str]) -> None:
         if workflows:
-            self._connected().delete_workflows(list(workflows))
+            self.connect().delete_workflows(list(workflows))
 
     def rename(self, repository: str, to: str) -> None:
         """List the jobs of a repository under its new name."""
@@ -241,7 +237,7 @@ class Queue:
     def forget_repository(self, repository: str) -> None:
         """Cancel and delete all attempts of a repository."""
         if ids := self._ids(repository):
-            self._connected().cancel_workflows(list(ids))
+            self.connect().cancel_workflows(list(ids))
             self.forget(ids)
 
     def close(self) -> None:
@@ -251,7 +247,7 @@ class Queue:
                 self._client = None
 
     def _note(self, workflow: str, **attributes: object) -> None:
-        self._connected().update_workflow_attributes(workflow, attributes, merge=True)
+        self.connect().update_workflow_attributes(workflow, attributes, merge=True)
 
     def _ids(self, repository: str) -> Sequence[str]:
         rows = self._rows(select(column("workflow_uuid")).where(_fact("repository") == repository))
@@ -259,7 +255,7 @@ class Queue:
 
     def _rows(self, query: Select[*tuple[Any, ...]]) -> Sequence[Row[*tuple[Any, ...]]]:
         """Query the engine's table directly: the engine's client reads every row in order to count them."""
-        self._connected()
+        self.connect()
         with self._database.read() as connection:
             schema = None if connection.dialect.name == "sqlite" else "dbos"
             workflows = table("workflow_status", schema=schema)
@@ -270,9 +266,10 @@ class Queue:
         if filters.get("workflow_ids") == []:
             # The engine takes an empty list for no filter.
             return ()
-        return self._connected().list_workflows(load_input=False, load_output=False, **filters)
+        return self.connect().list_workflows(load_input=False, load_output=False, **filters)
 
-    def _connected(self) -> DBOSClient:
+    def connect(self) -> DBOSClient:
+        """Return the engine's client. At the first use it connects and migrates the engine's tables."""
         if self._client is None:
             with self._lock:
                 if self._client is None:

@@ -22,13 +22,13 @@ class DrivenQueue(Queue):
 
     def start_due(self) -> None:
         """Queue the attempts whose delay is over, as the engine's scheduler does."""
-        self._connected()._sys_db.transition_delayed_workflows()
+        self.connect()._sys_db.transition_delayed_workflows()
 
     def run(self, job: str, run: Callable[[Job, str], str]) -> Job:
         """Run the newest attempt of a job; the job afterwards."""
         attempt = self.get(job)
         assert attempt is not None
-        engine = self._connected()._sys_db
+        engine = self.connect()._sys_db
         workflows = engine.tables.workflow_status
         start = update(workflows).where(workflows.c.workflow_uuid == attempt.workflow)
         with engine.engine.begin() as connection:
