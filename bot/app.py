@@ -223,7 +223,7 @@ class Live:
         settings.check_model()
         self._settings = settings
         self._ledger = ledger
-        self._app = build_app(settings, observe)
+        self.app = build_app(settings, observe)
         self._models = build_models(settings, ledger.faults)
         self._secrets = settings.secrets
         self._prompts = prompts(settings)
@@ -239,7 +239,7 @@ class Live:
         repository: Repository | None = getattr(event, "repository", None)
         if repository is None or event.installation is None:
             raise ForgeError("the event names no repository or no installation")
-        forge, writer = self._app.forge(event.installation, repository.full_name)
+        forge, writer = self.app.forge(event.installation, repository.full_name)
         config, problems = self._configurations.of(event.installation, repository, forge)
         if self._settings.in_shadow:
             config = config.in_shadow()
@@ -266,15 +266,10 @@ class Live:
 
     def _elsewhere(self, repository: str) -> Forge | None:
         try:
-            installation = self._app.installation_for(*repository.split("/"))
+            installation = self.app.installation_for(*repository.split("/"))
         except NotFound:
             return None
-        return None if installation.suspended else self._app.forge(installation.id, repository)[0]
-
-    @property
-    def app(self) -> GitHubApp:
-        """The App behind all of its repositories."""
-        return self._app
+        return None if installation.suspended else self.app.forge(installation.id, repository)[0]
 
     def check_models(self) -> bool:
         """Ask each provider if it accepts the key and knows the model, and record the refusals.
@@ -301,7 +296,7 @@ class Live:
 
     def close(self) -> None:
         """Close all connections."""
-        self._app.close()
+        self.app.close()
 
     def _model_for(self, repository: str, *, reserve: bool = False) -> Model:
         from bot.models.budget import Budget
