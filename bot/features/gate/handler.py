@@ -24,7 +24,7 @@ from bot.features.gate import texts
 from bot.features.gate.judgement import LinkedIssue, Readiness, evaluate
 from bot.features.services import Services
 from bot.features.shared import history
-from bot.features.shared.links import MAX_ISSUES, closing_links
+from bot.features.shared.links import MAX_ISSUES, links_in_text
 from bot.features.shared.rights import asked_for
 from bot.github.protocol import IssueLink, PullFacts
 
@@ -231,17 +231,14 @@ def _later_claims(
 
 def _linked(facts: PullFacts, services: Services) -> Iterator[LinkedIssue]:
     """Yield the linked issues: those that the forge links, and those that only the text names."""
-    forge, repository = services.forge, services.repository
-    numbers = set()
+    forge, numbers = services.forge, set[int]()
     for claim in facts.claims[:MAX_ISSUES]:
         numbers.add(claim.issue.number)
         earlier = [number for number in claim.pulls if number < facts.pull.number]
         yield _with_history(
             f"#{claim.issue.number}", claim.issue, forge.repository, services, min(earlier, default=None)
         )
-    web_url = repository.html_url.removesuffix(f"/{repository.full_name}")
-    links = closing_links(f"{facts.pull.title}\n\n{facts.pull.body}", forge.repository, web_url)
-    for link in links[: MAX_ISSUES - len(numbers)]:
+    for link in links_in_text(facts.pull, services)[: MAX_ISSUES - len(numbers)]:
         here = link.repository.lower() == forge.repository.lower()
         if here and link.number in numbers:
             continue

@@ -36,6 +36,11 @@ def issue_links(pull: PullRequest, services: Services) -> tuple[IssueLink, ...]:
     if linked:
         return linked
     # GitHub links nothing for other base branches, and old servers cannot be asked.
+    return links_in_text(pull, services)
+
+
+def links_in_text(pull: PullRequest, services: Services) -> tuple[IssueLink, ...]:
+    """Return the issues that closing words in a pull request's title and text name."""
     web_url = services.repository.html_url.removesuffix(f"/{services.repository.full_name}")
     return closing_links(f"{pull.title}\n\n{pull.body}", services.forge.repository, web_url)
 
