@@ -1,18 +1,14 @@
 """Commands: acknowledge or refuse ``/bouncer ...`` and remember what was accepted, paused or resumed."""
 
 from collections.abc import Iterator
-from dataclasses import replace
-from datetime import datetime, timedelta
-from functools import partial
+from datetime import timedelta
 
 from bot.core import events
 from bot.core.actions import Decision, UpsertComment
 from bot.core.commands import AuthorLimit, SlashCommand
-from bot.core.subjects import Comment
 from bot.features.commands.handler import concerns, handle
 from bot.features.commands.record import CommandsRecord
 from bot.features.feature import Feature
-from bot.features.services import Services
 from bot.features.shared.posts import Posts
 
 
@@ -26,7 +22,7 @@ def standing(posts: Posts) -> Iterator[Decision]:
         event = events.CommentCreated(
             sender=comment.author, repository=services.repository, issue=issue, comment=comment
         )
-        decision = handle(event, replace(services, clock=partial(_time_of, comment, services)))
+        decision = handle(event, services)
         if decision is not None:
             yield decision
     # An author can delete a command, but not our answer to it.
@@ -42,10 +38,6 @@ def standing(posts: Posts) -> Iterator[Decision]:
                 abstained="deleted",
                 record=CommandsRecord(comment=int(comment_id or 0)),
             )
-
-
-def _time_of(comment: Comment, services: Services) -> datetime:
-    return comment.created_at or services.clock()
 
 
 FEATURE = Feature(
