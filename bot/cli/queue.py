@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bot.cli.files import print_json, show_card
+from bot.cli.files import json_option, print_json, show_card
 from bot.cli.remote import reached, repository
 from bot.core.text import amount
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Most pull requests, oldest first.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else on stdout.")
+@json_option
 def command(name: str, limit: int, as_json: bool) -> int:
     """List the open pull requests of OWNER/REPO: verified ones first, then by tests, whose turn it is, and age.
 
