@@ -135,8 +135,8 @@ def build_models(settings: Settings, refusals: Refusals | None = None) -> Models
     return Models(keys, load_prices(settings.bouncer_prices_file), maps, refusals)
 
 
-def build_model(settings: Settings, model_id: str | None = None) -> Model:
-    """Return the model of that id, or the operator's. It is retried and has no budget.
+def build_model(settings: Settings, model_id: str | None = None, budget: Budget | None = None) -> Model:
+    """Return the model of that id, or the operator's, for a command: it is retried.
 
     Its replies are written to BOUNCER_RECORD_FILE if that is set. Raises SettingsError if no model is named.
     """
@@ -145,7 +145,7 @@ def build_model(settings: Settings, model_id: str | None = None) -> Model:
     model_id = model_id or settings.bouncer_model
     if not model_id:
         raise SettingsError("no model is named: use --model or BOUNCER_MODEL, for example openai:gpt-5-mini")
-    model = build_models(settings).build(model_id, attempts=3)
+    model = build_models(settings).build(model_id, budget, attempts=3)
     return Recording(model, settings.bouncer_record_file) if settings.bouncer_record_file else model
 
 

@@ -94,8 +94,7 @@ def command(
     if environment.github_token is None:
         raise OperatorError("GITHUB_TOKEN is not set: give the step the workflow's token")
     try:
-        budget = app.total_budget(max_cost)
-        judge = app.build_models(environment).build(environment.bouncer_model, budget, attempts=3)
+        judge = app.build_model(environment, budget=app.total_budget(max_cost))
     except SettingsError as error:
         if not _is_for_fork(workflow, event):
             raise

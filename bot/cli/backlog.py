@@ -217,9 +217,8 @@ def _model(settings: Settings, ledger: Ledger, name: str, max_cost: float | None
     from bot import app
     from bot.pipeline.store.calls import AskOnce
 
-    model_id = settings.bouncer_model
-    model = app.build_models(settings).build(model_id, app.total_budget(max_cost), attempts=3)
-    return AskOnce(model, ledger.calls, f"backlog:{name}:{model_id}")
+    model = app.build_model(settings, budget=app.total_budget(max_cost))
+    return AskOnce(model, ledger.calls, f"backlog:{name}:{settings.bouncer_model}")
 
 
 class CommentsReadOnce:

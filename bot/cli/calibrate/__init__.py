@@ -207,11 +207,8 @@ def _judge(trial: _Trial, cases: Sequence[PastCase], verdicts: Verdicts, index: 
     from bot.features.services import NoIndex
 
     environment = trial.environment
-    if trial.max_cost is None:
-        model = app.build_model(environment)
-    else:
-        budget = app.total_budget(max(0.0, trial.max_cost - (verdicts.cost_usd or 0.0)))
-        model = app.build_models(environment).build(environment.bouncer_model, budget, attempts=3)
+    remaining = None if trial.max_cost is None else max(0.0, trial.max_cost - (verdicts.cost_usd or 0.0))
+    model = app.build_model(environment, budget=app.total_budget(remaining))
 
     def services(forge: ReplayForge) -> Services:
         offline = app.offline_services(environment, forge, trial.config, model)
