@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import base64
-import csv
-import io
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -33,7 +31,7 @@ from bot.cli.remote import configured, reached, repository
 from bot.core.actions import Usage
 from bot.core.errors import BudgetExceeded, ForgeError, OperatorError
 from bot.core.page import render
-from bot.core.text import amount, spreadsheet_cell
+from bot.core.text import amount, csv_line
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -369,10 +367,6 @@ def _as_text(backlog: Backlog, label: str) -> str:
 
 
 def _as_csv(backlog: Backlog) -> str:
-    text = io.StringIO()
-    table = csv.writer(text)
-    table.writerow(COLUMNS)
-    for row in backlog.rows:
-        cells = {**row.as_object(), "questions": "\n".join(row.record.questions)}
-        table.writerow(spreadsheet_cell(cells[name]) for name in COLUMNS)
-    return text.getvalue()
+    rows = ({**row.as_object(), "questions": "\n".join(row.record.questions)} for row in backlog.rows)
+    lines = (csv_line(row[name] for name in COLUMNS) for row in rows)
+    return csv_line(COLUMNS) + "".join(lines)

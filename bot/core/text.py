@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import math
 import re
+from collections.abc import Iterable
 
 #: Invisible to people and legible to a model: control characters, zero-width spaces, tag characters. Prompts keep
 #: the other invisible characters, which emoji, several languages and exact quotes need.
@@ -28,9 +31,12 @@ HTML_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
-def spreadsheet_cell(value: object) -> object:
-    """Return a value for a CSV file; text that a spreadsheet would calculate gets a quote in front."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+def csv_line(values: Iterable[object]) -> str:
+    """Return a line of a CSV file. Text that a spreadsheet would calculate gets a quote in front."""
+    cells = (f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value for value in values)
+    line = io.StringIO()
+    csv.writer(line).writerow(cells)
+    return line.getvalue()
 
 
 def visible(text: str) -> str:

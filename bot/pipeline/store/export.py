@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from bot.core.actions import Decision
 from bot.core.redaction import redact
-from bot.core.text import spreadsheet_cell
+from bot.core.text import csv_line
 from bot.pipeline.store.overview import DecisionRow, Filter, Overview
 
 #: Decisions that are held at once.
@@ -24,9 +22,9 @@ COLUMNS = (
 
 def as_csv(overview: Overview, filters: Filter, web_url: str) -> Iterator[str]:
     """Yield the lines of a CSV file with a header; an unknown cost is an empty cell."""
-    yield _csv(COLUMNS)
+    yield csv_line(COLUMNS)
     for values in _rows(overview, filters, web_url):
-        yield _csv(spreadsheet_cell(values[name]) for name in COLUMNS)
+        yield csv_line(values[name] for name in COLUMNS)
 
 
 def as_json(overview: Overview, filters: Filter, web_url: str) -> Iterator[str]:
@@ -54,9 +52,3 @@ def export_row(row: DecisionRow, decision: Decision, web_url: str) -> dict[str, 
     values["actions"] = " ".join(action.type for action in decision.actions)
     values["url"] = row.url(web_url)
     return {name: values[name] for name in COLUMNS}
-
-
-def _csv(cells: Iterable[Any]) -> str:
-    text = io.StringIO()
-    csv.writer(text).writerow(cells)
-    return text.getvalue()
