@@ -221,8 +221,7 @@ def export_command(form: str, repository: str, database_url: str | None) -> None
     """Print every decision on record, newest first: verdict, reason, model, tokens and cost."""
     from bot import settings
     from bot.pipeline.store import migrated
-    from bot.pipeline.store.export import as_csv, as_json
-    from bot.pipeline.store.overview import Filter, Overview
+    from bot.pipeline.store.overview import Filter, Overview, as_csv, as_json
 
     loaded = settings.load(database_url=database_url)
     with migrated(loaded.database_url, must_exist=True) as database:

@@ -19,8 +19,7 @@ from bot.core.errors import TransientError
 from bot.core.http_client import HttpClient
 from bot.github.webhook import sign
 from bot.pipeline.job import Job
-from bot.pipeline.store.export import export_row
-from bot.pipeline.store.overview import Filter, Overview
+from bot.pipeline.store.overview import Filter, Overview, export_row
 
 #: How long a receiver may take, seconds.
 TIMEOUT = 10.0

@@ -1,11 +1,11 @@
-"""Read-only queries for people: pages of decisions, counts by day, costs."""
+"""Read-only queries for people: pages of decisions and their export, counts by day, costs."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal
 
@@ -15,7 +15,9 @@ from sqlalchemy import ColumnElement, Integer, Row, Select, and_, case, cast, fu
 from bot import router
 from bot.core.actions import Decision, Task
 from bot.core.frozen import Frozen
+from bot.core.redaction import redact
 from bot.core.subjects import Subject
+from bot.core.text import csv_line
 from bot.models.budget import Spent
 from bot.pipeline.store.database import Database
 from bot.pipeline.store.decisions import Posting, is_outage, read_stored
@@ -289,3 +291,46 @@ def _full_decision(row: Row[Any]) -> tuple[DecisionRow, Decision]:
 
 def _name(value: Any, by: str) -> str:
     return (date(1970, 1, 1) + timedelta(days=value)).isoformat() if by == "day" else value or "unknown"
+
+
+#: Decisions that are held at once.
+EXPORTED = 200
+
+COLUMNS = (
+    "id", "created_at", "repository", "number", "kind", "verdict", "abstained", "bounced", "outcome", "reason",
+    "actions", "model", "calls", "input_tokens", "output_tokens", "seconds", "cost_usd", "job", "url",
+)  # fmt: skip
+
+
+def as_csv(overview: Overview, filters: Filter, web_url: str) -> Iterator[str]:
+    """Yield the lines of a CSV file with a header; an unknown cost is an empty cell."""
+    yield csv_line(COLUMNS)
+    for values in _rows(overview, filters, web_url):
+        yield csv_line(values[name] for name in COLUMNS)
+
+
+def as_json(overview: Overview, filters: Filter, web_url: str) -> Iterator[str]:
+    """Yield the lines of a JSON array with one object per line; an unknown cost is null."""
+    before = "[\n"
+    for values in _rows(overview, filters, web_url):
+        yield before + json.dumps(values, ensure_ascii=False)
+        before = ",\n"
+    yield "[]\n" if before == "[\n" else "\n]\n"
+
+
+def _rows(overview: Overview, filters: Filter, web_url: str) -> Iterator[dict[str, Any]]:
+    before: int | None = None
+    while page := overview.full_decisions(filters, before, EXPORTED):
+        yield from (export_row(row, decision, web_url) for row, decision in page)
+        before = page[-1][0].id
+        if len(page) < EXPORTED:
+            return
+
+
+def export_row(row: DecisionRow, decision: Decision, web_url: str) -> dict[str, Any]:
+    """Return a decision as a row with the fields COLUMNS."""
+    values = row.model_dump(mode="json")
+    values["reason"] = redact(decision.reason)
+    values["actions"] = " ".join(action.type for action in decision.actions)
+    values["url"] = row.url(web_url)
+    return {name: values[name] for name in COLUMNS}

@@ -21,10 +21,9 @@ from bot.core.subjects import KnownFate
 from bot.features.verify.pull_queue import QueuedPull, in_order
 from bot.pipeline.admin import Jobs
 from bot.pipeline.body import MAX_BODY, as_html
-from bot.pipeline.store.export import as_csv, as_json
 from bot.pipeline.store.feedback import watch
 from bot.pipeline.store.installations import EVERYTHING
-from bot.pipeline.store.overview import PAGE, DecisionResult, Filter, Overview
+from bot.pipeline.store.overview import PAGE, DecisionResult, Filter, Overview, as_csv, as_json
 from bot.router import FEATURES
 from bot.web.app import Backend
 from bot.web.dashboard import DashboardSettings, acting, posted

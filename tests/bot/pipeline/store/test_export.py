@@ -16,8 +16,7 @@ from sqlalchemy import update
 from bot.core.actions import Decision, Usage
 from bot.core.subjects import Subject
 from bot.pipeline.store import Ledger, migrate, open_database
-from bot.pipeline.store.export import as_csv, as_json
-from bot.pipeline.store.overview import Filter, Overview
+from bot.pipeline.store.overview import Filter, Overview, as_csv, as_json
 from bot.pipeline.store.tables import DECISIONS
 
 
