@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, MutableMapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, TypeVar, get_args
+from typing import Any, TextIO, TypeVar, get_args
 
 import click
 import structlog
@@ -21,9 +21,6 @@ from sqlalchemy.exc import ArgumentError
 from bot.core.errors import DatabaseAway, SettingsError
 from bot.core.redaction import redact
 from bot.settings import Settings
-
-if TYPE_CHECKING:
-    from bot.pipeline.store.database import Database
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -141,17 +138,18 @@ def stopped() -> threading.Event:
     return stop
 
 
-def opened_database(settings: Settings) -> Database:
-    """Open the database, waiting up to BOUNCER_DATABASE_SECONDS: it may start later than this process.
+def prepare_database(settings: Settings) -> None:
+    """Bring the database up to date, waiting for it up to BOUNCER_DATABASE_SECONDS: it may start later.
 
     Raises SettingsError for a wrong URL or a database that stays away.
     """
-    from bot.pipeline.store import open_database
+    from bot.pipeline.store import migrated
 
     deadline = time.monotonic() + settings.bouncer_database_seconds
     while True:
         try:
-            return open_database(settings.database_url)
+            with migrated(settings.database_url):
+                return
         except DatabaseAway as error:
             if time.monotonic() >= deadline:
                 raise

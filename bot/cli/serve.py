@@ -27,7 +27,7 @@ from bot.cli import supervisor, web, worker
 from bot.cli.running import (
     load_settings,
     observe,
-    opened_database,
+    prepare_database,
     return_free_memory,
     settings_options,
     stopped,
@@ -87,17 +87,13 @@ def command(concurrency: int, apart: float, **values: Any) -> int:
 
 def _prepare(settings: Settings) -> None:
     """Check what can be wrong before anything is started, and bring the database up to date."""
-    from bot.pipeline.store import migrate
-
     web.check_address(settings)
     if not settings.needs_setup:
         web.check(settings)
         worker.check_app(settings)
     if settings.bouncer_model or not settings.needs_setup:
         worker.check_thinking(settings)
-    database = opened_database(settings)
-    migrate(database)
-    database.close()
+    prepare_database(settings)
 
 
 def _import_all() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bot.cli.running import configure_logs, load_settings, opened_database, settings_options
+from bot.cli.running import configure_logs, load_settings, prepare_database, settings_options
 from bot.core.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -63,16 +63,12 @@ def server(settings: Settings, processes: int = 1, link: str | None = None) -> S
     ``link`` opens set-up, whose state lives in one process.
     """
     from bot.cli.dashboard import dashboard_pages, metrics_readers
-    from bot.pipeline.store import migrate
     from bot.settings import LiveSettings
     from bot.web.app import Backend, create_app
     from bot.web.public import blueprint
     from bot.web.server import Server
 
-    database = opened_database(settings)
-    migrate(database)
-    # Connections must not be carried through a fork.
-    database.close()
+    prepare_database(settings)
     present, readers = LiveSettings(settings), metrics_readers(settings)
     dashboard = dashboard_pages(settings)
     next_step = "To open the dashboard, set BOUNCER_ADMIN_PASSWORD or BOUNCER_ADMINS and start again."

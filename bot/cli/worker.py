@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import structlog
 
-from bot.cli.running import load_settings, opened_database, return_free_memory, settings_options, stopped
+from bot.cli.running import load_settings, prepare_database, return_free_memory, settings_options, stopped
 from bot.core.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def command(concurrency: int, apart: float, **values: Any) -> None:
     settings = load_settings(**values)
     check_app(settings)
     check_thinking(settings)
-    opened_database(settings).close()
+    prepare_database(settings)
     run(settings, Pace(concurrency=concurrency, apart=apart))
 
 
