@@ -105,7 +105,6 @@ class Inbox:
         self._decisions = Decisions(database)
         self._queue = queue
         self._tasks = tasks or router.tasks
-        self._debounced = router.debounced
         self._debounce_seconds = debounce_seconds
         self._day_seconds = day_seconds
         self._clock = clock
@@ -186,7 +185,7 @@ class Inbox:
 
     def _store(self, connection: Connection, row: Row[Any], event: Event) -> None:
         """Enqueue the jobs of a delivery, and update what is known about its subject and installation."""
-        delay = self._debounce_seconds if self._debounced(event) else 0.0
+        delay = self._debounce_seconds if router.debounced(event) else 0.0
         if isinstance(event, events.IssueUnanswered):
             delay = event.days * self._day_seconds
         due = row.received_at + delay
