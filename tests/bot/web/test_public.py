@@ -14,7 +14,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy.exc import OperationalError
 
-from bot.cli.dashboard import dashboard_pages, metrics_readers
+from bot.cli.web import dashboard_pages, metrics_readers
 from bot.pipeline.store import Ledger, migrate, open_database
 from bot.pipeline.store.counters import CounterBuffer
 from bot.settings import Settings
