@@ -217,7 +217,7 @@ def pages() -> Iterator[tuple[str, str]]:
 def _setup_pages() -> Iterator[tuple[str, str]]:
     app = Flask("bot.web")
     addresses = Addresses(api_url="https://api.github.com", web_url="https://github.com")
-    setup = Setup(Guard(LINK), addresses, "https://bouncer.example.org", _refuse, _refuse)
+    setup = Setup(Guard(LINK), addresses, "https://bouncer.example.org", _refuse)
     app.register_blueprint(setup_blueprint(setup))
     app.register_blueprint(public.blueprint("Set BOUNCER_ADMIN_PASSWORD to open the dashboard."))
     client = app.test_client()

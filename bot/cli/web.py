@@ -105,14 +105,12 @@ def show_link(settings: Settings, link: str) -> None:
 
 
 def setup_pages(settings: Settings, link: str) -> tuple[Pages, ...]:
-    from bot.github.registration import convert
     from bot.web.setup import Addresses, Guard, Setup, blueprint
 
     setup = Setup(
         guard=Guard(link),
         default=Addresses(api_url=settings.github_api_url, web_url=settings.github_web_url),
         public_url=settings.bouncer_public_url,
-        convert=convert,
         keep=lambda credentials, choice: keep(settings, credentials, choice),
         owner=settings.bouncer_admins.partition(",")[0].strip().removeprefix("org:"),
         dashboard=bool(settings.bouncer_admin_password),

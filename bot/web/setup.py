@@ -25,7 +25,7 @@ from werkzeug.wrappers import Response as Answer
 
 from bot.core.errors import ForgeError, NotFound, SettingsError, TransientError
 from bot.core.frozen import Frozen
-from bot.github.registration import PURPOSES, Credentials, Manifest, manifest
+from bot.github.registration import PURPOSES, Credentials, Manifest, convert, manifest
 from bot.settings import readable_on_the_way
 from bot.web import session
 
@@ -222,7 +222,6 @@ class Setup:
     guard: Guard
     default: Addresses
     public_url: str | None
-    convert: Callable[[str, str, str], Credentials]
     keep: Callable[[Credentials, Choice], None]
     owner: str = ""
     """The first account or organization of BOUNCER_ADMINS, to suggest as the owner."""
@@ -356,7 +355,7 @@ def _callback(setup: Setup) -> Answer | str:
     if request.args.get("error") or not code:
         return _message("GitHub did not create the app", "It was refused or cancelled there.", 400, again=True)
     try:
-        credentials = setup.convert(code, choice.api_url, choice.web_url)
+        credentials = convert(code, choice.api_url, choice.web_url)
     except NotFound:
         why = "The code that GitHub sent is unknown there, was used before or is older than an hour."
         return _message(

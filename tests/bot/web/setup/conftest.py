@@ -13,7 +13,7 @@ import requests
 from flask import Flask
 
 from bot.core.errors import SettingsError
-from bot.github.registration import Credentials, convert, store
+from bot.github.registration import Credentials, store
 from bot.simgithub import SimulatedGitHub
 from bot.web import public
 from bot.web.setup import Addresses, Choice, Guard, Setup, blueprint
@@ -62,7 +62,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
         with served(app) as url:
             site = Site(github, url, Guard(LINK, clock), clock, tmp_path / "data")
             addresses = Addresses(api_url=github.api_url, web_url=github.web_url)
-            app.register_blueprint(blueprint(Setup(site.guard, addresses, None, convert, site.keep)))
+            app.register_blueprint(blueprint(Setup(site.guard, addresses, None, site.keep)))
             app.register_blueprint(public.blueprint())
             yield site
 

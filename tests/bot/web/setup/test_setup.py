@@ -12,7 +12,7 @@ import requests
 
 from bot.core.errors import SettingsError
 from bot.github.app import GitHubApp
-from bot.github.registration import FILE, Credentials, convert, stored
+from bot.github.registration import FILE, Credentials, stored
 from bot.settings import Settings
 from bot.web.app import Backend, create_app
 from bot.web.setup import Addresses, Guard, Setup, api_of, blueprint, choose, unreachable
@@ -194,7 +194,7 @@ def test_the_app_s_key_is_not_fetched_in_the_clear(site: Site, browser: Browser)
 def test_headers_of_a_proxy_count_only_if_the_operator_allows_it(
     site: Site, tmp_path: Path, trusted: bool, expected: str
 ) -> None:
-    setup = Setup(Guard(LINK), KNOWN, None, convert, site.keep)
+    setup = Setup(Guard(LINK), KNOWN, None, site.keep)
     backend = Backend(f"sqlite:///{tmp_path / 'unused.db'}")
     app = create_app(backend, lambda: (), [lambda _: blueprint(setup)], trusted_proxies=int(trusted))
     forwarded = {"X-Forwarded-Proto": "https", "X-Forwarded-Host": "bouncer.example.com"}
