@@ -34,7 +34,7 @@ from bot.features.review import texts as review
 from bot.features.review.record import Doubt, ReviewRecord, Suppressed
 from bot.features.review.texts import Page, ReviewOutcome
 from bot.features.shared.findings import Proof
-from bot.features.shared.issues import with_suggestion
+from bot.features.shared.history import with_suggestion
 from bot.features.shared.labels import InputLabel, OutputLabel
 from bot.features.shared.rights import no_run_reason
 from bot.features.triage import texts as triage

@@ -18,7 +18,7 @@ from bot.features.closing.record import ClosingRecord
 from bot.features.feedback.record import FeedbackRecord
 from bot.features.services import Services
 from bot.features.shared import history
-from bot.features.shared.issues import DISCLOSURE, skip_reason
+from bot.features.shared.history import DISCLOSURE, skip_reason
 from bot.features.shared.rights import is_paused
 from bot.features.triage.record import TriageRecord
 

@@ -18,7 +18,7 @@ from bot.features.closing.record import ClosingRecord
 from bot.features.commands.record import CommandsRecord
 from bot.features.services import Services
 from bot.features.shared import history
-from bot.features.shared.issues import PAUSED, READ_AGAIN, skip_reason
+from bot.features.shared.history import PAUSED, READ_AGAIN, skip_reason
 from bot.features.shared.rights import (
     CommandEvent,
     answer,

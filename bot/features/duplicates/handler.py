@@ -24,7 +24,7 @@ from bot.features.reproduce.record import StoredTest, stored_test
 from bot.features.services import IndexedIssue, Services
 from bot.features.shared import history
 from bot.features.shared.builds import Builds
-from bot.features.shared.issues import skip_reason, with_suggestion
+from bot.features.shared.history import skip_reason, with_suggestion
 from bot.features.shared.rights import is_paused
 from bot.models.protocol import Prompt, Templates
 

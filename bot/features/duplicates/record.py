@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from bot.core.frozen import Frozen, Lenient
-from bot.features.shared.issues import SuggestionRecord
+from bot.features.shared.history import SuggestionRecord
 from bot.features.shared.labels import Percent
 
 Relation = Literal["same cause", "same symptom", "different"]

@@ -20,7 +20,7 @@ from bot.core.subjects import Repository
 from bot.features.reproduce.record import StoredTest, stored_test
 from bot.features.services import Services
 from bot.features.shared import history
-from bot.features.shared.issues import posted_suggestion, with_suggestion
+from bot.features.shared.history import posted_suggestion, with_suggestion
 from bot.features.shared.rights import is_paused
 from bot.features.triage.record import TriageRecord
 

@@ -1,14 +1,27 @@
-"""Conclusions from earlier decisions on a subject. Pure; decisions are ordered, oldest first."""
+"""Conclusions from earlier decisions on a subject: what stands, and why an issue is skipped.
+
+Decisions are ordered, oldest first. The sentences are those about a bounced issue that several features post.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TypeVar
 
-from bot.core.actions import Decision, Record, SetLabels
+from pydantic import Field
+
+from bot.core.actions import Decision, Record, SetLabels, UpsertComment
+from bot.core.config import TriageConfig
+from bot.core.subjects import Issue
 from bot.features.commands.record import CommandsRecord
+from bot.features.services import Services
 from bot.features.shared.labels import BouncerRecord
+from bot.features.shared.rights import is_paused
 from bot.features.triage.record import TriageRecord
+
+READ_AGAIN = "Edit the issue or reply below and I'll read it again."
+PAUSED = "A maintainer paused me here, so I won't read this again for now."
+DISCLOSURE = "I'm a bot using an AI model and may be wrong. Maintainers: `/bouncer accept` to override."
 
 R = TypeVar("R", bound=Record)
 
@@ -67,3 +80,58 @@ def marked(decision: Decision) -> bool:
 def _words(decision: Decision) -> tuple[str, ...]:
     """Return the words of the commands that were carried out."""
     return decision.record_of(CommandsRecord).done
+
+
+class SuggestionRecord(Record):
+    """A record of a decision that may name an earlier issue."""
+
+    suggestion: str = Field("", description="the posted sentence; empty if nothing was posted")
+
+
+def skip_reason(
+    issue: Issue, config: TriageConfig, past: Sequence[Decision], *, despite_pause: bool = False
+) -> tuple[str, str] | None:
+    """Return why an issue is skipped, as a word to count by and a clause; None if it is not."""
+    if is_paused(past) and not despite_pause:
+        return "skipped:paused", "paused by a maintainer"
+    if accepted(past):
+        return "skipped:accepted", "a maintainer accepted this issue"
+    if issue.state == "closed":
+        return "skipped:closed", "the issue is closed"
+    if issue.locked:
+        return "skipped:locked", "the issue is locked"
+    if issue.author.is_bot:
+        return "skipped:bot", f"the author {issue.author.login} is a bot"
+    if issue.author.login.lower() in {login.lower() for login in config.ignore_authors}:
+        return "skipped:author", f"triage.ignore_authors names {issue.author.login}"
+    ignored = {label.lower() for label in config.ignore_labels}
+    for label in issue.labels:
+        if label.lower() in ignored:
+            return "skipped:label", f"triage.ignore_labels names {label}"
+    if login := _first_match(issue.assignees, config.ignore_assignees):
+        return "skipped:assigned", f"triage.ignore_assignees names {login}"
+    if title := _first_match((issue.milestone,), config.ignore_milestones):
+        return "skipped:milestone", f"triage.ignore_milestones names {title}"
+    return None
+
+
+def _first_match(names: Sequence[str], ignored: Sequence[str]) -> str:
+    """Return the first of the names that is ignored, ``*`` meaning all; empty if none is."""
+    lower = {name.lower() for name in ignored}
+    return next((name for name in names if name and ("*" in lower or name.lower() in lower)), "")
+
+
+def with_suggestion(body: str, suggestion: str) -> str:
+    """Return the comment of a triage verdict with a line that names an earlier issue."""
+    request, fold, explanation = body.partition("\n\n<details>")
+    return f"{request}\n\n{suggestion}{fold}{explanation}" if suggestion else body
+
+
+def posted_suggestion(number: int, services: Services) -> str:
+    """Return the line of the triage comment that names an earlier issue; empty if it has none."""
+    past = services.history.decisions(f"{services.repository.full_name}#{number}", "duplicates")
+    for decision in reversed(past):
+        in_comment = any(isinstance(act, UpsertComment) and act.task == "triage" for act in decision.actions)
+        if in_comment and isinstance(decision.record, SuggestionRecord):
+            return decision.record.suggestion
+    return ""

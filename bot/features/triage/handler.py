@@ -23,8 +23,8 @@ from bot.core.subjects import INSIDERS, Comment, Issue, Repository, at_least
 from bot.core.text import folded, without_middle
 from bot.features.services import Services
 from bot.features.shared import history, investigation
+from bot.features.shared.history import posted_suggestion, skip_reason, with_suggestion
 from bot.features.shared.investigation import Notes
-from bot.features.shared.issues import posted_suggestion, skip_reason, with_suggestion
 from bot.features.shared.labels import MAX_BODY, model_reply
 from bot.features.shared.rights import asked_for, is_paused
 from bot.features.triage import claims, judgement, texts

@@ -10,7 +10,7 @@ from datetime import date
 
 from bot.core.markdown import clean, clean_line
 from bot.core.subjects import Repository
-from bot.features.shared.issues import DISCLOSURE, PAUSED, READ_AGAIN
+from bot.features.shared.history import DISCLOSURE, PAUSED, READ_AGAIN
 from bot.features.shared.labels import InputLabel
 from bot.features.triage.judgement import InputVerdict, Missing
 from bot.models.protocol import caveat
