@@ -156,19 +156,13 @@ class Decisions:
 
     def unpublished(self, subject: str, *kinds: Task) -> Sequence[str]:
         """Return the jobs whose decisions of these kinds (all if empty) on a subject are not published yet."""
-        repository, _, number = subject.rpartition("#")
-        query = select(DECISIONS.c.job).where(
-            DECISIONS.c.repository == repository,
-            DECISIONS.c.number == int(number),
-            DECISIONS.c.outcome.is_(None),
-        )
+        query = select(DECISIONS.c.job).where(_is_about(subject), DECISIONS.c.outcome.is_(None))
         return self._database.scalars(query.where(DECISIONS.c.kind.in_(kinds)) if kinds else query)
 
     def was_stopped(self, decision: Decision) -> bool:
         """Return True if an earlier decision on the same revision was stopped: a write of it may stand."""
         query = select(DECISIONS.c.id).where(
-            DECISIONS.c.repository == decision.subject.repository,
-            DECISIONS.c.number == decision.subject.number,
+            _is_about(decision.subject.key),
             DECISIONS.c.kind == decision.kind,
             DECISIONS.c.revision == decision.subject.revision,
             DECISIONS.c.outcome == PublishOutcome.STOPPED,
@@ -182,8 +176,7 @@ class Decisions:
             return False
         own = select(func.max(DECISIONS.c.id)).where(DECISIONS.c.job == job, DECISIONS.c.kind == decision.kind)
         query = select(DECISIONS.c.id).where(
-            DECISIONS.c.repository == decision.subject.repository,
-            DECISIONS.c.number == decision.subject.number,
+            _is_about(decision.subject.key),
             DECISIONS.c.id > own.scalar_subquery(),
             DECISIONS.c.kind.in_((decision.kind, "commands")),
             DECISIONS.c.verdict.is_not(None),
@@ -213,12 +206,8 @@ class Decisions:
         Those that will never be seen are left out, because their subject changed or GitHub refused them: a
         question that was not posted was not asked.
         """
-        repository, _, number = subject.rpartition("#")
-        query = select(DECISIONS.c.decision).where(
-            DECISIONS.c.repository == repository,
-            DECISIONS.c.number == int(number),
-            or_(DECISIONS.c.outcome.is_(None), DECISIONS.c.outcome.in_(_VISIBLE)),
-        )
+        is_seen = or_(DECISIONS.c.outcome.is_(None), DECISIONS.c.outcome.in_(_VISIBLE))
+        query = select(DECISIONS.c.decision).where(_is_about(subject), is_seen)
         if kinds:
             query = query.where(DECISIONS.c.kind.in_(kinds))
         return self._read(query.order_by(DECISIONS.c.id))
@@ -273,6 +262,12 @@ class Decisions:
             "config_hash": config_hash,
             "created_at": self._clock(),
         }
+
+
+def _is_about(subject: str) -> ColumnElement[bool]:
+    """Return the condition for decisions on ``owner/name#number``."""
+    repository, _, number = subject.rpartition("#")
+    return and_(DECISIONS.c.repository == repository, DECISIONS.c.number == int(number))
 
 
 def read_stored(text: str) -> Decision | None:
