@@ -33,6 +33,7 @@ class Jobs:
     def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
         self._database = database
         self._deliveries = Deliveries(database)
+        self._decisions = Decisions(database)
         self._clock = clock
 
     @cached_property
@@ -102,7 +103,7 @@ class Jobs:
         current = self._queue.get(job)
         if current is None or current.state not in ("done", *DEAD):
             return None
-        Decisions(self._database).reopen(job, words)
+        self._decisions.reopen(job, words)
         return self._enqueue_again(current)
 
     def _enqueue_again(self, job: Job) -> Job:
@@ -118,11 +119,11 @@ class Jobs:
 
     def unjudged(self, since: float) -> int:
         """Count the jobs that an outage kept from a verdict since then."""
-        return len(Decisions(self._database).outages(since))
+        return len(self._decisions.outages(since))
 
     def rejudge(self, since: float, limit: int) -> int:
         """Run up to ``limit`` of these jobs again, oldest first. Return the number of jobs queued."""
-        outages = Decisions(self._database).outages(since)
+        outages = self._decisions.outages(since)
         again = (job for job, words in outages.items() if self.decide_again(job, words) is not None)
         return sum(1 for _ in islice(again, limit))
 

@@ -20,10 +20,7 @@ from bot.core.actions import Task
 from bot.core.errors import LACKING
 from bot.core.events import Event
 from bot.pipeline.job import DEAD, DEAD_LIMIT, KEEP_SECONDS, Job
-from bot.pipeline.store.database import Database
-from bot.pipeline.store.decisions import Decisions
-from bot.pipeline.store.installations import Installations, Renames
-from bot.pipeline.store.issues import Issues
+from bot.pipeline.store import Database, Ledger
 from bot.pipeline.store.tables import CLOSED, DELIVERIES
 
 if TYPE_CHECKING:
@@ -99,10 +96,7 @@ class Inbox:
     ) -> None:
         """``tasks`` returns the tasks of an event; None: the features that it concerns."""
         self._database = database
-        self._installations = Installations(database)
-        self._renames = Renames(database)
-        self._issues = Issues(database)
-        self._decisions = Decisions(database)
+        self._ledger = Ledger(database)
         self._queue = queue
         self._tasks = tasks or router.tasks
         self._debounce_seconds = debounce_seconds
@@ -111,7 +105,7 @@ class Inbox:
 
     def accept(self, delivery: str, event: Event) -> bool:
         """Store a delivery and its jobs. Return False if a delivery of that id is stored already."""
-        event = self._renames.present(event)
+        event = self._ledger.renames.present(event)
         repository = getattr(event, "repository", None)
         now = self._clock()
         values = {
@@ -142,7 +136,7 @@ class Inbox:
             # Before the delivery is marked as done: a crash in between repeats this.
             if isinstance(event, events.InstallationChanged) and event.action == "deleted":
                 # A late delivery may be about an installation before the present one.
-                if not self._installations.is_replaced(event.account, event.installation):
+                if not self._ledger.installations.is_replaced(event.account, event.installation):
                     uninstalled(event.account, event.repositories)
             elif isinstance(event, events.InstallationChanged) and event.action == "unsuspend":
                 self._queue.bring_forward(event.installation)
@@ -150,11 +144,11 @@ class Inbox:
                 self._retry_lacking(event.installation)
             elif isinstance(event, events.InstallationRepositoriesChanged):
                 uninstalled("", event.removed)
-                self._renames.forget(event)
+                self._ledger.renames.forget(event)
             elif isinstance(event, events.Renamed):
-                for old, new in self._renames.moves(event).items():
+                for old, new in self._ledger.renames.moves(event).items():
                     self._queue.rename(old, new)
-                    self._renames.move(old, new, event)
+                    self._ledger.renames.move(old, new, event)
             with self._queue.transaction() as connection:
                 problem = None
                 if isinstance(event, str):
@@ -173,10 +167,10 @@ class Inbox:
             for job in self._queue.list(DEAD, limit=DEAD_LIMIT)
             if job.installation == installation and LACKING in (job.error or "")
         ]
-        for name, words in self._decisions.abstentions("forge:403", self._clock() - KEEP_SECONDS).items():
+        for name, words in self._ledger.decisions.abstentions("forge:403", self._clock() - KEEP_SECONDS).items():
             job = self._queue.get(name)
             if job is not None and job.installation == installation and job.state == "done":
-                self._decisions.reopen(name, words)
+                self._ledger.decisions.reopen(name, words)
                 jobs.append(job)
         for job in jobs:
             self._queue.start_again(job, self._clock())
@@ -212,10 +206,10 @@ class Inbox:
         elif isinstance(event, _REOPENS):
             subject = CLOSED.c.repository == row.repository, CLOSED.c.number == row.number
             connection.execute(delete(CLOSED).where(*subject))
-        self._issues.update(connection, event, row.received_at)
+        self._ledger.issues.update(connection, event, row.received_at)
         if ":" not in row.id:
             # Ids of our own events have a colon.
-            self._installations.note(connection, row.id, event, row.received_at)
+            self._ledger.installations.note(connection, row.id, event, row.received_at)
 
 
 class Deliveries:
