@@ -199,9 +199,8 @@ def notices(settings: Settings, ledger: Ledger) -> Notices | None:
     if not url:
         return None
     from bot.pipeline.notices import Notices
-    from bot.pipeline.store.overview import Overview
 
-    return Notices(url, secret, Overview(ledger.database), settings.github_web_url)
+    return Notices(url, secret, ledger.overview, settings.github_web_url)
 
 
 def reveal(secret: SecretStr | None) -> str:

@@ -162,11 +162,9 @@ def retry_jobs(
 @json_option
 def rejudge_jobs(since: datetime, limit: int, yes: bool, database_url: str | None, as_json: bool) -> None:
     """Judge again what an outage of a model, GitHub or the sandbox left without a verdict."""
-    from bot.pipeline.store.overview import Overview
-
     with _open(database_url) as (jobs, ledger):
         count = min(jobs.unjudged(since.timestamp()), limit)
-        mean = Overview(ledger.database).mean_cost(datetime.now(UTC) - timedelta(days=30))
+        mean = ledger.overview.mean_cost(datetime.now(UTC) - timedelta(days=30))
         cost = "cost unknown" if mean is None else f"about {mean * count:.2f} USD"
         click.echo(f"{amount(count, 'job')} without a verdict since {since:%Y-%m-%d %H:%M} UTC; {cost}", err=True)
         if count and not yes:

@@ -12,7 +12,6 @@ from bot.pipeline.admin import Jobs
 from bot.pipeline.store import Ledger
 from bot.pipeline.store.counters import DELIVERY_ANSWERS, GITHUB_CALLS, GITHUB_REMAINING, GITHUB_SECONDS
 from bot.pipeline.store.feedback import watch
-from bot.pipeline.store.overview import Overview
 
 _HELP = {
     DELIVERY_ANSWERS: "Webhook deliveries by answer",
@@ -41,7 +40,7 @@ class _LedgerCollector(Collector):
         yield from _counters(self._ledger)
         yield from _jobs(self._jobs)
         yield _promises(self._ledger)
-        alarm = Overview(self._ledger.database).abstention_alarm()
+        alarm = self._ledger.overview.abstention_alarm()
         yield GaugeMetricFamily(
             "bouncer_abstention_alarm", "1 if abstentions because of outages jumped", bool(alarm)
         )

@@ -11,6 +11,7 @@ from bot.pipeline.store.installations import Installations, Renames
 from bot.pipeline.store.issues import Issues
 from bot.pipeline.store.logins import Logins
 from bot.pipeline.store.migration import await_database, migrate, migrated
+from bot.pipeline.store.overview import Overview
 
 __all__ = [
     "Database",
@@ -41,3 +42,4 @@ class Ledger:
         self.installations = Installations(database)
         self.renames = Renames(database)
         self.issues = Issues(database)
+        self.overview = Overview(database)

@@ -24,7 +24,7 @@ from bot.pipeline.body import as_html
 from bot.pipeline.job import OPEN, OPERATOR_PREFIX, State
 from bot.pipeline.store.decisions import PublishOutcome
 from bot.pipeline.store.installations import EVERYTHING
-from bot.pipeline.store.overview import DecisionRow, Overview
+from bot.pipeline.store.overview import DecisionRow
 from bot.web import session
 from bot.web.app import Backend
 from bot.web.dashboard import DashboardSettings
@@ -60,7 +60,7 @@ def confirm_rejudge(settings: DashboardSettings, backend: Backend) -> str:
     """Show how many jobs an outage left without a verdict, and the estimated cost of running them again."""
     since, limit = _since(), _limit()
     count = min(backend.jobs().unjudged(since.timestamp()), limit)
-    mean = Overview(backend.ledger().database).mean_cost(g.now - timedelta(days=30))
+    mean = backend.ledger().overview.mean_cost(g.now - timedelta(days=30))
     return render_template(
         "dashboard/rejudge.html",
         since=since.date().isoformat(),
@@ -157,7 +157,7 @@ def retry_failed(settings: DashboardSettings, backend: Backend) -> Answer:
 def pause(settings: DashboardSettings, backend: Backend) -> Answer:
     scope = request.form.get("repository", EVERYTHING)
     installed = {row.repository for row in backend.ledger().installations.repositories()}
-    if scope and scope not in installed | set(Overview(backend.ledger().database).repositories()):
+    if scope and scope not in installed | set(backend.ledger().overview.repositories()):
         abort(404, "No such repository.")
     return _act("pause", scope, lambda: backend.ledger().installations.pause(scope, operator()), _back())
 
@@ -208,7 +208,7 @@ def operator() -> str:
 
 
 def _about(backend: Backend, number: int) -> tuple[DecisionRow, Subject]:
-    row = Overview(backend.ledger().database).decision(number) if number < 2**63 else None
+    row = backend.ledger().overview.decision(number) if number < 2**63 else None
     if row is None or not row[0].number:
         abort(404, "No such issue or pull request.")
     return row[0], row[1].subject

@@ -72,7 +72,7 @@ class Drawn(NamedTuple):
 
 def overview(settings: DashboardSettings, backend: Backend) -> Response:
     """Show the current state and the last 30 days."""
-    overview = Overview(backend.ledger().database)
+    overview = backend.ledger().overview
     repository = request.args.get("repository", "")
     days = overview.days(g.now.date(), DAYS, repository)
     bars = [(day.day.strftime("%d %b"), (day.bounced, day.passed, day.abstained)) for day in days]
@@ -97,7 +97,7 @@ def overview(settings: DashboardSettings, backend: Backend) -> Response:
 
 
 def decisions(settings: DashboardSettings, backend: Backend) -> str:
-    overview, query = Overview(backend.ledger().database), _filter()
+    overview, query = backend.ledger().overview, _filter()
     lines = overview.decisions(query, _number(request.args.get("before")))
     older = urlencode({**_parameters(query), "before": lines[-1].id}) if len(lines) == PAGE else ""
     return render_template(
@@ -115,7 +115,7 @@ def export(settings: DashboardSettings, backend: Backend, form: str) -> Response
     """Return all decisions that pass the filter as a file."""
     make, kind = {"csv": (as_csv, "text/csv"), "json": (as_json, "application/json")}.get(form) or abort(404)
     response = Response(
-        make(Overview(backend.ledger().database), _filter(), settings.web_url),
+        make(backend.ledger().overview, _filter(), settings.web_url),
         content_type=f"{kind}; charset=utf-8",
     )
     response.headers["Content-Disposition"] = f"attachment; filename=bouncer-decisions.{form}"
@@ -136,7 +136,7 @@ def installations(settings: DashboardSettings, backend: Backend) -> str:
 
 
 def decision(settings: DashboardSettings, backend: Backend, number: int) -> str:
-    overview = Overview(backend.ledger().database)
+    overview = backend.ledger().overview
     row = overview.decision(number) if number < 2**63 else None
     if row is None:
         abort(404, "No such decision, or it has expired.")
@@ -155,7 +155,7 @@ def decision(settings: DashboardSettings, backend: Backend, number: int) -> str:
 
 def shadow(settings: DashboardSettings, backend: Backend) -> str:
     """Show what shadow mode did not post."""
-    overview = Overview(backend.ledger().database)
+    overview = backend.ledger().overview
     rows = [
         (line, posted.cards(decision, (), settings.web_url, settings.about_url))
         for line, decision in overview.full_decisions(
@@ -169,7 +169,7 @@ def shadow(settings: DashboardSettings, backend: Backend) -> str:
 def queue(settings: DashboardSettings, backend: Backend) -> str:
     """Show the open pull requests of a repository in the order in which to look at them."""
     ledger = backend.ledger()
-    repositories, repository = Overview(ledger.database).repositories(), request.args.get("repository", "")
+    repositories, repository = ledger.overview.repositories(), request.args.get("repository", "")
     if repository and repository not in repositories:
         abort(404, "No such repository here.")
     rows: tuple[QueuedPull, ...] = ()
@@ -185,7 +185,7 @@ def queue(settings: DashboardSettings, backend: Backend) -> str:
 
 
 def costs(settings: DashboardSettings, backend: Backend) -> str:
-    overview = Overview(backend.ledger().database)
+    overview = backend.ledger().overview
     since = g.now - timedelta(days=DAYS)
     days = overview.costs(since, "day")
     is_priced = any(row.cost_usd is not None for row in days)
@@ -204,7 +204,7 @@ def costs(settings: DashboardSettings, backend: Backend) -> str:
 
 def line(settings: DashboardSettings, backend: Backend) -> str:
     """Show each bouncer's results in a repository, other thresholds, and whether its promise holds."""
-    repositories = Overview(backend.ledger().database).repositories()
+    repositories = backend.ledger().overview.repositories()
     repository = request.args.get("repository") or (repositories[0] if len(repositories) == 1 else "")
     drawn = [
         _drawn(bouncer, fates)
