@@ -275,7 +275,7 @@ class Queue:
                 if self._client is None:
                     silence_dbos()
                     # One at a time: two processes cannot run its migrations at once.
-                    with migrating(self._database.locks):
+                    with migrating(self._database):
                         DBOS.migrate(self._database.url)
                     self._client = DBOSClient(
                         system_database_url=self._database.url,

@@ -33,7 +33,7 @@ from bot.pipeline.retention import Retention
 from bot.pipeline.runner import Runner
 from bot.pipeline.store import Ledger
 from bot.pipeline.store.counters import CounterBuffer
-from bot.pipeline.store.database import Database, HeldLock, Locks, migrating
+from bot.pipeline.store.database import Database, HeldLock, migrating
 from bot.pipeline.store.tables import DELIVERIES, WORKERS
 
 if TYPE_CHECKING:
@@ -72,10 +72,10 @@ class Lease:
     lock: HeldLock
 
 
-def take_lease(locks: Locks) -> Lease:
+def take_lease(database: Database) -> Lease:
     """Take the first free number. Raises OperatorError if there is none."""
     for number in range(MAX_WORKERS):
-        lock = locks.take(_lock_name(number))
+        lock = database.take_lock(_lock_name(number))
         if lock is not None:
             return Lease(number, f"worker-{number}-{uuid.uuid4().hex[:12]}", lock)
     raise OperatorError(f"{MAX_WORKERS} workers run on this database already")
@@ -88,8 +88,8 @@ def _lock_name(number: int) -> str:
 class Leadership:
     """Decides by a lock which worker does the work that one does for all."""
 
-    def __init__(self, locks: Locks, name: str) -> None:
-        self._locks = locks
+    def __init__(self, database: Database, name: str) -> None:
+        self._database = database
         self._name = name
         self._lock: HeldLock | None = None
 
@@ -97,7 +97,7 @@ class Leadership:
         """Take the lock if it is free. Return True if this process holds it."""
         if self._lock is not None and not self._lock.alive():
             self.give_up()
-        self._lock = self._lock or self._locks.take(self._name)
+        self._lock = self._lock or self._database.take_lock(self._name)
         return self._lock is not None
 
     def give_up(self) -> None:
@@ -144,7 +144,7 @@ class Recovery:
         return len(orphans)
 
     def _is_locked(self, number: int) -> bool:
-        lock = self._database.locks.take(_lock_name(number))
+        lock = self._database.take_lock(_lock_name(number))
         if lock is None:
             return True
         lock.release()
@@ -172,7 +172,7 @@ class Consumer:
         ``pace.apart`` seconds after each other, on any worker.
         """
         silence_dbos()
-        with migrating(database.locks):
+        with migrating(database):
             DBOS(config=_config(database, name, pace.concurrency))
 
             @DBOS.workflow(name=WORKFLOW, serialization_type=WorkflowSerializationFormat.PORTABLE)
@@ -235,7 +235,7 @@ class Worker:
     def run(self, stop: threading.Event) -> bool:
         """Work until ``stop`` is set, then let running jobs end. Return False if the lease was lost."""
         database = self.ledger.database
-        lease = take_lease(database.locks)
+        lease = take_lease(database)
         recovery = Recovery(database, self.queue, lease)
         recovery.report_alive()
         run = partial(self.runner.run, executor=lease.executor)
@@ -257,7 +257,7 @@ class Worker:
     def _loop(self, stop: threading.Event, lease: Lease, recovery: Recovery, retention: Retention) -> None:
         """Do periodic work until ``stop`` is set or the lease is lost."""
         # One worker does the last three for all: of two, the second could recover a job again that runs already.
-        leadership = Leadership(self.ledger.database.locks, "dispatcher")
+        leadership = Leadership(self.ledger.database, "dispatcher")
         swept_at = float("-inf")
         try:
             while not stop.wait(self.pace.round_seconds):
@@ -300,7 +300,7 @@ class Reconciler:
     def __init__(self, github: GitHubApp, database: Database) -> None:
         self._github = github
         self._database = database
-        self._leadership = Leadership(database.locks, "reconciler")
+        self._leadership = Leadership(database, "reconciler")
 
     def run(self, stop: threading.Event, seconds: float = RECONCILE_SECONDS) -> None:
         """Do a round at once and then every ``seconds``, until ``stop`` is set."""

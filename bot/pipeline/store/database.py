@@ -63,10 +63,11 @@ MIGRATION_SECONDS = 120.0
 class Database:
     """An engine, the differences of its dialect, and locks that end with their process."""
 
-    def __init__(self, engine: Engine, locks: Locks) -> None:
+    def __init__(self, engine: Engine, take_lock: Callable[[str], HeldLock | None]) -> None:
+        """``take_lock`` takes the lock of a name, and returns None if it is held."""
         self.engine = engine
         self._reading = engine if self.is_sqlite else engine.execution_options(isolation_level="AUTOCOMMIT")
-        self.locks = locks
+        self.take_lock = take_lock
         #: Returns the secrets that are replaced in everything that is written, so that one in a text does not
         #: reach backups. It is called at every statement.
         self.withheld: Callable[[], Collection[str]] = tuple
@@ -214,7 +215,7 @@ def _sqlite(url: URL, busy_seconds: float) -> Database:
         connect_args={"timeout": busy_seconds, "check_same_thread": False, "isolation_level": None},
     )
     event.listen(engine, "begin", partial(_begin, busy_seconds))
-    return Database(engine, FileLocks(file.with_name(f"{file.name}-locks")))
+    return Database(engine, partial(_lock_file, file.with_name(f"{file.name}-locks")))
 
 
 def _write_ahead(file: str, seconds: float) -> None:
@@ -286,26 +287,20 @@ def _postgres(url: URL) -> Database:
             "tcp_user_timeout": 10_000,
         },
     )
-    return Database(engine, AdvisoryLocks(engine))
+    return Database(engine, partial(_lock_session, engine))
 
 
-class FileLocks:
-    """``flock`` on files in a folder beside the SQLite file. Children do not inherit the descriptors."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def take(self, name: str) -> HeldFile | None:
-        """Return the lock; None if it is held."""
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path = self._folder / re.sub(r"[^A-Za-z0-9_-]", "-", name)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            return None
-        return HeldFile(descriptor)
+def _lock_file(folder: Path, name: str) -> HeldFile | None:
+    """Take ``flock`` on a file in a folder beside the SQLite file. Children do not inherit the descriptor."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = folder / re.sub(r"[^A-Za-z0-9_-]", "-", name)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    return HeldFile(descriptor)
 
 
 class HeldFile:
@@ -322,25 +317,16 @@ class HeldFile:
         os.close(self._descriptor)
 
 
-class AdvisoryLocks:
-    """PostgreSQL's session locks, each on a connection of its own."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    def take(self, name: str) -> HeldSession | None:
-        """Return the lock; None if it is held."""
-        key = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big", signed=True)
-        # Detached from the pool: the lock belongs to this connection.
-        connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
-        connection.detach()
-        success = connection.scalar(
-            text("SELECT pg_try_advisory_lock(:class, :key)"), {"class": CLASS, "key": key}
-        )
-        if not success:
-            connection.close()
-            return None
-        return HeldSession(connection)
+def _lock_session(engine: Engine, name: str) -> HeldSession | None:
+    """Take one of PostgreSQL's session locks, on a connection of its own."""
+    key = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big", signed=True)
+    # Detached from the pool: the lock belongs to this connection.
+    connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+    connection.detach()
+    if not connection.scalar(text("SELECT pg_try_advisory_lock(:class, :key)"), {"class": CLASS, "key": key}):
+        connection.close()
+        return None
+    return HeldSession(connection)
 
 
 class HeldSession:
@@ -369,14 +355,13 @@ class HeldSession:
 
 
 HeldLock = HeldFile | HeldSession
-Locks = FileLocks | AdvisoryLocks
 
 
 @contextmanager
-def migrating(locks: Locks) -> Iterator[None]:
+def migrating(database: Database) -> Iterator[None]:
     """Hold the lock of those who create or upgrade tables, waiting for it. Raises TimeoutError."""
     deadline = time.monotonic() + MIGRATION_SECONDS
-    while (lock := locks.take("migrate")) is None:
+    while (lock := database.take_lock("migrate")) is None:
         if time.monotonic() > deadline:
             raise TimeoutError(f"another process migrates the database for more than {MIGRATION_SECONDS:.0f} s")
         time.sleep(0.05)

@@ -70,7 +70,7 @@ def migrate(database: Database) -> None:
     """
     if version(database) == HEAD:
         return
-    with migrating(database.locks):
+    with migrating(database):
         present = version(database)
         if present is None:
             with database.write() as connection:

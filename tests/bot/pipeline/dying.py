@@ -15,7 +15,7 @@ from bot.pipeline.store import open_database
 from bot.pipeline.worker import Consumer, Pace, Recovery, take_lease
 
 database = open_database(sys.argv[1])
-lease = take_lease(database.locks)
+lease = take_lease(database)
 assert lease.number == 1, lease.number
 Recovery(database, Queue(database), lease).report_alive()
 

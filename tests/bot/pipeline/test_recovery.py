@@ -24,14 +24,14 @@ HOLD = """
 import sys, time
 from bot.pipeline.store import open_database
 from bot.pipeline.worker import take_lease
-print(take_lease(open_database(sys.argv[1]).locks).number, flush=True)
+print(take_lease(open_database(sys.argv[1])).number, flush=True)
 time.sleep(60)
 """
 
 
 @pytest.fixture
 def lease(database: Database) -> Iterator[Lease]:
-    lease = take_lease(database.locks)
+    lease = take_lease(database)
     assert lease.number == 0
     yield lease
     lease.lock.release()
@@ -73,11 +73,11 @@ def test_two_processes_never_share_a_place_and_a_killed_one_frees_its_own(databa
     assert (first_place, second_place) == (1, 2)
     # A process that is stopped is not dead: what it is in the middle of may still happen.
     os.kill(first.pid, signal.SIGSTOP)
-    assert database.locks.take("worker-1") is None
+    assert database.take_lock("worker-1") is None
     first.kill()
     first.wait()
     first.stdout.close()
-    wait(lambda: (lock := database.locks.take("worker-1")) and (lock.release() or True), 5)
+    wait(lambda: (lock := database.take_lock("worker-1")) and (lock.release() or True), 5)
     third, three = hold()
     assert three == 1
     for process in (second, third):
@@ -87,9 +87,9 @@ def test_two_processes_never_share_a_place_and_a_killed_one_frees_its_own(databa
 
 
 def test_more_workers_than_places_get_one_clear_line(database):
-    locks = [database.locks.take(f"worker-{number}") for number in range(MAX_WORKERS)]
+    locks = [database.take_lock(f"worker-{number}") for number in range(MAX_WORKERS)]
     with pytest.raises(OperatorError, match="64 workers"):
-        take_lease(database.locks)
+        take_lease(database)
     for lock in locks:
         lock.release()
 
@@ -116,7 +116,7 @@ def test_nothing_is_taken_from_a_worker_that_lives(database, database_url, recov
     assert dying(database_url) == 9
     locks = []
     # PostgreSQL takes a moment to notice that the session of the dead has ended.
-    wait(lambda: locks.append(database.locks.take("worker-1")) or locks[-1])
+    wait(lambda: locks.append(database.take_lock("worker-1")) or locks[-1])
     assert recovery.take_over() == 0
     assert delivered.get("d:triage").state == "running"
     locks[-1].release()

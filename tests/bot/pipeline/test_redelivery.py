@@ -163,7 +163,7 @@ def test_the_round_begins_at_once_and_a_fault_of_github_does_not_end_it(
     assert kinds(database) == ["installation_changed"]
     again = Reconciler(app, database)
     assert again.round() == 0
-    assert database.locks.take("reconciler") is None
+    assert database.take_lock("reconciler") is None
 
 
 def test_github_s_refusal_is_passed_on_by_a_single_round(
