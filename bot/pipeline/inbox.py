@@ -19,7 +19,7 @@ from bot.core import events
 from bot.core.actions import Task
 from bot.core.errors import LACKING
 from bot.core.events import Event
-from bot.pipeline.job import DEAD, DEAD_LIMIT, KEEP_SECONDS, Job
+from bot.pipeline.job import DEAD, DEAD_LIMIT, GONE, KEEP_SECONDS, Job
 from bot.pipeline.store import Database, Ledger
 from bot.pipeline.store.tables import CLOSED, DELIVERIES
 
@@ -124,10 +124,11 @@ class Inbox:
                 self._store(connection, row, event)
         return row is not None
 
-    def take_up(self, uninstalled: Callable[[str, Collection[str]], None]) -> int:
+    def take_up(self, uninstalled: Callable[[str, Collection[str], int], None]) -> int:
         """Finish deliveries that need a worker, and those that version 0.1 stored without jobs.
 
-        ``uninstalled`` deletes the data of an account or of repositories. Return the number of deliveries.
+        ``uninstalled`` deletes the data of an account or of repositories before a delivery. Return the number of
+        deliveries.
         """
         waiting = select(DELIVERIES).where(DELIVERIES.c.dispatched_at.is_(None)).order_by(DELIVERIES.c.seq)
         rows = self._database.rows(waiting.limit(BATCH))
@@ -137,18 +138,20 @@ class Inbox:
             if isinstance(event, events.InstallationChanged) and event.action == "deleted":
                 # A late delivery may be about an installation before the present one.
                 if not self._ledger.installations.is_replaced(event.account, event.installation):
-                    uninstalled(event.account, event.repositories)
+                    uninstalled(event.account, event.repositories, row.seq)
             elif isinstance(event, events.InstallationChanged) and event.action == "unsuspend":
                 self._queue.bring_forward(event.installation)
             elif isinstance(event, events.InstallationChanged) and event.action == "new_permissions_accepted":
                 self._retry_lacking(event.installation)
             elif isinstance(event, events.InstallationRepositoriesChanged):
-                uninstalled("", event.removed)
+                uninstalled("", event.removed, row.seq)
                 self._ledger.renames.forget(event)
             elif isinstance(event, events.Renamed):
                 for old, new in self._ledger.renames.moves(event).items():
                     self._queue.rename(old, new)
                     self._ledger.renames.move(old, new, event)
+                if not event.account:
+                    self._retry_gone(event.new)
             with self._queue.transaction() as connection:
                 problem = None
                 if isinstance(event, str):
@@ -176,6 +179,12 @@ class Inbox:
             self._queue.start_again(job, self._clock())
         if jobs:
             _log.info("jobs_retried", count=len(jobs), installation=installation)
+
+    def _retry_gone(self, repository: str) -> None:
+        """Run the jobs again that did not find a repository because its rename was not known yet."""
+        for job in self._queue.ended(repository):
+            if (job.outcome or "").startswith(GONE):
+                self._queue.start_again(job, self._clock())
 
     def _store(self, connection: Connection, row: Row[Any], event: Event) -> None:
         """Enqueue the jobs of a delivery, and update what is known about its subject and installation."""

@@ -40,6 +40,9 @@ OPEN: tuple[State, ...] = ("waiting", "queued", "running")
 DEAD: tuple[State, ...] = ("dead",)
 ENDED: tuple[State, ...] = ("done", "superseded", "cancelled")
 
+#: Start of the outcome of a job whose repository or subject was not there.
+GONE = "gone"
+
 #: How long an ended job stays on record, seconds: GitHub redelivers for about three days.
 KEEP_SECONDS = 7 * 24 * 3600.0
 #: Most dead jobs that are started again at once.

@@ -229,14 +229,23 @@ class Queue:
         if workflows:
             self.connect().delete_workflows(list(workflows))
 
+    def ended(self, repository: str) -> tuple[Job, ...]:
+        """Return the jobs of a repository that are done."""
+        workflows: Sequence[WorkflowStatus] = ()
+        if ids := list(self._ids(repository)):
+            done = list(_STATUSES["done"])
+            workflows = self.connect().list_workflows(workflow_ids=ids, status=done, load_input=False)
+        # A later attempt continues the others.
+        return tuple(_job(status) for status in workflows if "next" not in (status.attributes or {}))
+
     def rename(self, repository: str, to: str) -> None:
         """List the jobs of a repository under its new name."""
         for workflow in self._ids(repository):
             self._note(workflow, repository=to)
 
-    def forget_repository(self, repository: str) -> None:
-        """Cancel and delete all attempts of a repository."""
-        if ids := self._ids(repository):
+    def forget_repository(self, repository: str, before: int) -> None:
+        """Cancel and delete all attempts for deliveries of a repository that arrived ``before``."""
+        if ids := self._ids(repository, before):
             self.connect().cancel_workflows(list(ids))
             self.forget(ids)
 
@@ -249,9 +258,9 @@ class Queue:
     def _note(self, workflow: str, **attributes: object) -> None:
         self.connect().update_workflow_attributes(workflow, attributes, merge=True)
 
-    def _ids(self, repository: str) -> Sequence[str]:
-        rows = self._rows(select(column("workflow_uuid")).where(_fact("repository") == repository))
-        return [workflow for (workflow,) in rows]
+    def _ids(self, repository: str, before: int = 2**31) -> Sequence[str]:
+        of_repository = _fact("repository") == repository, _fact("seq").cast(BigInteger) < before
+        return [workflow for (workflow,) in self._rows(select(column("workflow_uuid")).where(*of_repository))]
 
     def _rows(self, query: Select[*tuple[Any, ...]]) -> Sequence[Row[*tuple[Any, ...]]]:
         """Query the engine's table directly: the engine's client reads every row in order to count them."""

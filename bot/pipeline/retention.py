@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import structlog
-from sqlalchemy import ColumnElement, Table, and_, delete, exists, or_, select
+from sqlalchemy import ColumnElement, Table, and_, delete, exists, or_, select, true
 
 from bot.pipeline.job import DEAD, ENDED, KEEP_SECONDS, OPEN
 from bot.pipeline.queue import Queue
@@ -71,20 +71,22 @@ class Retention:
             count += self._delete_memory(now - self._keep_days * DAY)
         return count
 
-    def uninstalled(self, account: str, repositories: Collection[str]) -> None:
+    def uninstalled(self, account: str, repositories: Collection[str], before: int) -> None:
         """Delete all rows of these repositories, and of all repositories of ``account`` if it is not empty.
 
-        Today's spending is kept: a repository that is removed and added again must not get a new budget.
+        Of deliveries and their jobs only those that arrived ``before``: the app may be back since. Today's
+        spending is kept: a repository that is removed and added again must not get a new budget.
         """
         names = set(repositories)
         today = _day(self._clock())
         if account:
             names |= names_of(self._database, account)
         for name in sorted(names):
-            self._queue.forget_repository(name)
+            self._queue.forget_repository(name, before)
             with self._database.write() as connection:
                 for table in ABOUT_REPOSITORIES:
-                    connection.execute(delete(table).where(table.c.repository == name))
+                    is_old = table.c.seq < before if table is DELIVERIES else true()
+                    connection.execute(delete(table).where(table.c.repository == name, is_old))
                 connection.execute(
                     delete(BUDGETS).where(BUDGETS.c.scope == f"repository:{name}", BUDGETS.c.day < today)
                 )

@@ -27,7 +27,7 @@ from bot.features.services import Services
 from bot.features.shared.rights import is_request
 from bot.github.writer import GitHubWriter
 from bot.pipeline.inbox import Deliveries, Inbox, stored_event, successor, superseded_by
-from bot.pipeline.job import MAX_TRIES_BUG, GaveUp, Job, Scheduler
+from bot.pipeline.job import GONE, MAX_TRIES_BUG, GaveUp, Job, Scheduler
 from bot.pipeline.notices import Notices
 from bot.pipeline.publisher import OneWrite, Published, Publisher, Refused
 from bot.pipeline.queue import Queue
@@ -129,14 +129,14 @@ class Runner:
         """Run one attempt, which was begun ``restarts`` times before and lost the database."""
         if (deaths := self._queue.deaths(job)) > MAX_DEATHS:
             raise self._scheduler.give_up(job, f"its worker died {deaths} times while it ran")
-        event = None if job.notice else self._event(job)
-        if event is not None:
-            job = _in_place(job, event)
-        if earlier := self._earlier_job(job):
-            # Both become due at the same time, and the lane of their subject keeps the order.
-            error = f"waits for {earlier.task}"
-            return self._scheduler.enqueue(job, earlier.due, error, awaits_operator=earlier.awaits_operator)
         try:
+            event = None if job.notice else self._event(job)
+            if event is not None:
+                job = _in_place(job, event)
+            if earlier := self._earlier_job(job):
+                # Both become due at the same time, and the lane of their subject keeps the order.
+                reason = f"waits for {earlier.task}"
+                return self._scheduler.enqueue(job, earlier.due, reason, awaits_operator=earlier.awaits_operator)
             if event is None:
                 outcome = self._notices.send(job) if self._notices else "no receiver is named any more"
             else:
@@ -149,7 +149,7 @@ class Runner:
             return self._scheduler.retry_transient(job, error)
         except (NotFound, NotInstalled) as error:
             # Deleted, transferred, or the app was uninstalled.
-            outcome = f"gone: {error}"
+            outcome = f"{GONE}: {error}"
         except ForgeError as error:
             raise self._scheduler.give_up(job, f"refused: {error}") from error
         except (OperationalError, InterfaceError, GaveUp):
@@ -255,7 +255,7 @@ class Runner:
     def _event(self, job: Job) -> Event:
         text = self._deliveries.event(job.delivery)
         if text is None:
-            raise self._scheduler.give_up(job, "its delivery has expired")
+            raise NotInstalled("its delivery was deleted, as it is when the app is removed from the repository")
         event = stored_event(text)
         if isinstance(event, str):
             raise self._scheduler.give_up(job, event)

@@ -21,7 +21,7 @@ def inbox(database: Database, queue, clock):
     return make_inbox(database, queue, clock=clock)
 
 
-def uninstalled(account, repositories):
+def uninstalled(account, repositories, before):
     """Delete nothing."""
 
 
@@ -76,7 +76,7 @@ def test_a_push_waits_for_the_next_one(database, queue, clock):
 
 def test_what_cannot_be_read_is_kept_and_does_not_stop_the_rest(inbox, queue, database):
     inbox.accept("d-1", opened())
-    queue.forget_repository("acme/rocket")
+    queue.forget_repository("acme/rocket", before=9)
     with database.write() as connection:
         connection.execute(update(DELIVERIES).values(event='{"kind": "of another time"}', dispatched_at=None))
     inbox.accept("d-2", opened())

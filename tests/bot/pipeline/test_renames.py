@@ -93,6 +93,19 @@ def renamed(
     return events.Renamed(sender=ANA, installation=installation, old=old, new=new, repository_id=repository_id)
 
 
+def test_jobs_that_came_before_the_report_of_a_rename_run_again(deliver: Deliver, queue: DrivenQueue) -> None:
+    deliver(first=opened(1), second=opened(2), third=opened(3))
+    queue.run("d-first:triage", lambda job, executor: "gone: GitHub answered 422")
+    queue.run("d-second:triage", lambda job, executor: "posted")
+    deliver(name=renamed())
+    states = {job.id: (job.state, job.attempt, job.repository) for job in queue.list()}
+    assert states == {
+        "d-first:triage": ("queued", 1, NEW),
+        "d-second:triage": ("done", 0, NEW),
+        "d-third:triage": ("queued", 0, NEW),
+    }
+
+
 def removed(*names: str, **fields: object) -> events.InstallationRepositoriesChanged:
     return events.InstallationRepositoriesChanged(
         sender=ANA, installation=1, account="acme", removed=names, **fields

@@ -160,6 +160,19 @@ def test_a_repository_that_the_app_is_taken_off_is_forgotten(dispatch, jobs, clo
     assert ledger.decisions.decisions("acme/rocket#1") == ()
 
 
+def test_what_arrives_after_a_removal_is_kept_if_it_is_taken_up_late(dispatch, jobs, clock, database, ledger):
+    decided(ledger, 1, clock)
+    place = {"sender": opened().sender, "account": "acme", "installation": 1}
+    dispatch(
+        off=events.InstallationRepositoriesChanged(removed=("acme/rocket",), **place),
+        on=events.InstallationRepositoriesChanged(added=("acme/rocket",), added_ids=(1,), **place),
+        new=opened(4),
+    )
+    assert set(jobs.states()) == {"d-new:triage"}
+    assert remembered(database) == {"d-ping", "d-off", "d-on", "d-new"}
+    assert ledger.decisions.decisions("acme/rocket#1") == ()
+
+
 def test_a_repository_that_is_removed_and_added_has_spent_what_it_spent(dispatch, clock, sweep, ledger: Ledger):
     today = datetime.fromtimestamp(clock(), UTC).date()
     scope = "repository:acme/rocket"

@@ -275,12 +275,22 @@ def test_an_event_of_a_repository_that_was_removed_leaves_no_decision(bench):
 def test_a_job_leaves_nothing_of_a_repository_that_is_removed_meanwhile(bench, database):
     job = bench.open()
     retention = Retention(database, bench.queue, clock=lambda: bench.now[0])
-    bench.think = lambda: retention.uninstalled("octo", ())
+    bench.think = lambda: retention.uninstalled("octo", (), before=9)
     assert bench.runner.run(bench.queue.get(job), EXECUTOR).startswith("gone: ")
     assert bench.model.asked
     for table in (DELIVERIES, DECISIONS, MODEL_CALLS):
         assert database.scalar(select(func.count()).select_from(table)) == 0, table.name
     assert bench.queue.list() == ()
+
+
+def test_an_attempt_of_a_forgotten_repository_ends_as_gone(bench):
+    name = bench.open()
+    job = bench.queue.get(name)
+    Retention(bench.queue._database, bench.queue).uninstalled("octo", (), before=9)
+    with bench.queue.transaction() as connection:
+        bench.queue.enqueue(connection, job)
+    assert bench.run(name).outcome.startswith("gone: ")
+    assert not bench.model.asked
 
 
 def test_a_job_of_a_repository_renamed_meanwhile_decides_again(bench, database):
