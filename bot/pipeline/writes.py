@@ -48,7 +48,7 @@ Notes = tuple[str, ...]
 
 
 class Moved(Exception):
-    """Raised if the subject changed, or was closed or locked, since the decision."""
+    """Raised if the subject changed, or was closed or locked, or its feature switched off, since the decision."""
 
 
 class Unwanted(Exception):
@@ -86,10 +86,12 @@ class WriteContext:
         return self.services.forge.repository
 
     def check_staleness(self) -> None:
-        """Read the subject again. Raises Moved if it changed since the decision."""
-        subject = self.decision.subject
+        """Read the subject again. Raises Moved if it changed, or if the feature was switched off."""
+        subject, section = self.decision.subject, getattr(self.services.config, self.decision.kind, None)
         if not router.feature_named(self.decision.kind).checks_staleness or not subject.number:
             return
+        if getattr(section, "mode", "") in ("off", "shadow"):
+            raise Moved
         if subject.revision.startswith("sha:"):
             self.fresh = self.services.forge.pull_request(subject.number)
         elif subject.revision.startswith("text:"):
