@@ -315,3 +315,13 @@ def test_a_recheck_finds_a_link_that_github_did_not_announce(shop: Site, home: C
     shop.github.comment(place, number, "/bouncer recheck", "mia")
     assert answer(shop, place, number)[0] == "success"
     assert shop.comments_on(place, number) == []
+
+
+def test_a_re_run_writes_the_check_again_if_nothing_changed(shop: Site, home: Callable[[str], str]) -> None:
+    place = home("{mode: check}")
+    run = check(shop, place, opened(shop, place))
+    before = len(shop.github.requests)
+    shop.github.rerequest(place, run.id, by="mia")
+    shop.quiet()
+    writes = [request.path for request in shop.github.requests[before:] if request.method == "PATCH"]
+    assert writes == [f"/repos/{place}/check-runs/{run.id}"]
