@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.bot.pipeline.rig import wait
 from tests.e2e.site import APP, BASE, BOUNCER, BROKEN, CLEAR, FIXED, VAGUE, Repository, Site
 
 FILE = ".github/bouncer.yml"
@@ -91,6 +92,42 @@ def test_in_a_monorepo_only_the_paths_that_count_are_judged_and_reviewed(
     shop.quiet()
     (check,) = shop.checks(home, shop.head(home, elsewhere))
     assert check.output["title"] == "Probably doesn't solve #1", "who asks for it is answered"
+
+
+def test_what_was_decided_before_a_feature_was_switched_off_is_not_posted(
+    shop: Site, repository: Repository
+) -> None:
+    for mode, withheld in (("'off'", 0), ("shadow", 2)):
+        home = repository()
+        shop.github.fail("server_error", "POST", f"/repos/{home}/issues/1/comments$")
+        number = shop.github.open_issue(home, *VAGUE)
+        wait(lambda: any("500" in error for error in shop.troubles().values()), 20, "the write failed")
+        shop.github.commit(home, {FILE: f"triage:\n  mode: {mode}\n"})
+        shop.quiet()
+        assert (shop.comments_on(home, number), shop.github.labels(home, number)) == ([], [])
+        assert sum(len(decision.withheld) for decision in shop.decided(home, number)) == withheld
+
+
+def test_in_label_mode_a_comment_from_before_is_cleared_too(shop: Site, repository: Repository) -> None:
+    home = repository()
+    number = shop.github.open_issue(home, *VAGUE)
+    shop.quiet()
+    shop.github.commit(home, {FILE: "triage:\n  mode: label\n"})
+    shop.github.comment(home, number, "It is version 4.2, on an empty file.")
+    shop.quiet()
+    assert shop.github.labels(home, number) == []
+    (comment,) = shop.comments_on(home, number)
+    assert comment.startswith("Thanks, that answers my questions.")
+
+
+def test_a_label_that_a_person_set_in_other_letters_is_removed(shop: Site, repository: Repository) -> None:
+    home = repository(**{FILE: "triage:\n  label: Needs-Info\n"})
+    number = shop.github.open_issue(home, *VAGUE, labels=["needs-info"])
+    shop.quiet()
+    assert shop.github.labels(home, number) == ["needs-info"]
+    shop.github.comment(home, number, "It is version 4.2, on an empty file.")
+    shop.quiet()
+    assert shop.github.labels(home, number) == []
 
 
 FORM = "### Version\n\n_No response_\n\n### What happens?\n\nIt does not work."

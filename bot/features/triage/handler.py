@@ -297,7 +297,7 @@ def _actions(
         return (UpsertComment(task="triage", number=number, body=body), labels)
     was_bounced = history.label_stands(past)
     actions: list[Action] = []
-    if was_bounced and config.mode != "label":
+    if was_bounced:
         body = with_suggestion(texts.CLEARED, posted_suggestion(issue.number, services))
         actions.append(UpsertComment(task="triage", number=number, body=body, only_edit=True))
     if was_bounced or accepted:
