@@ -133,6 +133,12 @@ def test_an_issue_of_another_repository_is_not_judged_and_says_so(shop: Site, re
         "skipped",
         "Not judged: the linked issue is in another repository",
     )
+    own = shop.github.open_issue(home, "Empty files", "With version 4.2 it fails on an empty file.")
+    links = {"closes": [own], "closes_elsewhere": [(other, 1)]}
+    number = shop.github.open_pull(home, "Read", f"Fixes #{own}, fixes {other}#1", files={APP: FIXED}, **links)
+    shop.quiet()
+    (check,) = shop.checks(home, shop.head(home, number))
+    assert f"### {other}#1\n\nNot judged: the linked issue is in another" in check.output["summary"]
 
 
 def test_reflexion_looks_twice_and_says_it_once(shop: Site, repository: Repository) -> None:

@@ -52,7 +52,8 @@ def linked_issues(links: Sequence[IssueLink], services: Services) -> tuple[list[
     for link in links:
         name = f"#{link.number}"
         if link.repository.lower() != services.forge.repository.lower():
-            unjudged.append(Unjudged(issue=name, why="the linked issue is in another repository"))
+            why = "the linked issue is in another repository"
+            unjudged.append(Unjudged(issue=f"{link.repository}{name}", why=why))
         elif len(issues) == MAX_ISSUES:
             unjudged.append(Unjudged(issue=name, why=f"more than {MAX_ISSUES} linked issues"))
         else:
