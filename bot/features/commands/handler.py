@@ -121,8 +121,8 @@ def _run_hint(command: Command, event: CommandEvent, services: Services) -> str:
 def suggestion(word: str) -> str:
     """Return the answer to an almost correct command."""
     return (
-        f"I don't know that command. Did you mean `/bouncer {word}`? Put it on a line of its own; "
-        "you can add a reason after it."
+        f"I don't know that command. Did you mean `/bouncer {word}`? Put it into a new comment, on a line of its "
+        "own; you can add a reason after it."
     )
 
 
