@@ -122,14 +122,14 @@ def unique(items: Iterable[tuple[str, str, T]]) -> Iterator[T]:
         yield value
 
 
-def choose(ids: Iterable[str], limit: int | None, seed: int | None) -> frozenset[str] | None:
-    """Which tasks to run: None for all, else ``limit`` of them.
+def choose(ids: Iterable[str], limit: int | None, seed: int | None) -> frozenset[str]:
+    """Which tasks to run: all without a limit, else ``limit`` of them.
 
     Without a seed the first ones. With one, a random sample that only grows when ``limit`` does: the tasks
     whose hash with the seed is smallest.
     """
     if limit is None:
-        return None
+        return frozenset(ids)
     if seed is None:
         return frozenset(identity for identity, _ in zip(ids, range(limit), strict=False))
     return frozenset(

@@ -201,7 +201,7 @@ def build_command(
     out = out.absolute()
     by_id = read_cases(cases)
     selection = choose(by_id, limit, seed)
-    tasks = [Task(name, case) for name, case in by_id.items() if selection is None or name in selection]
+    tasks = [Task(name, case) for name, case in by_id.items() if name in selection]
     if out.exists() and not (out / RUN_FILE).exists() and any(entry.name != "cache" for entry in out.iterdir()):
         raise OperatorError(f"{out}: not empty, and no earlier call of this command filled it")
     config: dict[str, Any] = {"changes": list(changes), "judge": judge or writer, "language": language}

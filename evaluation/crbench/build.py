@@ -214,9 +214,8 @@ def clean_pulls(
                 and not any(timedelta(0) <= at - change.at <= term for at in repaired.get(number, ()))
                 and code_change(repository, change)
             }
-            sample = choose(names, limit, 0) or frozenset()
             clone = clones[full_name]
-            for name in sorted(sample):
+            for name in sorted(choose(names, limit, 0)):
                 change = names[name]
                 number = change.number(full_name)
                 assert number is not None, "only changes with a number are named"

@@ -58,7 +58,7 @@ def remarks(tasks: Sequence[ReviewTask], limit: int | None, seed: int) -> list[R
         for remark in (*task.bugs, *task.rejected)
     ]
     sample = choose((item.comment.key for item in every), limit, seed)
-    return [item for item in every if sample is None or item.comment.key in sample]
+    return [item for item in every if item.comment.key in sample]
 
 
 def score_golden(
@@ -183,7 +183,7 @@ def agreement_section(
     """Our judge beside each published judge on the candidates that this one judged: matched or not."""
     pairs = [(candidate, *_as_comment(candidate)) for candidate in candidates]
     sample = choose(dict.fromkeys(comment.key for _, _, comment in pairs), limit, seed)
-    pairs = [pair for pair in pairs if sample is None or pair[2].key in sample]
+    pairs = [pair for pair in pairs if pair[2].key in sample]
     tasks = {task.instance_id: task for _, task, _ in pairs}
     verdicts = judge_all(panel, tasks, [comment for _, _, comment in pairs])
     labels = {judgement.key: judgement for judgement in verdicts.judgements}

@@ -205,8 +205,7 @@ class RunFolder:
         """
         identities = self._requested_ids()
         if identities is None:
-            selection = choose(map(identify, tasks), self.facts.tasks.limit, self.facts.seed)
-            identities = [identify(task) for task in tasks] if selection is None else list(selection)
+            identities = list(choose(map(identify, tasks), self.facts.tasks.limit, self.facts.seed))
         due_ids = {**dict.fromkeys(identities), **dict.fromkeys(record.task_id for record in self.records())}
         in_file = {identify(task) for task in tasks}
         missing = [identity for identity in due_ids if identity not in in_file]
@@ -244,7 +243,7 @@ class RunFolder:
         except OperatorError:
             return None
         selection = choose(ids, tasks.limit, self.facts.seed)
-        return ids if selection is None else [identity for identity in ids if identity in selection]
+        return [identity for identity in ids if identity in selection]
 
     def spent_usd(self) -> float:
         return sum((record.usage.cost_usd or 0.0 for record in self.records()), self.facts.retried.cost_usd or 0.0)

@@ -71,14 +71,14 @@ def replay(bench: Benchmark[Item, Any], session: Session[Item], source: str, req
 
     Raises OperatorError.
     """
-    selection, total = choose_tasks(bench, session, source, request)
+    selection = choose_tasks(bench, session, source, request)
     export = click.get_current_context().find_object(Export)
     if export is not None:
         return _export(_chosen(bench, session, source, selection), session, request, export)
     path = Path(request.out)
     model = _model(session, request)
     ids = (bench.identify(item) for item in bench.read(source))
-    due = (identity for identity in ids if selection is None or identity in selection)
+    due = (identity for identity in ids if identity in selection)
     folder = RunFolder.resume(path, _facts(bench, session, source, request, model.id), due)
     try:
         # Before the failed records go: a reply of theirs that is kept is paid, and counted again only later.
@@ -101,16 +101,16 @@ def replay(bench: Benchmark[Item, Any], session: Session[Item], source: str, req
     tasks = (Task(bench.identify(item), item) for item in _chosen(bench, session, source, selection))
     timeless = model.id.startswith(NOT_KEPT)
     result = run_shown(
-        tasks, total, lambda item: session.run(item, model), folder, request.workers, timeless=timeless
+        tasks, len(selection), lambda item: session.run(item, model), folder, request.workers, timeless=timeless
     )
     return report_result(folder, result, request.as_json)
 
 
 def _chosen(
-    bench: Benchmark[Item, Any], session: Session[Item], source: str, ids: frozenset[str] | None
+    bench: Benchmark[Item, Any], session: Session[Item], source: str, ids: frozenset[str]
 ) -> Iterator[Item]:
     for item in bench.read(source):
-        if session.ready(item) and (ids is None or bench.identify(item) in ids):
+        if session.ready(item) and bench.identify(item) in ids:
             yield item
 
 
@@ -149,18 +149,17 @@ def _writable(file: str) -> TextIO:
 
 def choose_tasks(
     bench: Benchmark[Item, Any], session: Session[Item], source: str, request: ReplayRequest
-) -> tuple[frozenset[str] | None, int]:
-    """The ids to run (None for all) and how many; the whole file is checked before anything is paid for.
+) -> frozenset[str]:
+    """The ids of the tasks to run; the whole file is checked before anything is paid for.
 
     Raises OperatorError for a malformed row, and where no task holds what is needed.
     """
-    ready = unready = 0
+    unready = 0
 
     def ids() -> Iterator[str]:
-        nonlocal ready, unready
+        nonlocal unready
         for item in bench.read(source):
             if session.ready(item):
-                ready += 1
                 yield bench.identify(item)
             else:
                 unready += 1
@@ -170,12 +169,12 @@ def choose_tasks(
     selection = choose(remaining, request.limit, request.seed)
     for _ in remaining:
         pass
-    if not ready:
+    if not selection:
         raise OperatorError(f"{source}: none of its {unready} tasks holds what a replay needs")
     if unready:
         lack = "lacks text and is" if unready == 1 else "lack text and are"
         say(f"{amount(unready, 'task')} of {source} {lack} left out; scoring counts them as missing")
-    return selection, ready if selection is None else len(selection)
+    return selection
 
 
 class Unasked:
