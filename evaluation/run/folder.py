@@ -252,21 +252,18 @@ class RunFolder:
         """Write one record and force it to disk. Raises OperatorError if the disk refuses it."""
         self._lines.write(_line(record))
 
-    def forget_failed(self) -> int:
-        """Remove the records of failed tasks, so that they are done again; returns how many."""
-        return self._lines.drop(lambda line: _parse(line, str(self._lines.path)).failed)
-
     def retry_failed(self) -> int:
-        """Remove the records of failed tasks as ``forget_failed`` does, but keep what they cost in the totals.
+        """Remove the records of failed tasks, so that they are done again; returns how many.
 
-        Replies that the cache keeps are counted with the next attempt, which is given them again.
+        The totals keep what they cost. Replies that the cache keeps are counted with the next attempt, which is
+        given them again.
         """
         failed = (
             record.usage if record.lost is None else record.lost for record in self.records() if record.failed
         )
         self.facts = self.facts.model_copy(update={"retried": sum(failed, self.facts.retried)})
         self._write_facts()
-        return self.forget_failed()
+        return self._lines.drop(lambda line: _parse(line, str(self._lines.path)).failed)
 
     def close(self, finished_at: datetime | None) -> None:
         """Count the records, write ``run.json``; ``finished_at`` counts only if no task is missing."""

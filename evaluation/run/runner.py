@@ -41,6 +41,11 @@ T = TypeVar("T")
 U = TypeVar("U")
 log = logging.getLogger(__name__)
 
+#: How often a task is tried while the other side has a passing fault.
+ATTEMPTS = 3
+#: The longest wait between two attempts, seconds.
+LONGEST_WAIT = 60.0
+
 
 @dataclass(frozen=True)
 class Task(Generic[T]):
@@ -67,8 +72,6 @@ class Options:
     """How to run, not what: none of this changes a decision."""
 
     workers: int = 1
-    attempts: int = 3
-    longest_wait: float = 60.0
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.perf_counter
     stop: threading.Event = field(default_factory=threading.Event)
@@ -222,16 +225,16 @@ def _record(task: Task[T], judge: Callable[[T], Outcome], options: Options) -> R
 
 def _outcome(task: Task[T], judge: Callable[[T], Outcome], options: Options) -> Outcome:
     usage = Usage()
-    for attempt in range(1, options.attempts + 1):
+    for attempt in range(1, ATTEMPTS + 1):
         try:
             outcome = judge(task.value)
         except (BudgetExceeded, Postponed):
             raise
         except TransientError as error:
             usage += error.usage or Usage()
-            if attempt == options.attempts:
+            if attempt == ATTEMPTS:
                 return Outcome(error=f"transient: {error}", usage=usage)
-            options.sleep(min(options.longest_wait, 2.0**attempt if error.wait is None else error.wait))
+            options.sleep(min(LONGEST_WAIT, 2.0**attempt if error.wait is None else error.wait))
         except BouncerError as error:
             if isinstance(error, ModelError):
                 usage += error.usage or Usage()
@@ -242,4 +245,4 @@ def _outcome(task: Task[T], judge: Callable[[T], Outcome], options: Options) -> 
         else:
             lost = None if outcome.lost is None else usage + outcome.lost
             return replace(outcome, usage=usage + outcome.usage, lost=lost)
-    raise AssertionError("unreachable: attempts is at least 1")
+    raise AssertionError("unreachable: the last attempt returns")

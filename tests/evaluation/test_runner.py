@@ -226,8 +226,7 @@ def test_a_passing_fault_is_waited_out_as_long_as_the_other_side_asked(tmp_path:
             raise TransientError("busy", faults.pop(0))
         return double(n)
 
-    options = Options(attempts=3, sleep=waits.append)
-    run(numbers(1), judge, RunFolder.resume(tmp_path, facts()), options)
+    run(numbers(1), judge, RunFolder.resume(tmp_path, facts()), Options(sleep=waits.append))
     assert RunFolder.read(tmp_path).facts.totals.failed == 0
     assert waits == [7.0, 4.0]
 
