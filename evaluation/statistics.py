@@ -43,10 +43,13 @@ class Estimate:
             return text
         return f"{text} [{scale * self.low:.{digits}f}, {scale * self.high:.{digits}f}]"
 
+    def ends(self, scale: float, digits: int) -> str:
+        """``0.552 to 0.616``, for a column of its own; empty without an interval."""
+        return self.text(scale, digits).partition(" ")[2].strip("[]").replace(", ", " to ")
+
     def cells(self, scale: float, digits: int) -> tuple[str, str]:
         """``0.584`` and ``0.552 to 0.616``, for two columns."""
-        value, _, interval = self.text(scale, digits).partition(" ")
-        return value, interval.strip("[]").replace(", ", " to ")
+        return self.text(scale, digits).partition(" ")[0], self.ends(scale, digits)
 
     def percent(self) -> str:
         """A share in percent with its interval."""

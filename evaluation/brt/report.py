@@ -24,7 +24,7 @@ from evaluation.report.figures import Series, bars
 from evaluation.report.page import Cell, Figure, Section, Table, percentage
 from evaluation.report.terminal import data_of, tell
 from evaluation.run.folder import RunFolder
-from evaluation.statistics import NO_INTERVALS, Estimate, Resampling, ratio
+from evaluation.statistics import NO_INTERVALS, Resampling, ratio
 
 BENCHMARK = "brt"
 
@@ -121,8 +121,8 @@ def _run_scores(bugs: Sequence[Bug], how: Resampling) -> tuple[dict[str, Any], l
     value = {**brt.as_json(), "brt_plain": bare.share}
     rows: list[tuple[Cell, ...]] = [
         ("reproduced", brt.reproduced, ""),
-        ("%BRT", percentage(brt.share), _ends(brt.interval)),
-        ("%BRT, no draft repaired or inverted", percentage(bare.share), _ends(bare.interval)),
+        ("%BRT", percentage(brt.share), brt.interval.ends(100, 1)),
+        ("%BRT, no draft repaired or inverted", percentage(bare.share), bare.interval.ends(100, 1)),
         ("without an answer", brt.failed, ""),
         ("of these, no test can be run", broken, ""),
     ]
@@ -143,12 +143,12 @@ def _ranked_section(scores: RankingScores) -> Section:
     for name, counts in (("acc", scores.acc), ("wef", scores.wef)):
         for n in NS:
             estimate = scores.intervals[f"{name}@{n}"]
-            rows.append((f"{name}@{n}", counts[n], _three(estimate.value), _ends(estimate, 1, 3)))
-    precision = scores.intervals["suggestion_precision"]
+            rows.append((f"{name}@{n}", counts[n], estimate.value, estimate.ends(1, 3)))
+    ends = scores.intervals["suggestion_precision"].ends(1, 3)
     rows += [
-        ("suggestion precision, bugs (LIBRO)", _three(scores.precision), "", _ends(precision, 1, 3)),
-        ("suggestion precision, tests (Bloom)", _three(scores.precision_of_tests), "", ""),
-        ("suggestion recall", _three(scores.recall), "", ""),
+        ("suggestion precision, bugs (LIBRO)", scores.precision, "", ends),
+        ("suggestion precision, tests (Bloom)", scores.precision_of_tests, "", ""),
+        ("suggestion recall", scores.recall, "", ""),
     ]
     header = (f"{scores.bugs} bugs, {scores.reproducible} reproducible", "value", "per bug", "95 % interval")
     return Section("", tables=(Table(header, tuple(rows)),))
@@ -175,7 +175,7 @@ def _shares(runs: Sequence[ScoredRun], seed: int) -> Section:
     plain = [_brt([bug.plain for bug in run.bugs], NO_INTERVALS).share for run in runs]
     rows: list[tuple[Cell, ...]] = []
     for (name, score), bare in zip(scores, plain, strict=True):
-        shares = (percentage(score.share), _ends(score.interval), percentage(bare))
+        shares = (percentage(score.share), score.interval.ends(100, 1), percentage(bare))
         rows.append((name, score.instances, score.reproduced, *shares, score.failed))
     quoted: list[tuple[Cell, ...]] = [
         (f"{row.model}, {row.benchmark}: {row.setting} (paper)", None, None, None, "", percentage(row.brt), None)
@@ -236,15 +236,6 @@ def _compared(runs: Sequence[ScoredRun]) -> Section:
     note = "Consistency: of the bugs reproduced by the first run, the share that this run reproduces too."
     data: dict[str, Any] = {"compared": {name: comparison.as_json() for name, comparison in comparisons}}
     return Section(f"Beside {first.name}", tables=(Table(header, tuple(rows), note=note),), data=data)
-
-
-def _ends(estimate: Estimate, scale: float = 100, digits: int = 1) -> str:
-    low, high = estimate.low, estimate.high
-    return "" if low is None or high is None else f"{scale * low:.{digits}f} to {scale * high:.{digits}f}"
-
-
-def _three(value: float | None) -> str | None:
-    return None if value is None else f"{value:.3f}"
 
 
 def _sample(run: ScoredRun) -> Sample:
