@@ -40,8 +40,8 @@ def models_as_cases(
         group = {task.instance_id: f"part {part}" for task, part in zip(tasks, parts, strict=True)}
     cases = [thresholds.cases(name, tasks, answers, group) for name, answers in models.items()]
     if len(models) > 1:
-        name = f"mean of {len(models)}"
-        cases.append(thresholds.cases(name, tasks, thresholds.mean(name, tasks, list(models.values())), group))
+        together = thresholds.mean(tasks, list(models.values()))
+        cases.append(thresholds.cases(f"mean of {len(models)}", tasks, together, group))
     return [case for case in cases if len(case.groups) > 1]
 
 

@@ -63,7 +63,7 @@ def cases(name: str, tasks: Tasks, answers: Mapping[str, Answer], by: Mapping[st
     return Cases(name, by_label, by_group, len(tasks) - len(usable))
 
 
-def mean(name: str, tasks: Tasks, voices: Sequence[Mapping[str, Answer]]) -> dict[str, Answer]:
+def mean(tasks: Tasks, voices: Sequence[Mapping[str, Answer]]) -> dict[str, Answer]:
     """The mean of several models' answers, as ``mean(...)`` gives it; only of tasks that each of them answered."""
     answers: dict[str, Answer] = {}
     for identity in (task.instance_id for task in tasks):
