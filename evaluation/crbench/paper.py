@@ -13,17 +13,12 @@ JUDGE = "claude-sonnet-4.5"
 class Row:
     """One agent with one model, as shares."""
 
-    agent: str
-    model: str
+    name: str
     recall: float
     precision: float
     f1: float
     usefulness: float
     snr: float
-
-    @property
-    def name(self) -> str:
-        return f"{self.agent}, {self.model}"
 
     @property
     def comments_per_pull(self) -> float:
@@ -32,8 +27,8 @@ class Row:
 
 
 ROWS = (
-    Row("single-shot", "GPT-5.2", 0.2701, 0.0356, 0.0630, 0.8363, 5.11),
-    Row("single-shot", "GPT-5-mini", 0.1839, 0.0351, 0.0590, 0.7429, 2.89),
-    Row("reflexion", "GPT-5.2", 0.3276, 0.0510, 0.0883, 0.6610, 1.95),
-    Row("reflexion", "GPT-5-mini", 0.2759, 0.0319, 0.0572, 0.4772, 0.91),
+    Row("single-shot, GPT-5.2", 0.2701, 0.0356, 0.0630, 0.8363, 5.11),
+    Row("single-shot, GPT-5-mini", 0.1839, 0.0351, 0.0590, 0.7429, 2.89),
+    Row("reflexion, GPT-5.2", 0.3276, 0.0510, 0.0883, 0.6610, 1.95),
+    Row("reflexion, GPT-5-mini", 0.2759, 0.0319, 0.0572, 0.4772, 0.91),
 )
