@@ -79,13 +79,8 @@ def fill(database: Database, history: Sequence[HistoryIssue]) -> Issues:
 
 def _as_issue(issue: HistoryIssue) -> Issue:
     closed_at = datetime.now(UTC) if issue.state == "closed" else None
-    return Issue.model_validate(
-        {
-            **issue.model_dump(include={"number", "title", "body", "state"}),
-            "author": AUTHOR,
-            "closed_at": closed_at,
-        }
-    )
+    fields = issue.model_dump(include={"number", "title", "body", "state"})
+    return Issue(**fields, author=AUTHOR, closed_at=closed_at)
 
 
 def build(history: Sequence[IndexedIssue], repository: str, out: Path) -> Mapping[str, int]:
