@@ -82,4 +82,4 @@ def _review(task: ReviewTask, model: Model, prompts: Prompts, names: tuple[str, 
             return Outcome(usage=heard.usage, lost=heard.lost, error=f"model:{error.reason}: {error}")
     assert review is not None, "the first answer came"
     comments = [comment.model_dump(mode="json") for comment in review.comments]
-    return Outcome(raw_reply=heard.texts[-1], usage=heard.usage, details={"comments": comments})
+    return Outcome(raw_reply=heard.text, usage=heard.usage, details={"comments": comments})

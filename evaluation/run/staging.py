@@ -129,7 +129,7 @@ def judge(staged: Staged, setup: Setup) -> Outcome:
     decision = decisions[0] if decisions else None
     return Outcome(
         decision=decision,
-        raw_reply=heard.texts[-1] if heard.texts else None,
+        raw_reply=heard.text,
         usage=heard.usage,
         lost=heard.lost,
         error=_error(decision, heard, setup.only),
@@ -142,8 +142,7 @@ def _error(decision: Decision | None, heard: Heard, handler: Task) -> str | None
     if decision is None:
         return f"{handler} had no business with this event"
     if decision.verdict is None:
-        message = heard.failures[-1] if heard.failures else decision.reason
-        return f"{decision.abstained or 'abstained'}: {message}"
+        return f"{decision.abstained or 'abstained'}: {heard.failure or decision.reason}"
     return None
 
 
@@ -156,8 +155,9 @@ class Heard(Wrapper):
     def __init__(self, model: Model, subject: str) -> None:
         super().__init__(model)
         self._subject = subject
-        self.texts: list[str] = []
-        self.failures: list[str] = []
+        #: The last answer, and why the last question that failed did.
+        self.text: str | None = None
+        self.failure = ""
         self.unasked: BudgetExceeded | Postponed | None = None
         self.usage = Usage()
         #: Of the usage, what no cache of replies keeps.
@@ -170,11 +170,11 @@ class Heard(Wrapper):
         except (ModelError, TransientError) as error:
             self.usage += error.usage or Usage()
             self.lost += error.usage or Usage()
-            self.failures.append(str(error))
+            self.failure = str(error)
             if isinstance(error, BudgetExceeded | Postponed):
                 self.unasked = error
             raise
-        self.texts.append(reply.text)
+        self.text = reply.text
         self.usage += reply.usage
         self.lost += Usage() if self._is_kept else reply.usage
         return reply
