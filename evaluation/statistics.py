@@ -245,9 +245,7 @@ def paired_difference(first: Statistics, second: Statistics) -> Statistics:
     return difference
 
 
-def unpaired(
-    statistics: Statistics, first: Counts, second: Counts, how: Resampling = USUAL
-) -> dict[str, Estimate]:
+def unpaired(statistics: Statistics, first: Counts, second: Counts, how: Resampling) -> dict[str, Estimate]:
     """Second minus first of each statistic, for two groups of tasks (indices, not empty) resampled apart."""
     generator = np.random.default_rng(how.seed)
     before, after = (statistics(group[None, :]) for group in (first, second))

@@ -75,7 +75,7 @@ class Rewriter:
     prompts: Prompts
     language: str = LANGUAGE
 
-    def rewrite(self, report: str, variant: Variant, subject: str = "") -> str:
+    def rewrite(self, report: str, variant: Variant, subject: str) -> str:
         """The report in other words, verified. Raises NotHeld, and ModelError where a model fails."""
         name = {"rephrased": "bloom.rephrase", "translated": "bloom.translate"}[variant]
         problem = ""
@@ -123,7 +123,7 @@ class Workshop:
     language: str
     findings: dict[str, str]
     account: Account
-    unverified: bool = False
+    unverified: bool
     models: dict[str, Model] = field(default_factory=dict)
 
     @cached_property

@@ -103,7 +103,7 @@ def run_answers(run: RunFolder, line: Line | None = None) -> dict[str, Answer]:
     return answers | {identity: Answer(instance_id=identity) for identity in run.missing()}
 
 
-def record_answer(record: Record, benchmark: Kind, line: Line | None = None) -> Answer:
+def record_answer(record: Record, benchmark: Kind, line: Line | None) -> Answer:
     """One record as an answer. Raises OperatorError if its verdict is no label of the benchmark."""
     decision = record.decision or {}
     fields = record.decision_record

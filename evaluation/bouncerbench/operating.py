@@ -31,7 +31,7 @@ class Point:
     metrics: Metrics
     bounced: float | None
     wrong_share_passed: float | None
-    is_papers: bool = False
+    is_papers: bool
 
 
 def operating_points(

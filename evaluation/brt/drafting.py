@@ -87,8 +87,8 @@ class Drafter:
     sandbox: Sandbox
     limits: Limits
     options: Options
-    book: tuple[Pair, ...] = ()
-    recognition: bool = False
+    book: tuple[Pair, ...]
+    recognition: bool
     """True if the model is asked if it knows the bug from elsewhere."""
 
     def replay(self, case: Case) -> Outcome:

@@ -122,7 +122,7 @@ class _FeatureRow(Lenient):
         )
 
 
-def read_outcomes(source: str, features: str | None = None) -> tuple[Bug, ...]:
+def read_outcomes(source: str, features: str | None) -> tuple[Bug, ...]:
     """The bugs of a file with the outcome of each generated test on both versions. Raises OperatorError.
 
     With the file of features the tests are ranked and selected as LIBRO does; without it none is suggested.

@@ -309,7 +309,7 @@ def means(columns: Mapping[str, Sequence[float]], n: int, how: Resampling = USUA
 class RunScores:
     """%BRT over instances of a run, errors and missing ones counted as not reproduced."""
 
-    def __init__(self, outcomes: Mapping[str, bool], failed: int, how: Resampling = USUAL) -> None:
+    def __init__(self, outcomes: Mapping[str, bool], failed: int, how: Resampling) -> None:
         self.instances = len(outcomes)
         self.reproduced = sum(outcomes.values())
         self.failed = failed

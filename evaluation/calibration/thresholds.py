@@ -281,7 +281,7 @@ class Coverage:
     strict_harm: float
 
 
-def coverage(all_cases: Cases, harm: float, seed: int = 0) -> list[Coverage]:
+def coverage(all_cases: Cases, harm: float, seed: int) -> list[Coverage]:
     """Each group held out in turn; a promise that is not given is not broken."""
     generator = np.random.default_rng(seed)
     rows: list[Coverage] = []

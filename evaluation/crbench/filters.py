@@ -103,9 +103,7 @@ def thrown_away(run: Scored) -> str:
     )
 
 
-def filters_section(
-    runs: Sequence[Scored], tools: Sequence[ToolScore] = (), most_comments: float | None = None
-) -> Section:
+def filters_section(runs: Sequence[Scored], tools: Sequence[ToolScore], most_comments: float | None) -> Section:
     """Recall over comments per pull request: the curves of the runs, and the points of known tools."""
     rows: list[tuple[Cell, ...]] = []
     sentences = [sentence for run in runs if (sentence := thrown_away(run))]

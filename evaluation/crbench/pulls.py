@@ -54,7 +54,7 @@ class ClonedPulls:
     """
 
     def __init__(
-        self, repository: GitRepository, history: History, pulls: Pulls, inferred: PullCommits | None = None
+        self, repository: GitRepository, history: History, pulls: Pulls, inferred: PullCommits | None
     ) -> None:
         self._repository = repository
         self._history = history

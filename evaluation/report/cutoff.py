@@ -19,7 +19,7 @@ from bot.core.text import amount
 from evaluation.dataset import read_rows
 from evaluation.report.page import Cell, Section, Table
 from evaluation.run.folder import Familiarity
-from evaluation.statistics import USUAL, Array, Counts, Estimate, Resampling, bootstrap, unpaired
+from evaluation.statistics import Array, Counts, Estimate, Resampling, bootstrap, unpaired
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def _rows(name: str, figures: ByFigure, groups: Sequence[str]) -> Iterator[tuple
         yield (name, figure, *(values.get(group, Estimate(None)).text() for group in groups))
 
 
-def recognised_section(samples: Sequence[Sample], how: Resampling = USUAL) -> Section | None:
+def recognised_section(samples: Sequence[Sample], how: Resampling) -> Section | None:
     """Every figure on all tasks, without those whose outcome is known, and without all that were recognised.
 
     None if no answer speaks of it.
@@ -134,7 +134,7 @@ def recognised_section(samples: Sequence[Sample], how: Resampling = USUAL) -> Se
 
 
 def cutoff_section(
-    samples: Sequence[Sample], dates: Mapping[str, datetime], cutoff: datetime, how: Resampling = USUAL
+    samples: Sequence[Sample], dates: Mapping[str, datetime], cutoff: datetime, how: Resampling
 ) -> Section:
     """Every figure of every run before and after ``cutoff``: old, fresh, the difference, and clean."""
     cutoff = cutoff if cutoff.tzinfo else cutoff.replace(tzinfo=UTC)

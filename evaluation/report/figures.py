@@ -84,7 +84,7 @@ class Marks:
     name: str
     x: float
     y: float
-    shape: int = 0
+    shape: int
 
 
 @dataclass(frozen=True)
