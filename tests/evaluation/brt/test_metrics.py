@@ -35,14 +35,6 @@ from evaluation.run.folder import Record
 from tests.evaluation.running import printed
 
 
-def test_the_selected_defects4j_bugs_give_the_printed_figures(shared_data: Path) -> None:
-    ranked = read_rankings(shared_data / "brt" / "libro_ranking_d4j_selected_th1.csv")
-
-    assert len(ranked) == 350
-    assert [sum(found_at_n(ranked, n)) for n in (1, 3, 5)] == [149, 184, 199]
-    assert [sum(wasted_at_n(ranked, n)) for n in (1, 3, 5)] == [201, 539, 797]
-
-
 def test_the_selected_ghrb_bugs_give_the_printed_figures(shared_data: Path) -> None:
     ranked = read_rankings(shared_data / "brt" / "libro_ranking_ghrb_selected_th1.csv")
 
