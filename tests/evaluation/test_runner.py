@@ -62,19 +62,6 @@ def test_every_task_is_recorded_once_and_the_totals_add_up(tmp_path: Path, worke
     assert {record.raw_reply for record in read.records()} == {str(2 * n) for n in range(20)}
 
 
-def test_a_second_run_of_the_same_command_judges_only_what_is_missing(tmp_path: Path) -> None:
-    judgements: list[int] = []
-
-    def judge(n: int) -> Outcome:
-        judgements.append(n)
-        return double(n)
-
-    run(numbers(3), judge, RunFolder.resume(tmp_path, facts(limit=3)), Options())
-    result = run(numbers(5), judge, RunFolder.resume(tmp_path, facts(limit=5)), Options())
-    assert judgements == [0, 1, 2, 3, 4]
-    assert (result.skipped, result.finished) == (3, 2)
-
-
 def test_a_limit_after_a_whole_run_leaves_it_whole(tmp_path: Path) -> None:
     names = [task.id for task in numbers(3)]
     run(numbers(3), double, RunFolder.resume(tmp_path, facts(), names), Options())
@@ -88,12 +75,6 @@ def test_a_recorded_task_stays_in_the_denominator(tmp_path: Path) -> None:
     """Also one that the list of tasks lacks, as of a folder that was put together by hand."""
     run(numbers(2), double, RunFolder.resume(tmp_path, facts(), ["task-0"]), Options())
     assert RunFolder.read(tmp_path).due(["task-0", "task-1", "task-2"], str) == ["task-0", "task-1"]
-
-
-def test_another_model_is_refused_in_one_line(tmp_path: Path) -> None:
-    run(numbers(1), double, RunFolder.resume(tmp_path, facts()), Options())
-    with pytest.raises(OperatorError, match=r'model was "recorded:f#m", is now "openai:x"'):
-        RunFolder.resume(tmp_path, facts(model="openai:x"))
 
 
 def test_two_processes_cannot_write_to_one_run(tmp_path: Path) -> None:
@@ -229,21 +210,6 @@ def test_a_passing_fault_is_waited_out_as_long_as_the_other_side_asked(tmp_path:
     run(numbers(1), judge, RunFolder.resume(tmp_path, facts()), Options(sleep=waits.append))
     assert RunFolder.read(tmp_path).facts.totals.failed == 0
     assert waits == [7.0, 4.0]
-
-
-def test_a_spent_budget_stops_the_run_and_leaves_the_task_for_later(tmp_path: Path) -> None:
-    def judge(n: int) -> Outcome:
-        if n == 2:
-            raise BudgetExceeded("1.00 USD would be passed")
-        return double(n)
-
-    result = run(numbers(50), judge, RunFolder.resume(tmp_path, facts()), Options())
-    assert result.stopped == "1.00 USD would be passed"
-    assert "task-2" not in ids(tmp_path)
-    assert len(ids(tmp_path)) < 5
-    assert RunFolder.read(tmp_path).facts.finished_at is None
-    run(numbers(50), double, RunFolder.resume(tmp_path, facts()), Options(workers=2))
-    assert sorted(ids(tmp_path)) == sorted(task.id for task in numbers(50))
 
 
 def test_reservations_of_tasks_under_way_do_not_end_a_run(tmp_path: Path) -> None:
