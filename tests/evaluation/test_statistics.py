@@ -168,17 +168,6 @@ def test_bootstrap_in_blocks_is_bootstrap_at_once(monkeypatch: pytest.MonkeyPatc
     assert ours.bootstrap(means(values), 40, ours.Resampling(replicates=100)) == at_once
 
 
-def test_a_true_mean_lies_in_its_interval_about_as_often_as_promised() -> None:
-    generator = np.random.default_rng(11)
-    hits = 0
-    for trial in range(300):
-        estimate = ours.bootstrap(means(generator.normal(size=80)), 80, ours.Resampling(trial, 300))["mean"]
-        assert estimate.low is not None
-        assert estimate.high is not None
-        hits += estimate.low <= 0 <= estimate.high
-    assert 0.90 <= hits / 300 <= 0.98
-
-
 def test_nothing_to_estimate_gives_no_value_and_no_interval() -> None:
     def rates(draws: ours.Counts) -> dict[str, ours.Array]:
         counts = ours.contingency([], [], (2, 2), draws)

@@ -179,24 +179,6 @@ def test_figures_of_no_answer_are_not_invented() -> None:
         quick([issue("a", 1)], labelled({"a": None}), "exclude")
 
 
-def test_intervals_hold_the_value_and_shrink_with_more_tasks() -> None:
-    def width(copies: int) -> float:
-        names = [f"{quality}-{n}" for quality in range(4) for n in range(copies)]
-        tasks = [issue(name, int(name[0])) for name in names]
-        answers = labelled({name: (int(name[0]) + hash_of(name)) % 4 for name in names})
-        estimate = score(INPUT, tasks, answers).estimates["f_m"]
-        assert estimate.value is not None
-        assert estimate.low is not None
-        assert estimate.high is not None
-        assert estimate.low <= estimate.value <= estimate.high
-        return estimate.high - estimate.low
-
-    def hash_of(name: str) -> int:
-        return sum(name.encode()) % 3 // 2
-
-    assert width(100) < width(10) / 2
-
-
 def test_brier_score_and_calibration_error_are_those_worked_out_by_hand() -> None:
     """Over the answers: a task without one is no error of a probability. Bins are tenths, 100 % in the last."""
     percents = {"a": 95.0, "b": 100.0, "c": 40.0, "d": 49.0, "e": 50.0}
