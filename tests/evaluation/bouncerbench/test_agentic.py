@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bot.core.errors import NotRecorded, OperatorError
+from bot.core.errors import NotRecorded
 from bot.models.recorded import Recording
 from evaluation.benchmark import Session
 from evaluation.bouncerbench.bench import opened, stage_input
@@ -215,13 +215,6 @@ def test_code_is_given_where_it_is_looked_at_and_only_there(plain: Project, more
     assert message in refusal("replay", "bouncerbench-input", "--tasks", tasks, "--out", "run", *values)
 
 
-def test_a_config_that_investigates_needs_the_code_too(plain: Project) -> None:
-    Path("bouncer.yml").write_text("verify: {investigate: true}\n")
-    tasks = write("t.jsonl", [plain.task()])
-    ran = command(f"replay bouncerbench-output --tasks {tasks} --out run --config bouncer.yml", code=2)
-    assert "--repos DIR is needed: verify.investigate is on" in ran.err
-
-
 def test_a_batch_of_questions_leaves_out_tasks_whose_code_is_not_at_hand(plain: Project) -> None:
     tasks = write("t.jsonl", [plain.task(1), plain.task(2, repo="bob/none")])
     ran = command(
@@ -230,16 +223,6 @@ def test_a_batch_of_questions_leaves_out_tasks_whose_code_is_not_at_hand(plain: 
     )
     assert (ran.json["requests"], ran.json["waiting"], ran.json["failed"]) == (1, 1, 1)
     assert "ada__engine-2: " in ran.err
-
-
-def test_a_shallow_clone_is_refused_by_name(plain: Project, tmp_path: Path) -> None:
-    bob = tmp_path / "repos" / "bob+shallow"
-    Scratch(tmp_path / "elsewhere").commit("Begin", "a", "a")
-    source = Scratch(tmp_path / "elsewhere")
-    source.commit("On", "a", "b")
-    source.git("clone", "-q", "--depth", "1", f"file://{tmp_path / 'elsewhere'}", str(bob))
-    with Clones(plain.repos) as clones, pytest.raises(OperatorError, match=r"bob\+shallow is a shallow clone"):
-        clones.at("bob/shallow", source.head())
 
 
 def test_a_file_missing_from_a_partial_clone_exists_but_is_unreadable(tmp_path: Path) -> None:

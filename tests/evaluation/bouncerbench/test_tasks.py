@@ -55,11 +55,6 @@ def test_another_annotation_is_refused_with_its_place(level: object) -> None:
         issue(underspecified=level)
 
 
-def test_a_bounce_that_contradicts_its_annotation_is_refused() -> None:
-    with pytest.raises(OperatorError, match="t:1: input_bounce contradicts the annotation 1"):
-        issue(underspecified=1, input_bounce=True)
-
-
 def test_the_annotators_verdict_alone_is_the_truth_of_a_task() -> None:
     assert [issue(input_bounce=verdict).bounce for verdict in (True, "False", None)] == [True, False, None]
     assert [patch(input_bounce=verdict).vague for verdict in (True, None)] == [True, None]
