@@ -206,10 +206,11 @@ def test_the_classes_stand_in_every_order_over_many_questions() -> None:
 
 def test_the_same_words_of_two_systems_are_asked_about_once() -> None:
     model = ScriptedModel(lambda prompt: answer("NOISE"))
+    elsewhere = [comment("It breaks.", "other.py"), comment("It breaks.").model_copy(update={"line": 2})]
 
-    judgements_of(model, [comment("It breaks."), comment("It breaks."), comment("It breaks.", "other.py")], "b")
+    judgements_of(model, [comment("It breaks."), comment("It breaks."), *elsewhere], "b")
 
-    assert len(model.asked) == 2
+    assert len(model.asked) == 3
 
 
 def test_a_hit_names_which_of_several_bugs_it_is_about() -> None:

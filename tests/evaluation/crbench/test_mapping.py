@@ -269,18 +269,6 @@ def test_a_renamed_file_is_followed_to_who_wrote_the_line(repository: Scratch, m
     assert result.prs == (100,)
 
 
-def test_a_reverted_line_belongs_to_who_wrote_it_last(repository: Scratch, map_fix: MapFix) -> None:
-    wrong = changed(3, "line_3 = wrong")
-    repository.commit("Wrong (#110)", "engine.py", *wrong)
-    repository.commit('Revert "Wrong (#110)" (#111)', "engine.py", *BODY)
-    again = repository.commit('Reapply "Wrong" (#112)', "engine.py", *wrong)
-
-    result = map_fix("engine.py", *BODY)
-
-    assert result.blame_commits == (again,)
-    assert result.prs == (112,)
-
-
 def test_reindented_lines_are_new_unless_white_space_is_ignored(repository: Scratch, map_fix: MapFix) -> None:
     repository.commit("Wrong (#120)", "engine.py", *changed(3, "line_3 = wrong"))
     repository.commit("Indent (#121)", "engine.py", *changed(3, "    line_3 = wrong"))
@@ -332,17 +320,6 @@ def test_tests_and_documentation_are_not_blamed(repository: Scratch, map_fix: Ma
 
     assert result.reason == "nothing to blame: only tests or documentation lose lines"
     assert included.prs == (140,)
-
-
-@pytest.mark.parametrize(
-    "path", ["src/contest/latest.py", "pytest_plugin/attest.py", "src/_pytest/docstrings.py", "bin/test"]
-)
-def test_a_path_that_merely_contains_the_word_test_is_code(
-    repository: Scratch, map_fix: MapFix, path: str
-) -> None:
-    repository.commit("Add (#141)", path, *BODY)
-
-    assert map_fix(path, *changed(1, "x")).prs == (141,)
 
 
 def test_a_hunk_whose_position_is_off_is_found_by_its_text(repository: Scratch, map_fix: MapFix) -> None:

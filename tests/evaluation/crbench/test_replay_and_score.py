@@ -10,7 +10,7 @@ import pytest
 
 from bot.core.errors import NotFound, NotRecorded
 from evaluation.crbench.bench import stage
-from evaluation.crbench.judge import ReviewComment, comments_in
+from evaluation.crbench.judge import comments_in
 from evaluation.crbench.task import read_tasks
 from evaluation.git.repository import GitRepository
 from evaluation.run.folder import RunFolder
@@ -394,19 +394,3 @@ def test_nothing_that_came_after_the_pull_request_can_be_read(project: Path, tas
         assert not forge.pull_request(7).merged
         forge.checkout("main", project / "unpacked")
         assert (project / "unpacked" / "engine.py").exists()
-
-
-def test_equal_words_on_the_same_line_are_one_question_and_others_are_not() -> None:
-    comment = ReviewComment(task_id="t", path="a.py", line=3, text="x")
-
-    assert comment.key == ReviewComment(task_id="t", path="a.py", line=3, text="x").key
-    assert (
-        len(
-            {
-                comment.key,
-                comment.model_copy(update={"line": 4}).key,
-                comment.model_copy(update={"task_id": "u"}).key,
-            }
-        )
-        == 3
-    )
