@@ -169,6 +169,8 @@ def test_patched_methods_are_the_innermost_functions_that_differ() -> None:
     assert patched_methods({"m.py": old}, {"m.py": f"{old}\ndef new(): ...\n"}) == {"new": FUNCTION}
     assert patched_methods({"m.py": old}, {"m.py": f"# only a comment\n{old}"}) == {}
     assert patched_methods({}, {"tests/test_m.py": "def test_a(): ...\n"}) == {}
+    nested = "def outer():\n    def inner():\n        return 1\n    return inner()\n"
+    assert patched_methods({"m.py": nested}, {"m.py": nested.replace("1", "2")}) == {"inner": FUNCTION}
 
 
 def test_only_whole_words_of_a_report_are_masked() -> None:
@@ -263,11 +265,3 @@ def test_patched_java_methods_are_told_by_their_tokens() -> None:
     old = JAVA["src/main/java/A.java"]
     assert patched_java(JAVA, {"src/main/java/A.java": old.replace("d.parse(1)", "d.parse(2)")}) == ("ref",)
     assert patched_java(JAVA, {"src/main/java/A.java": old.replace("// parse", "// other")}) == ()
-
-
-def test_of_nested_functions_the_innermost_changed_one_is_patched() -> None:
-    before = "def outer():\n    def inner():\n        return 1\n    return inner()\n"
-
-    assert patched_methods({"a.py": before}, {"a.py": before.replace("1", "2")}) == {
-        "inner": frozenset({"function"})
-    }
