@@ -21,7 +21,7 @@ from bot.reproduction.java.language import tests_by_text
 from bot.reproduction.protocol import Target, TestCommand, TestOutcome, TestReport
 from bot.sandbox.protocol import Limits, Sandbox
 from evaluation.brt.cases import Candidate, Case
-from evaluation.brt.patching import PatchRejected, apply, python_tree, read_text
+from evaluation.brt.patching import PatchRejected, apply, is_inside, python_tree, read_text
 
 
 class Judgement(Frozen):
@@ -155,15 +155,9 @@ def _applied(case: Case, candidate: Candidate) -> dict[str, str]:
         return apply(candidate.patch, read)
     assert candidate.path is not None
     assert candidate.content is not None
-    path = PurePosixPath(candidate.path)
-    if (
-        path.is_absolute()
-        or not path.parts
-        or {"..", ".git"} & set(path.parts)
-        or not candidate.path.isprintable()
-    ):
+    if not is_inside(candidate.path):
         raise PatchRejected(f"{candidate.path!r}: no path inside of the repository")
-    return {str(path): candidate.content}
+    return {str(PurePosixPath(candidate.path)): candidate.content}
 
 
 def added_in(case: Case, files: Mapping[str, str]) -> Added:

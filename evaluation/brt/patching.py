@@ -57,10 +57,15 @@ def _stripped(name: str) -> str:
     """The path without git's quotes, ``a/`` or ``b/``. Raises PatchRejected for one that leads outside."""
     path = unquote(name)
     path = path[2:] if path.startswith(("a/", "b/")) else path
-    parts = PurePosixPath(path).parts
-    if not parts or path.startswith("/") or ".." in parts or ".git" in parts or not path.isprintable():
+    if not is_inside(path):
         raise PatchRejected(f"{name!r}: no path inside of the repository")
     return path
+
+
+def is_inside(path: str) -> bool:
+    """Return True if a path leads into a repository, and not to git's own files."""
+    parts = PurePosixPath(path).parts
+    return bool(parts) and parts[0] != "/" and not {"..", ".git"} & set(parts) and path.isprintable()
 
 
 def _patched(file: PatchedFile, path: str, read: Callable[[str], str | None]) -> str:

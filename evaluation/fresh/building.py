@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import count
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import click
@@ -27,6 +27,7 @@ from bot.sandbox.protocol import Limits
 from bot.settings import Settings
 from evaluation.brt.cases import Candidate, read_candidates
 from evaluation.brt.drafting import working_sandbox
+from evaluation.brt.patching import is_inside
 from evaluation.crbench.build import build_tasks, histories
 from evaluation.crbench.mapping import Instance, MappingOptions
 from evaluation.crbench.task import Judged, Known
@@ -69,7 +70,7 @@ class Options:
         contents: dict[str, bytes] = {}
         for text in self.add_file:
             path, source = _pair(text, "--add-file")
-            if PurePosixPath(path).is_absolute() or {"..", ".git"} & set(PurePosixPath(path).parts):
+            if not is_inside(path):
                 raise click.UsageError(f"--add-file {text}: {path} is no path inside of the repository")
             try:
                 contents[path] = Path(source).read_bytes()
