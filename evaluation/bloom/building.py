@@ -6,7 +6,6 @@ loses nothing that was paid for, and the same command goes on from there.
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -35,6 +34,7 @@ from evaluation.brt.judge import Judge
 from evaluation.dataset import choose, fingerprint, located, read_rows, task_id
 from evaluation.report.terminal import say
 from evaluation.run.folder import RUN_FILE, RunFacts, RunFolder, Tasks
+from evaluation.run.lines import replace_rows
 from evaluation.run.model import Account, benchmark_prompts
 from evaluation.run.replay import Unasked, run_shown
 from evaluation.run.runner import Outcome, Result, Task
@@ -235,8 +235,8 @@ def _report(folder: RunFolder, result: Result, total: int, as_json: bool) -> int
         {**record.details["case"], "changes": record.details["changes"]} for record in records if not record.failed
     ]
     failed = [{"instance_id": record.task_id, "why": record.error} for record in records if record.failed]
-    _write(folder.path / "cases.jsonl", cases)
-    _write(folder.path / "failed.jsonl", failed)
+    replace_rows(folder.path / "cases.jsonl", cases)
+    replace_rows(folder.path / "failed.jsonl", failed)
     unverified = sum(
         not mask["verified"] for case in cases for name, mask in case["changes"].items() if name in get_args(Mask)
     )
@@ -259,7 +259,3 @@ def _report(folder: RunFolder, result: Result, total: int, as_json: bool) -> int
         why = result.stopped or f"{amount(lost, 'case')} failed for a passing reason"
         say(f"stopped: {why}; the same command goes on from here")
     return 1 if result.stopped or lost or not cases else 0
-
-
-def _write(path: Path, rows: list[Any]) -> None:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")

@@ -6,7 +6,6 @@ records.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,7 +33,7 @@ from evaluation.crbench.metrics import Metrics, Tally, score, tallies
 from evaluation.crbench.task import ReviewTask, read_tasks
 from evaluation.dataset import fingerprint
 from evaluation.run.folder import Familiarity, RunFacts, RunFolder
-from evaluation.run.lines import replace
+from evaluation.run.lines import replace, replace_rows
 
 BENCHMARK = "crbench"
 FACTS_FILE = "judge.json"
@@ -160,8 +159,8 @@ def judge_comments(reviewed: Reviewed, source: str, panel: Panel, scope: Scope) 
         agreement=agreement(verdicts.judgements),
         usage=verdicts.usage,
     )
-    lines = [json.dumps(judgement.model_dump(mode="json")) + "\n" for judgement in verdicts.judgements]
-    replace(reviewed.folder / JUDGEMENTS_FILE, "".join(lines))
+    rows = (judgement.model_dump(mode="json") for judgement in verdicts.judgements)
+    replace_rows(reviewed.folder / JUDGEMENTS_FILE, rows)
     replace(reviewed.folder / FACTS_FILE, facts.model_dump_json(indent=2) + "\n")
 
 

@@ -7,7 +7,6 @@ beside it are written anew from it at the end of every call.
 from __future__ import annotations
 
 import hashlib
-import json
 import shlex
 import time
 from collections import Counter
@@ -36,7 +35,7 @@ from evaluation.fresh.bench import Bench, Examined, environments
 from evaluation.fresh.history import Export, Fix, fixes, read_export
 from evaluation.git.repository import GitError, GitRepository
 from evaluation.report.terminal import say
-from evaluation.run.lines import LineFile, replace
+from evaluation.run.lines import LineFile, replace_rows
 from evaluation.run.runner import in_order
 
 REPRODUCTION, OUTPUT, REVIEW = "reproduction.jsonl", "output.jsonl", "review.jsonl"
@@ -191,7 +190,7 @@ def _write(out: Path, repo: Path, rows: Sequence[Examined], steps: Counter[str])
     reviews = [{**task, **run[task["instance_id"]], **dated[task["instance_id"]]} for task in found_in]
     steps["review tasks"] = len(reviews)
     for file, content in ((REPRODUCTION, cases), (OUTPUT, outputs), (REVIEW, reviews)):
-        replace(out / file, "".join(json.dumps(row_data) + "\n" for row_data in content))
+        replace_rows(out / file, content)
 
 
 def _reviews(repo: Path, instances: Sequence[Instance]) -> Iterator[dict[str, Any]]:

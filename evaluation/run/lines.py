@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -28,6 +28,11 @@ def replace(file: Path, data: str | bytes) -> None:
         fresh.replace(file)
     except OSError as error:
         raise OperatorError(f"{file}: {error.strerror}") from None
+
+
+def replace_rows(file: Path, rows: Iterable[dict[str, Any]]) -> None:
+    """Write a small file of JSON Lines whole or not at all, and make its folder. Raises OperatorError."""
+    replace(file, "".join(json.dumps(row) + "\n" for row in rows))
 
 
 class Lines:
