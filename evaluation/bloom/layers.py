@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from pydantic import Field
 
 from bot.core.frozen import Frozen
-from evaluation.brt.metrics import Ranking, RankingScores, baseline_consistency, brt_share, found_at_n, means
-from evaluation.statistics import Estimate, Resampling, paired
+from evaluation.brt.metrics import Ranking, RankingScores, RunScores, baseline_consistency, brt_share, found_at_n
+from evaluation.statistics import Resampling, paired
 
 
 class Comparison(Frozen):
@@ -57,10 +57,8 @@ class Remembered:
 
     def __init__(self, runs: Sequence[Mapping[str, bool]], seed: int = 0) -> None:
         """``runs``: for each run whether each bug was reproduced; the first is the one that is reported."""
-        self.bugs = len(runs[0])
-        self.share = brt_share(runs[0])
-        values = [float(value) for value in runs[0].values()]
-        self.interval: Estimate = means({"brt": values}, len(values), Resampling(seed))["brt"]
+        first = RunScores(runs[0], 0, Resampling(seed))
+        self.bugs, self.share, self.interval = first.instances, first.share, first.interval
         self.repeats = tuple(brt_share(run) for run in runs[1:])
         self.agreement = agreement(runs)
 
@@ -154,8 +152,8 @@ def improvement(
     both = [report for report in clarified if report in without and report in with_answer]
     return Improvement(
         reports=len(both),
-        without=sum(without[report] for report in both) / len(both) if both else None,
-        with_answer=sum(with_answer[report] for report in both) / len(both) if both else None,
+        without=brt_share({report: without[report] for report in both}),
+        with_answer=brt_share({report: with_answer[report] for report in both}),
     )
 
 
