@@ -175,8 +175,7 @@ def have_judged(
     Raises OperatorError without a judge, BudgetExceeded if the budget of judging is spent.
     """
     environment = settings.load()
-    default = (environment.bouncer_judge_model,) if environment.bouncer_judge_model else ()
-    names = judges or default
+    names = judges or tuple(filter(None, [environment.bouncer_judge_model]))
     if not names:
         if (reviewed.folder / FACTS_FILE).exists():
             return
@@ -184,8 +183,7 @@ def have_judged(
     if facts is not None and facts.model in names:
         say(f"warning: {facts.model} judges its own comments; a judge should be another model")
     account = Account(environment, Path(cache or reviewed.folder / "judge-cache"), max_cost)
-    models = tuple(account.model(name) for name in names)
-    panel = Panel(models, benchmark_prompts(prompts), draws, seed, workers, judge_style)
+    panel = Panel(tuple(map(account.model, names)), benchmark_prompts(prompts), draws, seed, workers, judge_style)
     judge_comments(reviewed, source, panel, scope or reviewed.scope)
 
 

@@ -79,7 +79,7 @@ def score_golden(
     if tasks is None and martian is None:
         raise OperatorError("give --tasks, --martian, or both")
     environment = settings.load(bouncer_prompts_dir=prompts)
-    names = judges or ((environment.bouncer_judge_model,) if environment.bouncer_judge_model else ())
+    names = judges or tuple(filter(None, [environment.bouncer_judge_model]))
     account = Account(environment, Path(cache or "judge-cache"), max_cost)
     panel = Panel(tuple(map(account.model, names)), benchmark_prompts(prompts), 1, seed, workers)
     items = remarks(list(read_tasks(tasks, remarked=True)), limit, seed) if tasks else []
