@@ -6,7 +6,7 @@ holds the result; ``pulls`` restores what the reviewer saw; ``build`` runs the s
 from a repository's own history, ``golden`` takes review comments from other benchmarks.
 
 Replay and judging: ``bench``, ``judge``, ``judged``, ``metrics``; ``sections`` presents the scores beside the
-figures in ``paper``.
+paper's.
 """
 
 from __future__ import annotations

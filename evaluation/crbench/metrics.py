@@ -215,6 +215,33 @@ PAPER = {
 }
 
 
+@dataclass(frozen=True)
+class PaperRow:
+    """One agent with one model (CR-Bench, Table 4), as shares."""
+
+    name: str
+    recall: float
+    precision: float
+    f1: float
+    usefulness: float
+    snr: float
+
+    @property
+    def comments_per_pull(self) -> float:
+        """Not printed in the paper; it follows from equations 2 and 3 with one bug a task."""
+        return self.recall / self.precision
+
+
+#: Table 4: 174 tasks of CR-Bench-verified, judged by claude-sonnet-4.5. Our tasks are built anew, so the rows are
+#: neighbours, not targets.
+PAPER_ROWS = (
+    PaperRow("single-shot, GPT-5.2", 0.2701, 0.0356, 0.0630, 0.8363, 5.11),
+    PaperRow("single-shot, GPT-5-mini", 0.1839, 0.0351, 0.0590, 0.7429, 2.89),
+    PaperRow("reflexion, GPT-5.2", 0.3276, 0.0510, 0.0883, 0.6610, 1.95),
+    PaperRow("reflexion, GPT-5-mini", 0.2759, 0.0319, 0.0572, 0.4772, 0.91),
+)
+
+
 def statistics(tasks: Iterable[ReviewTask]) -> Statistics:
     """The averages of the kept tasks with a bug, and why the others were discarded."""
     every = [task for task in tasks if not task.clean]

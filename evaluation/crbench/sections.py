@@ -12,12 +12,11 @@ from typing import Any
 from bot.core.text import amount
 from bot.models.protocol import caveat
 from evaluation.benchmark import Scoring
-from evaluation.crbench import paper
 from evaluation.crbench.filters import bugs_hit, filters_section
 from evaluation.crbench.judge import Judgement, ReviewComment
 from evaluation.crbench.judged import BENCHMARK, Scored, is_papers
 from evaluation.crbench.martian import Martian
-from evaluation.crbench.metrics import ORDER, PAPER, Averages, Statistics, averages, by_kind, kinds_of
+from evaluation.crbench.metrics import ORDER, PAPER, PAPER_ROWS, Averages, Statistics, averages, by_kind, kinds_of
 from evaluation.crbench.task import CLEAN_DAYS, PaperSeverity, ReviewTask
 from evaluation.report.figures import Series, bars, radar
 from evaluation.report.page import Cell, Figure, Section, Table, percentage
@@ -268,16 +267,16 @@ def _beside_papers(runs: Sequence[Scored]) -> Table:
             "",
             f"{row.comments_per_pull:.2f}",
         )
-        for row in paper.ROWS
+        for row in PAPER_ROWS
     ]
     return Table(
         (*header, "comments per PR"),
         (*ours, *published),
         title="Reviewers",
         quoted_from=len(ours),
-        note=f"The paper's rows are {paper.DATA_SET}, judged by {paper.JUDGE}; these tasks are built anew. Its "
-        "comments per pull request follow from its recall and precision. SNR is not defined without noise. "
-        "Recall and F1 are per bug. Equation 2 counts every hit, so it may pass 100 %.",
+        note="The paper's rows are CR-Bench-verified, 174 tasks, judged by claude-sonnet-4.5; these tasks are "
+        "built anew. Its comments per pull request follow from its recall and precision. SNR is not defined "
+        "without noise. Recall and F1 are per bug. Equation 2 counts every hit, so it may pass 100 %.",
     )
 
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.crbench import paper
-from evaluation.crbench.metrics import Tally, by_kind, score
+from evaluation.crbench.metrics import PAPER_ROWS, PaperRow, Tally, by_kind, score
 from evaluation.crbench.sections import FIGURES
 from evaluation.crbench.task import Known, ReviewTask
 from evaluation.statistics import NO_INTERVALS, Resampling
@@ -65,8 +64,8 @@ def test_no_tasks_at_all_give_no_figures_and_no_crash() -> None:
     assert all(score([]).value(name) is None for name in FIGURES)
 
 
-@pytest.mark.parametrize("row", paper.ROWS, ids=lambda row: row.name)
-def test_the_papers_rows_agree_with_our_equations(row: paper.Row) -> None:
+@pytest.mark.parametrize("row", PAPER_ROWS, ids=lambda row: row.name)
+def test_the_papers_rows_agree_with_our_equations(row: PaperRow) -> None:
     """Recall (of 174 bugs), precision and usefulness give whole counts, and these give its F1 and SNR."""
     hits = round(row.recall * 174)
     comments = round(hits / row.precision)
