@@ -34,8 +34,8 @@ def reply_of(label: str) -> dict[str, Any]:
 class Project:
     """A clone whose fix came after the base commit, and one input and one output task about it."""
 
-    def __init__(self, folder: Path, *path: str) -> None:
-        scratch = Scratch(folder.joinpath("repos", *path))
+    def __init__(self, folder: Path) -> None:
+        scratch = Scratch(folder / "repos" / "ada+engine")
         scratch.commit("Begin", "engine.py", "def first(items):", "    return items[0]")
         self.repos = folder / "repos"
         self.base = scratch.head()
@@ -55,14 +55,9 @@ class Project:
         }
 
 
-@pytest.fixture(params=[("ada+engine",), ("ada", "engine"), ("ada+engine", "repo")], ids="/".join)
-def project(tmp_path: Path, request: pytest.FixtureRequest) -> Project:
-    return Project(tmp_path, *request.param)
-
-
 @pytest.fixture
 def plain(tmp_path: Path) -> Project:
-    return Project(tmp_path, "ada+engine")
+    return Project(tmp_path)
 
 
 def looking(kind: Kind, repos: Path) -> AbstractContextManager[Session[Any]]:
@@ -70,10 +65,10 @@ def looking(kind: Kind, repos: Path) -> AbstractContextManager[Session[Any]]:
     return opened(kind, ReplayRequest(out="run"), None, repos, {"investigate": True})
 
 
-def test_an_issue_is_judged_with_the_code_before_its_fix(project: Project) -> None:
+def test_an_issue_is_judged_with_the_code_before_its_fix(plain: Project) -> None:
     model = ScriptedModel([LOOK, LATER, DONE, reply_of("WELL_SPECIFIED")])
-    tasks = str(write("t.jsonl", [project.task()]))
-    with looking(INPUT, project.repos) as session:
+    tasks = str(write("t.jsonl", [plain.task()]))
+    with looking(INPUT, plain.repos) as session:
         (task,) = input_tasks(tasks)
         outcome = session.run(task, model)
     assert outcome.decision is not None

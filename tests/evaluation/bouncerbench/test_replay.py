@@ -186,16 +186,6 @@ def test_a_lower_limit_takes_no_task_out_of_the_denominator(small: tuple[Path, P
     assert json.loads((run / "run.json").read_text())["tasks"]["limit"] == 9
 
 
-def test_a_seed_draws_a_sample_that_grows(small: tuple[Path, Path], tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    replay(small, run, "--limit", 5, "--seed", 3)
-    first = {record["task_id"] for record in read(run / "records.jsonl")}
-    replay(small, run, "--limit", 12, "--seed", 3)
-    assert len(first) == 5
-    assert first < {record["task_id"] for record in read(run / "records.jsonl")}
-    assert first != {f"o__n-{n}" for n in range(5)}
-
-
 def test_a_task_without_a_recorded_reply_is_a_failure_that_can_be_retried(
     small: tuple[Path, Path], tmp_path: Path
 ) -> None:
