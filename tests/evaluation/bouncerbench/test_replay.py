@@ -211,23 +211,11 @@ def test_a_task_without_a_recorded_reply_is_a_failure_that_can_be_retried(
 def test_tasks_without_text_are_left_out_and_said(small: tuple[Path, Path]) -> None:
     _, replies = small
     rows = [{"instance_id": "o__n-1", "underspecified": 1}, {"instance_id": "o__n-2", "problem_statement": "T"}]
-    model = f"recorded:{replies}#m"
-    ran = command(
-        "replay", "bouncerbench-input", "--tasks", write("t.jsonl", rows), "--model", model, "--out", "r"
-    )
-    assert "1 task of" in ran.err
-    ran = command(
-        "replay",
-        "bouncerbench-input",
-        "--tasks",
-        write("u.jsonl", rows[:1]),
-        "--model",
-        model,
-        "--out",
-        "s",
-        code=2,
-    )
-    assert "none of its 1 tasks holds what a replay needs" in ran.err
+    write("t.jsonl", rows)
+    write("u.jsonl", rows[:1])
+    line = f"replay bouncerbench-input --model recorded:{replies}#m --out r --tasks"
+    assert "1 task of" in command(f"{line} t.jsonl").err
+    assert "none of its 1 tasks holds what a replay needs" in refusal(f"{line} u.jsonl")
 
 
 @pytest.mark.parametrize(

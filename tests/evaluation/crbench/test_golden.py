@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from evaluation.crbench.task import read_tasks
 from evaluation.dataset import read_rows
 from tests.evaluation.crbench.conftest import recording
 from tests.evaluation.crbench.repositories import Scratch
-from tests.evaluation.running import command, read, write
+from tests.evaluation.running import command, read, refusal, write
 
 
 def aacr(number: int, base: str, head: str, *notes: tuple[str, str], kind: str = "positive") -> dict[str, Any]:
@@ -94,24 +93,14 @@ def test_an_unknown_severity_is_refused_and_a_missing_one_allowed(tmp_path: Path
     task = build(tmp_path, "martian", [count])["ada__engine-5"]
     assert [bug["severity"] for bug in task["bugs"]] == [None, None]
 
-    for odd, output in (
-        (
-            row({"comment": "It breaks.", "severity": "apocalyptic"}),
-            "severity: 'apocalyptic' is none of low, medium",
-        ),
-        (row({"severity": "low"}), "comments.0.comment: Field required"),
+    odd = {"comment": "It breaks.", "severity": "apocalyptic"}
+    for comment, output in (
+        (odd, "severity: 'apocalyptic' is none of low, medium"),
+        ({"severity": "low"}, "comments.0.comment: Field required"),
     ):
-        (tmp_path / "odd.jsonl").write_text(f"{json.dumps(odd)}\n")
-        paths = [
-            "--source",
-            f"{tmp_path}/odd.jsonl",
-            "--repos",
-            f"{tmp_path}/repos",
-            "--out",
-            f"{tmp_path}/odd.out",
-        ]
-        ran = command("build", "golden", "--set", "martian", *paths, code=2)
-        assert f"{tmp_path}/odd.jsonl:1: {output}" in ran.err
+        write("odd.jsonl", [row(comment)])
+        refused = refusal("build golden --set martian --source odd.jsonl --repos repos --out odd.out")
+        assert f"odd.jsonl:1: {output}" in refused
 
 
 def test_what_the_clone_does_not_hold_is_left_out_with_a_reason(tmp_path: Path, scratch: Scratch) -> None:

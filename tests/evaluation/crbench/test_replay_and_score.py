@@ -24,15 +24,8 @@ MERGED, SQUASHED = "ada__engine-101", "ada__engine-102"
 @pytest.fixture
 def tasks(project: Path, builder: str) -> Path:
     """The two tasks of the project, built."""
-    paths = [
-        "--instances",
-        f"{project}/fixes.jsonl",
-        "--repos",
-        f"{project}/repos",
-        "--out",
-        f"{project}/tasks.jsonl",
-    ]
-    command("build", "crbench", *paths, "--offline", "--model", builder)
+    paths = "--instances fixes.jsonl --repos repos --out tasks.jsonl"
+    command(f"build crbench {paths} --offline --model", builder)
     return project / "tasks.jsonl"
 
 

@@ -39,6 +39,7 @@ TEST = (
     "        self.assertEqual(first([1]), 1)",
 )
 DRAFT = "\n".join(TEST[:5]) + "\n"
+BUILD = "build fresh --repo ada+lists --since 2020-01-01 --test-command 'python -m unittest {tests}'"
 
 
 @pytest.fixture(autouse=True)
@@ -77,18 +78,8 @@ def built() -> None:
         "-    return items[0]\n+    return 0 if not items else items[0]\n"
     )
     write("patches.jsonl", [{"instance_id": BUG, "candidate_id": "agent", "patch": wrong}])
-    command(
-        "build fresh --repo ada+lists --since 2020-01-01 --out out --setup",
-        SETUP,
-        "--test-command",
-        "python -m unittest {tests}",
-        "--add-file",
-        "lists/_version.py=_version.py",
-        "--export",
-        "past.json",
-        "--patches",
-        "patches.jsonl",
-    )
+    more = ("--add-file", "lists/_version.py=_version.py", "--export", "past.json", "--patches", "patches.jsonl")
+    command(f"{BUILD} --out out --setup", SETUP, *more)
 
 
 def scored(*arguments: str) -> dict[str, Any]:
@@ -189,14 +180,7 @@ def compared(report: dict[str, Any], figure: str) -> tuple[float, float, float]:
 
 
 def test_a_set_up_that_fails_is_told_and_tried_again() -> None:
-    ran = command(
-        "build fresh --repo ada+lists --since 2020-01-01 --out other --setup",
-        "exit 3",
-        "--test-command",
-        "python -m unittest {tests}",
-        "--json",
-        code=1,
-    )
+    ran = command(f"{BUILD} --out other --setup 'exit 3' --json", code=1)
     steps = ran.json["steps"]
     assert f"1 of 1: {BUG}, " in ran.err
     assert steps["not kept: no environment"] == 1
