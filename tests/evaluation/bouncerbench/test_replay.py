@@ -24,49 +24,23 @@ def figures(report: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in report.items() if name not in _ABOUT_FILES}
 
 
-def answers(shared_data: Path, side: str, model: str) -> dict[str, str]:
-    rows = read(shared_data / f"bouncerbench/recorded_{side}_responses.jsonl.gz")
-    return {row["instance_id"]: row["label"] for row in rows if row["model"] == model}
-
-
 @pytest.mark.parametrize("model", MODELS)
-def test_the_triage_handler_reproduces_every_recorded_input_verdict(
-    shared_data: Path, issues: Path, tmp_path: Path, model: str
+@pytest.mark.parametrize(("side", "count"), [("input", 694), ("output", 425)])
+def test_triage_and_verify_reproduce_every_recorded_verdict(
+    shared_data: Path, issues: Path, tmp_path: Path, side: str, count: int, model: str
 ) -> None:
-    responses = shared_data / "bouncerbench/recorded_input_responses.jsonl.gz"
-    run = tmp_path / "run"
-    ran = command(
-        f"replay bouncerbench-input --tasks {issues} --model recorded:{responses}#{model} --out {run} --json"
-    )
-    assert (ran.json["records"], ran.json["failed"]) == (694, 0)
-    recorded = answers(shared_data, "input", model)
+    folder, run = shared_data / "bouncerbench", tmp_path / "run"
+    responses = folder / f"recorded_{side}_responses.jsonl.gz"
+    tasks = issues if side == "input" else folder / "output_tasks.jsonl.gz"
+    shared = f"bouncerbench-{side} --tasks {tasks} --json"
+    ran = command(f"replay {shared} --model recorded:{responses}#{model} --out {run}")
+    assert (ran.json["records"], ran.json["failed"]) == (count, 0)
+    recorded = {row["instance_id"]: row["label"] for row in read(responses) if row["model"] == model}
     result = {record["task_id"]: record["decision"]["verdict"] for record in read(run / "records.jsonl")}
     assert result == {name: recorded[name] for name in result}
-    assert len(result) == 694
-    of_run = command("score", "bouncerbench-input", "--tasks", issues, "--run", run, "--json").json
-    direct = command(
-        f"score bouncerbench-input --tasks {issues} --predictions {responses} --model-name {model} --json"
-    ).json
-    assert figures(of_run) == figures(direct)
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_the_verify_handler_reproduces_every_recorded_output_verdict(
-    shared_data: Path, tmp_path: Path, model: str
-) -> None:
-    responses = shared_data / "bouncerbench/recorded_output_responses.jsonl.gz"
-    tasks = shared_data / "bouncerbench/output_tasks.jsonl.gz"
-    run = tmp_path / "run"
-    ran = command(
-        f"replay bouncerbench-output --tasks {tasks} --model recorded:{responses}#{model} --out {run} --json"
-    )
-    assert (ran.json["records"], ran.json["failed"]) == (425, 0)
-    recorded = answers(shared_data, "output", model)
-    assert {record["task_id"]: record["decision"]["verdict"] for record in read(run / "records.jsonl")} == recorded
-    of_run = command("score", "bouncerbench-output", "--tasks", tasks, "--run", run, "--json").json
-    direct = command(
-        f"score bouncerbench-output --tasks {tasks} --predictions {responses} --model-name {model} --json"
-    ).json
+    assert len(result) == count
+    of_run = command(f"score {shared} --run {run}").json
+    direct = command(f"score {shared} --predictions {responses} --model-name {model}").json
     assert figures(of_run) == figures(direct)
 
 
