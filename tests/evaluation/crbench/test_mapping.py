@@ -11,7 +11,7 @@ import pytest
 from evaluation.crbench.build import PullRefs, histories, map_instances
 from evaluation.crbench.mapping import Instance, MappedInstance, MappingOptions
 from evaluation.git.repository import find_clone
-from tests.evaluation.crbench.repositories import GITHUB, Scratch
+from tests.evaluation.crbench.repositories import ADA, GITHUB, Scratch
 
 MapFix = Callable[..., MappedInstance]
 
@@ -90,23 +90,18 @@ def test_a_number_inside_a_subject_is_not_a_pull_request(repository: Scratch, ma
     assert result.reason == "no pull request: 2 commits came in without one"
 
 
-def test_an_issue_named_inside_a_pull_request_is_not_a_pull_request(repository: Scratch, map_fix: MapFix) -> None:
+@pytest.mark.parametrize(("committer", "number"), [(ADA, 9), (GITHUB, 5)])
+def test_inside_a_pull_request_only_numbers_that_github_committed_count(
+    repository: Scratch, map_fix: MapFix, committer: tuple[str, str], number: int
+) -> None:
+    """A pull request into a branch was squashed by GitHub; any other number in there is an issue's."""
     repository.branch("feature")
-    repository.commit("Close the leak (#5)", "engine.py", *changed(3, "line_3 = wrong"))
+    lines = changed(3, "line_3 = wrong")
+    repository.commit("Close the leak (#5)", "engine.py", *lines, committer=committer)
     repository.go("main")
     repository.merge_pull(9, "feature")
 
-    assert map_fix("engine.py", *BODY).prs == (9,)
-
-
-def test_a_pull_request_squashed_inside_another_keeps_its_number(repository: Scratch, map_fix: MapFix) -> None:
-    """A pull request into a branch: only what GitHub itself committed is believed there."""
-    repository.branch("feature")
-    repository.commit("Close the leak (#5)", "engine.py", *changed(3, "line_3 = wrong"), committer=GITHUB)
-    repository.go("main")
-    repository.merge_pull(9, "feature")
-
-    assert map_fix("engine.py", *BODY).prs == (5,)
+    assert map_fix("engine.py", *BODY).prs == (number,)
 
 
 def test_a_number_without_a_pull_ref_is_an_issue_if_there_are_any(repository: Scratch, map_fix: MapFix) -> None:
