@@ -248,14 +248,10 @@ def test_rows_of_libros_package_are_cases_as_they_are(bench: Path) -> None:
     assert list(read_cases("libro.jsonl", Checkouts(bench / "bugs", ("pytest", "{tests}")))) == ["Lists_1"]
     right = {"instance_id": "Lists_1", "candidate_id": "1", "path": "test_rest.py", "content": RIGHT}
     Path("tests.jsonl").write_text(json.dumps(right) + "\n")
-    places = [
-        "--checkouts",
-        "bugs",
-        "--test-command",
-        f"{sys.executable} -m pytest -q -p no:cacheprovider {{tests}}",
-    ]
+    test_command = f"{sys.executable} -m pytest -q -p no:cacheprovider {{tests}}"
+    places = f"--checkouts bugs --test-command '{test_command}'"
 
-    printed("replay brt --cases libro.jsonl", *places, "--candidates", "tests.jsonl", "--out", "run")
+    printed(f"replay brt --cases libro.jsonl {places} --candidates tests.jsonl --out run")
 
     (record,) = read("run/records.jsonl")
     assert record["brt"] is True, record

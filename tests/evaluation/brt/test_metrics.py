@@ -95,10 +95,6 @@ def test_shares_of_nothing_are_not_numbers() -> None:
     assert baseline_consistency({"a": False}, {"a": True}) is None
 
 
-def test_a_bug_that_could_not_be_run_stays_in_the_denominator() -> None:
-    assert brt_share({"a": True, "b": False, "could not be run": False}) == pytest.approx(1 / 3)
-
-
 def test_baseline_consistency_looks_only_at_what_the_baseline_reproduced() -> None:
     baseline = {"kept": True, "lost": True, "gained": False, "not tried again": True}
 
