@@ -60,10 +60,6 @@ class Figure:
     draw: Callable[[], str]
     caption: str
 
-    @property
-    def svg(self) -> str:
-        return self.draw()
-
 
 @dataclass(frozen=True)
 class Section:
