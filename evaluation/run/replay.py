@@ -291,9 +291,6 @@ def _interruptible(stop: threading.Event) -> Iterator[None]:
         stop.set()
         say("\nfinishing what is under way; Ctrl-C again leaves at once")
 
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
     before: Any = signal.signal(signal.SIGINT, handle)
     try:
         yield
