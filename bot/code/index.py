@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from time import monotonic
 from typing import NamedTuple
 
@@ -114,6 +114,15 @@ class CodeIndex:
         """Return all definitions of a file; none after a limit."""
         return self.outline(path).definitions
 
+    def named(self, name: str, paths: Iterable[str]) -> list[FileDefinition]:
+        """Return the definitions of a name in these files."""
+        return [
+            FileDefinition(path, definition)
+            for path in paths
+            for definition in self.definitions(path)
+            if definition.name == name
+        ]
+
     def references(self, path: str, names: Collection[str], lines: Collection[int] = ()) -> tuple[Reference, ...]:
         """Return the references of a file to ``names`` and on ``lines``; none after a limit."""
         parsed = self._parse(path, frozenset(names), frozenset(lines))
@@ -154,15 +163,8 @@ class CodeIndex:
         for name, paths in candidates.items():
             pattern = re2.compile(f"(?m){_DEFINES[language].replace(_ANY, re2.escape(name.lstrip('$#')))}")
             likely = [path for path in paths if pattern.search(self.text(path) or "")]
-            if len(likely) <= MAX_DEFINING:
-                places = [
-                    FileDefinition(path, definition)
-                    for path in likely
-                    for definition in self.definitions(path)
-                    if definition.name == name
-                ]
-                if places:
-                    results[name] = tuple(places)
+            if len(likely) <= MAX_DEFINING and (places := self.named(name, likely)):
+                results[name] = tuple(places)
         return results
 
     def _texts_with(self, names: Collection[str], pattern: str, language: str) -> Iterator[tuple[str, str]]:

@@ -194,13 +194,8 @@ class Resolver:
 
     def _top_level(self, paths: Sequence[str], name: str, *, with_members: bool = False) -> Places:
         """Return the top-level definitions of a name in these files."""
-        places = [
-            FileDefinition(path, definition)
-            for path in paths
-            for definition in self.index.definitions(path)
-            if definition.name == name and (not definition.within or with_members)
-        ]
-        top = [place for place in places if not place.definition.within] or places
+        places = self.index.named(name, paths)
+        top = [place for place in places if not place.definition.within] or (places if with_members else [])
         keep = _implementations([place.definition for place in top])
         return tuple(place for place in top if place.definition in keep)[:2]
 
@@ -296,15 +291,12 @@ class Resolver:
         return ()
 
     def _own_members(self, owner: FileDefinition, name: str) -> Places:
-        definition = owner.definition
         files: tuple[str, ...] = (owner.path,)
         if family(owner.path) == "go":
             files = self.index.files.in_folder(owner.path.rpartition("/")[0], ".go")
+        members = self.index.named(name, files)
         places = [
-            FileDefinition(path, member)
-            for path in files
-            for member in self.index.definitions(path)
-            if member.name == name and member.within.rpartition(".")[2] == definition.name
+            member for member in members if member.definition.within.rpartition(".")[2] == owner.definition.name
         ]
         keep = _implementations([place.definition for place in places])
         return tuple(place for place in places if place.definition in keep)[:3]
