@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from time import monotonic
 from typing import NamedTuple
 
@@ -73,12 +74,12 @@ class CodeIndex:
         self,
         tree: SourceTree,
         texts: Mapping[str, str | None],
-        before: Mapping[str, str | None] | None = None,
-        seconds: float = SECONDS,
+        before: Mapping[str, str | None],
+        seconds: float,
     ) -> None:
         self._tree = tree
         self._texts = dict(texts)
-        self._before = before or {}
+        self._before = before
         self._outlines: dict[str, Outline] = {}
         self._until = monotonic() + seconds
         self._parsed = 0
@@ -134,11 +135,9 @@ class CodeIndex:
         if text is None or self._parsed >= MAX_PARSED:
             return Outline()
         self._parsed += 1
-        try:
-            if self._is_in_time():
+        if self._is_in_time():
+            with suppress(NotParsed):
                 return outline(text, path, names, lines)
-        except NotParsed:
-            pass
         self.too_slow.add(path)
         return Outline()
 

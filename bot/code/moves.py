@@ -56,7 +56,7 @@ class Texts(Protocol):
     def after(self, file: FileDiff) -> str | None: ...
 
 
-def find_moves(diff: Diff, texts: Texts | None = None) -> Notes:
+def find_moves(diff: Diff, texts: Texts | None) -> Notes:
     """Find lines that a change removes in one hunk and adds in another, equal but for their indentation.
 
     With ``texts``, the note of a move to another file names what the moved lines use of their old file, and

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 
 from bot.code.changed import Changed, changed_lines, named
-from bot.code.declarations import segments
+from bot.code.declarations import WORD, segments
 from bot.code.index import CodeIndex, FileDefinition, family
 from bot.code.page import CodeExcerpt
 from bot.code.syntax import Definition, Reference, callables, enclosing
@@ -26,8 +25,6 @@ SMALL_OWNER, CONSTRUCTOR = 14, 32
 SMALL_FILE, DEFINITION, CLASS, VALUE, IMPORTS = 60, 20, 24, 8, 20
 #: Most definitions that are looked up for changed lines, and for the lines beside them.
 MAX_DEFINITIONS, MAX_BESIDE = 40, 16
-
-_WORD = re.compile(r"[A-Za-z_$][\w$]*")
 
 
 def excerpts(changed: Changed) -> Iterator[CodeExcerpt]:
@@ -193,7 +190,7 @@ def _imports(changed: Changed) -> Iterator[CodeExcerpt]:
         lines: set[int] = set()
         for statement in changed.index.outline(file.path).imports:
             rows = enumerate(statement.text.split("\n"), start=statement.first)
-            matches = {number for number, row in rows if used.intersection(_WORD.findall(row))}
+            matches = {number for number, row in rows if used.intersection(WORD.findall(row))}
             if matches:
                 lines |= {statement.first, *matches}
         if lines:
