@@ -60,7 +60,7 @@ class Prompts:
 
     def names(self) -> tuple[str, ...]:
         """Return the names of all prompts, sorted, without pieces."""
-        return tuple(sorted(name for name in _names(*self._packaged, self.folder) if not name.startswith("_")))
+        return tuple(sorted(_names(*self._packaged, self.folder)))
 
     def hash(self, *names: str) -> str:
         """Identifies the texts of prompts' files and of their pieces, before they are filled in: 16 hex digits."""
@@ -114,19 +114,18 @@ class _Halves(FileSystemLoader):
 
 
 def _names(*folders: Path | None) -> set[str]:
-    return {file.name.removesuffix(SUFFIX) for folder in folders if folder for file in folder.glob(f"*{SUFFIX}")}
+    """Return the names of the prompts in these folders, without pieces."""
+    files = [file for folder in folders if folder for file in folder.glob(f"[!_]*{SUFFIX}")]
+    return {file.name.removesuffix(SUFFIX) for file in files}
 
 
 def _check(folder: Path, packaged: tuple[Path, ...]) -> None:
     if not folder.is_dir():
         raise SettingsError(f"prompts (BOUNCER_PROMPTS_DIR): {folder} is not a folder")
-    folder_names = {name for name in _names(folder) if not name.startswith("_")}
-    packaged_names = {name for name in _names(*packaged) if not name.startswith("_")}
-    names = ", ".join(sorted(packaged_names))
-    if not _names(folder):
+    names = ", ".join(sorted(_names(*packaged)))
+    if not any(folder.glob(f"*{SUFFIX}")):
         raise SettingsError(f"prompts (BOUNCER_PROMPTS_DIR): {folder} holds no *{SUFFIX} file; names are {names}")
-    if strange := sorted(folder_names - packaged_names):
-        strangers = ", ".join(strange)
+    if strangers := ", ".join(sorted(_names(folder) - _names(*packaged))):
         raise SettingsError(
             f"prompts (BOUNCER_PROMPTS_DIR): {folder} holds {strangers}, which are no prompts; names are {names}"
         )
