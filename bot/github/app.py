@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import datetime
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -113,7 +113,7 @@ class GitHubApp:
         self._archives = Archives(archives)
         self._client = Client(identity, self._api_url, self._transport)
         self._lock = threading.Lock()
-        self._forges: OrderedDict[tuple[int, str], tuple[GitHubForge, GitHubWriter]] = OrderedDict()
+        self._forge = lru_cache(REPOSITORIES)(self._make)
         self._bot: Actor | None = None
 
     def __enter__(self) -> GitHubApp:
@@ -186,14 +186,8 @@ class GitHubApp:
 
     def forge(self, installation: int, repository: str) -> tuple[GitHubForge, GitHubWriter]:
         """Return reader and writer for ``owner/name``; the reader's token cannot write."""
-        key = (installation, repository)
-        with self._lock:
-            if key not in self._forges:
-                self._forges[key] = self._make(installation, repository)
-            self._forges.move_to_end(key)
-            while len(self._forges) > REPOSITORIES:
-                self._forges.popitem(last=False)
-            return self._forges[key]
+        with self._lock:  # two threads share one pair, and so one token
+            return self._forge(installation, repository)
 
     def _make(self, installation: int, repository: str) -> tuple[GitHubForge, GitHubWriter]:
         def client(permissions: Mapping[str, str]) -> Client:
