@@ -128,23 +128,16 @@ class GitHubChronicle:
         return read(partial(page, place=("repository", *place), convert=convert), data)
 
 
-def _original_text(node: Mapping[str, Any]) -> tuple[str, str, bool]:
-    """Return title and text as opened, and False if GitHub does not have that text any more."""
-    title = next((rename["previousTitle"] for rename in nodes(node["renamed"])), node["title"])
-    first = next(iter(nodes(node["userContentEdits"])), None)
-    if first is None:
-        return title, node.get("body") or "", True
-    is_lost = first["deletedAt"] is not None or first["diff"] is None
-    return title, "" if is_lost else first["diff"], not is_lost
-
-
 def _text_of(node: Mapping[str, Any]) -> tuple[Issue, bool]:
-    """Return an issue or pull request as opened, and False if its text is missing."""
-    title, body, whole = _original_text(node)
+    """Return an issue or pull request as opened, and False if GitHub does not have that text any more."""
+    title = next((rename["previousTitle"] for rename in nodes(node["renamed"])), node["title"])
+    edit = next(iter(nodes(node["userContentEdits"])), None)
+    body = node.get("body") or "" if edit is None else edit["diff"]
+    whole = edit is None or (edit["deletedAt"] is None and body is not None)
     issue = Issue(
         number=node["number"],
         title=title,
-        body=body,
+        body=body if whole else "",
         author=actor(node["author"]),
         html_url=node["url"],
         created_at=node["createdAt"],
