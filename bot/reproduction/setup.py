@@ -15,7 +15,6 @@ import logging
 import os
 import re
 import shlex
-import stat
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
@@ -27,6 +26,7 @@ from pydantic import Field
 
 from bot.core.config import ReproduceConfig
 from bot.core.frozen import Frozen
+from bot.core.io_limits import read_file
 from bot.core.subjects import Repository
 from bot.reproduction.execution import SandboxHarness
 from bot.reproduction.protocol import Harness, SetupFailed, TestCommand
@@ -167,19 +167,16 @@ class Environments:
 
 @dataclass(frozen=True)
 class SandboxHarnesses:
-    """Implements ``bot.reproduction.protocol.Harnesses``; without environments no set-up is run."""
+    """Implements ``bot.reproduction.protocol.Harnesses``."""
 
     sandbox: Sandbox
-    environments: Environments | None = None
+    environments: Environments
 
     @contextmanager
     def prepared(
         self, checkout: Path, command: TestCommand, repository: Repository, config: ReproduceConfig
     ) -> Iterator[Harness]:
         limits = Limits(seconds=config.seconds, cpu_seconds=config.seconds)
-        if self.environments is None:
-            yield SandboxHarness(self.sandbox, command, limits=limits)
-            return
         recipe = Recipe(repository=repository.id, python=config.python, commands=config.setup)
         with self.environments.prepared(self.sandbox, checkout, recipe) as environment:
             yield SandboxHarness(self.sandbox, command, environment.env, environment.readable, limits)
@@ -215,14 +212,9 @@ def _environment(home: Path, sandbox: Sandbox) -> Environment:
 def _read(path: Path) -> bytes | None:
     """Read a regular file of a repository; None for anything else and for a file that is too large."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        return None if path.is_symlink() else read_file(path, _MAX_FILE)
     except OSError:
         return None
-    with os.fdopen(descriptor, "rb") as stream:
-        facts = os.fstat(descriptor)
-        if not stat.S_ISREG(facts.st_mode) or facts.st_size > _MAX_FILE:
-            return None
-        return stream.read(_MAX_FILE)
 
 
 def _remove(place: Path) -> None:

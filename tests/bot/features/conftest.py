@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -91,6 +92,10 @@ def check_of(decision: Decision | None) -> SetCheck:
     return check
 
 
+#: For configurations without a set-up, which write nothing there.
+NO_ENVIRONMENTS = Environments(Path("/nonexistent"))
+
+
 @pytest.fixture
 def history() -> Remembered:
     return Remembered()
@@ -103,7 +108,7 @@ def services(history: Remembered) -> Build:
         snapshot: Snapshot,
         config: str = "",
         sandbox: Sandbox | None = None,
-        environments: Environments | None = None,
+        environments: Environments = NO_ENVIRONMENTS,
         **values: Any,
     ) -> Services:
         settings, problems = load(config)

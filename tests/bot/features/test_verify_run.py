@@ -21,7 +21,7 @@ from bot.sandbox.bubblewrap import Bubblewrap
 from tests import builders
 from tests.attacks.corpus import cases
 from tests.attacks.test_changes import RUNS
-from tests.bot.features.conftest import Build, Remembered, check_of, reproduced_by
+from tests.bot.features.conftest import NO_ENVIRONMENTS, Build, Remembered, check_of, reproduced_by
 from tests.builders import BASE, HEAD, MIA, NO_PLUGINS, REPOSITORY, comment_on_pull, issue, pull, pull_opened
 from tests.scripted import ScriptedModel
 
@@ -55,7 +55,7 @@ def reproduced(history: Remembered) -> Remembered:
 def verify(services: Services, event: events.Event | None = None) -> Decision:
     (decision,) = decide(
         event or pull_opened(base_sha=BASE),
-        replace(services, harnesses=SandboxHarnesses(Bubblewrap())),
+        replace(services, harnesses=SandboxHarnesses(Bubblewrap(), NO_ENVIRONMENTS)),
         only="verify",
     )
     return decision

@@ -21,7 +21,7 @@ from bot.sandbox.bubblewrap import Bubblewrap
 from tests import builders
 from tests.attacks.corpus import cases
 from tests.attacks.test_changes import RUNS
-from tests.bot.features.conftest import Build, check_of
+from tests.bot.features.conftest import NO_ENVIRONMENTS, Build, check_of
 from tests.bot.features.test_verify_run import BAD, GOOD
 from tests.builders import BASE, HEAD, NO_PLUGINS, comment_on_pull, issue, pull
 from tests.scripted import ScriptedModel
@@ -69,7 +69,8 @@ def snapshot(changed: Files, links: tuple[int, ...] = (12,), base: Files = BEFOR
 
 def verify(services: Build, state: Snapshot, *answers: Any, config: str = CONFIG, body: str = "") -> Decision:
     built = replace(
-        services(ScriptedModel(answers or [GOOD]), state, config), harnesses=SandboxHarnesses(Bubblewrap())
+        services(ScriptedModel(answers or [GOOD]), state, config),
+        harnesses=SandboxHarnesses(Bubblewrap(), NO_ENVIRONMENTS),
     )
     about = state.pull_requests[20]
     event = comment_on_pull(body) if body else builders.event(builders.events.PullRequestOpened, about)
