@@ -45,9 +45,6 @@ query {
 }
 """
 
-#: The GraphQL queries of this module.
-QUERIES = (_VIEWER, _SCHEMA)
-
 #: Our account without a token: it cannot write, so no comment is ours.
 STRANGER = Actor(id=-1, login="bouncer[bot]", is_bot=True)
 

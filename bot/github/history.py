@@ -94,9 +94,6 @@ query ($owner: String!, $name: String!, $first: Int!, $after: String, $since: Gi
 }
 """
 
-#: The GraphQL queries of this module.
-QUERIES = (_ISSUES, _PULLS, _COMMITS)
-
 
 class GitHubChronicle:
     """Closed issues, merged pull requests and commits, newest first; raises the errors of a ``Forge``."""

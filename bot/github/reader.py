@@ -33,19 +33,17 @@ T = TypeVar("T")
 
 _DIFF = "application/vnd.github.diff"
 
-_OF_PULL = """
-query ($owner: String!, $name: String!, $number: Int!, $first: Int!, $after: String) {
-  repository(owner: $owner, name: $name) {
-    pullRequest(number: $number) {
-      CONNECTION(first: $first, after: $after) { nodes { NODE } pageInfo { hasNextPage endCursor } }
-    }
-  }
-}
-"""
-
 
 def _of_pull(connection: str, node: str) -> str:
-    return _OF_PULL.replace("CONNECTION", connection).replace("NODE", node)
+    return f"""
+query ($owner: String!, $name: String!, $number: Int!, $first: Int!, $after: String) {{
+  repository(owner: $owner, name: $name) {{
+    pullRequest(number: $number) {{
+      {connection}(first: $first, after: $after) {{ nodes {{ {node} }} pageInfo {{ hasNextPage endCursor }} }}
+    }}
+  }}
+}}
+"""
 
 
 _CLOSING = _of_pull("closingIssuesReferences", "number repository { nameWithOwner }")
@@ -107,9 +105,6 @@ query ($owner: String!, $name: String!, $first: Int!, $after: String) {
 """
 #: Pull requests of one page.
 _PULLS_PAGE = 50
-
-#: The GraphQL queries of this module.
-QUERIES = (_CLOSING, _THREADS, _OPEN_ISSUES, _ISSUE, _FACTS, _PULLS)
 
 
 class GitHubForge:

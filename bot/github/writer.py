@@ -28,9 +28,6 @@ mutation ($id: ID!, $why: ReportedContentClassifiers!) {
 }
 """
 
-#: The GraphQL queries of this module.
-QUERIES = (TO_DRAFT, TO_READY, MINIMIZE)
-
 
 class GitHubWriter:
     def __init__(self, client: Client, contents: Client, repository: str) -> None:

@@ -37,7 +37,12 @@ from graphql import (
 from bot.github import app, reader, writer
 from bot.github import history as past
 
-QUERIES = (*reader.QUERIES, *past.QUERIES, *app.QUERIES, *writer.QUERIES)
+QUERIES = [
+    text
+    for module in (reader, past, app, writer)
+    for text in vars(module).values()
+    if isinstance(text, str) and text.lstrip().startswith(("query ", "mutation "))
+]
 TARGET = Path(__file__).with_name("schema.graphql")
 HEAD = "# From npm @octokit/graphql-schema (MIT License, see LICENSE): the fields that our queries touch.\n"
 BUILT_IN = ("String", "Int", "Boolean", "ID")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.github.reader import QUERIES
+from bot.github import reader
 from bot.simgithub.routes import ROUTES
 from bot.simgithub.server import RecordedRequest
 from tests.conformance.checking import description, operation_of, violations
@@ -52,7 +52,7 @@ def test_a_request_that_github_would_refuse_is_reported(wrong: RecordedRequest, 
     assert expected in problem
 
 
-CLOSING = replace(REVIEW, path="/graphql", body={"query": QUERIES[0], "variables": VARIABLES}, answer={})
+CLOSING = replace(REVIEW, path="/graphql", body={"query": reader._CLOSING, "variables": VARIABLES}, answer={})
 
 
 def test_a_right_query_is_no_violation() -> None:
@@ -62,9 +62,9 @@ def test_a_right_query_is_no_violation() -> None:
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        ({"query": QUERIES[1].replace("isResolved", "resolved"), "variables": VARIABLES}, "field 'resolved'"),
-        ({"query": QUERIES[0], "variables": {**VARIABLES, "number": "one"}}, "$number"),
-        ({"query": QUERIES[0], "variables": VARIABLES, "token": "x"}, "unknown fields"),
+        ({"query": reader._THREADS.replace("isResolved", "resolved"), "variables": VARIABLES}, "field 'resolved'"),
+        ({"query": reader._CLOSING, "variables": {**VARIABLES, "number": "one"}}, "$number"),
+        ({"query": reader._CLOSING, "variables": VARIABLES, "token": "x"}, "unknown fields"),
     ],
 )
 def test_a_query_that_github_would_refuse_is_reported(body: dict[str, Any], expected: str) -> None:
