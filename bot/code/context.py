@@ -124,18 +124,15 @@ class Surroundings:
             why=f"not all code was searched in {self.seconds:g} seconds" if self._index.ran_out_of_time else "",
         )
 
-    def text_after(self, path: str) -> str | None:
-        """Return a whole changed file after the change, or None if it does not exist or is unknown."""
-        if self.sides is None:
-            return None
-        return next((self.sides.after(file) for file in self.diff.named(path) if file.path == path), None)
-
     def text_of(self, path: str) -> str | None:
-        """Return any file after the change, empty if there is none of that name; None if it is unknown."""
+        """Return any file after the change, empty if there is none of that name; None if it is unknown.
+
+        None also for a file that the change removes.
+        """
         if self.sides is None:
             return None
-        if self.diff.named(path):
-            return self.text_after(path)
+        if files := self.diff.named(path):
+            return next((self.sides.after(file) for file in files if file.path == path), None)
         return self._index.text(path) if path in self._index.files.paths else ""
 
     @cached_property
