@@ -112,9 +112,9 @@ class PromiseRecord(Frozen):
     broken: bool
 
 
-def cases_needed(harm: float) -> int:
-    """Return how many unharmed good cases a promise needs at least: ``(1 - harm)^n <= DELTA``."""
-    return math.ceil(math.log(DELTA) / math.log1p(-harm))
+def cases_needed(harm: float, delta: float = DELTA) -> int:
+    """Return how many unharmed good cases a promise needs at least: ``(1 - harm)^n <= delta``."""
+    return math.ceil(math.log(delta) / math.log1p(-harm))
 
 
 @lru_cache(maxsize=4096)
@@ -217,7 +217,7 @@ def suggestion_promise(suggestions: Sequence[RatedSuggestion], harm: float) -> S
         suggestions=total,
         wrong=wrong,
         bound=upper_bound(wrong, total),
-        needed=math.ceil(math.log(delta) / math.log1p(-harm)),
+        needed=cases_needed(harm, delta),
     )
 
 
