@@ -76,12 +76,13 @@ class Bubblewrap:
     ``folders`` of the host are visible to every program, with the programs in their ``bin``.
     """
 
+    name = "bubblewrap"
+    host_programs = True
+
     program: str = "bwrap"
     folders: tuple[Path, ...] = ()
     #: Set-up steps run without any network, too.
     offline: bool = False
-    name: str = "bubblewrap"
-    host_programs: bool = True
 
     @property
     def path(self) -> str:

@@ -41,10 +41,11 @@ _PROXIES = tuple(
 class Docker:
     """Runs programs in containers of ``image``, which has a shell, GNU tar and the repository's interpreter."""
 
+    name = "docker"
+    host_programs = False
+
     image: str = IMAGE
     program: str = "docker"
-    name: str = "docker"
-    host_programs: bool = False
     #: A network of the engine that reaches neither this host nor private addresses, for set-up steps.
     network: str | None = None
 
