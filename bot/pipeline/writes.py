@@ -90,7 +90,8 @@ class WriteContext:
         subject, section = self.decision.subject, getattr(self.services.config, self.decision.kind, None)
         if not router.feature_named(self.decision.kind).checks_staleness or not subject.number:
             return
-        if getattr(section, "mode", "") in ("off", "shadow"):
+        # An answer that says that it is switched off has no verdict.
+        if self.decision.verdict and getattr(section, "mode", "") in ("off", "shadow"):
             raise Moved
         if subject.revision.startswith("sha:"):
             self.fresh = self.services.forge.pull_request(subject.number)
