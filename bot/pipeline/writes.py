@@ -43,6 +43,8 @@ NOT_EDITED = (
 )
 #: A drafted test, characters.
 MAX_TEST = 200_000
+#: Conclusions of our checks.
+_WORST_LAST = ("skipped", "success", "neutral", "failure")
 
 Notes = tuple[str, ...]
 
@@ -349,6 +351,9 @@ def _set_check(action: SetCheck, context: WriteContext) -> Notes:
     if not context.done:
         # After a review the check is due, whatever was pushed since: it belongs to its commit.
         context.check_staleness()
+    if posting and _is_worse_elsewhere(posting, action, context):
+        context.done += 1
+        return (f"the check is about #{posting.number}, which has the same head",)
     github_id = posting.github_id if posting else None
     if not posting and not context.first_try:
         runs = context.services.forge.check_runs(action.head_sha, action.name)
@@ -364,6 +369,22 @@ def _set_check(action: SetCheck, context: WriteContext) -> Notes:
         github_id = writer.create_check(action.name, action.head_sha, context.job, action.conclusion, *texts)
     context.register(key, action, context.decision.subject.number, github_id, content)
     return ()
+
+
+def _is_worse_elsewhere(posting: Posting, action: SetCheck, context: WriteContext) -> bool:
+    """Return True if the check says something worse about another open pull request with the same head.
+
+    All of them show the one check of that name, and it may be required for a merge.
+    """
+    forge = context.services.forge
+    if posting.number in (0, context.decision.subject.number):
+        return False
+    other = forge.pull_request(posting.number)
+    if other.state == "closed" or other.head_sha != action.head_sha:
+        return False
+    runs = (run for run in forge.check_runs(action.head_sha, action.name) if run.id == posting.github_id)
+    worse = _WORST_LAST[_WORST_LAST.index(action.conclusion) + 1 :]
+    return any(run.conclusion in worse for run in runs)
 
 
 def _open_draft_pull(action: OpenDraftPull, context: WriteContext) -> Notes:

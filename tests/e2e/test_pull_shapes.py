@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.e2e.site import APP, BASE, BROKEN, FIXED, Repository, Site
+from bot.simgithub.state import Pull
+from tests.e2e.site import APP, BASE, BROKEN, CLEAR, FIXED, Repository, Site
 
 CODE = "        return data.value"
 
@@ -121,6 +122,33 @@ def test_two_linked_issues_get_a_verdict_each(shop: Site, repository: Repository
     assert check.output["title"] == "Probably doesn't solve #1, #2"
     assert "### #1: Probably doesn't solve it" in check.output["summary"]
     assert "### #2: Probably doesn't solve it" in check.output["summary"]
+
+
+def test_a_check_is_not_replaced_by_a_better_one_of_another_pull_request(
+    shop: Site, repository: Repository
+) -> None:
+    home = repository(**{".github/bouncer.yml": "verify: {gate: true}\nreview: {mode: 'off'}\n"})
+    shop.github.open_issue(home, *CLEAR)
+    number = shop.github.open_pull(home, "Read", "Fixes #1", files={APP: BROKEN}, closes=[1], branch="topic")
+    shop.quiet()
+    (check,) = shop.checks(home, shop.head(home, number))
+    assert (check.conclusion, check.output["title"]) == ("failure", "Probably doesn't solve #1")
+    with shop.github.world.lock:
+        place, issue = shop.github.find(home, number)
+        place.branches["stable"] = place.branches["main"]
+        assert issue.pull is not None
+        pull = Pull("topic", home, issue.pull.head_sha, "stable", place.branches["stable"])
+        other = shop.github._operations.open_pull(place, "Read", "For stable", issue.author, pull).number
+    shop.quiet()
+    assert (check.conclusion, check.output["title"]) == ("failure", "Probably doesn't solve #1")
+    assert shop.decided(home, other, "verify")[-1].abstained == "no-issue"
+    shop.github.close(home, number)
+    shop.github.comment(home, other, "/bouncer recheck", "mia")
+    shop.quiet()
+    assert (check.conclusion, check.output["title"]) == ("skipped", "Not judged: no linked issue")
+    shop.github.reopen(home, number)
+    shop.quiet()
+    assert (check.conclusion, check.output["title"]) == ("failure", "Probably doesn't solve #1")
 
 
 def test_an_issue_of_another_repository_is_not_judged_and_says_so(shop: Site, repository: Repository) -> None:

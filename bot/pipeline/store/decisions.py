@@ -366,7 +366,9 @@ class Postings:
         """Store a posting; it replaces the one with its key."""
         now = time.time()
         insert = self._database.insert(POSTINGS).values(**posting.model_dump(), created_at=now, updated_at=now)
-        changed = {name: insert.excluded[name] for name in ("job", "github_id", "content_hash", "updated_at")}
+        changed = {
+            name: insert.excluded[name] for name in ("job", "number", "github_id", "content_hash", "updated_at")
+        }
         with self._database.write() as connection:
             previous = connection.execute(select(POSTINGS.c.id).where(POSTINGS.c.key == posting.key)).first()
             connection.execute(insert.on_conflict_do_update(index_elements=["key"], set_=changed))

@@ -81,7 +81,7 @@ def make_desk(database: Database) -> Iterator[Desk]:
                 prompts=Prompts(),
                 forge=forge,
                 model=ScriptedModel(),
-                config=RepoConfig(),
+                config=RepoConfig.model_validate({"reproduce": {"mode": "pull"}}),
                 clock=lambda: datetime(2026, 11, 1, tzinfo=UTC),
                 history=NoHistory(),
                 repository=forge.about(),
