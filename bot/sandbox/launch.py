@@ -29,6 +29,8 @@ READY = b"ready\n"
 
 #: Address space of a process, bytes: its page tables take 128 MiB. A JVM without options reserves 9 GiB.
 ADDRESS_SPACE = 64 << 30
+#: Open files of a process: pipes hold data that belongs to no process.
+DESCRIPTORS = 4096
 _PAGE = 4096
 #: The history of a checkout is not copied: it is large, and its configuration may hold a token.
 _EXCLUDED = ".git"
@@ -51,14 +53,15 @@ _SCRIPT = """\
 set -eu
 exec 3>&1 1>&2
 cd "$1"
-processes=$2 cpu=$3 file=$4 data=$5 space=$6 collect=$7
-shift 7
+processes=$2 cpu=$3 file=$4 data=$5 space=$6 descriptors=$7 collect=$8
+shift 8
 umask 022
 tar -x -i -p -o -f -
 ulimit -c 0
 ulimit -d "$data"
 ulimit -v "$space"
 ulimit -f "$file"
+ulimit -n "$descriptors" 2>/dev/null || :
 ulimit -S -t "$cpu"
 ulimit -H -t "$((cpu + 1))"
 if [ -n "$processes" ]; then
@@ -98,6 +101,7 @@ def launch(request: ProgramRun, path: str, tree: int, *, processes: bool) -> tup
         # A backstop per process far above the watched sum: untouched reservations are no memory yet.
         str(limits.memory_bytes * 4 // 1024),
         str(ADDRESS_SPACE // 1024),
+        str(DESCRIPTORS),
         str(len(request.collect)),
         *map(_relative, request.collect),
         *(f"{name}={value}" for name, value in variables.items()),

@@ -40,6 +40,9 @@ _SOCKET = 2 * 212_992
 _SHARED = re.compile(
     r"^([0-9a-f]+)-([0-9a-f]+) ...s \S+ \S+ (\d+) +(?:/dev/zero|/memfd:|/SYSV).*\(deleted\)$", re.MULTILINE
 )
+#: The place of the launcher among the processes of a sandbox, after bubblewrap's two. It sees what the program
+#: sees, and the sandbox ends with it; a process of the program's may have ended and still be listed.
+_LAUNCHER = 2
 _PAGE_TABLES = re.compile(r"^VmPTE:\s+(\d+) kB$", re.MULTILINE)
 #: Bytes of disk for each inode on an ext4 file system with default settings.
 _INODE_RATIO = 16 << 10
@@ -183,12 +186,14 @@ def exceeded_usage(pid: int, limits: Limits) -> Ending | None:
     pids = descendants(pid)
     if _memory(pids, limits.memory_bytes) > limits.memory_bytes:
         return "memory"
-    # The last one started inside; the first still sees the host's file systems and network.
+    if len(pids) <= _LAUNCHER:
+        return None
+    launcher = pids[_LAUNCHER]
     # Sockets count that no process holds any more.
-    words = _read(pids[-1], "net/sockstat").split(maxsplit=3)
+    words = _read(launcher, "net/sockstat").split(maxsplit=3)
     if len(words) > 2 and int(words[2]) * _SOCKET > limits.memory_bytes:
         return "memory"
-    if any(_entries(pids[-1], mount) > limits.entries for mount in WRITABLE_MOUNTS):
+    if any(_entries(launcher, mount) > limits.entries for mount in WRITABLE_MOUNTS):
         return "disk"
     return None
 
@@ -211,6 +216,7 @@ def _memory(pids: tuple[int, ...], enough: int) -> int:
     in no set and are added. Shared memory without a file stays when a process releases its pages, so the size
     of each mapping counts once.
     """
+    pids = tuple(map(_with_memory, pids))
     sizes = [_sizes(pid) for pid in pids]
     # Reading one byte in 2 MiB of address space costs 4 KiB of page tables and nothing elsewhere.
     tables = sum(1024 * int(size) for pid in pids for size in _PAGE_TABLES.findall(_read(pid, "status")))
@@ -220,6 +226,16 @@ def _memory(pids: tuple[int, ...], enough: int) -> int:
     if resident > enough or max((virtual for virtual, _ in sizes), default=0) <= enough // 4:
         return resident
     return max(resident, _shared(pids))
+
+
+def _with_memory(pid: int) -> int:
+    """Return a thread of a process that shows the process's memory: one that has ended shows none."""
+    if any(_sizes(pid)):
+        return pid
+    with suppress(FileNotFoundError, ProcessLookupError):
+        threads = [int(task.name) for task in Path(f"/proc/{pid}/task").iterdir()]
+        return next((thread for thread in threads if any(_sizes(thread))), pid)
+    return pid
 
 
 def _sizes(pid: int) -> tuple[int, int]:

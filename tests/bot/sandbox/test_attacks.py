@@ -259,8 +259,18 @@ def test_private_addresses_have_no_route_for_a_set_up(project: Path) -> None:
         "import time; time.sleep(15)\n",
         "open('/dev/shm/x', 'wb').write(bytes(1 << 20))\nblocks = []\n"
         "while True: blocks.append(bytearray(b'x' * (1 << 24)))\n",
+        # The youngest process has ended, and has no sockets that could be counted.
+        "import socket\nif not os.fork(): os._exit(0)\nkept = []\n"
+        "while len(kept) < 1500:\n    a, b = socket.socketpair()\n    a.setblocking(False)\n"
+        "    try:\n        while True: a.send(bytes(1 << 16))\n"
+        "    except BlockingIOError: kept.append((a, b))\n",
+        # The first thread has ended, and shows none of the memory of the others.
+        "import ctypes, threading, time\ndef fill():\n    blocks = []\n"
+        "    for _ in range(60): blocks.append(bytearray(b'x' * (1 << 23))); time.sleep(0.02)\n    os._exit(0)\n"
+        "threading.Thread(target=fill).start()\nlibc = ctypes.CDLL(None)\n"
+        f"libc.syscall({pyseccomp.resolve_syscall(pyseccomp.Arch.NATIVE, 'exit')}, 0)\n",
     ],
-    ids=["shared", "sockets", "page tables", "private"],
+    ids=["shared", "sockets", "page tables", "private", "sockets and an ended process", "an ended thread"],
 )
 def test_memory_outside_of_processes_counts(attack: RunPython, bomb: str) -> None:
     code = (
@@ -268,6 +278,12 @@ def test_memory_outside_of_processes_counts(attack: RunPython, bomb: str) -> Non
     )
     result = attack(["python3", "-c", code], memory_bytes=256 << 20)
     assert result.ending == "memory", result.output
+
+
+def test_open_files_are_limited(attack: RunPython) -> None:
+    """Pipes hold data that belongs to no process: without a limit, gigabytes."""
+    code = "import resource; print(max(resource.getrlimit(resource.RLIMIT_NOFILE)) <= 4096)"
+    assert attack(["python3", "-c", code]).output == "True\n"
 
 
 def test_a_program_has_another_user_a_filter_and_oom_priority(project: Path) -> None:

@@ -209,8 +209,10 @@ def test_a_full_disk_is_an_error_of_the_program(python: RunPython) -> None:
 
 
 def test_a_flood_of_empty_files_ends_the_run(python: RunPython) -> None:
-    code = "for number in range(10**9): open(f'/tmp/{number}', 'w').close()"
+    code = "for number in range(10**5): open(f'/tmp/{number}', 'w').close()"
     assert python(code, seconds=30, entries=20_000).ending == "disk"
+    beside_an_ended_process = f"import os\nif not os.fork(): os._exit(0)\n{code}"
+    assert python(beside_an_ended_process, seconds=30, entries=20_000).ending == "disk"
 
 
 def test_address_space_is_limited(python: RunPython) -> None:
