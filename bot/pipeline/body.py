@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from html import escape, unescape
 from typing import TYPE_CHECKING, Any
@@ -144,9 +144,7 @@ class Rules(Frozen):
     def text(self, body: str, limit: int) -> str:
         """Return a body without a marker, as its template wrote it; as untrusted text if it is not harmless."""
         with protecting(self.secrets):
-            # Characters that hide or reorder text go; breaks stay where ``clean`` puts them.
-            revealed = BREAK.join(visible(part) for part in redact(body).split(BREAK))
-            body = _cut(redact(_STRAY_BREAK.sub("", revealed)), limit)
+            body = _cut(_revealed(body), limit)
             own_link, allowed_link = f"]({self.about_url})", f"](https://{self.host}/)"
             if not harmless(body.replace(own_link, allowed_link) if self.about_url else body, self.host):
                 body = redact(clean(body, host=self.host, limit=limit))
@@ -159,7 +157,7 @@ class Rules(Frozen):
 
     def title(self, text: str) -> str:
         with protecting(self.secrets):
-            line = cap(redact(" ".join(replace_lookalikes(redact(text)).split())), MAX_TITLE)
+            line = cap(" ".join(_revealed(text, replace_lookalikes).split()), MAX_TITLE)
             line = clean_line(line, limit=MAX_TITLE) if _LIVE.search(line) else line
         return WITHHELD if self.leaks(line) or self.leaks(visible_text(line)) else line
 
@@ -195,6 +193,12 @@ class Rules(Frozen):
             and COMMAND.search(code) is None
             and MARKER.search(code) is None
         )
+
+
+def _revealed(text: str, show: Callable[[str], str] = visible) -> str:
+    """Return a text without secrets and hidden characters; breaks stay where ``clean`` puts them."""
+    parts = map(show, redact(text).split(BREAK))
+    return redact(_STRAY_BREAK.sub("", BREAK.join(parts)))
 
 
 def _cut(body: str, limit: int) -> str:

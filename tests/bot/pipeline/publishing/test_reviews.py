@@ -9,6 +9,7 @@ import pytest
 
 from bot.core.actions import InlineComment, OpenDraftPull, SetCheck, SubmitReview, UpsertComment
 from bot.core.errors import TransientError
+from bot.features.reproduce.texts import pull_title
 from bot.pipeline.body import MAX_GROWTH
 from bot.pipeline.publisher import OneWrite
 
@@ -193,6 +194,16 @@ def test_a_draft_is_opened_once_and_closes_nothing(desk, issue):
     assert desk.forge.file("tests/test_issue_1.py", "bouncer/reproduce-1").startswith(b"def test_it")
     # Not reviewed yet: the repository's CI, with its secrets, must not run what a model wrote.
     assert desk.github.world.commits[opened_pull.head_sha].message == "Test for #1\n\n[skip ci]"
+
+
+def test_a_drafts_title_and_commit_reference_nothing_else(desk, issue):
+    """GitHub reads references in messages of commits, those to other repositories too."""
+    title = pull_title(1, "Crash, see #7, acme/rocket#8, GH-9")
+    desk.publish(draft(desk, title=title), number=1, revision="config:x", kind="reproduce")
+    opened_pull = desk.forge.pull_request(2)
+    safe = "Add a failing test for #1: Crash, see #\u200b7, acme/rocket#\u200b8, GH-\u200b9"
+    assert opened_pull.title == safe
+    assert desk.github.world.commits[opened_pull.head_sha].message == f"{safe}\n\n[skip ci]"
 
 
 @pytest.mark.parametrize("path", ["/pulls$", "/git/refs$", "/contents/"])
