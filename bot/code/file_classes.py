@@ -56,7 +56,7 @@ _LANGUAGES = {
 
 # Left-overs of coding agents: scripts at the top that reproduce the report, copies of files, test databases.
 _STRAY_SCRIPT = re.compile(
-    r"(?:[\w-]*[_-])?(?:repro|reproduc\w*|replicate|simulate)(?:[_-][\w-]*)?\.\w{1,5}", re.I
+    r"(?:[\w-]*[_-])?(?:reproduc|(?:repro|replicate|simulate)(?=[_.-]))[\w-]*\.\w{1,5}", re.I
 )
 _STRAY = re.compile(r"\.(?:orig|rej|sqlite3)$", re.I)
 # Files that pin an environment, and the pins (or the flag for pytest's summary) in them.

@@ -35,7 +35,7 @@ def called_names(lines: Iterable[str]) -> tuple[str, ...]:
 
 
 _NAME = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|->|#)[A-Za-z_$][\w$]*)*(?:\(\))?")
-PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)+|[\w-]+\.[a-z]{1,4}\b")
+PATH = re.compile(r"(?<![\w.-])[\w.-]+(?:/[\w.-]+)+|(?<![\w-])[\w-]+\.[a-z]{1,4}\b")
 
 
 def names_in(phrase: str) -> list[str]:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from difflib import get_close_matches
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from pydantic import Field
@@ -175,8 +174,9 @@ def _plain_lines(body: str) -> Iterator[str]:
     from markdown_it import MarkdownIt
 
     source = body.replace("\r", "\n").split("\n")
-    at_margin = frozenset(line.rstrip() for line in source)
-    near_margin = at_margin | {re.sub(r"^ {1,3}", "", line) for line in at_margin}
+    lines = frozenset(line.rstrip() for line in source)
+    at_margin = _as_written(lines)
+    near_margin = _as_written(lines | {re.sub(r"^ {1,3}", "", line) for line in lines})
     footnotes = _footnotes(source)
     items = 0
     open_tags: Counter[str] = Counter()
@@ -194,17 +194,17 @@ def _plain_lines(body: str) -> Iterator[str]:
             continue
         margin = at_margin if items else near_margin
         for line in _lines(token.children or (), open_tags):
-            if not any(open_tags.values()):
-                yield from _as_written(line, margin)
+            # Of a line with formatting the head decides.
+            original = margin.get(line.rstrip()) or margin.get(_head(line))
+            if original and not any(open_tags.values()):
+                yield original
             _open(line, open_tags)
 
 
-def _as_written(line: str, margin: frozenset[str]) -> Iterator[str]:
-    """Yield the line as it was written, if it is at the margin. Of one with formatting the head decides."""
-    if line.rstrip() in margin:
-        yield line
-    elif head := _head(line):
-        yield from islice((source for source in sorted(margin) if _head(source) == head), 1)
+def _as_written(lines: frozenset[str]) -> dict[str, str]:
+    """Map each line to itself, and its head to the first line with that head."""
+    heads = {head: line for line in sorted(lines, reverse=True) if (head := _head(line))}
+    return heads | {line: line for line in lines}
 
 
 def _head(line: str) -> str:

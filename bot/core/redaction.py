@@ -56,8 +56,9 @@ _ASSIGNED = re.compile(
 _SHORTEST_OWN = 6
 #: White space of a secret, as text, Markdown, JSON, HTML or an address has it.
 _BLANK = r"(?:[\s\u200b>+]|\\[nrt]|%20|%0[AaDd9]|&nbsp;|&\#(?:32|10|13|9|[xX]20|[xX]0?[aAdD9]);)+"
-#: Characters of a secret that are enough to recognise it at the end of a cut text.
+#: Characters of a secret that are enough to recognise it at the end of a cut text, and what may follow them there.
 _PREFIX = 8
+_CUT = r"[^\s`]{0,1000}…"
 
 
 #: The operator's secrets while handlers write their texts.
@@ -92,7 +93,7 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 def _own(secrets: tuple[str, ...]) -> re.Pattern[str] | None:
     long_secrets = sorted({secret for secret in secrets if len(secret) >= _SHORTEST_OWN}, key=len, reverse=True)
     whole = [_spelled(secret) for secret in long_secrets]
-    prefixes = [_spelled(secret[:_PREFIX]) + r"[^\s`]*…" for secret in long_secrets if len(secret) > _PREFIX]
+    prefixes = [_spelled(secret[:_PREFIX]) + _CUT for secret in long_secrets if len(secret) > _PREFIX]
     return re.compile("|".join([*whole, *prefixes])) if long_secrets else None
 
 

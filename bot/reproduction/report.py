@@ -25,7 +25,7 @@ _INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 _DOTTED = re.compile(r"\b[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\b")
 #: A function in a traceback, and the file in a link to a line of code.
 _FRAME = re.compile(r"^[ \t>]*File \"[^\"\n]+\", line \d+, in (\w+)", re.MULTILINE)
-_LINKED = re.compile(r"/blob/[\w.-]+/[\w./-]*?(\w+)\.\w{1,5}#L\d+")
+_LINKED = re.compile(r"/blob/[\w.-]{1,200}/[\w./-]{0,300}?\b(\w+)\.\w{1,5}#L\d+")
 _IDENTIFIER = re.compile(r"\b(?:[a-z]+[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*|[A-Za-z]\w*_\w+|[A-Za-z_]\w*(?=\())")
 
 

@@ -4,11 +4,19 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import pytest
 
+from bot.code.diff import parse
+from bot.code.names import names_in
+from bot.code.packing import pack
 from bot.code.syntax import definitions, fingerprint
+from bot.core.redaction import redact
 from bot.features.review.meaning import same
+from bot.features.shared.links import closing_links
+from bot.reproduction.report import facts, parse_report
+from bot.router import SLASH_COMMANDS
 from tests.attacks.corpus import params
 from tests.parsers.pulse import beats
 
@@ -52,7 +60,45 @@ DISGUISED: dict[str, dict[str, tuple[str, str, str]]] = {
     },
 }  # fmt: skip
 
-TABLES = (SLOW, DISGUISED)
+#: A reader, what is repeated, and to how many characters.
+SLOW_TEXTS: dict[str, dict[str, tuple[Callable[[str], object], str, int]]] = {
+    "a text holds up the jobs beside it": {
+        "a comment, commands with an entity": (
+            lambda text: SLASH_COMMANDS.read(_numbered(text)),
+            "/bounce&#114; a\n",
+            48_000,
+        ),
+        "a pull request, backticks": (
+            lambda text: closing_links(f"a{text}", "a/b", "https://github.com"),
+            "`",
+            65_000,
+        ),
+        "an issue, links to code": (lambda text: facts(parse_report(text)), "a/blob/", 65_000),
+        "a text, starts of a key": (
+            lambda text: redact(text, ("-----BEGIN KEY-----\nabcd", "sk-proj-123")),
+            "sk-proj-",
+            200_000,
+        ),
+        "a name of a file": (lambda text: _diff_of(f"repro{text}.longer"), "reproduc_", 8_000),
+        "a phrase, a path": (lambda text: names_in(f"a/ {text}"), "_", 30_000),
+    },
+}
+
+TABLES = (SLOW, SLOW_TEXTS, DISGUISED)
+
+
+def _numbered(text: str) -> str:
+    return "".join(f"{line} {number}\n" for number, line in enumerate(text.splitlines())) + "\n/bouncer help\n"
+
+
+def _diff_of(name: str) -> object:
+    return pack(
+        parse(
+            f"diff --git a/{name} b/{name}\nnew file mode 100644\n--- /dev/null\n+++ b/{name}\n@@ -0,0 +1 @@\n+a\n"
+        ),
+        9,
+        1,
+    )
 
 
 @pytest.mark.parametrize(("never", "attack"), params(SLOW))
@@ -65,6 +111,14 @@ def test_slow(never: str, attack: tuple[str, str, int]) -> None:
         fingerprint(text, path)
     assert time.process_time() - start < 2, never
     assert longest() < 2, never
+
+
+@pytest.mark.parametrize(("never", "attack"), params(SLOW_TEXTS))
+def test_slow_texts(never: str, attack: tuple[Callable[[str], object], str, int]) -> None:
+    read, unit, size = attack
+    start = time.process_time()
+    read(unit * (size // len(unit)))
+    assert time.process_time() - start < 2, never
 
 
 @pytest.mark.parametrize(("never", "attack"), params(DISGUISED))

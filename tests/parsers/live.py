@@ -74,7 +74,7 @@ PARSERS: tuple[Parser, ...] = (
         SLASH_COMMANDS.read,
         hard=tuple(
             ("/bouncer recheck\n" if not end else "", unit, end or "\n\n/bouncer recheck")
-            for unit in ("`", "`a``", "<!--", "<pre>\n\n", "> ", "- ", "[a](", "\\`", "/bouncer help\n", "1. ", "a\n===\n")
+            for unit in ("`", "`a``", "<!--", "<pre>\n\n", "> ", "- ", "[a](", "\\`", "/bouncer help\n", "1. ", "a\n===\n", "/bounce&#114; a\n")
             for end in ("", "\n/bouncer accept\n")
         ),
         words=(
@@ -176,7 +176,7 @@ PARSERS: tuple[Parser, ...] = (
             ("", "fixes ", ""), ("fixes", " ", "#1"), ("", "fixes a/", ""), ("", "fixes http://", ""),
             ("", "`", "a"), ("", "`a``", ""), ("", "```\n", ""), ("", "<!--", ""), ("", "~~~\n```\n", ""),
             ("", "fixes a-", ""), ("fixes a/", "b.", ""), ("fixes ", "a-", ""), ("", "``a", ""), ("", "`\n", ""),
-            ("", "`a", ""), ("", "a`b``c", ""), ("", "fix:", ""), ("fix:", " ", "x"),
+            ("", "`a", ""), ("", "a`b``c", ""), ("a", "`", ""), ("", "fix:", ""), ("fix:", " ", "x"),
         ),
         words=("fixes #1 ", "closes a/b#2", "```\n", "<!--", "-->", "https://github.com/a/b/issues/3"),
         samples=(

@@ -22,7 +22,8 @@ _CLOSING = re.compile(
 )
 #: Text that GitHub does not read for keywords: comments, fenced and inline code.
 _NOT_READ = re.compile(
-    r"<!--.*?(?:-->|\Z)|^ {0,3}(```+|~~~+).*?(?:^ {0,3}\1|\Z)|(`+)[^`].*?\2", re.DOTALL | re.MULTILINE
+    r"<!--.*?(?:-->|\Z)|^ {0,3}(```+|~~~+).*?(?:^ {0,3}\1|\Z)|(?<!`)(`++).*?(?<!`)\2(?!`)",
+    re.DOTALL | re.MULTILINE,
 )
 
 

@@ -126,5 +126,5 @@ def _decision(event: CommandEvent, body: str, verdict: str) -> Decision:
 def _grounded(answer: str, verdict: Verdict) -> bool:
     """Return True if everything that the answer quotes is in the text that the model saw."""
     shown_text = squeeze(f"{verdict.record}\n{verdict.explanation}\n{verdict.material}")
-    quotes = re.findall(r"(`+)(.+?)\1", answer, re.DOTALL)
+    quotes = re.findall(r"(?<!`)(`++)(.+?)(?<!`)\1(?!`)", answer, re.DOTALL)
     return bool(answer.strip()) and all(squeeze(words) in shown_text for _, words in quotes)
