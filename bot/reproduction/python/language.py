@@ -8,6 +8,7 @@ import re
 import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import PurePosixPath
 
 from bot.code.parser_process import NotParsed, parse_apart
@@ -15,6 +16,7 @@ from bot.reproduction.language import Excerpt, Injected, Names
 from bot.reproduction.python.draft import code_of, invert, render, take_apart
 from bot.reproduction.python.host import read_definitions
 from bot.reproduction.python.inject import add_to, to_new_file
+from bot.reproduction.python.names import Binding, import_bindings
 
 _TOP_LEVEL = re.compile(r"^(?:async +def|def|class) +(\w+)|^(\w+)(?: *:[^=\n]+)? *=(?!=)", re.MULTILINE)
 _MEMBER = re.compile(r"^[ \t]+(?:async +def|def) +(\w+)", re.MULTILINE)
@@ -130,8 +132,8 @@ class PythonNames:
                     self._defined.setdefault(name, set()).add(module_of(path))
         self._imported: dict[str, Counter[str]] = defaultdict(Counter)
         for text in tests.values():
-            for name, statement in _imports(text):
-                self._imported[name][statement] += 1
+            for binding in _imports(text):
+                self._imported[binding.name][binding.statement] += 1
 
     def provider(self, name: str) -> str | None:
         """Return the most frequent import of ``name`` in the tests, else that from its only module."""
@@ -176,18 +178,10 @@ def _top_level(text: str) -> set[str]:
     return {function or variable for function, variable in _TOP_LEVEL.findall(text)}
 
 
-def _imports(text: str) -> Iterator[tuple[str, str]]:
-    """Yield names and the absolute import statements that bind them, one name per statement."""
+def _imports(text: str) -> Iterator[Binding]:
+    """Yield what the absolute imports of one line bind."""
     for line in _IMPORT.findall(text):
-        words = line.split()
-        if words[0] == "import":
-            if len(words) == 2 or (len(words) == 4 and words[2] == "as"):
-                yield words[-1].partition(".")[0] if len(words) == 2 else words[-1], line
-            continue
-        module = words[1]
-        if module == "__future__" or module.startswith("."):
-            continue
-        for part in line.partition(" import ")[2].split(","):
-            names = part.split()
-            if names and len(names) in (1, 3):
-                yield names[-1], f"from {module} import {part.strip()}"
+        with suppress(SyntaxError):
+            for binding in import_bindings(ast.parse(line).body):
+                if not binding.origin[0].startswith((".", "__future__")):
+                    yield binding
