@@ -84,7 +84,7 @@ class Command(Frozen):
 class CommandSet:
     """All commands that the features declare."""
 
-    def __init__(self, declared: Iterable[SlashCommand] = (), login: Callable[[], str] | None = None) -> None:
+    def __init__(self, declared: Iterable[SlashCommand], login: Callable[[], str] | None = None) -> None:
         self._by_word = {command.word: command for command in declared}
         self._login = login
 

@@ -403,13 +403,7 @@ class RepoConfig(Frozen):
 
 
 #: The sections that have a mode.
-MODES: tuple[str, ...] = tuple(
-    name
-    for name, field in RepoConfig.model_fields.items()
-    if isinstance(field.annotation, type)
-    and issubclass(field.annotation, Frozen)
-    and "mode" in field.annotation.model_fields
-)
+MODES: tuple[str, ...] = tuple(name for name, section in RepoConfig() if hasattr(section, "mode"))
 
 
 class Problem(Frozen):
