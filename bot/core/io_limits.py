@@ -42,6 +42,14 @@ def read_file(path: Path, max_bytes: int) -> bytes:
         return complete(stream, path, max_bytes)
 
 
+def changed_at(path: Path) -> float:
+    """Return when a file or folder was changed last, in seconds since 1970; 0 if it is not there."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
 @contextmanager
 def leased(place: Path, prefix: str) -> Iterator[Path]:
     """Make a locked temporary folder below ``place`` and remove it after the block.

@@ -19,7 +19,7 @@ import httpx2
 
 from bot.core.errors import ForgeError, TransientError
 from bot.core.http_client import HttpClient, TooLarge, TooSlow, limit_chunks
-from bot.core.io_limits import leased
+from bot.core.io_limits import changed_at, leased
 from bot.github.answer_errors import raise_for_status
 from bot.github.protocol import FolderTree
 
@@ -133,15 +133,8 @@ class Archives:
             with suppress(OSError):  # another process was quicker
                 files.rename(folder)
         entries = [entry for entry in folder.parent.iterdir() if not entry.name.startswith(".")]
-        for old in sorted(entries, key=_used_at, reverse=True)[MAX_ARCHIVES:]:
+        for old in sorted(entries, key=changed_at, reverse=True)[MAX_ARCHIVES:]:
             shutil.rmtree(old, ignore_errors=True)
-
-
-def _used_at(folder: Path) -> float:
-    try:
-        return folder.stat().st_mtime
-    except OSError:
-        return 0.0
 
 
 def _download(url: str, file: IO[bytes]) -> None:

@@ -26,7 +26,7 @@ from pydantic import Field
 
 from bot.core.config import ReproduceConfig
 from bot.core.frozen import Frozen
-from bot.core.io_limits import read_file
+from bot.core.io_limits import changed_at, read_file
 from bot.core.subjects import Repository
 from bot.reproduction.execution import SandboxHarness
 from bot.reproduction.protocol import Harness, SetupFailed, TestCommand
@@ -236,7 +236,5 @@ def _size(place: Path) -> int:
 
 
 def _last_used(place: Path) -> float:
-    try:
-        return (place / _COMPLETE).stat().st_mtime
-    except FileNotFoundError:
-        return 0.0  # never finished
+    """Return when an environment was used last; 0 if it was never finished."""
+    return changed_at(place / _COMPLETE)
