@@ -153,14 +153,11 @@ def _governed(path: tuple[str, ...]) -> tuple[str, ...]:
 def _drop(value: dict[str, Any], path: tuple[str, ...]) -> None:
     *parents, last = path
     for key in parents:
-        if not isinstance(value, dict) or key not in value:
-            return
-        if isinstance(value[key], tuple):
+        if isinstance(value.get(key), tuple):
             value.pop(key)  # A list is valid as a whole or not at all.
             return
-        value = value[key]
-    if isinstance(value, dict):
-        value.pop(last, None)
+        value = value.get(key, {})  # an earlier mistake may have removed it
+    value.pop(last, None)
 
 
 def _message(error: Any) -> str:
