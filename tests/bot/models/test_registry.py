@@ -25,10 +25,6 @@ def test_a_valid_id_is_built_without_a_request(model_id: str) -> None:
     assert Models(KEYS).build(model_id).id == model_id
 
 
-def test_a_list_is_a_chain_and_keeps_its_order() -> None:
-    assert Models(KEYS).build("openai:gpt-5-mini, openai:gpt-5", attempts=3).id == "openai:gpt-5-mini,openai:gpt-5"
-
-
 @pytest.mark.parametrize(
     ("model_id", "message"),
     [
