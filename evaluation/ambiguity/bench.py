@@ -293,8 +293,7 @@ def sections(runs: Sequence[ScoredRun], scoring: Scoring) -> list[Section]:
         rows.append((run.name, "pairs", len(run.pairs), ""))
         rows.append((run.name, "pairs without an answer", len(run.pairs) - len(run.answered), ""))
         for name, text in _FIGURES.items():
-            scale, digits = (1, 3) if name == "auc" else (100, 1)
-            rows.append((run.name, text, values[name].text(scale, digits)))
+            rows.append((run.name, text, *values[name].cells(*((1, 3) if name == "auc" else (100, 1)))))
     note = "The facts, and which of them an answer states, are a model's judgement."
     own = [
         (run.name, *(percentage(values[name].value) for name in ("bounced_summaries", "bounced_full")))

@@ -335,7 +335,7 @@ def test_a_mean_bounces_from_the_middle_on_and_needs_every_voice(tasks: Path) ->
     first = {"o__a-1": answer_of("o__a-1", 1, 40), "o__a-2": answer_of("o__a-2", 3, 90)}
     second = {"o__a-1": answer_of("o__a-1", 2, 60)}
 
-    mean = thresholds.mean("mean", items, [first, second])
+    mean = thresholds.mean(items, [first, second])
 
     assert list(mean) == ["o__a-1"]
     assert (mean["o__a-1"].bounce, mean["o__a-1"].p_bounce) == (True, 50)
