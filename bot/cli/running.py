@@ -143,6 +143,8 @@ def prepare_database(settings: Settings) -> None:
 
     Raises SettingsError for a wrong URL or a database that stays away.
     """
+    from sqlalchemy.exc import DBAPIError
+
     from bot.pipeline.store import migrated
 
     deadline = time.monotonic() + settings.bouncer_database_seconds
@@ -150,7 +152,7 @@ def prepare_database(settings: Settings) -> None:
         try:
             with migrated(settings.database_url):
                 return
-        except DatabaseAway as error:
+        except (DatabaseAway, DBAPIError, TimeoutError) as error:
             if time.monotonic() >= deadline:
                 raise
             _log.warning("database_awaited", why=str(error).splitlines()[0])

@@ -102,7 +102,7 @@ def test_deliveries_that_wait_for_a_worker_are_counted(database, run):
     assert run("list", "--json")[1] == {"jobs": [], "counts": {}, "untaken_deliveries": 2}
     later = Jobs(database, lambda: time.time() + 100)
     assert 100 <= later.oldest_age() < 200
-    inbox.take_up(lambda account, repositories: None)
+    inbox.take_up(lambda account, repositories, before: None)
     queue.close()
     assert later.untaken() == 0
 
