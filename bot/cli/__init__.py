@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
 from pkgutil import resolve_name
@@ -103,6 +104,12 @@ def run(group: click.Group, arguments: list[str] | None, program: str) -> None:
     except BouncerError as error:
         # Not 1: to a caller with --fail-on that is a verdict.
         _complain(f"{program}: {error}")
+        sys.exit(2)
+    except OSError as error:
+        # A folder in place of a file, a full disk behind standard output: the caller's to mend, and no verdict.
+        place = f"{error.filename}: " if error.filename else ""
+        _complain(f"{program}: {place}{error.strerror or error}")
+        sys.stdout = io.StringIO()  # at exit, what is left in its buffer would fail again
         sys.exit(2)
     sys.exit(code if isinstance(code, int) else 0)
 

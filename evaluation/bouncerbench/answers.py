@@ -22,7 +22,7 @@ from bot.features.shared.findings import Grade
 from bot.features.shared.labels import tidy_label
 from bot.models.protocol import Voice
 from evaluation.bouncerbench.tasks import INPUT, LABEL_NAMES, OUTPUT, Kind, Maybe
-from evaluation.dataset import Row, read_json, read_rows, shaped, task_id, unique
+from evaluation.dataset import Row, read_json, read_rows, shaped, task_id, unique, validated
 from evaluation.run.folder import Familiarity, Record, RunFolder
 
 #: The threshold of every benchmark unless told otherwise (BouncerBench, III.A): the third label bounces.
@@ -118,18 +118,19 @@ def record_answer(record: Record, benchmark: Kind, line: Line | None) -> Answer:
     voices = fields.get("voices") or next((reply.get("voices") for reply in fields.get("replies", ())), None)
     verdicts = fields.get("verdicts", ())
     texts = [fields.get("explanation"), *(verdict.get("explanation") for verdict in verdicts)]
-    return Answer(
-        instance_id=record.task_id,
-        level=level,
-        bounce=bounce,
-        p_bounce=p_bounce,
-        explanation="\n\n".join(text for text in texts if text),
-        tool_calls=record.details.get("tool_calls", fields.get("tool_calls")),
-        recognised=record.recognised,
-        error=record.error or (decision.get("abstained") if level is None else None),
-        usage=record.usage,
-        voices=tuple(Voice.model_validate(voice) for voice in voices or ()),
-    )
+    answer = {
+        "instance_id": record.task_id,
+        "level": level,
+        "bounce": bounce,
+        "p_bounce": p_bounce,
+        "explanation": "\n\n".join(text for text in texts if text),
+        "tool_calls": record.details.get("tool_calls", fields.get("tool_calls")),
+        "recognised": record.recognised,
+        "error": record.error or (decision.get("abstained") if level is None else None),
+        "usage": record.usage,
+        "voices": voices or (),
+    }
+    return validated(Answer.model_validate, answer, f"record of {record.task_id}")
 
 
 def _joined(fields: dict[str, Any]) -> float | None:

@@ -10,6 +10,7 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -27,6 +28,8 @@ def replace(file: Path, data: str | bytes) -> None:
         fresh.write_bytes(data if isinstance(data, bytes) else data.encode("utf-8", "backslashreplace"))
         fresh.replace(file)
     except OSError as error:
+        with suppress(OSError):
+            fresh.unlink()
         raise OperatorError(f"{file}: {error.strerror}") from None
 
 
@@ -91,11 +94,14 @@ class Lines:
         return dropped
 
     def close(self) -> None:
-        """Let go of the file; a further line opens it again."""
+        """Let go of the file; a further line opens it again. Raises OperatorError if a line is not on disk."""
         with self._mutex:
-            if self._stream is not None:
-                self._stream.close()
-                self._stream = None
+            stream, self._stream = self._stream, None
+            try:
+                if stream is not None:
+                    stream.close()
+            except OSError as error:
+                raise OperatorError(f"{self.path}: {error.strerror}") from error
 
 
 class LineFile(Lines):
@@ -106,7 +112,9 @@ class LineFile(Lines):
     """
 
     def __init__(self, path: Path, question: dict[str, Any], overwrite: bool = False) -> None:
-        """Opens or continues ``path``. Raises OperatorError if it answers another question."""
+        """Opens or continues ``path``. Raises OperatorError if it answers another question, or is no file."""
+        if path.exists() and not path.is_file():
+            raise OperatorError(f"{path}: not a regular file")
         super().__init__(path)
         self._facts = path.with_name(path.name + ".build.json")
         if overwrite:

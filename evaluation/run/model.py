@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import re
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +26,7 @@ from bot.settings import Settings
 from evaluation.run.lines import replace
 
 T = TypeVar("T", bound=BaseModel)
+log = logging.getLogger(__name__)
 
 _KEY = re.compile(r"[0-9a-f]{32,64}")
 
@@ -77,7 +79,11 @@ class Cached(Wrapper):
             except ValidationError:
                 pass  # written for an older shape of the reply: ask again, and overwrite it
         reply = self._model.complete(prompt, schema)
-        self._store.put(key, reply.model_dump_json())
+        try:
+            self._store.put(key, reply.model_dump_json())
+        except OperatorError as error:
+            # The reply is paid for: the task is decided with it.
+            log.warning("a reply is not kept: %s", error)
         return reply
 
 

@@ -140,9 +140,12 @@ def _export(tasks: Iterator[Item], session: Session[Item], request: ReplayReques
     return 0
 
 
-def _writable(file: str) -> TextIO:
+@contextmanager
+def _writable(file: str) -> Iterator[TextIO]:
+    """Open the file that ``--out`` names. Raises OperatorError, also for what is written in the block."""
     try:
-        return Path(file).open("w", encoding="ascii")
+        with Path(file).open("w", encoding="ascii") as stream:
+            yield stream
     except OSError as error:
         raise OperatorError(f"--out {file}: {error.strerror}") from None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import threading
 from pathlib import Path
 
@@ -106,3 +107,14 @@ def test_many_threads_leave_whole_files_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["", "..", "../../etc/passwd", "AB" * 16, "ab" * 16 + "/", "ab" * 15])
 def test_only_keys_can_name_a_file(name: str) -> None:
     assert not is_key(name)
+
+
+def test_a_reply_that_cannot_be_kept_is_used_all_the_same(tmp_path: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        reply = Cached(Counting(), FolderStore(tmp_path)).complete(ask("q"), Answer)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert reply.value.label == "1"
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]

@@ -125,3 +125,12 @@ def test_an_empty_file_is_named() -> None:
 def test_a_seed_that_no_generator_takes_is_refused(seed: str) -> None:
     assert "Invalid value for '--seed'" in refusal(f"score brt --rankings r.csv --seed {seed}")
     assert "Invalid value for '--seed'" in refusal(f"replay bouncerbench-input --tasks t --out r --seed {seed}")
+
+
+def test_a_full_disk_behind_standard_output_is_one_line() -> None:
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "evaluation", "list"],
+            stdout=full, stderr=subprocess.PIPE, text=True, env={"PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+    assert (ended.returncode, ended.stderr) == (2, "bouncer-eval: No space left on device\n")

@@ -15,6 +15,7 @@ import pytest
 
 from tests.evaluation.running import Captured, Ran, command, read, refusal, write
 
+ROOT = Path(__file__).parents[3]
 MODELS = ("claude-3.7-sonnet", "gemma3_27b-it-q8_0", "gpt-4.1", "o4-mini", "qwen3_32b-q8_0")
 #: What may differ between scoring a run and scoring the file that it was recorded from.
 _ABOUT_FILES = ("model", "unknown_instances")
@@ -280,6 +281,46 @@ def test_ctrl_c_records_what_is_under_way_and_says_how_to_go_on(
     facts = json.loads((tmp_path / "run/run.json").read_text())
     assert facts["finished_at"] is None
     assert 0 < facts["totals"]["records"] == len(read(tmp_path / "run/records.jsonl")) < 694
+
+
+#: The command with files of 8 KB at most, as on a disk that is full.
+FULL = """
+import resource, sys
+from evaluation.cli import main
+resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("what", "out"),
+    [
+        ("replay bouncerbench-input", "run"),
+        ("batch export bouncerbench-input --format openai --cache cache", "requests.jsonl"),
+    ],
+)
+def test_a_full_disk_is_one_line(small: tuple[Path, Path], tmp_path: Path, what: str, out: str) -> None:
+    model = f"recorded:{small[1]}#m" if out == "run" else "openai:gpt-4.1"
+    arguments = [*what.split(), "--tasks", str(small[0]), "--model", model, "--out", out]
+    full = [sys.executable, "-c", FULL, *arguments]
+    environment = {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    ended = subprocess.run(full, cwd=tmp_path, capture_output=True, text=True, env=environment)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("bouncer-eval: ")
+    assert ended.stderr.endswith(": File too large\n")
+    assert ended.stderr.count("\n") == 1
+    if out == "run":
+        replay(small, tmp_path / "run")
+        assert len({record["task_id"] for record in read(tmp_path / "run/records.jsonl")}) == 30
+
+
+def test_a_record_of_another_shape_is_named(small: tuple[Path, Path], tmp_path: Path) -> None:
+    replay(small, tmp_path / "run")
+    first, *others = read(tmp_path / "run/records.jsonl")
+    first["decision"]["record"]["p_bounce"] = 500
+    write(tmp_path / "run/records.jsonl", [first, *others])
+    message = refusal("score", "bouncerbench-input", "--tasks", small[0], "--run", tmp_path / "run")
+    assert "record of o__n-0: p_bounce: Input should be less than or equal to 100" in message
 
 
 def _size(file: Path) -> int:
