@@ -22,7 +22,7 @@ from bot.features.triage.record import TriageRecord
 from bot.models.protocol import Model
 from evaluation.ambiguity.loop import QuestionLoop
 from evaluation.benchmark import Benchmark, Scoring, Session
-from evaluation.dataset import MAX_JSON, Row, read_rows, shaped, task_id, unique
+from evaluation.dataset import MAX_JSON, Row, read_rows, shaped, task_id, unique, validated
 from evaluation.report.cutoff import Sample
 from evaluation.report.page import Cell, Section, Table, percentage
 from evaluation.run.folder import RunFolder
@@ -270,7 +270,9 @@ class ScoredRun:
 
 def score_run(run: RunFolder, name: str, source: str, scoring: Scoring) -> ScoredRun:
     pairs = {
-        record.task_id: None if record.failed else PairRecord.model_validate(record.details)
+        record.task_id: None
+        if record.failed
+        else validated(PairRecord.model_validate, record.details, f"record of {record.task_id}")
         for record in run.outcomes()
     }
     return ScoredRun(name, pairs)

@@ -18,6 +18,7 @@ from pydantic import Field
 from bot.core.frozen import Frozen, Lenient
 from bot.reproduction.protocol import Candidate, TestOutcome
 from bot.reproduction.select import FailingTest, rank
+from evaluation.dataset import validated
 from evaluation.run.folder import Familiarity, Record
 from evaluation.statistics import USUAL, Array, Counts, Estimate, Resampling, bootstrap, ratio
 
@@ -103,7 +104,10 @@ def bugs_of(records: Iterable[Record], *, are_drafts: bool) -> tuple[Bug, ...]:
         name = str(details.get("instance_id") or of_task)
         is_drafted = "drafts" in details
         rows = details["drafts"] if is_drafted else [details] if "brt" in details else []
-        tests = tuple(Draft.model_validate({"candidate_id": record.task_id, **row}) for row in rows)
+        tests = tuple(
+            validated(Draft.model_validate, {"candidate_id": record.task_id, **row}, f"record of {record.task_id}")
+            for row in rows
+        )
         by_id = {test.candidate_id: test for test in tests}
         bug = bugs.get(name, Bug(name))
         bugs[name] = Bug(

@@ -30,7 +30,7 @@ from bot.models.prompts import Prompts
 from bot.models.protocol import Model, Prompt
 from evaluation.crbench.paper_review import PaperComment
 from evaluation.crbench.task import ReviewTask
-from evaluation.dataset import read_rows, shaped
+from evaluation.dataset import read_rows, shaped, validated
 from evaluation.run.folder import Record
 from evaluation.run.runner import in_order
 from evaluation.statistics import fleiss_kappa
@@ -82,7 +82,7 @@ def comments_in_file(source: str) -> Iterator[ReviewComment]:
 def comments_in(records: Iterable[Record], scope: Scope) -> Iterator[ReviewComment]:
     for record in records:
         for entry in record.details.get("comments", ()):
-            paper_comment = PaperComment.model_validate(entry)
+            paper_comment = validated(PaperComment.model_validate, entry, f"record of {record.task_id}")
             yield ReviewComment(
                 task_id=record.task_id,
                 path=paper_comment.file,
@@ -108,10 +108,12 @@ def comments_in(records: Iterable[Record], scope: Scope) -> Iterator[ReviewComme
 def _findings(record: Record, scope: Scope) -> Iterator[tuple[Finding, str]]:
     """Each finding, and why it was held back; empty if it was posted."""
     fields = record.decision_record
-    yield from ((Finding.model_validate(entry), "") for entry in fields.get("posted", ()))
+    where = f"record of {record.task_id}"
+    entries = [(entry, "") for entry in fields.get("posted", ())]
     if scope == "reported":
-        for entry in fields.get("suppressed", ()):
-            yield Finding.model_validate(entry["finding"]), entry["reason"]
+        entries += [(entry["finding"], entry["reason"]) for entry in fields.get("suppressed", ())]
+    for entry, reason in entries:
+        yield validated(Finding.model_validate, entry, where), reason
 
 
 Class = Literal["BUG_HIT", "VALID_SUGGESTION", "NOISE"]

@@ -30,7 +30,7 @@ from bot.models.protocol import Model
 from bot.pipeline.store import Database, Ledger, migrated
 from bot.pipeline.store.issues import FirstPass, Issues, says_duplicate
 from evaluation.benchmark import Benchmark, Scoring, Session
-from evaluation.dataset import read_shaped
+from evaluation.dataset import read_shaped, validated
 from evaluation.report.cutoff import Sample
 from evaluation.report.page import Cell, Section, Table, percentage
 from evaluation.report.terminal import say
@@ -232,7 +232,7 @@ def score_run(run: RunFolder, name: str, source: str, scoring: Scoring) -> Score
 
 
 def _compared(task: HistoryIssue, record: Record, roots: Mapping[tuple[str, int], int]) -> Compared:
-    answer = DuplicatesRecord.model_validate(record.decision_record)
+    answer = validated(DuplicatesRecord.model_validate, record.decision_record, f"record of {record.task_id}")
     here = {number: roots.get((task.repository, number), number) for number in answer.candidates}
     retrieved = task.repeats is not None and task.repeats in here.values()
     return Compared(task, answer, record.failed, retrieved, here)

@@ -22,7 +22,7 @@ from bot.core.actions import Usage
 from bot.core.errors import OperatorError
 from bot.core.frozen import Frozen
 from bot.features.shared.findings import Grade
-from evaluation.dataset import choose, fingerprint, read_rows
+from evaluation.dataset import choose, fingerprint, json_row, read_rows
 from evaluation.run.lines import Lines, replace
 
 RUN_FILE = "run.json"
@@ -292,7 +292,10 @@ class RunFolder:
 
 
 def _listed(file: Path) -> list[str] | None:
-    return file.read_text(encoding="utf-8").splitlines() if file.exists() else None
+    try:
+        return file.read_text(encoding="utf-8").splitlines() if file.exists() else None
+    except (OSError, UnicodeDecodeError) as error:
+        raise OperatorError(f"{file}: cannot be read: {error}") from None
 
 
 def _line(record: Record) -> bytes:
@@ -324,10 +327,10 @@ def _locked(path: Path) -> BinaryIO:
 
 def _parse(line: bytes, where: str) -> Record:
     try:
-        data = json.loads(line)
+        data = json_row(line, where).data
         own = {name: value for name, value in data.items() if name in Record.model_fields}
         return Record.model_validate({"details": {n: v for n, v in data.items() if n not in own}, **own})
-    except (ValueError, AttributeError, RecursionError) as error:
+    except ValueError as error:
         raise OperatorError(f"{where}: not a record: {_first_line(error)}") from error
 
 

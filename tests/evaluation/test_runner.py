@@ -288,16 +288,24 @@ def test_a_reply_with_a_lone_surrogate_is_kept(tmp_path: Path) -> None:
         (lambda folder: (folder / "run.json").unlink(), "is not a run"),
         (lambda folder: (folder / "run.json").write_text("{"), r"run\.json: cannot be read"),
         (lambda folder: (folder / "records.jsonl").write_text("{}\n"), r"records\.jsonl:1: not a record"),
-        (lambda folder: (folder / "records.jsonl").write_bytes(b"[" * 99999 + b"\n"), r"records\.jsonl:1: not a"),
+        (
+            lambda folder: (folder / "records.jsonl").write_bytes(b"[" * 99999 + b"\n"),
+            r"records\.jsonl:1: not JSON",
+        ),
+        (
+            lambda folder: (folder / "records.jsonl").write_text('{"seconds": Infinity}\n'),
+            r"records\.jsonl:1: not JSON",
+        ),
+        (lambda folder: (folder / "tasks.txt").write_bytes(b"\xff\n"), r"tasks\.txt: cannot be read"),
     ],
 )
 def test_a_spoiled_folder_is_named_with_file_and_line(
     tmp_path: Path, spoil: Callable[[Path], object], message: str
 ) -> None:
-    run(numbers(1), double, RunFolder.resume(tmp_path, facts()), Options())
+    run(numbers(1), double, RunFolder.resume(tmp_path, facts(), ["task-0"]), Options())
     spoil(tmp_path)
     with pytest.raises(OperatorError, match=message):
-        list(RunFolder.read(tmp_path).records())
+        list(RunFolder.read(tmp_path).outcomes())
 
 
 KILLED = """
