@@ -246,14 +246,16 @@ class Figures:
 
     def _calibration(self, draws: Counts) -> dict[str, Array]:
         """Brier score and expected calibration error, over the answers, if all of them carry a probability."""
-        is_answered = self.predicted != NOTHING
-        if not is_answered.any() or np.isnan(self.probability[is_answered]).any():
+        name, percent = self._ranks()
+        if name != "auc":
             return {}
-        probability = np.where(is_answered, self.probability, 0.0) / 100
+        is_answered = ~np.isnan(percent)
+        percent = np.where(is_answered, percent, 0.0)
+        probability = percent / 100
         weights = is_answered.astype(float)
         squares = _mean(weights * (probability - self.truth) ** 2, draws)
         brier = statistics.ratio(squares, _mean(weights, draws))
-        places = np.minimum(BINS - 1, np.where(is_answered, self.probability, 0.0) * BINS // 100)
+        places = np.minimum(BINS - 1, percent * BINS // 100)
         gap = np.zeros(len(draws))
         for place in range(BINS):
             inside = weights * (places == place)

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.core.errors import OperatorError
+from evaluation.benchmark import Missing
 from evaluation.bouncerbench.answers import Answer, read_answers
 from evaluation.bouncerbench.metrics import Metrics, score
 from evaluation.bouncerbench.tasks import INPUT, OUTPUT, InputTask, OutputTask, input_tasks
@@ -179,7 +180,8 @@ def test_figures_of_no_answer_are_not_invented() -> None:
         quick([issue("a", 1)], labelled({"a": None}), "exclude")
 
 
-def test_brier_score_and_calibration_error_are_those_worked_out_by_hand() -> None:
+@pytest.mark.parametrize("missing", ["count", "accept", "exclude"])
+def test_brier_score_and_calibration_error_are_those_worked_out_by_hand(missing: Missing) -> None:
     """Over the answers: a task without one is no error of a probability. Bins are tenths, 100 % in the last."""
     percents = {"a": 95.0, "b": 100.0, "c": 40.0, "d": 49.0, "e": 50.0}
     truths = {"a": True, "b": False, "c": False, "d": True, "e": False, "f": True}
@@ -189,9 +191,9 @@ def test_brier_score_and_calibration_error_are_those_worked_out_by_hand() -> Non
         for name, percent in percents.items()
     }
 
-    measured = score(INPUT, tasks, answers, how=NO_INTERVALS)
+    measured = score(INPUT, tasks, answers, missing, how=NO_INTERVALS)
 
-    assert measured.n == 6
+    assert measured.n == (5 if missing == "exclude" else 6)
     assert measured.value("brier") == pytest.approx((0.05**2 + 1 + 0.4**2 + 0.51**2 + 0.5**2) / 5)
     assert measured.value("calibration_error") == pytest.approx((abs(-0.05 + 1) + abs(0.4 - 0.51) + 0.5) / 5)
 
