@@ -11,6 +11,7 @@ from __future__ import annotations
 import gzip
 import json
 import threading
+import zlib
 from collections import defaultdict
 from pathlib import Path
 from typing import IO, Any, TypeVar, cast
@@ -27,6 +28,8 @@ T = TypeVar("T", bound=BaseModel)
 #: Largest file of replies, bytes, unpacked.
 MAX_BYTES = 512 << 20
 _KEYS = ("model", "subject", "instance_id", "sample", "purpose", "contains")
+#: Optional fields that are not part of a reply.
+_SHAPES = {"prompt_hash": str, "contains": str, "purpose": str, "error": dict, "usage": dict}
 _Line = dict[str, Any]
 
 
@@ -101,8 +104,8 @@ def _read(file: Path) -> list[_Line]:
     try:
         with regular(file) as stream:
             unpacked = cast("IO[bytes]", gzip.GzipFile(fileobj=stream)) if file.suffix == ".gz" else stream
-            text = complete(unpacked, file, MAX_BYTES).decode("utf-8")
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+            text = complete(unpacked, file, MAX_BYTES).decode("utf-8-sig")
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         why = (isinstance(error, OSError) and error.strerror) or error
         raise SettingsError(f"recorded replies: {file} cannot be read: {why}") from None
     return [_line(file, number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
@@ -118,6 +121,9 @@ def _line(file: Path, number: int, text: str) -> _Line:
         raise SettingsError(
             f"recorded replies: {file}, line {number} needs 'model' and 'subject' (or 'instance_id')"
         )
+    for key, shape in _SHAPES.items():
+        if not isinstance(line.get(key), shape | None):
+            raise SettingsError(f"recorded replies: {file}, line {number}: {key!r} has the wrong type")
     return {**line, "subject": subject}
 
 

@@ -199,6 +199,9 @@ def test_an_unusable_recorded_reply_gets_no_repair_turn(tmp_path: Path) -> None:
         (b'{"model": "m"}\n', "", "line 1 needs 'model' and 'subject'"),
         (b"[]\n", "", "line 1 needs"),
         (b"\xff\xfe", "", "cannot be read"),
+        (b'{"model": "m", "subject": "s", "contains": 5}\n', "", "line 1: 'contains' has the wrong type"),
+        (b'{"model": "m", "subject": "s", "error": "x"}\n', "", "line 1: 'error' has the wrong type"),
+        (b'{"model": "m", "subject": "s", "prompt_hash": []}\n', "", "line 1: 'prompt_hash' has the wrong type"),
     ],
 )
 def test_an_unusable_file_is_named_with_its_fault(tmp_path: Path, content: bytes, name: str, message: str) -> None:
@@ -212,7 +215,8 @@ def test_an_unusable_file_is_named_with_its_fault(tmp_path: Path, content: bytes
 
 def test_a_missing_or_plain_gzip_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "x.jsonl.gz").write_bytes(b"plain")
-    for name in ("x.jsonl.gz", "gone.jsonl"):
+    (tmp_path / "damaged.jsonl.gz").write_bytes(gzip.compress(b"{}" * 99)[:10] + b"\xff" * 30)
+    for name in ("x.jsonl.gz", "damaged.jsonl.gz", "gone.jsonl"):
         with pytest.raises(SettingsError, match=f"{name} cannot be read"):
             Recorded(tmp_path / name)
 
