@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 #: Options of replay that are keys of the reviewer's config: how it looks, and what it leaves unsaid.
 _OURS = ("looks", "doubt", "prove", "investigate", "min_severity", "min_confidence", "max_findings")
 _SHAPING = ("strategy", "iterations", *_OURS)
-_folder = click.Path(path_type=Path, file_okay=False)
+_folder = click.Path(path_type=Path, file_okay=False, exists=True)
 _file = click.Path(path_type=Path)
 _tasks = click.option("--tasks", required=True, metavar="F", help="What build crbench or build own wrote.")
 _overwrite = click.option("--overwrite", is_flag=True, help="Start again if --out exists.")

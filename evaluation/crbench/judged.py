@@ -143,11 +143,14 @@ def reviewed_file(source: str) -> Reviewed:
 
 def judge_comments(reviewed: Reviewed, source: str, panel: Panel, scope: Scope) -> None:
     """Judge every comment on the tasks of ``source`` and keep what was said. Raises BudgetExceeded."""
-    tasks = {task.instance_id: task for task in reviewed.tasks(source) if task.bugs}
+    every, comments = reviewed.tasks(source), reviewed.comments_in(scope)
+    if comments and {task.instance_id for task in every}.isdisjoint(comment.task_id for comment in comments):
+        raise OperatorError(f"none of the {len(comments)} comments is about one of the {len(every)} tasks")
+    tasks = {task.instance_id: task for task in every if task.bugs}
     several = next((task.instance_id for task in tasks.values() if len(task.bugs) > 1), None)
     if panel.style == "paper" and several is not None:
         raise OperatorError(f"--judge-style paper asks about a single bug, and {several} has several")
-    verdicts = judge_all(panel, tasks, reviewed.comments_in(scope))
+    verdicts = judge_all(panel, tasks, comments)
     facts = JudgeFacts(
         judges=tuple(model.id for model in panel.models),
         draws=panel.draws,

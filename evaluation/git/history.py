@@ -105,6 +105,8 @@ class CommitGraph:
         """One ``git log``; about 80,000 commits a second. Raises GitError if history is incomplete."""
         graph = cls()
         stdin = "".join(f"{tip}\n" for tip in tips).encode("ascii")
+        if not stdin:
+            return graph  # git would begin at HEAD
         log = repository.run("log", "--no-show-signature", "-z", f"--format={_FORMAT}", "--stdin", stdin=stdin)
         fields = log.split(b"\0")
         for at in range(0, len(fields) - 3, 4):

@@ -130,3 +130,16 @@ def test_git_starts_once_a_file_and_not_once_a_line(project: Path, monkeypatch: 
     assert started.count("blame") == 2, "two fixes take lines away, each from one file"
     assert started.count("log") == 1, "the history is read once"
     assert started.count("cat-file") == 1, "one process for all files"
+
+
+def test_a_clone_without_any_base_commit_discards_the_rows(project: Path) -> None:
+    row = {"instance_id": "ada__engine-1", "repo": "ada/engine", "base_commit": "a" * 40, "patch": "x"}
+    write(project / "fixes.jsonl.gz", [row])
+    build(project)
+    (line,) = lines(project)
+    assert line["reason"] == f"base commit {'a' * 40} is not in the clone"
+
+
+@pytest.mark.parametrize("out", ["/dev/full", "repos"])
+def test_an_output_that_is_no_file_is_refused_unread(project: Path, out: str) -> None:
+    assert f"{out}: not a regular file" in build(project, "--out", str(project / out), code=2).err

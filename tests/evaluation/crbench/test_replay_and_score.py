@@ -387,3 +387,15 @@ def test_nothing_that_came_after_the_pull_request_can_be_read(project: Path, tas
         assert not forge.pull_request(7).merged
         forge.checkout("main", project / "unpacked")
         assert (project / "unpacked" / "engine.py").exists()
+
+
+def test_comments_on_other_tasks_are_refused_before_a_judge_is_asked(project: Path, tasks: Path) -> None:
+    file = write(project / "c.jsonl", [{"instance_id": "other", "path": "a.py", "line": 1, "comment": WRONG}])
+    judge_id = recording(project / "j.jsonl", "j", [("x", {})])
+    message = refusal("score", "crbench", "--tasks", tasks, "--predictions", file, "--judge", judge_id)
+    assert "none of the 1 comments is about one of the 2 tasks" in message
+
+
+def test_a_missing_folder_of_clones_is_refused(project: Path, tasks: Path, reviewer: str) -> None:
+    paths = ("--tasks", tasks, "--model", reviewer, "--out", project / "run", "--repos", project / "typo")
+    assert "typo' does not exist" in refusal("replay", "crbench", *paths)
