@@ -53,7 +53,10 @@ class TestCommand(Frozen):
     @classmethod
     def parse(cls, text: str) -> TestCommand:
         """Parse one line as typed in a shell. Raises ValueError if its quotes do not match or it is empty."""
-        return cls(argv=tuple(shlex.split(text)))
+        argv = tuple(shlex.split(text))
+        if not argv:
+            raise ValueError("it is empty")
+        return cls(argv=argv)
 
     @classmethod
     def of_repository(cls, text: str) -> TestCommand:

@@ -270,13 +270,15 @@ def leaderboard_export(
     from evaluation.bouncerbench.answers import answers_of
     from evaluation.bouncerbench.leaderboard import Config, export
     from evaluation.bouncerbench.tasks import INPUT, OUTPUT
+    from evaluation.dataset import validated
     from evaluation.report.terminal import say
 
     if before is None and after is None:
         raise OperatorError("at least one of --input and --output is needed")
     inputs = None if before is None else answers_of(INPUT, before)
     outputs = None if after is None else answers_of(OUTPUT, after)
-    config = Config(name=name, oss=oss, site=site, icon=Path(icon).name, entries={})
+    about = {"name": name, "oss": oss, "site": site, "icon": Path(icon).name, "entries": {}}
+    config = validated(Config.model_validate, about, "config.yaml")
     try:
         entries = export(Path(out), config, inputs, outputs, missing == "accept")
     except OSError as error:

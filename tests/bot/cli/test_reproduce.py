@@ -113,5 +113,6 @@ def test_an_error_of_the_provider_ends_with_2_and_one_line(run: Run, monkeypatch
 def test_wrong_usage_ends_with_2_and_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(RIGHT, repo="nowhere")[0] == 2
     assert run(RIGHT, repo="nowhere")[2] == "bouncer: nowhere: no such folder\n"
+    assert run(RIGHT, options=("--test-command", ""))[::2] == (2, "bouncer: --test-command: it is empty\n")
     monkeypatch.setenv("BOUNCER_SANDBOX", "off")
     assert "the sandbox is switched off" in run(RIGHT)[2]

@@ -12,7 +12,7 @@ import yaml
 
 from bot.core.errors import OperatorError
 from evaluation.bouncerbench.leaderboard import read_config
-from tests.evaluation.running import command, write
+from tests.evaluation.running import command, refusal, write
 
 SITE = ("--name", "Bouncer (paper prompt)", "--site", "https://example.org")
 
@@ -141,3 +141,8 @@ def test_a_config_that_yaml_stumbles_over_is_named_as_no_yaml(tmp_path: Path, te
     file.write_text(text)
     with pytest.raises(OperatorError, match="not YAML"):
         read_config(file)
+
+
+def test_a_submission_needs_a_name(inputs: Path) -> None:
+    message = refusal("leaderboard export --name '' --site s --out s --input", inputs)
+    assert "config.yaml: name: String should have at least 1 character" in message
