@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 
 import click
@@ -178,7 +179,7 @@ def command(
     settings.check_model()
     name = repository(name, settings)
     for file in files:
-        write_text(file, "")  # fails before the model is paid if the file cannot be written
+        Path(file).open("a").close()  # fails before the model is paid if the file cannot be written
     with reached(settings, name) as access:
         config_here = configured(access.forge, access.forge.about(), judging)
         issues = access.forge.open_issues(limit)

@@ -133,6 +133,14 @@ def test_missing_confirmation_and_permission_are_reported(desk: Desk) -> None:
     assert "'rocket' is not of the form OWNER/REPO" in desk.run("backlog", "rocket", "--yes").err
 
 
+def test_an_earlier_page_outlives_a_command_that_fails(desk: Desk) -> None:
+    page = desk.folder / "page.html"
+    page.write_text("earlier")
+    assert desk.run("backlog", "acme/nowhere", "--yes", "--out", str(page)).code == 2
+    assert page.read_text() == "earlier"
+    assert "No such file" in desk.run("backlog", "acme/rocket", "--yes", "--out", "none/page.html").err
+
+
 def test_wrong_configuration_is_a_warning(desk: Desk) -> None:
     files = {".github/bouncer.yml": "triage:\n  label: [1]\n"}
     desk.github.create_repository("acme/wrong", files)
