@@ -130,7 +130,10 @@ def opened(
 
 def _staged(clones: Clones | None, harness: SandboxHarness | None, task: ReviewTask) -> Staged:
     assert task.pull is not None, "read_tasks gives complete tasks only"
-    staged = stage(task.instance_id, task.repo, task.pull, clones.of(task.repo) if clones else None)
+    clone = clones.of(task.repo) if clones else None
+    if clones and clone is None:
+        say(f"warning: {task.instance_id} is reviewed without code: --repos holds no clone of {task.repo}")
+    staged = stage(task.instance_id, task.repo, task.pull, clone)
     if harness is None:
         return staged
     own = replace(harness, command=TestCommand(argv=task.command)) if task.command else harness

@@ -399,3 +399,10 @@ def test_comments_on_other_tasks_are_refused_before_a_judge_is_asked(project: Pa
 def test_a_missing_folder_of_clones_is_refused(project: Path, tasks: Path, reviewer: str) -> None:
     paths = ("--tasks", tasks, "--model", reviewer, "--out", project / "run", "--repos", project / "typo")
     assert "typo' does not exist" in refusal("replay", "crbench", *paths)
+
+
+def test_tasks_without_a_clone_are_named(project: Path, tasks: Path, reviewer: str) -> None:
+    (project / "others").mkdir()
+    words = ("--tasks", str(tasks), "--model", reviewer, "--out", str(project / "run"))
+    ran = command("replay", "crbench", *words, "--repos", str(project / "others"))
+    assert f"{MERGED} is reviewed without code: --repos holds no clone of ada/engine" in ran.err
