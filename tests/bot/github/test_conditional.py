@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import pytest
 
 from bot.core.errors import NotFound
-from bot.github import app, http
+from bot.github import http
 from bot.github.http import Answers, Raw
 from tests.bot.github.conftest import NAME, Site
 
@@ -65,7 +67,7 @@ def test_stored_answers_stay_within_their_limits(monkeypatch: pytest.MonkeyPatch
 
 
 def test_etags_survive_the_replacement_of_a_token(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app, "REPOSITORIES", 1)
+    monkeypatch.setattr(site.app, "_forge", lru_cache(1)(site.app._make))
     number = site.github.open_issue(NAME, "Reading fails")
     for _ in range(2):
         assert site.forge.issue(number).title == "Reading fails"

@@ -270,8 +270,8 @@ def test_paths_in_the_checkout_become_paths_in_its_copy(tmp_path: Path) -> None:
         ("/data/x/a=b sh -c 'cat secret'", "without a folder"),
         ("/usr/bin/python3 -m pytest", "without a folder"),
         ("a=b python -m pytest", "not with a variable"),
-        ("", "at least 1 item"),
-        ("   ", "at least 1 item"),
+        ("", "it is empty"),
+        ("   ", "it is empty"),
         ("pytest 'open", "No closing quotation"),
     ],
 )
