@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bot.app import access, build_app, reveal
 from bot.cli.running import configure_logs, load_settings, prepare_database, settings_options
 from bot.core.errors import ForgeError, OperatorError, SettingsError, TransientError
 
@@ -136,6 +135,7 @@ def dashboard_pages(settings: Settings) -> tuple[Pages, ...]:
     github = _github_login(settings)
     if settings.bouncer_admin_password is None and github is None:
         return ()
+    from bot.app import reveal
     from bot.web.dashboard import Admins, DashboardSettings
     from bot.web.dashboard.pages import blueprint
 
@@ -164,6 +164,8 @@ def dashboard_pages(settings: Settings) -> tuple[Pages, ...]:
 
 def _may_open_pulls(settings: Settings, repository: str) -> bool:
     """Return True if the App was granted what draft pull requests need; False if GitHub does not answer."""
+    from bot.app import build_app
+
     owner, _, name = repository.partition("/")
     try:
         with build_app(settings.completed()) as github:
@@ -177,6 +179,8 @@ _MAX_PULLS = 200
 
 
 def _open_pulls(settings: Settings, repository: str) -> tuple[OpenPull, ...]:
+    from bot.app import access
+
     try:
         with access(settings.completed(), repository) as granted:
             return granted.forge.open_pulls(_MAX_PULLS)
@@ -186,6 +190,7 @@ def _open_pulls(settings: Settings, repository: str) -> tuple[OpenPull, ...]:
 
 def metrics_readers(settings: Settings) -> Readers:
     """Return the rules of access to /metrics."""
+    from bot.app import reveal
     from bot.web.public import Readers
 
     return Readers(
@@ -197,6 +202,8 @@ def metrics_readers(settings: Settings) -> Readers:
 
 def _session_key(settings: Settings) -> str:
     """Return the key of the dashboard's sessions, which end when it changes."""
+    from bot.app import reveal
+
     ways = (reveal(settings.bouncer_admin_password), settings.bouncer_admins)
     return "\0".join((*ways, reveal(settings.github_app_client_secret))) if any(ways) else ""
 
@@ -208,6 +215,7 @@ def _github_login(settings: Settings) -> GitHubLogin | None:
     """
     if not settings.bouncer_admins or settings.needs_setup:
         return None
+    from bot.app import reveal
     from bot.github.oauth import GitHubLogin
 
     secret = reveal(settings.github_app_client_secret)
