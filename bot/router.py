@@ -147,8 +147,7 @@ def _decide_one(task: Task, event: Event, services: Services) -> Decision | None
 
 def _in_shadow(decision: Decision | None, services: Services) -> Decision | None:
     """Return the decision with its actions withheld if its feature or the server is in shadow mode."""
-    mode = "" if decision is None else getattr(getattr(services.config, decision.kind, None), "mode", "")
-    if decision is None or not (services.shadow or mode == "shadow"):
+    if decision is None or not (services.shadow or services.config.mode(decision.kind) == "shadow"):
         return decision
     cause = next((problem for problem in services.config_problems if decision.kind in problem.shadowed), None)
     because = f" because of {PATH} ({cause})" if cause else ""

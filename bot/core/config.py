@@ -388,6 +388,10 @@ class RepoConfig(Frozen):
                 update[name] = section.model_copy(update={"mode": "off" if name == "reproduce" else "shadow"})
         return self.model_copy(update=update)
 
+    def mode(self, section: str) -> str:
+        """Return the mode of a section; empty if it has none, or if there is no such section."""
+        return getattr(getattr(self, section, None), "mode", "")
+
     @property
     def labels(self) -> frozenset[str]:
         """Every label that Bouncer may set or remove here."""

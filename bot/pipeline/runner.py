@@ -297,8 +297,7 @@ class Runner:
     def _decide(self, attempt: JobAttempt, services: Services) -> tuple[Decision, ...]:
         job, event = attempt.job, attempt.event
         services = replace(services, model=AskOnce(services.model, self._ledger.calls, job.id))
-        section = getattr(services.config, job.task, None)
-        if getattr(section, "mode", "") != "off":
+        if services.config.mode(job.task) != "off":
             event = at_present(event, job.task, services.forge, moved=job.attempt > 0)
         try:
             decisions = router.decide(event, services, only=job.task)

@@ -43,7 +43,7 @@ NOT_EDITED = (
 )
 #: A drafted test, characters.
 MAX_TEST = 200_000
-#: Conclusions of our checks.
+#: Conclusions of our checks, from the one that hinders a merge least to the one that hinders it most.
 _WORST_LAST = ("skipped", "success", "neutral", "failure")
 
 Notes = tuple[str, ...]
@@ -89,11 +89,11 @@ class WriteContext:
 
     def check_staleness(self) -> None:
         """Read the subject again. Raises Moved if it changed, or if the feature was switched off."""
-        subject, section = self.decision.subject, getattr(self.services.config, self.decision.kind, None)
+        subject = self.decision.subject
         if not router.feature_named(self.decision.kind).checks_staleness or not subject.number:
             return
         # An answer that says that it is switched off has no verdict.
-        if self.decision.verdict and getattr(section, "mode", "") in ("off", "shadow"):
+        if self.decision.verdict and self.services.config.mode(self.decision.kind) in ("off", "shadow"):
             raise Moved
         if subject.revision.startswith("sha:"):
             self.fresh = self.services.forge.pull_request(subject.number)
