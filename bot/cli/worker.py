@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import gc
 import os
 import sys
 import threading
@@ -110,9 +111,11 @@ def end_if_frozen(seconds: float) -> None:
 def trim_memory(stop: threading.Event) -> None:
     """Return free memory to the system from time to time, until ``stop`` is set.
 
-    The many small objects that jobs allocate and free leave holes between those that stay.
+    The many small objects that jobs allocate and free leave holes between those that stay. Those that refer to one
+    another would else be freed ever more seldom: Python waits until they are a quarter of all objects.
     """
     while not stop.wait(TRIM_SECONDS):
+        gc.collect()
         return_free_memory()
 
 
