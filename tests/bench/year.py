@@ -11,7 +11,8 @@ twice, and the webhook secret is rotated. The largest installation gets bursts o
 
 Deliveries are sent as fast as the jobs that could start are worked off, so the number that fits into the minutes
 says what this machine carries. An installation that waits for the pace of its own writes gets no more meanwhile.
-All incidents happen in the first half: the second shows whether memory grows. With ``--folder`` the database and
+All incidents happen in the first half, and restarts of workers in its first fifth, so that the second half shows
+whether memory grows once a worker's caches are full. With ``--folder`` the database and
 the samples stay there, and the next run goes on with the count; its repositories are new ones.
 """
 
@@ -274,13 +275,13 @@ def drive(
     start = time.monotonic()
     incidents: list[tuple[float, str, Callable[[], object]]] = [
         (0.05, "burst", lambda: [year.open_issue(year.places[0]) for _ in range(BURST)]),
-        (0.10, "the first worker restarts", lambda: processes.restart("worker 1")),
-        (0.15, "the second worker restarts", lambda: processes.restart("worker 2")),
-        (0.20, "the database restarts", restart_database),
-        (0.25, "burst", lambda: [year.open_issue(year.places[0]) for _ in range(BURST)]),
-        (0.30, "the webhook secret is rotated", processes.rotate_secret),
-        (0.35, "the first worker restarts", lambda: processes.restart("worker 1")),
-        (0.40, "the second worker restarts", lambda: processes.restart("worker 2")),
+        (0.08, "the first worker restarts", lambda: processes.restart("worker 1")),
+        (0.11, "the second worker restarts", lambda: processes.restart("worker 2")),
+        (0.14, "the database restarts", restart_database),
+        (0.17, "the first worker restarts", lambda: processes.restart("worker 1")),
+        (0.20, "the second worker restarts", lambda: processes.restart("worker 2")),
+        (0.30, "burst", lambda: [year.open_issue(year.places[0]) for _ in range(BURST)]),
+        (0.40, "the webhook secret is rotated", processes.rotate_secret),
     ]
     while (share := max(year.deliveries / deliveries, (time.monotonic() - start) / seconds)) < 1:
         if incidents and share >= incidents[0][0]:
