@@ -218,6 +218,16 @@ def _sqlite(url: URL, busy_seconds: float) -> Database:
     return Database(engine, partial(_lock_file, file.with_name(f"{file.name}-locks")))
 
 
+@event.listens_for(Engine, "connect")
+def _teach_subseconds(connection: object, _record: object) -> None:
+    """Give an older SQLite ``unixepoch('subsec')``, which dbos asks of it from Python 3.12 on: it is new in 3.42.
+
+    dbos makes engines of its own, so this is a listener for all of them.
+    """
+    if isinstance(connection, sqlite3.Connection) and sqlite3.sqlite_version_info < (3, 42):
+        connection.create_function("unixepoch", 1, lambda _: time.time())
+
+
 def _write_ahead(file: str, seconds: float) -> None:
     """Set WAL mode, which is stored in the file: readers and the one writer do not wait for each other."""
     # Private. SQLite gives the files beside it the same mode, and reports what is wrong with the path.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import create_engine, select, text, update
 
 from bot.core.actions import Decision, Usage
 from bot.core.errors import BudgetExceeded, ModelError
@@ -187,3 +188,11 @@ def test_decisions_are_found_by_what_was_said(ledger: Ledger, database: Database
     assert numbers("#2") == [2]
     assert numbers("acme/rocket#3") == [3]
     assert numbers("acme/sled#3") == []
+
+
+def test_an_old_sqlite_tells_parts_of_seconds_to_the_engine(tmp_path):
+    # From Python 3.12 on, dbos asks on connections of its own; SQLite answers since 3.42.
+    engine = create_engine(f"sqlite:///{tmp_path / 'engine.db'}")
+    with engine.connect() as connection:
+        assert connection.scalar(text("SELECT unixepoch('subsec')")) == pytest.approx(time.time(), abs=60)
+    engine.dispose()
