@@ -198,3 +198,40 @@ def merge_group(shop: Site, home: str, sha: str) -> dict[str, Any]:
             "installation": {"id": shop.installed(home), "node_id": "MDIzOk"},
             "sender": render.user(shop.github.world.user("github-merge-queue[bot]")),
         }
+
+
+@pytest.mark.parametrize("way", ["by the change", "by re-run"])
+def test_checks_end_after_their_features_were_switched_off(shop: Site, repository: Repository, way: str) -> None:
+    on = "verify: {gate: true}\ngate: {mode: check, exempt_lines: 0}\n"
+    off = "verify: {mode: 'off'}\ngate: {mode: 'off'}\nreview: {mode: 'off'}\n"
+    home = repository(**{FILE: on}) if way == "by the change" else shop.repository("hooli/rocket")
+    file_at = home
+    if way == "by re-run":
+        file_at = "hooli/.github"
+        shop.github.create_repository(file_at, {FILE: on})
+        shop.github.install(shop.app, file_at)
+    shop.github.open_issue(home, *CLEAR)
+    number = shop.github.open_pull(home, "Read values", files={APP: BROKEN}, closes=[1], fork=True)
+
+    def conclusions() -> dict[str, str | None]:
+        shop.quiet()
+        head = shop.head(home, number)
+        return {run.name[10:]: run.conclusion for run in shop.github.checks(home) if run.head_sha == head}
+
+    before = {"verify": "failure", "ready": "failure", "review": "neutral"}
+    assert conclusions() == before
+    question_count = len(shop.model.asked)
+    shop.github.commit(file_at, {FILE: off})
+    if way == "by the change":
+        assert conclusions() == {"verify": "skipped", "ready": "skipped", "review": "neutral"}
+    else:
+        assert conclusions() == before
+        for run in shop.github.checks(home):
+            shop.github.rerequest(home, run.id, by="mia")
+        assert conclusions() == {"verify": "skipped", "ready": "skipped", "review": "skipped"}
+    titles = {run.output["title"] for run in shop.checks(home, shop.head(home, number))}
+    assert titles == {"Not judged: verify is switched off", "Not checked: the gate is switched off"}
+    assert len(shop.model.asked) == question_count
+    shop.github.commit(file_at, {FILE: on})
+    shop.github.comment(home, number, "/bouncer recheck", "mia")
+    assert conclusions()["verify"] == conclusions()["ready"] == "failure"

@@ -6,10 +6,11 @@ Only maintainers and the author of the change see the report. A pull request's c
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 from bot.code.diff import parse
 from bot.core import config_file, events
-from bot.core.actions import Decision, OpenDraftPull, Record, SetCheck
+from bot.core.actions import Decision, OpenDraftPull, Record, SetCheck, Task
 from bot.core.commands import Command
 from bot.core.config import PATH, Problem
 from bot.core.errors import ForgeError, NotFound
@@ -23,6 +24,8 @@ from bot.features.services import Services
 CHECK = "bouncer / config"
 #: Problems that one check lists; more of them are counted.
 MAX_PROBLEMS = 50
+#: The features whose checks can fail, and hinder a merge.
+_FAILING: tuple[Task, ...] = ("gate", "verify")
 
 _Proposed = events.PullRequestOpened | events.PullRequestSynchronized | events.PullRequestReopened
 
@@ -51,12 +54,14 @@ def handle(event: Event, services: Services) -> Decision | None:
     else:
         return None
     subject = Subject(repository=services.forge.repository, number=number, revision=f"sha:{sha}")
+    affected = () if number else _held_up(services)
     try:
         problems = config_file.load(services.forge.file(PATH, sha))[1]
     except NotFound:
-        if not services.history.decisions(subject.key, "config"):
+        if not (affected or services.history.decisions(subject.key, "config")):
             return None
-        return Decision(kind="config", subject=subject, verdict="absent", reason=f"there is no {PATH} any more")
+        reason = f"there is no {PATH} any more"
+        return Decision(kind="config", subject=subject, verdict="absent", reason=reason, affects=affected)
     check = report(problems, sha, proposed=bool(number))
     return Decision(
         kind="config",
@@ -65,7 +70,20 @@ def handle(event: Event, services: Services) -> Decision | None:
         actions=(check,),
         reason=check.title,
         record=ConfigRecord(problems=tuple(map(str, problems))),
+        affects=affected,
     )
+
+
+def _held_up(services: Services) -> tuple[int, ...]:
+    """Return the open pull requests on which a check failed whose feature is switched off now."""
+    switched_off = [kind for kind in _FAILING if services.config.mode(kind) == "off"]
+    newest = [services.history.newest(services.forge.repository, kind) or () for kind in switched_off]
+    numbers = {
+        decision.subject.number
+        for decision in chain.from_iterable(newest)
+        if any(isinstance(action, SetCheck) and action.conclusion == "failure" for action in decision.actions)
+    }
+    return tuple(sorted(numbers))
 
 
 def _propose(event: events.OnboardingRequested, services: Services) -> Decision:

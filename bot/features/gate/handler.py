@@ -68,7 +68,7 @@ def concerns(event: Event, commands: Sequence[Command]) -> bool:
         word = "recheck" if event.issue.is_pull_request else "accept"
         return not event.sender.is_bot and any(command.word == word for command in commands)
     if isinstance(event, events.LinkedIssueChanged):
-        return event.task == "gate"
+        return event.task in ("gate", "config")
     return not isinstance(event, events.RecheckRequested) or event.issue.is_pull_request
 
 
@@ -113,8 +113,9 @@ def handle(event: Event, services: Services) -> Decision | None:
 
 
 def _is_off(event: events.RepositoryEvent, services: Services) -> bool:
-    """Return True if the gate is off, and does not hold the pull request as a draft since before that."""
-    if services.config.gate.mode != "off":
+    """Return True if the gate is off, and the event does not end what it did to a pull request before that."""
+    ends_check = isinstance(event, events.CheckRerequested | events.LinkedIssueChanged)
+    if services.config.gate.mode != "off" or ends_check:
         return False
     record = _last_record(event.subject, services)
     return record is None or record.draft != "converted"
@@ -171,6 +172,8 @@ def _of_pull(number: int, event: events.RepositoryEvent, services: Services) -> 
         return None
     subject = Subject(repository=services.forge.repository, number=number, revision=pull.revision)
     before = _last_record(subject, services)
+    if before is None and services.config.gate.mode == "off":
+        return None
     linked = tuple(_linked(facts, services))
     readiness = evaluate(facts, linked, services.config)
     draft: DraftState = before.draft if before else ""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from bot.core import events
-from bot.core.actions import Decision, Minimize, UpsertComment
+from bot.core.actions import Decision, Minimize, SetCheck, UpsertComment
 from bot.core.commands import Command
 from bot.core.events import Event
 from bot.core.markdown import clean_line
@@ -54,7 +54,7 @@ def concerns(event: Event, commands: Sequence[Command]) -> bool:
 def handle(event: Event, services: Services, review: Review) -> Decision | None:
     """Review the pull request of an event, or dismiss a finding; None if the event asks for neither."""
     if services.config.review.mode == "off":
-        return None
+        return _switched_off(event, services)
     request = pull_requests.read_request(event, services, "review")
     if request is None:
         return _dismiss(event, services) if isinstance(event, CommandEvent) else None
@@ -80,6 +80,17 @@ def handle(event: Event, services: Services, review: Review) -> Decision | None:
     if services.forge.pull_request(pull.number).head_sha != pull.head_sha:
         return _abstain(subject, "superseded", "newer commits were pushed before the review began")
     return review(request, past, services)
+
+
+def _switched_off(event: Event, services: Services) -> Decision | None:
+    """Return the end of a check that is run again; None for other events."""
+    pull = pull_requests.with_old_check("review", event, services)
+    if pull is None:
+        return None
+    subject = Subject(repository=services.forge.repository, number=pull.number, revision=pull.revision)
+    title = "Not reviewed: review is switched off"
+    check = SetCheck(name=CHECK, head_sha=pull.head_sha, conclusion="skipped", title=title, summary=f"{title}.")
+    return _abstain(subject, "skipped:off", "review is switched off").model_copy(update={"actions": (check,)})
 
 
 def _abstain(subject: Subject, word: str, why: str) -> Decision:

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 from bot.code.diff import changed_paths
 from bot.core import events
-from bot.core.actions import Decision
+from bot.core.actions import Decision, SetCheck, Task
 from bot.core.commands import Command
 from bot.core.config import gitignore
 from bot.core.errors import ForgeError, NotFound
@@ -77,6 +77,23 @@ def _rerun(event: events.CheckRerequested, services: Services) -> JudgementReque
         return None
     open_pulls = [pull for pull in pulls if pull.head_sha == event.head_sha and pull.state == "open"]
     return JudgementRequest(pull_request=open_pulls[0], rerun=True) if open_pulls else None
+
+
+def with_old_check(kind: Task, event: Event, services: Services) -> PullRequest | None:
+    """Return the pull request of an event that ends the check of a feature which is switched off.
+
+    That is a change of the configuration, or "Re-run". None for other events, and if no check stands on its head.
+    """
+    if isinstance(event, events.LinkedIssueChanged):
+        pull = services.forge.pull_request(event.number)
+    elif isinstance(event, events.CheckRerequested) and (request := _rerun(event, services)):
+        pull = request.pull_request
+    else:
+        return None
+    past = services.history.decisions(f"{services.forge.repository}#{pull.number}", kind)
+    actions = (action for decision in past for action in decision.actions)
+    stands = any(isinstance(action, SetCheck) and action.head_sha == pull.head_sha for action in actions)
+    return pull if stands and pull.state == "open" else None
 
 
 #: Nothing can be posted, so a review that a person asks for is refused too.

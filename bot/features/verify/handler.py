@@ -33,14 +33,15 @@ def concerns(event: Event, commands: Sequence[Command]) -> bool:
     if isinstance(event, events.MergeGroupRequested | events.PullRequestClosed):
         return True
     if isinstance(event, events.LinkedIssueChanged):
-        return event.task == "verify"
+        return event.task in ("verify", "config")
     return pull_requests.concerns(event, commands, frozenset({"verify", "recheck"}), texts.CHECK)
 
 
 def handle(event: Event, services: Services, judge: Judge) -> Decision | None:
     """Judge the pull request of an event against the issues that it closes; None if nothing asks for it."""
     if services.config.verify.mode == "off":
-        return None
+        pull = pull_requests.with_old_check("verify", event, services)
+        return abstention(pull, services, "skipped:off", "verify is switched off") if pull else None
     if isinstance(event, events.MergeGroupRequested):
         # A required check that is not completed would block the queue.
         why = "this is a merge queue's commit; each pull request in it has a verdict of its own"
@@ -49,7 +50,7 @@ def handle(event: Event, services: Services, judge: Judge) -> Decision | None:
             kind="verify", subject=event.subject, actions=(check,), abstained="skipped:queue", reason=why
         )
     if isinstance(event, events.LinkedIssueChanged):
-        return _renewed_check(event, services)
+        return _renewed_check(event, services) if event.task == "verify" else None
     if isinstance(event, events.PullRequestClosed):
         return _closed(event, services)
     request = pull_requests.read_request(event, services, "verify")
