@@ -241,11 +241,12 @@ def _minimize(action: Minimize, context: WriteContext) -> Notes:
 
 def _set_labels(action: SetLabels, context: WriteContext) -> Notes:
     allowed = context.services.config.labels
-    notes = tuple(
-        f"label {label!r} is not one of ours" for label in (*action.add, *action.remove) if label not in allowed
-    )
+    # A label that we set here before the file named another one.
+    removable = allowed | _labels_set(action.number, context)
     add = tuple(label for label in action.add if label in allowed)
-    remove = tuple(label for label in action.remove if label in allowed and label not in add)
+    remove = tuple(label for label in action.remove if label in removable and label not in add)
+    wrong = [label for label in (*action.add, *action.remove) if label not in removable]
+    notes = tuple(f"label {label!r} is not one of ours" for label in wrong)
     if not add and not remove:
         return notes
     context.check_staleness()
@@ -260,6 +261,13 @@ def _set_labels(action: SetLabels, context: WriteContext) -> Notes:
             context.writer.remove_label(action.number, current[label.lower()])
     context.done += 1
     return notes
+
+
+def _labels_set(number: int, context: WriteContext) -> set[str]:
+    """Return the labels that earlier decisions set on an issue."""
+    past = context.services.history.decisions(f"{context.repository}#{number}", "triage")
+    labels = (action for decision in past for action in decision.actions if isinstance(action, SetLabels))
+    return {label for action in labels for label in action.add}
 
 
 def _set_issue_state(action: SetIssueState, context: WriteContext) -> Notes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -66,6 +67,31 @@ def test_a_label_a_milestone_an_assignee_or_accept_makes_ready(shop: Site, home:
     assert answer(shop, place, pulls[1]) == ("failure", f"Not ready: #{issues[1]} is closed")
     assert [shop.comments_on(place, pull) for pull in pulls] == [[]] * 5
     assert not any(is_draft(shop, place, pull) for pull in pulls)
+
+
+def test_re_run_is_for_the_pull_request_whose_head_it_is(shop: Site, home: Callable[[str], str]) -> None:
+    place = home("{mode: check}")
+    lower = opened(shop, place)
+    with shop.github.world.lock:
+        pull = shop.github.find(place, lower)[1].pull
+        assert pull is not None
+        assert pull.head_repository is not None
+        fork, alice = shop.github.world.repositories[pull.head_repository], shop.github.world.user("alice")
+        fork.branches["more"] = first = pull.head_sha
+        operations = shop.github._operations
+        more = operations.push(fork, "more", {APP: (LARGE * 2).encode()}, alice)
+        upper = replace(pull, head_ref="more", head_sha=more, comments=[], reviews=[])
+        number = operations.open_pull(shop.github.world.repositories[place], "More", "", alice, upper).number
+    shop.quiet()
+    # The first pull request gets both commits, the second one goes back to one of them.
+    with shop.github.world.lock:
+        pull.head_ref, upper.head_ref = "more", pull.head_ref
+        pull.head_sha, upper.head_sha = more, first
+    run = check(shop, place, number)
+    before = [len(shop.decided(place, item, "gate")) for item in (lower, number)]
+    shop.github.rerequest(place, run.id, by="mia")
+    shop.quiet()
+    assert [len(shop.decided(place, item, "gate")) for item in (lower, number)] == [before[0], before[1] + 1]
 
 
 def test_an_issue_that_is_deleted_or_transferred_counts_no_more(shop: Site, home: Callable[[str], str]) -> None:

@@ -235,3 +235,15 @@ def test_checks_end_after_their_features_were_switched_off(shop: Site, repositor
     shop.github.commit(file_at, {FILE: on})
     shop.github.comment(home, number, "/bouncer recheck", "mia")
     assert conclusions()["verify"] == conclusions()["ready"] == "failure"
+
+
+def test_a_label_from_before_its_name_changed_is_taken_off(shop: Site, repository: Repository) -> None:
+    home = repository()
+    first, second, third = (shop.github.open_issue(home, *VAGUE) for _ in range(3))
+    shop.quiet()
+    shop.github.commit(home, {FILE: "triage:\n  label: unclear\n"})
+    shop.github.comment(home, first, "It is version 4.2, on an empty file.")
+    shop.github.edit(home, second, body="It still does not work.")
+    shop.github.comment(home, third, "/bouncer accept", "mia")
+    shop.quiet()
+    assert [shop.github.labels(home, number) for number in (first, second, third)] == [[], ["unclear"], []]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -161,6 +162,32 @@ def test_re_run_judges_again_and_edits_the_check_in_place(shop: Site, home: str)
     assert [item.id for item in shop.checks(home, shop.head(home, number))] == [run.id]
     assert check(shop, home, number)[0] == "success"
     assert len(shop.reviews(home, number)) == 1, "the commit has its review"
+
+
+def test_the_check_of_a_head_settles_when_its_worse_pull_request_closes(
+    shop: Site, repository: Repository
+) -> None:
+    file = "verify: {gate: true}\ngate: {mode: check, exempt_lines: 0}\n"
+    home = repository(**{".github/bouncer.yml": file})
+    unsolved = shop.github.open_issue(home, *CLEAR)
+    solved = shop.github.open_issue(home, "Empty", "With version 4.2 it fails at `if data`.", labels=["ready"])
+    shop.github.commit(home, {APP: BASE}, branch="stable")
+    worse = shop.github.open_pull(home, "Read values", files={APP: BROKEN}, author="zoe", closes=[unsolved])
+    shop.quiet()
+    with shop.github.world.lock:
+        pull = shop.github.find(home, worse)[1].pull
+        assert pull is not None
+        place, author = shop.github.world.repositories[home], shop.github.world.user("alice")
+        same_head = replace(pull, base_ref="stable", closes=[(home, solved)], comments=[], reviews=[])
+        number = shop.github._operations.open_pull(place, "Read values", "", author, same_head).number
+
+    def checks() -> dict[str, str | None]:
+        shop.quiet()
+        return {run.name: run.conclusion for run in shop.checks(home, shop.head(home, number))}
+
+    assert checks() == {CHECK: "failure", "bouncer / ready": "failure"}
+    shop.github.close(home, worse)
+    assert checks() == {CHECK: "success", "bouncer / ready": "success"}
 
 
 def test_a_draft_waits_until_it_is_ready(shop: Site, home: str) -> None:

@@ -237,7 +237,8 @@ def _accept(event: CommandEvent | events.IssueUnlabeled, services: Services, why
         actions.append(UpsertComment(task="closing", number=event.number, body=body, about=about, only_edit=True))
     config = services.config.triage
     new_labels = (config.accepted_label,) if config.accepted_label else ()
-    actions.append(SetLabels(number=event.number, add=new_labels, remove=(config.label,)))
+    remove = dict.fromkeys((config.label, *(history.standing_labels(past) or ())))
+    actions.append(SetLabels(number=event.number, add=new_labels, remove=tuple(remove)))
     return tuple(actions)
 
 

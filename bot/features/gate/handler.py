@@ -7,7 +7,7 @@ requests that link it, and each of them is evaluated again in the order of its o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Literal
 
 from pydantic import Field
@@ -25,7 +25,7 @@ from bot.features.gate.judgement import LinkedIssue, Readiness, evaluate
 from bot.features.services import Services
 from bot.features.shared import history
 from bot.features.shared.links import MAX_ISSUES, links_in_text
-from bot.features.shared.rights import asked_for
+from bot.features.shared.rights import asked_for, pull_of_check
 from bot.github.protocol import IssueLink, PullFacts
 
 IssueEvent = (
@@ -75,7 +75,8 @@ def concerns(event: Event, commands: Sequence[Command]) -> bool:
 def supersedes(newer: Event, older: Event) -> bool:
     """Return True if the evaluation for the newer event covers the older one: each reads everything anew."""
     evaluated = events.PullShown | events.LinkedIssueChanged
-    return isinstance(newer, evaluated) and isinstance(older, evaluated)
+    # Events of other features' decisions have the same type, and are not evaluated.
+    return isinstance(newer, evaluated) and isinstance(older, evaluated) and concerns(newer, ())
 
 
 def handle(event: Event, services: Services) -> Decision | None:
@@ -99,15 +100,15 @@ def handle(event: Event, services: Services) -> Decision | None:
         return _of_issues((event.number,), event, services) if asked_for("accept", event, services) else None
     if isinstance(event, events.PullRequestClosed):
         record = _last_record(event.subject, services)
-        return _of_issues(record.claims, event, services) if record else None
+        same_head = history.on_same_head(event, "gate", services)
+        return _of_issues(record.claims, event, services, same_head) if record else None
     if isinstance(event, events.PullShown) and event.sender.id == services.forge.identity().id:
         return None  # We marked it as ready for review ourselves.
     if isinstance(event, events.LinkedIssueChanged | events.PullShown):
         return _of_pull(event.number, event, services)
     if isinstance(event, events.CheckRerequested):
-        # Events about a fork's commit name no pull request.
-        numbers = event.numbers or tuple(pull.number for pull in services.forge.pulls_for_commit(event.head_sha))
-        return _of_pull(numbers[0], event, services) if numbers else None
+        pull = pull_of_check(event, services.forge)
+        return _of_pull(pull.number, event, services) if pull else None
     on_request = isinstance(event, events.RecheckRequested) or asked_for("recheck", event, services)
     return _of_pull(event.number, event, services) if on_request else None
 
@@ -121,17 +122,19 @@ def _is_off(event: events.RepositoryEvent, services: Services) -> bool:
     return record is None or record.draft != "converted"
 
 
-def _of_issues(claims: Sequence[Claim], event: events.RepositoryEvent, services: Services) -> Decision | None:
-    """Return a decision that has all other pull requests of these issues evaluated again."""
+def _of_issues(
+    claims: Sequence[Claim], event: events.RepositoryEvent, services: Services, more: Collection[int] = ()
+) -> Decision | None:
+    """Return a decision that has all other pull requests of these issues, and ``more``, evaluated again."""
     find = _evaluated_for if isinstance(event, events.IssueRemoved) else _linking
-    affected = find(claims, services) - {event.number}
+    affected = {*find(claims, services), *more} - {event.number}
     if not affected:
         return None
     return Decision(
         kind="gate",
         subject=event.subject,
         affects=tuple(sorted(affected))[:MAX_AFFECTED],
-        reason=f"{amount(len(affected), 'pull request links', 'pull requests link')} an issue that changed",
+        reason=f"{amount(len(affected), 'pull request depends', 'pull requests depend')} on what changed",
     )
 
 

@@ -10,7 +10,8 @@ from typing import TypeVar
 
 from pydantic import Field
 
-from bot.core.actions import Decision, Record, SetLabels, UpsertComment
+from bot.core import events
+from bot.core.actions import Decision, Record, SetLabels, Task, UpsertComment
 from bot.core.config import TriageConfig
 from bot.core.subjects import Issue
 from bot.features.commands.record import CommandsRecord
@@ -48,14 +49,22 @@ def triage_records(past: Sequence[Decision]) -> tuple[TriageRecord, ...]:
     return tuple(decision.record for decision in past if isinstance(decision.record, TriageRecord))
 
 
-def label_stands(past: Sequence[Decision]) -> bool:
-    """Return True if the label of a bounce may be on the subject: no later decision removed it."""
+def standing_labels(past: Sequence[Decision]) -> tuple[str, ...] | None:
+    """Return the labels that the last bounce set, whatever the file names now; None if they were removed since."""
     for decision in reversed(past):
+        labels = [action for action in decision.actions if isinstance(action, SetLabels)]
         if bounced(decision):
-            return True
-        if any(isinstance(action, SetLabels) and action.remove for action in decision.actions):
-            return False
-    return False
+            return tuple(label for action in labels for label in action.add)
+        if any(action.remove for action in labels):
+            return None
+    return None
+
+
+def on_same_head(event: events.PullRequestClosed, kind: Task, services: Services) -> set[int]:
+    """Return the other open pull requests whose last decision is about the same head: they share its check."""
+    newest = services.history.newest(event.repository.full_name, kind) or ()
+    heads = {decision.subject.number: decision.subject.revision for decision in newest}
+    return {number for number, head in heads.items() if head == event.revision} - {event.number}
 
 
 def accepted(past: Sequence[Decision]) -> bool:

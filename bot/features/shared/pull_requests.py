@@ -10,13 +10,13 @@ from bot.core import events
 from bot.core.actions import Decision, SetCheck, Task
 from bot.core.commands import Command
 from bot.core.config import gitignore
-from bot.core.errors import ForgeError, NotFound
+from bot.core.errors import ForgeError
 from bot.core.events import Event
 from bot.core.frozen import Frozen
 from bot.core.markdown import code_span
 from bot.core.subjects import PullRequest
 from bot.features.services import Services
-from bot.features.shared.rights import CommandEvent, granted, is_paused
+from bot.features.shared.rights import CommandEvent, granted, is_paused, pull_of_check
 from bot.github.protocol import Forge
 
 
@@ -54,7 +54,8 @@ def read_request(event: Event, services: Services, word: str) -> JudgementReques
     if isinstance(event, events.PullShown):
         return JudgementRequest(pull_request=event.pull_request)
     if isinstance(event, events.CheckRerequested):
-        return _rerun(event, services)
+        pull = pull_of_check(event, services.forge)
+        return JudgementRequest(pull_request=pull, rerun=True) if pull else None
     if isinstance(event, events.RecheckRequested):
         return JudgementRequest(pull_request=services.forge.pull_request(event.number), rerun=True)
     if not isinstance(event, CommandEvent):
@@ -67,28 +68,17 @@ def read_request(event: Event, services: Services, word: str) -> JudgementReques
     return JudgementRequest(pull_request=services.forge.pull_request(event.number), command=command)
 
 
-def _rerun(event: events.CheckRerequested, services: Services) -> JudgementRequest | None:
-    try:
-        pulls = tuple(services.forge.pull_request(number) for number in event.numbers)
-        if not pulls:
-            # Events about a fork's commit name no pull request.
-            pulls = services.forge.pulls_for_commit(event.head_sha)
-    except NotFound:
-        return None
-    open_pulls = [pull for pull in pulls if pull.head_sha == event.head_sha and pull.state == "open"]
-    return JudgementRequest(pull_request=open_pulls[0], rerun=True) if open_pulls else None
-
-
 def with_old_check(kind: Task, event: Event, services: Services) -> PullRequest | None:
     """Return the pull request of an event that ends the check of a feature which is switched off.
 
     That is a change of the configuration, or "Re-run". None for other events, and if no check stands on its head.
     """
+    pull: PullRequest | None = None
     if isinstance(event, events.LinkedIssueChanged):
         pull = services.forge.pull_request(event.number)
-    elif isinstance(event, events.CheckRerequested) and (request := _rerun(event, services)):
-        pull = request.pull_request
-    else:
+    elif isinstance(event, events.CheckRerequested):
+        pull = pull_of_check(event, services.forge)
+    if pull is None:
         return None
     past = services.history.decisions(f"{services.forge.repository}#{pull.number}", kind)
     actions = (action for decision in past for action in decision.actions)

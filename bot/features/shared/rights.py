@@ -10,10 +10,12 @@ from bot.core import events
 from bot.core.actions import Decision, React, UpsertComment
 from bot.core.commands import AuthorLimit, Command
 from bot.core.config import RepoConfig
+from bot.core.errors import NotFound
 from bot.core.events import Event
 from bot.core.subjects import PullRequest
 from bot.features.commands.record import CommandsRecord
 from bot.features.services import Services
+from bot.github.protocol import Forge
 
 CommandEvent = events.CommentCreated | events.ReviewCommentCreated
 
@@ -89,6 +91,18 @@ def is_request(event: Event, services: Services) -> bool:
     if isinstance(event, CommandEvent):
         return bool(services.commands.read(event.comment.body))
     return isinstance(event, events.CheckRerequested | events.RecheckRequested | events.IssueLabeled)
+
+
+def pull_of_check(event: events.CheckRerequested, forge: Forge) -> PullRequest | None:
+    """Return the open pull request whose head a check is on that is to run again; None if there is none."""
+    try:
+        pulls = tuple(forge.pull_request(number) for number in event.numbers)
+        if not pulls:
+            # Events about a fork's commit name no pull request.
+            pulls = forge.pulls_for_commit(event.head_sha)
+    except NotFound:
+        return None
+    return next((pull for pull in pulls if pull.head_sha == event.head_sha and pull.state == "open"), None)
 
 
 def too_soon(

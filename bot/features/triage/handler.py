@@ -285,8 +285,9 @@ def _actions(
 ) -> tuple[Action, ...]:
     config, number = services.config.triage, issue.number
     accepted = (config.accepted_label,) if config.accepted_label else ()
+    standing = history.standing_labels(past)
     if verdict.bounced:
-        labels = SetLabels(number=number, add=(config.label,), remove=accepted)
+        labels = SetLabels(number=number, add=(config.label,), remove=(*accepted, *(standing or ())))
         if config.mode == "label":
             return (labels,)
         about = services.about_url or app_page(services.repository, services.forge.identity().login)
@@ -295,13 +296,13 @@ def _actions(
         body = texts.bounce(verdict, model, day, services.repository, about, again=again, paused=paused)
         body = with_suggestion(body, posted_suggestion(issue.number, services))
         return (UpsertComment(task="triage", number=number, body=body), labels)
-    was_bounced = history.label_stands(past)
+    was_bounced = standing is not None
     actions: list[Action] = []
     if was_bounced:
         body = with_suggestion(texts.CLEARED, posted_suggestion(issue.number, services))
         actions.append(UpsertComment(task="triage", number=number, body=body, only_edit=True))
     if was_bounced or accepted:
-        remove = (config.label,) if was_bounced else ()
+        remove = tuple(dict.fromkeys((config.label, *standing))) if standing is not None else ()
         actions.append(SetLabels(number=number, add=accepted, remove=remove))
     return tuple(actions)
 

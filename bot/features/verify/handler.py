@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from bot.core import events
-from bot.core.actions import Decision
+from bot.core.actions import Decision, SetCheck
 from bot.core.commands import Command
 from bot.core.errors import ForgeError
 from bot.core.events import Event
@@ -50,7 +50,8 @@ def handle(event: Event, services: Services, judge: Judge) -> Decision | None:
             kind="verify", subject=event.subject, actions=(check,), abstained="skipped:queue", reason=why
         )
     if isinstance(event, events.LinkedIssueChanged):
-        return _renewed_check(event, services) if event.task == "verify" else None
+        is_own = event.task == "verify"
+        return (_renewed_check(event, services) or _restored_check(event, services)) if is_own else None
     if isinstance(event, events.PullRequestClosed):
         return _closed(event, services)
     request = pull_requests.read_request(event, services, "verify")
@@ -127,12 +128,42 @@ def named_rivals(past: Sequence[Decision]) -> tuple[int, ...]:
 
 
 def _closed(event: events.PullRequestClosed, services: Services) -> Decision | None:
-    """Have the checks renewed that name a pull request which is closed now; None if there are none."""
-    others = named_rivals(services.history.decisions(event.subject.key, "verify"))
+    """Have the checks renewed that name a pull request which is closed now, or share its head; None if none do."""
+    rivals = named_rivals(services.history.decisions(event.subject.key, "verify"))
+    others = {*rivals, *history.on_same_head(event, "verify", services)}
     if not others:
         return None
-    reason = "closed; other pull requests for the same issue name it"
-    return Decision(kind="verify", subject=event.subject, affects=others, reason=reason)
+    reason = "closed; the checks of other pull requests name it, or are on the same head"
+    return Decision(kind="verify", subject=event.subject, affects=tuple(sorted(others)), reason=reason)
+
+
+def _restored_check(event: events.LinkedIssueChanged, services: Services) -> Decision | None:
+    """Write the last check again, in whose place another pull request with the same head had a worse one.
+
+    None if the check that stands has the same conclusion.
+    """
+    pull = services.forge.pull_request(event.number)
+    checks = [
+        (decision, action)
+        for decision in services.history.decisions(event.subject.key, "verify")
+        for action in decision.actions
+        if isinstance(action, SetCheck) and action.head_sha == pull.head_sha
+    ]
+    if not checks or pull.state == "closed":
+        return None
+    last, check = checks[-1]
+    runs = services.forge.check_runs(pull.head_sha, texts.CHECK)
+    if not runs or runs[0].conclusion == check.conclusion:
+        return None
+    record = last.record_of(VerifyRecord).model_copy(update={"replies": ()}) if last.record else None
+    return Decision(
+        kind="verify",
+        subject=last.subject,
+        actions=(check,),
+        abstained=last.abstained,
+        reason="another pull request with the same head was closed",
+        record=record,
+    )
 
 
 def _renewed_check(event: events.LinkedIssueChanged, services: Services) -> Decision | None:
