@@ -241,7 +241,7 @@ class Decision(Frozen):
         None, description="the issue is looked at again after so many days, unless another decision came since"
     )
     affects: tuple[int, ...] = Field((), description="pull requests that are evaluated again because of it")
-    only_open: bool = Field(False, description="nothing is posted once its subject is closed or locked")
+    only_open: bool = Field(False, description="nothing is posted once its subject is closed, locked, or a draft")
     usage: Usage = Usage()
     model: str = Field("", description="``provider:name`` of the model that answered; empty if none was asked")
 

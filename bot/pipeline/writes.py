@@ -102,6 +102,8 @@ class WriteContext:
         if self.fresh is None:
             return
         is_over = self.fresh.state == "closed" or self.fresh.locked
+        if isinstance(self.fresh, PullRequest):
+            is_over |= self.fresh.draft and not self.services.config.pulls.drafts
         if self.fresh.revision != subject.revision or (self.decision.only_open and is_over):
             raise Moved
 
@@ -272,9 +274,10 @@ def _labels_set(number: int, context: WriteContext) -> set[str]:
 
 def _set_issue_state(action: SetIssueState, context: WriteContext) -> Notes:
     context.check_staleness()
-    issue = context.issue(action.number)
-    if action.state == "closed" and action.comments not in (None, issue.comments):
-        # A comment was added since the decision.
+    issue, config = context.issue(action.number), context.services.config.triage
+    closes_here = config.mode == "comment" and config.close_after_days is not None
+    if action.state == "closed" and (not closes_here or action.comments not in (None, issue.comments)):
+        # It was switched off, or a comment was added, since the decision.
         raise Moved
     if issue.state != action.state:
         context.before_write()

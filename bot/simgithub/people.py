@@ -193,6 +193,11 @@ class People:
             place.tags[name] = sha or place.branches[place.default_branch]
 
     @_action
+    def make_draft(self, repository: str, number: int, *, by: str = "") -> None:
+        place, issue = self.find(repository, number)
+        self._operations.set_draft(place, issue, True, self._actor(by, issue))
+
+    @_action
     def ready(self, repository: str, number: int, *, by: str = "") -> None:
         place, issue = self.find(repository, number)
         self._operations.set_draft(place, issue, False, self._actor(by, issue))

@@ -200,8 +200,11 @@ def test_a_draft_waits_until_it_is_ready(shop: Site, home: str) -> None:
     assert lines(shop, home, number) == [("Fails for an empty file", 4)]
 
 
-@pytest.mark.parametrize(("change", "word"), [("close", "skipped:closed"), ("lock", "skipped:locked")])
-def test_a_pull_request_closed_or_locked_during_its_review_is_left_alone(
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [("close", "skipped:closed"), ("lock", "skipped:locked"), ("make_draft", "skipped:draft")],
+)
+def test_a_pull_request_that_ends_during_its_review_is_left_alone(
     shop: Site, home: str, change: str, word: str
 ) -> None:
     title = f"{change} meanwhile"
