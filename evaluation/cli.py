@@ -14,6 +14,7 @@ from bot.cli.files import json_option as json_option
 from bot.cli.files import print_json
 from bot.cli.files import prompts_option as prompts_option
 from bot.cli.files import with_options as with_options
+from bot.cli.numbers import Finite
 from bot.core.errors import OperatorError
 from evaluation.benchmark import Missing, Scoring, benchmarks
 
@@ -77,7 +78,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 tasks_option = click.option("--tasks", required=True, metavar="F", help=".jsonl(.gz), .csv(.gz) or hf:owner/name.")
 cost_option = click.option(
-    "--max-cost", type=click.FloatRange(min=0), metavar="USD", help="Limit on the cost of all models together."
+    "--max-cost", type=Finite(min=0), metavar="USD", help="Limit on the cost of all models together."
 )
 cache_option = click.option(
     "--cache", metavar="DIR", help="Folder of cached replies.  [default: beside the result]"

@@ -15,6 +15,7 @@ import click
 from bot import router
 from bot.cli.bouncers import gate
 from bot.cli.files import as_object, json_option, print_json, set_option
+from bot.cli.numbers import Finite
 from bot.cli.remote import reached
 from bot.cli.review import gate as review_gate
 from bot.cli.review import write_sarif
@@ -63,9 +64,7 @@ class TaskResult(NamedTuple):
 @click.option(
     "--sarif", "sarif_file", default="", metavar="FILE", help="Write a review's findings as SARIF 2.1.0."
 )
-@click.option(
-    "--max-cost", type=click.FloatRange(min=0), metavar="USD", help="Most that the model may cost for this event."
-)
+@click.option("--max-cost", type=Finite(min=0), metavar="USD", help="Most that the model may cost for this event.")
 @set_option
 @json_option
 def command(

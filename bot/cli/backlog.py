@@ -28,6 +28,7 @@ from bot.cli.files import (
     show_card,
     write_text,
 )
+from bot.cli.numbers import Finite
 from bot.cli.remote import configured, reached, repository
 from bot.core.actions import Usage
 from bot.core.errors import BudgetExceeded, ForgeError, OperatorError
@@ -153,7 +154,7 @@ class Backlog(NamedTuple):
     help="Most issues to label with --apply, the most likely first.",
 )
 @click.option("--out", "files", metavar="FILE", multiple=True, help="Write a page, or a .csv file (repeatable).")
-@click.option("--max-cost", type=click.FloatRange(min=0), metavar="USD", help="Most that the model may cost.")
+@click.option("--max-cost", type=Finite(min=0), metavar="USD", help="Most that the model may cost.")
 @click.option("--yes", is_flag=True, help="Do not ask before the model is called.")
 @judging_options
 def command(

@@ -112,28 +112,6 @@ def read_diff(path: str, *, may_be_empty: bool = False) -> str:
     return text
 
 
-class Harm(click.ParamType[float]):
-    """A share of harm, ``5%``, ``5`` or ``0.05``, in the bounds of the key ``harm`` of bouncer.yml."""
-
-    name = "percent"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        from bot.core.config import HARM
-
-        if isinstance(value, float):
-            return value
-        text = str(value).strip()
-        try:
-            number = float(text.removesuffix("%").strip())
-        except ValueError:
-            self.fail(f"{text!r} is not a percentage such as 5%", param, ctx)
-        share = number if number < 1 and not text.endswith("%") else number / 100
-        least, most = HARM
-        if not least <= 100 * share <= most:
-            self.fail(f"{text!r} is not between {least} and {most} %", param, ctx)
-        return share
-
-
 def with_options(*options: Callable[[F], F]) -> Callable[[F], F]:
     """Combine options, in the order of ``--help``."""
 

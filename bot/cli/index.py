@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bot.cli.numbers import Finite
 from bot.cli.remote import reached, repository
 from bot.core.text import amount
 
@@ -24,7 +25,7 @@ PAUSE_SECONDS = 1.0
 @click.option("--fresh", is_flag=True, help="Delete the index and begin anew.")
 @click.option(
     "--pause",
-    type=click.FloatRange(0, 60),
+    type=Finite(0, 60),
     default=PAUSE_SECONDS,
     show_default=True,
     help="Seconds between requests.",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import structlog
 
+from bot.cli.numbers import Finite
 from bot.cli.running import load_settings, prepare_database, return_free_memory, settings_options, stopped
 from bot.core.errors import SettingsError
 
@@ -30,7 +31,7 @@ concurrency_option = click.option(
     "--concurrency", type=click.IntRange(1, 64), default=8, show_default=True, help="Jobs at once."
 )
 #: GitHub asks for a second between two writes; a simulated one does not.
-apart_option = click.option("--apart", type=click.FloatRange(0, 60), default=1.0, hidden=True)
+apart_option = click.option("--apart", type=Finite(0, 60), default=1.0, hidden=True)
 #: How long a worker's heartbeat may be missing before the worker is ended, seconds.
 FROZEN_SECONDS = 60.0
 #: Between two returns of free memory to the system, seconds.

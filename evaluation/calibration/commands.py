@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bot import __version__
-from bot.cli.files import Harm
+from bot.cli.numbers import Harm
 from bot.core.errors import OperatorError
 from evaluation.bouncerbench.commands import both
 from evaluation.cli import json_option, seed_option, tasks_option, with_options

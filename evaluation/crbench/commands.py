@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bot.cli.numbers import Finite
 from evaluation.cli import (
     cache_option,
     cost_option,
@@ -240,7 +241,7 @@ def replay(
 @click.option(
     "--filter",
     "most_comments",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Finite(min=0, min_open=True),
     metavar="N",
     help="Print the thresholds that find most bugs with at most N comments per pull request.",
 )

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from bot.cli.files import Harm, Judging, data_folder, judging_options, print_json, progress, show_card, write_text
+from bot.cli.files import Judging, data_folder, judging_options, print_json, progress, show_card, write_text
+from bot.cli.numbers import Finite, Harm
 from bot.cli.remote import repository as named
 from bot.core.errors import OperatorError
 
@@ -50,7 +51,7 @@ _IN_SHADOW: Mapping[str, Mapping[str, Any]] = {
     show_default=True,
     help="Most issues, and most pull requests.",
 )
-@click.option("--max-cost", type=click.FloatRange(min=0), metavar="USD", help="Most that the model may cost.")
+@click.option("--max-cost", type=Finite(min=0), metavar="USD", help="Most that the model may cost.")
 @click.option("--from", "source", metavar="FILE", help="Read an export instead of GitHub.")
 @click.option(
     "--fresh", is_flag=True, help="Read GitHub again, even if the last export is less than 24 hours old."
