@@ -12,11 +12,10 @@ those lines carry as well: ``jq -s '{requests: map({custom_id, params})}' FILE``
 from __future__ import annotations
 
 import json
-import threading
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn, TextIO, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import click
 from pydantic import BaseModel
@@ -34,7 +33,7 @@ from evaluation.benchmark import benchmarks
 from evaluation.cli import json_option
 from evaluation.dataset import Row, read_rows
 from evaluation.report.terminal import say
-from evaluation.run.model import FolderStore, cache_key, is_key
+from evaluation.run.model import Cut, FolderStore, cache_key, is_key
 from evaluation.run.runner import Postponed
 
 T = TypeVar("T", bound=BaseModel)
@@ -44,29 +43,23 @@ PRICE_SHARE = 0.5
 
 
 class Pending:
-    """A Model that writes each request to a file, once, and postpones the task.
+    """A Model that keeps each request, once, and postpones the task.
 
     ``form`` is ``openai`` or ``anthropic``. Raises OperatorError if the model is not that provider's.
     """
 
-    def __init__(self, model_id: str, form: str, out: TextIO) -> None:
+    def __init__(self, model_id: str, form: str) -> None:
         provider, _, name = model_id.partition(":")
         if provider != form or not name or "," in name:
             raise OperatorError(f"--format {form} needs one model {form}:NAME, not {model_id!r}")
         self.id = model_id
-        self.written = 0
+        self.lines: dict[str, str] = {}
+        """The lines of the batch by cache key."""
         self._form = form
-        self._out = out
-        self._mutex = threading.Lock()
-        self._seen: set[str] = set()
 
     def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
         name = cache_key(self.id, prompt, schema)
-        with self._mutex:
-            if name not in self._seen:
-                self._seen.add(name)
-                self._out.write(json.dumps(request(self._form, self.id, prompt, schema)) + "\n")
-                self.written += 1
+        self.lines[name] = json.dumps(request(self._form, self.id, prompt, schema))
         raise Postponed(f"not asked yet: {name} waits for the batch")
 
 
@@ -94,6 +87,10 @@ def import_results(source: str, store: FolderStore, prices: Prices) -> tuple[int
             raise OperatorError(f"{row.where}: custom_id: not a key that ``batch export`` wrote")
         try:
             model_id, answer = _answer(row)
+            if answer.finish == "length":
+                provider, _, model = model_id.partition(":")
+                capabilities = (openai if provider == "openai" else anthropic).capabilities(model)
+                store.put(name, Cut(has_effort=capabilities.effort != "never").model_dump_json())
             store.put(name, json.dumps(_reply(model_id, answer, prices)))
         except (ModelError, TransientError, Unusable) as error:
             failures.append(f"{row.where}: {error}")

@@ -12,12 +12,13 @@ import logging
 import re
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from bot import app
-from bot.core.errors import OperatorError
+from bot.core.errors import ModelError, OperatorError
+from bot.core.frozen import Frozen
 from bot.models.budget import Budget, Budgeted, Limit, MemoryBudget, load_prices
 from bot.models.conversation import strict
 from bot.models.prompts import Prompts
@@ -61,6 +62,21 @@ def is_key(text: str) -> bool:
     return _KEY.fullmatch(text) is not None
 
 
+class Cut(Frozen):
+    """Stored in place of a batch's reply that the limit cut."""
+
+    finish_reason: Literal["length"] = "length"
+    has_effort: bool = Field(description="less effort can change the answer")
+
+    @classmethod
+    def read(cls, content: str) -> Cut | None:
+        """Parse what a store holds; None if it is a reply."""
+        try:
+            return cls.model_validate_json(content)
+        except ValidationError:
+            return None
+
+
 class Cached(Wrapper):
     """Answers the very same question from the store, so that nothing is paid for twice; failures are not stored.
 
@@ -77,7 +93,9 @@ class Cached(Wrapper):
             try:
                 return Reply[schema].model_validate_json(content)  # type: ignore[valid-type]
             except ValidationError:
-                pass  # written for an older shape of the reply: ask again, and overwrite it
+                if (cut := Cut.read(content)) is not None:
+                    return self._after_cut(cut, prompt, schema)
+                # Written for an older shape of the reply: ask again, and overwrite it.
         reply = self._model.complete(prompt, schema)
         try:
             self._store.put(key, reply.model_dump_json())
@@ -85,6 +103,12 @@ class Cached(Wrapper):
             # The reply is paid for: the task is decided with it.
             log.warning("a reply is not kept: %s", error)
         return reply
+
+    def _after_cut(self, cut: Cut, prompt: Prompt, schema: type[T]) -> Reply[T]:
+        """Ask once more at low effort, as a live conversation does. Raises ModelError if that was done."""
+        if prompt.effort == "low" or not cut.has_effort:
+            raise ModelError(f"{self.id} was cut off after {prompt.max_tokens} tokens", "length")
+        return self.complete(prompt.model_copy(update={"effort": "low"}), schema)
 
 
 def is_cached(model: object) -> bool:

@@ -17,12 +17,12 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from types import FrameType
-from typing import Any, TextIO, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from bot import __version__, app, settings
-from bot.cli.files import print_json, progress
+from bot.cli.files import print_json, progress, write_text
 from bot.core.errors import OperatorError, SettingsError
 from bot.core.text import amount
 from bot.models.protocol import Model, Prompt, Reply, T
@@ -117,37 +117,27 @@ def _chosen(
 def _export(tasks: Iterator[Item], session: Session[Item], request: ReplayRequest, export: Export) -> int:
     """Let every task run until it asks what the cache does not hold, and write that question down."""
     waiting = complete = failed = 0
-    with _writable(request.out) as out:
-        pending = Pending(request.environment.bouncer_model, export.form, out)
-        assert request.cache is not None, "batch export demands it"
-        model = Cached(pending, FolderStore(Path(request.cache)))
-        for item in tasks:
-            try:
-                session.run(item, model)
-                complete += 1
-            except Postponed:
-                waiting += 1
-            except OperatorError as error:  # what a replay would record as this task's error
-                failed += 1
-                say(str(error))
+    pending = Pending(request.environment.bouncer_model, export.form)
+    assert request.cache is not None, "batch export demands it"
+    model = Cached(pending, FolderStore(Path(request.cache)))
+    for item in tasks:
+        try:
+            session.run(item, model)
+            complete += 1
+        except Postponed:
+            waiting += 1
+        except OperatorError as error:  # what a replay would record as this task's error
+            failed += 1
+            say(str(error))
+    write_text(request.out, "".join(f"{line}\n" for line in pending.lines.values()))
     if request.as_json:
-        counts = {"requests": pending.written, "waiting": waiting, "answered": complete, "failed": failed}
+        counts = {"requests": len(pending.lines), "waiting": waiting, "answered": complete, "failed": failed}
         print_json({"out": request.out, "model": pending.id, **counts})
     else:
-        line = f"{request.out}: {amount(pending.written, 'request')}; "
+        line = f"{request.out}: {amount(len(pending.lines), 'request')}; "
         line += f"{amount(waiting, 'task waits', 'tasks wait')} for them, {amount(complete, 'needs', 'need')} none"
         say(line + (f", {failed} cannot be replayed" if failed else ""))
     return 0
-
-
-@contextmanager
-def _writable(file: str) -> Iterator[TextIO]:
-    """Open the file that ``--out`` names. Raises OperatorError, also for what is written in the block."""
-    try:
-        with Path(file).open("w", encoding="ascii") as stream:
-            yield stream
-    except OSError as error:
-        raise OperatorError(f"--out {file}: {error.strerror}") from None
 
 
 def choose_tasks(

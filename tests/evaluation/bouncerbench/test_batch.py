@@ -165,3 +165,42 @@ def test_a_cache_that_cannot_be_written_is_named(tasks: Path, tmp_path: Path) ->
     ]
     file = write("results.jsonl", rows)
     assert "Not a directory" in refusal("batch", "import", file, "--cache", file)
+
+
+def test_a_cut_answer_is_asked_for_once_more_at_low_effort(tasks: Path, tmp_path: Path) -> None:
+    def cut(request: dict[str, Any]) -> dict[str, Any]:
+        row = by_openai(request, '{"explanation": "so f')
+        row["response"]["body"]["choices"][0]["finish_reason"] = "length"
+        row["response"]["body"]["model"] = request["body"]["model"]
+        return row
+
+    def import_rows(rows: list[dict[str, Any]]) -> Ran:
+        return command("batch", "import", write("results.jsonl", rows), "--cache", "cache", "--json", code=1)
+
+    model, efforts = "openai:gpt-5-mini", []
+    while export(tasks, model).json["requests"]:
+        requests = read(tmp_path / "requests.jsonl")
+        efforts.append({request["body"].get("reasoning_effort") for request in requests})
+        assert len(import_rows([cut(request) for request in requests]).json["failures"]) == 4
+    assert efforts == [{"medium"}, {"low"}]
+    replay = ("replay", "bouncerbench-input", "--tasks", tasks, *cached(model), "--out", "run", "--json")
+    assert (command(*replay).json["failed"], command(*replay).json["postponed"]) == (4, 0)
+    error = read(tmp_path / "run/records.jsonl")[0]["error"]
+    assert "cut off after 4000 tokens" in error
+
+
+def test_a_cut_answer_of_a_model_without_effort_is_final(tasks: Path, tmp_path: Path) -> None:
+    export(tasks)
+    rows = [by_openai(request, "{") for request in read(tmp_path / "requests.jsonl")]
+    for row in rows:
+        row["response"]["body"]["choices"][0]["finish_reason"] = "length"
+    command("batch", "import", write("results.jsonl", rows), "--cache", "cache", code=1)
+    assert export(tasks).json["requests"] == 0
+
+
+def test_a_wrong_format_keeps_the_file_of_an_earlier_export(tasks: Path, tmp_path: Path) -> None:
+    export(tasks)
+    earlier = (tmp_path / "requests.jsonl").read_bytes()
+    export_as = f"batch export bouncerbench-input --tasks {tasks} --format anthropic --out requests.jsonl"
+    assert "needs one model anthropic:NAME" in refusal(export_as, *cached("openai:gpt-4.1"))
+    assert (tmp_path / "requests.jsonl").read_bytes() == earlier
