@@ -11,6 +11,7 @@ import ast
 import difflib
 import io
 import os
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath
@@ -22,6 +23,7 @@ from bot.code.sections import unquote
 from bot.core.errors import BouncerError
 
 _NOWHERE = "/dev/null"
+_HUNK = re.compile(r"@@ -\d+(?:,(\d{1,9}))? \+\d+(?:,(\d{1,9}))? @@")
 
 
 class PatchRejected(BouncerError):
@@ -34,7 +36,7 @@ def apply(patch: str, read: Callable[[str], str | None]) -> dict[str, str]:
     ``read`` gives a file's present text, None if there is no such file. Raises PatchRejected.
     """
     try:
-        files = PatchSet(patch if patch.endswith("\n") else patch + "\n")
+        files = PatchSet(_without_returns(patch if patch.endswith("\n") else patch + "\n"))
     except UnidiffParseError as error:
         raise PatchRejected(f"not a unified diff: {str(error).strip()}") from error
     changed: dict[str, str] = {}
@@ -51,6 +53,22 @@ def apply(patch: str, read: Callable[[str], str | None]) -> dict[str, str]:
     if not changed:
         raise PatchRejected("no change in it")
     return changed
+
+
+def _without_returns(patch: str) -> str:
+    """Remove carriage returns at the ends of headers, as git does; in a hunk they belong to the file's lines."""
+    lines: list[str] = []
+    old = new = 0  # lines of the hunk that are still to come
+    for line in io.StringIO(patch, newline="\n"):
+        if old > 0 or new > 0:
+            old -= line[0] in " -\r\n"
+            new -= line[0] in " +\r\n"
+            lines.append(line)
+        else:
+            if header := _HUNK.match(line):
+                old, new = (1 if count is None else int(count) for count in header.groups())
+            lines.append(line.replace("\r\n", "\n"))
+    return "".join(lines)
 
 
 def _stripped(name: str) -> str:

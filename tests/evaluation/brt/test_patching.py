@@ -90,6 +90,16 @@ def test_odd_characters_end_no_line() -> None:
     assert applied(patch, text)["t.py"] == "a\x0cb\n\u2028c\r\nnew\nd\n"
 
 
+def test_headers_may_end_with_a_carriage_return() -> None:
+    patch = PATCH.replace("\n", "\r\n")
+    assert applied(patch, OLD.replace("\n", "\r\n"))["t.py"] == applied(PATCH)["t.py"].replace("\n", "\r\n")
+    assert applied("--- /dev/null\r\n+++ b/n/t.py\r\n@@ -0,0 +1 @@\r\n+x = 1\n") == {"n/t.py": "x = 1\n"}
+    git = "diff --git a/n.py b/n.py\r\nnew file mode 100644\r\n"
+    assert applied(f"{git}--- /dev/null\r\n+++ b/n.py\r\n@@ -0,0 +1 @@\r\n+x\n") == {"n.py": "x\n"}
+    with pytest.raises(PatchRejected, match="deleted, where tests are to be added"):
+        applied("--- a/t.py\r\n+++ /dev/null\r\n@@ -1 +0,0 @@\r\n-one\n")
+
+
 def test_hunk_without_context_after_it_goes_to_the_end_as_with_git() -> None:
     text = "zero\nzero\nb\na\na\nb\nb\na\nb\nb\n"
     patch = "--- a/t.py\n+++ b/t.py\n@@ -6,3 +6,4 @@\n a\n b\n b\n+a\n"
