@@ -73,7 +73,7 @@ def _unreadable(line: int, message: str) -> tuple[RepoConfig, tuple[Problem, ...
 
 
 def _refuse_tricks(text: str) -> None:
-    """Raise MarkedYAMLError for deep nesting, tags, anchors, aliases and half characters."""
+    """Raise MarkedYAMLError for deep nesting, tags, anchors, aliases, half characters and NUL."""
     depth = 0
     for event in yaml.parse(text, Loader=_Loader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
@@ -81,6 +81,8 @@ def _refuse_tricks(text: str) -> None:
         trick = "nested too deeply" if depth > _MAX_DEPTH else f"{tag[:60]}: tags are not used here" if tag else ""
         if isinstance(event, yaml.ScalarEvent) and _HALF.search(event.value):
             trick = "half a character stands here"
+        elif isinstance(event, yaml.ScalarEvent) and "\0" in event.value:
+            trick = "a NUL character stands here"
         if trick or getattr(event, "anchor", None):
             problem = trick or "anchors and aliases are not used here"
             raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)  # type: ignore[arg-type]

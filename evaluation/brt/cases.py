@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from bot.core.errors import OperatorError
 from bot.core.frozen import Frozen
@@ -27,6 +27,17 @@ class Case(Frozen):
         None,
         description="the developer's test as a unified diff; no draft ever sees it, a masked pair has to pass it",
     )
+
+    @field_validator("command", "env")
+    @classmethod
+    def _for_a_program(cls, value: tuple[str, ...] | dict[str, str]) -> tuple[str, ...] | dict[str, str]:
+        """Refuse what no program can be given: NUL, half of a surrogate pair, a variable's name with ``=``."""
+        words = (*value, *value.values()) if isinstance(value, dict) else value
+        if any("\0" in word or word != word.encode("utf-8", "ignore").decode() for word in words):
+            raise ValueError("a NUL character, or half of a surrogate pair")
+        if isinstance(value, dict) and any(not name or "=" in name for name in value):
+            raise ValueError("no variable can have this name")
+        return value
 
 
 class Candidate(Frozen):

@@ -52,6 +52,7 @@ def test_hard_texts_are_read_or_refused(parser: Parser) -> None:
         ("triage:\n  mode: !!python/object/apply:os.system [id]\n", 2, "tags are not used here"),
         ("a: &a [x]\nb: *a\n", 1, "anchors and aliases are not used here"),
         ('triage:\n  "\\ud800": x\n', 2, "half a character"),
+        ('reproduce:\n  command: "a\\0 {tests}"\n', 2, "a NUL character"),
         ("\n" + "[" * 30_000, 2, "nested too deeply"),
         ("review:\n  ignore: ['" + "*a" * 200 + "']\n", 2, "at most 300 characters"),
     ],

@@ -310,6 +310,10 @@ def test_a_sandbox_that_fails_is_an_error_and_no_verdict(case: Case) -> None:
         ({"command": []}, r"cases\.jsonl:1: command: "),
         ({"instance_id": ""}, r"cases\.jsonl:1: instance_id: "),
         ({"env": {"A": 1}}, r"cases\.jsonl:1: env\.A: "),
+        ({"command": ["a\0b"]}, r"cases\.jsonl:1: command: .*a NUL character"),
+        ({"command": ["a\ud800"]}, r"cases\.jsonl:1: command: .*half of a surrogate pair"),
+        ({"env": {"A": "\0"}}, r"cases\.jsonl:1: env: .*a NUL character"),
+        ({"env": {"A=B": "c"}}, r"cases\.jsonl:1: env: .*no variable can have this name"),
     ],
 )
 def test_a_case_that_cannot_be_used_is_named_by_file_and_line(
