@@ -47,9 +47,9 @@ PUBLISHED: dict[Component, float] = {
 
 _FENCE = re.compile(r"^(```|~~~)[^\n]*\n(.*?)(?:^\1|\Z)", re.DOTALL | re.MULTILINE)
 _TRACE = re.compile(
-    r"""^\s*at\ [\w.$<>]+\([^)\n]*\)
+    r"""^[^\S\n]*at\ [\w.$<>]+\([^)\n]*\)
     | Traceback\ \(most\ recent\ call\ last\)
-    | ^\s*File\ "[^"\n]+",\ line\ \d+""",
+    | ^[^\S\n]*File\ "[^"\n]+",\ line\ \d+""",
     re.MULTILINE | re.VERBOSE,
 )
 _DIFF = re.compile(
@@ -58,10 +58,10 @@ _DIFF = re.compile(
     re.MULTILINE | re.VERBOSE,
 )
 _CODE_LINE = re.compile(
-    r"""^\s* (?: >>>\  | import\  | from\ \w+\ import\  | @\w+ | assert )
-    | ^\s* (?: def | class | public | private | new )(?:\ )
+    r"""^[^\S\n]* (?: >>>\  | import\  | from\ \w+\ import\  | @\w+ | assert )
+    | ^[^\S\n]* (?: def | class | public | private | new )(?:\ )
     | [;{}]\s*$
-    | ^\s*\w+\ ?=\ ?\w+[.(]""",
+    | ^[^\S\n]*\w+\ ?=\ ?\w+[.(]""",
     re.MULTILINE | re.VERBOSE,
 )
 _FIX = re.compile(

@@ -37,7 +37,7 @@ MAX_STATUS = 8 * 1024 * 1024
 #: The kinds of hidden tests that an incorrect patch fails (II.A.2).
 Failing = Literal["fail-to-pass", "pass-to-pass", "both"]
 
-_ID = re.compile(r"^(?P<owner>[\w.-]+?)__(?P<name>[\w.-]+)-(?P<number>\d+)$")
+_ID = re.compile(r"(?P<owner>[\w.-](?:(?!__)[\w.-])*+)__(?P<name>[\w.-]+)-(?P<number>\d+)")
 
 
 def _blank_is_none(value: Any) -> Any:
@@ -191,13 +191,13 @@ def output_task(row: Row) -> OutputTask:
 
 def repository_of(identity: str) -> str:
     """``owner/name`` from an id like ``astropy__astropy-1234``; ``unknown/unknown`` if it has another form."""
-    match = _ID.match(identity)
+    match = _ID.fullmatch(identity)
     return f"{match['owner']}/{match['name']}" if match else "unknown/unknown"
 
 
 def number_of(identity: str) -> int:
     """The number in an id like ``astropy__astropy-1234``; 1 if it has another form."""
-    match = _ID.match(identity)
+    match = _ID.fullmatch(identity)
     return int(match["number"]) if match else 1
 
 

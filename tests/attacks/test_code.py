@@ -17,6 +17,8 @@ from bot.features.review.meaning import same
 from bot.features.shared.links import closing_links
 from bot.reproduction.report import facts, parse_report
 from bot.router import SLASH_COMMANDS
+from evaluation.bloom.components import presence
+from evaluation.bouncerbench.tasks import repository_of
 from tests.attacks.corpus import params
 from tests.parsers.pulse import beats
 
@@ -81,6 +83,8 @@ SLOW_TEXTS: dict[str, dict[str, tuple[Callable[[str], object], str, int]]] = {
         ),
         "a name of a file": (lambda text: _diff_of(f"repro{text}.longer"), "reproduc_", 8_000),
         "a phrase, a path": (lambda text: names_in(f"a/ {text}"), "_", 30_000),
+        "a task's id": (lambda text: repository_of(f"{text}!"), "a__", 65_000),
+        "a report, empty lines": (lambda text: presence("a", f"{text}!"), "\n", 30_000),
     },
 }
 
