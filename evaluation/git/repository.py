@@ -140,8 +140,7 @@ def find_clone(folder: Path, full_name: str) -> Path | None:
     """The clone of ``owner/name`` under ``folder``, named ``owner+name`` or ``owner/name``, maybe ``.git``."""
     if not _FULL_NAME.fullmatch(full_name):
         return None
-    owner, _, name = full_name.partition("/")
-    for spelling in (f"{owner}+{name}", full_name, f"{owner}__{name}"):
+    for spelling in (full_name.replace("/", "+"), full_name):
         for candidate in (folder / spelling, folder / f"{spelling}.git"):
             if candidate.is_dir():
                 with suppress(OperatorError):

@@ -157,6 +157,12 @@ def test_a_folder_that_is_no_repository_is_named(tmp_path: Path) -> None:
     assert find_clone(tmp_path, "ada/engine") is None
 
 
+def test_a_clone_of_another_name_is_not_taken(repository: Scratch, tmp_path: Path) -> None:
+    repository.git("clone", "-q", str(repository.folder), str(tmp_path / "clones/ada__engine"))
+
+    assert find_clone(tmp_path / "clones", "ada/engine") is None
+
+
 def test_what_is_not_there_is_none_and_never_an_error(repository: Scratch) -> None:
     with GitRepository(repository.folder) as clone:
         assert clone.blob(repository.head(), "no such file") is None
