@@ -17,7 +17,7 @@ from pydantic import BeforeValidator, Field
 
 from bot.core.actions import Usage
 from bot.core.errors import OperatorError
-from bot.core.frozen import Frozen
+from bot.core.frozen import Frozen, Lenient
 from bot.features.shared.findings import Grade
 from bot.features.shared.labels import tidy_label
 from bot.models.protocol import Voice
@@ -92,54 +92,79 @@ def read_answers(source: str, benchmark: Kind, line: Line | None = None) -> dict
     return models
 
 
+class _Verifying(Lenient):
+    prompt: str | None = None
+    bounce_above: float | None = None
+
+
 def run_answers(run: RunFolder, line: Line | None = None) -> dict[str, Answer]:
     """The answers of a run by instance id; tasks that failed or were not reached are answers without a verdict."""
     benchmark: Kind = INPUT if run.facts.benchmark == INPUT else OUTPUT
-    config = run.facts.config.get("verify") or {}
-    if line is None and config.get("prompt") == "rubric":
+    config = run.facts.part("verify", _Verifying)
+    if line is None and config.prompt == "rubric":
         # Live the chance of wrong behaviour decides; hidden tests check the form too.
-        line = Line(above=50 if config.get("bounce_above") is None else config["bounce_above"])
+        line = Line(above=50 if config.bounce_above is None else config.bounce_above)
     answers = {record.task_id: record_answer(record, benchmark, line) for record in run.records()}
     return answers | {identity: Answer(instance_id=identity) for identity in run.missing()}
+
+
+class _Verdict(Lenient):
+    explanation: str | None = None
+    p_form: float | None = None
+
+
+class _Reply(Lenient):
+    voices: tuple[Voice, ...] = ()
+
+
+class _DecisionRecord(Lenient):
+    """The fields of the records of triage and verify, of this version and of earlier ones."""
+
+    bounced: bool | None = None
+    p_bounce: float | None = None
+    explanation: str | None = None
+    tool_calls: int | None = None
+    voices: tuple[Voice, ...] = ()
+    replies: tuple[_Reply, ...] = ()
+    verdicts: tuple[_Verdict, ...] = ()
 
 
 def record_answer(record: Record, benchmark: Kind, line: Line | None) -> Answer:
     """One record as an answer. Raises OperatorError if its verdict is no label of the benchmark."""
     decision = record.decision or {}
-    fields = record.decision_record
-    level = _level(decision.get("verdict"), benchmark, f"record of {record.task_id}")
+    where = f"record of {record.task_id}"
+    fields = validated(_DecisionRecord.model_validate, record.decision_record, where)
+    level = _level(decision.get("verdict"), benchmark, where)
     p_bounce = _joined(fields)
     if level is None:
         bounce = None
     elif line is not None:
         bounce = line.bounces(level, p_bounce)
     else:
-        bounce = fields.get("bounced", level >= PAPER_LINE)
-    voices = fields.get("voices") or next((reply.get("voices") for reply in fields.get("replies", ())), None)
-    verdicts = fields.get("verdicts", ())
-    texts = [fields.get("explanation"), *(verdict.get("explanation") for verdict in verdicts)]
+        bounce = level >= PAPER_LINE if fields.bounced is None else fields.bounced
+    texts = [fields.explanation, *(verdict.explanation for verdict in fields.verdicts)]
     answer = {
         "instance_id": record.task_id,
         "level": level,
         "bounce": bounce,
         "p_bounce": p_bounce,
         "explanation": "\n\n".join(text for text in texts if text),
-        "tool_calls": record.details.get("tool_calls", fields.get("tool_calls")),
+        "tool_calls": record.details.get("tool_calls", fields.tool_calls),
         "recognised": record.recognised,
         "error": record.error or (decision.get("abstained") if level is None else None),
         "usage": record.usage,
-        "voices": voices or (),
+        "voices": fields.voices or next((reply.voices for reply in fields.replies), ()),
     }
-    return validated(Answer.model_validate, answer, f"record of {record.task_id}")
+    return validated(Answer.model_validate, answer, where)
 
 
-def _joined(fields: dict[str, Any]) -> float | None:
+def _joined(fields: _DecisionRecord) -> float | None:
     """Return the chance that tests fail: of wrong behaviour or, with `prompt: rubric`, of a missed form.
 
     The two are chances of different failures: a patch passes if neither happens.
     """
-    behaviour: float | None = fields.get("p_bounce")
-    forms = [verdict["p_form"] for verdict in fields.get("verdicts", ()) if verdict.get("p_form") is not None]
+    behaviour = fields.p_bounce
+    forms = [verdict.p_form for verdict in fields.verdicts if verdict.p_form is not None]
     if behaviour is None or not forms:
         return behaviour
     joined: float = round(100 - (100 - behaviour) * (100 - max(forms)) / 100, 1)

@@ -134,16 +134,20 @@ def scored(kind: Kind, name: str, tasks: Tasks, answers: Mapping[str, Answer], s
 
 def _benchmark(kind: Kind, read: Callable[[str], Iterator[Any]]) -> Benchmark[Any, Scored]:
     def score_run(run: RunFolder, name: str, source: str, scoring: Scoring) -> Scored:
-        return scored(kind, name, labelled(bench.due(run, source), source), run_answers(run), scoring)
+        return scored(
+            kind, name, labelled(bench.due(run, source), source, f" of {run.path}"), run_answers(run), scoring
+        )
 
     def score_file(answers: str, source: str, scoring: Scoring) -> list[Scored]:
         file, _, model = answers.partition("#")
         tasks, models = labelled(list(read(source)), source), gather(kind, None, file, model or None)
         return [scored(kind, short(name), tasks, of_model, scoring) for name, of_model in models.items()]
 
-    def labelled(tasks: list[Any], source: str) -> list[Any]:
+    def labelled(tasks: list[Any], source: str, whose: str = "") -> list[Any]:
         if all(task.bounce is None for task in tasks):
-            raise OperatorError(f"{source} says of no task what is right: name a labelled file, --tasks {kind}=F")
+            raise OperatorError(
+                f"{source} says of no task{whose} what is right: name a labelled file with --tasks"
+            )
         return tasks
 
     def sample(score: Scored) -> Sample:

@@ -31,7 +31,7 @@ class Features(Lenient):
 
     signature: str = Field(description="equal for tests that fail alike")
     syntax: str = Field(description="equal for tests that differ in layout only")
-    test_length: int
+    test_length: int = Field(ge=0)
     is_crash: bool
     actual_crash: bool = False
     actual_value_match: bool
@@ -55,6 +55,14 @@ class Draft(Lenient):
     inverted: bool = False
     base: TestOutcome | None = None
     features: Features | None = None
+
+
+class _Details(Lenient):
+    """The tests in a record: the drafts of a case, or one test that was given, among its other fields."""
+
+    instance_id: str | None = None
+    drafts: tuple[dict[str, Any], ...] | None = None
+    suggestions: tuple[int | str, ...] = Field((), validation_alias="shown")
 
 
 @dataclass(frozen=True)
@@ -95,15 +103,16 @@ def bugs_of(records: Iterable[Record], *, are_drafts: bool) -> tuple[Bug, ...]:
     records = tuple(records)
     names = {str(name) for record in records if (name := record.details.get("instance_id"))}
     for record in records:
-        details = record.details
+        details = validated(_Details.model_validate, record.details, f"record of {record.task_id}")
         # A record without details failed: its task id names the bug, and the candidate if tests were given.
         of_task = record.task_id
         if not are_drafts:
             others = (name for name in names if record.task_id.startswith(f"{name}/"))
             of_task = max(others, key=len, default=record.task_id.partition("/")[0])
-        name = str(details.get("instance_id") or of_task)
-        is_drafted = "drafts" in details
-        rows = details["drafts"] if is_drafted else [details] if "brt" in details else []
+        name = details.instance_id or of_task
+        rows = details.drafts
+        if rows is None:
+            rows = (record.details,) if "brt" in record.details else ()
         tests = tuple(
             validated(Draft.model_validate, {"candidate_id": record.task_id, **row}, f"record of {record.task_id}")
             for row in rows
@@ -113,8 +122,8 @@ def bugs_of(records: Iterable[Record], *, are_drafts: bool) -> tuple[Bug, ...]:
         bugs[name] = Bug(
             name,
             (*bug.tests, *tests),
-            tuple(by_id[str(number)] for number in details.get("shown", ()) if str(number) in by_id),
-            bug.is_drafted or is_drafted,
+            tuple(by_id[str(number)] for number in details.suggestions if str(number) in by_id),
+            bug.is_drafted or details.drafts is not None,
             record.error or bug.error,
             bug.recognised if record.recognised is None else record.recognised,
         )

@@ -13,7 +13,7 @@ from itertools import product
 from bot.features.review.filtering import AGREEMENT
 from bot.features.shared.findings import Severity
 from evaluation.crbench.judge import Judgement, ReviewComment
-from evaluation.crbench.judged import Scored
+from evaluation.crbench.judged import Reviewing, Scored
 from evaluation.crbench.martian import ToolScore
 from evaluation.report.figures import Curve, Marks, curves
 from evaluation.report.page import Cell, Figure, Section, Table, percentage
@@ -87,10 +87,10 @@ def best(run: Scored, most_comments: float) -> Point | None:
 
 def thrown_away(run: Scored) -> str:
     """A sentence about what the run's own thresholds cost; empty if they are not known."""
-    config = {} if run.run is None else run.run.config.get("review", {})
-    if "min_severity" not in config:
+    config = None if run.run is None else run.run.part("review", Reviewing)
+    if config is None or config.min_severity is None:
         return ""
-    own = Filter(Severity(config["min_severity"]), config["min_confidence"])
+    own = Filter(config.min_severity, config.min_confidence)
     everything = Filter(Severity.LOW, 0)
     both = list(points(run, (own, everything)))
     if not both:

@@ -24,7 +24,7 @@ from pydantic import Field
 from bot.code.diff import Diff, Hunk, parse
 from bot.core.actions import Usage
 from bot.core.errors import BudgetExceeded, ModelError, TransientError
-from bot.core.frozen import Frozen
+from bot.core.frozen import Frozen, Lenient
 from bot.features.shared.findings import Finding, Severity
 from bot.models.prompts import Prompts
 from bot.models.protocol import Model, Prompt
@@ -79,10 +79,36 @@ def comments_in_file(source: str) -> Iterator[ReviewComment]:
         yield ReviewComment(task_id=line.instance_id, path=line.path, line=line.line, text=line.comment)
 
 
+class _HeldBack(Lenient):
+    finding: Finding
+    reason: str
+
+
+class _Skipped(Lenient):
+    path: str
+
+
+class ReviewFields(Lenient):
+    """The findings in the record of a review, and the files that were not shown."""
+
+    posted: tuple[Finding, ...] = ()
+    suppressed: tuple[_HeldBack, ...] = ()
+    skipped: tuple[_Skipped, ...] = ()
+
+    @classmethod
+    def of(cls, record: Record) -> ReviewFields:
+        """Raises OperatorError if the record has another shape."""
+        return validated(cls.model_validate, record.decision_record, f"record of {record.task_id}")
+
+
+class _Comments(Lenient):
+    comments: tuple[PaperComment, ...] = ()
+
+
 def comments_in(records: Iterable[Record], scope: Scope) -> Iterator[ReviewComment]:
     for record in records:
-        for entry in record.details.get("comments", ()):
-            paper_comment = validated(PaperComment.model_validate, entry, f"record of {record.task_id}")
+        details = validated(_Comments.model_validate, record.details, f"record of {record.task_id}")
+        for paper_comment in details.comments:
             yield ReviewComment(
                 task_id=record.task_id,
                 path=paper_comment.file,
@@ -107,13 +133,10 @@ def comments_in(records: Iterable[Record], scope: Scope) -> Iterator[ReviewComme
 
 def _findings(record: Record, scope: Scope) -> Iterator[tuple[Finding, str]]:
     """Each finding, and why it was held back; empty if it was posted."""
-    fields = record.decision_record
-    where = f"record of {record.task_id}"
-    entries = [(entry, "") for entry in fields.get("posted", ())]
+    fields = ReviewFields.of(record)
+    yield from ((finding, "") for finding in fields.posted)
     if scope == "reported":
-        entries += [(entry["finding"], entry["reason"]) for entry in fields.get("suppressed", ())]
-    for entry, reason in entries:
-        yield validated(Finding.model_validate, entry, where), reason
+        yield from ((entry.finding, entry.reason) for entry in fields.suppressed)
 
 
 Class = Literal["BUG_HIT", "VALID_SUGGESTION", "NOISE"]

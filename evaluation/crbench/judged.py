@@ -15,13 +15,15 @@ from pydantic import Field, ValidationError
 
 from bot.core.actions import Usage
 from bot.core.errors import OperatorError
-from bot.core.frozen import Frozen
+from bot.core.frozen import Frozen, Lenient
+from bot.features.shared.findings import Severity
 from evaluation.benchmark import Scoring
 from evaluation.crbench.judge import (
     PROMPTS,
     Judgement,
     Panel,
     ReviewComment,
+    ReviewFields,
     Scope,
     Style,
     agreement,
@@ -52,6 +54,15 @@ class JudgeFacts(Frozen):
     tasks: str = Field(description="sha256 of the task file")
     agreement: float | None = Field(description="Fleiss' kappa; None with a single vote a comment")
     usage: Usage
+
+
+class Reviewing(Lenient):
+    """How the reviewer of a run was set, as far as tables say it; None for the paper's."""
+
+    strategy: str | None = None
+    min_severity: Severity | None = None
+    min_confidence: int = 0
+    max_findings: int = 0
 
 
 @dataclass(frozen=True)
@@ -112,7 +123,7 @@ class Scored:
 def reviewed_run(run: RunFolder, name: str | None = None) -> Reviewed:
     """A run of ``replay crbench``; it is called by strategy and model, as in the paper."""
     model = name or run.facts.model.rpartition("#")[2]
-    strategy = run.facts.config.get("review", {}).get("strategy")
+    strategy = run.facts.part("review", Reviewing).strategy
     records = list(run.records())
     return Reviewed(
         name=", ".join(filter(None, (strategy, model, "paper preset" if is_papers(run.facts) else None))),
@@ -122,8 +133,7 @@ def reviewed_run(run: RunFolder, name: str | None = None) -> Reviewed:
         run=run,
         recognised={record.task_id: record.recognised for record in records if record.recognised is not None},
         unread={
-            record.task_id: frozenset(part["path"] for part in record.decision_record.get("skipped", ()))
-            for record in records
+            record.task_id: frozenset(part.path for part in ReviewFields.of(record).skipped) for record in records
         },
     )
 

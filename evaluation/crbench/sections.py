@@ -14,7 +14,7 @@ from bot.models.protocol import caveat
 from evaluation.benchmark import Scoring
 from evaluation.crbench.filters import bugs_hit, filters_section
 from evaluation.crbench.judge import Judgement, ReviewComment
-from evaluation.crbench.judged import BENCHMARK, Scored, is_papers
+from evaluation.crbench.judged import BENCHMARK, Reviewing, Scored, is_papers
 from evaluation.crbench.martian import Martian
 from evaluation.crbench.metrics import ORDER, PAPER, PAPER_ROWS, Averages, Statistics, averages, by_kind, kinds_of
 from evaluation.crbench.task import CLEAN_DAYS, PaperSeverity, ReviewTask
@@ -144,7 +144,7 @@ def as_json(result: Scored, facts: RunFacts | None) -> dict[str, Any]:
         "benchmark": BENCHMARK,
         "model": result.name if facts is None else facts.model,
         "preset": None if facts is None else facts.config.get("preset", "ours"),
-        "strategy": None if facts is None else facts.config.get("review", {}).get("strategy"),
+        "strategy": None if facts is None else facts.part("review", Reviewing).strategy,
         "judges": list(result.facts.judges),
         "votes": len(result.facts.judges) * result.facts.draws,
         "agreement": result.facts.agreement,
@@ -194,9 +194,9 @@ def _preset(run: Scored) -> str:
     assert run.run is not None
     if is_papers(run.run):
         return "reviewer as in the paper: its prompts, the whole change, everything that it reports counts"
-    review = run.run.config.get("review", {})
-    severity, limit = review.get("min_severity"), review.get("max_findings")
-    return f"our reviewer: severity {severity} and up, at most {amount(limit, 'comment')}"
+    review = run.run.part("review", Reviewing)
+    limit = amount(review.max_findings, "comment")
+    return f"our reviewer: severity {review.min_severity} and up, at most {limit}"
 
 
 def counted_line(run: Scored, missing: str) -> str:

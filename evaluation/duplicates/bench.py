@@ -20,6 +20,7 @@ from bot import app, settings
 from bot.calibration.risk import RatedSuggestion, SuggestionPromise, suggestion_promise
 from bot.cli.files import print_json
 from bot.core.errors import OperatorError
+from bot.core.frozen import Lenient
 from bot.core.subjects import Issue
 from bot.core.text import amount
 from bot.features.duplicates.handler import best
@@ -223,12 +224,16 @@ class ScoredRun:
         return {name: np.asarray(values, dtype=float) for name, values in columns.items()}
 
 
+class _Comparing(Lenient):
+    suggest_above: int | None = None
+
+
 def score_run(run: RunFolder, name: str, source: str, scoring: Scoring) -> ScoredRun:
     """The tasks that the run was to do. Raises OperatorError if the file lacks one of them."""
     roots = {(issue.repository, issue.number): issue.root for issue in read_history(source)}
     records = {record.task_id: record for record in run.outcomes()}
     tasks = [_compared(task, records[task.instance_id], roots) for task in DUPLICATES.due(run, source)]
-    return ScoredRun(name, run.facts.config["duplicates"]["suggest_above"] or 0, tuple(tasks))
+    return ScoredRun(name, run.facts.part("duplicates", _Comparing).suggest_above or 0, tuple(tasks))
 
 
 def _compared(task: HistoryIssue, record: Record, roots: Mapping[tuple[str, int], int]) -> Compared:

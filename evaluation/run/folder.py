@@ -16,13 +16,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 
 from bot.core.actions import Usage
 from bot.core.errors import OperatorError
-from bot.core.frozen import Frozen
+from bot.core.frozen import Frozen, Lenient
 from bot.features.shared.findings import Grade
-from evaluation.dataset import choose, fingerprint, json_row, read_rows
+from evaluation.dataset import choose, fingerprint, json_row, read_rows, validated
 from evaluation.run.lines import Lines, replace
 
 RUN_FILE = "run.json"
@@ -34,6 +34,7 @@ LOCK_FILE = ".lock"
 NOT_RUN = "not run: the run ended before it"
 
 T = TypeVar("T")
+Shape = TypeVar("Shape", bound=Lenient)
 
 
 class Record(Frozen):
@@ -49,6 +50,14 @@ class Record(Frozen):
     details: dict[str, Any] = Field(
         default_factory=dict, description="what the benchmark adds, JSON; in the file beside the other fields"
     )
+
+    @field_validator("decision")
+    @classmethod
+    def _with_record(cls, decision: dict[str, Any] | None) -> dict[str, Any] | None:
+        for name in ("record", "evidence"):
+            if not isinstance((decision or {}).get(name) or {}, dict):
+                raise ValueError(f"{name}: an object is needed")
+        return decision
 
     @property
     def failed(self) -> bool:
@@ -124,6 +133,10 @@ class RunFacts(Frozen):
     finished_at: datetime | None = Field(None, description="None while tasks are missing")
     retried: Usage = Field(Usage(), description="of failed attempts that were repeated; part of the totals")
     totals: Totals = Totals()
+
+    def part(self, name: str, shape: type[Shape]) -> Shape:
+        """Return one part of the configuration. Raises OperatorError if it has another shape."""
+        return validated(shape.model_validate, self.config.get(name) or {}, f"{RUN_FILE}: config.{name}")
 
     def identity(self) -> dict[str, Any]:
         """Return the facts that two sessions of one run share; a higher ``--limit`` continues it."""
@@ -326,12 +339,10 @@ def _locked(path: Path) -> BinaryIO:
 
 
 def _parse(line: bytes, where: str) -> Record:
-    try:
-        data = json_row(line, where).data
-        own = {name: value for name, value in data.items() if name in Record.model_fields}
-        return Record.model_validate({"details": {n: v for n, v in data.items() if n not in own}, **own})
-    except ValueError as error:
-        raise OperatorError(f"{where}: not a record: {_first_line(error)}") from error
+    data = json_row(line, where).data
+    own = {name: value for name, value in data.items() if name in Record.model_fields}
+    fields = {"details": {name: value for name, value in data.items() if name not in own}, **own}
+    return validated(Record.model_validate, fields, f"{where}: not a record")
 
 
 def _read_facts(path: Path) -> RunFacts:

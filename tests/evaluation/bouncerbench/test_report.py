@@ -149,13 +149,13 @@ def test_the_markdown_has_the_same_tables(runs: list[Path], tmp_path: Path) -> N
         (["{a}", "--out", "r.pdf"], "--out r.pdf: must end in"),
         (["{a}", "--tasks", "none.jsonl"], "none.jsonl: No such file"),
         (["{a}", "{c}", "--tasks", "x.jsonl"], "the runs are of several benchmarks, write BENCH=F"),
-        (["{a}", "--tasks", "{blank}"], "says of no task what is right"),
+        (["{a}", "--tasks", "{blank}"], "says of no task of {a} what is right: name a labelled file with --tasks"),
     ],
 )
 def test_a_report_that_cannot_be_written_says_why(runs: list[Path], arguments: list[str], message: str) -> None:
     blank = write("blank.jsonl", [{"instance_id": "o__n-1"}])
     filled = [argument.format(a=runs[0], c=runs[2], blank=blank) for argument in arguments]
-    assert message in refusal("report", *filled)
+    assert message.format(a=runs[0]) in refusal("report", *filled)
 
 
 def test_a_run_of_a_benchmark_without_words_of_its_own_shows_its_facts(runs: list[Path]) -> None:
