@@ -9,7 +9,6 @@ in half is done once more. Scores are computed from the folder alone.
 
 from __future__ import annotations
 
-import fcntl
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -23,7 +22,7 @@ from bot.core.errors import OperatorError
 from bot.core.frozen import Frozen, Lenient
 from bot.features.shared.findings import Grade
 from evaluation.dataset import choose, fingerprint, json_row, read_rows, validated
-from evaluation.run.lines import Lines, replace
+from evaluation.run.lines import Lines, locked, replace
 
 RUN_FILE = "run.json"
 RECORDS_FILE = "records.jsonl"
@@ -170,7 +169,7 @@ class RunFolder:
         version), or where another process is writing to it.
         """
         run = cls(path, facts)
-        run._lock = _locked(path)
+        run._lock = locked(path / LOCK_FILE, path)
         try:
             run._continue_or_begin(tasks)
         except OperatorError:
@@ -322,20 +321,6 @@ def _line(record: Record) -> bytes:
     if clash:
         raise ValueError(f"details of {record.task_id} repeat {', '.join(sorted(clash))}")
     return json.dumps({**data, **details}).encode("ascii") + b"\n"
-
-
-def _locked(path: Path) -> BinaryIO:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        stream = (path / LOCK_FILE).open("wb")
-    except OSError as error:
-        raise OperatorError(f"{path}: cannot be a run's folder: {error.strerror}") from None
-    try:
-        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        stream.close()
-        raise OperatorError(f"{path}: another process is writing to this run") from error
-    return stream
 
 
 def _parse(line: bytes, where: str) -> Record:

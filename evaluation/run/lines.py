@@ -6,6 +6,7 @@ was cut in half is removed when the file is opened again.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import threading
@@ -36,6 +37,21 @@ def replace(file: Path, data: str | bytes) -> None:
 def replace_rows(file: Path, rows: Iterable[dict[str, Any]]) -> None:
     """Write a small file of JSON Lines whole or not at all, and make its folder. Raises OperatorError."""
     replace(file, "".join(json.dumps(row) + "\n" for row in rows))
+
+
+def locked(file: Path, place: Path) -> BinaryIO:
+    """Open a lock file, until it is closed; ``place`` is what it protects. Raises OperatorError if it is taken."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        stream = file.open("wb")
+    except OSError as error:
+        raise OperatorError(f"{place}: cannot be written: {error.strerror}") from None
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        stream.close()
+        raise OperatorError(f"{place}: another process is writing to it") from error
+    return stream
 
 
 class Lines:
@@ -112,23 +128,36 @@ class LineFile(Lines):
     """
 
     def __init__(self, path: Path, question: dict[str, Any], overwrite: bool = False) -> None:
-        """Opens or continues ``path``. Raises OperatorError if it answers another question, or is no file."""
-        if path.exists() and not path.is_file():
-            raise OperatorError(f"{path}: not a regular file")
         super().__init__(path)
         self._facts = path.with_name(path.name + ".build.json")
-        if overwrite:
-            path.unlink(missing_ok=True)
-            self._facts.unlink(missing_ok=True)
-        self._require_same(question)
+        self._question = question
+        self._overwrite = overwrite
+        self._lock: BinaryIO | None = None
 
     def __enter__(self) -> LineFile:
+        """Open the file, new or continued.
+
+        Raises OperatorError if it answers another question, is no file, or another process writes to it.
+        """
+        if self.path.exists() and not self.path.is_file():
+            raise OperatorError(f"{self.path}: not a regular file")
+        self._lock = locked(self.path.with_name(f".{self.path.name}.lock"), self.path)
+        try:
+            if self._overwrite:
+                self.path.unlink(missing_ok=True)
+                self._facts.unlink(missing_ok=True)
+            self._require_same(self._question)
+        except OperatorError:
+            self._lock.close()
+            raise
         self.cut()
         self.path.touch()
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+        if self._lock is not None:
+            self._lock.close()
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield the finished rows, oldest first. Raises OperatorError for a line that is not a JSON object."""

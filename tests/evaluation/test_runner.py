@@ -88,7 +88,7 @@ def test_two_processes_cannot_write_to_one_run(tmp_path: Path) -> None:
 def test_a_file_cannot_be_a_run(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for path in (tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(OperatorError, match="cannot be a run's folder"):
+        with pytest.raises(OperatorError, match="cannot be written"):
             RunFolder.resume(path, facts())
 
 

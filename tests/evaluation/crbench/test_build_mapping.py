@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from evaluation.run.lines import LineFile
 from tests.evaluation.crbench.repositories import Scratch
 from tests.evaluation.running import Ran, command, read, write
 
@@ -83,7 +84,7 @@ def test_a_file_built_with_other_options_can_only_be_overwritten(project: Path) 
 
 def test_an_output_that_cannot_be_written_is_named(project: Path) -> None:
     out = project / "fixes.jsonl.gz" / "out.jsonl"
-    assert f"{out}.build.json: " in build(project, "--out", str(out), code=2).err
+    assert f"{out}: cannot be written: " in build(project, "--out", str(out), code=2).err
 
 
 def test_a_folder_without_a_needed_clone_is_refused_by_name(project: Path) -> None:
@@ -143,3 +144,11 @@ def test_a_clone_without_any_base_commit_discards_the_rows(project: Path) -> Non
 @pytest.mark.parametrize("out", ["/dev/full", "repos"])
 def test_an_output_that_is_no_file_is_refused_unread(project: Path, out: str) -> None:
     assert f"{out}: not a regular file" in build(project, "--out", str(project / out), code=2).err
+
+
+def test_a_second_build_into_the_same_file_is_refused(project: Path) -> None:
+    out = project / "mapping.jsonl"
+    with LineFile(out, {}):
+        assert f"{out}: another process is writing to it" in build(project, "--out", str(out), code=2).err
+    build(project, "--out", str(out))
+    assert len(read(out)) == 3
