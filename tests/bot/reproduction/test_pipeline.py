@@ -256,7 +256,7 @@ def test_a_passing_draft_with_other_calls_is_not_inverted(project: Path, harness
 def test_garbage_leads_to_an_abstention(project: Path, harness: SandboxHarness) -> None:
     garbage = ["I am sorry.", "", "def test_x():", "\x00", "class Test:\n    pass\n"]
 
-    result = run(project, harness, scripted(garbage, repairs=garbage), samples=5)
+    result = run(project, harness, scripted(garbage, repairs=3 * garbage), samples=5)
 
     assert result.state == "not reproduced"
     assert result.reason == "no draft became a test that can be run"
