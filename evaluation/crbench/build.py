@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from bot import app, settings
+from bot import settings
 from bot.cli.files import print_json, progress
-from bot.core.errors import BudgetExceeded, ForgeError, ModelError, OperatorError, SettingsError, TransientError
+from bot.cli.remote import reached
+from bot.core.errors import BudgetExceeded, ForgeError, ModelError, OperatorError, TransientError
 from bot.core.text import amount
 from bot.github.protocol import Forge
 from bot.models.protocol import caveat
@@ -178,8 +179,8 @@ def build_from_history(
             raise OperatorError(f"{repo} has no history: {error}") from None
 
     def fixes(environment: Settings) -> list[Instance]:
-        with GitRepository(repo) as repository:
-            forge = None if options["offline"] else forge_for(environment, full_name)
+        with GitRepository(repo) as repository, ExitStack() as connections:
+            forge = None if options["offline"] else forge_for(environment, connections, full_name)
             try:
                 return list(own_fixes(repository, full_name, since, environment.github_web_url, forge))
             except (ForgeError, TransientError) as error:
@@ -241,19 +242,12 @@ def _repaired(
     return repaired
 
 
-def forge_for(environment: Settings, full_name: str) -> Forge:
-    """GitHub as the operator's App sees one repository. Raises OperatorError if it does not."""
+def forge_for(environment: Settings, connections: ExitStack, full_name: str) -> Forge:
+    """Return a repository as the commands that read GitHub see it. Raises OperatorError if it cannot be read."""
     try:
-        github_app = app.build_app(environment)
-    except SettingsError as error:
-        raise OperatorError(f"{error}; --offline needs no GitHub") from error
-    try:
-        installation = github_app.installation_for(*full_name.split("/", 1))
-    except (ForgeError, TransientError) as error:
-        raise OperatorError(
-            f"the App cannot read {full_name} ({error}); --offline reads the clone alone"
-        ) from error
-    return github_app.forge(installation.id, full_name)[0]
+        return connections.enter_context(reached(environment, full_name)).forge
+    except (OperatorError, TransientError) as error:
+        raise OperatorError(f"{error}; --offline reads the clone alone") from error
 
 
 def _mapping(options: dict[str, Any]) -> MappingOptions:
@@ -286,12 +280,12 @@ class _Build:
     ) -> int:
         """Build or continue; returns the exit code: 1 if the cost cap stopped it or no instance was finished."""
         environment = settings.load(bouncer_model=self.model)
-        with LineFile(self.out, self._question(environment), self.overwrite) as lines:
+        with LineFile(self.out, self._question(environment), self.overwrite) as lines, ExitStack() as connections:
             lines.forget(lambda row: bool(row.get("unfinished")))
             finished_ids = {row.get("instance_id") for row in lines.rows()}
             every = read(environment)
             waiting = [fix for fix in every if fix.instance_id not in finished_ids]
-            forge_of = None if self.offline else partial(forge_for, environment)
+            forge_of = None if self.offline else partial(forge_for, environment, connections)
             stopped = None
             with histories(self.find, waiting, self.pull_refs, forge_of) as clones:
                 try:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from bot.simgithub import SimulatedGitHub
 from evaluation.crbench.own import trunk
 from evaluation.git.repository import GitRepository
 from tests.evaluation.crbench.conftest import SAFE, TOTAL, TOTAL_WRONG, WRONG, recording
@@ -163,6 +164,23 @@ def test_a_repositorys_own_fixes_are_found_by_closing_words_and_subjects(project
         "ada__engine-120": [7],
         "ada__engine-" + sha(scratch, 3): [8],
     }
+
+
+@pytest.mark.parametrize(
+    ("readable", "answer"), [("ada/engine", "422: No commit found"), ("ada/other", "404: Not Found")]
+)
+def test_a_build_reads_github_with_the_token(
+    project: Path, monkeypatch: pytest.MonkeyPatch, readable: str, answer: str
+) -> None:
+    paths = ("--repo", project / "repos/ada+engine", "--since", "2020-01-01", "--out", project / "tasks.jsonl")
+    with SimulatedGitHub() as github:
+        for name in ("ada/engine", "ada/other"):
+            github.create_repository(name, private=True)
+        rights = {"contents": "read", "issues": "read", "pull_requests": "read"}
+        monkeypatch.setenv("GITHUB_API_URL", github.api_url)
+        monkeypatch.setenv("GITHUB_TOKEN", github.token(readable, rights))
+        # A simulated repository has no commit of the clone's.
+        assert f"GitHub answered {answer}" in command("build", "own", *paths, "--until", "mapping", code=1).err
 
 
 def test_only_fixes_since_the_day_count(project: Path) -> None:
