@@ -21,13 +21,6 @@ MAX_EXPLANATION = 1_500
 
 CLEARED = "Thanks, that answers my questions. (I'm a bot; an AI model read this.)"
 
-_WORDS: Mapping[InputLabel, str] = {
-    InputLabel.WELL_SPECIFIED: "well specified",
-    InputLabel.REASONABLY_SPECIFIED: "too vague",
-    InputLabel.VAGUE: "too vague",
-    InputLabel.IMPOSSIBLE_TO_SOLVE: "impossible to solve as it is written",
-}
-
 _MISSING: Mapping[Missing, str] = {
     "steps to reproduce": "the steps to reproduce it",
     "expected result": "what you expected to happen",
@@ -68,7 +61,9 @@ def bounce(
         explanation = explanation if verdict.questions else []
     else:
         chance = "" if verdict.p_bounce is None else f" ({verdict.p_bounce}% likely)"
-        footer = f"{_WORDS[verdict.label]}{chance}, {footer}"
+        # The chance is that of a vague issue, whatever the label: a low threshold bounces well specified ones.
+        impossible = verdict.label == InputLabel.IMPOSSIBLE_TO_SOLVE
+        footer = f"{'impossible to solve as it is written' if impossible else 'too vague'}{chance}, {footer}"
     folded = "\n\n".join([*explanation, footer])
     return "\n".join([*lines, "", "<details><summary>Why I'm asking</summary>", "", folded, "</details>"])
 

@@ -124,6 +124,15 @@ def test_the_maintainer_s_line_decides(services: Build) -> None:
         assert decision.record.bounced is bounced
 
 
+def test_a_bounce_by_a_low_threshold_does_not_call_it_well_specified(services: Build) -> None:
+    reply = {**VAGUE, "label": "WELL_SPECIFIED", "p_bounce": 35}
+    config = "triage: {bounce_above: 30}"
+    (decision,) = decide(issue_opened(), services(ScriptedModel([reply]), snapshot(), config))
+    comment = decision.actions[0]
+    assert isinstance(comment, UpsertComment)
+    assert "\ntoo vague (35% likely), " in comment.body
+
+
 @pytest.mark.parametrize(("chance", "label"), [(39, "REASONABLY_SPECIFIED"), (40, "VAGUE")])
 def test_an_issue_is_vague_from_40_percent(services: Build, chance: int, label: str) -> None:
     reply = {**VAGUE, "label": "REASONABLY_SPECIFIED", "p_bounce": chance}
