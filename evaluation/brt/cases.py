@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pydantic import Field, field_validator, model_validator
 
 from bot.core.errors import OperatorError
 from bot.core.frozen import Frozen
+from bot.reproduction.protocol import TestCommand
 from bot.reproduction.report import read_report
 from evaluation.dataset import read_rows, shaped, task_id, unique
 
@@ -21,12 +23,20 @@ class Case(Frozen):
     problem_statement: str = ""
     base: Path = Field(description="checkout with the bug")
     fixed: Path = Field(description="checkout without it")
-    command: tuple[str, ...] = Field(min_length=1, description="with {tests} where test ids or files belong")
+    command: tuple[str, ...] = Field(
+        min_length=1, description="words, or one line; with {tests} where test ids or files belong"
+    )
     env: dict[str, str] = Field(default_factory=dict)
     test_patch: str | None = Field(
         None,
         description="the developer's test as a unified diff; no draft ever sees it, a masked pair has to pass it",
     )
+
+    @field_validator("command", mode="before")
+    @classmethod
+    def _words(cls, value: Any) -> Any:
+        """Split a command that is written as one line, as typed in a shell."""
+        return TestCommand.parse(value).argv if isinstance(value, str) else value
 
     @field_validator("command", "env")
     @classmethod

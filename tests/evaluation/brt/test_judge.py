@@ -267,6 +267,12 @@ def line(case: Case) -> dict[str, Any]:
     return {"instance_id": "mean-1", "base": "base", "fixed": "fixed", "command": COMMAND, "env": ENV}
 
 
+def test_a_case_takes_its_command_as_one_line_too(case: Case) -> None:
+    row = {**line(case), "command": "python3 -m pytest 'a b' {tests}"}
+    (read,) = read_cases(str(write("cases.jsonl", [row]))).values()
+    assert read.command == ("python3", "-m", "pytest", "a b", "{tests}")
+
+
 @debian
 def test_a_run_has_one_line_per_candidate_and_resumes(case: Case, tmp_path: Path) -> None:
     cases = write("cases.jsonl", [line(case)])
@@ -308,6 +314,8 @@ def test_a_sandbox_that_fails_is_an_error_and_no_verdict(case: Case) -> None:
     [
         ({"base": "nowhere"}, r"cases\.jsonl:1: base: no folder nowhere"),
         ({"command": []}, r"cases\.jsonl:1: command: "),
+        ({"command": " "}, r"cases\.jsonl:1: command: .*it is empty"),
+        ({"command": "python3 'a"}, r"cases\.jsonl:1: command: .*No closing quotation"),
         ({"instance_id": ""}, r"cases\.jsonl:1: instance_id: "),
         ({"env": {"A": 1}}, r"cases\.jsonl:1: env\.A: "),
         ({"command": ["a\0b"]}, r"cases\.jsonl:1: command: .*a NUL character"),
