@@ -142,10 +142,7 @@ def build_model(settings: Settings, model_id: str | None = None, budget: Budget 
     """
     from bot.models.recorded import Recording
 
-    model_id = model_id or settings.bouncer_model
-    if not model_id:
-        raise SettingsError("no model is named: use --model or BOUNCER_MODEL, for example openai:gpt-5-mini")
-    model = build_models(settings).build(model_id, budget, attempts=3)
+    model = build_models(settings).build(model_id or settings.bouncer_model, budget, attempts=3)
     return Recording(model, settings.bouncer_record_file) if settings.bouncer_record_file else model
 
 

@@ -66,8 +66,10 @@ class Models:
     def build(self, model_id: str, budget: Budget | None = None, attempts: int = 1) -> Model:
         """Build the model or chain of an id, within ``budget``; transient failures are tried ``attempts`` times.
 
-        Raises SettingsError with one line that names what is missing: provider, key, file, price.
+        Raises SettingsError with one line that names what is missing: model, provider, key, file, price.
         """
+        if not model_id:
+            raise SettingsError("no model is named: use --model or BOUNCER_MODEL, for example openai:gpt-5-mini")
         models = tuple(self._several(part, budget) for part in parts(model_id))
         model = models[0] if len(models) == 1 else Fallback(models)
         return Retried(model, attempts) if attempts > 1 else model

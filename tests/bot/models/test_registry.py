@@ -28,8 +28,8 @@ def test_a_valid_id_is_built_without_a_request(model_id: str) -> None:
 @pytest.mark.parametrize(
     ("model_id", "message"),
     [
-        ("", "model '' (--model, BOUNCER_MODEL): must be one of openai:NAME, anthropic:NAME, recorded:"),
-        ("gpt-5", "model 'gpt-5' (--model, BOUNCER_MODEL): must be one of"),
+        ("", "no model is named: use --model or BOUNCER_MODEL, for example openai:gpt-5-mini"),
+        ("gpt-5", "model 'gpt-5' (--model, BOUNCER_MODEL): must be one of openai:NAME, anthropic:NAME, recorded:"),
         ("openai:", "model 'openai:' (--model, BOUNCER_MODEL): must be one of"),
         ("mistral:large", "model 'mistral:large' (--model, BOUNCER_MODEL): must be one of"),
         (",openai:gpt-5-mini", "model '' (--model, BOUNCER_MODEL): must be one of"),

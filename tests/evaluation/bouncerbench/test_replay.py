@@ -199,6 +199,7 @@ def test_tasks_without_text_are_left_out_and_said(small: tuple[Path, Path]) -> N
         (["--tasks", "none.jsonl", "--model", "recorded:x#m"], "none.jsonl: No such file"),
         (["--tasks", "{tasks}", "--model", "recorded:none.jsonl#m"], "none.jsonl cannot be read"),
         (["--tasks", "{tasks}", "--model", "recorded:{replies}#z"], "holds no model 'z'"),
+        (["--tasks", "{tasks}"], "no model is named: use --model or BOUNCER_MODEL"),
         (
             ["--tasks", "{tasks}", "--model", "oracle:x"],
             "model 'oracle:x' (--model, BOUNCER_MODEL): must be one of",
