@@ -13,6 +13,7 @@ from bot.core.subjects import Subject
 from bot.features.commands.record import CommandsRecord
 from bot.features.services import Services
 from bot.features.verify.record import ExecutedTest, PullContent, VerifyRecord
+from bot.features.verify.texts import CHECK
 from bot.github.offline import Snapshot
 from bot.github.protocol import IssueLink, PullDiff
 from bot.reproduction.setup import SandboxHarnesses
@@ -111,7 +112,8 @@ def rival(history: Remembered, head: str, number: int = 21) -> None:
 
 
 def competing(head: bytes, *pulls: int) -> Snapshot:
-    return snapshot(head).model_copy(update={"pulls_for_issue": {12: (20, *pulls)}})
+    recorded = {"pulls_for_issue": {12: (20, *pulls)}, "check_runs": {f"{HEAD}:{CHECK}": ()}}
+    return snapshot(head).model_copy(update=recorded)
 
 
 def test_other_pull_requests_for_the_issue_are_compared(services: Build, reproduced: Remembered) -> None:
