@@ -6,7 +6,7 @@ import calendar
 import re
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -234,10 +234,9 @@ def _open(database_url: str | None) -> Iterator[tuple[Jobs, Ledger]]:
     from bot.pipeline.admin import Jobs
     from bot.pipeline.store import Ledger, migrated
 
-    with migrated(settings.load(database_url=database_url).database_url, must_exist=True) as database:
-        jobs = Jobs(database)
+    url = settings.load(database_url=database_url).database_url
+    with migrated(url, must_exist=True) as database, closing(Jobs(database)) as jobs:
         yield jobs, Ledger(database)
-        jobs.close()
 
 
 def _print_jobs(jobs: list[Job], as_json: bool) -> None:
