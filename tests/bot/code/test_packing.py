@@ -255,11 +255,16 @@ def test_a_part_tells_the_signatures_and_removed_lines_of_the_others() -> None:
 
 def test_a_huge_change_costs_little_more_than_reading_it() -> None:
     text = added("src/big.py", [f"x{number} = {number}" for number in range(100_000)])
-    start = process_time()
-    diff = parse(text)
-    read = process_time()
-    result = pack(diff, 24_000, 4)
-    assert process_time() - read < 20 * (read - start)
+    # The quickest of three, because other work on the machine slows each of them.
+    reading, packing = [], []
+    for _ in range(3):
+        start = process_time()
+        diff = parse(text)
+        read = process_time()
+        result = pack(diff, 24_000, 4)
+        reading.append(read - start)
+        packing.append(process_time() - read)
+    assert min(packing) < 6 * min(reading)
     assert (len(result.pieces), reasons(result)) == (
         4,
         {"src/big.py": "the rest of it is beyond the limit of one review"},

@@ -222,6 +222,6 @@ def test_address_space_is_limited(python: RunPython) -> None:
 
 
 def test_undecodable_output_is_recorded_as_text(python: RunPython) -> None:
-    outcome = python("import os; os.write(1, b'a\\x00\\xff\\xfeb')")
+    outcome = python("import os; os.write(1, b'a\\x00\\xff\\xfeb\\\\ud800')")
     assert outcome.output.startswith("a\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}")
     assert outcome.model_dump_json()
