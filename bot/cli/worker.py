@@ -112,8 +112,8 @@ def end_if_frozen(seconds: float) -> None:
 def trim_memory(stop: threading.Event) -> None:
     """Return free memory to the system from time to time, until ``stop`` is set.
 
-    The many small objects that jobs allocate and free leave holes between those that stay. Those that refer to one
-    another would else be freed ever more seldom: Python waits until they are a quarter of all objects.
+    The many small objects that jobs allocate and free leave holes between those that stay. Objects in reference
+    cycles are freed by a collection only, and Python makes a full one only when a quarter of all objects is new.
     """
     while not stop.wait(TRIM_SECONDS):
         gc.collect()

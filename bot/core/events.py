@@ -170,8 +170,9 @@ class PullRequestClosed(_OnPullRequest):
 
 
 class LinkedIssueChanged(_InRepository):
-    """An issue that a pull request links has changed, or what is known of another pull request for it.
+    """Something that the checks of a pull request depend on has changed.
 
+    That is an issue which it links, another pull request for the same issue or with the same head, or bouncer.yml.
     It comes from a decision of ``task``, not from a delivery.
     """
 

@@ -11,9 +11,9 @@ twice, and the webhook secret is rotated. The largest installation gets bursts o
 
 Deliveries are sent as fast as the jobs that could start are worked off, so the number that fits into the minutes
 says what this machine carries. An installation that waits for the pace of its own writes gets no more meanwhile.
-All incidents happen in the first half, and restarts of workers in its first fifth, so that the second half shows
-whether memory grows once a worker's caches are full. With ``--folder`` the database and
-the samples stay there, and the next run goes on with the count; its repositories are new ones.
+All incidents happen in the first half of the run, and restarts of workers in its first fifth, so that the second
+half shows whether memory grows once a worker's caches are full. With ``--folder`` the database and the samples
+stay there, and the next run goes on with the count; its repositories are new ones.
 """
 
 from __future__ import annotations

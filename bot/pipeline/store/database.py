@@ -219,7 +219,7 @@ def _sqlite(url: URL, busy_seconds: float) -> Database:
 
 
 @event.listens_for(Engine, "connect")
-def _teach_subseconds(connection: object, _record: object) -> None:
+def _register_unixepoch(connection: object, _record: object) -> None:
     """Give an older SQLite ``unixepoch('subsec')``, which dbos asks of it from Python 3.12 on: it is new in 3.42.
 
     dbos makes engines of its own, so this is a listener for all of them.
