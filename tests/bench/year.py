@@ -60,14 +60,16 @@ BURST = 60
 SAMPLE_SECONDS = 10.0
 OPEN_JOBS = "name = 'job' AND status IN ('ENQUEUED', 'DELAYED', 'PENDING')"
 PAGES = ("/", "/decisions", "/jobs")
+PARSERS = "all parsers"
 
 
 @dataclass(frozen=True)
 class Sample:
-    """The state at one moment. Sizes in bytes, memory (PSS) and RSS in MB by process with its children.
+    """The state at one moment. Sizes in bytes, memory (PSS, a process with its children) and RSS in MB.
 
     ``seconds`` are since the start of the run. Memory that a forked process stops sharing moves from one PSS to
-    another and raises their sum, so growth is looked for in the RSS.
+    another and raises their sum, so growth is looked for in the RSS. That of a worker is its own: a parser that it
+    starts for a moment is no growth. All parsers together are one more entry.
     """
 
     seconds: float
@@ -346,15 +348,18 @@ class Processes:
         here = "generator, GitHub and provider"
         return {**busy, here: sum(os.times()[:2]), "the machine": (user + nice + system) / 100}
 
-    def memory(self) -> dict[str, dict[str, float]]:
-        """Return PSS and RSS of each process with its children, MB."""
-        sizes = {}
+    def memory(self) -> tuple[dict[str, float], dict[str, float]]:
+        """Return the PSS of each process with its children, and the RSS of each process, MB."""
+        pss, rss = {}, {PARSERS: 0.0}
         for name, process in self._running.items():
             try:
-                sizes[name] = memory(list(process_tree(process.pid)))
+                whole = memory(list(process_tree(process.pid)))
+                own = whole if name == "web" else memory([process.pid])
             except OSError:  # a process that ended while it was looked at
                 continue
-        return sizes
+            pss[name], rss[name] = whole["pss"], own["rss"]
+            rss[PARSERS] += whole["rss"] - own["rss"]
+        return pss, rss
 
 
 class Meter:
@@ -458,13 +463,13 @@ class Meter:
             except OSError:  # the web server restarts
                 continue
             pages[path] = 1000 * (time.perf_counter() - start)
-        memory = self._processes.memory()
+        memory, rss = self._processes.memory()
         sample = Sample(
             seconds=time.monotonic() - self._start,
             deliveries=self._done + self._year.deliveries,
             open_jobs=self._count(),
-            memory={name: sizes["pss"] for name, sizes in memory.items()},
-            rss={name: sizes["rss"] for name, sizes in memory.items()},
+            memory=memory,
+            rss=rss,
             sizes=self.sizes(),
             pages=pages,
         )
@@ -534,8 +539,11 @@ def report(year: Year, meter: Meter, samples: Sequence[Sample]) -> None:
     print(f"processes that ended and were started again: {dict(meter.revived) or 'none'}")
     print(f"GitHub: {year.site.github._server.used} requests that cost quota, {meter.faults} faults injected")
     for name, slope in slopes(samples).items():
-        size = last.memory.get(name, 0)
-        print(f"memory of {name}: {size:.0f} MB (PSS); RSS {slope:+.2f} MB per 10,000 deliveries later (goal: 1)")
+        size, most = last.rss.get(name, 0), max(sample.rss.get(name, 0) for sample in samples)
+        print(
+            f"RSS of {name}: {size:.0f} MB (most: {most:.0f}), {slope:+.2f} per 10,000 deliveries later (goal: 1)"
+        )
+    print("PSS with children, MB: " + ", ".join(f"{name} {size:.0f}" for name, size in last.memory.items()))
     print(
         "busy in the second half, cores: "
         + ", ".join(f"{name} {cores:.2f}" for name, cores in meter.cores().items())
@@ -560,8 +568,7 @@ def report(year: Year, meter: Meter, samples: Sequence[Sample]) -> None:
 def slopes(samples: Sequence[Sample]) -> dict[str, float]:
     """Return MB of RSS per 10,000 deliveries of each process over the second half of the last run.
 
-    By the median of the slopes between two samples (Theil and Sen): a child that parses code for a moment is no
-    growth.
+    By the median of the slopes between two samples (Theil and Sen), as some jobs hold much memory for a moment.
     """
     from scipy.stats import theilslopes
 
@@ -569,7 +576,7 @@ def slopes(samples: Sequence[Sample]) -> dict[str, float]:
     run = samples[start:]
     late = [sample for sample in run if sample.seconds >= run[-1].seconds / 2]
     result = {}
-    for name in ("web", "worker 1", "worker 2"):
+    for name in ("web", "worker 1", "worker 2", PARSERS):
         points = [(sample.deliveries / 10_000, sample.rss[name]) for sample in late if name in sample.rss]
         if len({x for x, _ in points}) > 1:
             deliveries, sizes = zip(*points, strict=True)
