@@ -1,4 +1,4 @@
-"""Every page of the dashboard over 100,000 decisions on SQLite: milliseconds, and whether memory grows."""
+"""Every page of the dashboard over 100,000 decisions and jobs on SQLite: milliseconds, and if memory grows."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ import tempfile
 import time
 from pathlib import Path
 from statistics import median
+from typing import Any
 
-from sqlalchemy import insert
+from sqlalchemy import insert, select
 
 from bot.core.actions import Decision, Usage
 from bot.core.subjects import Subject
 from bot.features.triage.record import TriageRecord
-from bot.pipeline.store import Ledger, migrate
+from bot.pipeline.job import Job
+from bot.pipeline.queue import Queue
+from bot.pipeline.store import Database, Ledger, migrate
 from bot.pipeline.store.tables import DECISIONS, MODEL_CALLS, SIGNALS
 from bot.web.app import Backend
 from tests.bot.web.dashboard.conftest import dashboard
@@ -36,6 +39,9 @@ PAGES = (
     "/decisions/50000",
     "/costs",
     "/jobs",
+    "/jobs?state=dead",
+    "/jobs?repository=acme/r7",
+    "/jobs?repository=acme/nothing",
 )
 VERDICTS = (
     ("triage", "VAGUE", True),
@@ -54,6 +60,7 @@ def main(arguments: list[str] | None = None) -> None:
         backend = Backend(f"sqlite:///{Path(folder) / 'bench.db'}")
         migrate(backend.ledger().database)
         _fill(backend.ledger(), parsed.decisions)
+        _fill_queue(backend.ledger().database, parsed.decisions)
         _measure(backend, parsed.rounds)
         backend.close()
 
@@ -106,6 +113,25 @@ def _fill(ledger: Ledger, count: int) -> None:
         connection.execute(insert(DECISIONS), decisions)
         connection.execute(insert(MODEL_CALLS), calls)
         connection.execute(insert(SIGNALS), signals)
+
+
+def _fill_queue(database: Database, count: int) -> None:
+    """Jobs that are done, in the same repositories: copies of one that the queue stored."""
+    queue = Queue(database)
+    about: dict[str, Any] = {"task": "triage", "kind": "issue_opened", "repository": "acme/r0", "number": 1}
+    job = Job(id="0:triage", delivery="0", seq=1, position=0, due=0.0, created_at=time.time(), **about)
+    with queue.transaction() as connection:
+        queue.enqueue(connection, job)
+        workflows = queue.connect()._sys_db.tables.workflow_status
+        row = connection.execute(select(workflows)).mappings().one()
+        copies = [
+            {**row, "workflow_uuid": f"{number}:triage", "status": "SUCCESS",
+             "created_at": row["created_at"] + number,
+             "attributes": row["attributes"] | {"id": f"{number}:triage", "repository": f"acme/r{number % 50}"}}
+            for number in range(1, count)
+        ]  # fmt: skip
+        connection.execute(insert(workflows), copies)
+    queue.close()
 
 
 def _measure(backend: Backend, rounds: int) -> None:

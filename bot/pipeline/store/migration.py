@@ -21,7 +21,7 @@ from bot.pipeline.store.database import Database, migrating, open_database
 from bot.pipeline.store.tables import METADATA, WORKERS
 
 #: The version of the tables, and the older ones that can be upgraded: 0001 is release 0.1, 0007 release 0.2.
-HEAD = "0012"
+HEAD = "0013"
 UPGRADABLE = frozenset(f"{number:04}" for number in range(1, int(HEAD)))
 VERSION = Table("bouncer_version", MetaData(), Column("version_num", String(32), primary_key=True))
 

@@ -117,6 +117,7 @@ MODEL_CALLS = Table(
     Column("reply", Text),
     Column("error", Text),
     Column("created_at", Float, nullable=False),
+    Index("model_calls_job", "job"),
     Index(
         "model_calls_once",
         "job",
@@ -156,6 +157,7 @@ POSTINGS = Table(
     Column("updated_at", Float, nullable=False),
     Index("postings_github", "repository", "github_id"),
     Index("postings_subject", "repository", "number"),
+    Index("postings_job", "job"),
 )
 
 #: Reactions of people to posts; ``key`` names a subject, or a finding on it.

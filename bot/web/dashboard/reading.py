@@ -85,7 +85,7 @@ def overview(settings: DashboardSettings, backend: Backend) -> Response:
         repository=repository,
         rates=backend.ledger().signals.rates(repository or None),
         budgets=_budgets(settings, overview, g.now),
-        jobs=backend.jobs().counts(),
+        jobs=backend.jobs().unfinished(),
         oldest=backend.jobs().oldest_age(),
         worker=backend.jobs().worker_age(),
         everything=backend.ledger().installations.pauses().get(EVERYTHING),
