@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from pathlib import Path
 from pkgutil import resolve_name
@@ -31,6 +32,15 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "export": ("bot.cli.records:export_command", "Print the decisions on record as CSV or JSON."),
     "doctor": ("bot.cli.doctor:command", "Check settings, database, GitHub, model and sandbox."),
 }
+#: Those that run for months.
+_SERVERS = ("serve", "web", "worker")
+#: The variable by which a program knows that it was started again; glibc changes its own one.
+_STARTED_AGAIN = "_BOUNCER_STARTED_AGAIN"
+#: Settings of glibc's allocator, which it reads when a program starts.
+_GLIBC = ":".join(
+    f"glibc.malloc.{setting}"
+    for setting in ("arena_max=1", "tcache_count=0", "trim_threshold=131072", "mmap_threshold=131072")
+)
 
 
 class LazyGroup(click.Group):
@@ -131,5 +141,19 @@ def _line(error: click.ClickException, program: str) -> str:
 
 def main(arguments: list[str] | None = None) -> None:
     """Entry point of ``bouncer`` and ``python -m bot``."""
+    if arguments is None and sys.argv[1:2] and sys.argv[1] in _SERVERS:
+        share_heap()
     group = BouncerGroup("bouncer", "A GitHub App that knows when not to act.", COMMANDS)
     run(click.version_option(__version__, prog_name="bouncer")(group), arguments, "bouncer")
+
+
+def share_heap() -> None:
+    """Start this program again, with settings of glibc that keep its memory small for months.
+
+    By default each thread allocates from an arena of its own and keeps some of the blocks that it frees. The
+    threads of a worker come and go: what is free in one place is not used by another and seldom returned to the
+    system, so the process grows.
+    """
+    if sys.platform == "linux" and os.environ.pop(_STARTED_AGAIN, None) is None:
+        environment = {**os.environ, "GLIBC_TUNABLES": _GLIBC, _STARTED_AGAIN: "1"}
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment)  # noqa: S606 - the same program

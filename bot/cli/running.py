@@ -42,8 +42,7 @@ def load_settings(*, traces: bool = True, **overrides: Any) -> Settings:
 
 
 def observe(settings: Settings, *, traces: bool = True) -> None:
-    """Configure memory, logs and traces of this process. Every process calls it once."""
-    share_memory_arena()
+    """Configure logs and traces of this process. Every process calls it once."""
     configure_logs(settings.log_level, settings.secrets)
     if traces and settings.otel_exporter_otlp_endpoint:
         from bot.core import tracing
@@ -108,20 +107,6 @@ def _clean(value: Any, secrets: tuple[str, ...], depth: int) -> Any:
     if isinstance(value, list | tuple | set | frozenset) and depth < _DEEPEST:
         return [_clean(item, secrets, depth + 1) for item in value]
     return redact(str(value), secrets).encode("utf-8", "replace").decode()
-
-
-def share_memory_arena() -> None:
-    """Let all threads of this process allocate from one arena of glibc, and return free memory early.
-
-    By default every thread gets an arena, and a worker's threads come and go: what is free in one arena is not
-    used by another and seldom returned to the system, so the process grows. Other C libraries have no arenas.
-    """
-    arena_max, trim_threshold, mmap_threshold = -8, -1, -3  # M_ARENA_MAX, ... of malloc.h
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is not None:
-        mallopt(arena_max, 1)
-        mallopt(trim_threshold, 128 * 1024)
-        mallopt(mmap_threshold, 128 * 1024)
 
 
 def return_free_memory() -> None:

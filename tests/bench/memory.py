@@ -14,6 +14,7 @@ import json
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -33,8 +34,9 @@ def process_tree(pid: int) -> Iterator[int]:
     """Yield the process and all its descendants."""
     yield pid
     for task in Path(f"/proc/{pid}/task").glob("*"):
-        for child in (task / "children").read_text().split():
-            yield from process_tree(int(child))
+        with suppress(FileNotFoundError):  # a thread that has ended
+            for child in (task / "children").read_text().split():
+                yield from process_tree(int(child))
 
 
 def memory(pids: list[int]) -> dict[str, float]:

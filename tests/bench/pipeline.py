@@ -28,8 +28,11 @@ def github_seconds(rig: Rig) -> float:
 
 
 def cpu_seconds(pid: int) -> float:
-    """CPU time of a process so far, seconds."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    """CPU time of a process so far, seconds; 0 if it has ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
     return (int(fields[11]) + int(fields[12])) / 100
 
 

@@ -89,10 +89,10 @@ def test_libraries_log_through_the_same_door(log_output):
 #: Has eight threads allocate at the same time, then writes what glibc says of its arenas.
 _ALLOCATE = """
 import ctypes, sys, threading
-from bot.cli.running import share_memory_arena
+from bot.cli import share_heap
 
 if sys.argv[2] == "shared":
-    share_memory_arena()
+    share_heap()
 barrier = threading.Barrier(8)
 
 def allocate():
