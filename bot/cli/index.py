@@ -63,14 +63,15 @@ def _read(name: str, issues: Issues, access: Access, pause: float, *, fresh: boo
         time.sleep(pause)
         if progress.listing == "comments":
             comments, more = access.forge.comment_page(progress.page, since)
+            click.echo(f"comments, page {progress.page}", err=True)
             turned = {"page": progress.page + 1} if more else {"complete": True}
             progress = progress.model_copy(update=turned)
             issues.add_questions(name, comments, progress)
-            click.echo(f"comments, page {progress.page}", err=True)
             continue
         page, more = access.forge.issue_page(
             progress.listing, progress.page, since if progress.listing == "closed" else None
         )
+        click.echo(f"{progress.listing} issues, page {progress.page}", err=True)
         rows = [
             issue
             for issue in page
@@ -90,4 +91,3 @@ def _read(name: str, issues: Issues, access: Access, pause: float, *, fresh: boo
         else:
             progress = FirstPass(listing="comments")
         issues.add(name, rows, roots, progress)
-        click.echo(f"{progress.listing} issues, page {progress.page}", err=True)

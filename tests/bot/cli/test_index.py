@@ -33,7 +33,8 @@ def test_an_interrupted_first_pass_goes_on_where_it_was(
         assert Issues(database).history(NAME) is None, "an index that is not complete is not used"
         fault.times = 0
         before = len(github.requests)
-        code, output, _ = bouncer("index", NAME, "--pause", "0")
+        code, output, progress = bouncer("index", NAME, "--pause", "0")
         assert (code, output) == (0, f"{NAME}: 102 issues are indexed\n")
+        assert progress == "closed issues, page 1\ncomments, page 1\n"
         pages = [request.query for request in list(github.requests)[before:] if request.path.endswith("/issues")]
         assert [page["state"] for page in pages] == ["closed"]
