@@ -163,7 +163,8 @@ def choose_tasks(
     for _ in remaining:
         pass
     if not selection:
-        raise OperatorError(f"{source}: none of its {unready} tasks holds what a replay needs")
+        lack = f"none of its {unready} tasks holds what a replay needs" if unready else "it holds no task"
+        raise OperatorError(f"{source}: {lack}")
     if unready:
         lack = "lacks text and is" if unready == 1 else "lack text and are"
         say(f"{amount(unready, 'task')} of {source} {lack} left out; scoring counts them as missing")

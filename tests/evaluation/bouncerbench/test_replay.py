@@ -191,6 +191,8 @@ def test_tasks_without_text_are_left_out_and_said(small: tuple[Path, Path]) -> N
     line = f"replay bouncerbench-input --model recorded:{replies}#m --out r --tasks"
     assert "1 task of" in command(f"{line} t.jsonl").err
     assert "none of its 1 tasks holds what a replay needs" in refusal(f"{line} u.jsonl")
+    write("v.jsonl", [])
+    assert "v.jsonl: it holds no task" in refusal(f"{line} v.jsonl")
 
 
 @pytest.mark.parametrize(
