@@ -112,9 +112,9 @@ def show_job(job_id: str, database_url: str | None, as_json: bool) -> None:
         )
         return
     for name, value in job.model_dump(exclude_none=True).items():
-        click.echo(f"{name + ':':15}{_moment(value) if name.endswith('_at') or name == 'due' else value}")
+        click.echo(f"{name + ':':17}{_moment(value) if name.endswith('_at') or name == 'due' else value}")
     for decision in decisions:
-        click.echo(f"{'decision:':15}{decision.verdict or decision.abstained or 'none'}: {decision.reason}")
+        click.echo(f"{'decision:':17}{decision.verdict or decision.abstained or 'none'}: {decision.reason}")
 
 
 @jobs_command.command("retry", short_help="Retry jobs; what was paid for is kept.")

@@ -60,7 +60,8 @@ def test_list_as_json_is_one_object_and_nothing_else(jobs, run):
 
 def test_show_says_everything_about_a_job(jobs, run):
     _, out, _ = run("show", "d-1:triage")
-    assert "state:         dead" in out
+    assert "state:           dead" in out
+    assert "awaits_operator: False" in out
     _, out, _ = run("show", "d-1:triage", "--json")
     assert (out["job"]["kind"], out["decisions"]) == ("issue_opened", [])
 
