@@ -100,14 +100,14 @@ def sentences(findings: Findings) -> list[str]:
             f"{line.caught} of {line.bad} of the others" if line.bad else f"and there were no {wrong} to catch"
         )
         lines = [
-            f"Promise: with the line at {_place(findings)}, at most {_percent(promise.harm)} of the {fine} are "
-            f"{harmed} (95 % sure, as long as the future resembles this past).",
+            f"Promise: with the threshold at {_place(findings)}, at most {_percent(promise.harm)} of the {fine} "
+            f"are {harmed} (95 % sure, as long as the future resembles this past).",
             f"Here it bounces {findings.bounced} of {len(findings.cases)}: {line.harmed} of {line.good} {fine} "
             f"(at most {_percent(line.bound)} in truth), {caught}.",
             f"Such a promise takes at least {promise.needed} {fine}.",
         ]
     if findings.by_label:
-        lines.append("The replies carry no probability, so the line is drawn at a label.")
+        lines.append("The replies carry no probability, so the threshold is a label.")
     elif findings.calibration_error is not None and findings.brier is not None:
         lines.append(
             f"Expected calibration error {findings.calibration_error:.3f}, Brier score {findings.brier:.3f}."

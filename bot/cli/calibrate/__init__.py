@@ -92,6 +92,7 @@ def command(
     from bot.cli.calibrate.past import new_export, read_export, recent_export
 
     environment = judging.settings()
+    environment.check_model()
     shadow = app.repo_config(judging.config, judging.forcing(_IN_SHADOW).overrides)
     name = named(repository, environment)
     folder = data_folder(environment, "calibration", name.replace("/", "+"))

@@ -201,7 +201,7 @@ def test_replies_without_a_probability_draw_the_line_at_a_label(
     replies(past[0], lambda number: None)
     _, out, _ = run("--harm", "50%")
     assert "bounce_at: " in out
-    assert "the line is drawn at a label" in out
+    assert "the threshold is a label" in out
 
 
 def test_what_was_judged_is_not_asked_again_and_failures_are(run: Run, past: tuple[SimulatedGitHub, App]) -> None:
@@ -264,7 +264,7 @@ def test_a_rate_limit_is_waited_for_and_said(run: Run, past: tuple[SimulatedGitH
     code, out, err = run()
     assert code == 0
     assert "Waiting 1 s, then going on." in err
-    assert "Promise: with the line at 11 %" in out
+    assert "Promise: with the threshold at 11 %" in out
 
 
 def test_an_export_that_was_killed_goes_on_and_asks_nothing_twice(
@@ -304,6 +304,18 @@ def test_a_token_reads_the_past_and_its_absence_is_reported(
     assert "set GITHUB_TOKEN or the App's credentials" in err
     monkeypatch.setenv("GITHUB_TOKEN", github.token(NAME))
     assert run("--limit", "20")[0] == 0
+
+
+def test_a_missing_model_is_reported_before_github_is_read(
+    run: Run, past: tuple[SimulatedGitHub, App], bouncer: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    github, _ = past
+    monkeypatch.delenv("BOUNCER_MODEL", raising=False)
+    before = len(github.requests)
+    code, _, err = bouncer("calibrate", NAME)
+    assert code == 2
+    assert "BOUNCER_MODEL is not set" in err
+    assert len(github.requests) == before
 
 
 def indexed(pairs: int, right: int) -> None:
