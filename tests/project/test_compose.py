@@ -53,6 +53,18 @@ def test_every_variable_of_the_example_is_known() -> None:
     assert set(variables) <= set(names)
 
 
+def test_variables_of_the_install_page_hold_without_a_shell() -> None:
+    """docker --env-file and systemd take a comment behind a value for a part of it."""
+    from bot.settings import Settings
+
+    page = (ROOT / "docs/install.md").read_text("utf-8")
+    block = re.search(r"Set the variables.*?```sh\n(.*?)```", page, re.DOTALL)
+    assert block
+    lines = [line for line in block[1].splitlines() if not line.startswith("#")]
+    assert {line.partition("=")[0].lower() for line in lines} <= set(Settings.model_fields)
+    assert [line for line in lines if "#" in line] == []
+
+
 def test_what_its_services_need_is_in_the_compose_file() -> None:
     stack = services()
     assert stack["bouncer"]["depends_on"] == {"database": {"condition": "service_healthy"}}
