@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import structlog
 
-from bot.core import config_file
+from bot.core import config_file, events
 from bot.core.config import Problem, RepoConfig
 from bot.core.errors import ForgeError, NotFound, OperatorError, ProviderRefused, SettingsError, TransientError
 from bot.core.io_limits import read_file
@@ -236,6 +236,9 @@ class Live:
         if repository is None or event.installation is None:
             raise ForgeError("the event names no repository or no installation")
         forge, writer = self.app.forge(event.installation, repository.full_name)
+        if isinstance(event, events.IssueUnanswered):
+            # It names the default branch of the day on which it was stored, perhaps months ago.
+            repository = repository.model_copy(update={"default_branch": forge.about().default_branch})
         config, problems = self._configurations.of(event.installation, repository, forge)
         if self._settings.in_shadow:
             config = config.in_shadow()

@@ -153,6 +153,21 @@ def watched(shop: Site, number: int) -> list[Any]:
     ]
 
 
+def test_the_watch_goes_on_under_the_new_name_of_the_default_branch(hasty: Site) -> None:
+    files = {"pytest.ini": NO_PLUGINS["pytest.ini"].decode(), "shapes.py": BUGGY, "tests/test_shapes.py": TESTS}
+    home = hasty.repository("acme/branches", {**files, ".github/bouncer.yml": CONFIG})
+    number = hasty.github.open_issue(home, "split drops the rest", REPORT)
+    hasty.github.comment(home, number, "/bouncer reproduce", "mia")
+    wait(lambda: hasty.decided(home, number, "watch"), 120, "watched")
+    with hasty.github.world.lock:
+        place = hasty.github.world.repositories[home]
+        place.branches["trunk"], place.default_branch = place.branches.pop("main"), "trunk"
+    fix = hasty.github.commit(home, {"shapes.py": FIXED}, branch="trunk")
+    wait(lambda: "maybe-fixed" in hasty.github.labels(home, number), 120, "the fix is told")
+    assert any(f"since {fix[:7]}" in body for body in hasty.comments_on(home, number))
+    hasty.github.close(home, number)
+
+
 def test_regression_is_bisected_and_its_fix_and_its_return_are_told(hasty: Site) -> None:
     github = hasty.github
     files = {
