@@ -17,6 +17,9 @@ LONGEST_WAIT = 3600.0
 #: GitHub's words if the account suspended the App.
 SUSPENDED = "installation has been suspended"
 
+#: GitHub's words if a repository has no commit yet.
+EMPTY = "Git Repository is empty."
+
 Headers = Mapping[str, str]
 
 
@@ -53,7 +56,7 @@ def raise_for_status(status: int, headers: Headers, text: str, operation: str) -
         # A 401 with a fresh token means that the app's own credentials are wrong: the job is retried until the
         # operator has repaired them.
         raise TransientError(line, _wait_asked(headers))
-    if status in (404, 410):
+    if status in (404, 410) or (status == 409 and message == EMPTY):
         raise NotFound(line, status)
     raise ForgeError(line, status)
 

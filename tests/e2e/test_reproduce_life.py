@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.site import Repository, Site
+from tests.e2e.site import VAGUE, Repository, Site
 
 pytestmark = pytest.mark.debian("bubblewrap")
 
@@ -81,6 +81,26 @@ def test_a_maintainer_asks_and_is_answered_in_a_comment(shop: Site, home: Callab
     assert "(3 of 3 drafts agree).**" in body
     assert "def test_issue_" in body
     assert "reproduced" in shop.github.labels(name, number)
+
+
+def test_an_issue_of_a_repository_without_commits_is_read(shop: Site) -> None:
+    shop.github.create_repository(
+        "planco/.github",
+        {
+            ".github/bouncer.yml": "triage: {investigate: true}\n"
+            + CONFIG.replace("MODE", "comment").replace("SAMPLES", "1")
+        },
+    )
+    name = shop.repository("planco/roadmap")
+    with shop.github.world.lock:
+        shop.github.world.repositories[name].branches.clear()
+    number = shop.github.open_issue(name, *VAGUE)
+    shop.quiet()
+    assert shop.github.labels(name, number) == ["needs-info"]
+    shop.github.comment(name, number, "/bouncer reproduce", "mia")
+    shop.quiet()
+    assert shop.comments_on(name, number)[-1].startswith("**Not run.** The default branch has no commit")
+    assert not shop.jobs.list(("dead",), name)
 
 
 def test_what_cannot_be_reproduced_is_said_once(shop: Site, home: Callable[..., str]) -> None:

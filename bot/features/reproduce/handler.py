@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from bot.core import events
 from bot.core.actions import Action, Decision, OpenDraftPull, SetLabels, UpsertComment, Usage
 from bot.core.commands import Command
-from bot.core.errors import BudgetExceeded, ForgeError, ModelError, SandboxError
+from bot.core.errors import BudgetExceeded, ForgeError, ModelError, NotFound, SandboxError
 from bot.core.events import Event
 from bot.core.subjects import Issue, Subject
 from bot.features.reproduce import texts
@@ -65,6 +65,8 @@ def handle(event: Event, services: Services) -> Decision | None:
         raise
     except ModelError as error:
         return attempt.not_run(f"model:{error.reason}", error.sentence, error.usage)
+    except NotFound:
+        return attempt.not_run("input", "the default branch has no commit, or was renamed a moment ago")
     except SetupFailed as error:
         return attempt.not_run("setup", str(error))
     except SandboxError as error:

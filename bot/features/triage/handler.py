@@ -18,6 +18,7 @@ from bot.core import events
 from bot.core.actions import Action, Decision, React, SetLabels, UpsertComment
 from bot.core.commands import Command, parse
 from bot.core.config import TriageConfig
+from bot.core.errors import NotFound
 from bot.core.events import Event
 from bot.core.subjects import INSIDERS, Comment, Issue, Repository, at_least
 from bot.core.text import folded, without_middle
@@ -232,7 +233,11 @@ def _look_at_code(
     """
     if not services.config.triage.investigate:
         return ask(()), Notes(), {}
-    ref = services.forge.head(services.repository.default_branch)
+    try:
+        ref = services.forge.head(services.repository.default_branch)
+    except NotFound:
+        # The repository has no code yet, or its default branch was renamed since the event.
+        return ask(()), Notes(), {}
     text = f"{event.issue.title}\n\n{event.issue.body}"
     with TemporaryDirectory(prefix="bouncer-look-") as folder:
         code = investigation.CommitCode(services.forge, ref, folder)

@@ -29,6 +29,8 @@ def commit_at(world: World, repository: RepositoryState, ref: str) -> Commit:
 
 
 def get_ref(call: ApiCall) -> ApiAnswer:
+    if not call.repository.branches:
+        raise ApiRefusal(409, "Git Repository is empty.")
     sha = call.repository.branches.get(call.args["branch"])
     if sha is None:
         raise ApiRefusal(404, "Not Found")
