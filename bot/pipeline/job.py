@@ -81,6 +81,7 @@ class Job(Frozen):
     attempt: int = Field(default=0, description="number of the attempt, from 0")
     tries: int = Field(default=0, description="failures in a row")
     days: int = Field(default=0, description="days on which it waited for a new budget")
+    decided_at: float | None = Field(default=None, description="when the attempt began that decided")
     due: float = Field(description="earliest start")
     awaits_operator: bool = Field(
         default=False, description="waits long: an operator has to repair something, or the app is suspended"

@@ -190,6 +190,8 @@ class Runner:
             return superseded
         services, writer = self._services_for(event)
         if job.stage == "decide":
+            job = job.model_copy(update={"decided_at": self._clock()})
+            attempt = replace(attempt, job=job)
             self._settle_unpublished(attempt)
         decisions = self._ledger.decisions.of_job(job.id) or self._decide(attempt, services)
         if job.stage == "decide" and any(decision.actions for decision in decisions):
@@ -242,8 +244,9 @@ class Runner:
         if any(result.outcome == PublishOutcome.MOVED for result in results) and job.tries + 1 < MAX_TRIES_BUG:
             return self._scheduler.enqueue(job, now + MOVED_SECONDS, "it moved", stage="decide", counts=True)
         if job.days < MAX_DAYS and any(decision.abstained == SPENT for decision in decisions):
-            # When there is a new budget, at a random moment.
-            due = now - now % _DAY + _DAY + SPREAD_SECONDS * random.random()  # noqa: S311 - guards nothing
+            # When there is a new budget, at a random moment. It may be there: a check is published after midnight.
+            spent_at = job.decided_at or now
+            due = spent_at - spent_at % _DAY + _DAY + SPREAD_SECONDS * random.random()  # noqa: S311 - guards nothing
             _log.info("job_tomorrow", due=due)
             waits = job.model_copy(update={"days": job.days + 1, "tries": 0})
             # A check that says so was published, and the next attempt decides all the same.

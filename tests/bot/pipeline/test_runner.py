@@ -83,6 +83,18 @@ class Bench:
         event = events.IssueOpened(repository=repository, sender=issue.author, issue=issue, installation=1)
         return self.accept(event)
 
+    def open_pull(self) -> str:
+        """Open a pull request for a new issue; the id of its verify job, queued."""
+        self.open()
+        files = {"src/app.py": "x = 1\n"}
+        number = self.desk.github.open_pull(NAME, "Repair", "Fixes #1", "alice", files=files, closes=[1])
+        pull, repository = self.desk.forge.pull_request(number), self.desk.services.repository
+        event = events.PullRequestOpened(
+            repository=repository, sender=pull.author, pull_request=pull, installation=1
+        )
+        self.inbox = make_inbox(self.desk.ledger.database, self.queue, "verify", clock=lambda: self.now[0])
+        return self.accept(event).replace("triage", "verify")
+
     def edit(self, number: int, body: str) -> str:
         self.desk.github.edit(NAME, number, body=body)
         issue = self.desk.forge.issue(number)
@@ -547,15 +559,7 @@ def test_failures_before_the_budget_is_spent_do_not_cost_the_day(bench):
 
 
 def test_a_check_for_a_spent_budget_is_decided_anew_tomorrow(bench):
-    bench.open()
-    files = {"src/app.py": "x = 1\n"}
-    number = bench.desk.github.open_pull(NAME, "Repair", "Fixes #1", "alice", files=files, closes=[1])
-    pull = bench.desk.forge.pull_request(number)
-    event = events.PullRequestOpened(
-        repository=bench.desk.services.repository, sender=pull.author, pull_request=pull, installation=1
-    )
-    bench.inbox = make_inbox(bench.desk.ledger.database, bench.queue, "verify", clock=lambda: bench.now[0])
-    job, errors = bench.accept(event).replace("triage", "verify"), [BudgetExceeded("spent")]
+    job, errors = bench.open_pull(), [BudgetExceeded("spent")]
 
     def think() -> None:
         if errors:
@@ -566,6 +570,22 @@ def test_a_check_for_a_spent_budget_is_decided_anew_tomorrow(bench):
     bench.run(job)
     (decision,) = bench.desk.ledger.decisions.of_job(job)
     assert decision.abstained == "model:invalid", "it was asked, and its reply is one for triage"
+
+
+def test_a_check_that_is_published_after_midnight_costs_no_second_day(bench):
+    midnight = bench.now[0] - bench.now[0] % 86_400 + 86_400
+    bench.now[0] = midnight - 5
+
+    def think() -> NoReturn:
+        raise BudgetExceeded("spent")
+
+    bench.think = think
+    job = bench.open_pull()
+    assert bench.queue.run(job, bench.runner.run).stage == "publish"
+    bench.now[0] = midnight + 5
+    waiting = bench.queue.run(job, bench.runner.run)
+    assert waiting.error == "skipped: the budget of the day is spent"
+    assert midnight <= waiting.due <= midnight + 600, "there is a new budget already"
 
 
 def test_a_budget_that_stays_spent_is_not_waited_for_for_ever(bench):
