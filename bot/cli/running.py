@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, MutableMapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TextIO, TypeVar, get_args
 
@@ -19,15 +19,13 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from bot.core.errors import DatabaseAway, SettingsError
-from bot.core.redaction import redact
+from bot.core.redaction import log_redactor
 from bot.settings import Settings
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 #: Libraries whose INFO messages are noise or advertisements.
 _QUIET = ("alembic", "anthropic", "dbos", "github", "gunicorn.access", "httpx2", "openai", "sqlalchemy", "urllib3")
-
-_DEEPEST = 6
 
 _log = structlog.get_logger(__name__)
 
@@ -57,17 +55,12 @@ def configure_logs(level: str, secrets: Iterable[str] = (), stream: TextIO | Non
 
     ``secrets`` are the operator's own: they are redacted by value, whatever else looks like a credential by shape.
     """
-    operator_secrets = tuple(secrets)
-
-    def redacted(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-        return {str(key): _clean(value, operator_secrets, 0) for key, value in event.items()}
-
     shared: list[Any] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
-        redacted,
+        log_redactor(secrets),
     ]
     number = logging.getLevelNamesMapping()[level]
     output = stream or sys.stderr
@@ -96,17 +89,6 @@ def configure_logs(level: str, secrets: Iterable[str] = (), stream: TextIO | Non
     logging.basicConfig(level=number, handlers=[handler], force=True)
     for name in _QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
-
-
-def _clean(value: Any, secrets: tuple[str, ...], depth: int) -> Any:
-    """Return a value without secrets, in types that JSON knows."""
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    if isinstance(value, dict) and depth < _DEEPEST:
-        return {str(key): _clean(item, secrets, depth + 1) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset) and depth < _DEEPEST:
-        return [_clean(item, secrets, depth + 1) for item in value]
-    return redact(str(value), secrets).encode("utf-8", "replace").decode()
 
 
 def return_free_memory() -> None:

@@ -1,13 +1,14 @@
-"""Remove secrets from text: well-known credentials by pattern, the operator's own by value."""
+"""Remove secrets from text and logs: well-known credentials by pattern, the operator's own by value."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
 from html import unescape
+from typing import Any
 from urllib.parse import quote, unquote, unquote_plus
 
 #: A plain word, which cannot become part of Markdown around it.
@@ -59,6 +60,8 @@ _BLANK = r"(?:[\s\u200b>+]|\\[nrt]|%20|%0[AaDd9]|&nbsp;|&\#(?:32|10|13|9|[xX]20|
 #: Characters of a secret that are enough to recognise it at the end of a cut text, and what may follow them there.
 _PREFIX = 8
 _CUT = r"[^\s`]{0,1000}…"
+#: Nesting of a logged value up to which its parts are redacted one by one; the event is the first level.
+_DEEPEST = 7
 
 
 #: The operator's secrets while handlers write their texts.
@@ -95,6 +98,22 @@ def _own(secrets: tuple[str, ...]) -> re.Pattern[str] | None:
     whole = [_spelled(secret) for secret in long_secrets]
     prefixes = [_spelled(secret[:_PREFIX]) + _CUT for secret in long_secrets if len(secret) > _PREFIX]
     return re.compile("|".join([*whole, *prefixes])) if long_secrets else None
+
+
+def log_redactor(secrets: Iterable[str]) -> Callable[[Any, str, MutableMapping[str, Any]], Mapping[str, Any]]:
+    """Return a processor of structlog that redacts every value of an event, in types that JSON knows."""
+    own_secrets = tuple(secrets)
+
+    def clean(value: Any, depth: int) -> Any:
+        if value is None or isinstance(value, bool | int | float):
+            return value
+        if isinstance(value, dict) and depth < _DEEPEST:
+            return {str(key): clean(item, depth + 1) for key, item in value.items()}
+        if isinstance(value, list | tuple | set | frozenset) and depth < _DEEPEST:
+            return [clean(item, depth + 1) for item in value]
+        return redact(str(value), own_secrets).encode("utf-8", "replace").decode()
+
+    return lambda _logger, _method, event: clean(event, 0)
 
 
 def leaks(text: str, secrets: Iterable[str]) -> bool:
