@@ -18,9 +18,8 @@
     │   ├── NotFound           404 or 410: the thing is not there, or not for us
     │   └── NotInstalled       the App may not use the repository, or not any more
     ├── NotRecorded            a replay asked for something that its snapshot does not hold
-    └── DeliveryError          a webhook delivery is refused
-        ├── InvalidSignature   401: the bytes are not signed with the secret
-        └── MalformedDelivery  400: headers or JSON are not what GitHub sends
+    ├── InvalidSignature       a webhook delivery is refused with 401: the bytes are not signed with the secret
+    └── MalformedDelivery      ... with 400: headers or JSON are not what GitHub sends
 
 Anything else is a bug: logged with its delivery id, recorded, and never shown raw in a comment.
 """
@@ -149,13 +148,9 @@ class NotRecorded(BouncerError):
     """The snapshot of a replay does not hold what was asked for: a broken experiment, never an empty answer."""
 
 
-class DeliveryError(BouncerError):
-    """A webhook delivery that is refused."""
-
-
-class InvalidSignature(DeliveryError):
+class InvalidSignature(BouncerError):
     """No configured secret produces the signature that came with these bytes."""
 
 
-class MalformedDelivery(DeliveryError):
+class MalformedDelivery(BouncerError):
     """Headers or body are not what GitHub sends."""
