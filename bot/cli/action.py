@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from bot.settings import Settings, Workflow
 
 #: What a workflow can ask for; code is never executed here.
-TASKS = tuple(feature.name for feature in router.FEATURES if feature.judges_every_event)
+TASKS = router.JUDGES
 #: A key that is shorter could be guessed from a marker, characters.
 SHORTEST_KEY = 20
 NO_KEY = "no key signs comments, so nothing that was posted before is remembered"

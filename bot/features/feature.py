@@ -45,11 +45,6 @@ class Feature:
     """GitHub permissions that its actions need, as in app.yml: ``{"issues": "write"}``."""
 
     @property
-    def judges_every_event(self) -> bool:
-        """Return True if it judges the subject of each event, and not only where its code is to be run."""
-        return self.judges and not self.executes
-
-    @property
     def only_answers(self) -> bool:
         """Return True if all that it does is to answer commands, without judging or running anything."""
         return bool(self.commands) and not self.judges and not self.executes

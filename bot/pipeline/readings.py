@@ -27,7 +27,7 @@ from bot.core.subjects import Repository
 from bot.github.protocol import Forge
 from bot.pipeline.store import Database
 from bot.pipeline.store.tables import DELIVERIES
-from bot.router import feature_named
+from bot.router import JUDGES
 
 if TYPE_CHECKING:
     from bot.github.reader import GitHubForge
@@ -39,7 +39,7 @@ def at_present(event: Event, task: Task, forge: Forge, *, moved: bool = False) -
     Deliveries arrive late, twice and out of order. A late one may supersede a newer one that still waits, so it
     has to judge the present state. ``moved``: the issue that came with a comment is known to be stale.
     """
-    if not feature_named(task).judges_every_event:
+    if task not in JUDGES:
         return event
     if isinstance(event, events.RecheckRequested) and event.issue.is_pull_request:
         return event

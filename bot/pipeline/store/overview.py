@@ -29,8 +29,6 @@ PAGE = 50
 #: Decisions that an alarm compares: the newest ones with those before.
 _RECENT, _BEFORE = 10, 200
 _DAY = 86_400
-#: Features of which every event is judged, so that their verdicts can be plotted over time.
-_JUDGES = tuple(feature.name for feature in router.FEATURES if feature.judges_every_event)
 
 _COLUMNS = [
     column for column in DECISIONS.c if column.name not in ("decision", "position", "revision", "config_hash")
@@ -167,7 +165,7 @@ class Overview:
         day = cast(func.floor((DECISIONS.c.created_at - start.timestamp()) / _DAY), Integer)
         query = (
             select(day, *(func.sum(case((condition, 1), else_=0)) for condition in _RESULTS.values()))
-            .where(DECISIONS.c.created_at >= start.timestamp(), DECISIONS.c.kind.in_(_JUDGES))
+            .where(DECISIONS.c.created_at >= start.timestamp(), DECISIONS.c.kind.in_(router.JUDGES))
             .group_by(day)
         )
         if repository:
@@ -186,7 +184,7 @@ class Overview:
         last_week = (datetime.now(UTC) - timedelta(days=7)).timestamp()
         query = (
             select(DECISIONS.c.created_at, DECISIONS.c.abstained, case((is_outage(), 1), else_=0).label("outage"))
-            .where(DECISIONS.c.kind.in_(_JUDGES))
+            .where(DECISIONS.c.kind.in_(router.JUDGES))
             .order_by(DECISIONS.c.id.desc())
             .limit(_RECENT + _BEFORE)
         )
