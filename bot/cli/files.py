@@ -272,8 +272,7 @@ def decide(
 
 def _commit(snapshot: Snapshot, repo: Path) -> str:
     """Return the commit that a checkout holds: the head if it contains the change, else the base."""
-    from bot.code.context import Sides
-    from bot.code.diff import parse
+    from bot.code.diff import Sides, parse
     from bot.github.protocol import FolderTree
 
     [(number, pull)] = snapshot.pull_requests.items()

@@ -14,7 +14,7 @@ from itertools import islice
 import re2
 
 from bot.code.changed import Changed, named
-from bot.code.diff import Diff, FileDiff, apply_hunks
+from bot.code.diff import Diff, Sides
 from bot.code.index import SECONDS, CodeIndex, FileDefinition, family
 from bot.code.names import PATH, names_in
 from bot.code.page import CodeExcerpt, ContextPage
@@ -24,7 +24,7 @@ from bot.code.uses import uses
 from bot.core.actions import CodeContext
 from bot.core.errors import ForgeError, NotRecorded, TransientError
 from bot.core.subjects import PullRequest
-from bot.github.protocol import Forge, SourceTree
+from bot.github.protocol import Forge
 
 #: Most changed files that are named as not shown.
 MAX_UNREAD = 60
@@ -34,44 +34,6 @@ MAX_NAMES, MAX_PLACES, MAX_CALLERS = 6, 3, 4
 LONGEST = 500
 
 _ASKS_FOR_USES = re.compile(r"\b(?:callers?|calls?|called|uses?|used|usages?|users?)\b", re.I)
-
-
-class Sides:
-    """The texts of a change's files on both sides. ``tree`` holds the new side, or the old one if ``is_old``.
-
-    One side is read, the other computed from the diff. A file that does not match the diff (another commit, not
-    text) has neither.
-    """
-
-    def __init__(self, tree: SourceTree, *, is_old: bool = False) -> None:
-        self.tree = tree
-        self.is_old = is_old
-        self._texts: dict[str, tuple[str | None, str | None]] = {}
-
-    def before(self, file: FileDiff) -> str | None:
-        """Return the text before the change, or None if there was none or it is unknown."""
-        return None if file.old_path is None or file.change == "added" else self._both(file)[0]
-
-    def after(self, file: FileDiff) -> str | None:
-        """Return the text after the change, or None if there is none or it is unknown."""
-        return None if file.change == "deleted" else self._both(file)[1]
-
-    def _both(self, file: FileDiff) -> tuple[str | None, str | None]:
-        if file.path not in self._texts:
-            self._texts[file.path] = self._read(file)
-        return self._texts[file.path]
-
-    def _read(self, file: FileDiff) -> tuple[str | None, str | None]:
-        if file.change == ("added" if self.is_old else "deleted"):
-            text = apply_hunks("", file.hunks, reverse=not self.is_old)
-            return text, text
-        source = self.tree.read(file.old_path or file.path if self.is_old else file.path)
-        other = None if source is None else apply_hunks(source, file.hunks, reverse=not self.is_old)
-        if other is None:
-            # The diff does not apply: the file belongs to another change on both sides.
-            return None, None
-        other = other.encode("utf-8", "replace").decode()
-        return (source, other) if self.is_old else (other, source)
 
 
 @dataclass

@@ -1,7 +1,7 @@
-"""A unified diff as values: files, hunks, lines, and how a model sees them. Pure; never raises.
+"""A unified diff as values: files, hunks, lines, and how a model sees them; the texts on both of its sides.
 
 Files are separated and named here, because one odd header must not hide the other files (see ``sections``).
-unidiff numbers the lines of a file.
+unidiff numbers the lines of a file. Nothing here raises.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from unidiff.patch import PatchSet
 from bot.code.sections import Flaw, RawHunk, Section, cut, read_names
 from bot.core.subjects import Side
 from bot.core.text import show
+from bot.github.protocol import SourceTree
 
 #: Characters that are shown of one line: longer ones are data or minified.
 WIDEST = 400
@@ -195,6 +196,44 @@ def apply_hunks(text: str, hunks: Collection[Hunk], *, reverse: bool) -> str | N
 def _content(line: DiffLine) -> str:
     """Return the text of a line without a byte order mark."""
     return line.text.removeprefix("\ufeff") if 1 in (line.old, line.new) else line.text
+
+
+class Sides:
+    """The texts of a change's files on both sides. ``tree`` holds the new side, or the old one if ``is_old``.
+
+    One side is read, the other computed from the diff. A file that does not match the diff (another commit, not
+    text) has neither.
+    """
+
+    def __init__(self, tree: SourceTree, *, is_old: bool = False) -> None:
+        self.tree = tree
+        self.is_old = is_old
+        self._texts: dict[str, tuple[str | None, str | None]] = {}
+
+    def before(self, file: FileDiff) -> str | None:
+        """Return the text before the change, or None if there was none or it is unknown."""
+        return None if file.old_path is None or file.change == "added" else self._both(file)[0]
+
+    def after(self, file: FileDiff) -> str | None:
+        """Return the text after the change, or None if there is none or it is unknown."""
+        return None if file.change == "deleted" else self._both(file)[1]
+
+    def _both(self, file: FileDiff) -> tuple[str | None, str | None]:
+        if file.path not in self._texts:
+            self._texts[file.path] = self._read(file)
+        return self._texts[file.path]
+
+    def _read(self, file: FileDiff) -> tuple[str | None, str | None]:
+        if file.change == ("added" if self.is_old else "deleted"):
+            text = apply_hunks("", file.hunks, reverse=not self.is_old)
+            return text, text
+        source = self.tree.read(file.old_path or file.path if self.is_old else file.path)
+        other = None if source is None else apply_hunks(source, file.hunks, reverse=not self.is_old)
+        if other is None:
+            # The diff does not apply: the file belongs to another change on both sides.
+            return None, None
+        other = other.encode("utf-8", "replace").decode()
+        return (source, other) if self.is_old else (other, source)
 
 
 def render(file: FileDiff, lines: Iterable[str]) -> str:

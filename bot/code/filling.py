@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import NamedTuple
 
-from bot.code.diff import DiffLine, FileDiff, render, render_line
+from bot.code.diff import DiffLine, FileDiff, Sides, render, render_line
 from bot.code.file_classes import topic
-from bot.code.moves import Notes, Texts
+from bot.code.moves import Notes
 from bot.code.syntax import Definition, definitions
 from bot.core.text import estimate, show
 
@@ -122,8 +122,8 @@ class Symbols:
     """Lines of the new file that are the head of a function or class."""
 
     @classmethod
-    def of(cls, file: FileDiff, texts: Texts | None) -> Symbols:
-        before, after = (texts.before(file), texts.after(file)) if texts is not None else (None, None)
+    def of(cls, file: FileDiff, sides: Sides | None) -> Symbols:
+        before, after = (sides.before(file), sides.after(file)) if sides is not None else (None, None)
         old = definitions(before, file.old_path or file.path) if before is not None else ()
         new = definitions(after, file.path) if after is not None else ()
         heads = (number for definition in new for number in range(definition.first, definition.body + 1))
@@ -245,7 +245,7 @@ OTHERS = (8, 16, 32, 64)
 
 
 def fill(
-    files: Sequence[FileDiff], budget: int, most: int, notes: Notes, texts: Texts | None
+    files: Sequence[FileDiff], budget: int, most: int, notes: Notes, sides: Sides | None
 ) -> tuple[Filling, tuple[Piece, ...]]:
     """Fill pieces with whole groups of files. If one cannot hold all, what is too large is split by symbol."""
     by_topic: dict[str, list[_Unit]] = {}
@@ -255,7 +255,7 @@ def fill(
     if _fits([unit for group in groups for unit in group], budget):
         filling = Filling(groups, budget, most)
         return filling, tuple(box.piece() for box in filling.boxes)
-    symbols = {id(unit.file): Symbols.of(unit.file, texts) for group in groups for unit in group}
+    symbols = {id(unit.file): Symbols.of(unit.file, sides) for group in groups for unit in group}
     filling = Filling(_clusters(groups, budget, symbols), budget, most)
     for limit in (budget - budget // share for share in OTHERS):
         reserving = Filling(_clusters(groups, limit, symbols), limit, most)

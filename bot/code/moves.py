@@ -9,11 +9,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import re2
 
-from bot.code.diff import Diff, DiffLine, FileDiff, Mark
+from bot.code.diff import Diff, DiffLine, Mark, Sides
 from bot.core.text import show
 
 #: Non-blank lines that make a move; fewer are equal by chance.
@@ -48,18 +48,10 @@ class _Line(NamedTuple):
         return len(self.line.text) - len(self.line.text.lstrip())
 
 
-class Texts(Protocol):
-    """The texts of changed files; None if there is none or it is unknown."""
-
-    def before(self, file: FileDiff) -> str | None: ...
-
-    def after(self, file: FileDiff) -> str | None: ...
-
-
-def find_moves(diff: Diff, texts: Texts | None) -> Notes:
+def find_moves(diff: Diff, sides: Sides | None) -> Notes:
     """Find lines that a change removes in one hunk and adds in another, equal but for their indentation.
 
-    With ``texts``, the note of a move to another file names what the moved lines use of their old file, and
+    With ``sides``, the note of a move to another file names what the moved lines use of their old file, and
     what of that the new file lacks.
     """
     added = list(_runs(diff, "+"))
@@ -81,7 +73,7 @@ def find_moves(diff: Diff, texts: Texts | None) -> Notes:
                 at += 1
                 continue
             old, new = best
-            _note(notes, old, new, "" if texts is None else _uses(diff, texts, old, new))
+            _note(notes, old, new, "" if sides is None else _uses(diff, sides, old, new))
             at += len(old)
     return notes
 
@@ -117,10 +109,10 @@ _KEYWORD = r"(?:def|class|function|func|fn|const|let|var|static|type|struct|enum
 _IMPORT = r"(?:import|from|require|use|#include)\b"
 
 
-def _uses(diff: Diff, texts: Texts, old: list[_Line], new: list[_Line]) -> str:
+def _uses(diff: Diff, sides: Sides, old: list[_Line], new: list[_Line]) -> str:
     """Describe what moved lines use that the old file defines or imports, and what of it the new one lacks."""
     (source, *_), (target, *_) = diff.named(old[0].path), diff.named(new[0].path)
-    before, after = texts.before(source), texts.after(target)
+    before, after = sides.before(source), sides.after(target)
     if source is target or before is None or after is None:
         return ""
     block = [line.text for line in new]

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from bot.code.diff import WIDEST, Diff, FileDiff
+from bot.code.diff import WIDEST, Diff, FileDiff, Sides
 from bot.code.file_classes import claim, language, risk, skip_reason
 from bot.code.filling import Filling, Piece, fill
-from bot.code.moves import Texts, find_moves
+from bot.code.moves import find_moves
 from bot.code.syntax import compares
 from bot.core.actions import REFORMATTED, SPACED, Skipped
 from bot.core.config import gitignore
@@ -67,11 +67,11 @@ def pack(
     max_pieces: int,
     filters: ChangeFilters = ChangeFilters(),
     omitted: Sequence[str] = (),
-    texts: Texts | None = None,
+    sides: Sides | None = None,
 ) -> Packed:
     """Filter, order and pack a change.
 
-    ``budget`` is in tokens per piece. ``omitted`` are files that the forge did not include. ``texts`` are the
+    ``budget`` is in tokens per piece. ``omitted`` are files that the forge did not include. ``sides`` has the
     files before and after the change, if they are known.
     """
     files, skipped = _sort_out(diff, omitted, filters)
@@ -80,8 +80,8 @@ def pack(
     skipped += [
         Skipped(path=flaw.path or "(the diff)", reason=f"unreadable: {flaw.reason}") for flaw in diff.flaws
     ]
-    notes = find_moves(Diff(tuple(files)), texts)
-    filling, pieces = fill(files, budget, max_pieces, notes, texts)
+    notes = find_moves(Diff(tuple(files)), sides)
+    filling, pieces = fill(files, budget, max_pieces, notes, sides)
     skipped += _beyond(files, filling)
     left_out = [*skipped, *(Skipped(path=path, reason="unchanged since the last review") for path in read_files)]
     return Packed(

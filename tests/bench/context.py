@@ -20,8 +20,8 @@ from time import perf_counter
 from typing import NamedTuple
 
 from bot.code import parser_process
-from bot.code.context import Sides, Surroundings
-from bot.code.diff import Diff, parse
+from bot.code.context import Surroundings
+from bot.code.diff import Diff, Sides, parse
 from bot.code.file_classes import Risk, risk, skip_reason
 from bot.code.index import family
 from bot.code.packing import ChangeFilters, Packed, pack

@@ -11,8 +11,7 @@ from time import monotonic
 
 import re2
 
-from bot.code.context import Sides
-from bot.code.diff import Diff, Hunk, apply_hunks
+from bot.code.diff import Diff, Hunk, Sides, apply_hunks
 from bot.code.syntax import MAX_BYTES, compares, fingerprint
 
 #: Suffixes of languages without a grammar here in which indentation has no meaning.

@@ -16,8 +16,7 @@ from itertools import takewhile
 import re2
 
 from bot.code.changed import around
-from bot.code.context import Sides
-from bot.code.diff import Diff, DiffLine, FileDiff
+from bot.code.diff import Diff, DiffLine, FileDiff, Sides
 from bot.code.filling import Place
 from bot.code.syntax import definitions
 from bot.core.actions import Decision

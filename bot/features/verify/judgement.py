@@ -11,8 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from bot.code.context import Sides
-from bot.code.diff import Diff
+from bot.code.diff import Diff, Sides
 from bot.code.file_classes import is_test, skip_reason
 from bot.code.syntax import definitions, enclosing
 from bot.core.config import VerifyConfig

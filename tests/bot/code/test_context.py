@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from bot.code.context import Sides, Surroundings
-from bot.code.diff import parse
+from bot.code.context import Surroundings
+from bot.code.diff import Sides, parse
 from bot.github.offline import RecordedTree
 
 

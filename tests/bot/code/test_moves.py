@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.code.context import Sides
-from bot.code.diff import apply_hunks, parse
+from bot.code.diff import Sides, apply_hunks, parse
 from bot.code.packing import ChangeFilters, pack
 from bot.core.actions import REFORMATTED
 from bot.features.review.meaning import reformatted
@@ -40,7 +39,7 @@ def test_a_move_names_what_the_new_file_neither_defines_nor_imports() -> None:
     after = f"import sys\n{body}\nfrom calls import call_4\n"
     files = {"b.py": after, "a.py": "import os\n" + before.split(f"{body}\n")[1]}
     (piece,) = pack(
-        diff, 2_000, 4, texts=Sides(RecordedTree({name: text.encode() for name, text in files.items()}))
+        diff, 2_000, 4, sides=Sides(RecordedTree({name: text.encode() for name, text in files.items()}))
     ).pieces
     uses = "it uses call_3, call_5, call_4; b.py neither defines nor imports call_3, call_5]"
     assert f"moved unchanged from a.py line 2; {uses}" in piece.text

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.code.context import Sides
-from bot.code.diff import parse
+from bot.code.diff import Sides, parse
 from bot.code.file_classes import is_test
 from bot.code.packing import ChangeFilters, Packed, pack
 from bot.core.text import estimate, show
@@ -219,7 +218,7 @@ def sides(**files: Sequence[str]) -> Sides:
 def test_a_large_file_is_split_by_function_with_what_each_replaces() -> None:
     old, new = functions(12, 12), functions(12, 12, "other")
     text = rewritten("big.py", old, new)
-    result = pack(parse(text), 2_600, 9, texts=sides(big=new))
+    result = pack(parse(text), 2_600, 9, sides=sides(big=new))
     assert len(result.pieces) > 2
     for number in range(12):
         sides_of = [
@@ -236,13 +235,13 @@ def test_a_function_that_moves_to_another_file_is_in_one_part() -> None:
     rows = [f"value_{number} = {number}" for number in range(70)]
     text = rewritten("a.py", moved_old, ["x = 1"]) + added("between.py", rows)
     text += rewritten("z.py", ["y = 1"], moved_new)
-    result = pack(parse(text), 1_500, 9, texts=sides(a=["x = 1"], between=rows, z=moved_new))
+    result = pack(parse(text), 1_500, 9, sides=sides(a=["x = 1"], between=rows, z=moved_new))
     assert [piece.paths for piece in result.pieces] == [("a.py", "z.py"), ("between.py",)]
 
 
 def test_a_part_tells_the_signatures_and_removed_lines_of_the_others() -> None:
     old, new = functions(8, 18), functions(8, 18, "other")
-    result = pack(parse(rewritten("big.py", old, new)), 3_000, 9, texts=sides(big=new))
+    result = pack(parse(rewritten("big.py", old, new)), 3_000, 9, sides=sides(big=new))
     assert len(result.pieces) > 2
     for piece in result.pieces:
         numbers = [number for number in range(8) if f"+ def function_{number}(other)" in piece.others]
