@@ -89,7 +89,7 @@ def command(
     24 hours. Duplicates are judged if DATABASE_URL has the index of bouncer index.
     """
     from bot import app
-    from bot.cli.calibrate.past import new_export, read_export, recent_export
+    from bot.cli.calibrate.judging import new_export, read_export, recent_export
 
     environment = judging.settings()
     environment.check_model()

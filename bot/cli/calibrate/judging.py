@@ -1,4 +1,4 @@
-"""Judge past subjects in shadow with the live handlers, and remember the verdicts in a file."""
+"""Read past subjects, judge them in shadow with the live handlers, and remember the verdicts in a file."""
 
 from __future__ import annotations
 
@@ -8,9 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import count
+from pathlib import Path
 from typing import Any, Literal
 
-from bot.calibration.export import Journal
+import click
+from pydantic import ValidationError
+
+from bot import app
+from bot.calibration.export import FRESH, Journal, SteadyChronicle, export
 from bot.calibration.fates import Undoings, of_issue
 from bot.calibration.findings import (
     Bouncer,
@@ -19,21 +24,80 @@ from bot.calibration.findings import (
     PastVerdict,
     draw_threshold,
 )
-from bot.cli.files import EqualErrors, decided
+from bot.cli.files import EqualErrors, decided, progress, write_text
+from bot.cli.remote import reached
 from bot.core.actions import Decision
 from bot.core.errors import DatabaseAway, OperatorError, SettingsError
 from bot.core.events import RepositoryEvent
+from bot.core.io_limits import read_file
 from bot.core.subjects import Fate, Repository, Subject
 from bot.features.duplicates.record import DuplicatesRecord
 from bot.features.services import IndexedIssue, Services
 from bot.features.shared.labels import BouncerRecord, InputLabel, OutputLabel, severity
 from bot.features.triage.record import TriageRecord
 from bot.features.verify.record import VerifyRecord
+from bot.github.history import GitHubChronicle
 from bot.github.offline import ReplayForge, Snapshot, issue_opened, just_opened, pull_just_opened
 from bot.github.protocol import Past
 from bot.pipeline.store import Ledger, migrated
 from bot.pipeline.store.issues import Issues, says_duplicate
 from bot.settings import Settings
+
+#: The largest export, bytes.
+MAX_EXPORT = 512 << 20
+
+
+def read_export(file: Path, name: str) -> Past:
+    """Read an export of a repository from a file. Raises OperatorError."""
+    past = _read_past(file)
+    if past.repository.full_name.lower() != name.lower():
+        raise OperatorError(f"{file} is an export of {past.repository.full_name}, not of {name}")
+    return past
+
+
+def recent_export(file: Path, limit: int) -> Past | None:
+    """Return the export of an earlier command if it is less than 24 hours old and large enough."""
+    if not file.is_file():
+        return None
+    past = _read_past(file)
+    if app.now() - past.exported_at >= FRESH or past.limit < limit:
+        return None
+    click.echo(f"using the export of {past.exported_at:%H:%M} UTC; --fresh makes a new one", err=True)
+    return past
+
+
+def new_export(environment: Settings, name: str, file: Path, limit: int, asking: tuple[str, ...]) -> Past:
+    """Read an export from GitHub and store it. A killed command leaves its progress to the next one."""
+    if environment.github_token is None and environment.needs_setup:
+        raise OperatorError(
+            f"{name}: set GITHUB_TOKEN or the App's credentials: GitHub shows the original texts of issues only "
+            "to a signed-in user"
+        )
+    calls: list[object] = []
+    journal = Journal(file.with_suffix(".partial.jsonl"))
+    with reached(environment, name, calls.append) as access, progress() as advance:
+        chronicle = SteadyChronicle(
+            GitHubChronicle(access.forge),
+            journal,
+            app.now(),
+            lambda why: click.echo(why, err=True),
+            lambda: len(calls),
+        )
+        past = export(chronicle, limit, asking, advance)
+    write_text(file, past.model_dump_json(exclude_defaults=True))
+    journal.clear()
+    return past
+
+
+def _read_past(file: Path) -> Past:
+    try:
+        return Past.model_validate_json(read_file(file, MAX_EXPORT))
+    except OSError as error:
+        raise OperatorError(f"{file}: {error.strerror}") from None
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        key = ".".join(map(str, first["loc"])) or "file"
+        raise OperatorError(f"{file}: not an export of bouncer calibrate: {key}: {first['msg']}") from None
 
 
 @dataclass(frozen=True)
