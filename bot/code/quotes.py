@@ -92,9 +92,9 @@ class _View:
     def find(self, words: str) -> Iterator[Quoted]:
         whole = f"\n{words}\n"
         if whole in self.text:
-            yield from (self._match(at + 1, at + len(words), True) for at in _all(whole, self.text))
+            yield from (self._match(at + 1, at + len(words), True) for at in offsets(whole, self.text))
         elif len(words) >= _SHORTEST_PART and re.search(r"\w", words):
-            for start in _all(words, self.text):
+            for start in offsets(words, self.text):
                 end = start + len(words)
                 edges = self.text[start - 1 : start + 1], self.text[end - 1 : end + 1]
                 if not any(re.fullmatch(r"\w\w", edge) for edge in edges):  # the quote cuts no word
@@ -110,7 +110,8 @@ class _View:
         return Quoted(side, tuple(line for line in lines if line.number(side) is not None), whole=False)
 
 
-def _all(part: str, text: str) -> Iterator[int]:
+def offsets(part: str, text: str) -> Iterator[int]:
+    """Yield every place where a part begins in a text, also of parts that overlap."""
     at = text.find(part)
     while at >= 0:
         yield at

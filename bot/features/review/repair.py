@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate, islice
 
 from bot.code.diff import Diff
-from bot.code.quotes import bare, without_margin
+from bot.code.quotes import bare, offsets, without_margin
 from bot.code.syntax import MAX_BYTES
 from bot.core.text import squeeze
 from bot.features.review.anchoring import files_named, in_indentation
@@ -72,7 +72,7 @@ def replaced(text: str, edit: Edit, near: int) -> str | None:
     code, numbers, starts = _squeezed(text)
     for old, new in ((edit.old, edit.new), (without_margin(edit.old), without_margin(edit.new))):
         pattern = [line for line in bare(old).split("\n") if line]
-        matches = islice(_all("\n".join(["", *pattern, ""]), code), MAX_MATCHES) if pattern else ()
+        matches = islice(offsets("\n".join(["", *pattern, ""]), code), MAX_MATCHES) if pattern else ()
         places = [bisect_left(starts, at) for at in matches]
         if places:
             at = min(places, key=lambda at: abs(numbers[at] + 1 - near))
@@ -93,13 +93,6 @@ def _squeezed(text: str) -> tuple[str, list[int], list[int]]:
     pairs = [(number, words) for number, line in enumerate(text.split("\n")) if (words := squeeze(line))]
     starts = accumulate((len(words) + 1 for _, words in pairs), initial=0)
     return "\n".join(["", *(words for _, words in pairs), ""]), [number for number, _ in pairs], list(starts)
-
-
-def _all(part: str, text: str) -> Iterator[int]:
-    at = text.find(part)
-    while at >= 0:
-        yield at
-        at = text.find(part, at + 1)
 
 
 def _lines(new: str) -> list[str]:
