@@ -19,12 +19,12 @@ from bot.simgithub.state import Grant, Json
 
 
 class Pages:
-    """The signed-in user is ``owner``, or the organisation in the address."""
+    """The signed-in user is ``owner``; an app belongs to them, or to the organisation in the address."""
 
-    def __init__(self, operations: Operations, owner: str = "octo") -> None:
+    def __init__(self, operations: Operations) -> None:
         self.operations = operations
         self.world = operations.world
-        self.owner = owner
+        self.owner = "octo"
         #: Paths of requests to the archive host with credentials; there must be none.
         self.leaked: list[str] = []
 

@@ -73,14 +73,14 @@ def _rules() -> Map:
 class ApiServer:
     """Listens on loopback; ``start`` and ``stop`` it once."""
 
-    def __init__(self, operations: Operations, host: str, port: int) -> None:
+    def __init__(self, operations: Operations) -> None:
         self.operations = operations
         self.requests: deque[RecordedRequest] = deque(maxlen=MAX_RECORDED)
         self.faults: list[InjectedFault] = []
         self.used = 0
         self._rules = _rules().bind("api")
         self.pages = pages.Pages(operations)
-        self._server = make_server(host, port, self._wsgi, threaded=True, request_handler=_Quiet)
+        self._server = make_server("127.0.0.1", 0, self._wsgi, threaded=True, request_handler=_Quiet)
         # The argument is how long ``stop`` waits at most, seconds.
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(0.02,), name="simulated-github", daemon=True

@@ -46,13 +46,13 @@ class SimulatedGitHub(People):
     Every action that GitHub would announce is delivered, signed, to the apps that are installed and subscribed.
     """
 
-    def __init__(self, host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(self) -> None:
         world = World()
         render = Renderer(world, "", "")
         self._hooks = Hooks(world, render)
         super().__init__(Operations(world, render, self._hooks))
-        self._server = ApiServer(self._operations, host, port)
-        self.web_url = f"http://{host}:{self._server.port}"
+        self._server = ApiServer(self._operations)
+        self.web_url = f"http://127.0.0.1:{self._server.port}"
         self.api_url = self.web_url + PREFIX
         render.api, render.web = self.api_url, self.web_url
 
@@ -90,18 +90,14 @@ class SimulatedGitHub(People):
         with self.world.lock:
             return registry.create_app(self.world, manifest, self.world.user(owner))
 
-    def create_repository(
-        self, name: str, files: Text | None = None, *, private: bool = False, default_branch: str = "main"
-    ) -> RepositoryState:
+    def create_repository(self, name: str, files: Text | None = None, *, private: bool = False) -> RepositoryState:
         """Create a repository with one commit on its default branch."""
         owner, _, short = name.partition("/")
         with self.world.lock:
-            repository = RepositoryState(
-                self.world.next_id(), self.world.user(owner), short, private, default_branch
-            )
+            repository = RepositoryState(self.world.next_id(), self.world.user(owner), short, private)
             self.world.repositories[name] = repository
             tree = files or {"README.md": f"# {short}\n"}
-            self._operations.push(repository, default_branch, as_bytes(tree), repository.owner)
+            self._operations.push(repository, repository.default_branch, as_bytes(tree), repository.owner)
             return repository
 
     def install(self, app: App, *repositories: str) -> InstallationState:
