@@ -18,10 +18,8 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from bot.pipeline.job import OPEN
-from bot.simgithub import SimulatedGitHub
-from tests.bench.pipeline import cpu_seconds
-from tests.bot.pipeline.rig import REPLY, Rig, wait
+from tests.bench.latency import cpu_seconds
+from tests.bot.pipeline.rig import REPLY, Rig, rigged, wait
 
 GOAL_IDLE_MB, GOAL_GROWTH_MB, GOAL_CPU = 150, 80, 2.0
 #: The engine looks for schedules every second in its first minute.
@@ -74,30 +72,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.bench memory")
     parser.add_argument("--installations", type=int, default=1000)
     parser.add_argument("--idle-seconds", type=float, default=20.0)
-    parser.add_argument("--database-url", help="another database than a fresh SQLite file")
+    parser.add_argument("--database-url", default="", help="another database than a fresh SQLite file")
     options = parser.parse_args()
     names = tuple(f"owner-{index}/project" for index in range(options.installations))
-    with tempfile.TemporaryDirectory() as folder, SimulatedGitHub() as github:
-        url = options.database_url or f"sqlite:///{folder}/bench.db"
-        rig = Rig(github, url, Path(folder), names[:1])
+    with tempfile.TemporaryDirectory() as folder, rigged(Path(folder), options.database_url, names[:1]) as rig:
         replies = ({"model": "bounces", "subject": f"{name}#1", **REPLY} for name in names)
-        (rig.folder / "replies.jsonl").write_text("".join(json.dumps(reply) + "\n" for reply in replies))
-        try:
-            start = time.monotonic()
-            serve = rig.start("bot", "serve", "--apart", "0")
-            wait(rig.ready, 120, "serve is ready")
-            print(f"ready after {time.monotonic() - start:.1f} s")
-            time.sleep(SETTLED_SECONDS)
-            pids = list(process_tree(serve.pid))
-            shares = idle_cpu(pids, options.idle_seconds)
-            idle = show("idle", pids)
-            deliver(rig, names[:1])
-            show("after 1 installation", list(process_tree(serve.pid)))
-            deliver(rig, names[1:])
-            time.sleep(2)
-            after = show(f"after {len(names)} installations", list(process_tree(serve.pid)))
-        finally:
-            rig.close()
+        rig.replies.write_text("".join(json.dumps(reply) + "\n" for reply in replies))
+        start = time.monotonic()
+        serve = rig.start("bot", "serve", "--apart", "0")
+        wait(rig.ready, 120, "serve is ready")
+        print(f"ready after {time.monotonic() - start:.1f} s")
+        time.sleep(SETTLED_SECONDS)
+        pids = list(process_tree(serve.pid))
+        shares = idle_cpu(pids, options.idle_seconds)
+        idle = show("idle", pids)
+        deliver(rig, names[:1])
+        show("after 1 installation", list(process_tree(serve.pid)))
+        deliver(rig, names[1:])
+        time.sleep(2)
+        after = show(f"after {len(names)} installations", list(process_tree(serve.pid)))
     print(f"idle      {idle['pss']:6.1f} MB   goal {GOAL_IDLE_MB}")
     print(f"growth    {after['pss'] - idle['pss']:6.1f} MB   goal {GOAL_GROWTH_MB}")
     print(
@@ -125,8 +118,8 @@ def deliver(rig: Rig, names: tuple[str, ...]) -> None:
         # A busy machine may need longer than GitHub would wait; the same delivery id is worked on once.
         wait(lambda send=send: send() == 202, 120, "the delivery is accepted")
         if index % AT_ONCE == AT_ONCE - 1:
-            wait(lambda: rig.jobs.untaken() + len(rig.jobs.list(OPEN)) == 0, 120, "the jobs are done")
-    wait(lambda: rig.jobs.untaken() + len(rig.jobs.list(OPEN)) == 0, 120, "the jobs are done")
+            wait(lambda: rig.unfinished() == 0, 120, "the jobs are done")
+    wait(lambda: rig.unfinished() == 0, 120, "the jobs are done")
     for name in names:
         if len(rig.github.comments(name, 1)) != 1:
             jobs = [(job.id, job.outcome) for job in rig.jobs.list(repository=name)]

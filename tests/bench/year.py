@@ -41,8 +41,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from bot.pipeline.queue import Queue
 from bot.pipeline.retention import DAY, Retention
+from tests.bench.latency import cpu_seconds
 from tests.bench.memory import memory, process_tree
-from tests.bench.pipeline import cpu_seconds
 from tests.bot.pipeline.rig import SECRET, wait
 from tests.e2e.site import APP, BROKEN, FIXED, Browser, Site, stopped
 

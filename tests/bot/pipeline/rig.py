@@ -11,7 +11,8 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -48,13 +49,13 @@ class Rig:
             github.create_repository(name)
         app = github.create_app(owner=repositories[0].partition("/")[0], webhook_secret=SECRET)
         self.installation = github.install(app, *repositories)
-        replies = folder / "replies.jsonl"
+        self.replies = folder / "replies.jsonl"
         lines = (
             {"model": "bounces", "subject": f"{name}#{number}", **REPLY}
             for name in repositories
             for number in range(1, 301)
         )
-        replies.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        self.replies.write_text("".join(json.dumps(line) + "\n" for line in lines))
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith(("GITHUB_", "BOUNCER_"))},
             "GITHUB_APP_ID": str(app.id),
@@ -63,7 +64,7 @@ class Rig:
             "GITHUB_API_URL": github.api_url,
             "GITHUB_WEB_URL": github.web_url,
             "DATABASE_URL": url,
-            "BOUNCER_MODEL": f"recorded:{replies}#bounces",
+            "BOUNCER_MODEL": f"recorded:{self.replies}#bounces",
             "HOST": "127.0.0.1",
             "PORT": str(self.port),
             "PYTHONPATH": str(ROOT),
@@ -164,6 +165,17 @@ class Rig:
             return False
         finally:
             connection.close()
+
+
+@contextmanager
+def rigged(folder: Path, url: str = "", repositories: tuple[str, ...] = (REPOSITORY,)) -> Iterator[Rig]:
+    """A rig on a simulated GitHub of its own; the default database is a new SQLite file."""
+    with SimulatedGitHub() as github:
+        rig = Rig(github, url or f"sqlite:///{folder}/x.db", folder, repositories)
+        try:
+            yield rig
+        finally:
+            rig.close()
 
 
 def wait(until: Callable[[], object], seconds: float = 30.0, event: str = "") -> None:
