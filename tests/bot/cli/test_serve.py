@@ -19,8 +19,7 @@ from pytest_httpserver import HTTPServer
 
 from bot.cli.serve import WRONG_USAGE
 from bot.cli.worker import own_folder
-from bot.simgithub import SimulatedGitHub
-from tests.bot.pipeline.rig import REPOSITORY, Rig, wait
+from tests.bot.pipeline.rig import REPOSITORY, Rig, rigged, wait
 from tests.bot.pipeline.test_crash import children
 
 if TYPE_CHECKING:
@@ -29,10 +28,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def rig(tmp_path: Path) -> Iterator[Rig]:
-    with SimulatedGitHub() as github:
-        rig = Rig(github, f"sqlite:///{tmp_path}/x.db", tmp_path)
+    with rigged(tmp_path) as rig:
         yield rig
-        rig.close()
 
 
 @pytest.fixture
@@ -154,8 +151,8 @@ def test_a_job_that_runs_when_the_end_comes_is_finished(rig: Rig) -> None:
 
 @pytest.mark.timeout(480)
 def test_a_database_that_is_away_for_a_while_is_waited_for(tmp_path: Path, own_postgres: PostgresServer) -> None:
-    with SimulatedGitHub() as github:
-        rig = Rig(github, own_postgres.get_uri(), tmp_path)
+    with rigged(tmp_path, own_postgres.get_uri()) as rig:
+        github = rig.github
         serve = rig.start("bot", "serve")
         wait(rig.ready, 180, "ready")
         first = github.open_issue(REPOSITORY, "Broken", "It does not work.")
@@ -190,4 +187,3 @@ def test_a_database_that_is_away_for_a_while_is_waited_for(tmp_path: Path, own_p
         serve.send_signal(signal.SIGTERM)
         assert serve.wait(35) == 0
         assert "canary" not in rig.log.read_text()
-        rig.close()

@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 
 from bot import router
-from bot.simgithub import SimulatedGitHub
 from tests.bot.pipeline.builders import opened
-from tests.bot.pipeline.rig import Rig, wait
+from tests.bot.pipeline.rig import Rig, rigged, wait
 
 #: Enough for kills to hit every stage; `python -m tests.bench kills` makes 1,000 on each database.
 DELIVERED = 64
@@ -62,48 +61,43 @@ def deliver(rig: Rig, issues: list[tuple[str, int]], accepted: dict[str, tuple[s
 
 @pytest.mark.timeout(360)
 def test_nothing_is_lost_and_nothing_is_said_twice(database_url: str, tmp_path: Path) -> None:
-    with SimulatedGitHub() as github:
-        rig = Rig(github, database_url, tmp_path, REPOSITORIES)
-        try:
-            issues = [
-                (name, github.open_issue(name, f"Broken {number}", "It does not work."))
-                for number in range(DELIVERED // len(REPOSITORIES))
-                for name in REPOSITORIES
-            ]
-            parents = {
-                "web": rig.web().pid,
-                "worker": rig.worker("--phoenix", "2").pid,
-            }
-            wait(rig.ready, 60, "web and worker up")
-            killer = Killer(parents)
-            killer.start()
-            accepted: dict[str, tuple[str, int]] = {}
-            senders = [
-                threading.Thread(target=deliver, args=(rig, issues[part::4], accepted, killer))
-                for part in range(4)
-            ]
-            for sender in senders:
-                sender.start()
-            for sender in senders:
-                sender.join()
-            killer.join()
-            assert killer.killed["web"] >= 2
-            assert killer.killed["worker"] >= 4
-            assert len(accepted) == DELIVERED
+    with rigged(tmp_path, database_url, REPOSITORIES) as rig:
+        issues = [
+            (name, rig.github.open_issue(name, f"Broken {number}", "It does not work."))
+            for number in range(DELIVERED // len(REPOSITORIES))
+            for name in REPOSITORIES
+        ]
+        parents = {
+            "web": rig.web().pid,
+            "worker": rig.worker("--phoenix", "2").pid,
+        }
+        wait(rig.ready, 60, "web and worker up")
+        killer = Killer(parents)
+        killer.start()
+        accepted: dict[str, tuple[str, int]] = {}
+        senders = [
+            threading.Thread(target=deliver, args=(rig, issues[part::4], accepted, killer)) for part in range(4)
+        ]
+        for sender in senders:
+            sender.start()
+        for sender in senders:
+            sender.join()
+        killer.join()
+        assert killer.killed["web"] >= 2
+        assert killer.killed["worker"] >= 4
+        assert len(accepted) == DELIVERED
 
-            wait(lambda: rig.unfinished() == 0, 180, "all jobs ended")
-            comment_counts = {
-                (name, number): len(github.comments(name, number, by="bouncer[bot]")) for name, number in issues
-            }
-            assert Counter(comment_counts.values()) == {1: DELIVERED}
-            assert all(github.labels(name, number) == ["needs-info"] for name, number in issues)
-            assert rig.jobs.counts() == {"done": JOBS * DELIVERED}
+        wait(lambda: rig.unfinished() == 0, 180, "all jobs ended")
+        comment_counts = {
+            (name, number): len(rig.github.comments(name, number, by="bouncer[bot]")) for name, number in issues
+        }
+        assert Counter(comment_counts.values()) == {1: DELIVERED}
+        assert all(rig.github.labels(name, number) == ["needs-info"] for name, number in issues)
+        assert rig.jobs.counts() == {"done": JOBS * DELIVERED}
 
-            before = github.requests
-            for delivery, (name, number) in list(accepted.items())[:20]:
-                wait(lambda d=delivery, n=name, i=number: rig.deliver("issues", rig.opened(i, n), d) == 202)
-            time.sleep(1)
-            assert rig.jobs.counts() == {"done": JOBS * DELIVERED}
-            assert github.requests == before, "a redelivery made somebody work"
-        finally:
-            rig.close()
+        before = rig.github.requests
+        for delivery, (name, number) in list(accepted.items())[:20]:
+            wait(lambda d=delivery, n=name, i=number: rig.deliver("issues", rig.opened(i, n), d) == 202)
+        time.sleep(1)
+        assert rig.jobs.counts() == {"done": JOBS * DELIVERED}
+        assert rig.github.requests == before, "a redelivery made somebody work"

@@ -16,8 +16,7 @@ from werkzeug import Request, Response
 from bot.pipeline.job import Job
 from bot.pipeline.queue import Queue
 from bot.pipeline.store.tables import DELIVERIES
-from bot.simgithub import SimulatedGitHub
-from tests.bot.pipeline.rig import Rig, wait
+from tests.bot.pipeline.rig import Rig, rigged, wait
 
 SECRET = "between you and me"
 
@@ -45,8 +44,7 @@ def receiver(httpserver: HTTPServer) -> Receiver:
 
 @pytest.fixture
 def rig(tmp_path: Path, httpserver: HTTPServer) -> Iterator[Rig]:
-    with SimulatedGitHub() as github:
-        rig = Rig(github, f"sqlite:///{tmp_path}/bouncer.db", tmp_path)
+    with rigged(tmp_path) as rig:
         rig.environment |= {
             "BOUNCER_NOTIFY_URL": httpserver.url_for("/hook"),
             "BOUNCER_NOTIFY_SECRET": SECRET,
@@ -57,7 +55,6 @@ def rig(tmp_path: Path, httpserver: HTTPServer) -> Iterator[Rig]:
         rig.installation.app.webhook_url = f"http://127.0.0.1:{rig.port}/webhook"
         yield rig
         rig.installation.app.webhook_url = ""
-        rig.close()
 
 
 def test_notices_of_verdicts_and_failures_are_signed_and_retried(rig: Rig, receiver: Receiver) -> None:

@@ -18,9 +18,8 @@ from bot.models.wrappers import Fallback
 from bot.pipeline.job import MAX_TRIES, MAX_TRIES_BUG
 from bot.pipeline.store import Database
 from bot.pipeline.store.calls import Faults
-from bot.simgithub import SimulatedGitHub
 from tests.bot.models.replies import CLEAR, PROMPT, Verdict
-from tests.bot.pipeline.rig import REPLY, REPOSITORY, Rig, wait
+from tests.bot.pipeline.rig import REPLY, REPOSITORY, Rig, rigged, wait
 from tests.bot.pipeline.test_runner import NAME, Bench, bench
 from tests.e2e.site import PASSWORD, Browser
 from tests.scripted import ScriptedModel
@@ -127,8 +126,7 @@ def test_a_chain_waits_only_if_no_model_of_it_answers(database: Database) -> Non
 
 @pytest.fixture
 def rig(httpserver: HTTPServer, tmp_path: Path) -> Iterator[Rig]:
-    with SimulatedGitHub() as github:
-        rig = Rig(github, f"sqlite:///{tmp_path / 'b.db'}", tmp_path)
+    with rigged(tmp_path) as rig:
         rig.environment |= {
             "BOUNCER_MODEL": "openai:gpt-5-mini",
             "BOUNCER_ADMIN_PASSWORD": PASSWORD,
@@ -136,7 +134,6 @@ def rig(httpserver: HTTPServer, tmp_path: Path) -> Iterator[Rig]:
             "OPENAI_BASE_URL": httpserver.url_for("/v1"),
         }
         yield rig
-        rig.close()
 
 
 @pytest.mark.timeout(180)

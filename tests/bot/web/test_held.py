@@ -6,13 +6,12 @@ import http.client
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from bot.simgithub import SimulatedGitHub
-from tests.bot.pipeline.rig import REPOSITORY, Rig, wait
+from tests.bot.pipeline.rig import REPOSITORY, Rig, rigged, wait
 
 SIGNED = f"X-Hub-Signature-256: sha256={'0' * 64}\r\n"
 POST = "POST /webhook HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -72,21 +71,10 @@ class Crowd:
 
 @pytest.fixture
 def rig(tmp_path: Path) -> Iterator[Rig]:
-    with SimulatedGitHub() as github:
-        rig = Rig(github, f"sqlite:///{tmp_path}/x.db", tmp_path)
+    with rigged(tmp_path) as rig:
         rig.web()
         wait(lambda: healthy(rig.port), 60, "up")
         yield rig
-        rig.close()
-
-
-@contextmanager
-def crowd(rig: Rig) -> Iterator[Crowd]:
-    crowd = Crowd(rig.port)
-    try:
-        yield crowd
-    finally:
-        crowd.close()
 
 
 def healthy(port: int) -> bool:
@@ -110,10 +98,10 @@ def untroubled(rig: Rig, name: str) -> None:
 
 def test_two_hundred_held_connections_do_no_harm_and_are_closed(rig: Rig) -> None:
     for opening in (IDLE, SLOW_HEADER, SLOW_BODY, UNSIGNED_BODY):
-        with crowd(rig) as attackers:
+        with closing(Crowd(rig.port)) as attackers:
             attackers.hold(opening, 200, dribble=bool(opening))
             untroubled(rig, f"{len(opening)}-of-one-kind")
-    with crowd(rig) as attackers:
+    with closing(Crowd(rig.port)) as attackers:
         attackers.hold(IDLE, 50)
         attackers.hold(KEPT, 50)
         attackers.hold(SLOW_HEADER, 50, dribble=True)

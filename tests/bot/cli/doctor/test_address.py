@@ -16,12 +16,11 @@ from flask import Flask
 from bot.github.webhook import sign
 from bot.pipeline.store import migrate, open_database
 from bot.settings import Settings
-from bot.simgithub import SimulatedGitHub
 from bot.web.app import Backend, create_app
 from tests.bot.cli.doctor.test_doctor import all_but
 from tests.bot.cli.github_commands import Ran
 from tests.bot.pipeline.rig import SECRET as RIG_SECRET
-from tests.bot.pipeline.rig import Rig, wait
+from tests.bot.pipeline.rig import Rig, rigged, wait
 from tests.serving import served
 
 SECRET = "a-secret-of-the-webhook"
@@ -127,20 +126,16 @@ def test_a_stranger_learns_nothing_from_it(tmp_path: Path) -> None:
 
 def test_the_real_server_believes_no_proxy_unless_told(tmp_path: Path) -> None:
     """Through gunicorn, which by itself believes X-Forwarded-Proto of a client on this machine."""
-    with SimulatedGitHub() as github:
-        rig = Rig(github, f"sqlite:///{tmp_path}/x.db", tmp_path)
-        try:
-            rig.web()
-            wait(lambda: arrival(rig, {}), 60, "the server is up")
-            forwarded = {
-                "X-Forwarded-For": "198.51.100.7",
-                "X-Forwarded-Proto": "https",
-                "X-Forwarded-Host": "forged.invalid",
-                "SCRIPT_NAME": "/forged",
-            }
-            reported = arrival(rig, forwarded)
-        finally:
-            rig.close()
+    with rigged(tmp_path) as rig:
+        rig.web()
+        wait(lambda: arrival(rig, {}), 60, "the server is up")
+        forwarded = {
+            "X-Forwarded-For": "198.51.100.7",
+            "X-Forwarded-Proto": "https",
+            "X-Forwarded-Host": "forged.invalid",
+            "SCRIPT_NAME": "/forged",
+        }
+        reported = arrival(rig, forwarded)
     assert reported == {
         "address": "127.0.0.1",
         "forwarded_for": ["198.51.100.7"],
