@@ -19,7 +19,7 @@ from bot.core import events
 from bot.core.actions import Task
 from bot.core.errors import LACKING
 from bot.core.events import Event
-from bot.pipeline.job import DEAD, DEAD_LIMIT, GONE, KEEP_SECONDS, Job
+from bot.pipeline.job import DEAD, DEAD_LIMIT, ENDED, GONE, KEEP_SECONDS, Job
 from bot.pipeline.store import Database, Ledger
 from bot.pipeline.store.tables import CLOSED, DELIVERIES
 
@@ -182,8 +182,8 @@ class Inbox:
 
     def _retry_gone(self, repository: str) -> None:
         """Run the jobs again that did not find a repository because its rename was not known yet."""
-        for job in self._queue.ended(repository):
-            if (job.outcome or "").startswith(GONE):
+        for job in self._queue.list(ENDED, repository, limit=None):
+            if job.state == "done" and (job.outcome or "").startswith(GONE):
                 self._queue.start_again(job, self._clock())
 
     def _store(self, connection: Connection, row: Row[Any], event: Event) -> None:

@@ -139,7 +139,9 @@ class Queue:
                 break
         return newest
 
-    def list(self, states: Collection[State] = (), repository: str = "", limit: int = 50) -> tuple[Job, ...]:
+    def list(
+        self, states: Collection[State] = (), repository: str = "", limit: int | None = 50
+    ) -> tuple[Job, ...]:
         """Return the newest attempts of jobs in these states (all if empty), newest first."""
         query = self._select(_ID).where(_IS_LAST)
         if states:
@@ -149,7 +151,10 @@ class Queue:
         newest = query.order_by(column("created_at").desc(), _ID.desc()).limit(limit)
         ids = [row[0] for row in self._rows(newest)]
         workflows = self.connect().list_workflows(workflow_ids=ids, load_input=False) if ids else ()
-        return tuple(sorted(map(_job, workflows), key=lambda job: (job.seq, job.position), reverse=True))
+        attempts = sorted(map(_job, workflows), key=lambda job: (job.seq, job.position, job.attempt))
+        # An attempt that was just continued may not be marked yet: the last one stands for the job.
+        jobs = {job.id: job for job in attempts}
+        return tuple(reversed(jobs.values()))
 
     def counts(self, states: Collection[State], newest: int | None = None) -> dict[State, int]:
         """Count the jobs in each of these states, of the ``newest`` attempts alone if that is given."""
@@ -232,15 +237,6 @@ class Queue:
         if workflows:
             self.connect().delete_workflows(list(workflows))
 
-    def ended(self, repository: str) -> tuple[Job, ...]:
-        """Return the jobs of a repository that are done."""
-        workflows: Sequence[WorkflowStatus] = ()
-        if ids := list(self._ids(repository)):
-            done = list(_STATUSES["done"])
-            workflows = self.connect().list_workflows(workflow_ids=ids, status=done, load_input=False)
-        # A later attempt continues the others.
-        return tuple(_job(status) for status in workflows if "next" not in (status.attributes or {}))
-
     def rename(self, repository: str, to: str) -> None:
         """List the jobs of a repository under its new name."""
         for workflow in self._ids(repository):
@@ -259,7 +255,7 @@ class Queue:
                 self._client = None
 
     def _add_index(self) -> None:
-        """Add an index of ours to the engine's table: with its own ones SQLite reads every row to count some."""
+        """Add an index to the engine's table: with the others SQLite reads every row to count a few."""
         columns = Column("status", Text), Column("created_at", BigInteger)
         workflows = Table("workflow_status", MetaData(self._schema), *columns)
         with self._database.write() as connection:
@@ -277,9 +273,10 @@ class Queue:
         return [row[0] for row in self._rows(query)]
 
     def _is_of(self, repository: str) -> ColumnElement[bool]:
-        # The engine has an index for this on PostgreSQL, and none on SQLite.
-        is_part = column("attributes", JSONB).contains({"repository": repository})
-        return _fact("repository") == repository if self._database.is_sqlite else is_part
+        if self._database.is_sqlite:
+            return _fact("repository") == repository
+        # In this form PostgreSQL uses the engine's index.
+        return column("attributes", JSONB).contains({"repository": repository})
 
     def _select(self, value: ColumnElement[Any], newest: int | None = None) -> Select[Any]:
         """Return a query for attempts. The engine's client reads rows in order to count or to filter them."""

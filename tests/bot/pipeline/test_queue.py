@@ -219,6 +219,11 @@ def test_a_list_shows_the_newest_attempt_of_each_job_alone(database, queue):
     assert queue.counts(("done", "waiting")) == {"done": 1, "waiting": 1}
 
 
+def test_an_attempt_that_its_successor_does_not_know_yet_is_not_listed(queue):
+    put(queue, job("d"), job("d", attempt=1))
+    assert [item.attempt for item in queue.list()] == [1]
+
+
 def test_a_long_list_leaves_nothing_out(queue):
     jobs = [job(f"d-{number}", number) for number in range(601)]
     put(queue, *jobs)
