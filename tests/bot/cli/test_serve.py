@@ -103,6 +103,8 @@ def test_it_works_survives_its_children_and_ends_with_all_of_them(rig: Rig, http
     second = rig.github.open_issue(REPOSITORY, "Broken too", "It does not work.")
     wait(lambda: rig.deliver("issues", rig.opened(second), "again") == 202, 60, "the web server came back")
     wait(lambda: rig.github.comments(REPOSITORY, second), 60, "the worker came back")
+    settings = [Path(f"/proc/{child}/environ").read_bytes() for child in children(serve.pid)]
+    assert all(b"glibc.malloc.tcache_count=0" in variables for variables in settings), "also the new children"
 
     everybody = family(serve.pid)
     begun = time.monotonic()
