@@ -56,7 +56,7 @@ FEATURES: tuple[Feature, ...] = (
     WHY,
     FEEDBACK,
 )
-#: Features that judge the subject of every event, and not only where its code is to be run.
+#: Features that judge the subject of every event. One that executes code judges only some.
 JUDGES: tuple[Task, ...] = tuple(feature.name for feature in FEATURES if feature.judges and not feature.executes)
 _BY_NAME = {feature.name: feature for feature in FEATURES}
 

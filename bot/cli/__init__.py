@@ -34,7 +34,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 #: Those that run for months.
 _SERVERS = ("serve", "web", "worker")
-#: The variable by which a program knows that it was started again; glibc changes its own one.
+#: The variable by which a program knows that it was started again. That of glibc does not tell: glibc shortens it.
 _STARTED_AGAIN = "_BOUNCER_STARTED_AGAIN"
 #: Settings of glibc's allocator, which it reads when a program starts.
 _GLIBC = ":".join(
@@ -141,7 +141,7 @@ def _line(error: click.ClickException, program: str) -> str:
 
 def main(arguments: list[str] | None = None) -> None:
     """Entry point of ``bouncer`` and ``python -m bot``."""
-    if arguments is None and sys.argv[1:2] and sys.argv[1] in _SERVERS:
+    if arguments is None and not set(_SERVERS).isdisjoint(sys.argv[1:2]):
         share_heap()
     group = BouncerGroup("bouncer", "A GitHub App that knows when not to act.", COMMANDS)
     run(click.version_option(__version__, prog_name="bouncer")(group), arguments, "bouncer")

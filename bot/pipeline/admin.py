@@ -23,8 +23,8 @@ from bot.pipeline.store.tables import WORKERS
 if TYPE_CHECKING:
     from bot.pipeline.queue import Queue
 
-#: Attempts of which the ended ones are counted.
-COUNTED = 5_000
+#: The newest attempts, among which jobs that ended are counted.
+NEWEST = 5_000
 
 
 class Jobs:
@@ -58,8 +58,8 @@ class Jobs:
         return self._deliveries.event(job.delivery)
 
     def counts(self) -> dict[State, int]:
-        """Count all open and dead jobs, and those of the newest that ended otherwise."""
-        return {**self.unfinished(), **self._queue.counts(ENDED, COUNTED)}
+        """Count all open and dead jobs, and those among the newest that ended otherwise."""
+        return {**self.unfinished(), **self._queue.counts(ENDED, NEWEST)}
 
     def unfinished(self) -> dict[State, int]:
         """Count open and dead jobs."""

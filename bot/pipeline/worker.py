@@ -33,7 +33,7 @@ from bot.pipeline.retention import Retention
 from bot.pipeline.runner import Runner
 from bot.pipeline.store import Ledger
 from bot.pipeline.store.counters import CounterBuffer
-from bot.pipeline.store.database import UNPREPARED, Database, HeldLock, migrating
+from bot.pipeline.store.database import NO_PREPARED_STATEMENTS, Database, HeldLock, migrating
 from bot.pipeline.store.tables import DELIVERIES, WORKERS
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ def _config(database: Database, name: str, concurrency: int) -> DBOSConfig:
         "application_version": VERSION,
         "use_listen_notify": False,
         "sys_db_pool_size": concurrency + WRITE_CONCURRENCY + NOTICE_CONCURRENCY + 4,
-        "db_engine_kwargs": {} if database.is_sqlite else {"connect_args": UNPREPARED},
+        "db_engine_kwargs": {} if database.is_sqlite else {"connect_args": NO_PREPARED_STATEMENTS},
         "log_level": "WARNING",
         "enable_otlp": False,
     }

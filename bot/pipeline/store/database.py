@@ -54,8 +54,8 @@ CONNECT_SECONDS = 3
 SHORTEST_SECRET = 8
 #: Connections that are kept; as many again may be opened for a moment.
 POOL = 10
-#: Statements that are prepared would keep their texts in each connection, up to 200 of them.
-UNPREPARED = {"prepare_threshold": None}
+#: Otherwise each connection keeps the texts of up to 200 statements.
+NO_PREPARED_STATEMENTS = {"prepare_threshold": None}
 #: Ours among the advisory locks of a database that others may share: the bytes of "bncr".
 CLASS = 0x626E6372
 #: How long one process waits for another's migration, seconds.
@@ -297,7 +297,7 @@ def _postgres(url: URL) -> Database:
             "connect_timeout": CONNECT_SECONDS,
             "application_name": "bouncer",
             "tcp_user_timeout": 10_000,
-            **UNPREPARED,
+            **NO_PREPARED_STATEMENTS,
         },
     )
     return Database(engine, partial(_lock_session, engine))

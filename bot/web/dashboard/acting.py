@@ -20,7 +20,7 @@ from bot.core.subjects import Subject
 from bot.core.text import amount
 from bot.features.commands.record import CommandsRecord
 from bot.features.shared import rights
-from bot.pipeline.admin import COUNTED
+from bot.pipeline.admin import NEWEST
 from bot.pipeline.body import as_html
 from bot.pipeline.job import OPEN, OPERATOR_PREFIX, State
 from bot.pipeline.store.decisions import PublishOutcome
@@ -50,7 +50,7 @@ def jobs(settings: DashboardSettings, backend: Backend) -> str:
         hidden=len(idle),
         limit=LISTED,
         counts=backend.jobs().counts(),
-        counted=COUNTED,
+        newest=NEWEST,
         state=states[0] if states else "",
         states=get_args(State),
         since=(g.now - timedelta(days=3)).date().isoformat(),
