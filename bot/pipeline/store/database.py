@@ -52,8 +52,8 @@ BACK_OFF_SECONDS = 0.0005
 CONNECT_SECONDS = 3
 #: Shorter secrets are too likely to be a part of ordinary text.
 SHORTEST_SECRET = 8
-#: Connections that are kept; as many again may be opened for a moment.
-POOL = 10
+#: The most connections. All are kept: a busy worker would open and close ten a second beyond a smaller pool.
+POOL = 20
 #: Otherwise each connection keeps the texts of up to 200 statements.
 NO_PREPARED_STATEMENTS = {"prepare_threshold": None}
 #: Ours among the advisory locks of a database that others may share: the bytes of "bncr".
@@ -213,7 +213,7 @@ def _sqlite(url: URL, busy_seconds: float) -> Database:
     engine = create_engine(
         url.set(drivername="sqlite+pysqlite", database=str(file)),
         pool_size=POOL,
-        max_overflow=POOL,
+        max_overflow=0,
         connect_args={"timeout": busy_seconds, "check_same_thread": False, "isolation_level": None},
     )
     event.listen(engine, "begin", partial(_begin, busy_seconds))
@@ -291,7 +291,7 @@ def _postgres(url: URL) -> Database:
     engine = create_engine(
         url.set(drivername="postgresql+psycopg"),
         pool_size=POOL,
-        max_overflow=POOL,
+        max_overflow=0,
         pool_pre_ping=True,
         connect_args={
             "connect_timeout": CONNECT_SECONDS,
