@@ -12,14 +12,14 @@ import math
 import os
 import pickle
 import resource
-import struct
 import subprocess
 import sys
 import threading
 import traceback
 from collections.abc import Callable
 from functools import cache
-from typing import IO, Any, ParamSpec, TypeVar, get_type_hints
+from multiprocessing.connection import Connection, Pipe
+from typing import Any, ParamSpec, TypeVar, get_type_hints
 
 import structlog
 from pydantic import TypeAdapter, ValidationError
@@ -38,8 +38,7 @@ MAX_IDLE = 2
 #: Niceness of children: the worker's threads go first.
 _NICE = 5
 
-_LENGTH = struct.Struct("!Q")
-_START = "import sys; sys.path[:] = sys.argv[1:]; from bot.code.parser_process import serve; serve()"
+_START = "import sys; fd, *sys.path[:] = sys.argv[1:]; from bot.code.parser_process import serve; serve(int(fd))"
 
 _log = structlog.get_logger(__name__)
 
@@ -76,26 +75,27 @@ class _Child:
 
     def __init__(self) -> None:
         paths = [os.path.abspath(path) for path in sys.path]  # noqa: PTH100 - an archive is no folder
-        self._process = subprocess.Popen(  # noqa: S603
-            [sys.executable, "-I", "-B", "-c", _START, *paths],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd="/",
-            env={"LANG": "C.UTF-8"},
-            start_new_session=True,
-        )
+        self._pipe, theirs = Pipe()
+        with theirs:
+            self._process = subprocess.Popen(  # noqa: S603
+                [sys.executable, "-I", "-B", "-c", _START, str(theirs.fileno()), *paths],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd="/",
+                env={"LANG": "C.UTF-8"},
+                start_new_session=True,
+                pass_fds=(theirs.fileno(),),
+            )
 
     def ask(self, call: bytes) -> dict[str, Any]:
         """Send a call and return the answer. Raises OSError, EOFError or ValueError."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
         watchdog = threading.Timer(DEADLINE_SECONDS, self._process.kill)
         watchdog.daemon = True
         watchdog.start()
         try:
-            _send(self._process.stdin, call)
-            answer = json.loads(_receive(self._process.stdout, MAX_ANSWER))
+            self._pipe.send_bytes(call)
+            answer = json.loads(self._pipe.recv_bytes(MAX_ANSWER))
         finally:
             watchdog.cancel()
         if not isinstance(answer, dict):
@@ -109,12 +109,7 @@ class _Child:
     def end(self) -> None:
         self._process.kill()
         self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            try:
-                if pipe is not None:
-                    pipe.close()
-            except OSError:
-                pass  # a call that was never sent
+        self._pipe.close()
 
 
 class _Pool:
@@ -154,19 +149,18 @@ _pool = _Pool()
 atexit.register(_pool.close)
 
 
-def serve() -> None:
+def serve(descriptor: int) -> None:
     """Answer calls in the child until the parent closes the pipe or ends."""
     os.nice(_NICE)
     resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    calls, answers = sys.stdin.buffer, sys.stdout.buffer
-    sys.stdin = sys.stdout = open(os.devnull, "r+")  # noqa: PTH123, SIM115 - for as long as the process lives
+    pipe = Connection(descriptor)
     while True:
         try:
-            call = _receive(calls, sys.maxsize)
+            call = pipe.recv_bytes()
         except EOFError:
             return
-        _send(answers, _answer(call))
+        pipe.send_bytes(_answer(call))
 
 
 def _answer(call: bytes) -> bytes:
@@ -191,24 +185,3 @@ def _limit_cpu() -> None:
 @cache
 def _type_of(function: Callable[..., R]) -> TypeAdapter[R]:
     return TypeAdapter(get_type_hints(function)["return"])
-
-
-def _send(pipe: IO[bytes], data: bytes) -> None:
-    pipe.write(_LENGTH.pack(len(data)))
-    pipe.write(data)
-    pipe.flush()
-
-
-def _receive(pipe: IO[bytes], most: int) -> bytes:
-    """Read one message. Raises EOFError if the other side has gone, ValueError for more than ``most`` bytes."""
-    (length,) = _LENGTH.unpack(_exactly(pipe, _LENGTH.size))
-    if length > most:
-        raise ValueError("too long an answer")
-    return _exactly(pipe, length)
-
-
-def _exactly(pipe: IO[bytes], length: int) -> bytes:
-    data = pipe.read(length)
-    if len(data) < length:
-        raise EOFError
-    return data
