@@ -111,28 +111,19 @@ def _hunk_head(file: FileDiff, number: int) -> str:
     return f"@@ {show(file.hunks[number].context)}".rstrip()
 
 
-@dataclass
 class Symbols:
     """The functions and classes of a changed file, by line, on both sides; empty if a side is unknown."""
 
-    file: FileDiff
-    old: Mapping[int, str] = field(default_factory=dict)
-    new: Mapping[int, str] = field(default_factory=dict)
-    heads: frozenset[int] = frozenset()
-    """Lines of the new file that are the head of a function or class."""
-
-    @classmethod
-    def of(cls, file: FileDiff, sides: Sides | None) -> Symbols:
+    def __init__(self, file: FileDiff, sides: Sides | None) -> None:
         before, after = (sides.before(file), sides.after(file)) if sides is not None else (None, None)
         old = definitions(before, file.old_path or file.path) if before is not None else ()
         new = definitions(after, file.path) if after is not None else ()
-        heads = (number for definition in new for number in range(definition.first, definition.body + 1))
-        return cls(file, _by_line(old), _by_line(new), frozenset(heads))
-
-    def __post_init__(self) -> None:
-        before, after = ({_bare(name) for name in names.values()} for names in (self.old, self.new))
+        self._file, self._old, self._new = file, _by_line(old), _by_line(new)
+        #: Lines of the new file that are the head of a function or class.
+        self._heads = {number for definition in new for number in range(definition.first, definition.body + 1)}
+        old_names, new_names = ({_bare(name) for name in side.values()} for side in (self._old, self._new))
         #: Bare names that only the old file, and only the new file defines.
-        self.removed, self.added = before - after, after - before
+        self.removed, self.added = old_names - new_names, new_names - old_names
         self._parts: list[_Unit] = []
 
     def split(self, unit: _Unit, elsewhere: Collection[str]) -> list[_Unit]:
@@ -150,21 +141,22 @@ class Symbols:
         A removed line counts to the function of its name; if that is gone, to the added lines that stand in its
         place. Lines outside of all functions and classes count to their hunk.
         """
-        new_names = frozenset(self.new.values())
+        new_names = frozenset(self._new.values())
         keys: dict[Place, str] = {}
-        for number, hunk in enumerate(self.file.hunks):
+        for number, hunk in enumerate(self._file.hunks):
             for _, between_context in groupby(enumerate(hunk.lines), lambda entry: entry[1].mark == " "):
                 run = list(between_context)
-                added = [self.new.get(line.new or 0, "") for _, line in run if line.mark == "+"]
+                added = [self._new.get(line.new or 0, "") for _, line in run if line.mark == "+"]
                 for at, line in run:
-                    name = self.old.get(line.old or 0, "") if line.mark == "-" else self.new.get(line.new or 0, "")
-                    is_gone = line.mark == "-" and name not in new_names and _bare(name) not in elsewhere
+                    is_removed = line.mark == "-"
+                    name = (self._old.get(line.old or 0) if is_removed else self._new.get(line.new or 0)) or ""
+                    is_gone = is_removed and name not in new_names and _bare(name) not in elsewhere
                     keys[number, at] = (added[0] if is_gone and added else name) or f"\0{number}"
         return keys
 
     def is_signature(self, line: DiffLine) -> bool:
         """Return True if an added line is in the head of a function or class."""
-        return line.new in self.heads if self.new else _HEAD.match(line.text) is not None
+        return line.new in self._heads if self._new else _HEAD.match(line.text) is not None
 
 
 def _by_line(candidates: Sequence[Definition]) -> dict[int, str]:
@@ -255,7 +247,7 @@ def fill(
     if _fits([unit for group in groups for unit in group], budget):
         filling = Filling(groups, budget, most)
         return filling, tuple(box.piece() for box in filling.boxes)
-    symbols = {id(unit.file): Symbols.of(unit.file, sides) for group in groups for unit in group}
+    symbols = {id(unit.file): Symbols(unit.file, sides) for group in groups for unit in group}
     filling = Filling(_clusters(groups, budget, symbols), budget, most)
     for limit in (budget - budget // share for share in OTHERS):
         reserving = Filling(_clusters(groups, limit, symbols), limit, most)

@@ -67,19 +67,15 @@ def family(path: str) -> str:
 class CodeIndex:
     """The files of one commit, each parsed as rarely as possible.
 
-    ``texts`` override files of the tree; ``before`` are the texts of changed files before the change.
+    ``texts`` override files of the tree; ``before`` has the texts of changed files before it, if they are known.
     """
 
     def __init__(
-        self,
-        tree: SourceTree,
-        texts: Mapping[str, str | None],
-        before: Mapping[str, str | None],
-        seconds: float,
+        self, tree: SourceTree, texts: Mapping[str, str | None], before: Mapping[str, str | None], seconds: float
     ) -> None:
         self._tree = tree
         self._texts = dict(texts)
-        self._before = before
+        self.before = before
         self._outlines: dict[str, Outline] = {}
         self._until = monotonic() + seconds
         self._parsed = 0
@@ -100,10 +96,6 @@ class CodeIndex:
         if path not in self._texts:
             self._texts[path] = self._tree.read(path) if path in self.files.paths else None
         return self._texts[path]
-
-    def before(self, path: str) -> str | None:
-        """Return a changed file's text before the change, or None if it is unknown."""
-        return self._before.get(path)
 
     def outline(self, path: str) -> Outline:
         """Return the outline of a file without references; an empty one after a limit."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from bot.code.syntax import Definition, Grammar, Import, Kind, Outline, Reference, ReferenceKind, grammar_of
@@ -58,8 +59,9 @@ def outline(text: str, path: str, names: frozenset[str], lines: frozenset[int]) 
         is_function = node.type in grammar.functions or bool(open_ and open_[-1].is_function)
         open_.append(_Open(node, outer, is_function))
     definitions.sort(key=lambda definition: (definition.first, -definition.last))
-    references = _references(tree, data, grammar, names, lines)
-    return Outline(tuple(definitions), tuple(imports), tuple(references))
+    places = islice(_offsets(data, {name.encode() for name in names}, lines), 4 * MAX_REFERENCES)
+    references = filter(None, (_reference(tree, data, grammar, offset, line) for offset, line in places))
+    return Outline(tuple(definitions), tuple(imports), tuple(islice(references, MAX_REFERENCES)))
 
 
 def _definition(node: Node, around: Sequence[_Open], grammar: Grammar, data: bytes) -> Definition | None:
@@ -254,31 +256,14 @@ _MEMBERS = frozenset({"attribute", "member_expression", "selector_expression", "
                       "nested_type_identifier"})  # fmt: skip
 
 
-def _references(
-    tree: Tree, data: bytes, grammar: Grammar, names: Collection[str], lines: Collection[int]
-) -> Iterator[Reference]:
-    """Yield the references to ``names`` and on ``lines``, in the order of the text."""
-    count = 0
-    for offset, line in _offsets(data, {name.encode() for name in names}, lines):
-        reference = _reference(tree, data, grammar, offset, line)
-        if reference is not None:
-            yield reference
-            count += 1
-            if count == MAX_REFERENCES:
-                return
-
-
 def _offsets(data: bytes, names: Collection[bytes], lines: Collection[int]) -> Iterator[tuple[int, int]]:
     """Yield offset and line of the words that may be references."""
-    start, count = 0, 0
+    start = 0
     for number, text in enumerate(data.split(b"\n"), start=1):
         if number in lines or any(name in text for name in names):
             for match in _WORD.finditer(text[:2_000]):
                 if number in lines or match[0] in names:
                     yield start + match.start(), number
-                    count += 1
-                    if count == 4 * MAX_REFERENCES:
-                        return
         start += len(text) + 1
 
 

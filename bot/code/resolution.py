@@ -10,15 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import re2
 
-from bot.code.declarations import (
-    WORD,
-    declared_type,
-    function_text,
-    go_receiver,
-    is_local,
-    segments,
-    type_names,
-)
+from bot.code.declarations import WORD, declared_type, function_text, go_receiver, is_local, segments, type_names
 from bot.code.imports import DEFAULT, STAR, Imported, imported_names
 from bot.code.index import CodeIndex, FileDefinition, family
 from bot.code.names import is_telling

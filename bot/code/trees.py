@@ -65,8 +65,7 @@ def parse(text: str, path: str) -> Tree | None:
     source, deadline = _Source(data), thread_time() + SECONDS
     try:
         return Parser(language_of(grammar)).parse(
-            source,
-            progress_callback=lambda _offset, _has_error: thread_time() > deadline,
+            source, progress_callback=lambda _offset, _has_error: thread_time() > deadline
         )
     except ValueError:  # stopped
         return None

@@ -72,7 +72,7 @@ def _removed(changed: Changed) -> dict[str, str]:
     before: dict[str, str] = {}
     for file in changed.files:
         numbers = {line.old for hunk in file.hunks for line in hunk.lines if line.mark == "-"}
-        text = changed.index.before(file.old_path or file.path) if numbers and not is_test(file.path) else None
+        text = changed.index.before.get(file.old_path or file.path) if numbers and not is_test(file.path) else None
         try:
             definitions = outline(text, file.old_path or file.path).definitions if text is not None else ()
         except NotParsed:
@@ -91,10 +91,12 @@ def uses(
     label = f"`{show(name)}`" if targets else f"the removed `{show(name)}`"
     homes = [target.path for target in targets]
     near = sorted(paths, key=lambda path: (path not in homes, is_test(path), _distance(path, homes)))
+    alias = re2.compile(r"\b" + re2.escape(name) + r"\s*(?:\bas\b|:)\s*([A-Za-z_$][\w$]*)\s*[,})\n]")
     for path in near[:MAX_FILES]:
         visible = changed.visible(path)
         users: dict[Definition | None, list[Reference]] = {}
-        mentions = changed.index.references(path, [name, *_aliases(changed, path, name)])
+        aliases = dict.fromkeys(alias.findall(changed.index.text(path) or ""))
+        mentions = changed.index.references(path, [name, *list(aliases)[:3]])
         for reference in mentions if targets else (*_imports(changed, path, name), *mentions):
             if reference.line not in visible and _means(changed, path, reference, targets):
                 users.setdefault(changed.around_line(path, reference.line), []).append(reference)
@@ -111,12 +113,6 @@ def uses(
                 longest = METHOD if is_own else TEST if is_test(path) else CALLER
                 yield _user(path, user, references, label, longest)
             names.add(own_name)
-
-
-def _aliases(changed: Changed, path: str, name: str) -> list[str]:
-    """Return other names under which a file imports a name."""
-    pattern = r"\b" + re2.escape(name) + r"\s*(?:\bas\b|:)\s*([A-Za-z_$][\w$]*)\s*[,})\n]"
-    return list(dict.fromkeys(re2.findall(pattern, changed.index.text(path) or "")))[:3]
 
 
 def _imports(changed: Changed, path: str, name: str) -> Iterator[Reference]:

@@ -282,7 +282,9 @@ class Client:
             # The type alone: the text may hold an address with a secret in it.
             raise TransientError(f"{request.operation}: no answer from GitHub ({type(error).__name__})") from None
         finally:
-            self._transport.observe(_call(self._identity.installation, request.method, status, start, headers))
+            remaining = headers.get("x-ratelimit-remaining", "")
+            quota, seconds = int(remaining) if remaining.isdigit() else None, time.monotonic() - start
+            self._transport.observe(Exchange(self._identity.installation, request.method, status, seconds, quota))
         if status == 304 and cached is not None:
             return cached
         if status == 202 and request.method == "GET":
@@ -313,12 +315,6 @@ class _Request:
             **({"Content-Type": "application/json"} if self.body is not None else {}),
             **({"If-None-Match": cached.headers["etag"]} if cached else {}),
         }
-
-
-def _call(installation: int | None, method: str, status: int, start: float, headers: Headers) -> Exchange:
-    remaining = headers.get("x-ratelimit-remaining", "")
-    seconds = time.monotonic() - start
-    return Exchange(installation, method, status, seconds, int(remaining) if remaining.isdigit() else None)
 
 
 def segment(text: str) -> str:

@@ -79,10 +79,7 @@ class ReplayForge:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-
-    @property
-    def repository(self) -> str:
-        return self._snapshot.repository
+        self.repository = snapshot.repository
 
     def about(self) -> Repository:
         return self._single("about", self._snapshot.about)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
@@ -121,13 +122,12 @@ class FolderTree:
     def __init__(self, folder: Path, *, working: bool = False) -> None:
         self._folder = folder
         self._working = working
-        self._paths: dict[str, None] | None = None
 
     def paths(self) -> Sequence[str]:
-        return tuple(self._load_paths())
+        return tuple(self._paths)
 
     def read(self, path: str) -> str | None:
-        if path not in self._load_paths():
+        if path not in self._paths:
             return None
         try:
             with (self._folder / path).open("rb") as file:
@@ -135,10 +135,9 @@ class FolderTree:
         except OSError:
             return None
 
-    def _load_paths(self) -> dict[str, None]:
-        if self._paths is None:
-            self._paths = dict.fromkeys(sorted(_files_below(self._folder, self._working)))
-        return self._paths
+    @cached_property
+    def _paths(self) -> dict[str, None]:
+        return dict.fromkeys(sorted(_files_below(self._folder, self._working)))
 
 
 #: Build output in a checkout.

@@ -118,18 +118,14 @@ class GitHubForge:
         archives: archive.Archives,
     ) -> None:
         self._client = client
-        self._repository = repository
+        self.repository = repository
         self._identity = identity
         self._archives = archives
         self._path = f"/repos/{quote(repository)}"
 
     def graphql(self, query: str, variables: Mapping[str, Any]) -> Any:
-        owner, _, name = self._repository.partition("/")
+        owner, _, name = self.repository.partition("/")
         return self._client.graphql(query, {"owner": owner, "name": name, **variables})
-
-    @property
-    def repository(self) -> str:
-        return self._repository
 
     def about(self) -> Repository:
         return read(payloads.repository, self._client.get(self._path))
@@ -209,7 +205,7 @@ class GitHubForge:
         )
 
     def pull_facts(self, number: int) -> PullFacts:
-        convert = partial(payloads.pull_facts, self._repository)
+        convert = partial(payloads.pull_facts, self.repository)
         return read(convert, self.graphql(_FACTS, {"number": number}))
 
     def open_pulls(self, limit: int) -> tuple[OpenPull, ...]:
@@ -218,7 +214,7 @@ class GitHubForge:
 
     def pulls_for_issue(self, number: int) -> tuple[int, ...]:
         data = self.graphql(_ISSUE, {"number": number})
-        return read(lambda data: payloads.closing_pulls(self._repository, data["repository"]["issue"]), data)
+        return read(lambda data: payloads.closing_pulls(self.repository, data["repository"]["issue"]), data)
 
     def review_comments(self, number: int) -> tuple[ReviewComment, ...]:
         return self._list(f"/pulls/{number}/comments", payloads.review_comment)
@@ -285,7 +281,7 @@ class GitHubForge:
 
     def shared_file(self, path: str) -> bytes:
         """Read a file of the owner's public repository ``.github``. Raises NotFound if it was renamed."""
-        owner = self._repository.partition("/")[0]
+        owner = self.repository.partition("/")[0]
         return self._file(f"/repos/{quote(owner)}/.github", path, {}, redirects="")
 
     def _file(self, repository: str, path: str, query: Query, *, redirects: str = "/") -> bytes:
@@ -303,7 +299,7 @@ class GitHubForge:
 
     def sources(self, ref: str) -> SourceTree:
         sha = ref if _SHA.fullmatch(ref) else self.head(ref)
-        return self._archives.tree(self._repository, sha, lambda folder: self.checkout(sha, folder))
+        return self._archives.tree(self.repository, sha, lambda folder: self.checkout(sha, folder))
 
     def _list(self, path: str, convert: Callable[[Any], T]) -> tuple[T, ...]:
         return tuple(read(convert, value) for value in self._client.pages(self._path + path))

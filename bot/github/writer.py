@@ -172,8 +172,4 @@ def _inline(comment: InlineComment) -> dict[str, Any]:
 def _completed(conclusion: Conclusion, title: str, summary: str, text: str) -> dict[str, Any]:
     # GitHub requires a summary with a title.
     output = {"title": title, "summary": summary or title}
-    return {
-        "status": "completed",
-        "conclusion": conclusion,
-        "output": output | ({"text": text} if text else {}),
-    }
+    return {"status": "completed", "conclusion": conclusion, "output": output | ({"text": text} if text else {})}

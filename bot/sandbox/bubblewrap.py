@@ -23,7 +23,7 @@ import stat
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO
@@ -102,13 +102,13 @@ class Bubblewrap:
         own(changeable, user)
         packed = pack(request.workdir, request.files)
         with packed.stream, ExitStack() as resources:
-            stage = resources.enter_context(_stage((*visible, *changeable), user))
+            prefix, sources = resources.enter_context(_stage((*visible, *changeable), user))
             view = FileSystem(resources)
             gate = Gate(resources) if request.network and not self.offline else None
-            arguments = [*stage.prefix, program, *_ISOLATION, "--seccomp", str(view.holding(seccomp.program()))]
+            arguments = [*prefix, program, *_ISOLATION, "--seccomp", str(view.holding(seccomp.program()))]
             arguments += [*(gate.arguments if gate else ()), *view.system(NAMESERVER if gate else None)]
             arguments += memory(limits, packed.size)
-            arguments += bind(visible, "--ro-bind", stage.sources) + bind(changeable, "--bind", stage.sources)
+            arguments += bind(visible, "--ro-bind", sources) + bind(changeable, "--bind", sources)
             arguments += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", WORKDIR, "--"]
             arguments += launch(request, self.path, packed.size, processes=True)
             descriptors = (*view.descriptors, *(gate.descriptors if gate else ()))
@@ -133,28 +133,23 @@ def _fresh_user() -> int | None:
     return _NOBODY  # in a container with few users
 
 
-@dataclass(frozen=True)
-class _Stage:
-    """The command before bubblewrap, and the public places of folders that its user cannot reach."""
-
-    prefix: tuple[str, ...]
-    sources: Mapping[Path, Path] = field(default_factory=dict)
-
-
 @contextmanager
-def _stage(folders: Iterable[Path], user: int | None) -> Iterator[_Stage]:
-    """Make ``folders`` reachable for ``user``; None: the worker is not root."""
+def _stage(folders: Iterable[Path], user: int | None) -> Iterator[tuple[tuple[str, ...], Mapping[Path, Path]]]:
+    """Make ``folders`` reachable for ``user``; None: the worker is not root.
+
+    Yield the command before bubblewrap, and the public places of folders that its user cannot reach.
+    """
     closed = () if user is None else tuple(folder for folder in folders if not _open_to_all(folder))
     prepare = ("/bin/sh", "-c", _PREPARE, "prepare")
     as_user = "" if user is None else str(user)
     if not closed:
-        yield _Stage((*prepare, "", as_user, "--"))
+        yield (*prepare, "", as_user, "--"), {}
         return
     # Folders with the same parent (the parts of an installation) share one mount.
     bases = {folder: folder.parent if _enterable(folder.parent) else folder for folder in closed}
     numbers = {base: number for number, base in enumerate(dict.fromkeys(bases.values()))}
     with leased(Path("/tmp"), "bouncer-stage-") as place:  # noqa: S108 - public, unlike TMPDIR
-        yield _Stage(
+        yield (
             ("unshare", "--mount", *prepare, str(place), as_user, *map(str, numbers), "--"),
             {folder: Path(place, str(numbers[base]), folder.relative_to(base)) for folder, base in bases.items()},
         )

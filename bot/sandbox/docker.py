@@ -43,15 +43,12 @@ class Docker:
 
     name = "docker"
     host_programs = False
+    path = ENVIRONMENT["PATH"]
 
     image: str = IMAGE
     program: str = "docker"
     #: A network of the engine that reaches neither this host nor private addresses, for set-up steps.
     network: str | None = None
-
-    @property
-    def path(self) -> str:
-        return ENVIRONMENT["PATH"]
 
     @property
     def surroundings(self) -> str:

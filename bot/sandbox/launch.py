@@ -17,6 +17,7 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -202,14 +203,14 @@ def unpack(data: bytes, names: Sequence[str]) -> dict[str, str]:
     """
     names_by_path = {_relative(name): name for name in names}
     texts: dict[str, str] = {}
-    try:
-        with tarfile.open(fileobj=io.BytesIO(data), mode="r:", ignore_zeros=True) as archive:
-            for member in archive:
-                name = names_by_path.get(str(PurePosixPath(member.name)))
-                whole = member.isreg() and not member.issparse()  # holes take no room before they are read
-                stream = archive.extractfile(member) if name is not None and whole else None
-                if name is not None and stream is not None:
-                    texts[name] = stream.read().decode("utf-8", "replace")
-    except (tarfile.TarError, OSError, ValueError, EOFError, RecursionError):
-        return texts
+    with (
+        suppress(tarfile.TarError, OSError, ValueError, EOFError, RecursionError),
+        tarfile.open(fileobj=io.BytesIO(data), mode="r:", ignore_zeros=True) as archive,
+    ):
+        for member in archive:
+            name = names_by_path.get(str(PurePosixPath(member.name)))
+            whole = member.isreg() and not member.issparse()  # holes take no room before they are read
+            stream = archive.extractfile(member) if name is not None and whole else None
+            if name is not None and stream is not None:
+                texts[name] = stream.read().decode("utf-8", "replace")
     return texts

@@ -137,8 +137,8 @@ def _holder(net: int, owner: int, user: int | None) -> Iterator[int]:
     )
     with process:
         try:
-            if process.stdin is None or process.stdout is None:  # never: both are pipes
-                raise SandboxError("no pipes")
+            assert process.stdin is not None
+            assert process.stdout is not None
             process.stdin.write(b"1")
             process.stdin.flush()
             if not select.select([process.stdout], [], [], _TIMEOUT)[0] or process.stdout.read(1) != b"1":

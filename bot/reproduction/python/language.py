@@ -52,7 +52,10 @@ class Python:
         Among several definitions of a name, those whose class or module is named as well are preferred. A name
         with more than five equally good definitions is left out.
         """
-        index = _index(sources)
+        index: dict[str, list[str]] = {}
+        for path, text in sources.items():
+            for name in {*_top_level(text), *_MEMBER.findall(text)}:
+                index.setdefault(name, []).append(path)
         results: dict[tuple[str, int], Excerpt] = {}
         for name in names:
             *context, last = name.split(".")
@@ -157,14 +160,6 @@ def _candidates(
     parts = {part for part in context if len(part) > 2}
     best = [match for match in exact if parts & {*match.name.split(".")[:-1], *module_of(match.path).split(".")}]
     return best or exact
-
-
-def _index(sources: Mapping[str, str]) -> dict[str, list[str]]:
-    index: dict[str, list[str]] = {}
-    for path, text in sources.items():
-        for name in {*_top_level(text), *_MEMBER.findall(text)}:
-            index.setdefault(name, []).append(path)
-    return index
 
 
 def _definitions(path: str, text: str) -> tuple[Excerpt, ...]:

@@ -102,15 +102,11 @@ def _reads(table: symtable.SymbolTable) -> Iterator[str]:
         yield from _reads(child)
 
 
-def _module_level(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    for node in body:
+def _module_level(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    for node in nodes:
         yield node
-        for part in ("body", "orelse", "finalbody"):
-            if isinstance(node, ast.If | ast.Try | ast.With):
-                yield from _module_level(getattr(node, part, ()))
-        if isinstance(node, ast.Try):
-            for handler in node.handlers:
-                yield from _module_level(handler.body)
+        if isinstance(node, ast.If | ast.Try | ast.ExceptHandler | ast.With):
+            yield from _module_level(ast.iter_child_nodes(node))
 
 
 def unique(name: str, existing: frozenset[str]) -> str:
