@@ -3,34 +3,19 @@
 from __future__ import annotations
 
 import difflib
+import subprocess
 from dataclasses import dataclass
+from pathlib import Path
 
 from hypothesis import strategies as st
 
+from bot.github.payloads import quoted
+
 TRAPS = [
-    "",
-    " ",
-    "\t",
-    "}",
-    "-- x",
-    "++ y",
-    "- x",
-    "+ y",
-    "-- a/x.py",
-    "@@ -1 +1 @@",
-    "diff --git a/x b/x",
-    "\\ No newline at end of file",
-    "index 1..2",
-    "\f",
-    "a\x85b",
-    "a\u2028b",
-    "x\r",
-    "\u202e",
-    "    return x",
-    "return x",
-    "x = 1  # ünï",
-    "  12 + y",
-]
+    "", " ", "\t", "}", "-- x", "++ y", "- x", "+ y", "-- a/x.py", "@@ -1 +1 @@", "diff --git a/x b/x",
+    "\\ No newline at end of file", "index 1..2", "\f", "a\x85b", "a\u2028b", "x\r", "\u202e", "    return x",
+    "return x", "x = 1  # ünï", "  12 + y",
+]  # fmt: skip
 lines = st.lists(st.sampled_from(TRAPS) | st.text("ab =()", max_size=6), max_size=14)
 names = st.sampled_from(["x.py", "src/a b.py", "ünï/ö.py", 'q"uote.py', "tab\t.py", "b/b.py", "a b/c.py", "-- x"])
 
@@ -88,13 +73,7 @@ def _path(name: str) -> str:
     return f"{text}\t" if " " in name and text == name else text
 
 
-def quoted(name: str) -> str:
-    """The name as git writes it with core.quotepath on."""
-    if name.isascii() and name.isprintable() and '"' not in name and "\\" not in name:
-        return name
-    escapes = {'"': '\\"', "\\": "\\\\", "\t": "\\t"}
-    return '"' + "".join(escapes.get(c, c if c.isascii() else _octal(c)) for c in name) + '"'
-
-
-def _octal(char: str) -> str:
-    return "".join(f"\\{byte:03o}" for byte in char.encode())
+def git(folder: Path, *argv: str) -> str:
+    """Run git in a folder and return its output, with line ends as they are."""
+    command = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "core.autocrlf=false", *argv]
+    return subprocess.run(command, cwd=folder, check=True, capture_output=True).stdout.decode()

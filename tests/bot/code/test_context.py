@@ -40,18 +40,16 @@ OLD = "    return None"
 NEW = "    return made.fetch(read(path), store.LAST)"
 
 
-def test_names_are_resolved_by_import_and_receiver_and_never_guessed() -> None:
+def test_what_a_change_uses_and_its_users_are_shown_and_nothing_is_guessed() -> None:
     text = surroundings(PYTHON, "app/main.py", OLD, NEW).within(6_000).text
     assert "@ 4 `load`, called by `run`\n def load(path):" in text
     assert "@ 12 `Store.fetch`, called by `run`\n def fetch" in text
     assert "--- app/store.py\n@ 1 `LAST`, used by `run`\n LAST = 7" in text
     assert "app/noise.py" not in text
-
-
-def test_callers_and_tests_are_shown_with_their_relation() -> None:
-    text = surroundings(PYTHON, "app/main.py", OLD, NEW).within(6_000).text
     assert "--- app/caller.py\n@ 4 `start` calls `run`\n def start():" in text
     assert "--- tests/test_main.py\n@ 4 `test_run` calls `run`" in text
+    assert "imports\n from app import store\n from app.store import Store, load as read\n" in text
+    assert "import" not in surroundings(PYTHON, "app/main.py", "LIMIT = 2", "LIMIT = 3").within(6_000).text
 
 
 def test_no_line_is_shown_twice() -> None:
@@ -138,12 +136,6 @@ def test_each_language_resolves_by_import_path_and_receiver_type(
     assert definition in text
     assert constant in text
     assert other not in text
-
-
-def test_imports_are_shown_if_changed_lines_use_them() -> None:
-    text = surroundings(PYTHON, "app/main.py", OLD, NEW).within(6_000).text
-    assert "imports\n from app import store\n from app.store import Store, load as read\n" in text
-    assert "import" not in surroundings(PYTHON, "app/main.py", "LIMIT = 2", "LIMIT = 3").within(6_000).text
 
 
 def test_a_field_that_names_a_function_stands_for_it() -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from bot.code.diff import Diff, FileDiff, parse
+from tests.bot.code.diffs import git
 
 
 def only(text: str) -> FileDiff:
@@ -19,11 +19,6 @@ def only(text: str) -> FileDiff:
 
 def texts(file: FileDiff) -> list[str]:
     return [line.mark + line.text for hunk in file.hunks for line in hunk.lines]
-
-
-def git(folder: Path, *argv: str) -> bytes:
-    command = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "core.autocrlf=false", *argv]
-    return subprocess.run(command, cwd=folder, check=True, capture_output=True).stdout
 
 
 AWKWARD_NAMES = ["plain.py", "with space.py", "tab\there.py", 'quo"te.py', "naïve/日本.py", "a b/b a.py", "b/b.py"]
@@ -42,8 +37,8 @@ def test_names_and_counts_agree_with_git_for_any_file_name(tmp_path: Path, optio
         (tmp_path / name).write_bytes(b"one\n-- two\n++ two\nthree")
     quoting = "true" if "-c" in options else "false"
     flags = [option for option in options if option.startswith("--")]
-    diff = parse(git(tmp_path, "-c", f"core.quotepath={quoting}", "diff", *flags).decode())
-    numbers = git(tmp_path, "diff", "--numstat", "-z").decode().split("\0")[:-1]
+    diff = parse(git(tmp_path, "-c", f"core.quotepath={quoting}", "diff", *flags))
+    numbers = git(tmp_path, "diff", "--numstat", "-z").split("\0")[:-1]
     expected = {
         name: (int(added), int(removed)) for added, removed, name in (row.split("\t", 2) for row in numbers)
     }
@@ -67,7 +62,7 @@ def test_renames_copies_modes_binaries_additions_deletions_are_separate(tmp_path
     (tmp_path / "new empty.py").write_text("")
     (tmp_path / "new.py").write_text("x = 1")
     git(tmp_path, "add", "-A")
-    diff = parse(git(tmp_path, "diff", "--cached", "--binary", "-M").decode())
+    diff = parse(git(tmp_path, "diff", "--cached", "--binary", "-M"))
     assert diff.flaws == ()
     facts = {file.path: (file.change, file.old_path, file.binary, file.mode) for file in diff.files}
     assert facts == {
@@ -88,21 +83,29 @@ def test_a_move_to_a_name_that_needs_quotes_is_a_move() -> None:
     assert (file.old_path, file.path, file.change) == ("x.py", "t\tab.py", "renamed")
 
 
-def test_code_that_looks_like_a_header_stays_code() -> None:
-    text = (
-        "--- a/query.sql\n+++ b/query.sql\n@@ -1,4 +1,4 @@\n"
-        " select 1\n--- old comment\n+++ new comment\n @@ -1 +1 @@\n diff --git a/x b/x\n"
-    )
+HEADER = "--- a/x\n+++ b/x\n"
+FORMS = {
+    "code like a header": (
+        f"{HEADER}@@ -1,4 +1,4 @@\n a\n--- old\n+++ new\n @@ -1 +1 @@\n diff --git a/x b/x\n",
+        [" a", "--- old", "+++ new", " @@ -1 +1 @@", " diff --git a/x b/x"],
+    ),
+    "Windows line ends": (
+        "diff --git a/x b/x\r\n--- a/x\r\n+++ b/x\r\n@@ -1,3 +1,3 @@\r\n a\r\n\r\n-b\r\n+c\r\n",
+        [" a", " ", "-b", "+c"],
+    ),
+    "a blank line without its space": (f"{HEADER}@@ -1,3 +1,3 @@\n a\n\n-b\n+c\n", [" a", " ", "-b", "+c"]),
+    "a mailed patch": (
+        "From 1234 Mon Sep 17 00:00:00 2001\nSubject: [PATCH] x\n\n---\n x | 2 +-\n\n"
+        f"diff --git a/x b/x\nindex 1..2 100644\n{HEADER}@@ -1 +1 @@\n-a\n+b\n-- \n2.30.0\n\n",
+        ["-a", "+b"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "lines"), FORMS.values(), ids=FORMS)
+def test_odd_forms_of_a_diff_are_read(text: str, lines: list[str]) -> None:
     file = only(text)
-    assert file.path == "query.sql"
-    assert texts(file) == [
-        " select 1",
-        "--- old comment",
-        "+++ new comment",
-        " @@ -1 +1 @@",
-        " diff --git a/x b/x",
-    ]
-    assert (file.added, file.removed) == (1, 1)
+    assert (file.path, texts(file)) == ("x", lines)
 
 
 def test_a_hunk_that_ends_like_a_file_header_is_followed_by_the_next() -> None:
@@ -118,13 +121,6 @@ def test_only_a_newline_ends_a_line(char: str) -> None:
     assert file.commentable("RIGHT") == {1, 2}
 
 
-def test_windows_line_ends_are_no_part_of_the_text() -> None:
-    text = "diff --git a/x.py b/x.py\r\n--- a/x.py\r\n+++ b/x.py\r\n@@ -1,3 +1,3 @@\r\n a\r\n\r\n-b\r\n+c\r\n"
-    file = only(text)
-    assert file.path == "x.py"
-    assert texts(file) == [" a", " ", "-b", "+c"]
-
-
 def test_files_without_a_newline_at_the_end_number_like_others() -> None:
     end = "\\ No newline at end of file\n"
     file = only(f"--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n a\n-b\n{end}+c\n{end}")
@@ -138,19 +134,6 @@ def test_a_count_that_is_left_out_is_one() -> None:
     file = only("--- a/x\n+++ b/x\n@@ -7 +9 @@ def f():\n-a\n+b\n")
     assert (file.commentable("LEFT"), file.commentable("RIGHT")) == ({7}, {9})
     assert file.hunks[0].context == "def f():"
-
-
-def test_blank_context_lines_that_lost_their_space_still_count() -> None:
-    file = only("--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@\n a\n\n-b\n+c\n")
-    assert texts(file) == [" a", " ", "-b", "+c"]
-
-
-def test_a_mailed_patch_is_read_from_the_first_header_to_the_signature() -> None:
-    text = (
-        "From 1234 Mon Sep 17 00:00:00 2001\nSubject: [PATCH] x\n\n---\n x | 2 +-\n\n"
-        "diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n-- \n2.30.0\n\n"
-    )
-    assert texts(only(text)) == ["-a", "+b"]
 
 
 def test_a_plain_diff_with_times_is_read() -> None:

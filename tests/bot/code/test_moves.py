@@ -88,10 +88,7 @@ def test_every_file_is_listed_with_the_part_that_shows_it() -> None:
     )
     diff = parse(text)
     result = pack(diff, 125, 9, ChangeFilters(same={"layout.py": frozenset({0})}))
-    assert [piece.paths for piece in result.pieces] == [
-        ("src/load.py", "tests/test_load.py"),
-        ("a.cfg", "b.cfg"),
-    ]
+    assert [piece.paths for piece in result.pieces] == [("src/load.py", "tests/test_load.py"), ("a.cfg", "b.cfg")]
     assert result.files == (
         "src/load.py (added, +2 -0): part 1",
         "tests/test_load.py (added, +2 -0): part 1",

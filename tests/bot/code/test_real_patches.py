@@ -16,6 +16,7 @@ from bot.core.text import estimate
 from bot.features.review.anchoring import anchor
 from bot.features.shared.findings import Reported
 from tests.bot.code.github_rules import parse_shown
+from tests.builders import finding
 
 SOURCES = {
     "swebench/instances.jsonl.gz": ("patch", "test_patch"),
@@ -44,19 +45,8 @@ def quotes(diff: Diff) -> list[Reported]:
     for file in diff.files:
         lines = (line for hunk in file.hunks for line in hunk.lines if line.mark != " " and line.text.strip())
         if (line := next(lines, None)) is not None:
-            findings.append(
-                Reported.model_validate(
-                    {
-                        "path": file.path,
-                        "quote": line.text,
-                        "line": line.new,
-                        "comment": "Fails.",
-                        "category": "coding",
-                        "impact": "reliability",
-                        "severity": "low",
-                    }
-                )
-            )
+            fields = finding(path=file.path, quote=line.text, line=line.new, symbol="", category="coding")
+            findings.append(Reported.model_validate(fields))
     return findings
 
 
@@ -80,9 +70,9 @@ def test_real_patches_are_parsed_anchored_and_packed(
                 assert ours == {number for hunk in hunks for number in hunk[side]}
         findings, dropped = anchor(quotes(diff), diff)
         assert not dropped
-        for finding in findings:
-            assert finding.line is not None
-            assert rules[finding.path].accepts(finding.line, finding.side, finding.start_line)
+        for placed in findings:
+            assert placed.line is not None
+            assert rules[placed.path].accepts(placed.line, placed.side, placed.start_line)
         counts["findings placed"] += len(findings)
         for piece in pack(diff, BUDGET, 50).pieces:
             assert estimate(piece.text) <= piece.tokens <= BUDGET

@@ -16,8 +16,6 @@ from hypothesis import strategies as st
 from bot.code import syntax, trees
 from bot.code.syntax import definitions, enclosing
 from bot.features.review import meaning
-from bot.reproduction.java.language import Java
-from tests.parsers.pulse import beats
 
 PYTHON = """\
 class A:
@@ -157,7 +155,8 @@ def test_layout_and_quotes_change_nothing(path: str, before: str, after: str) ->
     assert meaning.same(before, after, path)
 
 
-_CGO = "package a\n\n// #define N 1\nimport {}\n\nvar x = {}\n"
+#: More code that is disguised as layout is in tests/attacks/test_code.py.
+_CGO = 'package a\n\n// #define N 1\nimport "C"\n\nvar x = 1\n'
 
 
 @pytest.mark.parametrize(
@@ -174,31 +173,19 @@ _CGO = "package a\n\n// #define N 1\nimport {}\n\nvar x = {}\n"
         ("a.js", "f(1);" * 90_000 + "a", "f(1);" * 90_000 + "b"),  # behind more than is looked at
         ("a.c", "#define A b\nc", "#define A\nb c"),
         # A comment is shown: a tool may read it.
-        ("a.py", "x = 1  # noqa\n", "x = 1\n"),
         ("a.py", "x = 1  # noqa\ny = 2\n", "x = 1\ny = 2  # noqa\n"),
         ("a.py", "x = 1\n# noqa\n", "x = 1  # noqa\n"),
         ("a.js", "f() // call\n", "f()\n"),
-        ("a.go", "package a\n\n//go:build linux\n", "package a\n\n//go:build darwin\n"),
         ("a.rs", "/// one\nfn f() {}", "/// two\nfn f() {}"),
         # Comments that a compiler runs.
-        ("a.go", _CGO.format('"C"', 1), _CGO.format('"C"', 1).replace("N 1", "N 2")),
-        ("a.go", _CGO.format('"C"', 1), _CGO.format('"C"', 1).replace("x =", "x  =")),
-        ("a.go", _CGO.format('"\\x43"', 1), _CGO.format('"\\x43"', 1).replace("x =", "x  =")),
-        ("A.java", "class A { /* a */ int x; }", "class A { /* \\u002a/ int y; /* */ int x; }"),
+        ("a.go", _CGO, _CGO.replace("x =", "x  =")),
         ("A.java", "class A { // a\\u000a int y;\n int x; }", "class A { // a\\u000a int y;\n  int x; }"),
-        ("A.java", "class A { int x = f('a'); }", 'class A { int x = f("a"); }'),
-        # What slides into a comment where no grammar is at hand.
-        ("a.c", "if (a) // b\n{\nc;\n}", "if (a) // b {\n\nc;\n}"),
-        ("a.php", "f() // b\n;", "f() // b ;\n"),
-        ("a.kt", "f() // b\n;", "f() // b ;\n"),
         ("a.c", "int main()\n{ }", "int main() { }"),
         ("a.c", "#define A \\\nb\n", "#define A \\ \nb\n"),
         ("a.php", "<?php $a = <<<A\nb c\nA;", "<?php $a = <<<A\nb  c\nA;"),
         # Line breaks that count.
-        ("a.js", "function f() { return a; }", "function f() { return\na; }"),
         ("a.js", "async function f() {}", "async\nfunction f() {}"),
         ("a.js", "a\n++b", "a++\nb"),
-        ("a.js", "x = a\n--> b", "x = a --> b"),
     ],
 )
 def test_differences_that_may_matter_are_kept(path: str, before: str, after: str) -> None:
@@ -245,31 +232,6 @@ def test_a_hostile_file_ends_soon_and_without_an_error(path: str, name: str) -> 
     meaning.same(HOSTILE[name], HOSTILE[name] + " ", path)
     # Far more than is needed on a busy machine; without the bounds it takes minutes.
     assert time.process_time() - start < 20
-
-
-#: Sequences that cost each grammar's parser a time that grows with the square of the file.
-SLOW = {
-    "a.py": "<-",
-    "a.js": "->",
-    "a.ts": "a<b,",
-    "a.tsx": "a<b,",
-    "a.go": "case a:",
-    "A.java": "a<",
-    "a.rs": "&;",
-}
-
-
-@pytest.mark.parametrize(("path", "size"), [*((path, 40_000) for path in SLOW), ("A.java", 999_000)])
-def test_a_slow_file_holds_up_no_other_thread(path: str, size: int) -> None:
-    text = SLOW[path] * (size // len(SLOW[path]))
-    start = time.process_time()
-    with beats() as longest:
-        definitions(text, path)
-        meaning.same(text, text + "\n", path)
-        if path == "A.java":
-            assert not Java().tests_in(text)
-    assert time.process_time() - start < 2
-    assert longest() < 2
 
 
 def test_one_slow_file_delays_no_other() -> None:

@@ -16,12 +16,12 @@ from bot.code.diff import parse
 from bot.core.actions import InlineComment
 from bot.features.review.texts import CHECK
 from bot.github.offline import Snapshot
+from bot.github.payloads import quoted
 from bot.github.protocol import PostedReview
 from bot.models.protocol import Prompt
 from bot.pipeline.publisher import Publisher
 from bot.router import decide
 from tests.attacks.injections import PAYLOADS, WORD
-from tests.bot.code.diffs import quoted
 from tests.bot.features.conftest import Build, Remembered
 from tests.bot.features.reviews import DIFF, reply, snapshot
 from tests.bot.pipeline.publishing.rendering import fault
