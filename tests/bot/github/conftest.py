@@ -42,6 +42,11 @@ class Site:
         return self.app.forge(self.installation.id, NAME)[1]
 
 
+def minted(site: Site) -> int:
+    """Count the tokens that the app got."""
+    return sum("access_tokens" in request.path and request.status == 201 for request in site.github.requests)
+
+
 @pytest.fixture
 def site() -> Iterator[Site]:
     """A site for one test."""

@@ -10,7 +10,7 @@ from bot.core.errors import ForgeError, NotFound, TransientError
 from bot.github.app import GitHubApp
 from bot.github.http import Exchange
 from bot.simgithub.faults import Kind
-from tests.bot.github.conftest import NAME, Site
+from tests.bot.github.conftest import NAME, Site, minted
 
 TOKENS = "access_tokens"
 
@@ -35,28 +35,20 @@ def test_credentials_refused_twice_are_a_transient_error(site: Site) -> None:
     assert minted(site) == 2
 
 
-def minted(site: Site) -> int:
-    return sum(TOKENS in request.path and request.status == 201 for request in site.github.requests)
-
-
-@pytest.mark.parametrize(
-    ("kind", "least", "most"),
-    [
+def test_a_rate_limit_states_the_wait_that_github_asks_for(site: Site) -> None:
+    number = site.github.open_issue(NAME, "Reading fails")
+    kinds: list[tuple[Kind, float, float]] = [
         ("rate_limited", 40, 43),
         ("secondary_limit", 42, 42),
         ("too_many", 42, 42),
-    ],
-)
-def test_a_rate_limit_states_the_wait_that_github_asks_for(
-    site: Site, kind: Kind, least: float, most: float
-) -> None:
-    number = site.github.open_issue(NAME, "Reading fails")
-    for ask in (lambda: site.forge.issue(number), lambda: site.writer.create_comment(number, "hello")):
-        site.github.fail(kind, path="/issues/", wait=42)
-        with pytest.raises(TransientError) as caught:
-            ask()
-        assert caught.value.wait is not None
-        assert least <= caught.value.wait <= most
+    ]
+    for kind, least, most in kinds:
+        for ask in (lambda: site.forge.issue(number), lambda: site.writer.create_comment(number, "hello")):
+            site.github.fail(kind, path="/issues/", wait=42)
+            with pytest.raises(TransientError) as caught:
+                ask()
+            assert caught.value.wait is not None
+            assert least <= caught.value.wait <= most
     assert site.github.comments(NAME, number) == []
 
 
@@ -65,20 +57,15 @@ def test_a_fault_of_github_is_transient_and_not_retried_here(site: Site, kind: K
     number = site.github.open_issue(NAME, "Reading fails")
     for ask in (lambda: site.forge.issue(number), lambda: site.writer.create_comment(number, "hello")):
         before = len(site.github.requests)
-        ask_and_fail(site, kind, ask)
+        site.github.fail(kind, path="/issues/")
+        with pytest.raises(TransientError) as caught:
+            ask()
+        assert caught.value.wait is None
+        assert "<html>" not in str(caught.value)
         requests = [request for request in site.github.requests[before:] if TOKENS not in request.path]
         assert len(requests) == (0 if kind == "reset" else 1)
     assert site.forge.issue(number).title == "Reading fails"
     assert site.github.comments(NAME, number) == []
-
-
-def ask_and_fail(site: Site, kind: Kind, ask: object) -> None:
-    assert callable(ask)
-    site.github.fail(kind, path="/issues/")
-    with pytest.raises(TransientError) as caught:
-        ask()
-    assert caught.value.wait is None
-    assert "<html>" not in str(caught.value)
 
 
 def test_a_lost_answer_to_a_write_is_an_error_without_a_second_comment(site: Site) -> None:

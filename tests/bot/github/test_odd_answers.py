@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from typing import Any
 
@@ -17,8 +17,10 @@ from bot.core.subjects import Actor
 from bot.github import http
 from bot.github.archive import Archives
 from bot.github.http import Client, Transport
+from bot.github.protocol import Reactions
 from bot.github.reader import GitHubForge
 from bot.github.writer import GitHubWriter
+from tests.bot.github.test_replay import QUESTIONS
 
 REPO = "/repos/octo/demo"
 
@@ -50,40 +52,23 @@ def writer(client: Client) -> GitHubWriter:
     return GitHubWriter(client, client, "octo/demo")
 
 
-QUESTIONS: dict[str, Callable[[GitHubForge], object]] = {
-    "about": lambda forge: forge.about(),
-    "issue": lambda forge: forge.issue(1),
-    "comments": lambda forge: forge.comments(1),
-    "pull_request": lambda forge: forge.pull_request(1),
-    "linked_issues": lambda forge: forge.linked_issues(1),
-    "review_comments": lambda forge: forge.review_comments(1),
-    "reviews": lambda forge: forge.reviews(1),
-    "resolved_threads": lambda forge: forge.resolved_threads(1),
-    "check_runs": lambda forge: forge.check_runs("a", "b"),
-    "pulls_for_commit": lambda forge: forge.pulls_for_commit("a"),
-    "permission": lambda forge: forge.permission("alice"),
-    "reactions": lambda forge: forge.reactions(1),
-    "head": lambda forge: forge.head("main"),
-    "commits": lambda forge: forge.commits("a", 9),
-    "file": lambda forge: forge.file("a", "main"),
-}
+#: A diff is text, and our account is not read from these answers.
+ASKED = [name for name in QUESTIONS if name not in ("identity", "diff", "checkout", "sources")]
 
 ODD: list[Any] = [None, [], {}, [None], [1], "text", 5, {"message": "hm"}, [{"x": 1}], {"data": None}]
 
-#: Calls for which an empty list or object is a valid answer.
-EMPTY = {(), "none"}
+#: Answers of calls for which an empty list or object is valid.
+EMPTY: list[Any] = [(), "none", {}, Reactions()]
 
 
 @pytest.mark.parametrize("odd", ODD, ids=repr)
-@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("question", ASKED)
 def test_an_undocumented_answer_is_a_transient_error(
     httpserver: HTTPServer, forge: GitHubForge, question: str, odd: Any
 ) -> None:
     httpserver.expect_request(re.compile(".*")).respond_with_json(odd)
     with suppress(TransientError, NotFound):
-        answer: Any = QUESTIONS[question](forge)
-        logins = answer if isinstance(answer, str | tuple) else (answer.up + answer.down)
-        assert logins in EMPTY
+        assert QUESTIONS[question](forge) in EMPTY
 
 
 def test_a_new_comment_without_an_id_is_a_transient_error(httpserver: HTTPServer, writer: GitHubWriter) -> None:
@@ -129,16 +114,9 @@ def test_the_next_page_is_requested_from_our_own_host(httpserver: HTTPServer, fo
     assert [comment.id for comment in forge.comments(1)] == [1, 2]
 
 
-@pytest.mark.parametrize(
-    ("location", "message"),
-    [("", "another repository"), ("//elsewhere.example.com/x", "another host")],
-)
-def test_a_redirect_to_nowhere_is_refused(
-    httpserver: HTTPServer, forge: GitHubForge, location: str, message: str
-) -> None:
-    httpserver.expect_request(REPO).respond_with_data("", status=301, headers={"Location": location})
-    httpserver.expect_request("/").respond_with_data("", status=301, headers={"Location": location})
-    with pytest.raises(ForgeError, match=message):
+def test_a_redirect_to_nowhere_is_refused(httpserver: HTTPServer, forge: GitHubForge) -> None:
+    httpserver.expect_request(REPO).respond_with_data("", status=301, headers={"Location": ""})
+    with pytest.raises(ForgeError, match="another repository"):
         forge.about()
 
 
@@ -247,35 +225,27 @@ def test_a_custom_role_counts_as_its_strongest_standard_role(
 
 
 @pytest.mark.parametrize(
-    ("headers", "wait"),
+    ("status", "headers", "wait"),
     [
-        ({"Retry-After": "7"}, 7),
-        ({"Retry-After": "999999"}, 3600),
-        ({"Retry-After": "nan"}, 60),
-        ({"Retry-After": "Wed, 21 Oct 2026 07:28:00 GMT"}, 60),
-        ({}, 60),
-        ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": "1"}, 1),
-        ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": "99999999999"}, 3600),
-        ({"x-ratelimit-remaining": "5", "x-ratelimit-reset": "99999999999"}, 60),
+        (429, {"Retry-After": "7"}, 7),
+        (429, {"Retry-After": "999999"}, 3600),
+        (429, {"Retry-After": "nan"}, 60),
+        (429, {"Retry-After": "Wed, 21 Oct 2026 07:28:00 GMT"}, 60),
+        (429, {}, 60),
+        (429, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "1"}, 1),
+        (429, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "99999999999"}, 3600),
+        (429, {"x-ratelimit-remaining": "5", "x-ratelimit-reset": "99999999999"}, 60),
+        (403, {}, 60),  # read from its text
     ],
 )
 def test_the_requested_wait_is_limited(
-    httpserver: HTTPServer, forge: GitHubForge, headers: dict[str, str], wait: float
+    httpserver: HTTPServer, forge: GitHubForge, status: int, headers: dict[str, str], wait: float
 ) -> None:
-    httpserver.expect_request(REPO).respond_with_json({"message": "slow down"}, status=429, headers=headers)
+    words = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."
+    httpserver.expect_request(REPO).respond_with_json({"message": words}, status=status, headers=headers)
     with pytest.raises(TransientError) as caught:
         forge.about()
     assert caught.value.wait == wait
-
-
-def test_a_secondary_limit_without_headers_is_read_from_its_text(
-    httpserver: HTTPServer, forge: GitHubForge
-) -> None:
-    words = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."
-    httpserver.expect_request(REPO).respond_with_json({"message": words}, status=403)
-    with pytest.raises(TransientError) as caught:
-        forge.about()
-    assert caught.value.wait == 60
 
 
 @pytest.mark.parametrize("name", ["", ".", ".."])

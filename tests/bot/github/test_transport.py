@@ -37,7 +37,7 @@ def reachable(roots: Sequence[object]) -> list[object]:
 def test_installations_share_one_client_and_one_tls_context(site: Site) -> None:
     first = site.app.forge(site.installation.id, "octo/demo")[0].about()
     clients: list[object] = [site.app]
-    for index in range(30):
+    for index in range(3):
         name = f"owner-{index}/project"
         site.github.create_repository(name)
         number = site.github.open_issue(name, "Reading fails")
