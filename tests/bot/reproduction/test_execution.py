@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.reproduction.execution import SandboxHarness
-from bot.reproduction.protocol import Target, TestCommand, TestOutcome
+from bot.reproduction.protocol import Target, TestCommand, TestOutcome, combine
 from bot.sandbox.bubblewrap import Bubblewrap
 from bot.sandbox.protocol import Limits
 
@@ -26,7 +26,7 @@ def halve(number):
     return number // 2
 '''
 PYTEST_FILE = """\
-import os, signal, sys
+import sys
 import pytest
 from package import halve
 
@@ -51,13 +51,17 @@ def test_skipped(): pytest.skip("not here")
 @pytest.mark.xfail
 def test_expected(): assert False
 def test_exits(): sys.exit(3)
+@pytest.mark.parametrize("number", [2, 3])
+def test_many(number): assert halve(number) == 1
+"""
+#: Tests that end the run of the others.
+ENDING_FILE = """\
+import os, signal
 def test_dies(): os.kill(os.getpid(), signal.SIGSEGV)
 def test_kills(): os.kill(os.getpid(), signal.SIGKILL)
 def test_hangs():
     while True: pass
 def test_eats(): [b"x" * (1 << 20) for number in range(100_000)]
-@pytest.mark.parametrize("number", [2, 3])
-def test_many(number): assert halve(number) == 1
 """
 UNITTEST_FILE = """\
 import unittest
@@ -79,15 +83,19 @@ ENV = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 Run = Callable[..., TestOutcome]
 
 
-@pytest.fixture
-def checkout(tmp_path: Path) -> Path:
-    folder = tmp_path / "checkout"
-    (folder / "tests").mkdir(parents=True)
+def filled(folder: Path) -> Path:
+    (folder / "tests").mkdir()
     (folder / "package.py").write_text(PACKAGE)
     (folder / "tests" / "__init__.py").touch()
     (folder / "tests" / "test_pytest.py").write_text(PYTEST_FILE)
+    (folder / "tests" / "test_ending.py").write_text(ENDING_FILE)
     (folder / "tests" / "test_unittest.py").write_text(UNITTEST_FILE)
     return folder
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    return filled(tmp_path)
 
 
 def harness(command: str, env: Mapping[str, str] = ENV, **limits: float) -> SandboxHarness:
@@ -100,29 +108,33 @@ def harness(command: str, env: Mapping[str, str] = ENV, **limits: float) -> Sand
 
 
 @pytest.fixture
-def pytest_run(checkout: Path) -> Run:
-    def run(name: str | None, path: str = "tests/test_pytest.py", **limits: float) -> TestOutcome:
-        command = f"{sys.executable} -m pytest {{tests}}"
-        return harness(command, **limits).run(checkout, [Target(path=path, name=name)], {}).outcome
+def run(checkout: Path) -> Run:
+    def run_test(runner: str, path: str, name: str | None, **limits: float) -> TestOutcome:
+        command = harness(f"{sys.executable} -m {runner} {{tests}}", **limits)
+        return command.run(checkout, [Target(path=path, name=name)], {}).outcome
 
-    return run
+    return run_test
 
 
-@pytest.fixture
-def unittest_run(checkout: Path) -> Run:
-    def run(name: str | None, path: str = "tests/test_unittest.py") -> TestOutcome:
-        command = f"{sys.executable} -m unittest {{tests}}"
-        return harness(command).run(checkout, [Target(path=path, name=name)], {}).outcome
-
-    return run
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, TestOutcome]:
+    """Outcomes by the test's name, of one run of all tests that do not end it."""
+    command = harness(f"{sys.executable} -m pytest {{tests}}")
+    checkout = filled(tmp_path_factory.mktemp("checkout"))
+    tests = command.run(checkout, [Target(path="tests/test_pytest.py")], {}).tests
+    names = {test.name for test in tests}
+    return {
+        name.removeprefix("tests.test_pytest."): combine([test for test in tests if test.name == name])
+        for name in names
+    }
 
 
 def summary(outcome: TestOutcome) -> tuple[object, ...]:
     return outcome.status, outcome.phase, outcome.exception_type, outcome.message, str(outcome.frame)
 
 
-def test_a_passing_test(pytest_run: Run) -> None:
-    outcome = pytest_run("test_passes")
+def test_a_passing_test(outcomes: Mapping[str, TestOutcome]) -> None:
+    outcome = outcomes["test_passes"]
     assert summary(outcome) == ("passed", None, None, "", "None")
     assert (outcome.name, outcome.path) == ("tests.test_pytest.test_passes", "tests/test_pytest.py")
     assert not outcome.fails
@@ -150,47 +162,46 @@ def test_a_passing_test(pytest_run: Run) -> None:
     ],
 )  # fmt: skip
 def test_a_failing_test_has_exception_message_and_place(
-    pytest_run: Run, name: str, expected: tuple[str, ...]
+    outcomes: Mapping[str, TestOutcome], name: str, expected: tuple[str, ...]
 ) -> None:
-    outcome = pytest_run(name)
+    outcome = outcomes[name]
     assert summary(outcome) == expected
     assert outcome.fails
     assert outcome.kind == expected[2].removeprefix("package.")
     assert outcome.in_test == expected[4].startswith("tests/test_pytest.py")
 
 
-def test_a_missing_exception_names_the_exception(pytest_run: Run) -> None:
-    outcome = pytest_run("test_misses")
+def test_a_missing_exception_names_the_exception(outcomes: Mapping[str, TestOutcome]) -> None:
+    outcome = outcomes["test_misses"]
     assert (outcome.status, outcome.exception_type) == ("failed", "Failed")
     assert "ValueError" in outcome.message
 
 
-def test_an_error_in_teardown_is_not_a_failing_test(pytest_run: Run) -> None:
-    outcome = pytest_run("test_teardown")
+def test_an_error_in_teardown_is_not_a_failing_test(outcomes: Mapping[str, TestOutcome]) -> None:
+    outcome = outcomes["test_teardown"]
     assert (outcome.status, outcome.phase, outcome.exception_type) == ("error", "teardown", "RuntimeError")
     assert not outcome.fails
 
 
-@pytest.mark.parametrize("name", ["test_skipped", "test_expected"])
-def test_a_skipped_or_expected_failure_is_skipped(pytest_run: Run, name: str) -> None:
-    assert pytest_run(name).status == "skipped"
+def test_a_skipped_or_expected_failure_is_skipped(outcomes: Mapping[str, TestOutcome]) -> None:
+    assert outcomes["test_skipped"].status == outcomes["test_expected"].status == "skipped"
 
 
-def test_a_test_that_hangs_is_a_timeout(pytest_run: Run) -> None:
-    outcome = pytest_run("test_hangs", seconds=4)
+def test_a_test_that_hangs_is_a_timeout(run: Run) -> None:
+    outcome = run("pytest", "tests/test_ending.py", "test_hangs", seconds=4)
     assert (outcome.status, outcome.phase) == ("timeout", None)
     assert outcome.message.startswith("did not end: stopped after 4.")
 
 
-def test_a_test_that_kills_the_interpreter_is_a_crash(pytest_run: Run) -> None:
-    outcome = pytest_run("test_dies")
+def test_a_test_that_kills_the_interpreter_is_a_crash(run: Run) -> None:
+    outcome = run("pytest", "tests/test_ending.py", "test_dies")
     assert summary(outcome)[:4] == ("error", "crash", None, "the test run died of signal 11")
     assert outcome.fails
-    assert pytest_run("test_kills").phase == "crash"
+    assert run("pytest", "tests/test_ending.py", "test_kills").phase == "crash"
 
 
-def test_a_test_that_exhausts_memory_is_stopped_at_the_limit(pytest_run: Run) -> None:
-    outcome = pytest_run("test_eats")
+def test_a_test_that_exhausts_memory_is_stopped_at_the_limit(run: Run) -> None:
+    outcome = run("pytest", "tests/test_ending.py", "test_eats")
     assert (outcome.status, outcome.phase) == ("error", "limit")
     assert outcome.message.endswith("at the limit on memory")
 
@@ -206,39 +217,43 @@ def test_one_failing_test_fails_the_run_and_all_are_reported(checkout: Path) -> 
     assert (report.outcome.status, report.outcome.exception_type) == ("failed", "package.OddError")
 
 
+#: Text of a file, and the exception and message of loading it.
+BROKEN_FILES = [
+    ("import nothing_of_that_name\n", "ModuleNotFoundError", "No module named 'nothing_of_that_name'"),
+    ("from package import quarter\n", "ImportError", "cannot import name 'quarter' from 'package'"),
+    ("def test_x(:\n    pass\n", "SyntaxError", "invalid syntax"),
+    ("raise ValueError('at once')\n", "ValueError", "at once"),
+]
+
+
 @pytest.mark.parametrize(
-    ("text", "exception", "message"),
-    [
-        ("import nothing_of_that_name\n", "ModuleNotFoundError", "No module named 'nothing_of_that_name'"),
-        ("from package import quarter\n", "ImportError", "cannot import name 'quarter' from 'package'"),
-        ("def test_x(:\n    pass\n", "SyntaxError", "invalid syntax"),
-        ("raise ValueError('at once')\n", "ValueError", "at once"),
-    ],
+    ("runner", "numbers"),
+    # Other exceptions than ImportError end the whole run of unittest.
+    [("pytest", [0, 1, 2, 3]), ("unittest", [0, 1]), ("unittest", [2]), ("unittest", [3])],
 )
-@pytest.mark.parametrize("runner", ["pytest", "unittest"])
-def test_a_file_that_cannot_be_loaded_is_no_failing_test(
-    checkout: Path, runner: str, text: str, exception: str, message: str
-) -> None:
-    files = {"tests/test_new.py": text}
-    report = harness(f"{sys.executable} -m {runner} {{tests}}").run(
-        checkout, [Target(path="tests/test_new.py")], files
-    )
-    outcome = report.outcome
-    assert (outcome.status, outcome.phase, outcome.exception_type) == ("error", "load", exception)
-    assert outcome.message.startswith(message)
-    assert not outcome.fails
+def test_a_file_that_cannot_be_loaded_is_no_failing_test(checkout: Path, runner: str, numbers: list[int]) -> None:
+    files = {f"tests/test_new_{number}.py": BROKEN_FILES[number][0] for number in numbers}
+    command = harness(f"{sys.executable} -m {runner} {{tests}}")
+    report = command.run(checkout, [Target(path=path) for path in files], files)
+    for number, outcome in zip(numbers, report.tests, strict=True):
+        _, exception, message = BROKEN_FILES[number]
+        assert (outcome.status, outcome.phase, outcome.exception_type) == ("error", "load", exception)
+        assert outcome.message.startswith(message)
+        assert not outcome.fails
+    assert report.outcome == report.tests[0]
 
 
-def test_a_test_that_does_not_exist_is_no_failing_test(pytest_run: Run, unittest_run: Run) -> None:
-    by_pytest = pytest_run("test_nowhere")
-    for outcome in (by_pytest, unittest_run("HalveTest::test_nowhere"), pytest_run(None, "no.py")):
+def test_a_test_that_does_not_exist_is_no_failing_test(run: Run) -> None:
+    by_pytest = run("pytest", "tests/test_pytest.py", "test_nowhere")
+    by_unittest = run("unittest", "tests/test_unittest.py", "HalveTest::test_nowhere")
+    for outcome in (by_pytest, by_unittest, run("pytest", "no.py", None)):
         assert (outcome.status, outcome.phase) == ("error", "load")
     assert "not found" in by_pytest.message
 
 
-def test_a_broken_conftest_is_no_failing_test(checkout: Path, pytest_run: Run) -> None:
+def test_a_broken_conftest_is_no_failing_test(checkout: Path, run: Run) -> None:
     (checkout / "conftest.py").write_text("import nothing_of_that_name\n")
-    outcome = pytest_run("test_passes")
+    outcome = run("pytest", "tests/test_ending.py", "test_dies")
     assert (outcome.status, outcome.phase, outcome.exception_type) == ("error", "load", "ModuleNotFoundError")
 
 
@@ -258,8 +273,8 @@ def test_a_broken_conftest_is_no_failing_test(checkout: Path, pytest_run: Run) -
         ("BrokenTest", ("error", "setup", "KeyError", "'x'", "tests/test_unittest.py:12 in setUpClass")),
     ],
 )
-def test_unittest_is_read_from_its_output(unittest_run: Run, name: str, expected: tuple[str, ...]) -> None:
-    assert summary(unittest_run(name)) == expected
+def test_unittest_is_read_from_its_output(run: Run, name: str, expected: tuple[str, ...]) -> None:
+    assert summary(run("unittest", "tests/test_unittest.py", name)) == expected
 
 
 def test_a_script_is_read_by_exit_code_and_traceback(checkout: Path) -> None:
@@ -269,22 +284,6 @@ def test_a_script_is_read_by_exit_code_and_traceback(checkout: Path) -> None:
     bad = run.run(checkout, [Target(path="check.py")], {"check.py": script.format(3)})
     assert good.outcome.status == "passed"
     assert summary(bad.outcome) == ("failed", "call", "AssertionError", "wrong", "check.py:2 in <module>")
-
-
-def test_a_command_that_does_not_exist_is_no_failing_test(checkout: Path) -> None:
-    outcome = harness("no-such-runner {tests}").run(checkout, [Target(path="tests")], {}).outcome
-    assert (outcome.status, outcome.phase) == ("error", "load")
-    assert "no-such-runner" in outcome.message
-
-
-def test_a_test_with_two_different_results_is_flaky(checkout: Path) -> None:
-    files = {"tests/test_new.py": "import os\ndef test_coin(): assert os.urandom(1)[0] % 2\n"}
-    command = harness(f"{sys.executable} -m pytest {{tests}}")
-    targets = [Target(path="tests/test_new.py")]
-    assert any(command.run_twice(checkout, targets, files).flaky for _ in range(20))
-    steady = command.run_twice(checkout, [Target(path="tests/test_pytest.py", name="test_crashes")], {})
-    assert not steady.flaky
-    assert steady.outcome.exception_type == "package.OddError"
 
 
 def test_a_forged_or_malicious_report_is_ignored(checkout: Path) -> None:

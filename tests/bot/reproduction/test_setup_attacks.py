@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 
 import pytest
@@ -104,16 +103,6 @@ def test_an_endless_folder_tree_is_measured_and_removed(tmp_path: Path, checkout
     with pytest.raises(SetupFailed, match="exit code 5"):
         run(tmp_path, checkout, "true", deep, "sleep 1.5; exit 5")
     assert not [folder for folder in (tmp_path / "environments").iterdir() if folder.is_dir()]
-
-
-def test_output_of_a_failed_set_up_goes_to_the_operator_s_log(
-    tmp_path: Path, checkout: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.INFO)
-    with pytest.raises(SetupFailed) as caught:
-        run(tmp_path, checkout, "true", "echo private detail; echo ERROR: no matching distribution; exit 3")
-    assert str(caught.value).splitlines()[1:] == ["ERROR: no matching distribution"]
-    assert "private detail" in caplog.text
 
 
 def test_a_failed_run_shows_the_runner_s_report(checkout: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -93,31 +92,10 @@ def test_something_else():
     content, test_id = inject_draft(draft, FUNCTIONS)
 
     assert test_id == "test_issue_12"
-    assert content == textwrap.dedent(
-        """\
-        # licence
-        import os
-        from pkg import Table
-        import numpy as np
-
-        SIZE = 5
-
-
-        def test_a():
-            assert 'a' == 'a'
-
-
-        DATA = [1]
-
-
-        def test_issue_12():
-            # the report's own example
-            assert Table.read(DATA, np) == 'empty'
-
-
-        if __name__ == '__main__':
-            test_a()
-        """
+    assert content == FUNCTIONS.replace("Table\n", "Table\nimport numpy as np\n").replace(
+        "if __name__",
+        "DATA = [1]\n\n\ndef test_issue_12():\n    # the report's own example\n"
+        "    assert Table.read(DATA, np) == 'empty'\n\n\nif __name__",
     )
 
 
@@ -146,17 +124,21 @@ y''').title, "x")
     )
 
 
-def test_a_function_becomes_a_method_if_all_tests_are_methods() -> None:
-    content, test_id = inject_draft("def test_it():\n    assert Book(title=3).title == 3\n", UNITTEST)
-
-    assert test_id == "BookTests::test_issue_12"
-    assert "\n  def test_issue_12(self):\n    assert Book(title=3).title == 3\n" in content
-
-
-def test_a_function_that_takes_fixtures_stays_a_function() -> None:
-    _, test_id = inject_draft("def test_it(tmp_path):\n    assert Book(title=tmp_path)\n", UNITTEST)
-
-    assert test_id == "test_issue_12"
+@pytest.mark.parametrize(
+    ("host", "test_id", "draft", "added"),
+    [
+        (UNITTEST, "BookTests::test_issue_12", "def test_it(): Book()\n", "  def test_issue_12(self): Book()\n"),
+        (UNITTEST, "test_issue_12", "def test_it(a):\n  pass\n", "def test_issue_12(a):\n  pass\n"),
+        (FUNCTIONS, "test_issue_12", "class TestX:\n  def test_it(self, a): a\n", "def test_issue_12(a): a\n"),
+    ],
+    ids=["methods alone", "a fixture", "functions alone"],
+)
+def test_a_test_becomes_a_method_or_function_like_its_neighbours(
+    host: str, test_id: str, draft: str, added: str
+) -> None:
+    content, injected_id = inject_draft(draft, host)
+    assert injected_id == test_id
+    assert f"\n{added}" in content
 
 
 def test_a_method_gets_a_name_that_no_asynchronous_method_has() -> None:
@@ -197,15 +179,6 @@ class BookTests(unittest.TestCase):
     assert test_id == "BookTests_2::test_issue_12"
     assert "import unittest\n" in content
     assert "test_other" not in content
-
-
-def test_a_method_of_a_plain_class_joins_functions_as_a_function() -> None:
-    content, test_id = inject_draft(
-        "class TestX:\n    def test_it(self, tmp_path):\n        assert tmp_path\n", FUNCTIONS
-    )
-
-    assert test_id == "test_issue_12"
-    assert "\ndef test_issue_12(tmp_path):\n    assert tmp_path\n" in content
 
 
 def test_names_that_mean_something_else_in_the_file_are_renamed() -> None:
@@ -387,11 +360,7 @@ BLOCKS = st.lists(
 TEST = st.one_of(
     st.builds("def test_{}():\n    {}".format, NAMES, BODIES),
     st.builds(
-        "class Test{}({}):\n    def test_{}(self):\n        self.x()\n        {}".format,
-        NAMES,
-        NAMES,
-        NAMES,
-        BODIES,
+        "class Test{}({}):\n    def test_{}(self):\n        self.x()\n        {}".format, *3 * [NAMES], BODIES
     ),
 )
 
