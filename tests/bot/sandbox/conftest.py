@@ -15,11 +15,16 @@ import pytest
 
 from bot.sandbox.bubblewrap import Bubblewrap
 from bot.sandbox.monitor import descendants
-from bot.sandbox.protocol import Limits, ProgramResult, ProgramRun
+from bot.sandbox.protocol import Limits, ProgramResult, ProgramRun, Sandbox
 from tests.conftest import ROOT
 
 #: Runs a Python program of one string, with limits by name.
 RunPython = Callable[..., ProgramResult]
+
+
+def run(project: Path, argv: Sequence[str], sandbox: Sandbox | None = None, **more: Any) -> ProgramResult:
+    """Run a command on the project, in bubblewrap and for 20 seconds at most if nothing else is said."""
+    return (sandbox or Bubblewrap()).run(ProgramRun(argv, project, **{"limits": Limits(seconds=20), **more}))
 
 
 @pytest.fixture
@@ -53,17 +58,11 @@ def _picture(folder: Path) -> Mapping[str, tuple[int, bytes]]:
 
 @pytest.fixture
 def python(project: Path) -> RunPython:
-    def run(code: str, *, collect: Sequence[str] = (), **limits: Any) -> ProgramResult:
-        return Bubblewrap().run(
-            ProgramRun(
-                ["python3", "-c", code],
-                workdir=project,
-                limits=Limits.model_validate({"seconds": 20, **limits}),
-                collect=collect,
-            )
-        )
+    def run_python(code: str, *, collect: Sequence[str] = (), **limits: Any) -> ProgramResult:
+        all_limits = Limits.model_validate({"seconds": 20, **limits})
+        return run(project, ["python3", "-c", code], limits=all_limits, collect=collect)
 
-    return run
+    return run_python
 
 
 _WORKER = """\
@@ -109,11 +108,10 @@ def attack(request: pytest.FixtureRequest, project: Path, tmp_path: Path) -> Run
     ``allowed``: system calls that the filter lets through beside its own, to see what would hold without it.
     """
 
-    def run(argv: Sequence[str], *, network: bool = False, allowed: str = "", **limits: Any) -> ProgramResult:
+    def tried(argv: Sequence[str], *, network: bool = False, allowed: str = "", **limits: Any) -> ProgramResult:
         message = {"argv": list(argv), "limits": {"seconds": 20, **limits}, "network": network}
         if request.param == "as it is" and not allowed:
-            limits_read = Limits.model_validate(message["limits"])
-            return Bubblewrap().run(ProgramRun(argv, workdir=project, limits=limits_read, network=network))
+            return run(project, argv, limits=Limits.model_validate(message["limits"]), network=network)
         words = [sys.executable, "-c", _WORKER]
         if request.param != "as it is":
             words = as_ordinary()
@@ -138,4 +136,4 @@ def attack(request: pytest.FixtureRequest, project: Path, tmp_path: Path) -> Run
         mounts = _reachable({Path(sys.base_prefix), Path(sys.prefix), ROOT, tmp_path}, keep)
         return ["unshare", "--mount", "sh", "-euc", "\n".join([*mounts, "exec " + shlex.join(worker)])]
 
-    return run
+    return tried

@@ -22,9 +22,9 @@ import pytest
 from bot.sandbox import network
 from bot.sandbox.bubblewrap import Bubblewrap
 from bot.sandbox.monitor import descendants
-from bot.sandbox.protocol import Limits, ProgramRun
+from bot.sandbox.protocol import Limits
 from tests.bot.pipeline.rig import wait
-from tests.bot.sandbox.conftest import RunPython
+from tests.bot.sandbox.conftest import RunPython, run
 from tests.conftest import missing
 
 pytestmark = pytest.mark.debian("bubblewrap")
@@ -59,13 +59,8 @@ def test_private_files_of_an_operators_folder_are_hidden(project: Path, planted:
         pytest.skip("an ordinary worker has no other user to give")
     (planted / "tool").write_text("tool")
     (planted / "tool").chmod(0o644)
-    result = Bubblewrap(folders=(planted,)).run(
-        ProgramRun(
-            ["sh", "-c", f"cat {planted}/tool; cat {planted}/credentials.json"],
-            workdir=project,
-            limits=Limits(seconds=20),
-        )
-    )
+    command = f"cat {planted}/tool; cat {planted}/credentials.json"
+    result = run(project, ["sh", "-c", command], Bubblewrap(folders=(planted,)))
     assert result.output.startswith("tool")
     assert "Permission denied" in result.output
     assert SECRET not in result.output
@@ -97,7 +92,7 @@ def test_a_killed_worker_leaves_no_program_and_the_next_removes_its_folder(proje
     stage = Path(os.fsdecode(match[0]))
     os.utime(stage, (0, 0))
     wait(lambda: not Path(f"/proc/{child}").exists())
-    Bubblewrap().run(ProgramRun(["true"], workdir=project, limits=Limits(), readable=[public]))
+    run(project, ["true"], readable=[public])
     assert not stage.exists()
 
 
@@ -228,9 +223,7 @@ def test_private_addresses_have_no_route_for_a_set_up(project: Path) -> None:
         "try: socket.socket(socket.AF_INET6).connect(('fd00::1', 80)); print('reached')\n"
         "except OSError as error: print(errno.errorcode[error.errno])\n"
     )
-    result = Bubblewrap().run(
-        ProgramRun(["python3", "-c", code], workdir=project, limits=Limits(seconds=40), network=True)
-    )
+    result = run(project, ["python3", "-c", code], limits=Limits(seconds=40), network=True)
     assert set(result.output.split()) <= {"EHOSTUNREACH", "ENETUNREACH"}
     assert len(result.output.split()) == 7
 
@@ -287,9 +280,7 @@ def test_open_files_are_limited(attack: RunPython) -> None:
 
 
 def test_a_program_has_another_user_a_filter_and_oom_priority(project: Path) -> None:
-    runner = threading.Thread(
-        target=lambda: Bubblewrap().run(ProgramRun(["sleep", "20"], workdir=project, limits=Limits(seconds=3)))
-    )
+    runner = threading.Thread(target=lambda: run(project, ["sleep", "20"], limits=Limits(seconds=3)))
     runner.start()
     deadline, facts = time.monotonic() + 20, {}
     while not facts and time.monotonic() < deadline:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +12,10 @@ from bot.core.errors import SandboxError
 from bot.sandbox.bubblewrap import Bubblewrap
 from bot.sandbox.launch import pack
 from bot.sandbox.monitor import measure
-from bot.sandbox.protocol import Limits, ProgramResult, ProgramRun
+from bot.sandbox.protocol import Limits, ProgramResult
+from tests.bot.sandbox.conftest import run
 
 pytestmark = pytest.mark.debian("bubblewrap")
-LIMITS = Limits(seconds=20)
-
-
-def run(project: Path, argv: Sequence[str], **more: Any) -> ProgramResult:
-    return Bubblewrap().run(ProgramRun(argv, project, **{"limits": LIMITS, **more}))
 
 
 def shell(project: Path, script: str, **more: Any) -> ProgramResult:
@@ -53,12 +47,6 @@ def test_output_is_interleaved_and_the_exit_code_is_the_programs(project: Path) 
 def test_a_program_that_dies_of_a_signal_has_the_shells_exit_code(project: Path) -> None:
     outcome = run(project, ["python3", "-c", "import os; os.abort()"])
     assert (outcome.ending, outcome.exit_code) == ("exited", 134)
-
-
-def test_a_program_that_does_not_exist_is_an_outcome(project: Path) -> None:
-    outcome = run(project, ["no-such-program"])
-    assert outcome.exit_code == 127
-    assert "no-such-program" in outcome.output
 
 
 def test_the_environment_is_minimal_plus_the_given_variables(project: Path) -> None:
@@ -93,12 +81,6 @@ def test_a_folder_that_only_its_owner_may_enter_is_readable(project: Path, tmp_p
     assert "No such file" in outcome.output
 
 
-def test_the_interpreter_of_the_worker_is_readable(project: Path) -> None:
-    folders = (Path(sys.prefix), Path(sys.base_prefix))
-    outcome = run(project, [sys.executable, "-c", "import pytest, sys; print(sys.prefix)"], readable=folders)
-    assert outcome.output == f"{sys.prefix}\n"
-
-
 def test_a_set_up_writes_to_its_folders_within_the_size_limit(project: Path, tmp_path: Path) -> None:
     place = tmp_path / "environment"
     place.mkdir()
@@ -113,24 +95,16 @@ def test_a_set_up_writes_to_its_folders_within_the_size_limit(project: Path, tmp
     assert outcome.ending == "disk"
 
 
-@pytest.mark.parametrize(
-    ("count", "make", "ending"),
-    [
-        (60_000, "open(f'{place}/{n}', 'w').close()", "disk"),
-        (21_000, "open(f'{place}/{n}', 'w').close()", "disk"),
-        (15_000, "open(f'{place}/{n}', 'w').close()", "exited"),
-        (30_000, "os.link(f'{place}/first', f'{place}/{n}')", "disk"),
-        (30_000, "os.symlink('nowhere', f'{place}/{n}')", "disk"),
-        (30_000, "os.mkdir(f'{place}/{n}')", "disk"),
-    ],
-    ids=["60,000 files", "just over", "allowed", "hard links", "symbolic links", "folders"],
-)
-def test_entries_of_a_set_up_are_limited(
-    project: Path, tmp_path: Path, count: int, make: str, ending: str
-) -> None:
+@pytest.mark.parametrize(("count", "ending"), [(4_000, "exited"), (6_000, "disk")])
+def test_entries_of_a_set_up_are_limited(project: Path, tmp_path: Path, count: int, ending: str) -> None:
+    """With one of the four kinds left out, 6,000 of the others would be below the limit."""
     place = tmp_path / "environment"
     place.mkdir()
-    code = f"import os; place = '{place}'; open(place + '/first', 'w').close()\nfor n in range({count}): {make}"
+    code = (
+        f"import os\nplace = '{place}'\nopen(f'{place}/first', 'w').close()\nfor n in range({count}):\n"
+        "    open(f'{place}/{n}', 'w').close()\n    os.link(f'{place}/first', f'{place}/{n}.link')\n"
+        "    os.symlink('nowhere', f'{place}/{n}.symlink')\n    os.mkdir(f'{place}/{n}.folder')\n"
+    )
     limits = Limits(seconds=60, entries=20_000)
     outcome = run(project, ["python3", "-c", code], limits=limits, writable=(place,))
     assert outcome.ending == ending, outcome.output
@@ -190,7 +164,7 @@ def test_a_missing_folder_and_the_root_are_refused(project: Path, tmp_path: Path
 
 def test_a_missing_bubblewrap_is_one_clear_line(project: Path) -> None:
     with pytest.raises(SandboxError, match="no-such-bwrap is not installed"):
-        Bubblewrap(program="no-such-bwrap").run(ProgramRun(["true"], workdir=project, limits=LIMITS))
+        run(project, ["true"], Bubblewrap(program="no-such-bwrap"))
 
 
 def test_forbidden_user_namespaces_are_named_as_the_reason(project: Path) -> None:
@@ -202,4 +176,4 @@ def test_forbidden_user_namespaces_are_named_as_the_reason(project: Path) -> Non
         )
         program.chmod(0o755)
         with pytest.raises(SandboxError, match=r"No permissions .*user namespaces seem to be forbidden here"):
-            Bubblewrap(program=str(program)).run(ProgramRun(["true"], workdir=project, limits=LIMITS))
+            run(project, ["true"], Bubblewrap(program=str(program)))

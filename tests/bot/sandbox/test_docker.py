@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bot.core.errors import SandboxError
 from bot.sandbox.docker import Docker
-from bot.sandbox.protocol import IMAGE, Limits, ProgramResult, ProgramRun
+from bot.sandbox.protocol import IMAGE, Limits, ProgramResult
+from tests.bot.sandbox import conftest
 
 pytestmark = pytest.mark.debian("bubblewrap")
 
@@ -45,17 +47,9 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
     return Engine(folder)
 
 
-def run(project: Path, code: str, limits: Limits | None = None, readable: tuple[Path, ...] = ()) -> ProgramResult:
-    return Docker().run(
-        ProgramRun(
-            ["python3", "-c", code],
-            workdir=project,
-            files={"new.txt": "new"},
-            limits=limits or Limits(seconds=20),
-            readable=readable,
-            collect=("result.txt",),
-        )
-    )
+def run(project: Path, code: str, **more: Any) -> ProgramResult:
+    files = {"new.txt": "new"}
+    return conftest.run(project, ["python3", "-c", code], Docker(), files=files, collect=("result.txt",), **more)
 
 
 def test_a_program_runs_on_a_copy_and_returns_collected_files(engine: Engine, project: Path) -> None:
@@ -71,12 +65,8 @@ def test_the_container_has_no_network_no_rights_and_the_given_limits(
 ) -> None:
     visible = tmp_path / "a,b"
     visible.mkdir()
-    run(
-        project,
-        "pass",
-        Limits(memory_bytes=1 << 20, processes=7, disk_bytes=8 << 20),
-        readable=(tmp_path / "bin", visible),
-    )
+    limits = Limits(memory_bytes=1 << 20, processes=7, disk_bytes=8 << 20)
+    run(project, "pass", limits=limits, readable=(tmp_path / "bin", visible))
     verb, *arguments = engine.calls[0]
     text = " ".join(arguments)
     assert verb == "run"
@@ -94,15 +84,10 @@ def test_the_container_has_no_network_no_rights_and_the_given_limits(
 
 
 def test_a_program_over_its_time_is_killed_in_the_engine(engine: Engine, project: Path) -> None:
-    outcome = run(project, "while True: pass", Limits(seconds=1))
+    outcome = run(project, "while True: pass", limits=Limits(seconds=1))
     assert outcome.ending == "timeout"
     assert [call[0] for call in engine.calls] == ["run", "kill", "rm"]
     assert engine.containers == []
-
-
-def test_a_flood_of_output_ends_the_container(engine: Engine, project: Path) -> None:
-    outcome = run(project, "while True: print('x' * 1000)", Limits(output_bytes=5000))
-    assert (outcome.ending, len(outcome.output)) == ("output", 5000)
 
 
 @pytest.mark.parametrize(("exhausted", "ending"), [(True, "memory"), (False, "killed")])
@@ -116,21 +101,18 @@ def test_the_engine_reports_if_memory_ended_a_program(
 
 def test_a_missing_image_is_one_clear_line(engine: Engine, project: Path) -> None:
     with pytest.raises(SandboxError, match="docker could not start the program: docker: No such image"):
-        Docker(image="nowhere").run(ProgramRun(["true"], workdir=project, limits=Limits()))
+        conftest.run(project, ["true"], Docker(image="nowhere"))
 
 
 def test_a_missing_docker_is_one_clear_line(project: Path) -> None:
     with pytest.raises(SandboxError, match="no-such-docker is not installed"):
-        Docker(program="no-such-docker").run(ProgramRun(["true"], workdir=project, limits=Limits()))
+        conftest.run(project, ["true"], Docker(program="no-such-docker"))
 
 
 def test_a_set_up_gets_a_network_that_the_operator_named_or_is_refused(engine: Engine, project: Path) -> None:
-    def set_up(docker: Docker) -> None:
-        docker.run(ProgramRun(["true"], workdir=project, limits=Limits(seconds=20), network=True))
-
     with pytest.raises(SandboxError, match="BOUNCER_SANDBOX_NETWORK"):
-        set_up(Docker())
-    set_up(Docker(network="fenced"))
+        conftest.run(project, ["true"], Docker(), network=True)
+    conftest.run(project, ["true"], Docker(network="fenced"), network=True)
     (call,) = [command for command in engine.calls if command[0] == "run"]
     assert call[call.index("--network") + 1] == "fenced"
     assert not any("seccomp" in word for word in call)

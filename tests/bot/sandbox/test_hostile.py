@@ -33,13 +33,37 @@ def test_a_fork_bomb_is_limited_to_its_processes(python: RunPython) -> None:
     assert "Resource temporarily unavailable" in error
 
 
-def test_an_endless_fork_bomb_ends_at_the_time_limit(python: RunPython) -> None:
+_EMPTY_FILES = "for number in range(10**5): open(f'/tmp/{number}', 'w').close()"
+PROGRAMS: dict[str, tuple[str, dict[str, int], str]] = {
+    "an endless fork bomb": (
+        "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass\n",
+        {"seconds": 1, "processes": 64},
+        "timeout",
+    ),
+    "processor time": ("while True: pass", {"cpu_seconds": 1}, "timeout"),
+    "memory of all processes together": (
+        "import os, time\n"
+        "for number in range(8):\n"
+        "    if os.fork() == 0:\n"
+        "        block = os.urandom(60 << 20); time.sleep(30)\n"
+        "time.sleep(30)\n",
+        {"memory_bytes": 256 << 20},
+        "memory",
+    ),
+    "empty files": (_EMPTY_FILES, {"entries": 20_000}, "disk"),
+    "empty files beside an ended process": (
+        f"import os\nif not os.fork(): os._exit(0)\n{_EMPTY_FILES}",
+        {"entries": 20_000},
+        "disk",
+    ),
+}
+
+
+@pytest.mark.parametrize(("code", "limits", "ending"), PROGRAMS.values(), ids=PROGRAMS)
+def test_a_program_ends_at_its_limit(python: RunPython, code: str, limits: dict[str, int], ending: str) -> None:
     started = time.monotonic()
-    outcome = python(
-        "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass\n", seconds=1, processes=64
-    )
-    assert outcome.ending == "timeout"
-    assert outcome.exit_code is None
+    outcome = python(code, **limits)
+    assert (outcome.ending, outcome.exit_code) == (ending, None)
     assert time.monotonic() - started < 10
 
 
@@ -59,25 +83,6 @@ def test_ten_gigabytes_at_once_are_refused(python: RunPython) -> None:
     assert outcome.ending == "memory" or "MemoryError" in outcome.output
 
 
-def test_gradual_use_of_memory_ends_at_the_limit(python: RunPython) -> None:
-    outcome = python(
-        "blocks = []\nfor number in range(10 << 10): blocks.append(b'x' * (1 << 20))", memory_bytes=256 << 20
-    )
-    assert (outcome.ending, outcome.exit_code) == ("memory", None)
-
-
-def test_memory_is_summed_over_all_processes(python: RunPython) -> None:
-    outcome = python(
-        "import os, time\n"
-        "for number in range(8):\n"
-        "    if os.fork() == 0:\n"
-        "        block = os.urandom(60 << 20); time.sleep(30)\n"
-        "time.sleep(30)\n",
-        memory_bytes=256 << 20,
-    )
-    assert outcome.ending == "memory"
-
-
 def test_pages_that_forks_share_count_once(python: RunPython) -> None:
     outcome = python(
         "import os, time\n"
@@ -95,28 +100,18 @@ def test_pages_that_forks_share_count_once(python: RunPython) -> None:
     assert (outcome.ending, outcome.output) == ("exited", "done\n")
 
 
-def test_an_endless_loop_ends_at_the_time_limit(python: RunPython) -> None:
-    outcome = python("print('begun', flush=True)\nwhile True: pass", seconds=1)
-    assert (outcome.ending, outcome.output) == ("timeout", "begun\n")
-    assert 1 <= outcome.seconds < 3
-
-
-def test_processor_time_is_limited_separately(python: RunPython) -> None:
-    outcome = python("while True: pass", cpu_seconds=1)
-    assert outcome.ending == "timeout"
-    assert outcome.seconds < 10
-
-
 def test_a_program_that_ignores_signals_is_killed(python: RunPython) -> None:
     outcome = python(
         "import signal\n"
         "for number in range(1, 65):\n"
         "    try: signal.signal(number, signal.SIG_IGN)\n"
         "    except (OSError, ValueError): pass\n"
+        "print('begun', flush=True)\n"
         "while True: pass",
         seconds=1,
     )
-    assert outcome.ending == "timeout"
+    assert (outcome.ending, outcome.output) == ("timeout", "begun\n")
+    assert 1 <= outcome.seconds < 3
 
 
 def test_a_flood_of_output_is_cut_and_ends_the_run(python: RunPython) -> None:
@@ -206,13 +201,6 @@ def test_a_full_disk_is_an_error_of_the_program(python: RunPython) -> None:
         disk_bytes=64 << 20,
     )
     assert outcome.output.splitlines() == ["[Errno 28] No space left on device"] * 3 + ["True"]
-
-
-def test_a_flood_of_empty_files_ends_the_run(python: RunPython) -> None:
-    code = "for number in range(10**5): open(f'/tmp/{number}', 'w').close()"
-    assert python(code, seconds=30, entries=20_000).ending == "disk"
-    beside_an_ended_process = f"import os\nif not os.fork(): os._exit(0)\n{code}"
-    assert python(beside_an_ended_process, seconds=30, entries=20_000).ending == "disk"
 
 
 def test_address_space_is_limited(python: RunPython) -> None:
