@@ -22,6 +22,7 @@ from bot.models.protocol import Model, Prompt
 from bot.reproduction.java.language import Java
 from bot.reproduction.language import Excerpt
 from bot.reproduction.python.language import Python
+from evaluation.bloom import masking_java
 from evaluation.bloom.code_base import CannotMask, CodeBase, Kind, check
 from evaluation.bloom.masking import PREFIX, hash_name, mask_python, mask_report, meaningful_name, patched_methods
 from evaluation.brt.cases import Case
@@ -206,22 +207,19 @@ class _JavaMask:
     """Renaming in the Java files of a pair."""
 
     def __init__(self, pair: Pair) -> None:
-        from evaluation.bloom import masking_java
-
-        self.java = masking_java
         self.codes = [masking_java.JavaCode(_of(".java", version)) for version in pair.versions]
         self.patched = masking_java.patched_java(_of(".java", pair.base), _of(".java", pair.fixed))
         self.words = _words(self.codes)
 
     def check(self, method: str) -> None:
         for code in self.codes:
-            self.java.check_java(method, code)
+            masking_java.check_java(method, code)
 
     def definition(self, method: str) -> Excerpt | None:
         return next(iter(Java().definitions([method], self.codes[0].sources, 1)), None)
 
     def masked(self, names: Mapping[str, str]) -> list[dict[str, str]]:
-        return [{path: self.java.mask_java(path, names, code) for path in code.sources} for code in self.codes]
+        return [{path: masking_java.mask_java(path, names, code) for path in code.sources} for code in self.codes]
 
 
 def _of(suffix: str, sources: Mapping[str, str]) -> dict[str, str]:

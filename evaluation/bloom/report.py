@@ -27,10 +27,10 @@ from evaluation.bloom.layers import (
     detection,
     improvement,
 )
-from evaluation.brt.libro import bug_key, is_invalid, read_rankings
+from evaluation.brt.libro import bug_id, bug_key, is_invalid, read_rankings
 from evaluation.brt.metrics import NS, rankings, reproduced
 from evaluation.brt.report import read_run
-from evaluation.dataset import Row, read_rows, task_id
+from evaluation.dataset import read_rows, task_id
 from evaluation.report.figures import Series, bars
 from evaluation.report.page import Cell, Figure, Report, Section, Table, percentage
 from evaluation.report.runs import store
@@ -142,10 +142,6 @@ def analyze_files(
         raise OperatorError(f"{annotations or reports}: {error}") from None
 
 
-def _bug_id(row: Row) -> str:
-    return task_id(row, "bug_id" if "bug_id" in row.data else "instance_id")
-
-
 def _by_rules(source: str) -> list[Presence]:
     presences = []
     for row in read_rows(source):
@@ -156,7 +152,7 @@ def _by_rules(source: str) -> list[Presence]:
         else:
             body = str(row.data.get("description_html") or row.data.get("body") or "")
             report = read_report(str(row.data.get("title", "")), body)
-        presences.append(presence(_bug_id(row), report.text, row.data.get("patched_methods")))
+        presences.append(presence(bug_id(row), report.text, row.data.get("patched_methods")))
     return presences
 
 
@@ -167,7 +163,7 @@ def _annotated(source: str) -> list[Presence]:
         wrong = next((component for component, value in values.items() if not isinstance(value, bool)), None)
         if wrong is not None or not values:
             raise OperatorError(f"{row.where}: {wrong or COMPONENTS[0]}: true or false is needed")
-        presences.append(Presence(bug_id=_bug_id(row), components=values))
+        presences.append(Presence(bug_id=bug_id(row), components=values))
     return presences
 
 
@@ -176,7 +172,7 @@ def _reports_section(source: str) -> Section:
     groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for row in read_rows(source):
         texts = (row.data.get(name) for name in ("title", "description_html", "body", "problem_statement"))
-        groups[tuple(" ".join(str(text or "").split()) for text in texts)].append(_bug_id(row))
+        groups[tuple(" ".join(str(text or "").split()) for text in texts)].append(bug_id(row))
     shared = [sorted(bugs) for bugs in groups.values() if len(bugs) > 1]
     if not groups:
         raise OperatorError(f"{source} holds no report")

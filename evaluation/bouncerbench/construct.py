@@ -17,10 +17,11 @@ from pydantic import BeforeValidator
 
 from bot.core.errors import OperatorError
 from bot.core.frozen import Frozen
-from evaluation.bouncerbench.tasks import VAGUE_FROM, Failing, Level, Maybe, output_task, repository_of
+from evaluation.bouncerbench.tasks import VAGUE_FROM, Failing, Maybe, input_task, output_task, repository_of
 from evaluation.dataset import read_rows, shaped, task_id, unique
 from evaluation.git.clones import Clones
 from evaluation.git.repository import GitError
+from evaluation.run.lines import write_file
 
 #: Annotations of the hidden tests from which on they cannot serve as the ground truth (II.A.2).
 INVALID_TESTS_FROM = 2
@@ -56,12 +57,6 @@ class Patch(Frozen):
     applied: bool | None
 
 
-class _AnnotationRow(Frozen):
-    underspecified: Level = None
-    false_negative: Level = None
-    other_major_issues: Annotated[float | bool | None, Maybe] = None
-
-
 class _PatchRow(Frozen):
     submission: Annotated[str | None, Maybe] = None
     agent: Annotated[str | None, Maybe] = None
@@ -80,15 +75,15 @@ def read_annotations(source: str) -> dict[str, Annotation]:
     """The most severe annotation of each instance. Raises OperatorError."""
     annotations: dict[str, Annotation] = {}
     for row in read_rows(source):
-        identity, fields = task_id(row), shaped(row, _AnnotationRow)
-        if fields.underspecified is None or fields.false_negative is None:
+        task = input_task(row)
+        if task.quality is None or task.test_validity is None:
             raise OperatorError(f"{row.where}: underspecified and false_negative are needed")
-        before = annotations.get(identity)
-        annotations[identity] = Annotation(
-            instance_id=identity,
-            quality=max(fields.underspecified, before.quality if before else 0),
-            test_validity=max(fields.false_negative, before.test_validity if before else 0),
-            other_issues=bool(fields.other_major_issues) or (before is not None and before.other_issues),
+        before = annotations.get(task.instance_id)
+        annotations[task.instance_id] = Annotation(
+            instance_id=task.instance_id,
+            quality=max(task.quality, before.quality if before else 0),
+            test_validity=max(task.test_validity, before.test_validity if before else 0),
+            other_issues=bool(task.other_issues) or (before is not None and before.other_issues),
         )
     return annotations
 
@@ -353,12 +348,8 @@ class Applying(Clones):
 
 def store(folder: Path, result: Built, facts: dict[str, Any]) -> None:
     """Write the task files and ``build.json``. Raises OperatorError."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, rows in (("input", result.input), ("output", result.output), ("lite", result.lite)):
-            lines = "".join(json.dumps(row) + "\n" for row in rows)
-            # Without a time stamp, so that the same rows are the same bytes.
-            (folder / f"{name}.jsonl.gz").write_bytes(gzip.compress(lines.encode("ascii"), mtime=0))
-        (folder / "build.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="ascii")
-    except OSError as error:
-        raise OperatorError(f"--out {folder}: {error.strerror}") from None
+    for name, rows in (("input", result.input), ("output", result.output), ("lite", result.lite)):
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        # Without a time stamp, so that the same rows are the same bytes.
+        write_file(folder / f"{name}.jsonl.gz", gzip.compress(lines.encode("ascii"), mtime=0))
+    write_file(folder / "build.json", json.dumps(facts, indent=1) + "\n")

@@ -22,6 +22,7 @@ from bot.core.io_limits import read_file
 from bot.core.text import amount
 from evaluation.bouncerbench.answers import Answer
 from evaluation.dataset import read_json
+from evaluation.run.lines import write_file
 
 Board = Literal["input", "output", "lite"]
 FIELDS: dict[Board, tuple[str, ...]] = {
@@ -83,12 +84,10 @@ def export(
                 for identity in common
             }
     names: dict[Board, str | None] = {board: f"{slug(config.name)}_{board}.json" for board in boards}
-    data = folder / "data"
-    data.mkdir(parents=True, exist_ok=True)
     for board, entries in boards.items():
-        (data / str(names[board])).write_text(json.dumps(entries, indent=1) + "\n", encoding="ascii")
+        write_file(folder / "data" / str(names[board]), json.dumps(entries, indent=1) + "\n")
     content = config.model_copy(update={"entries": names}).model_dump()
-    (folder / "config.yaml").write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
+    write_file(folder / "config.yaml", yaml.safe_dump(content, sort_keys=False))
     return {board: len(entries) for board, entries in boards.items()}
 
 

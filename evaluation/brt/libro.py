@@ -6,6 +6,7 @@ A ranking lists bugs with a test that fails on the buggy version and no others: 
 from __future__ import annotations
 
 import csv
+import io
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ from bot.core.frozen import Lenient
 from evaluation.brt.metrics import Bug, Draft, Features, Ranking, cluster_sizes, libro_order, rankings
 from evaluation.dataset import Row, read_csv, read_json, read_rows, shaped, task_id, unique, validated
 from evaluation.report.terminal import say
+from evaluation.run.lines import write_file
 
 #: What stands in the column ``first_success_rank`` of a bug that no test reproduces.
 NEVER = 100_000
@@ -59,18 +61,19 @@ def _contradiction(ranking: Ranking) -> str:
     return ""
 
 
-def bug_key(bug_id: str) -> str:
+def bug_key(name: str) -> str:
     """LIBRO's rankings write Chart_1, the reports say Chart-1."""
-    return bug_id.replace("-", "_")
+    return name.replace("-", "_")
 
 
 def all_bugs(source: str) -> list[str]:
     """The bugs of a list of reports, those that are marked invalid left out. Raises OperatorError."""
-    return [
-        task_id(row, "bug_id" if "bug_id" in row.data else "instance_id")
-        for row in read_rows(source)
-        if not is_invalid(row.data)
-    ]
+    return [bug_id(row) for row in read_rows(source) if not is_invalid(row.data)]
+
+
+def bug_id(row: Row) -> str:
+    """The id of a row's bug, in either column. Raises OperatorError."""
+    return task_id(row, "bug_id" if "bug_id" in row.data else "instance_id")
 
 
 def is_invalid(row: Mapping[str, Any]) -> bool:
@@ -163,15 +166,12 @@ def write_libro(bugs: Sequence[Bug], folder: Path) -> None:
     }
     rows["features.csv"] = list(_feature_rows(bugs))
     columns = {name: tuple(Ranking.model_fields) for name in rows} | {"features.csv": FEATURES}
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, lines in rows.items():
-            with (folder / name).open("w", newline="", encoding="utf-8") as stream:
-                writer = csv.DictWriter(stream, columns[name])
-                writer.writeheader()
-                writer.writerows(lines)
-    except OSError as error:
-        raise OperatorError(f"--export {folder}: {error.strerror}") from None
+    for name, lines in rows.items():
+        stream = io.StringIO(newline="")
+        writer = csv.DictWriter(stream, columns[name])
+        writer.writeheader()
+        writer.writerows(lines)
+        write_file(folder / name, stream.getvalue())
     say(f"{folder}: {', '.join(rows)}")
 
 

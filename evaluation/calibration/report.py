@@ -20,6 +20,7 @@ from evaluation.calibration import thresholds
 from evaluation.calibration.thresholds import Cases, Proof
 from evaluation.report.figures import Curve, curves
 from evaluation.report.page import Cell, Figure, Section, Table, percentage
+from evaluation.run.lines import write_file
 from evaluation.statistics import wilson
 
 Split = Literal["repository", "random"]
@@ -217,8 +218,5 @@ def write_maps(
             names.append(name)
     if not names:
         raise OperatorError("--maps: no answers with a probability, nothing to map")
-    try:
-        file.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise OperatorError(f"--maps {file}: {error.strerror}") from None
+    write_file(file, json.dumps(content, indent=1) + "\n")
     return names

@@ -34,8 +34,8 @@ from evaluation.crbench.judge import (
 from evaluation.crbench.metrics import Metrics, Tally, score, tallies
 from evaluation.crbench.task import ReviewTask, read_tasks
 from evaluation.dataset import fingerprint
-from evaluation.run.folder import Familiarity, RunFacts, RunFolder
-from evaluation.run.lines import replace, replace_rows
+from evaluation.run.folder import Familiarity, Record, RunFacts, RunFolder
+from evaluation.run.lines import replace_rows, write_file
 
 BENCHMARK = "crbench"
 FACTS_FILE = "judge.json"
@@ -72,12 +72,8 @@ class Reviewed:
     name: str
     folder: Path
     comments_in: Callable[[Scope], list[ReviewComment]]
-    answered_tasks: frozenset[str] | None
     run: RunFolder | None = None
-    recognised: Mapping[str, Familiarity] = field(default_factory=dict)
-    """By task, how well the reviewer knew it from elsewhere, as far as it said so."""
-    unread: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """By task, the paths that the reviewer was not shown."""
+    records: Sequence[Record] = ()
 
     @property
     def scope(self) -> Scope:
@@ -129,12 +125,8 @@ def reviewed_run(run: RunFolder, name: str | None = None) -> Reviewed:
         name=", ".join(filter(None, (strategy, model, "paper preset" if is_papers(run.facts) else None))),
         folder=run.path,
         comments_in=lambda scope: list(comments_in(records, scope)),
-        answered_tasks=frozenset(record.task_id for record in records if not record.failed),
         run=run,
-        recognised={record.task_id: record.recognised for record in records if record.recognised is not None},
-        unread={
-            record.task_id: frozenset(part.path for part in ReviewFields.of(record).skipped) for record in records
-        },
+        records=records,
     )
 
 
@@ -146,9 +138,7 @@ def is_papers(facts: RunFacts) -> bool:
 def reviewed_file(source: str) -> Reviewed:
     """Another reviewer's comments; a task without any was looked at and found clean."""
     path = Path(source)
-    return Reviewed(
-        path.name, path.with_name(f"{path.name}.judged"), lambda scope: list(comments_in_file(source)), None
-    )
+    return Reviewed(path.name, path.with_name(f"{path.name}.judged"), lambda scope: list(comments_in_file(source)))
 
 
 def judge_comments(reviewed: Reviewed, source: str, panel: Panel, scope: Scope) -> None:
@@ -174,7 +164,7 @@ def judge_comments(reviewed: Reviewed, source: str, panel: Panel, scope: Scope) 
     )
     rows = (judgement.model_dump(mode="json") for judgement in verdicts.judgements)
     replace_rows(reviewed.folder / JUDGEMENTS_FILE, rows)
-    replace(reviewed.folder / FACTS_FILE, facts.model_dump_json(indent=2) + "\n")
+    write_file(reviewed.folder / FACTS_FILE, facts.model_dump_json(indent=2) + "\n")
 
 
 def scored(reviewed: Reviewed, source: str, scoring: Scoring, scope: Scope | None = None) -> Scored:
@@ -190,9 +180,9 @@ def scored(reviewed: Reviewed, source: str, scoring: Scoring, scope: Scope | Non
     facts = facts.model_copy(update={"scope": scope or facts.scope})
     every = reviewed.tasks(source)
     tasks = [task for task in every if task.bugs]
-    answered_tasks = (
-        {task.instance_id for task in every} if reviewed.answered_tasks is None else reviewed.answered_tasks
-    )
+    answered_tasks = {record.task_id for record in reviewed.records if not record.failed}
+    if reviewed.run is None:
+        answered_tasks = {task.instance_id for task in every}
     unanswered = sum(task.instance_id not in answered_tasks for task in tasks)
     if scoring.missing == "exclude":
         tasks = [task for task in tasks if task.instance_id in answered_tasks]
@@ -206,21 +196,23 @@ def scored(reviewed: Reviewed, source: str, scoring: Scoring, scope: Scope | Non
         )
     tallies_of_tasks = tallies(tasks, comments, judgements)
     pairs = [(comment, judgements[comment.key]) for comment in comments if comment.key in judgements]
-    metrics = score(tallies_of_tasks, scoring.resampling)
+    unread = {
+        record.task_id: {part.path for part in ReviewFields.of(record).skipped} for record in reviewed.records
+    }
     return Scored(
         name=reviewed.name,
         facts=facts,
         tasks=tasks,
         tallies=tallies_of_tasks,
-        metrics=metrics,
+        metrics=score(tallies_of_tasks, scoring.resampling),
         unanswered=unanswered,
-        not_shown=sum(
-            not reviewed.unread.get(task.instance_id, frozenset()).isdisjoint(task.fixed_files) for task in tasks
-        ),
+        not_shown=sum(not unread.get(task.instance_id, set()).isdisjoint(task.fixed_files) for task in tasks),
         comments=pairs,
         clean=Quiet(len(clean), sum(not posted[task] for task in clean), sum(posted[task] for task in clean)),
         run=None if reviewed.run is None else reviewed.run.facts,
-        recognised=reviewed.recognised,
+        recognised={
+            record.task_id: record.recognised for record in reviewed.records if record.recognised is not None
+        },
     )
 
 

@@ -22,7 +22,7 @@ from bot.core.errors import OperatorError
 from bot.core.frozen import Frozen, Lenient
 from bot.features.shared.findings import Grade
 from evaluation.dataset import choose, fingerprint, json_row, read_rows, validated
-from evaluation.run.lines import Lines, locked, replace
+from evaluation.run.lines import Lines, locked, write_file
 
 RUN_FILE = "run.json"
 RECORDS_FILE = "records.jsonl"
@@ -191,7 +191,7 @@ class RunFolder:
             raise OperatorError(f"{self.path} has {RECORDS_FILE} but no {RUN_FILE}: it cannot be continued")
         identities = dict.fromkeys([*(_listed(self.path / TASKS_FILE) or ()), *tasks])
         if identities:
-            replace(self.path / TASKS_FILE, "".join(f"{identity}\n" for identity in identities))
+            write_file(self.path / TASKS_FILE, "".join(f"{identity}\n" for identity in identities))
         self._write_facts()
 
     def records(self) -> Iterator[Record]:
@@ -300,7 +300,7 @@ class RunFolder:
             self._lock = None
 
     def _write_facts(self) -> None:
-        replace(self.path / RUN_FILE, self.facts.model_dump_json(indent=2) + "\n")
+        write_file(self.path / RUN_FILE, self.facts.model_dump_json(indent=2) + "\n")
 
 
 def _listed(file: Path) -> list[str] | None:
@@ -337,7 +337,7 @@ def _read_facts(path: Path) -> RunFacts:
     except (FileNotFoundError, NotADirectoryError) as error:
         raise OperatorError(f"{path} is not a run: no {RUN_FILE} in it") from error
     except (OSError, ValidationError) as error:
-        raise OperatorError(f"{file}: cannot be read: {_first_line(error)}") from error
+        raise OperatorError(f"{file}: cannot be read: {str(error).partition(chr(10))[0]}") from error
 
 
 def _require_same(path: Path, existing: RunFacts, requested: RunFacts) -> None:
@@ -351,10 +351,6 @@ def _require_same(path: Path, existing: RunFacts, requested: RunFacts) -> None:
                 "choose another --out folder"
             )
         old, new = before, now
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
 
 
 def _brief(value: Any) -> str:

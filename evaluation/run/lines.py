@@ -21,7 +21,7 @@ from bot.core.errors import OperatorError
 from evaluation.dataset import json_row
 
 
-def replace(file: Path, data: str | bytes) -> None:
+def write_file(file: Path, data: str | bytes) -> None:
     """Write a small file whole or not at all, and make its folder. Raises OperatorError."""
     fresh = file.with_name(f"{file.name}.{os.getpid()}-{threading.get_ident()}.new")
     try:
@@ -36,7 +36,7 @@ def replace(file: Path, data: str | bytes) -> None:
 
 def replace_rows(file: Path, rows: Iterable[dict[str, Any]]) -> None:
     """Write a small file of JSON Lines whole or not at all, and make its folder. Raises OperatorError."""
-    replace(file, "".join(json.dumps(row) + "\n" for row in rows))
+    write_file(file, "".join(json.dumps(row) + "\n" for row in rows))
 
 
 def locked(file: Path, place: Path) -> BinaryIO:
@@ -73,13 +73,9 @@ class Lines:
 
     def cut(self) -> None:
         """Remove what a kill left of a line."""
-        if not self.path.exists():
-            return
-        with self.path.open("rb+") as stream:
-            end = stream.seek(0, os.SEEK_END)
-            keep = _end_of_last_line(stream, end)
-            if keep != end:
-                stream.truncate(keep)
+        if self.path.exists():
+            with self.path.open("rb+") as stream:
+                stream.truncate(sum(len(line) for line in stream if line.endswith(b"\n")))
 
     def write(self, line: bytes) -> None:
         """Append one line and force it to disk. Raises OperatorError if the disk refuses it."""
@@ -176,21 +172,9 @@ class LineFile(Lines):
     def _require_same(self, question: dict[str, Any]) -> None:
         text = json.dumps(question, indent=2, sort_keys=True) + "\n"
         if not self.path.exists() or not self.path.stat().st_size:
-            replace(self._facts, text)
+            write_file(self._facts, text)
         elif not self._facts.exists() or self._facts.read_text(encoding="utf-8") != text:
             raise OperatorError(
                 f"{self.path} was built from other instances or with other options: "
                 "name another --out, or give --overwrite"
             )
-
-
-def _end_of_last_line(stream: BinaryIO, end: int) -> int:
-    block = 1 << 16
-    while end > 0:
-        start = max(0, end - block)
-        stream.seek(start)
-        newline = stream.read(end - start).rfind(b"\n")
-        if newline >= 0:
-            return start + newline + 1
-        end = start
-    return 0

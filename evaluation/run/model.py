@@ -24,7 +24,7 @@ from bot.models.conversation import strict
 from bot.models.prompts import Prompts
 from bot.models.protocol import Model, Prompt, Reply, Wrapper
 from bot.settings import Settings
-from evaluation.run.lines import replace
+from evaluation.run.lines import write_file
 
 T = TypeVar("T", bound=BaseModel)
 log = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ class FolderStore:
 
     def put(self, key: str, reply: str) -> None:
         """Store a reply. Raises OperatorError."""
-        replace(self._file(key), reply)
+        write_file(self._file(key), reply)
 
     def _file(self, key: str) -> Path:
         assert is_key(key)
