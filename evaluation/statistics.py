@@ -78,6 +78,11 @@ def ratio(numerator: npt.ArrayLike, denominator: npt.ArrayLike) -> Array:
         return np.where(bottom == 0, np.nan, top / bottom)
 
 
+def resampled_mean(values: Array, draws: Counts) -> Array:
+    """The mean of ``values`` over each draw of task indices; NaN without tasks."""
+    return ratio(values[draws].sum(axis=1), draws.shape[1])
+
+
 def contingency(rows: npt.ArrayLike, columns: npt.ArrayLike, shape: tuple[int, int], draws: Counts) -> Counts:
     """Tables of how often each (row, column) pair occurs in each draw.
 

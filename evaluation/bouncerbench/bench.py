@@ -12,6 +12,7 @@ from typing import Any
 from bot import app
 from bot.core.config import TriageConfig, VerifyConfig
 from bot.core.errors import OperatorError
+from bot.core.events import RepositoryEvent
 from bot.core.subjects import Issue
 from bot.github.offline import AUTHOR, issue_opened, pull_request_opened, split_title
 from evaluation.benchmark import Benchmark, Scoring, Session
@@ -24,8 +25,6 @@ from evaluation.bouncerbench.tasks import (
     InputTask,
     Kind,
     OutputTask,
-    absent_input,
-    absent_output,
     input_tasks,
     number_of,
     output_tasks,
@@ -38,38 +37,29 @@ from evaluation.run.replay import ReplayRequest
 from evaluation.run.staging import Staged, repository_named, through_handler
 
 
-def stage_input(task: InputTask, code: Clones | None = None) -> Staged:
-    """The issue is opened; ``task`` has its text.
+def stage(task: InputTask | OutputTask, code: Clones | None = None) -> Staged:
+    """The issue is opened, or a pull request that closes it with the patch; ``task`` has the texts.
 
     ``code`` lets a handler read the files of the base commit; raises OperatorError if it is not there.
     """
     assert task.problem_statement is not None, "only ready tasks are staged"
     title, body = split_title(task.problem_statement)
-    scene = issue_opened(title, body, repository_named(task.repo), number_of(task.instance_id))
-    staged = Staged(task.instance_id, scene.event, scene.snapshot)
-    return staged if code is None else code.beside(staged, task.base_commit)
-
-
-def stage_output(task: OutputTask, code: Clones | None = None) -> Staged:
-    """A pull request with the patch is opened, closing the issue. ``task`` has text and patch.
-
-    ``code``: as for ``stage_input``.
-    """
-    assert task.patch is not None, "only ready tasks are staged"
-    number = number_of(task.instance_id)
-    assert task.problem_statement is not None, "only ready tasks are staged"
-    title, body = split_title(task.problem_statement)
-    issue = Issue(number=number, title=title, body=body, author=AUTHOR)
-    scene = pull_request_opened(
-        task.patch,
-        title=f"Resolve #{number}",
-        body=f"Fixes #{number}.",
-        issues=(issue,),
-        repository=repository_named(task.repo),
-        number=number + 1,
-        base_sha=task.base_commit,
-    )
-    staged = Staged(task.instance_id, scene.event, scene.snapshot)
+    number, repository = number_of(task.instance_id), repository_named(task.repo)
+    event: RepositoryEvent
+    if isinstance(task, InputTask):
+        event, snapshot = issue_opened(title, body, repository, number)
+    else:
+        assert task.patch is not None, "only ready tasks are staged"
+        event, snapshot = pull_request_opened(
+            task.patch,
+            title=f"Resolve #{number}",
+            body=f"Fixes #{number}.",
+            issues=(Issue(number=number, title=title, body=body, author=AUTHOR),),
+            repository=repository,
+            number=number + 1,
+            base_sha=task.base_commit,
+        )
+    staged = Staged(task.instance_id, event, snapshot)
     return staged if code is None else code.beside(staged, task.base_commit)
 
 
@@ -100,7 +90,7 @@ def opened(
             return task.problem_statement is not None and has_patch
 
         session: Session[Any] = through_handler(
-            partial(stage_input if kind == INPUT else stage_output, code=code),
+            partial(stage, code=code),
             handler,
             full,
             prompts,
@@ -163,7 +153,7 @@ def _benchmark(kind: Kind, read: Callable[[str], Iterator[Any]]) -> Benchmark[An
         sections.on_all,
         sample,
         lambda scores: sections.quoted_costs(),
-        absent_input if kind == INPUT else absent_output,
+        InputTask.absent if kind == INPUT else OutputTask.absent,
         score_file,
     )
     return bench

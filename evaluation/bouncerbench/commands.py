@@ -163,15 +163,15 @@ def score_chain(tasks: str, annotations: str | None, before: str, after: str, as
     """Score both bouncers in sequence: which patches still reach a reviewer (BouncerBench, V and table IV)."""
     from evaluation.bouncerbench.answers import answers_of
     from evaluation.bouncerbench.chain import chain, chain_section, with_annotations
-    from evaluation.bouncerbench.tasks import INPUT, OUTPUT, absent_output, input_tasks, output_tasks
+    from evaluation.bouncerbench.tasks import INPUT, OUTPUT, OutputTask, input_tasks, output_tasks
     from evaluation.report.terminal import tell
     from evaluation.run.folder import RunFolder
 
     items = with_annotations(output_tasks(tasks), () if annotations is None else input_tasks(annotations))
     if Path(after).is_dir():
-        items = RunFolder.read(Path(after)).due(items, lambda task: task.instance_id, absent_output)
+        items = RunFolder.read(Path(after)).due(items, lambda task: task.instance_id, OutputTask.absent)
     if Path(before).is_dir():
-        due = RunFolder.read(Path(before)).due(items, lambda task: task.instance_id, absent_output)
+        due = RunFolder.read(Path(before)).due(items, lambda task: task.instance_id, OutputTask.absent)
         items = [task for task in due if task in items]
     result = chain(items, answers_of(INPUT, before), answers_of(OUTPUT, after))
     tell([chain_section(before, after, result)], as_json, result.as_json())
@@ -279,10 +279,7 @@ def leaderboard_export(
     outputs = None if after is None else answers_of(OUTPUT, after)
     about = {"name": name, "oss": oss, "site": site, "icon": Path(icon).name, "entries": {}}
     config = validated(Config.model_validate, about, "config.yaml")
-    try:
-        entries = export(Path(out), config, inputs, outputs, missing == "accept")
-    except OSError as error:
-        raise OperatorError(f"--out {out}: {error.strerror}") from None
+    entries = export(Path(out), config, inputs, outputs, missing == "accept")
     if as_json:
         print_json({"submission": out, "entries": entries})
     else:

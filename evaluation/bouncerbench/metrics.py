@@ -239,7 +239,9 @@ class Figures:
         if self.quality is not None:
             figures |= self._on_annotations(draws, self.quality)
         if self.fraction is not None:
-            figures["o_score"] = _mean(self.sign * np.where(self.truth == 1, 1, -1) * self.fraction, draws)
+            figures["o_score"] = statistics.resampled_mean(
+                self.sign * np.where(self.truth == 1, 1, -1) * self.fraction, draws
+            )
         figures |= self._ranking(draws)
         figures |= self._calibration(draws)
         return figures
@@ -253,8 +255,8 @@ class Figures:
         percent = np.where(is_answered, percent, 0.0)
         probability = percent / 100
         weights = is_answered.astype(float)
-        squares = _mean(weights * (probability - self.truth) ** 2, draws)
-        brier = statistics.ratio(squares, _mean(weights, draws))
+        squares = statistics.resampled_mean(weights * (probability - self.truth) ** 2, draws)
+        brier = statistics.ratio(squares, statistics.resampled_mean(weights, draws))
         places = np.minimum(BINS - 1, percent * BINS // 100)
         gap = np.zeros(len(draws))
         for place in range(BINS):
@@ -264,7 +266,7 @@ class Figures:
 
     def _on_annotations(self, draws: Counts, quality: Array) -> dict[str, Array]:
         """I-Score, and agreement with the annotators if answers have labels."""
-        figures = {"i_score": _mean(2 / 3 * self.sign * (quality - 1.5), draws)}
+        figures = {"i_score": statistics.resampled_mean(2 / 3 * self.sign * (quality - 1.5), draws)}
         if len(self.level) and (self.level != NO_LABEL).any():
             # A fifth row, empty, makes "no label" a word that only the model uses.
             table = statistics.contingency(quality.astype(np.int64), self.level, (5, 5), draws)
@@ -302,10 +304,6 @@ class Figures:
 
 def _rate(table: Counts, truth: int, predicted: int) -> Array:
     return statistics.ratio(table[:, truth, predicted], table[:, truth].sum(-1))
-
-
-def _mean(values: Array, draws: Counts) -> Array:
-    return statistics.ratio(values[draws].sum(axis=1), np.full(len(draws), draws.shape[1]))
 
 
 def _column(values: Sequence[float | None]) -> Array | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field
 
@@ -67,6 +67,11 @@ class _Ticket(Frozen):
     base_commit: str = Field("", description="SHA of the code that the issue is about; empty = not known")
     quality: int | None = Field(None, ge=0, le=3, description="0 clear to 3 impossible; None = not annotated")
     input_bounce: bool | None = Field(None, description="the annotators' verdict without their label")
+
+    @classmethod
+    def absent(cls, identity: str) -> Self:
+        """A task of which nothing but the id is known."""
+        return cls(instance_id=identity, repo=repository_of(identity))
 
     @property
     def vague(self) -> bool | None:
@@ -157,16 +162,6 @@ def _ticket(row: Row, fields: _InputRow) -> dict[str, Any]:
         "quality": quality,
         "input_bounce": fields.input_bounce,
     }
-
-
-def absent_input(identity: str) -> InputTask:
-    """A task of which nothing but the id is known."""
-    return InputTask(instance_id=identity, repo=repository_of(identity))
-
-
-def absent_output(identity: str) -> OutputTask:
-    """A task of which nothing but the id is known."""
-    return OutputTask(instance_id=identity, repo=repository_of(identity))
 
 
 def output_task(row: Row) -> OutputTask:

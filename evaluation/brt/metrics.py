@@ -20,7 +20,7 @@ from bot.reproduction.protocol import Candidate, TestOutcome
 from bot.reproduction.select import FailingTest, rank
 from evaluation.dataset import validated
 from evaluation.run.folder import Familiarity, Record
-from evaluation.statistics import USUAL, Array, Counts, Estimate, Resampling, bootstrap, ratio
+from evaluation.statistics import USUAL, Array, Counts, Estimate, Resampling, bootstrap, resampled_mean
 
 #: How many suggestions a person looks at (LIBRO, section V.C).
 NS = (1, 3, 5)
@@ -314,7 +314,7 @@ def means(columns: Mapping[str, Sequence[float]], n: int, how: Resampling = USUA
     arrays = {name: np.asarray(values, dtype=float) for name, values in columns.items()}
 
     def statistics(draws: Counts) -> dict[str, Array]:
-        return {name: ratio(values[draws].sum(axis=1), draws.shape[1]) for name, values in arrays.items()}
+        return {name: resampled_mean(values, draws) for name, values in arrays.items()}
 
     return bootstrap(statistics, n, how)
 

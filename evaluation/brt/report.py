@@ -24,7 +24,7 @@ from evaluation.report.figures import Series, bars
 from evaluation.report.page import Cell, Figure, Section, Table, percentage
 from evaluation.report.terminal import data_of, tell
 from evaluation.run.folder import RunFolder
-from evaluation.statistics import NO_INTERVALS, Resampling, ratio
+from evaluation.statistics import NO_INTERVALS, Resampling, resampled_mean
 
 BENCHMARK = "brt"
 
@@ -242,7 +242,7 @@ def _sample(run: ScoredRun) -> Sample:
     hits = np.array([bug.reproduced for bug in run.bugs], dtype=float)
     names = [bug.bug_id for bug in run.bugs]
     recognised = {bug.bug_id: bug.recognised for bug in run.bugs if bug.recognised is not None}
-    return Sample(run.name, names, lambda draws: {"brt": ratio(hits[draws].sum(-1), draws.shape[-1])}, recognised)
+    return Sample(run.name, names, lambda draws: {"brt": resampled_mean(hits, draws)}, recognised)
 
 
 BRT: Benchmark[Case, ScoredRun] = Benchmark(

@@ -145,7 +145,4 @@ def paths(repository: GitRepository, change: Change) -> list[str]:
 
 def difference(repository: GitRepository, change: Change, of: Sequence[str]) -> str:
     """Return a change's unified diff of some files; empty without files."""
-    if not of:
-        return ""
-    options = ("--no-color", "--no-ext-diff", "--no-textconv", "-M")
-    return repository.run("diff", *options, change.parent, change.commit, "--", *of).decode("utf-8", "replace")
+    return repository.diff(change.parent, change.commit, *of) if of else ""

@@ -131,9 +131,8 @@ class ForgePulls:
 
 
 def read_diff(repository: GitRepository, base: str, head: str, number: int) -> str:
-    """The unified diff between two commits, as GitHub shows it. Raises ContextError if it is too large."""
-    raw = repository.run("diff", "--no-color", "--no-ext-diff", "--no-textconv", "-M", base, head, "--")
-    return _bounded(raw.decode("utf-8", "replace"), number)
+    """The unified diff between two commits. Raises ContextError if it is too large."""
+    return _bounded(repository.diff(base, head), number)
 
 
 def _bounded(diff: str, number: int) -> str:

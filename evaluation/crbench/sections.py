@@ -82,10 +82,12 @@ def data_section(rows: Mapping[str, Averages]) -> Section:
     published = {f"{name} (paper)": row for name, row in PAPER.items()}
     cells: list[tuple[Cell, ...]] = []
     for name, row in {**rows, **published}.items():
-        comments = _mean(row.comments)
+        comments, lines, length = (
+            Estimate(mean).text(digits=2) for mean in (row.comments, row.lines_fixed, row.description_length)
+        )
         if row.comments is not None and row.comments_known < row.tasks:
             comments += f" (of {row.comments_known})"
-        cells.append((name, row.tasks, _mean(row.lines_fixed), comments, _mean(row.description_length)))
+        cells.append((name, row.tasks, lines, comments, length))
     header = ("data set", "tasks", "lines fixed", "comments", "description length")
     return Section("Data set", tables=(Table(header, tuple(cells), quoted_from=len(rows)),))
 
@@ -387,7 +389,3 @@ def judge_cost(run: Scored) -> tuple[Cell, ...]:
     """Return the cost of judging, which is not part of the run's cost."""
     usage = run.facts.usage
     return cost_row(f"judging {run.name} (comments)", len(run.comments), usage, usage.seconds)
-
-
-def _mean(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"

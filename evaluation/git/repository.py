@@ -70,6 +70,11 @@ class GitRepository:
         indexed = {} if index is None else {"GIT_INDEX_FILE": str(index)}
         return _run([*arguments], self._environment | indexed, stdin)
 
+    def diff(self, old: str, new: str, *paths: str) -> str:
+        """The unified diff between two commits, as GitHub shows it; of all files if no path is given."""
+        options = ("--no-color", "--no-ext-diff", "--no-textconv", "-M")
+        return self.run("diff", *options, old, new, "--", *paths).decode("utf-8", "replace")
+
     def blob(self, commit: str, path: str) -> bytes | None:
         """A file's bytes at a commit; None if that commit has no such file."""
         return self._blobs.read(f"{commit}:{path}", "blob")

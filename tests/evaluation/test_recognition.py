@@ -11,16 +11,15 @@ import pytest
 from bot.core.config import RepoConfig
 from bot.core.config_file import load
 from bot.models.prompts import Prompts
-from evaluation.bouncerbench.bench import stage_input, stage_output
+from evaluation.bouncerbench.bench import stage
 from evaluation.bouncerbench.tasks import InputTask, OutputTask
 from evaluation.run.recognition import OF_FINDINGS, SENTENCE
 from evaluation.run.staging import Setup, Staged, judge
 from tests.builders import finding
-from tests.evaluation.running import command, read, write
+from tests.evaluation.running import PATCH, command, read, write
 from tests.scripted import ScriptedModel
 
 COUNT = 8
-PATCH = "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-a\n+b\n"
 
 
 @pytest.fixture
@@ -119,11 +118,11 @@ def staged(kind: str) -> tuple[Staged, dict[str, Any]]:
     """A task of a handler, and what a model might answer to it."""
     base = {"instance_id": "o__n-1", "repo": "o/n", "base_commit": "b" * 40, "problem_statement": "T\nB"}
     if kind == "triage":
-        return stage_input(InputTask.model_validate(base)), {"explanation": "e", "label": "VAGUE"}
+        return stage(InputTask.model_validate(base)), {"explanation": "e", "label": "VAGUE"}
     task = OutputTask.model_validate({**base, "patch": PATCH})
     if kind == "verify":
-        return stage_output(task), {"explanation": "e", "label": "INCORRECT"}
-    return stage_output(task), {"reasoning": "r", "findings": []}
+        return stage(task), {"explanation": "e", "label": "INCORRECT"}
+    return stage(task), {"reasoning": "r", "findings": []}
 
 
 @pytest.mark.parametrize("kind", ["triage", "verify", "review"])

@@ -13,12 +13,12 @@ import pytest
 from bot.core.errors import NotRecorded
 from bot.models.recorded import Recording
 from evaluation.benchmark import Session
-from evaluation.bouncerbench.bench import opened, stage_input
+from evaluation.bouncerbench.bench import opened, stage
 from evaluation.bouncerbench.tasks import INPUT, OUTPUT, Kind, input_tasks, output_tasks
 from evaluation.git.clones import Clones
 from evaluation.run.replay import ReplayRequest
 from tests.evaluation.crbench.repositories import Scratch
-from tests.evaluation.running import command, refusal, write
+from tests.evaluation.running import command, refusal, replies, write
 from tests.scripted import ScriptedModel
 
 LOOK = {"thought": "what does it do now?", "action": "read", "target": "engine.py"}
@@ -79,17 +79,6 @@ def test_an_issue_is_judged_with_the_code_before_its_fix(plain: Project) -> None
     assert outcome.usage.calls == 4
 
 
-def test_a_patch_is_judged_with_the_code_that_it_changes(plain: Project) -> None:
-    model = ScriptedModel([LOOK, DONE, reply_of("INCORRECT")])
-    tasks = str(write("t.jsonl", [plain.task()]))
-    with looking(OUTPUT, plain.repos) as session:
-        (task,) = output_tasks(tasks)
-        outcome = session.run(task, model)
-    assert outcome.decision is not None
-    assert (outcome.decision.verdict, outcome.decision.record.tool_calls) == ("INCORRECT", 1)
-    assert "2:     return items[0]" in model.asked[1].user
-
-
 def test_with_clones_at_hand_a_patch_is_judged_with_the_code_around_it(plain: Project) -> None:
     patch = "diff --git a/engine.py b/engine.py\n--- a/engine.py\n+++ b/engine.py\n@@ -2 +2 @@\n"
     patch += "-    return items[0]\n+    return items[1]\n"
@@ -108,7 +97,7 @@ def test_with_clones_at_hand_a_patch_is_judged_with_the_code_around_it(plain: Pr
 def test_the_base_commit_is_all_that_can_be_seen(plain: Project, tmp_path: Path) -> None:
     (task,) = input_tasks(str(write("t.jsonl", [plain.task()])))
     with Clones(plain.repos) as clones:
-        staged = stage_input(task, clones)
+        staged = stage(task, clones)
         forge = staged.forge(staged.snapshot)
         assert forge.head("main") == plain.base
         assert forge.file("engine.py", plain.base) == forge.file("engine.py", "main")
@@ -132,11 +121,11 @@ def test_a_task_without_its_code_is_an_error_that_names_the_clone(plain: Project
         plain.task(4, base_commit="--output=x"),
         plain.task(5, repo="../repos/ada+engine"),
     ]
-    replies = write("r.jsonl", [{"instance_id": "x", "model": "m", "label": "VAGUE", "explanation": ""}])
+    recorded = replies("r.jsonl", {"x": "VAGUE"})
     for benchmark in ("bouncerbench-input", "bouncerbench-output"):
         run = tmp_path / benchmark
         ran = command(
-            "replay", benchmark, "--tasks", write("t.jsonl", rows), "--model", f"recorded:{replies}#m",
+            "replay", benchmark, "--tasks", write("t.jsonl", rows), "--model", f"recorded:{recorded}#m",
             "--investigate", "--repos", plain.repos, "--out", run, "--json",
         )  # fmt: skip
         assert ran.json["failed"] == 5
@@ -159,13 +148,7 @@ def test_the_report_splits_flips_by_use_of_tools_in_the_second_run(plain: Projec
     with looking(OUTPUT, plain.repos) as session:
         for n, task in enumerate(output_tasks(str(tasks)), start=1):
             session.run(task, Recording(ScriptedModel([*looks[n], reply_of(now[n])]), recorded))
-    before = write(
-        "r.jsonl",
-        [
-            {"instance_id": f"ada__engine-{n}", "model": "m", "label": "CORRECT_AND_PRECISE", "explanation": ""}
-            for n in now
-        ],
-    )
+    before = replies("r.jsonl", {f"ada__engine-{n}": "CORRECT_AND_PRECISE" for n in now})
     shared = ("replay", "bouncerbench-output", "--tasks", tasks, "--out")
     command(*shared, tmp_path / "plain", "--model", f"recorded:{before}#m")
     agentic = ("--model", f"recorded:{recorded}#scripted:test", "--investigate", "--repos", plain.repos)
