@@ -9,12 +9,17 @@ import shlex
 from collections.abc import Iterable, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evaluation.cli import main
+from evaluation.run.folder import RunFacts, Tasks
+
+#: A change of one line.
+PATCH = "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-a\n+b\n"
 
 
 class Captured(io.StringIO):
@@ -59,12 +64,31 @@ def refusal(*arguments: object) -> str:
     return ran.err
 
 
+def facts_of(benchmark: str, **more: Any) -> RunFacts:
+    """The facts of a run that was put together by hand."""
+    started = datetime(2026, 1, 1, tzinfo=UTC)
+    facts = {
+        "benchmark": benchmark,
+        "model": "m",
+        "version": "0",
+        "tasks": Tasks(source="t"),
+        "started_at": started,
+    }
+    return RunFacts.model_validate({**facts, **more})
+
+
 def write(file: str | Path, rows: Iterable[Mapping[str, Any]]) -> Path:
     """Write rows as JSON Lines, gzipped where the name says so; return the file's whole path."""
     path = Path(file).absolute()
     data = "".join(json.dumps(row) + "\n" for row in rows).encode()
     path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
     return path
+
+
+def replies(file: str | Path, labels: Mapping[str, str], model: str = "m") -> Path:
+    """Record a model's labels by task, as its replies to bouncers' questions; return the file's whole path."""
+    shared = {"model": model, "explanation": "e"}
+    return write(file, ({**shared, "instance_id": name, "label": label} for name, label in labels.items()))
 
 
 def read(file: str | Path) -> list[dict[str, Any]]:

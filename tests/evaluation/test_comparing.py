@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.evaluation.running import command, read, refusal, write
+from tests.evaluation.running import PATCH, command, read, refusal, replies, write
 
 COUNT = 24
-PATCH = "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-a\n+b\n"
 
 
 @pytest.fixture
@@ -21,11 +20,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> None:
     write("tasks.jsonl", tasks)
     for prompt in ("paper", "careful"):
         label = {0: "CORRECT_AND_PRECISE", 1: "CORRECT_AND_PRECISE" if prompt == "paper" else "INCORRECT"}
-        replies = [
-            {"model": "m", "instance_id": name, "explanation": "e", "label": label[n % 2]}
-            for n, name in enumerate(names)
-        ]
-        write(f"{prompt}.jsonl", replies)
+        replies(f"{prompt}.jsonl", {name: label[n % 2] for n, name in enumerate(names)})
         model = f"recorded:{prompt}.jsonl#m"
         command(f"replay bouncerbench-output --tasks tasks.jsonl --prompt {prompt} --model {model} --out {prompt}")
 
@@ -54,12 +49,12 @@ def test_a_rubric_joins_the_chances_of_wrong_behaviour_and_a_missed_form(runs: N
     names = [f"o__n-{number}" for number in range(COUNT)]
     demands = {"demands": [{"text": "It works", "basis": "stated"}]}
     grades = {"grades": [{"demand": 1, "grade": "met"}], "p_behaviour": 20}
-    replies = [{"model": "m", "instance_id": name, "purpose": "verify.demands", **demands} for name in names]
-    replies += [
+    rows = [{"model": "m", "instance_id": name, "purpose": "verify.demands", **demands} for name in names]
+    rows += [
         {"model": "m", "instance_id": name, "purpose": "verify", **grades, "p_form": 50 * (n % 2)}
         for n, name in enumerate(names)
     ]
-    write("rubric.jsonl", replies)
+    write("rubric.jsonl", rows)
     command(
         "replay bouncerbench-output --tasks tasks.jsonl --prompt rubric --model recorded:rubric.jsonl#m "
         "--out rubric"
@@ -73,6 +68,6 @@ def test_a_rubric_joins_the_chances_of_wrong_behaviour_and_a_missed_form(runs: N
 
 def test_runs_of_different_benchmarks_are_not_compared(runs: None) -> None:
     write("issues.jsonl", [{"instance_id": "o__n-1", "problem_statement": "T\nB", "underspecified": 0}])
-    write("r.jsonl", [{"model": "m", "instance_id": "o__n-1", "explanation": "e", "label": "VAGUE"}])
+    replies("r.jsonl", {"o__n-1": "VAGUE"})
     command("replay bouncerbench-input --tasks issues.jsonl --model recorded:r.jsonl#m --out in")
     assert "nothing to compare" in refusal("compare", "paper", "in")

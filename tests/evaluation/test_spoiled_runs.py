@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bot import __version__
-from tests.evaluation.running import refusal, write
+from tests.evaluation.running import facts_of, refusal, write
 
 PULL = {"number": 1, "title": "t", "body": "b", "base_sha": "c", "head_sha": "d", "diff": "e", "comments": None}
 TASKS: dict[str, dict[str, Any]] = {
@@ -30,16 +28,9 @@ TASKS: dict[str, dict[str, Any]] = {
 def spoiled(benchmark: str, record: dict[str, Any], config: dict[str, Any] | None = None) -> str:
     """Score a run with one record and return why that cannot be done."""
     tasks = write("tasks.jsonl", [{"instance_id": "a__b-1", **TASKS[benchmark]}])
-    facts = {
-        "benchmark": benchmark,
-        "model": "recorded:r#m",
-        "version": __version__,
-        "config": config or {},
-        "tasks": {"source": str(tasks)},
-        "started_at": "2026-01-01T00:00:00Z",
-    }
+    facts = facts_of(benchmark, config=config or {}, tasks={"source": str(tasks)})
     Path("run").mkdir()
-    Path("run/run.json").write_text(json.dumps(facts))
+    Path("run/run.json").write_text(facts.model_dump_json())
     write("run/records.jsonl", [{"task_id": "a__b-1", **record}])
     more = () if benchmark in ("brt", "duplicates") else ("--tasks", tasks)
     write("r.jsonl", [{"model": "m", "subject": "a__b-1"}])
@@ -63,6 +54,7 @@ def test_a_decision_whose_record_is_a_list_is_refused(benchmark: str, name: str)
         ("bouncerbench-output", {"verdicts": ["x"]}, "verdicts.0"),
         ("bouncerbench-output", {"verdicts": [{"explanation": 1}]}, "verdicts.0.explanation"),
         ("bouncerbench-output", {"voices": {"a": 1}}, "voices"),
+        ("bouncerbench-output", {"p_bounce": 500}, "p_bounce"),
         ("crbench", {"posted": 1}, "posted"),
         ("crbench", {"suppressed": ["x"]}, "suppressed.0"),
         ("crbench", {"skipped": ["x"]}, "skipped.0"),

@@ -133,12 +133,6 @@ def test_wilson_is_that_of_scipy(total: int, data: st.DataObject) -> None:
     assert mine.high == pytest.approx(high, abs=1e-12)
 
 
-def test_a_class_that_is_absent_has_recall_0_and_halves_macro_f() -> None:
-    counts = table([0, 0, 0], [0, 0, 0], (2, 2))
-    assert ours.recall(counts, 1)[0] == 0.0
-    assert ours.macro_f(counts)[0] == 0.5
-
-
 def means(values: ours.Array) -> Callable[[ours.Counts], dict[str, ours.Array]]:
     return lambda draws: {"mean": values[draws].mean(axis=1)}
 

@@ -15,7 +15,6 @@ from evaluation.ambiguity.bench import PairRecord, ScoredRun, Verdict, read_pair
 from evaluation.ambiguity.loop import QuestionLoop
 from evaluation.benchmark import Scoring
 from evaluation.run.model import benchmark_prompts
-from tests.evaluation.browser import look
 from tests.evaluation.running import command, read, write
 from tests.scripted import ScriptedModel
 
@@ -205,10 +204,3 @@ def test_an_answer_that_leaves_the_issue_vague_does_not_clear_it() -> None:
     assert (clarified.flagged, clarified.cleared, clarified.answer) == (True, False, "I do not know.")
     assert FULL in author_model.asked[0].user
     assert "I expect" not in triage.asked[1].user  # triage sees the answer, never the full text
-
-
-@pytest.mark.debian("chromium")
-def test_no_texts_of_the_page_overlap_wide_or_narrow(bench: Path) -> None:
-    replayed()
-    command("report", "run", "--out", "report.html")
-    look(bench / "report.html", figures=0)

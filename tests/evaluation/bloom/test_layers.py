@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from bot.models.prompts import Prompts
-from bot.models.protocol import Prompt
 from evaluation.ambiguity.loop import QuestionLoop
 from evaluation.bloom.apply import Namer, mask_case
-from evaluation.bloom.building import NotHeld, Rewriter
+from evaluation.bloom.building import Rewriter
 from evaluation.bloom.code_base import CannotMask
-from evaluation.bloom.components import PUBLISHED, presence, scott_knott, scott_knott_esd, shares
+from evaluation.bloom.components import PUBLISHED, presence, shares
 from evaluation.bloom.layers import Evaluated, Remembered, compare, detection, improvement
 from evaluation.bloom.report import analysis_section, analyze_files
 from evaluation.brt.cases import Case
 from evaluation.brt.libro import read_rankings
 from evaluation.brt.metrics import Ranking
 from evaluation.run.model import benchmark_prompts
+from tests.evaluation.checkouts import checkouts
 from tests.scripted import Line, ScriptedModel
 
 REPORT = (
@@ -82,13 +80,6 @@ def test_a_report_is_rewritten_until_code_and_meaning_hold() -> None:
     assert "it says 4 instead of 3" in prompts[2]
 
 
-def test_a_report_whose_meaning_never_holds_is_given_up() -> None:
-    model = ScriptedModel(lambda prompt: {"report": "Something else."})
-
-    with pytest.raises(NotHeld, match="no translated text kept its meaning in 5 tries"):
-        Rewriter(model, model, benchmark_prompts()).rewrite(REPORT, "translated", "x")
-
-
 BUGGY = '''\
 """Lists."""
 
@@ -113,14 +104,10 @@ FIXED = BUGGY.replace("len(items) // size", "-(-len(items) // size)")
 
 @pytest.fixture
 def case(tmp_path: Path) -> Case:
-    for name, text in (("base", BUGGY), ("fixed", FIXED)):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "lists.py").write_text(text)
     return Case(
         instance_id="lists-1",
         problem_statement="split_list drops the rest\n\n`split_list([1, 2, 3], 2)`; not split_lists.",
-        base=tmp_path / "base",
-        fixed=tmp_path / "fixed",
+        **checkouts(tmp_path, {"lists.py": BUGGY}, {"lists.py": FIXED}),
         command=("pytest", "{tests}"),
         env={"PYTHONPATH": str(tmp_path / "base")},
     )
@@ -200,21 +187,6 @@ def test_components_of_the_defects4j_reports_and_their_importance(shared_data: P
     assert section.figures == ()
 
 
-def test_scott_knott_tells_groups_apart_and_joins_negligible_differences() -> None:
-    noise = [-0.02, -0.01, 0.0, 0.01, 0.02, -0.015, 0.015, 0.005, -0.005, 0.0]
-    samples = {
-        "best": [1.0 + value for value in noise],
-        "best too": [1.001 + value for value in reversed(noise)],
-        "middle": [0.5 + value for value in noise],
-        "last": [0.1 + value for value in noise],
-    }
-
-    assert scott_knott_esd(samples) == {"best": 1, "best too": 1, "middle": 2, "last": 3}
-    assert scott_knott({"a": noise, "b": noise[::-1]}) == [["a", "b"]]
-    with pytest.raises(ValueError, match="same number of measurements"):
-        scott_knott({"a": [1.0, 2.0], "b": [1.0]})
-
-
 def ranked(bug: str, first: int | None, length: int = 5) -> Ranking:
     return Ranking(
         bug_id=bug, first_success_rank=first, total_success_fibs=int(first is not None), num_clusters=length
@@ -283,35 +255,6 @@ def test_the_rates_of_the_layer_create() -> None:
     assert (better.reports, better.without, better.with_answer, better.points) == (2, 0.5, 1.0, 0.5)
 
 
-def test_how_often_recorded_models_recognise_an_unclear_report(shared_data: Path) -> None:
-    """Ambiguity detection of recorded models, on the reports that the annotators' harshest rating calls unclear.
-
-    The labels are what the input bouncer's question got from each model; it bounces from VAGUE on.
-    """
-    folder = shared_data / "bouncerbench"
-    unclear = {
-        row["instance_id"]: float(row["underspecified"]) >= 2 for row in _rows(folder / "annotations.jsonl.gz")
-    }
-    flagged: dict[str, dict[str, bool]] = {}
-    for row in _rows(folder / "recorded_input_responses.jsonl.gz"):
-        bounced = row["label"] in ("VAGUE", "IMPOSSIBLE_TO_SOLVE")
-        flagged.setdefault(row["model"], {})[row["instance_id"]] = bounced
-
-    rates = {model: detection(unclear, answers) for model, answers in flagged.items()}
-
-    assert {model: round(100 * (rate.rate or 0), 1) for model, rate in rates.items()} == {
-        "claude-3.7-sonnet": 3.4,
-        "gemma3_27b-it-q8_0": 1.3,
-        "gpt-4.1": 9.4,
-        "o4-mini": 23.3,
-        "qwen3_32b-q8_0": 7.1,
-    }
-
-
-def _rows(path: Path) -> list[dict[str, str]]:
-    return [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
-
-
 def test_shares_leave_out_a_component_that_no_report_tells() -> None:
     assert "buggy method or API name" not in shares([presence("a", "x")])
     assert shares([presence("a", "call read()", ["read"])])["buggy method or API name"] == 1.0
@@ -323,4 +266,3 @@ def test_prompts_of_the_layers_fence_what_strangers_wrote() -> None:
 
     assert hostile not in rendered.system
     assert 'trust="none' in rendered.user
-    assert isinstance(Prompt(purpose="x", system=rendered.system, user=rendered.user).hash, str)

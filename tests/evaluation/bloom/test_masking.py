@@ -14,6 +14,7 @@ from evaluation.bloom.masking import mask_python, mask_report, patched_methods
 from evaluation.bloom.masking_java import JavaCode, check_java, mask_java, patched_java
 from evaluation.brt.cases import Case
 from evaluation.run.model import benchmark_prompts
+from tests.evaluation.checkouts import checkouts, place
 from tests.scripted import ScriptedModel
 
 FUNCTION: frozenset[Kind] = frozenset({"function"})
@@ -58,10 +59,9 @@ print(methodcaller("total", [8])(prices), f"{total([9])}")
 
 
 def run(folder: Path, files: dict[str, str]) -> str:
-    for path, text in files.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text)
-    done = subprocess.run([sys.executable, "main.py"], cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "main.py"], cwd=place(folder, files), capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -181,10 +181,8 @@ def test_only_whole_words_of_a_report_are_masked() -> None:
 
 def test_two_methods_never_get_one_name(tmp_path: Path) -> None:
     body = "def first(a):\n    return a + 1\n\n\ndef second(a):\n    return a + 2\n"
-    for name, text in (("base", body), ("fixed", body.replace("+", "-"))):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "sums.py").write_text(text)
-    case = Case(instance_id="x", base=tmp_path / "base", fixed=tmp_path / "fixed", command=("pytest",))
+    trees = checkouts(tmp_path, {"sums.py": body}, {"sums.py": body.replace("+", "-")})
+    case = Case(instance_id="x", **trees, command=("pytest",))
     model = ScriptedModel([{"name": "shift"}, {"name": "shift"}, {"name": "move"}])
 
     masked = mask_case(case, "meaningful", tmp_path / "out", Namer(model, benchmark_prompts()))
@@ -193,13 +191,11 @@ def test_two_methods_never_get_one_name(tmp_path: Path) -> None:
 
 
 def test_a_method_that_one_language_refuses_is_renamed_in_the_other_alone(tmp_path: Path) -> None:
-    for name, number in (("base", 1), ("fixed", 2)):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "a.py").write_text(f"def work(): return {number}\ndef rest(): return {number}\n")
-        java = f"class B extends Unknown {{ int work() {{ return {number}; }} }}\n"
-        java += f"class C {{ int rest() {{ return {number}; }} }}\n"
-        (tmp_path / name / "B.java").write_text(java)
-    case = Case(instance_id="x", base=tmp_path / "base", fixed=tmp_path / "fixed", command=("pytest",))
+    python = "def work(): return 1\ndef rest(): return 1\n"
+    java = "class B extends Unknown { int work() { return 1; } }\nclass C { int rest() { return 1; } }\n"
+    files = {"a.py": python, "B.java": java}
+    trees = checkouts(tmp_path, files, {path: text.replace("1", "2") for path, text in files.items()})
+    case = Case(instance_id="x", **trees, command=("pytest",))
 
     masked = mask_case(case, "hash", tmp_path / "out")
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bot.core.errors import OperatorError
 from bot.models.protocol import Voice
@@ -95,17 +93,6 @@ def test_the_risk_coverage_curve_lets_the_best_pass_first() -> None:
     assert curve.by == "probability"
     assert risk_coverage(tasks, {"a": Answer(instance_id="a", bounce=True)}) is None
     assert risk_coverage(tasks, {}) is None
-
-
-@given(st.lists(st.tuples(st.integers(0, 100), st.integers(0, 3)), min_size=1, max_size=30))
-def test_the_curve_ends_at_everything_and_its_area_is_a_mean_of_risks(rows: list[tuple[int, int]]) -> None:
-    tasks = [issue(str(n), quality) for n, (_, quality) in enumerate(rows)]
-    curve = risk_coverage(tasks, {str(n): answer_of(0, p) for n, (p, _) in enumerate(rows)})
-    assert curve is not None
-    assert curve.coverage[-1] == 1.0
-    assert curve.risk[-1] == pytest.approx(sum(quality >= 2 for _, quality in rows) / len(rows))
-    assert 0 <= curve.area <= 1
-    assert list(curve.coverage) == sorted(set(curve.coverage))
 
 
 def test_flips_are_split_as_in_the_papers_output_experiment() -> None:

@@ -17,16 +17,13 @@ PRICE_OF_A_CALL = (50_000 * 2 + 2_500 * 8) / 1e6
 
 
 class Provider:
-    """Answers chat completions and counts them; a question that names a task of ``down`` is refused."""
+    """Answers chat completions and counts them."""
 
     def __init__(self) -> None:
         self.calls = 0
-        self.down: set[str] = set()
 
     def answer(self, request: Request) -> Response:
         self.calls += 1
-        if any(name in request.get_data(as_text=True) for name in self.down):
-            return Response(json.dumps({"error": {"message": "no"}}), 403, content_type="application/json")
         body = {
             "model": "gpt-4.1",
             "choices": [{"message": {"role": "assistant", "content": json.dumps(SAID)}, "finish_reason": "stop"}],
@@ -54,13 +51,6 @@ def replay(tasks: Path, *more: object, code: int = 0) -> Ran:
     return command("replay", *source, "--out", "run", "--json", *more, code=code)
 
 
-def test_a_run_costs_what_its_calls_cost(provider: Provider, tasks: Path) -> None:
-    ran = replay(tasks)
-    assert provider.calls == 12
-    assert ran.json["usage"]["cost_usd"] == pytest.approx(12 * PRICE_OF_A_CALL)
-    assert ran.json["usage"]["input_tokens"] == 600_000
-
-
 def test_the_cap_is_never_passed_and_raising_it_goes_on(provider: Provider, tasks: Path) -> None:
     capped = replay(tasks, "--max-cost", "0.80", "--workers", 4, code=1)
     assert "budget of this run" in capped.json["stopped"]
@@ -72,6 +62,7 @@ def test_the_cap_is_never_passed_and_raising_it_goes_on(provider: Provider, task
     rest = replay(tasks, "--max-cost", "50")
     assert (rest.json["records"], provider.calls) == (12, 12)
     assert rest.json["usage"]["cost_usd"] == pytest.approx(12 * PRICE_OF_A_CALL)
+    assert rest.json["usage"]["input_tokens"] == 600_000
 
 
 def test_a_reply_is_not_paid_for_again_after_its_record_was_lost(
@@ -90,16 +81,6 @@ def test_another_run_may_share_the_replies(provider: Provider, tasks: Path) -> N
         "--bounce-at REASONABLY_SPECIFIED --json"
     )
     assert (moved.json["records"], provider.calls) == (12, 12)
-
-
-def test_only_what_failed_is_asked_again(provider: Provider, tasks: Path) -> None:
-    provider.down = {"Task-3.", "Task-7."}
-    assert replay(tasks).json["failed"] == 2
-    assert replay(tasks).json["finished"] == 0
-    provider.down = set()
-    before = provider.calls
-    again = replay(tasks, "--retry-failed")
-    assert (again.json["failed"], again.json["records"], provider.calls - before) == (0, 12, 2)
 
 
 def test_a_cap_without_a_known_price_is_refused(provider: Provider, tasks: Path) -> None:

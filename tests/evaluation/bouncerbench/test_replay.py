@@ -13,10 +13,9 @@ from typing import Any
 
 import pytest
 
-from tests.evaluation.running import Captured, Ran, command, read, refusal, write
+from tests.evaluation.running import Captured, Ran, command, read, refusal, replies, write
 
 ROOT = Path(__file__).parents[3]
-MODELS = ("claude-3.7-sonnet", "gemma3_27b-it-q8_0", "gpt-4.1", "o4-mini", "qwen3_32b-q8_0")
 #: What may differ between scoring a run and scoring the file that it was recorded from.
 _ABOUT_FILES = ("model", "unknown_instances")
 
@@ -25,7 +24,7 @@ def figures(report: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in report.items() if name not in _ABOUT_FILES}
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", ["gemma3_27b-it-q8_0", "o4-mini"])
 @pytest.mark.parametrize(("side", "count"), [("input", 694), ("output", 425)])
 def test_triage_and_verify_reproduce_every_recorded_verdict(
     shared_data: Path, issues: Path, tmp_path: Path, side: str, count: int, model: str
@@ -56,25 +55,14 @@ def small() -> tuple[Path, Path]:
             for n, name in enumerate(names)
         ],
     )
-    replies = write(
-        "replies.jsonl",
-        [
-            {
-                "instance_id": name,
-                "model": "m",
-                "label": "VAGUE" if n % 3 else "WELL_SPECIFIED",
-                "explanation": "e",
-            }
-            for n, name in enumerate(names)
-        ],
-    )
-    return tasks, replies
+    labels = {name: "VAGUE" if n % 3 else "WELL_SPECIFIED" for n, name in enumerate(names)}
+    return tasks, replies("replies.jsonl", labels)
 
 
 def replay(small: tuple[Path, Path], run: Path, *more: object, code: int = 0) -> Ran:
-    tasks, replies = small
+    tasks, recorded = small
     return command(
-        f"replay bouncerbench-input --tasks {tasks} --model recorded:{replies}#m --out {run}", *more, code=code
+        f"replay bouncerbench-input --tasks {tasks} --model recorded:{recorded}#m --out {run}", *more, code=code
     )
 
 
@@ -137,8 +125,8 @@ def test_a_task_file_that_lacks_tasks_of_the_run_is_a_part_and_says_so(
 def test_a_run_names_its_tasks_from_everywhere_and_no_cost_out_of_nothing(
     small: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _, replies = small
-    model = f"recorded:{replies}#m"
+    _, recorded = small
+    model = f"recorded:{recorded}#m"
     monkeypatch.setattr(Captured, "isatty", lambda stream: True)
     bar = command("replay", "bouncerbench-input", "--tasks", "tasks.jsonl", "--model", model, "--out", "run").err
     assert "0 failed" in bar
@@ -153,20 +141,12 @@ def test_a_run_names_its_tasks_from_everywhere_and_no_cost_out_of_nothing(
                    "--out", tmp_path / "run")  # fmt: skip
 
 
-def test_a_lower_limit_takes_no_task_out_of_the_denominator(small: tuple[Path, Path], tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    replay(small, run, "--limit", 9)
-    replay(small, run, "--limit", 4)
-    assert len((run / "tasks.txt").read_text().splitlines()) == 9
-    assert json.loads((run / "run.json").read_text())["tasks"]["limit"] == 9
-
-
 def test_a_task_without_a_recorded_reply_is_a_failure_that_can_be_retried(
     small: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    tasks, replies = small
-    reply = replies.read_text().splitlines(keepends=True)
-    replies.write_text("".join(reply[:-2]))
+    tasks, recorded = small
+    reply = recorded.read_text().splitlines(keepends=True)
+    recorded.write_text("".join(reply[:-2]))
     run = tmp_path / "run"
     assert replay(small, run, "--json").json["failed"] == 2
     failed = [record for record in read(run / "records.jsonl") if record["error"]]
@@ -178,17 +158,17 @@ def test_a_task_without_a_recorded_reply_is_a_failure_that_can_be_retried(
     assert output[1:] == [f"1 of them: {task_id['error']}" for task_id in failed] + [
         "--retry-failed tries these again"
     ]
-    replies.write_text("".join(reply))
+    recorded.write_text("".join(reply))
     again = replay(small, run, "--retry-failed", "--json").json
     assert (again["finished"], again["failed"], again["records"]) == (2, 0, 30)
 
 
 def test_tasks_without_text_are_left_out_and_said(small: tuple[Path, Path]) -> None:
-    _, replies = small
+    _, recorded = small
     rows = [{"instance_id": "o__n-1", "underspecified": 1}, {"instance_id": "o__n-2", "problem_statement": "T"}]
     write("t.jsonl", rows)
     write("u.jsonl", rows[:1])
-    line = f"replay bouncerbench-input --model recorded:{replies}#m --out r --tasks"
+    line = f"replay bouncerbench-input --model recorded:{recorded}#m --out r --tasks"
     assert "1 task of" in command(f"{line} t.jsonl").err
     assert "none of its 1 tasks holds what a replay needs" in refusal(f"{line} u.jsonl")
     write("v.jsonl", [])
@@ -200,38 +180,25 @@ def test_tasks_without_text_are_left_out_and_said(small: tuple[Path, Path]) -> N
     [
         (["--tasks", "none.jsonl", "--model", "recorded:x#m"], "none.jsonl: No such file"),
         (["--tasks", "{tasks}", "--model", "recorded:none.jsonl#m"], "none.jsonl cannot be read"),
-        (["--tasks", "{tasks}", "--model", "recorded:{replies}#z"], "holds no model 'z'"),
+        (["--tasks", "{tasks}", "--model", "recorded:{recorded}#z"], "holds no model 'z'"),
         (["--tasks", "{tasks}"], "no model is named: use --model or BOUNCER_MODEL"),
         (
             ["--tasks", "{tasks}", "--model", "oracle:x"],
             "model 'oracle:x' (--model, BOUNCER_MODEL): must be one of",
         ),
-        (["--tasks", "{tasks}", "--model", "recorded:{replies}#m", "--bounce-at", "WORSE"], "WORSE"),
-        (["--tasks", "{tasks}", "--model", "recorded:{replies}#m", "--config", "none.yml"], "none.yml"),
+        (["--tasks", "{tasks}", "--model", "recorded:{recorded}#m", "--bounce-at", "WORSE"], "WORSE"),
+        (["--tasks", "{tasks}", "--model", "recorded:{recorded}#m", "--config", "none.yml"], "none.yml"),
         (["--tasks", "{tasks}", "--model", "mean(a:b,c:d)"], "mean: the paper's question asks for no probability"),
         (
-            ["--tasks", "{tasks}", "--model", "recorded:{replies}#m", "--bounce-above", "40"],
+            ["--tasks", "{tasks}", "--model", "recorded:{recorded}#m", "--bounce-above", "40"],
             "--bounce-above: the paper's question asks for no probability",
         ),
     ],
 )
 def test_bad_input_ends_with_2_and_one_line(small: tuple[Path, Path], arguments: list[str], message: str) -> None:
-    tasks, replies = small
-    filled = [argument.format(tasks=tasks, replies=replies) for argument in arguments]
+    tasks, recorded = small
+    filled = [argument.format(tasks=tasks, recorded=recorded) for argument in arguments]
     assert message in refusal("replay", "bouncerbench-input", *filled, "--out", "run")
-
-
-def test_a_cap_that_is_too_low_for_one_call_stops_before_it(
-    small: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
-    tasks, _ = small
-    ran = command(
-        f"replay bouncerbench-input --tasks {tasks} --model openai:gpt-4.1 --max-cost 0.0001 --out run --json",
-        code=1,
-    )
-    assert "budget of this run" in ran.json["stopped"]
-    assert ran.json["records"] == 0
 
 
 def test_a_replay_that_is_killed_and_resumed_gives_the_same_records(
@@ -315,15 +282,6 @@ def test_a_full_disk_is_one_line(small: tuple[Path, Path], tmp_path: Path, what:
     if out == "run":
         replay(small, tmp_path / "run")
         assert len({record["task_id"] for record in read(tmp_path / "run/records.jsonl")}) == 30
-
-
-def test_a_record_of_another_shape_is_named(small: tuple[Path, Path], tmp_path: Path) -> None:
-    replay(small, tmp_path / "run")
-    first, *others = read(tmp_path / "run/records.jsonl")
-    first["decision"]["record"]["p_bounce"] = 500
-    write(tmp_path / "run/records.jsonl", [first, *others])
-    message = refusal("score", "bouncerbench-input", "--tasks", small[0], "--run", tmp_path / "run")
-    assert "record of o__n-0: p_bounce: Input should be less than or equal to 100" in message
 
 
 def _size(file: Path) -> int:

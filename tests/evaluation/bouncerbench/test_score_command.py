@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -104,20 +103,6 @@ def test_bad_input_ends_with_2_and_one_line(
     empty = write("empty.jsonl", [])
     filled = [argument.format(answers=answers, strangers=strangers, empty=empty) for argument in arguments]
     assert message in refusal("score", "bouncerbench-input", "--tasks", tasks, *filled, "--json")
-
-
-def test_a_run_of_the_other_bouncer_is_refused(tasks: Path, tmp_path: Path) -> None:
-    facts = {
-        "benchmark": "bouncerbench-output",
-        "model": "m",
-        "version": "0",
-        "tasks": {"source": "t"},
-        "started_at": "2026-01-01T00:00:00Z",
-    }
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run/run.json").write_text(json.dumps(facts))
-    ran = command("score", "bouncerbench-input", "--tasks", tasks, "--run", tmp_path / "run", code=2)
-    assert "is a run of bouncerbench-output, not of bouncerbench-input" in ran.err
 
 
 def test_the_two_bouncers_in_a_row_are_scored_from_files() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -13,8 +12,9 @@ import pytest
 from bot.reproduction.report import parse_report
 from evaluation.brt.cases import Checkouts, read_cases
 from evaluation.brt.drafting import Pair, examples_for
-from evaluation.run.folder import Record, RunFacts, RunFolder, Tasks
-from tests.evaluation.running import printed, read, refusal, write
+from evaluation.run.folder import Record, RunFolder
+from tests.evaluation.checkouts import CASE, checkouts
+from tests.evaluation.running import facts_of, printed, read, refusal, write
 
 BUGGY = (
     "def split(items, size):\n    return [items[i * size : (i + 1) * size] for i in range(len(items) // size)]\n"
@@ -32,19 +32,8 @@ CASES = {"two-of-three": [GREEDY, RIGHT, PASSING], "only-wrong": [GREEDY, PASSIN
 @pytest.fixture
 def bench(tmp_path: Path) -> Path:
     """Three cases on one project, and a recorded model that knows two of them."""
-    for name, text in (("base", BUGGY), ("fixed", FIXED)):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "lists.py").write_text(text)
-    case = {
-        "problem_statement": REPORT,
-        "base": "base",
-        "fixed": "fixed",
-        "command": [sys.executable, "-m", "pytest", "-q", "{tests}"],
-        "env": {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-    }
-    Path("cases.jsonl").write_text(
-        "".join(json.dumps({**case, "instance_id": identity}) + "\n" for identity in CASES)
-    )
+    checkouts(tmp_path, {"lists.py": BUGGY}, {"lists.py": FIXED})
+    write("cases.jsonl", ({**CASE, "instance_id": name, "problem_statement": REPORT} for name in CASES))
     lines = [
         {"model": "m", "subject": name, "plan": "", "code": code}
         for name, codes in CASES.items()
@@ -161,11 +150,7 @@ def test_wrong_usage_ends_with_2_and_says_where(arguments: list[str], complaint:
 
 def test_an_interrupted_run_keeps_all_of_its_bugs_in_the_denominator(tmp_path: Path) -> None:
     """Two of ten bugs were tried and reproduced before the end: that is 20 %, not 100 %."""
-    started = datetime(2026, 1, 1, tzinfo=UTC)
-    facts = RunFacts(
-        benchmark="brt", model="m", version="0", tasks=Tasks(source="cases.jsonl"), started_at=started
-    )
-    folder = RunFolder.resume(tmp_path / "run", facts, [f"bug-{n}/only" for n in range(10)])
+    folder = RunFolder.resume(tmp_path / "run", facts_of("brt"), [f"bug-{n}/only" for n in range(10)])
     for name in ("bug-0/only", "bug-1/only"):
         folder.append(Record(task_id=name, details={"instance_id": name.partition("/")[0], "brt": True}))
     folder.append(Record(task_id="bug-1/other", error="the sandbox broke"))  # the bug has an answer all the same
@@ -294,10 +279,12 @@ def test_the_preset_of_libro_changes_no_draft_and_ranks_as_libro_does(bench: Pat
 
 
 def test_a_run_of_another_benchmark_is_refused(tmp_path: Path) -> None:
-    facts = RunFacts(
-        benchmark="crbench", model="m", version="0", tasks=Tasks(source="t"), started_at=datetime.now(UTC)
-    )
-    RunFolder.resume(tmp_path / "run", facts).close(None)
+    RunFolder.resume(tmp_path / "run", facts_of("crbench")).close(None)
 
-    for command in (("brt", "--run"), ("bloom", "--baseline")):
-        assert "is a run of crbench, not of brt" in refusal("score", *command, "run")
+    write("tasks.jsonl", [{"instance_id": "a", "underspecified": 1}])
+    for command, benchmark in (
+        ("brt --run", "brt"),
+        ("bloom --baseline", "brt"),
+        ("bouncerbench-input --tasks tasks.jsonl --run", "bouncerbench-input"),
+    ):
+        assert f"is a run of crbench, not of {benchmark}" in refusal(f"score {command} run")

@@ -14,12 +14,11 @@ from bot.reproduction.protocol import TestOutcome, TestReport
 from bot.sandbox.bubblewrap import Bubblewrap
 from bot.sandbox.protocol import Limits, ProgramResult, ProgramRun
 from evaluation.brt.cases import Candidate, Case, read_candidates, read_cases
-from evaluation.brt.judge import Judge, Judgement, verdict
+from evaluation.brt.judge import Judge, Judgement, added_in, verdict
+from tests.evaluation.checkouts import CASE, checkouts
 from tests.evaluation.running import command, write
 
 debian = pytest.mark.debian("bubblewrap")
-COMMAND = [sys.executable, "-m", "pytest", "{tests}"]
-ENV = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 BUGGY = "def mean(numbers):\n    return sum(numbers) / len(numbers)\n"
 FIXED = "def mean(numbers):\n    return sum(numbers) / len(numbers) if numbers else 0\n"
 TESTS = """\
@@ -70,17 +69,13 @@ HEAD = "from package import mean\n\n\n"
 
 @pytest.fixture
 def case(tmp_path: Path) -> Case:
-    for name, source in (("base", BUGGY), ("fixed", FIXED)):
-        (tmp_path / name / "tests").mkdir(parents=True)
-        (tmp_path / name / "package.py").write_text(source)
-        (tmp_path / name / "tests" / "test_package.py").write_text(TESTS)
+    tests = {"tests/test_package.py": TESTS}
     return Case(
         instance_id="mean-1",
         problem_statement="mean([]) divides by zero",
-        base=tmp_path / "base",
-        fixed=tmp_path / "fixed",
-        command=tuple(COMMAND),
-        env=ENV,
+        **checkouts(tmp_path, {"package.py": BUGGY, **tests}, {"package.py": FIXED, **tests}),
+        command=tuple(CASE["command"]),
+        env=CASE["env"],
     )
 
 
@@ -180,16 +175,9 @@ def test_where_only_data_is_added_one_test_that_turns_is_enough(case: Case) -> N
     assert not judgement_of(case, patch=DATA_PATCH.replace("([], 0)", "([2], 3)")).brt
 
 
-@debian
 def test_a_file_without_an_added_test_is_not_run_beside_one_that_has_some(case: Case) -> None:
-    new = "def test_empty():\n    assert mean([]) == 0\n"
-    added = "".join(f"+{line}\n" for line in f"{HEAD}{new}".splitlines())
-    patch = f"{DATA_PATCH}--- /dev/null\n+++ b/tests/test_new.py\n@@ -0,0 +1,{added.count('+')} @@\n{added}"
-
-    judgement = judgement_of(case, patch=patch)
-
-    assert judgement.tests == ("tests/test_new.py",)
-    assert judgement.brt
+    changed = {"tests/test_package.py": TESTS.replace("1)]", "1), ([], 0)]"), "tests/test_new.py": UNITTEST}
+    assert [target.path for target in added_in(case, changed).targets] == ["tests/test_new.py"]
 
 
 class ForgetfulSandbox(Bubblewrap):
@@ -264,7 +252,7 @@ def test_hanging_and_crashing_count_as_failing_and_only_passing_as_passing(
 
 
 def line(case: Case) -> dict[str, Any]:
-    return {"instance_id": "mean-1", "base": "base", "fixed": "fixed", "command": COMMAND, "env": ENV}
+    return {**CASE, "instance_id": "mean-1"}
 
 
 def test_a_case_takes_its_command_as_one_line_too(case: Case) -> None:

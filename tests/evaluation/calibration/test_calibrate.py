@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import random
 from collections.abc import Sequence
@@ -19,7 +18,6 @@ from evaluation.bouncerbench.answers import Answer
 from evaluation.bouncerbench.tasks import input_tasks
 from evaluation.calibration import thresholds
 from evaluation.calibration.report import _percents, models_as_cases
-from tests.evaluation.browser import look
 from tests.evaluation.running import command, read, write
 
 LABELS = ("WELL_SPECIFIED", "REASONABLY_SPECIFIED", "VAGUE", "IMPOSSIBLE_TO_SOLVE")
@@ -244,34 +242,6 @@ def test_a_map_has_an_answer_for_one_repeated_score() -> None:
         assert fit(cases)[50] == pytest.approx(0.5, abs=0.01)
 
 
-def test_brier_and_calibration_error_equal_those_of_scikit_learn(shared_data: Path) -> None:
-    """112 patches with a known outcome and the paper's own labels; the bins are counted apart from the code."""
-    from sklearn.calibration import calibration_curve
-    from sklearn.metrics import brier_score_loss
-
-    percent = dict(zip(("CORRECT_AND_PRECISE", "CORRECT_BUT_INCOMPLETE", "BROAD_MISSING_KEY_ASPECTS", "INCORRECT"),
-                       (0, 33, 66, 100), strict=True))  # fmt: skip
-    rows = gzip.decompress((shared_data / "bouncerbench" / "output_tasks.jsonl.gz").read_bytes()).splitlines()
-    tasks = [task for task in map(json.loads, rows) if task["resolved"] is not None]
-    cases = [
-        Judged(subject=task["instance_id"], p_bounce=percent[task["codex_label"]], good=task["resolved"])
-        for task in tasks
-        if task["codex_label"] in percent
-    ]
-    bad, scores = [not case.good for case in cases], [case.p_bounce / 100 for case in cases]
-
-    observed, predicted = calibration_curve(bad, scores, n_bins=10)
-    sizes = [sum(case.p_bounce == place for case in cases) for place in percent.values()]
-    expected = sum(
-        size * abs(share - score)
-        for size, share, score in zip([size for size in sizes if size], observed, predicted, strict=True)
-    ) / len(cases)
-
-    assert len(cases) > 100
-    assert risk.brier(cases) == pytest.approx(brier_score_loss(bad, scores))
-    assert risk.expected_calibration_error(cases) == pytest.approx(expected)
-
-
 def test_probabilities_are_put_into_ten_bins_of_equal_width() -> None:
     """By hand: 9 and 11 lie apart, 90 and 100 together."""
     cases = [
@@ -379,11 +349,3 @@ def test_the_seed_draws_the_parts_of_a_random_split(tasks: Path) -> None:
 
     assert splits[0] != splits[1] == splits[2]
     assert len(splits[0]) == 5
-
-
-@pytest.mark.debian("chromium")
-def test_no_texts_of_the_page_overlap_wide_or_narrow(tasks: Path, tmp_path: Path) -> None:
-    predictions = replies(tmp_path, careful=lambda number: number % 90, hasty=lambda number: 5 * number % 100)
-    paths = ("--tasks", tasks, "--predictions", predictions, "--out", tmp_path / "c.html")
-    command("calibrate", "bouncerbench-input", *paths)
-    look(tmp_path / "c.html", figures=1)

@@ -4,6 +4,7 @@ them."""
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.evaluation.crbench.repositories import Scratch
+from tests.evaluation.running import command, write
 
 SAFE = ("def first(items):", "    return items[0] if items else None")
 WRONG = ("def first(items):", "    return items[0]")
@@ -20,18 +22,15 @@ TOTAL_WRONG = ("def total(items):", "    return sum(items[1:])")
 
 def recording(path: Path, model: str, replies: Iterable[tuple[str, dict[str, Any]]]) -> str:
     """A file of recorded replies by subject; returns the model id that answers from it."""
-    lines = [
-        json.dumps({"model": model, "subject": subject, "text": json.dumps(reply)}) for subject, reply in replies
-    ]
-    path.write_text("".join(f"{line}\n" for line in lines))
+    write(path, ({"model": model, "subject": subject, "text": json.dumps(reply)} for subject, reply in replies))
     return f"recorded:{path}#{model}"
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """``repos/ada+engine`` and ``fixes.jsonl``: a merged bug, a squashed bug, one that no review could
-    prevent."""
-    scratch = Scratch(tmp_path / "repos" / "ada+engine")
+@pytest.fixture(scope="session")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that ``project`` is a copy of."""
+    folder = tmp_path_factory.mktemp("project")
+    scratch = Scratch(folder / "repos" / "ada+engine")
     scratch.commit("Begin", "engine.py", *SAFE)
     scratch.branch("simplify")
     scratch.commit("Simplify", "engine.py", *WRONG)
@@ -52,14 +51,14 @@ def project(tmp_path: Path) -> Path:
         {"instance_id": name, "repo": "ada/engine", "base_commit": base, "patch": patch, "problem_statement": text}
         for name, (patch, text) in fixes.items()
     ]
-    (tmp_path / "fixes.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    write(folder / "fixes.jsonl", rows)
     scratch.commit("Fix everything (#120)", "engine.py", "def first(items):", "    return next(iter(items), None)")
-    return tmp_path
+    _record_builder(folder / "builder.jsonl")
+    return folder
 
 
-@pytest.fixture
-def builder(project: Path) -> str:
-    """A recorded model that knows the answers to the three construction steps."""
+def _record_builder(file: Path) -> None:
+    """Record the answers to the three construction steps."""
     tags = {"reasoning": "it is an index", "category": "structural", "impact": "reliability", "severity": "high"}
     data = {
         "reasoning": "it is a slice",
@@ -68,8 +67,8 @@ def builder(project: Path) -> str:
         "severity": "medium",
     }
     yes = {"reasoning": "an earlier change took the check away", "category": "PREVENTABLE", "confidence": 0.9}
-    return recording(
-        project / "builder.jsonl",
+    recording(
+        file,
         "builder",
         [
             ("ada__engine-101/preventable", yes),
@@ -84,3 +83,58 @@ def builder(project: Path) -> str:
             ),
         ],
     )
+
+
+@pytest.fixture(scope="session")
+def original_tasks(original: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file that ``tasks`` is a copy of."""
+    out = tmp_path_factory.mktemp("tasks") / "tasks.jsonl"
+    paths = ("--instances", original / "fixes.jsonl", "--repos", original / "repos", "--out", out)
+    command("build crbench --offline", *paths, "--model", f"recorded:{original}/builder.jsonl#builder")
+    return out
+
+
+@pytest.fixture
+def project(original: Path, tmp_path: Path) -> Path:
+    """``repos/ada+engine`` and ``fixes.jsonl``: a merged bug, a squashed bug, one that no review could
+    prevent."""
+    shutil.copytree(original, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+@pytest.fixture
+def builder(project: Path) -> str:
+    """A recorded model that knows the answers to the three construction steps."""
+    return f"recorded:{project}/builder.jsonl#builder"
+
+
+@pytest.fixture
+def tasks(project: Path, original_tasks: Path) -> Path:
+    """The two tasks of the project, built."""
+    return Path(shutil.copy(original_tasks, project))
+
+
+@pytest.fixture(scope="session")
+def golden_repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The clone that ``scratch`` is a copy of."""
+    scratch = Scratch(tmp_path_factory.mktemp("golden") / "ada+engine")
+    scratch.commit("Begin", "a.py", "x = 1")
+    scratch.branch("five")
+    scratch.commit("Count from two\n\nBecause.", "a.py", "x = 2")
+    scratch.git("update-ref", "refs/pull/5/head", "HEAD")
+    scratch.go("main")
+    scratch.merge_pull(5, "five")
+    scratch.branch("six")
+    scratch.commit("Add b", "b.py", "y = 1")
+    scratch.git("update-ref", "refs/pull/6/head", "HEAD")
+    scratch.go("main")
+    scratch.commit("Meanwhile", "c.py", "z = 1")
+    scratch.git("merge", "--squash", "-q", "six")
+    scratch.commit("Add b (#6)")
+    return scratch.folder
+
+
+@pytest.fixture
+def scratch(golden_repository: Path, tmp_path: Path) -> Scratch:
+    """Pull request 5 was merged, 6 was squashed; both heads stand in the clone's pull refs."""
+    return Scratch(Path(shutil.copytree(golden_repository, tmp_path / "repos" / "ada+engine")))

@@ -24,11 +24,7 @@ class Scratch:
         """Return the output of git without surrounding white space."""
         return self.raw(*arguments, **environment).strip()
 
-    def feed(self, *arguments: str, text: str) -> None:
-        """Run git with something to read."""
-        self.raw(*arguments, stdin=text)
-
-    def raw(self, *arguments: str, stdin: str | None = None, **environment: str) -> str:
+    def raw(self, *arguments: str, **environment: str) -> str:
         """Return the output of git to the byte."""
         done = subprocess.run(
             ["git", *arguments],
@@ -40,7 +36,6 @@ class Scratch:
                 **_person(ADA, ADA, self._clock),
                 **environment,
             },
-            input=stdin,
             capture_output=True,
             text=True,
             check=False,

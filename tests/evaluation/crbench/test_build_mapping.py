@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import stat
 from pathlib import Path
@@ -93,27 +92,6 @@ def test_a_folder_without_a_needed_clone_is_refused_by_name(project: Path) -> No
     refused = build(project, code=2).err
 
     assert "no clone of ada/engine: clones are folders named owner+name or owner/name" in refused
-
-
-def test_a_shallow_clone_stops_the_build(project: Path) -> None:
-    (project / "repos" / "ada+engine" / ".git" / "shallow").write_text("ab" * 20 + "\n")
-
-    assert "is a shallow clone" in build(project, code=2).err
-
-
-def test_a_malformed_row_is_named_by_file_and_line(project: Path) -> None:
-    with gzip.open(project / "fixes.jsonl.gz", "at") as stream:
-        stream.write('{"instance_id": "bad", "repo": 7}\n')
-
-    assert "fixes.jsonl.gz:4: repo: " in build(project, code=2).err
-
-
-def test_a_row_without_its_fix_is_discarded_with_that_reason(project: Path) -> None:
-    with gzip.open(project / "fixes.jsonl.gz", "at") as stream:
-        stream.write('{"instance_id": "bare", "repo": "ada/engine", "base_commit": null, "patch": null}\n')
-
-    build(project)
-    assert lines(project)[-1]["reason"] == "no fix: its patch is empty"
 
 
 def test_git_starts_once_a_file_and_not_once_a_line(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

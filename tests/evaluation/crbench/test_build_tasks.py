@@ -28,10 +28,12 @@ def tasks(folder: Path) -> dict[str, Any]:
     return {row["instance_id"]: row for row in read(folder / "tasks.jsonl")}
 
 
-def test_a_merged_pull_request_becomes_a_task_as_its_reviewer_saw_it(project: Path, builder: str) -> None:
+def test_pull_requests_become_tasks_as_their_reviewers_saw_them(project: Path, builder: str) -> None:
+    """One was merged, one squashed; a third bug no review could have prevented."""
     build(project, builder)
 
-    task = tasks(project)["ada__engine-101"]
+    rows = tasks(project)
+    task = rows["ada__engine-101"]
     pull = task["pull"]
     assert task["kept"]
     assert task["bugs"] == [
@@ -57,25 +59,33 @@ def test_a_merged_pull_request_becomes_a_task_as_its_reviewer_saw_it(project: Pa
     ]
     assert "next(iter" not in json.dumps(pull), "the fix is no part of what a reviewer sees"
 
-
-def test_a_squashed_pull_request_takes_its_title_from_the_commit(project: Path, builder: str) -> None:
-    build(project, builder)
-
-    pull = tasks(project)["ada__engine-102"]["pull"]
+    squashed = rows["ada__engine-102"]
+    pull = squashed["pull"]
     assert (pull["number"], pull["title"], pull["body"]) == (8, "Skip the header", "The first item is a header.")
     assert pull["diff"].startswith("diff --git a/total.py b/total.py\nnew file mode")
-    assert tasks(project)["ada__engine-102"]["bugs"][0]["category"] == "data", (
-        "the taxonomy's long name is understood"
-    )
+    assert squashed["bugs"][0]["category"] == "data", "the taxonomy's long name is understood"
+
+    discarded = rows["ada__engine-103"]
+    assert (discarded["kept"], discarded["reason"]) == (False, "not preventable: a matter of taste")
+    assert (discarded["prs"], discarded["bugs"], discarded["pull"]) == ([9], [], None)
 
 
-def test_what_no_review_could_prevent_is_discarded_with_the_models_reason(project: Path, builder: str) -> None:
-    build(project, builder)
-
-    task = tasks(project)["ada__engine-103"]
-    assert (task["kept"], task["reason"]) == (False, "not preventable: a matter of taste")
-    assert task["prs"] == [9]
-    assert (task["bugs"], task["pull"]) == ([], None)
+def test_the_same_build_gives_the_same_file_and_its_statistics(project: Path, builder: str) -> None:
+    result = build(project, builder, "--json").json
+    assert result["averages"] == {
+        "tasks": 2,
+        "lines_fixed": 2.0,
+        "comments": None,
+        "comments_known": 0,
+        "description_length": (len("Why.") + len("The first item is a header.")) / 2,
+    }
+    assert result["discarded"] == {"not preventable": 1}
+    assert result["categories"] == {"structural": 1, "data": 1}
+    first = (project / "tasks.jsonl").read_bytes()
+    output = build(project, builder, "--overwrite", "--workers", "8").err
+    assert (project / "tasks.jsonl").read_bytes() == first
+    assert "CR-Bench-verified" in output
+    assert "893.59" in output
 
 
 @pytest.mark.parametrize(("words", "is_kept"), [(99, True), (100, False)])
@@ -120,31 +130,6 @@ def test_what_a_model_failed_on_is_tried_again_and_the_rest_is_not(project: Path
     ]
 
 
-def test_the_statistics_stand_beside_the_papers(project: Path, builder: str) -> None:
-    result = build(project, builder, "--json").json
-    assert result["averages"] == {
-        "tasks": 2,
-        "lines_fixed": 2.0,
-        "comments": None,
-        "comments_known": 0,
-        "description_length": (len("Why.") + len("The first item is a header.")) / 2,
-    }
-    assert result["discarded"] == {"not preventable": 1}
-    assert result["categories"] == {"structural": 1, "data": 1}
-
-    output = build(project, builder).err
-    assert "CR-Bench-verified" in output
-    assert "893.59" in output
-
-
-def test_the_same_build_gives_the_same_file(project: Path, builder: str) -> None:
-    build(project, builder)
-    first = (project / "tasks.jsonl").read_bytes()
-    build(project, builder, "--overwrite", "--workers", "8")
-
-    assert (project / "tasks.jsonl").read_bytes() == first
-
-
 def own(folder: Path, *more: str) -> dict[str, Any]:
     paths = ("--repo", folder / "repos/ada+engine", "--since", "2020-01-01", "--out", folder / "tasks.jsonl")
     command("build", "own", *paths, "--offline", "--until", "mapping", *more)
@@ -164,6 +149,7 @@ def test_a_repositorys_own_fixes_are_found_by_closing_words_and_subjects(project
         "ada__engine-120": [7],
         "ada__engine-" + sha(scratch, 3): [8],
     }
+    assert own(project, "--since", "2021-01-01", "--overwrite") == {}
 
 
 @pytest.mark.parametrize(
@@ -181,11 +167,6 @@ def test_a_build_reads_github_with_the_token(
         monkeypatch.setenv("GITHUB_TOKEN", github.token(readable, rights))
         # A simulated repository has no commit of the clone's.
         assert f"GitHub answered {answer}" in command("build", "own", *paths, "--until", "mapping", code=1).err
-
-
-def test_only_fixes_since_the_day_count(project: Path) -> None:
-    assert list(own(project)) == ["ada__engine-120"]
-    assert list(own(project, "--since", "2021-01-01", "--overwrite")) == []
 
 
 def test_a_repository_without_a_commit_is_said_in_one_line(tmp_path: Path) -> None:

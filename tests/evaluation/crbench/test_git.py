@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -119,22 +120,19 @@ def test_a_commits_files_are_listed_without_links(tmp_path: Path) -> None:
         ]
 
 
-@pytest.mark.parametrize(
-    "layout", ["ada+engine", "ada/engine", "ada+engine/repo", "ada/engine/repo", "ada+engine.git"]
-)
-@pytest.mark.parametrize("bare", [True, False])
-def test_clones_are_found_under_the_names_people_give_them(
-    repository: Scratch, tmp_path: Path, layout: str, bare: bool
-) -> None:
-    target = tmp_path / "clones" / layout
-    target.parent.mkdir(parents=True)
-    repository.git("clone", "-q", *(["--mirror"] if bare else []), str(repository.folder), str(target))
+def test_clones_are_found_under_the_names_people_give_them(repository: Scratch, tmp_path: Path) -> None:
+    repository.git("clone", "-q", "--mirror", str(repository.folder), str(tmp_path / "bare"))
+    head = repository.head()
+    for layout in ("ada+engine", "ada/engine", "ada+engine/repo", "ada/engine/repo", "ada+engine.git"):
+        for source in (repository.folder, tmp_path / "bare"):
+            clones = tmp_path / f"clones-{layout.replace('/', '-')}-{source.name}"
+            shutil.copytree(source, clones / layout)
 
-    match = find_clone(tmp_path / "clones", "ada/engine")
+            match = find_clone(clones, "ada/engine")
 
-    assert match is not None
-    with GitRepository(match) as clone:
-        assert clone.blob(repository.head(), "a.txt") == b"one\nTWO\nthree\n"
+            assert match is not None
+            with GitRepository(match) as clone:
+                assert clone.blob(head, "a.txt") == b"one\nTWO\nthree\n"
 
 
 def test_a_linked_worktree_is_read_through_its_repository(repository: Scratch, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.core.errors import NotRecorded, TransientError
+from bot.core.errors import TransientError
 from bot.core.subjects import Actor, Comment, Issue, PullRequest
 from bot.github.offline import ReplayForge, Snapshot
 from bot.github.protocol import PullDiff
@@ -134,21 +134,6 @@ def test_an_issues_labels_decide_whether_what_closes_it_is_a_fix(project: Path, 
         result[2].problem_statement,
     ]
     assert result[2].instance_id == "ada__engine-120", "a fix by its subject"
-
-
-def test_an_issue_missing_from_the_snapshot_is_an_error(scratch: Scratch) -> None:
-    scratch.commit("Fixes #4", "total.py", "a = 1")
-
-    with GitRepository(scratch.folder) as repository, pytest.raises(NotRecorded):
-        list(
-            own_fixes(
-                repository,
-                "ada/engine",
-                LONG_AGO,
-                "https://github.com",
-                ReplayForge(Snapshot(repository="ada/engine")),
-            )
-        )
 
 
 def test_benchmark_prompts_can_be_replaced_by_files_of_the_same_name(tmp_path: Path) -> None:

@@ -25,12 +25,9 @@ from tests.evaluation.crbench.test_replay_and_score import (
     judge,
     replay,
     score,
-    tasks,
 )
 from tests.evaluation.running import command, read, write
 from tests.scripted import ScriptedModel
-
-__all__ = ["tasks"]
 
 
 def remark(file: str, line: int | None, comment: str, severity: str = "low") -> dict[str, Any]:
@@ -78,11 +75,9 @@ def test_everything_that_the_papers_reviewer_reports_is_judged(project: Path, ta
     "option",
     [("--max-findings", "2"), ("--doubt",), ("--min-confidence", "5"), ("--strategy", "panel"), ("--repos", ".")],
 )
-def test_options_of_our_reviewer_do_not_go_with_the_papers(
-    project: Path, tasks: Path, stub: str, option: tuple[str, ...]
-) -> None:
-    paths = ("--tasks", str(tasks), "--model", stub, "--out", f"{project}/x", "--prompt", "paper")
-    assert f"leave {option[0]}" in command("replay", "crbench", *paths, *option, code=2).err
+def test_options_of_our_reviewer_do_not_go_with_the_papers(option: tuple[str, ...]) -> None:
+    replaying = "replay crbench --tasks t.jsonl --model m:m --out run --prompt paper"
+    assert f"leave {option[0]}" in command(replaying, *option, code=2).err
 
 
 def reviewed(session: Session[ReviewTask], model: ScriptedModel, source: Path) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ import pytest
 from bot.reproduction.protocol import Status, Target, TestCommand, TestOutcome, TestReport
 from evaluation.brt.cases import Case
 from evaluation.fresh.running import NotProven, Proof, prove
+from tests.evaluation.checkouts import checkouts
 
 FILES = {"tests/test_a.py": "def test_one(): ...\ndef test_two(): ...\n"}
 
@@ -44,9 +45,7 @@ Prove = Callable[..., tuple[Proof, Scripted]]
 @pytest.fixture
 def proven(tmp_path: Path) -> Prove:
     """Proves the bug of one case from written outcomes."""
-    for name in ("base", "fixed"):
-        (tmp_path / name).mkdir()
-    case = Case(instance_id="x", base=tmp_path / "base", fixed=tmp_path / "fixed", command=("pytest",))
+    case = Case(instance_id="x", **checkouts(tmp_path, {"a.py": ""}, {"a.py": ""}), command=("pytest",))
 
     def run(**outcomes: Sequence[tuple[Status, Status]]) -> tuple[Proof, Scripted]:
         harness = Scripted(outcomes)
