@@ -14,9 +14,10 @@ from evaluation.crbench.judge import comments_in
 from evaluation.crbench.task import read_tasks
 from evaluation.git.repository import GitRepository
 from evaluation.run.folder import RunFolder
+from tests.evaluation.checkouts import CASE
 from tests.evaluation.crbench.conftest import recording
 from tests.evaluation.crbench.repositories import Scratch
-from tests.evaluation.running import command, printed, refusal, write
+from tests.evaluation.running import command, printed, read, refusal, write
 
 MERGED, SQUASHED = "ada__engine-101", "ada__engine-102"
 
@@ -150,6 +151,7 @@ def test_findings_are_proven_in_the_sandbox_and_counted_apart(project: Path, tas
         drafted(SQUASHED, "from total import total\n\ndef test_total():\n    assert total([0, 2]) == 2\n")
     )
     write(project / "r.jsonl", lines)
+    write(tasks, [{**row, "env": CASE["env"]} for row in read(tasks)])
     reviewer, repos = f"recorded:{project}/r.jsonl#reviewer", str(project / "repos")
 
     ran = command("replay", "crbench", "--tasks", str(tasks), "--model", reviewer, "--out", "x", "--prove", code=2)
