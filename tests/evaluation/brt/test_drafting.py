@@ -233,7 +233,7 @@ def test_rows_of_libros_package_are_cases_as_they_are(bench: Path) -> None:
     assert list(read_cases("libro.jsonl", Checkouts(bench / "bugs", ("pytest", "{tests}")))) == ["Lists_1"]
     right = {"instance_id": "Lists_1", "candidate_id": "1", "path": "test_rest.py", "content": RIGHT}
     Path("tests.jsonl").write_text(json.dumps(right) + "\n")
-    test_command = f"{sys.executable} -m pytest -q -p no:cacheprovider {{tests}}"
+    test_command = f"env PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 {sys.executable} -m pytest -q {{tests}}"
     places = f"--checkouts bugs --test-command '{test_command}'"
 
     printed(f"replay brt --cases libro.jsonl {places} --candidates tests.jsonl --out run")
