@@ -14,18 +14,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import yaml
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from bot.core.actions import Usage
 from bot.core.errors import BudgetExceeded, ModelError, SettingsError, TransientError
 from bot.core.frozen import Frozen
 from bot.core.io_limits import read_file
-from bot.models.protocol import Model, Prompt, Reply, Wrapper
-
-T = TypeVar("T", bound=BaseModel)
+from bot.models.protocol import Model, Prompt, Reply, T, Wrapper
 
 #: One question may take this many requests: the first, the one at low effort, the repair turn.
 REQUESTS = 3

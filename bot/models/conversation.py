@@ -14,7 +14,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, Protocol
 
 from pydantic import BaseModel, Field, ValidationError
 from pydantic.dataclasses import dataclass as validated
@@ -23,9 +23,7 @@ from bot.core import tracing
 from bot.core.actions import Usage
 from bot.core.errors import AnswerLost, ModelError, OperatorNeeded, ProviderRefused, TransientError
 from bot.models.budget import Price, most_tokens
-from bot.models.protocol import Effort, Model, Prompt, Reply, Wrapper
-
-T = TypeVar("T", bound=BaseModel)
+from bot.models.protocol import Effort, Model, Prompt, Reply, T, Wrapper
 
 Finish = Literal["stop", "length", "refusal"]
 

@@ -93,14 +93,6 @@ class Reply(BaseModel, Generic[T], frozen=True, extra="forbid"):
         return max((max(values) - min(values) for values in spread), default=None)
 
 
-def voices(reply: Reply[T]) -> dict[str, object]:
-    """Return the voices of a reply and their disagreement for a record; empty for a single model."""
-    if not reply.voices:
-        return {}
-    voices = [voice.model_dump(mode="json", exclude_defaults=True) for voice in reply.voices]
-    return {"voices": voices, "disagreement": reply.disagreement}
-
-
 class Model(Protocol):
     """Anything that answers a prompt in the shape of a schema."""
 

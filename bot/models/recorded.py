@@ -14,16 +14,12 @@ import threading
 import zlib
 from collections import defaultdict
 from pathlib import Path
-from typing import IO, Any, TypeVar, cast
-
-from pydantic import BaseModel
+from typing import IO, Any, cast
 
 from bot.core.errors import ModelError, SettingsError
 from bot.core.io_limits import complete, regular
 from bot.models.conversation import Answer, Request
-from bot.models.protocol import Model, Prompt, Reply, Wrapper
-
-T = TypeVar("T", bound=BaseModel)
+from bot.models.protocol import Model, Prompt, Reply, T, Wrapper
 
 #: Largest file of replies, bytes, unpacked.
 MAX_BYTES = 512 << 20

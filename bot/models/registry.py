@@ -16,20 +16,16 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
 
-from pydantic import BaseModel, Field, SecretStr
+from pydantic import Field, SecretStr
 
 from bot.core.actions import Usage
 from bot.core.errors import ModelError, OperatorNeeded, SettingsError, TransientError
 from bot.core.frozen import Frozen
 from bot.models.budget import Budget, Budgeted, Prices, load_prices
 from bot.models.conversation import Conversation, Provider, Refusals, ReportingRefusals
-from bot.models.protocol import Model, Prompt, Reply, Wrapper
+from bot.models.protocol import Model, Prompt, Reply, T, Wrapper
 from bot.models.wrappers import Cascade, Fallback, Maps, Mean
-
-T = TypeVar("T", bound=BaseModel)
-
 
 #: The longest pause between two tries, seconds.
 LONGEST_SECONDS = 60.0

@@ -10,16 +10,13 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from bot.core.actions import Usage
 from bot.core.errors import BudgetExceeded, ModelError, OperatorNeeded, SettingsError, TransientError
 from bot.core.io_limits import read_file
-from bot.models.protocol import Model, Prompt, Reply, Voice
-
-T = TypeVar("T", bound=BaseModel)
+from bot.models.protocol import Model, Prompt, Reply, T, Voice
 
 #: The largest file of maps, bytes.
 _LARGEST = 16 << 20

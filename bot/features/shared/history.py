@@ -6,12 +6,11 @@ Decisions are ordered, oldest first. The sentences are those about a bounced iss
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
 
 from pydantic import Field
 
 from bot.core import events
-from bot.core.actions import Decision, Record, SetLabels, Task, UpsertComment
+from bot.core.actions import AnyRecord, Decision, Record, SetLabels, Task, UpsertComment
 from bot.core.config import TriageConfig
 from bot.core.subjects import Issue
 from bot.features.commands.record import CommandsRecord
@@ -24,10 +23,8 @@ READ_AGAIN = "Edit the issue or reply below and I'll read it again."
 PAUSED = "A maintainer paused me here, so I won't read this again for now."
 DISCLOSURE = "I'm a bot using an AI model and may be wrong. Maintainers: `/bouncer accept` to override."
 
-R = TypeVar("R", bound=Record)
 
-
-def last_record(past: Sequence[Decision], record_type: type[R]) -> R | None:
+def last_record(past: Sequence[Decision], record_type: type[AnyRecord]) -> AnyRecord | None:
     """Return the newest record of a type, whatever was decided since without one; None if there is none."""
     records = (decision.record for decision in reversed(past))
     return next((record for record in records if isinstance(record, record_type)), None)
