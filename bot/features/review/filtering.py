@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from pydantic import Field
-
-from bot.core.frozen import Frozen
+from bot.core.config import ReviewConfig
 from bot.features.review.record import Reason, RepairFlaw, Suppressed
 from bot.features.shared.findings import Finding, Impact, Severity, same_defect, same_subject
 
@@ -22,21 +20,8 @@ SECOND_QUESTION = 25
 OUT_OF_SCOPE = frozenset({Impact.MAINTAINABILITY})
 
 
-class Policy(Frozen):
-    """The findings that a repository wants to see."""
-
-    min_severity: Severity = Severity.MEDIUM
-    max_findings: int = Field(5, ge=0, description="new findings per push at most")
-    remaining: int = Field(1_000, ge=0, description="findings that may still be posted on the pull request")
-    min_confidence: int = Field(50, description="percent; findings without a confidence always pass")
-    doubts: bool = Field(False, description="every finding gets a second question, whose answer counts")
-    late: bool = Field(False, description="only high severity or proven findings are wanted")
-    proves: bool = Field(False, description="selected findings get a test that tries to prove them")
-    muted: frozenset[str] = Field(frozenset(), description="categories that its people dismissed too often")
-
-
-class Earlier(NamedTuple):
-    """Earlier findings, and results of questions about new ones."""
+class Situation(NamedTuple):
+    """Earlier findings, results of questions about new ones, and what this round may still post."""
 
     posted: Sequence[Finding] = ()
     """Findings that stand on the pull request."""
@@ -47,12 +32,20 @@ class Earlier(NamedTuple):
     """Fingerprints of findings that the second question refuted."""
     unchanged: Collection[str] = ()
     """Fingerprints of findings on lines that an earlier round reviewed."""
+    remaining: int = 1_000
+    """Findings that may still be posted on the pull request."""
+    late: bool = False
+    """Only high severity or proven findings are wanted."""
+    proves: bool = False
+    """Selected findings get a test that tries to prove them."""
+    muted: frozenset[str] = frozenset()
+    """Categories that the people of the repository dismissed too often."""
 
 
 def select(
     findings: Iterable[Finding],
-    policy: Policy,
-    earlier: Earlier = Earlier(),  # noqa: B008 -- an immutable tuple
+    config: ReviewConfig,
+    situation: Situation = Situation(),  # noqa: B008 -- an immutable tuple
     flaw_of_repair: Callable[[Finding], RepairFlaw | None] = lambda finding: None,
 ) -> tuple[tuple[Finding, ...], tuple[Suppressed, ...]]:
     """Split findings into those to post and those to suppress: proven first, then by confidence, then by severity.
@@ -66,7 +59,7 @@ def select(
         return not finding.proven, -_weight(finding), -finding.severity.rank, finding.line is None
 
     for finding in sorted(findings, key=order):
-        reason = _suppression(finding, policy, selected, earlier) or flaw_of_repair(finding)
+        reason = _suppression(finding, config, selected, situation) or flaw_of_repair(finding)
         if reason is None:
             selected.append(finding)
         else:
@@ -80,35 +73,37 @@ def _weight(finding: Finding) -> int:
     return confidence + AGREEMENT * max(len(finding.models) - 1, 0)
 
 
-def _suppression(finding: Finding, policy: Policy, selected: Sequence[Finding], earlier: Earlier) -> Reason | None:
+def _suppression(
+    finding: Finding, config: ReviewConfig, selected: Sequence[Finding], situation: Situation
+) -> Reason | None:
     """Return why a finding is not posted; None if it is."""
     if any(same_defect(finding, other) for other in selected):
         return "duplicate"
     if finding.impact in OUT_OF_SCOPE:
         return "out_of_scope"
-    if reason := _earlier_reason(finding, earlier):
+    if reason := _earlier_reason(finding, situation):
         return reason
-    if finding.category in policy.muted:
+    if finding.category in situation.muted:
         return "muted"
-    if finding.severity.rank < policy.min_severity.rank:
+    if finding.severity.rank < Severity(config.min_severity).rank:
         return "below_severity"
-    can_be_proven = finding.proven or (policy.proves and finding.proof is None)
-    if policy.late and finding.severity != Severity.HIGH and not can_be_proven:
+    can_be_proven = finding.proven or (situation.proves and finding.proof is None)
+    if situation.late and finding.severity != Severity.HIGH and not can_be_proven:
         return "late"
-    if finding.fingerprint in earlier.doubted:
+    if finding.fingerprint in situation.doubted:
         return "doubted"
-    minimum = policy.min_confidence
-    if policy.doubts or finding.depends_on:
+    minimum = config.min_confidence
+    if config.doubts or finding.depends_on:
         # The second question decides about it.
         minimum = min(SECOND_QUESTION, minimum)
     if finding.confidence is not None and not finding.proven and _weight(finding) < minimum:
         return "unlikely"
-    if len(selected) >= policy.remaining:
+    if len(selected) >= situation.remaining:
         return "over_total"
-    return "over_limit" if len(selected) >= policy.max_findings else None
+    return "over_limit" if len(selected) >= config.max_findings else None
 
 
-def _earlier_reason(finding: Finding, earlier: Earlier) -> Reason | None:
+def _earlier_reason(finding: Finding, earlier: Situation) -> Reason | None:
     """Return why a finding is not new: it was posted before, or repeats one that people have dealt with."""
     if any(same_defect(finding, other) for other in earlier.dismissed):
         return "dismissed"

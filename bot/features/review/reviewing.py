@@ -19,7 +19,7 @@ from bot.features.review import strategies, texts
 from bot.features.review.anchoring import outdated
 from bot.features.review.background import Background, background
 from bot.features.review.doubt import Doubting
-from bot.features.review.filtering import Earlier, Policy, select
+from bot.features.review.filtering import Situation, select
 from bot.features.review.meaning import reformatted
 from bot.features.review.proof import Proving
 from bot.features.review.record import LATE, ReviewRecord, Suppressed
@@ -30,7 +30,7 @@ from bot.features.review.texts import Page, ReviewOutcome
 from bot.features.services import Services
 from bot.features.shared import investigation
 from bot.features.shared.finding_code import Code, around
-from bot.features.shared.findings import Finding, Severity
+from bot.features.shared.findings import Finding
 from bot.features.shared.investigation import Notes
 from bot.features.shared.labels import ModelReply
 from bot.features.shared.pull_requests import JudgementRequest
@@ -132,23 +132,21 @@ class _Review:
         A finding that is refuted makes room for the next one, which is then verified too.
         """
         config, memory = self.config, self.memory
-        policy = Policy(
-            min_severity=Severity(config.min_severity),
-            max_findings=config.max_findings,
+        situation = Situation(
+            posted=memory.posted,
+            settled=(*memory.settled, *self.outdated),
+            dismissed=memory.dismissed,
+            unchanged=[finding.fingerprint for finding in result.findings if not self.scope.holds(finding)],
             remaining=max(0, config.max_total - self.rounds.posted),
-            min_confidence=config.min_confidence,
-            doubts=config.doubts,
             late=self.rounds.number >= LATE,
             proves=self.proves,
             muted=self.services.history.muted(self.services.forge.repository),
         )
-        unchanged = [finding.fingerprint for finding in result.findings if not self.scope.holds(finding)]
-        earlier = Earlier(memory.posted, (*memory.settled, *self.outdated), memory.dismissed, unchanged=unchanged)
         repairs = Repairs(self.packed.diff, self.around.text_of)
         while True:
             doubted = [finding.fingerprint for finding in result.findings if self.doubting.drops(finding)]
             findings = [self.proving.with_proof(self.doubting.with_chance(finding)) for finding in result.findings]
-            selected, suppressed = select(findings, policy, earlier._replace(doubted=doubted), repairs.flaw)
+            selected, suppressed = select(findings, config, situation._replace(doubted=doubted), repairs.flaw)
             if self.doubting.ask([finding for finding in selected if config.doubts or finding.depends_on]):
                 continue
             if not self.proves or not self.proving.prove(selected, self.doubting.doubts, folder):

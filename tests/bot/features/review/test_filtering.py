@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.code.diff import parse
+from bot.core.config import ReviewConfig
 from bot.features.review.anchoring import anchor
-from bot.features.review.filtering import Earlier, Policy, select
+from bot.features.review.filtering import Situation, select
 from bot.features.review.record import Suppressed
 from bot.features.shared.findings import (
     Category,
@@ -43,13 +44,12 @@ def why(suppressed: tuple[Suppressed, ...]) -> list[str]:
 def test_the_worst_come_first_and_the_rest_waits() -> None:
     many = [finding([f"value_{n} = load({n})"], severity=Severity.MEDIUM) for n in range(7)]
     worst = finding(["delete_everything()"])
-    selected, suppressed = select([*many, worst], Policy(max_findings=3))
+    selected, suppressed = select([*many, worst], ReviewConfig(max_findings=3))
     assert selected == (worst, *many[:2])
     assert why(suppressed) == ["over_limit"] * 5
 
 
 def test_each_reason_to_stay_silent() -> None:
-    policy = Policy(muted=frozenset({"concurrency"}))
     findings = [
         finding(),
         finding(),
@@ -59,9 +59,10 @@ def test_each_reason_to_stay_silent() -> None:
         finding(["racy_code(here)"], category=Category.CONCURRENCY),
         finding(["minor_code(here)"], severity=Severity.LOW),
     ]
-    selected, suppressed = select(findings, policy, Earlier([findings[4]], dismissed=[findings[3]]))
+    situation = Situation([findings[4]], dismissed=[findings[3]], muted=frozenset({"concurrency"}))
+    selected, suppressed = select(findings, ReviewConfig(), situation)
     assert selected == (findings[0],)
-    assert select(findings[6:], Policy(min_severity=Severity.LOW))[0] == (findings[6],)
+    assert select(findings[6:], ReviewConfig(min_severity="low"))[0] == (findings[6],)
     assert why(suppressed) == [
         "duplicate",
         "out_of_scope",
@@ -75,13 +76,17 @@ def test_each_reason_to_stay_silent() -> None:
 @pytest.mark.parametrize("outcome", get_args(ProofOutcome))
 def test_a_late_review_posts_a_slighter_finding_only_if_it_is_proven(outcome: ProofOutcome) -> None:
     slight, grave = finding(["slight(here)"], severity=Severity.MEDIUM), finding()
-    policy = Policy(late=True, proves=True)
-    assert select([slight, grave], policy)[0] == (grave, slight), "it is chosen first, to be proven"
+    proving = Situation(late=True, proves=True)
+    assert select([slight, grave], ReviewConfig(), proving)[0] == (grave, slight), (
+        "it is chosen first, to be proven"
+    )
     with_proof = slight.model_copy(update={"proof": Proof(outcome=outcome)})
-    selected, suppressed = select([with_proof, grave], policy)
+    selected, suppressed = select([with_proof, grave], ReviewConfig(), proving)
     assert set(selected) == ({grave, with_proof} if outcome == "proven" else {grave})
     assert why(suppressed) == ([] if outcome == "proven" else ["late"])
-    assert select([slight, grave], Policy(late=True))[0] == (grave,), "without proofs it stays silent"
+    assert select([slight, grave], ReviewConfig(), Situation(late=True))[0] == (grave,), (
+        "without proofs it stays silent"
+    )
 
 
 def test_a_finding_is_the_same_when_lines_shift_and_words_change() -> None:
@@ -116,10 +121,10 @@ def test_a_slightly_different_frame_is_still_the_same_finding() -> None:
         assert not same_defect(finding([common, CODE]), finding([common, "something_else()"]))
 
 
-@given(st.lists(st.sampled_from([Severity.LOW, Severity.MEDIUM, Severity.HIGH])), st.integers(0, 6))
+@given(st.lists(st.sampled_from([Severity.LOW, Severity.MEDIUM, Severity.HIGH])), st.integers(1, 6))
 def test_nothing_gets_lost_between_posting_and_holding_back(severities: list[Severity], limit: int) -> None:
     findings = [finding([f"statement_number_{n}()"], severity=severity) for n, severity in enumerate(severities)]
-    selected, suppressed = select(findings, Policy(max_findings=limit))
+    selected, suppressed = select(findings, ReviewConfig(max_findings=limit))
     assert len(selected) <= limit
     assert sorted(
         [*(item.fingerprint for item in selected), *(item.finding.fingerprint for item in suppressed)]
