@@ -85,7 +85,9 @@ def read_decision(values: Mapping[str, Any]) -> Decision:
 
 def tasks(event: Event) -> tuple[Task, ...]:
     """Return the names of the features that an event may concern, in order; empty if it is of no interest."""
-    commands = _commands(event)
+    commands: tuple[Command, ...] = ()
+    if isinstance(event, events.CommentCreated | events.CommentEdited | events.ReviewCommentCreated):
+        commands = SLASH_COMMANDS.read(event.comment.body)
     # A mention may be of another account, which only the handler can tell: both readings count.
     readings = {commands, tuple(command for command in commands if not command.mention)}
     return tuple(
@@ -93,12 +95,6 @@ def tasks(event: Event) -> tuple[Task, ...]:
         for feature in FEATURES
         if isinstance(event, feature.events) and any(feature.concerns(event, reading) for reading in readings)
     )
-
-
-def _commands(event: Event) -> tuple[Command, ...]:
-    if isinstance(event, events.CommentCreated | events.CommentEdited | events.ReviewCommentCreated):
-        return SLASH_COMMANDS.read(event.comment.body)
-    return ()
 
 
 def debounced(event: Event) -> bool:

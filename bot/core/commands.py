@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from bot.core.frozen import Frozen
-from bot.core.subjects import Permission, at_least
+from bot.core.subjects import Permission, may_triage
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -130,7 +130,7 @@ class CommandSet:
         """Return True if a person may use a command: by permission, or as the author for some of them."""
         command = self._by_word[word]
         allowed_as_author = command.author_limit is not None and is_author
-        return command.open_to_all or allowed_as_author or at_least(permission, "triage")
+        return command.open_to_all or allowed_as_author or may_triage(permission)
 
 
 def parse(body: str) -> tuple[Command, ...]:

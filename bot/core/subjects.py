@@ -18,9 +18,9 @@ PERMISSIONS: tuple[Permission, ...] = ("none", "read", "triage", "write", "maint
 Side = Literal["LEFT", "RIGHT"]
 
 
-def at_least(permission: Permission, needed: Permission) -> bool:
-    """Return True if ``permission`` includes ``needed``."""
-    return PERMISSIONS.index(permission) >= PERMISSIONS.index(needed)
+def may_triage(permission: Permission) -> bool:
+    """Return True if a permission includes that to triage."""
+    return PERMISSIONS.index(permission) >= PERMISSIONS.index("triage")
 
 
 class Actor(Frozen):

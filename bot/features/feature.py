@@ -23,7 +23,7 @@ class Feature:
     events: tuple[type[Event], ...]
     record: type[Record]
     """The type of ``Decision.record``: what its decisions leave for later ones."""
-    concerns: Callable[[Event, Sequence[Command]], bool]
+    concerns: Callable[[Any, Sequence[Command]], bool]
     """Return True if an event of those types may need a decision, from it and its commands alone."""
     commands: tuple[SlashCommand, ...] = ()
     """Commands that the feature answers, in the order of ``/bouncer help``."""

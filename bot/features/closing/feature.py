@@ -1,7 +1,8 @@
 """Closing: a bounced issue that its author never answers is closed after a warning, if maintainers opt in."""
 
-from bot.core import events
-from bot.features.closing.handler import concerns, handle
+from typing import get_args
+
+from bot.features.closing.handler import Trigger, concerns, handle
 from bot.features.closing.record import ClosingRecord
 from bot.features.feature import Feature
 
@@ -10,12 +11,6 @@ FEATURE = Feature(
     handle=handle,
     record=ClosingRecord,
     concerns=concerns,
-    events=(
-        events.IssueUnanswered,
-        events.IssueEdited,
-        events.CommentCreated,
-        events.CommentEdited,
-        events.CommentDeleted,
-    ),
+    events=get_args(Trigger),
     permissions={"issues": "write"},
 )

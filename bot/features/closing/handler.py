@@ -12,7 +12,6 @@ from bot.core import events
 from bot.core.actions import Action, Decision, SetIssueState, UpsertComment
 from bot.core.commands import Command
 from bot.core.config import WARNING_DAYS
-from bot.core.events import Event
 from bot.core.subjects import Comment, Issue
 from bot.features.closing.record import ClosingRecord
 from bot.features.feedback.record import FeedbackRecord
@@ -23,6 +22,7 @@ from bot.features.shared.rights import is_paused
 from bot.features.triage.record import TriageRecord
 
 Answer = events.CommentCreated | events.CommentEdited | events.IssueEdited
+Trigger = Answer | events.CommentDeleted | events.IssueUnanswered
 
 WARNING = (
     "I asked for more details {days} days ago and have not heard back. If nothing happens, I'll close this issue "
@@ -35,21 +35,19 @@ CLOSED = (
 ANSWERED = "Thanks for coming back to this. The issue stays open."
 
 
-def concerns(event: Event, commands: Sequence[Command]) -> bool:
+def concerns(event: Trigger, commands: Sequence[Command]) -> bool:
     """Return True if the time is up, the author edits or comments, or a person's comment is deleted."""
     if isinstance(event, events.IssueUnanswered):
         return event.task in ("triage", "closing")
     if isinstance(event, events.CommentDeleted):
         return not (event.issue.is_pull_request or event.comment.author.is_bot)
-    if not isinstance(event, Answer) or event.issue.is_pull_request or not event.by_author:
+    if event.issue.is_pull_request or not event.by_author:
         return False
     return isinstance(event, events.IssueEdited) or not commands
 
 
-def handle(event: Event, services: Services) -> Decision | None:
+def handle(event: Trigger, services: Services) -> Decision | None:
     """Warn, close, or undo either; None if none of them is due."""
-    if not isinstance(event, events.IssueUnanswered | events.CommentDeleted | Answer):
-        return None
     past = services.history.decisions(event.subject.key, "triage", "commands", "closing")
     if isinstance(event, events.CommentDeleted):
         return _deleted(event, past)

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import get_args
 
 from bot.core import events
 from bot.core.actions import Decision, UpsertComment
 from bot.core.commands import AuthorLimit, SlashCommand
-from bot.features.commands.handler import concerns, handle
+from bot.features.commands.handler import Trigger, concerns, handle
 from bot.features.commands.record import CommandsRecord
 from bot.features.feature import Feature
 from bot.features.shared.posts import Posts
@@ -46,7 +47,7 @@ FEATURE = Feature(
     record=CommandsRecord,
     standing=standing,
     concerns=concerns,
-    events=(events.CommentCreated, events.ReviewCommentCreated, events.IssueUnlabeled),
+    events=get_args(Trigger),
     commands=(
         SlashCommand("help", help="show this list", open_to_all=True),
         SlashCommand(

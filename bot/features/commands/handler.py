@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from bot.core import events
 from bot.core.actions import Action, Decision, SetIssueState, SetLabels, UpsertComment
 from bot.core.commands import Command, CommandSet, resembles_command
-from bot.core.events import Event
 from bot.core.markdown import clean_line
-from bot.core.subjects import at_least
+from bot.core.subjects import may_triage
 from bot.features.closing.record import ClosingRecord
 from bot.features.commands.record import CommandsRecord
 from bot.features.services import Services
@@ -30,27 +29,25 @@ from bot.features.shared.rights import (
     react,
 )
 
+Trigger = CommandEvent | events.IssueUnlabeled
+
 #: Answers to people without rights on one issue or pull request; after that they get only a reaction.
 MAX_ANSWERS = 10
 #: Characters of the reason after ``/bouncer accept``.
 MAX_REASON = 240
 
 
-def concerns(event: Event, commands: Sequence[Command]) -> bool:
+def concerns(event: Trigger, commands: Sequence[Command]) -> bool:
     """Return True for a comment with a command, or almost one, and for a label that a person removed."""
-    if isinstance(event, events.IssueUnlabeled):
-        return not event.sender.is_bot
-    if not isinstance(event, CommandEvent) or event.sender.is_bot:
+    if event.sender.is_bot:
         return False
-    return bool(commands) or resembles_command(event.comment.body)
+    return isinstance(event, events.IssueUnlabeled) or bool(commands) or resembles_command(event.comment.body)
 
 
-def handle(event: Event, services: Services) -> Decision | None:
+def handle(event: Trigger, services: Services) -> Decision | None:
     """Answer the commands in a new comment; None if there are none."""
     if isinstance(event, events.IssueUnlabeled):
         return _unlabeled(event, services)
-    if not isinstance(event, CommandEvent):
-        return None
     commands = services.commands.read(event.comment.body)
     if {command.word for command in commands} == {"why"} and not explains(event, services.config):
         return None
@@ -96,7 +93,7 @@ def _unlabeled(event: events.IssueUnlabeled, services: Services) -> Decision | N
     past = services.history.decisions(event.subject.key, "triage", "commands")
     if not history.bounced(history.last_verdict(past)) or history.accepted(past):
         return None
-    if not at_least(services.forge.permission(event.sender.login), "triage"):
+    if not may_triage(services.forge.permission(event.sender.login)):
         return None
     actions, in_shadow = _accept(event, services, ""), config.mode == "shadow"
     return Decision(
@@ -202,9 +199,7 @@ def _has_enough_answers(event: CommandEvent, services: Services) -> bool:
         and decision.record.comment != event.comment.id
         and any(isinstance(action, UpsertComment) and action.task == "commands" for action in decision.actions)
     ]
-    return len(earlier_answers) >= MAX_ANSWERS and not at_least(
-        services.forge.permission(event.sender.login), "triage"
-    )
+    return len(earlier_answers) >= MAX_ANSWERS and not may_triage(services.forge.permission(event.sender.login))
 
 
 def _invitation(event: CommandEvent, services: Services, decision: Decision) -> tuple[Action, ...]:

@@ -14,7 +14,6 @@ from bot.core.actions import Decision, OpenDraftPull, Record, SetCheck, Task
 from bot.core.commands import Command
 from bot.core.config import PATH, Problem
 from bot.core.errors import ForgeError, NotFound
-from bot.core.events import Event
 from bot.core.markdown import clean_line
 from bot.core.subjects import PullRequest, Subject
 from bot.core.text import amount
@@ -27,7 +26,8 @@ MAX_PROBLEMS = 50
 #: The features whose checks can fail, and hinder a merge.
 _FAILING: tuple[Task, ...] = ("gate", "verify")
 
-_Proposed = events.PullRequestOpened | events.PullRequestSynchronized | events.PullRequestReopened
+Proposal = events.PullRequestOpened | events.PullRequestSynchronized | events.PullRequestReopened
+Trigger = Proposal | events.BranchPushed | events.OnboardingRequested
 
 
 class ConfigRecord(Record):
@@ -36,20 +36,18 @@ class ConfigRecord(Record):
     problems: tuple[str, ...] = ()
 
 
-def concerns(event: Event, commands: Sequence[Command]) -> bool:
+def concerns(event: Trigger, commands: Sequence[Command]) -> bool:
     """Return True if the event may change the file, or propose to."""
-    if isinstance(event, events.BranchPushed):
-        return event.may_change_config and bool(event.head_sha)
-    return isinstance(event, _Proposed | events.OnboardingRequested)
+    return not isinstance(event, events.BranchPushed) or (event.may_change_config and bool(event.head_sha))
 
 
-def handle(event: Event, services: Services) -> Decision | None:
+def handle(event: Trigger, services: Services) -> Decision | None:
     """Validate the file of a pushed commit or of a pull request; None if the event does not change it."""
     if isinstance(event, events.OnboardingRequested):
         return _propose(event, services)
     if isinstance(event, events.BranchPushed):
         sha, number = event.head_sha, 0
-    elif isinstance(event, _Proposed) and _proposes(event.pull_request, services):
+    elif _proposes(event.pull_request, services):
         sha, number = event.pull_request.head_sha, event.pull_request.number
     else:
         return None

@@ -1,7 +1,8 @@
 """Duplicates: name an earlier issue that a new one may repeat."""
 
-from bot.core import events
-from bot.features.duplicates.handler import concerns, handle
+from typing import get_args
+
+from bot.features.duplicates.handler import Trigger, concerns, handle
 from bot.features.duplicates.record import DuplicatesRecord
 from bot.features.feature import Feature
 
@@ -10,7 +11,7 @@ FEATURE = Feature(
     handle=handle,
     record=DuplicatesRecord,
     concerns=concerns,
-    events=(events.IssueOpened, events.IssueLabeled),
+    events=get_args(Trigger),
     after=("commands", "triage"),
     permissions={"issues": "write"},
 )

@@ -14,7 +14,7 @@ from pydantic import Field
 from bot.core.actions import Decision, UpsertComment
 from bot.core.commands import Command
 from bot.core.errors import ForgeError, SandboxError
-from bot.core.events import Event, IssueLabeled, IssueOpened
+from bot.core.events import IssueLabeled, IssueOpened
 from bot.core.frozen import Lenient
 from bot.core.markdown import clean_line, code_span
 from bot.core.subjects import Subject
@@ -27,6 +27,8 @@ from bot.features.shared.builds import Builds
 from bot.features.shared.history import skip_reason, with_suggestion
 from bot.features.shared.rights import is_paused
 from bot.models.protocol import Prompt, Templates
+
+Trigger = IssueOpened | IssueLabeled
 
 #: Earlier issues in one question, and characters of each text.
 MAX_CANDIDATES, MAX_TEXT = 5, 6_000
@@ -48,12 +50,12 @@ class ComparisonReply(Lenient):
     comparisons: tuple[Comparison, ...] = Field(description="one for each earlier issue")
 
 
-def concerns(event: Event, commands: Sequence[Command]) -> bool:
+def concerns(event: Trigger, commands: Sequence[Command]) -> bool:
     """Return True for a new issue, and for a label: one of them tells that a test was drafted."""
-    return isinstance(event, IssueOpened | IssueLabeled) and not event.issue.is_pull_request
+    return not event.issue.is_pull_request
 
 
-def handle(event: IssueOpened | IssueLabeled, services: Services) -> Decision | None:
+def handle(event: Trigger, services: Services) -> Decision | None:
     """Compare a new issue with earlier ones; None if the repository has no index."""
     if isinstance(event, IssueLabeled):
         return compare_tests(event, services)

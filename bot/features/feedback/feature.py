@@ -1,8 +1,9 @@
 """Feedback: what people made of what was posted, and how judged subjects ended."""
 
-from bot.core import events
+from typing import get_args
+
 from bot.features.feature import Feature
-from bot.features.feedback.handler import concerns, handle
+from bot.features.feedback.handler import Trigger, concerns, handle
 from bot.features.feedback.record import FeedbackRecord
 
 FEATURE = Feature(
@@ -10,14 +11,6 @@ FEATURE = Feature(
     handle=handle,
     record=FeedbackRecord,
     concerns=concerns,
-    events=(
-        events.IssueClosed,
-        events.CommentEdited,
-        events.CommentDeleted,
-        events.PullRequestClosed,
-        events.ReviewCommentEdited,
-        events.ReviewCommentDeleted,
-        events.ReviewThreadResolved,
-    ),
+    events=get_args(Trigger),
     checks_staleness=False,
 )

@@ -13,7 +13,6 @@ from bot.calibration.fates import asks, blamed, undone
 from bot.core import events
 from bot.core.actions import Decision
 from bot.core.commands import Command
-from bot.core.events import Event
 from bot.core.subjects import KnownFate, ReviewComment
 from bot.features.feedback.record import FeedbackRecord, Outcome, Signal
 from bot.features.services import Services
@@ -29,25 +28,22 @@ _ANSWER = "<!-- bouncer:commands:"
 OnReviewComment = events.ReviewCommentDeleted | events.ReviewCommentEdited
 OnFinding = events.ReviewThreadResolved | OnReviewComment | events.PullRequestClosed
 OnBounce = events.IssueClosed | events.CommentDeleted | events.CommentEdited
+Trigger = OnFinding | OnBounce
 
 
-def concerns(event: Event, commands: Sequence[Command]) -> bool:
+def concerns(event: Trigger, commands: Sequence[Command]) -> bool:
     """Return True if the event may be a reaction; of comments only an app's that another account changed."""
     if isinstance(event, events.CommentEdited | events.CommentDeleted | OnReviewComment):
         return event.comment.author.is_bot and event.comment.author.id != event.sender.id
     if isinstance(event, events.IssueClosed) and event.sender.is_bot:
         return event.issue.state_reason == "not_planned" and bool(event.issue.labels)
-    return isinstance(event, OnFinding | OnBounce)
+    return True
 
 
-def handle(event: Event, services: Services) -> Decision | None:
+def handle(event: Trigger, services: Services) -> Decision | None:
     """Record the signals of an event; None if there are none."""
-    if isinstance(event, OnFinding):
-        signals = tuple(_on_findings(event, services))
-    elif isinstance(event, OnBounce):
-        signals = tuple(_on_bounce(event, services))
-    else:
-        return None
+    all_signals = _on_findings(event, services) if isinstance(event, OnFinding) else _on_bounce(event, services)
+    signals = tuple(all_signals)
     fates = tuple(_fates(event, services))
     if not signals and not fates:
         return None
@@ -61,7 +57,7 @@ def handle(event: Event, services: Services) -> Decision | None:
     )
 
 
-def _fates(event: OnFinding | OnBounce, services: Services) -> Iterator[KnownFate]:
+def _fates(event: Trigger, services: Services) -> Iterator[KnownFate]:
     """Yield the outcomes of judged subjects, in shadow mode too; the threshold is compared with them."""
     name = event.repository.full_name
     if isinstance(event, events.IssueClosed) and event.issue.state_reason == "not_planned":

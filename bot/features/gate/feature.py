@@ -2,29 +2,15 @@
 
 from typing import get_args
 
-from bot.core import events
 from bot.features.feature import Feature
-from bot.features.gate.handler import GateRecord, concerns, handle, supersedes
+from bot.features.gate.handler import GateRecord, Trigger, concerns, handle, supersedes
 
 FEATURE = Feature(
     name="gate",
     handle=handle,
     record=GateRecord,
     concerns=concerns,
-    events=(
-        *get_args(events.PullRequestEvent),
-        events.LinkedIssueChanged,
-        events.IssueLabeled,
-        events.IssueUnlabeled,
-        events.IssuePlanned,
-        events.IssueClosed,
-        events.IssueRemoved,
-        events.IssueReopened,
-        events.CommentCreated,
-        events.CheckRerequested,
-        events.RecheckRequested,
-        events.MergeGroupRequested,
-    ),
+    events=get_args(Trigger),
     after=("commands",),
     supersedes=supersedes,
     # Each evaluation reads everything that it rests on, and a newer event has an evaluation of its own.

@@ -36,6 +36,17 @@ IssueEvent = (
     | events.IssueReopened
     | events.IssueRemoved
 )
+#: Events after which one pull request is evaluated.
+PullEvent = events.PullShown | events.LinkedIssueChanged
+Trigger = (
+    IssueEvent
+    | PullEvent
+    | events.PullRequestClosed
+    | events.CommentCreated
+    | events.CheckRerequested
+    | events.RecheckRequested
+    | events.MergeGroupRequested
+)
 #: A linked issue: its number, or ``owner/name#12`` for one of another repository.
 Claim = int | str
 #: What became of the draft state of a pull request.
@@ -60,7 +71,7 @@ class GateRecord(Record):
         return (*self.issues, *self.elsewhere)
 
 
-def concerns(event: Event, commands: Sequence[Command]) -> bool:
+def concerns(event: Trigger, commands: Sequence[Command]) -> bool:
     """Return True if the event can change the answer for a pull request."""
     if isinstance(event, events.CheckRerequested):
         return event.name in ("", texts.CHECK)
@@ -74,14 +85,13 @@ def concerns(event: Event, commands: Sequence[Command]) -> bool:
 
 def supersedes(newer: Event, older: Event) -> bool:
     """Return True if the evaluation for the newer event covers the older one: each reads everything anew."""
-    evaluated = events.PullShown | events.LinkedIssueChanged
     # Events of other features' decisions have the same type, and are not evaluated.
-    return isinstance(newer, evaluated) and isinstance(older, evaluated) and concerns(newer, ())
+    return isinstance(newer, PullEvent) and isinstance(older, PullEvent) and concerns(newer, ())
 
 
-def handle(event: Event, services: Services) -> Decision | None:
+def handle(event: Trigger, services: Services) -> Decision | None:
     """Evaluate a pull request, or name those that an event of an issue concerns; None if there is none."""
-    if not isinstance(event, events.RepositoryEvent) or _is_off(event, services):
+    if _is_off(event, services):
         return None
     if isinstance(event, events.MergeGroupRequested):
         why = "this is a merge queue's commit; each pull request in it was checked before"
@@ -104,7 +114,7 @@ def handle(event: Event, services: Services) -> Decision | None:
         return _of_issues(record.claims, event, services, same_head) if record else None
     if isinstance(event, events.PullShown) and event.sender.id == services.forge.identity().id:
         return None  # We marked it as ready for review ourselves.
-    if isinstance(event, events.LinkedIssueChanged | events.PullShown):
+    if isinstance(event, PullEvent):
         return _of_pull(event.number, event, services)
     if isinstance(event, events.CheckRerequested):
         pull = pull_of_check(event, services.forge)
@@ -180,8 +190,7 @@ def _of_pull(number: int, event: events.RepositoryEvent, services: Services) -> 
     linked = tuple(_linked(facts, services))
     readiness = evaluate(facts, linked, services.config)
     draft: DraftState = before.draft if before else ""
-    is_superseding = isinstance(event, events.PullShown | events.LinkedIssueChanged)
-    if draft == "converted" and not pull.draft and is_superseding:
+    if draft == "converted" and not pull.draft and isinstance(event, PullEvent):
         draft = "returned"  # By a person. When a recheck runs, the conversion may not be written yet.
     changes, draft = _drafting(facts, readiness, draft, services.config)
     record = GateRecord(

@@ -14,7 +14,6 @@ from pydantic import Field
 from bot.core import events
 from bot.core.actions import Action, Decision, Record, SetLabels, UpsertComment
 from bot.core.commands import Command
-from bot.core.events import Event
 from bot.core.markdown import clean_line, code_span, details, fence
 from bot.core.subjects import Repository
 from bot.features.reproduce.record import StoredTest, stored_test
@@ -27,7 +26,6 @@ from bot.features.triage.record import TriageRecord
 Trigger = (
     events.IssueEdited | events.IssueReopened | events.IssueLabeled | events.IssueUnlabeled | events.CommentCreated
 )
-
 
 #: Characters of the request, and of the test.
 MAX_REQUEST, MAX_CODE = 1_000, 8_000
@@ -46,19 +44,19 @@ class ReadyRecord(Record):
     test: str = Field("", description="the reproducing test, as path and name; empty if reproduction is off")
 
 
-def concerns(event: Event, commands: Sequence[Command]) -> bool:
+def concerns(event: Trigger, commands: Sequence[Command]) -> bool:
     """Return True if the event can complete what an issue needs, or take it back."""
-    if not isinstance(event, Trigger) or event.issue.is_pull_request or event.sender.is_bot:
+    if event.issue.is_pull_request or event.sender.is_bot:
         return False
     if isinstance(event, events.CommentCreated):
         return any(command.word in ("accept", "reproduce") for command in commands)
     return True
 
 
-def handle(event: Event, services: Services) -> Decision | None:
+def handle(event: Trigger, services: Services) -> Decision | None:
     """Decide if the issue became ready, or is not ready any more; None if nothing changed."""
     config = services.config.triage
-    if not config.brief or config.mode == "off" or not isinstance(event, Trigger):
+    if not config.brief or config.mode == "off":
         return None
     past = services.history.decisions(event.subject.key)
     if event.issue.state == "closed" or event.issue.locked or is_paused(past):

@@ -1,9 +1,10 @@
 """Reproduce: draft a test that fails as an issue reports, run it in the sandbox, and offer it."""
 
-from bot.core import events
+from typing import get_args
+
 from bot.core.commands import SlashCommand
 from bot.features.feature import Feature
-from bot.features.reproduce.handler import concerns, handle
+from bot.features.reproduce.handler import Trigger, concerns, handle
 from bot.features.reproduce.record import ReproduceRecord
 
 FEATURE = Feature(
@@ -11,13 +12,7 @@ FEATURE = Feature(
     handle=handle,
     record=ReproduceRecord,
     concerns=concerns,
-    events=(
-        events.IssueOpened,
-        events.IssueEdited,
-        events.IssueReopened,
-        events.IssueLabeled,
-        events.CommentCreated,
-    ),
+    events=get_args(Trigger),
     commands=(
         SlashCommand(
             "reproduce", help="draft a test that fails the way the issue describes", on_pull_requests=False

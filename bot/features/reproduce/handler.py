@@ -16,7 +16,6 @@ from bot.core import events
 from bot.core.actions import Action, Decision, OpenDraftPull, SetLabels, UpsertComment, Usage
 from bot.core.commands import Command
 from bot.core.errors import BudgetExceeded, ForgeError, ModelError, NotFound, SandboxError
-from bot.core.events import Event
 from bot.core.subjects import Issue, Subject
 from bot.features.reproduce import texts
 from bot.features.reproduce.record import DraftRecord, ReproduceRecord, StoredTest
@@ -34,19 +33,15 @@ MAX_CONTENT = 400_000
 MAX_MESSAGE = 4_000
 
 
-def concerns(event: Event, commands: Sequence[Command]) -> bool:
+def concerns(event: Trigger, commands: Sequence[Command]) -> bool:
     """Return True if the event may lead to an attempt; of comments only commands and the author's answers do."""
-    if not isinstance(event, Trigger) or event.issue.is_pull_request or event.sender.is_bot:
+    if event.issue.is_pull_request or event.sender.is_bot:
         return False
-    if not isinstance(event, events.CommentCreated):
-        return True
-    return event.by_author or bool(commands)
+    return not isinstance(event, events.CommentCreated) or event.by_author or bool(commands)
 
 
-def handle(event: Event, services: Services) -> Decision | None:
+def handle(event: Trigger, services: Services) -> Decision | None:
     """Try to reproduce the issue of an event; None if the event asks for no attempt."""
-    if not isinstance(event, Trigger):
-        return None
     past = services.history.decisions(event.subject.key, "triage", "reproduce", "commands")
     on_request = asked_for("reproduce", event, services) is not None
     if not on_request and (event.issue.state == "closed" or not _is_wanted(event, services, past)):

@@ -16,6 +16,7 @@ from bot.features.review.record import ReviewRecord
 from bot.features.review.reviewing import review
 from bot.features.shared.findings import Category, Finding, Impact, Severity
 from bot.features.shared.posts import Posts
+from bot.features.shared.pull_requests import Trigger
 
 _SEVERITY = re.compile(r"^Severity: (low|medium|high)\.", re.MULTILINE)
 
@@ -61,13 +62,7 @@ FEATURE = Feature(
     record=ReviewRecord,
     standing=standing,
     concerns=concerns,
-    events=(
-        *get_args(events.PullShown),
-        events.CommentCreated,
-        events.ReviewCommentCreated,
-        events.CheckRerequested,
-        events.RecheckRequested,
-    ),
+    events=get_args(Trigger),
     commands=(
         SlashCommand(
             "review",

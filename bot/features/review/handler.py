@@ -14,13 +14,12 @@ from collections.abc import Callable, Sequence
 from bot.core import events
 from bot.core.actions import Decision, Minimize, SetCheck, UpsertComment
 from bot.core.commands import Command
-from bot.core.events import Event
 from bot.core.markdown import clean_line
 from bot.core.subjects import PullRequest, Subject
 from bot.features.review.record import CHECK, ReviewRecord
 from bot.features.services import Services
 from bot.features.shared import pull_requests
-from bot.features.shared.pull_requests import JudgementRequest
+from bot.features.shared.pull_requests import JudgementRequest, Trigger
 from bot.features.shared.review_history import (
     VERDICTS,
     finding_of,
@@ -46,12 +45,12 @@ WHICH = "I have {count} open findings here. Reply below the finding that you mea
 Review = Callable[[JudgementRequest, Sequence[Decision], Services], Decision]
 
 
-def concerns(event: Event, commands: Sequence[Command]) -> bool:
+def concerns(event: Trigger, commands: Sequence[Command]) -> bool:
     """Return True if the event can ask for a review or dismiss a finding."""
     return pull_requests.concerns(event, commands, frozenset({"review", "recheck", "dismiss"}), CHECK)
 
 
-def handle(event: Event, services: Services, review: Review) -> Decision | None:
+def handle(event: Trigger, services: Services, review: Review) -> Decision | None:
     """Review the pull request of an event, or dismiss a finding; None if the event asks for neither."""
     if services.config.review.mode == "off":
         return _switched_off(event, services)
@@ -82,7 +81,7 @@ def handle(event: Event, services: Services, review: Review) -> Decision | None:
     return review(request, past, services)
 
 
-def _switched_off(event: Event, services: Services) -> Decision | None:
+def _switched_off(event: Trigger, services: Services) -> Decision | None:
     """Return the end of a check that is run again; None for other events."""
     pull = pull_requests.with_old_check("review", event, services)
     if pull is None:

@@ -11,13 +11,15 @@ from bot.core.actions import Decision, SetCheck, Task
 from bot.core.commands import Command
 from bot.core.config import gitignore
 from bot.core.errors import ForgeError
-from bot.core.events import Event
 from bot.core.frozen import Frozen
 from bot.core.markdown import code_span
 from bot.core.subjects import PullRequest
 from bot.features.services import Services
 from bot.features.shared.rights import CommandEvent, granted, is_paused, pull_of_check
 from bot.github.protocol import Forge
+
+#: Events that can ask for a look at a pull request.
+Trigger = events.PullShown | CommandEvent | events.CheckRerequested | events.RecheckRequested
 
 
 class JudgementRequest(Frozen):
@@ -33,20 +35,20 @@ class JudgementRequest(Frozen):
         return self.command is not None or self.rerun
 
 
-def concerns(event: Event, commands: Sequence[Command], words: frozenset[str], check: str) -> bool:
+def concerns(event: Trigger, commands: Sequence[Command], words: frozenset[str], check: str) -> bool:
     """Return True if the event changes a pull request, re-runs the check, or has a command of ``words``."""
     if isinstance(event, events.CheckRerequested):
         return event.name in ("", check)
     if isinstance(event, events.RecheckRequested):
         return event.issue.is_pull_request
-    if not isinstance(event, CommandEvent):
-        return isinstance(event, events.PullShown)
+    if isinstance(event, events.PullShown):
+        return True
     if event.sender.is_bot or (isinstance(event, events.CommentCreated) and not event.issue.is_pull_request):
         return False
     return any(command.word in words for command in commands)
 
 
-def read_request(event: Event, services: Services, word: str) -> JudgementRequest | None:
+def read_request(event: Trigger, services: Services, word: str) -> JudgementRequest | None:
     """Return the pull request that an event asks to have looked at.
 
     None for a comment without ``word`` or ``recheck``, or by a person who may not use them.
@@ -58,8 +60,6 @@ def read_request(event: Event, services: Services, word: str) -> JudgementReques
         return JudgementRequest(pull_request=pull, rerun=True) if pull else None
     if isinstance(event, events.RecheckRequested):
         return JudgementRequest(pull_request=services.forge.pull_request(event.number), rerun=True)
-    if not isinstance(event, CommandEvent):
-        return None
     # "recheck" is for everything that Bouncer does on a pull request; a more specific command takes precedence.
     commands = [command for command in granted(event, services) if command.word in (word, "recheck")]
     if not commands:
@@ -68,7 +68,7 @@ def read_request(event: Event, services: Services, word: str) -> JudgementReques
     return JudgementRequest(pull_request=services.forge.pull_request(event.number), command=command)
 
 
-def with_old_check(kind: Task, event: Event, services: Services) -> PullRequest | None:
+def with_old_check(kind: Task, event: events.Event, services: Services) -> PullRequest | None:
     """Return the pull request of an event that ends the check of a feature which is switched off.
 
     That is a change of the configuration, or "Re-run". None for other events, and if no check stands on its head.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from bot.core import events
 from bot.core.actions import Decision, SubmitReview, UpsertComment
-from bot.core.subjects import PullRequest, ReviewComment, at_least
+from bot.core.subjects import PullRequest, ReviewComment, may_triage
 from bot.features.feedback.record import FeedbackRecord
 from bot.features.review.record import ReviewRecord
 from bot.features.shared.findings import Finding
@@ -56,7 +56,8 @@ def recall(past: Sequence[Decision]) -> PastFindings:
     resolved: set[str] = set()
     summarised = False
     for decision in past:
-        for finding in posted_findings(decision):
+        # In shadow mode a decision posts none.
+        for finding in decision.record_of(ReviewRecord).posted if decision.actions else ():
             posted[finding.fingerprint] = finding
             outdated.pop(finding.fingerprint, None)
         for fingerprint in decision.record_of(ReviewRecord).outdated:
@@ -76,11 +77,6 @@ def recall(past: Sequence[Decision]) -> PastFindings:
         summarised,
         frozenset(resolved),
     )
-
-
-def posted_findings(decision: Decision) -> tuple[Finding, ...]:
-    """Return the findings that a review decision posted: none in shadow mode."""
-    return decision.record_of(ReviewRecord).posted if decision.actions else ()
 
 
 def _dismissed(decision: Decision, fingerprints: Iterable[str]) -> tuple[str, ...]:
@@ -145,7 +141,7 @@ def in_thread(event: events.ReviewCommentCreated, findings: Iterable[Finding], f
 
 def is_rejected(thumbs: Reactions, forge: Forge) -> bool:
     """Return True if a person who may dismiss findings reacted with a thumbs-down."""
-    return any(at_least(forge.permission(user.login), "triage") for user in thumbs.down)
+    return any(may_triage(forge.permission(user.login)) for user in thumbs.down)
 
 
 def live(memory: PastFindings, pull: PullRequest, forge: Forge) -> PastFindings:

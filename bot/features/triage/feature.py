@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Iterator
+from typing import get_args
 
 from bot.core import events
 from bot.core.actions import Decision, SetLabels, UpsertComment
 from bot.features.feature import Feature
 from bot.features.shared.labels import InputLabel
 from bot.features.shared.posts import Posts
-from bot.features.triage.handler import concerns, handle, supersedes
+from bot.features.triage.handler import Trigger, concerns, handle, supersedes
 from bot.features.triage.record import TriageRecord
 
 _LABEL = re.compile("|".join(InputLabel))
@@ -49,15 +50,7 @@ FEATURE = Feature(
     record=TriageRecord,
     standing=standing,
     concerns=concerns,
-    events=(
-        events.IssueOpened,
-        events.IssueEdited,
-        events.IssueReopened,
-        events.IssueLabeled,
-        events.CommentCreated,
-        events.CommentEdited,
-        events.RecheckRequested,
-    ),
+    events=get_args(Trigger),
     after=("commands",),
     supersedes=supersedes,
     debounces=(events.IssueEdited,),

@@ -20,7 +20,7 @@ from bot.core.commands import Command, parse
 from bot.core.config import TriageConfig
 from bot.core.errors import NotFound
 from bot.core.events import Event
-from bot.core.subjects import INSIDERS, Comment, Issue, Repository, at_least
+from bot.core.subjects import INSIDERS, Comment, Issue, Repository, may_triage
 from bot.core.text import folded, without_middle
 from bot.features.services import Services
 from bot.features.shared import history, investigation
@@ -35,6 +35,7 @@ from bot.models.protocol import Prompt, Templates, usage_added
 
 IssueEvent = events.IssueShown | events.IssueLabeled | events.RecheckRequested
 CommentEvent = events.CommentCreated | events.CommentEdited
+Trigger = IssueEvent | CommentEvent
 
 #: Files of the code that a record names, and earlier issues among which examples are searched.
 MAX_FILES, MAX_SIMILAR = 10, 25
@@ -42,9 +43,9 @@ MAX_FILES, MAX_SIMILAR = 10, 25
 MAX_ANSWERS = 20_000
 
 
-def concerns(event: Event, commands: Sequence[Command]) -> bool:
+def concerns(event: Trigger, commands: Sequence[Command]) -> bool:
     """Return True if the event may need a verdict: a new text, an answer of the author, or a recheck."""
-    if not isinstance(event, IssueEvent | CommentEvent) or event.issue.is_pull_request:
+    if event.issue.is_pull_request:
         return False
     if isinstance(event, events.IssueLabeled):
         return not event.sender.is_bot
@@ -69,9 +70,9 @@ def _is_answer(event: Event) -> bool:
     return all(command.mention for command in parse(event.comment.body))
 
 
-def handle(event: Event, services: Services) -> Decision | None:
+def handle(event: Trigger, services: Services) -> Decision | None:
     """Judge the issue of an event; None if the event asks for no verdict."""
-    if services.config.triage.mode == "off" or not isinstance(event, IssueEvent | CommentEvent):
+    if services.config.triage.mode == "off":
         return None
     # We reopen an issue when its author answers, so that event is read too.
     if event.sender.id == services.forge.identity().id and not isinstance(event, events.IssueReopened):
@@ -100,10 +101,10 @@ def _is_bounce_by_label(event: events.IssueLabeled, services: Services, past: Se
     if is_paused(past) or (history.bounced(history.last_verdict(past)) and not history.accepted(past)):
         return False
     # An issue form sets labels in its author's name.
-    return at_least(services.forge.permission(event.sender.login), "triage")
+    return may_triage(services.forge.permission(event.sender.login))
 
 
-def _is_due(event: IssueEvent | CommentEvent, services: Services, past: Sequence[Decision]) -> bool:
+def _is_due(event: Trigger, services: Services, past: Sequence[Decision]) -> bool:
     """Return True if the event changes something that a verdict rests on."""
     last = history.last_verdict(past)
     if isinstance(event, events.IssueEdited):
@@ -124,7 +125,7 @@ def _filter_reason(issue: Issue, services: Services) -> tuple[str, str] | None:
     return None
 
 
-def _judge(event: IssueEvent | CommentEvent, services: Services, past: Sequence[Decision]) -> Decision:
+def _judge(event: Trigger, services: Services, past: Sequence[Decision]) -> Decision:
     issue, config = event.issue, services.config.triage
     # A new issue has comments if the event was read late, or if it was transferred.
     is_new = isinstance(event, events.IssueOpened) and not issue.comments
@@ -215,7 +216,7 @@ def _newest(answers: Sequence[Comment], limit: int) -> tuple[Comment, ...]:
     return tuple(reversed(newest))
 
 
-def _closing_values(event: IssueEvent | CommentEvent, services: Services) -> dict[str, Any]:
+def _closing_values(event: Trigger, services: Services) -> dict[str, Any]:
     """Return the values of the record that decide if an unanswered issue is closed."""
     if services.config.triage.close_after_days is None:
         return {}
@@ -225,7 +226,7 @@ def _closing_values(event: IssueEvent | CommentEvent, services: Services) -> dic
 
 
 def _look_at_code(
-    ask: Callable[[Sequence[Claim]], Prompt], event: IssueEvent | CommentEvent, services: Services
+    ask: Callable[[Sequence[Claim]], Prompt], event: Trigger, services: Services
 ) -> tuple[Prompt, Notes, dict[str, Any]]:
     """Look up what the issue names, and let the model look, if ``triage.investigate`` is set.
 
@@ -276,7 +277,7 @@ def _answers(issue: Issue, services: Services) -> tuple[Comment, ...]:
     )
 
 
-def _reaction(event: IssueEvent | CommentEvent, services: Services) -> tuple[Action, ...]:
+def _reaction(event: Trigger, services: Services) -> tuple[Action, ...]:
     """Return the reaction that tells an author that an answer was read."""
     if services.config.triage.mode != "comment" or not isinstance(event, events.CommentCreated):
         return ()

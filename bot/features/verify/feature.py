@@ -6,7 +6,7 @@ from typing import get_args
 from bot.core import events
 from bot.core.commands import SlashCommand
 from bot.features.feature import Feature, same_text
-from bot.features.verify.handler import concerns, handle
+from bot.features.verify.handler import Trigger, concerns, handle
 from bot.features.verify.judging import judge
 from bot.features.verify.record import VerifyRecord
 
@@ -15,16 +15,7 @@ FEATURE = Feature(
     handle=partial(handle, judge=judge),
     record=VerifyRecord,
     concerns=concerns,
-    events=(
-        *get_args(events.PullShown),
-        events.PullRequestClosed,
-        events.CommentCreated,
-        events.ReviewCommentCreated,
-        events.CheckRerequested,
-        events.RecheckRequested,
-        events.MergeGroupRequested,
-        events.LinkedIssueChanged,
-    ),
+    events=get_args(Trigger),
     commands=(
         SlashCommand(
             "verify",

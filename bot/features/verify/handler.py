@@ -13,7 +13,6 @@ from bot.core import events
 from bot.core.actions import Decision, SetCheck
 from bot.core.commands import Command
 from bot.core.errors import ForgeError
-from bot.core.events import Event
 from bot.core.subjects import PullRequest, Subject
 from bot.features.services import Services
 from bot.features.shared import history, pull_requests
@@ -21,14 +20,16 @@ from bot.features.shared.pull_requests import JudgementRequest
 from bot.features.verify import texts
 from bot.features.verify.record import ExecutedTest, Rival, VerifyRecord
 
+Trigger = pull_requests.Trigger | events.PullRequestClosed | events.MergeGroupRequested | events.LinkedIssueChanged
+
 #: Other pull requests of one issue that are named.
 MAX_RIVALS = 10
 
 #: Judges the pull request that an event requests, after earlier decisions; None if its new text changes nothing.
-Judge = Callable[[Event, JudgementRequest, Sequence[Decision], Services], Decision | None]
+Judge = Callable[[pull_requests.Trigger, JudgementRequest, Sequence[Decision], Services], Decision | None]
 
 
-def concerns(event: Event, commands: Sequence[Command]) -> bool:
+def concerns(event: Trigger, commands: Sequence[Command]) -> bool:
     """Return True if the event can ask for a verdict on its pull request, or for a check that names others."""
     if isinstance(event, events.MergeGroupRequested | events.PullRequestClosed):
         return True
@@ -37,7 +38,7 @@ def concerns(event: Event, commands: Sequence[Command]) -> bool:
     return pull_requests.concerns(event, commands, frozenset({"verify", "recheck"}), texts.CHECK)
 
 
-def handle(event: Event, services: Services, judge: Judge) -> Decision | None:
+def handle(event: Trigger, services: Services, judge: Judge) -> Decision | None:
     """Judge the pull request of an event against the issues that it closes; None if nothing asks for it."""
     if services.config.verify.mode == "off":
         pull = pull_requests.with_old_check("verify", event, services)

@@ -17,7 +17,6 @@ from bot.core.actions import Decision, Record, SetLabels, UpsertComment
 from bot.core.commands import Command
 from bot.core.config import PATH
 from bot.core.errors import ForgeError, SandboxError
-from bot.core.events import Event
 from bot.core.frozen import Frozen
 from bot.core.markdown import code_span
 from bot.core.text import amount
@@ -25,6 +24,9 @@ from bot.features.reproduce.record import BuildState, StoredTest, stored_test
 from bot.features.services import Services
 from bot.features.shared.builds import Builds, FirstCommits, find_change
 from bot.features.shared.rights import answer, asked_for, is_paused
+
+Daily = events.IssueUnanswered | events.IssueReopened
+Trigger = Daily | events.CommentCreated
 
 #: Commits of the default branch that are looked through.
 MAX_COMMITS = 1_000
@@ -47,23 +49,19 @@ class WatchRecord(Record):
     builds: int = 0
 
 
-def concerns(event: Event, commands: Sequence[Command]) -> bool:
+def concerns(event: Trigger, commands: Sequence[Command]) -> bool:
     """Return True if the day is over, the issue is open again, or a person asks for a bisection."""
     if isinstance(event, events.CommentCreated):
         is_request = any(command.word == "bisect" for command in commands)
         return is_request and not (event.issue.is_pull_request or event.sender.is_bot)
-    if isinstance(event, events.IssueUnanswered):
-        return event.task in ("reproduce", "watch")
-    return isinstance(event, events.IssueReopened)
+    return isinstance(event, events.IssueReopened) or event.task in ("reproduce", "watch")
 
 
-def handle(event: Event, services: Services) -> Decision | None:
+def handle(event: Trigger, services: Services) -> Decision | None:
     """Watch or bisect; None if the event asks for neither."""
     if isinstance(event, events.CommentCreated):
         return _bisect(event, services) if asked_for("bisect", event, services) else None
     config = services.config.reproduce
-    if not isinstance(event, events.IssueUnanswered | events.IssueReopened):
-        return None
     is_off = "off" in (config.watch, config.mode)
     # A mistake in the file falls back to off, and is no wish to end the watch.
     is_mistaken = is_off and any(
@@ -83,9 +81,7 @@ def handle(event: Event, services: Services) -> Decision | None:
 class _Watch:
     """One day of one issue's test."""
 
-    def __init__(
-        self, event: events.IssueUnanswered | events.IssueReopened, services: Services, test: StoredTest
-    ) -> None:
+    def __init__(self, event: Daily, services: Services, test: StoredTest) -> None:
         self.event, self.services, self.test = event, services, test
         self.builds, self.now = Builds(test, services), services.clock().timestamp()
 

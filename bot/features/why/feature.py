@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from datetime import timedelta
 from functools import partial
+from typing import get_args
 
-from bot.core import events
 from bot.core.actions import Decision
 from bot.core.commands import AuthorLimit, SlashCommand
 from bot.features.feature import Feature
 from bot.features.shared.posts import Posts
+from bot.features.shared.rights import CommandEvent
 from bot.features.why.explained import verdict_of
 from bot.features.why.handler import WhyRecord, concerns, handle
 
@@ -27,7 +28,7 @@ FEATURE = Feature(
     record=WhyRecord,
     standing=standing,
     concerns=concerns,
-    events=(events.CommentCreated, events.ReviewCommentCreated),
+    events=get_args(CommandEvent),
     commands=(
         SlashCommand(
             "why",

@@ -15,7 +15,6 @@ from pydantic import Field
 
 from bot.core.actions import Decision, Record, UpsertComment
 from bot.core.commands import Command
-from bot.core.events import Event
 from bot.core.frozen import Lenient
 from bot.core.markdown import clean
 from bot.core.text import squeeze
@@ -61,18 +60,14 @@ class Verdict:
 VerdictOf = Callable[[CommandEvent, Services], Verdict | None]
 
 
-def concerns(event: Event, commands: Sequence[Command]) -> bool:
+def concerns(event: CommandEvent, commands: Sequence[Command]) -> bool:
     """Return True if a person comments ``/bouncer why``."""
-    return (
-        isinstance(event, CommandEvent)
-        and not event.sender.is_bot
-        and any(command.word == "why" for command in commands)
-    )
+    return not event.sender.is_bot and any(command.word == "why" for command in commands)
 
 
-def handle(event: Event, services: Services, verdict_of: VerdictOf) -> Decision | None:
+def handle(event: CommandEvent, services: Services, verdict_of: VerdictOf) -> Decision | None:
     """Return the answer; None if the event is not a permitted question."""
-    if not isinstance(event, CommandEvent) or not explains(event, services.config):
+    if not explains(event, services.config):
         return None
     question = asked_for("why", event, services)
     if question is None:
