@@ -1,4 +1,4 @@
-"""The questions about a patch, the replies, and the verdict at the maintainers' threshold. Pure.
+"""The replies to the questions about a patch, and the verdict at the maintainers' threshold. Pure.
 
 A pull request without an issue is judged by its own title and description.
 """
@@ -16,11 +16,10 @@ from bot.code.file_classes import is_test, skip_reason
 from bot.code.syntax import definitions, enclosing
 from bot.core.config import VerifyConfig
 from bot.core.frozen import Lenient
-from bot.core.subjects import Issue, PullRequest
-from bot.core.text import HTML_COMMENT, estimate, folded, show, without_middle
-from bot.features.shared.labels import MAX_BODY, Chance, OutputLabel, agreeing, bounces, tidy_label
+from bot.core.subjects import PullRequest
+from bot.core.text import HTML_COMMENT, estimate, show
+from bot.features.shared.labels import Chance, OutputLabel, agreeing, bounces, tidy_label
 from bot.features.verify.record import Basis, Grade, GradedDemand, OutputVerdict
-from bot.models.protocol import Prompt, Templates
 
 
 class Gap(Lenient):
@@ -73,21 +72,6 @@ def reply_schema(config: VerifyConfig) -> type[PaperOutputReply] | type[OutputRe
 def prompt_names(config: VerifyConfig) -> tuple[str, ...]:
     """Return the prompts that are asked about a patch, in order."""
     return ("verify.demands", "verify.rubric") if config.prompt == "rubric" else (f"verify.{config.prompt}",)
-
-
-def question(
-    prompts: Templates, name: str, issue: Issue, patch: str, *, context: str = "", omitted: Sequence[str] = ()
-) -> Prompt:
-    """Return the prompt about a patch and one issue that it says it solves.
-
-    ``context`` is the code around the patch; ``omitted`` are its files that are named and not judged.
-    """
-    # The paper asks about the unchanged text.
-    body = (without_middle if name == "paper" else folded)(issue.body, MAX_BODY)
-    system, user = prompts.render(
-        f"verify.{name}", title=issue.title, body=body, patch=patch, context=context, omitted=tuple(omitted)
-    )
-    return Prompt(purpose="verify", system=system, user=user)
 
 
 def verdict(reply: OutputReply | PaperOutputReply, issue: int, config: VerifyConfig) -> OutputVerdict:
@@ -164,29 +148,6 @@ class RubricReply(Lenient):
         None, description="chance in percent that something stated or implied is not met, or something else breaks"
     )
     p_form: Chance = Field(None, description="chance in percent that tests fail only because of a guess")
-
-
-def demands_question(prompts: Templates, issue: Issue, code: str) -> Prompt:
-    """Return the question for demands. It shows the issue and the code before the change, never the patch."""
-    body = folded(issue.body, MAX_BODY)
-    system, user = prompts.render("verify.demands", title=issue.title, body=body, code=code)
-    return Prompt(purpose="verify.demands", system=system, user=user)
-
-
-def rubric_question(
-    prompts: Templates, issue: Issue, patch: str, demands: Sequence[Demand], context: str, omitted: Sequence[str]
-) -> Prompt:
-    """Return the question that has the patch graded."""
-    system, user = prompts.render(
-        "verify.rubric",
-        title=issue.title,
-        body=folded(issue.body, MAX_BODY),
-        patch=patch,
-        context=context,
-        omitted=tuple(omitted),
-        demands=[f"{number}. ({demand.basis}) {demand.text}" for number, demand in enumerate(demands, start=1)],
-    )
-    return Prompt(purpose="verify", system=system, user=user)
 
 
 def missing_code(reply: RubricReply) -> tuple[str, ...]:
@@ -305,21 +266,6 @@ def names_no_behaviour(pull: PullRequest, diff: Diff) -> bool:
         file.added + file.removed for file in diff.files if not is_test(file.path) and skip_reason(file) is None
     )
     return changed >= LARGE and len(lines) <= 1 and len("".join(lines)) <= ONE_LINE
-
-
-def description_question(
-    prompts: Templates, pull: PullRequest, patch: str, context: str, omitted: Sequence[str]
-) -> Prompt:
-    """Return the prompt that compares a pull request's words with its patch."""
-    system, user = prompts.render(
-        "verify.description",
-        title=pull.title,
-        body=folded(pull.body, MAX_BODY),
-        patch=patch,
-        context=context,
-        omitted=tuple(omitted),
-    )
-    return Prompt(purpose="verify.description", system=system, user=user)
 
 
 def description_verdict(reply: DescriptionReply, config: VerifyConfig) -> OutputVerdict | None:

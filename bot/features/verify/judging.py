@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TypeVar
-
-from pydantic import BaseModel
+from typing import Any
 
 from bot.code.context import Surroundings, surroundings
 from bot.code.diff import Diff, parse
@@ -14,33 +13,42 @@ from bot.code.file_classes import exempts_itself, reviewable_part
 from bot.core import events
 from bot.core.actions import CodeContext, Decision, Usage
 from bot.core.errors import BudgetExceeded, ForgeError, ModelError
-from bot.core.events import Event
 from bot.core.subjects import Issue, PullRequest, Subject, text_revision
+from bot.core.text import folded, without_middle
 from bot.features.services import Services
 from bot.features.shared import investigation
 from bot.features.shared.investigation import Notes
-from bot.features.shared.labels import ModelReply, model_reply, severity
+from bot.features.shared.labels import MAX_BODY, ModelReply, model_reply, severity
 from bot.features.shared.links import issue_links, linked_issues
-from bot.features.shared.pull_requests import JudgementRequest, not_analysed
+from bot.features.shared.pull_requests import JudgementRequest, Trigger, not_analysed
 from bot.features.shared.rights import no_run_reason
 from bot.features.verify import judgement, texts
 from bot.features.verify.handler import abstention, named_rivals, rivals
-from bot.features.verify.record import ExecutedTest, NewTests, OutputVerdict, Unjudged, VerifyRecord
+from bot.features.verify.record import (
+    ExecutedTest,
+    NewTests,
+    OutputVerdict,
+    PullContent,
+    Twin,
+    Unjudged,
+    VerifyRecord,
+)
 from bot.features.verify.runs import run_new_tests, run_stored
-from bot.features.verify.twins import content_of
-from bot.github.protocol import Forge
-from bot.models.protocol import Prompt
-
-T = TypeVar("T", bound=BaseModel)
+from bot.github.protocol import Forge, IssueLink
+from bot.models.protocol import Prompt, T
 
 #: Why an empty patch, and a pull request without an issue, is not judged.
 EMPTY, NO_ISSUE = "the patch is empty", "no linked issue"
 #: Characters of a patch in one question. GitHub shows no diff above 1 MB. A patch is judged whole or not at all.
 MAX_PATCH = 1_000_000
+#: Share of the changed lines, percent, from which on two pull requests make the same change.
+SAME_LINES = 60
+#: Lines of a change that are compared at most; a larger one is not compared by lines.
+MAX_LINES = 500
 
 
 def judge(
-    event: Event, request: JudgementRequest, past: Sequence[Decision], services: Services
+    event: Trigger, request: JudgementRequest, past: Sequence[Decision], services: Services
 ) -> Decision | None:
     """Return the verdicts on a pull request, or an abstention; None if its new text changes nothing.
 
@@ -48,7 +56,7 @@ def judge(
     """
     pull, config = request.pull_request, services.config.verify
     links = issue_links(pull, services)
-    content = content_of(pull, links, services)
+    content = _content(pull, links, services)
     twins = texts.twins(content.twins) if content and services.config.duplicates.mode == "comment" else ""
     record = VerifyRecord(content=content) if content else None
     named_before = named_rivals(past)
@@ -134,6 +142,8 @@ class _Judging:
         self.context = CodeContext()
         self.around = Surroundings(Diff(), None)
         self.omitted: tuple[str, ...] = ()
+        #: The patch and the code around it, as every question about it shows them.
+        self.material: dict[str, Any] = {}
         self.exempt: tuple[str, ...] = ()
 
     def judge(self, patch: str, issues: Sequence[Issue], *, by_description: bool) -> None:
@@ -148,12 +158,13 @@ class _Judging:
             part, self.omitted = reviewable_part(patch, diff)
             if self.omitted:
                 self.exempt = tuple(file.path for file in diff.files if exempts_itself(file))
+        self.material = {"patch": part, "context": self.context.text, "omitted": self.omitted}
         verdict = self._rubric_verdict if self.config.prompt == "rubric" else self._verdict
         for issue in issues:
-            self._judge(f"#{issue.number}", partial(verdict, issue, part))
+            self._judge(f"#{issue.number}", partial(verdict, issue))
         if by_description:
             self.prompts = ("verify.description",)
-            self._judge("the description", partial(self._description_verdict, part))
+            self._judge("the description", self._description_verdict)
         self._run_stored_tests()
         if self.config.tests:
             self.new_tests = run_new_tests(self.pull, diff, self.services, self.no_run)
@@ -179,51 +190,49 @@ class _Judging:
                 self.abstained = "no-behaviour"
                 self.unjudged.append(Unjudged(issue=name, why=judgement.NO_BEHAVIOUR))
 
-    def _description_verdict(self, patch: str) -> OutputVerdict | None:
+    def _description_verdict(self) -> OutputVerdict | None:
         """Compare title and description with the patch; None if they name no behaviour."""
         if judgement.names_no_behaviour(self.pull, self.around.diff):
             return None
-        prompt = judgement.description_question(
-            self.services.prompts, self.pull, patch, self.context.text, self.omitted
-        )
+        prompt = self._question("verify.description", self.pull, "verify.description", **self.material)
         prompt, notes = self._informed(prompt)
         reply = self._ask(prompt, judgement.DescriptionReply, notes, "the description")
         return judgement.description_verdict(reply, self.config)
 
-    def _verdict(self, issue: Issue, patch: str) -> OutputVerdict:
+    def _verdict(self, issue: Issue) -> OutputVerdict:
         """Ask about one issue in one question."""
-        services = self.services
-        prompt = judgement.question(
-            services.prompts, self.config.prompt, issue, patch, context=self.context.text, omitted=self.omitted
-        )
-        prompt, notes = self._informed(prompt)
+        prompt, notes = self._informed(self._question(f"verify.{self.config.prompt}", issue, **self.material))
         reply = self._ask(prompt, judgement.reply_schema(self.config), notes, f"#{issue.number}")
         return judgement.verdict(reply, issue.number, self.config)
 
-    def _rubric_verdict(self, issue: Issue, patch: str) -> OutputVerdict:
+    def _rubric_verdict(self, issue: Issue) -> OutputVerdict:
         """Ask for demands without the patch, then for grades; again if grades lack code that can be shown."""
-        services, budget = self.services, self.config.context_tokens
+        budget = self.config.context_tokens
         code = judgement.code_before(self.around.diff, self.around.sides, budget)
-        name, first = f"#{issue.number}", judgement.demands_question(services.prompts, issue, code)
+        name, first = f"#{issue.number}", self._question("verify.demands", issue, "verify.demands", code=code)
         demands = self._ask(first, judgement.DemandsReply, Notes(), name).demands
-        prompt = judgement.rubric_question(
-            services.prompts, issue, patch, demands, self.context.text, self.omitted
-        )
-        prompt, notes = self._informed(prompt)
+        numbered = [f"{number}. ({demand.basis}) {demand.text}" for number, demand in enumerate(demands, start=1)]
+        material = {**self.material, "demands": numbered}
+        prompt, notes = self._informed(self._question("verify.rubric", issue, **material))
         reply = self._ask(prompt, judgement.RubricReply, notes, name)
         if phrases := judgement.missing_code(reply):
             context = self.around.within(budget, None, phrases)
             if context.looked_up:
-                prompt = judgement.rubric_question(
-                    services.prompts, issue, patch, demands, context.text, self.omitted
-                )
-                prompt = investigation.informed(services.prompts, prompt, notes)
+                prompt = self._question("verify.rubric", issue, **{**material, "context": context.text})
+                prompt = investigation.informed(self.services.prompts, prompt, notes)
                 reply = self._ask(prompt, judgement.RubricReply, Notes(), name)
         return judgement.rubric_verdict(demands, reply, issue.number, self.config)
 
+    def _question(self, name: str, about: Issue | PullRequest, purpose: str = "verify", **values: Any) -> Prompt:
+        """Return the prompt ``name`` about an issue, or about the pull request by its own words."""
+        # The paper asks about the unchanged text.
+        shorten = without_middle if name == "verify.paper" else folded
+        body = shorten(about.body, MAX_BODY)
+        system, user = self.services.prompts.render(name, title=about.title, body=body, **values)
+        return Prompt(purpose=purpose, system=system, user=user, subject=self.subject.key)
+
     def _ask(self, prompt: Prompt, schema: type[T], notes: Notes, about: str) -> T:
         """Ask one question about an issue or the description, and record the reply."""
-        prompt = prompt.model_copy(update={"subject": self.subject.key})
         reply = self.services.model.complete(prompt, schema)
         self.usage += reply.usage
         self.model = reply.model
@@ -235,10 +244,8 @@ class _Judging:
         services = self.services
         if not self.config.investigate:
             return prompt, Notes()
-        question = prompt.model_copy(update={"subject": self.subject.key})
-        notes = investigation.investigate(
-            services.model, services.prompts, question, services.forge, self.pull.base_sha
-        )
+        base = self.pull.base_sha
+        notes = investigation.investigate(services.model, services.prompts, prompt, services.forge, base)
         self.usage += notes.usage
         self.looks += len(notes.looks)
         return investigation.informed(services.prompts, prompt, notes), notes
@@ -305,3 +312,53 @@ class _Judging:
             usage=self.usage,
             model=self.model,
         )
+
+
+def _content(pull: PullRequest, links: Sequence[IssueLink], services: Services) -> PullContent | None:
+    """Return what a pull request changes and closes, with the earlier ones like it; None if it is not compared.
+
+    This costs no request and no model call: hashes of the changed lines stay in the record, for later ones.
+    """
+    if services.config.duplicates.mode == "off":
+        return None
+    newest = services.history.newest(services.forge.repository, "verify")
+    if newest is None:
+        return None
+    try:
+        diff = services.forge.diff(pull.number)
+    except ForgeError:
+        return None
+    repository = services.forge.repository.lower()
+    content = PullContent(
+        closes=tuple(link.number for link in links if link.repository.lower() == repository),
+        lines=() if diff.omitted or diff.unlisted else _changed_lines(parse(diff.text)),
+    )
+    earlier = {
+        decision.subject.number: decision.record.content
+        for decision in newest
+        if isinstance(decision.record, VerifyRecord)
+        and decision.record.content is not None
+        and decision.subject.number < pull.number
+    }
+    twins: list[Twin] = []
+    for number, other in sorted(earlier.items()):
+        closes = tuple(sorted(set(content.closes) & set(other.closes)))
+        common = len(set(content.lines) & set(other.lines))
+        share = 100 * common // len(content.lines) if content.lines else 0
+        if closes or share >= SAME_LINES:
+            twins.append(Twin(number=number, closes=closes, share=share if share >= SAME_LINES else 0))
+    return content.model_copy(update={"twins": tuple(twins)})
+
+
+def _changed_lines(diff: Diff) -> tuple[str, ...]:
+    """Return the sorted hashes of the changed lines with a letter or digit; none if there are too many."""
+    lines = {
+        f"{file.path}\0{line.mark}{' '.join(line.text.split())}"
+        for file in diff.files
+        for hunk in file.hunks
+        for line in hunk.lines
+        if line.mark != " " and any(character.isalnum() for character in line.text)
+    }
+    if len(lines) > MAX_LINES:
+        return ()
+    return tuple(sorted(hashlib.sha256(line.encode("utf-8", "replace")).hexdigest()[:10] for line in lines))
