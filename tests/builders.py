@@ -5,6 +5,8 @@ Every builder takes the fields of what it builds; a test names those that matter
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from bot.core import events
@@ -71,6 +73,16 @@ def comment_on_pull(body: str, by: Actor = MIA) -> events.CommentCreated:
 def snapshot(**values: Any) -> Snapshot:
     rights = {"ann": "read", "bob": "read", "mia": "write"}
     return Snapshot(**{"repository": REPOSITORY.full_name, "identity": BOUNCER, "permissions": rights, **values})
+
+
+def diff_of(before: Mapping[str, str], after: Mapping[str, str]) -> str:
+    """Build the unified diff of the files in ``after``; one whose text is empty is deleted."""
+    text = ""
+    for path in sorted(after):
+        old, new = before.get(path, "").splitlines(True), after[path].splitlines(True)
+        names = f"a/{path}" if old else "/dev/null", f"b/{path}" if new else "/dev/null"
+        text += "".join(difflib.unified_diff(old, new, *names))
+    return text
 
 
 def finding(**values: Any) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from bot.router import SLASH_COMMANDS
 from evaluation.bloom.components import presence
 from evaluation.bouncerbench.tasks import repository_of
 from tests.attacks.corpus import params
+from tests.builders import diff_of
 from tests.parsers.pulse import beats
 
 #: Path, what is repeated, and to how many characters.
@@ -81,7 +82,11 @@ SLOW_TEXTS: dict[str, dict[str, tuple[Callable[[str], object], str, int]]] = {
             "sk-proj-",
             200_000,
         ),
-        "a name of a file": (lambda text: _diff_of(f"repro{text}.longer"), "reproduc_", 8_000),
+        "a name of a file": (
+            lambda text: pack(parse(diff_of({}, {f"repro{text}.longer": "a\n"})), 9, 1),
+            "reproduc_",
+            8_000,
+        ),
         "a phrase, a path": (lambda text: names_in(f"a/ {text}"), "_", 30_000),
         "a task's id": (lambda text: repository_of(f"{text}!"), "a__", 65_000),
         "a report, empty lines": (lambda text: presence("a", f"{text}!"), "\n", 30_000),
@@ -93,16 +98,6 @@ TABLES = (SLOW, SLOW_TEXTS, DISGUISED)
 
 def _numbered(text: str) -> str:
     return "".join(f"{line} {number}\n" for number, line in enumerate(text.splitlines())) + "\n/bouncer help\n"
-
-
-def _diff_of(name: str) -> object:
-    return pack(
-        parse(
-            f"diff --git a/{name} b/{name}\nnew file mode 100644\n--- /dev/null\n+++ b/{name}\n@@ -0,0 +1 @@\n+a\n"
-        ),
-        9,
-        1,
-    )
 
 
 @pytest.mark.parametrize(("never", "attack"), params(SLOW))

@@ -15,7 +15,7 @@ from bot.core.config_file import load
 from bot.core.events import Event
 from bot.core.subjects import Subject
 from bot.features.reproduce.record import ReproduceRecord, StoredTest
-from bot.features.services import Services
+from bot.features.services import NoHistory, Services
 from bot.github.offline import ReplayForge, Snapshot
 from bot.models.prompts import Prompts
 from bot.models.protocol import Model
@@ -29,7 +29,7 @@ Build = Callable[..., Services]
 NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
 
 
-class Remembered:
+class Remembered(NoHistory):
     """A history that a test fills with the decisions it made."""
 
     counts_authors = True
@@ -46,12 +46,6 @@ class Remembered:
 
     def commands(self, repository: str, since: datetime) -> tuple[Decision, ...]:
         return tuple(decision for decision in self.past if decision.kind == "commands")
-
-    def newest(self, repository: str, kind: Task) -> None:
-        return None
-
-    def muted(self, repository: str) -> frozenset[str]:
-        return frozenset()
 
 
 def reproduced_by(
@@ -86,7 +80,6 @@ def decision_on(event: Event, services: Services, task: Task) -> Any:
 
 def check_of(decision: Decision | None) -> SetCheck:
     """Return the check run, the only action of a decision."""
-    assert decision is not None
     (check,) = decision.actions
     assert isinstance(check, SetCheck)
     return check

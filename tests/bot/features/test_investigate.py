@@ -55,10 +55,9 @@ def test_looks_before_a_refusal_cost_too(services: Build, script: list[Any]) -> 
     assert decision.usage.calls == len(script) + 1
 
 
-@pytest.mark.parametrize("config", ["", "triage: {investigate: false}"])
-def test_nothing_is_looked_at_unasked(services: Build, config: str) -> None:
+def test_nothing_is_looked_at_unasked(services: Build) -> None:
     model = ScriptedModel([triage.CLEAR])
-    (decision,) = decide(issue_opened(), services(model, triage.snapshot(), config))
+    (decision,) = decide(issue_opened(), services(model, triage.snapshot()))
     assert decision.record.tool_calls == 0
     assert len(model.asked) == 1
 

@@ -11,11 +11,10 @@ import pytest
 
 from bot import router
 from bot.core import events
-from bot.core.actions import Decision, OpenDraftPull, SetLabels, UpsertComment
+from bot.core.actions import Decision, SetLabels, UpsertComment
 from bot.core.errors import ModelError
 from bot.core.subjects import Actor, Comment
 from bot.features.reproduce.record import stored_test
-from bot.features.services import Services
 from bot.features.triage.record import TriageRecord
 from bot.github.offline import Snapshot
 from bot.reproduction.setup import Environments
@@ -66,16 +65,28 @@ def drafts(*codes: str) -> ScriptedModel:
     return ScriptedModel(lambda prompt: {"plan": "", "code": codes[prompt.sample % len(codes)]})
 
 
-def reproduce(event: events.Event, services: Services) -> Any:
-    return decision_on(event, services, "reproduce")
+#: A maintainer asks for an attempt.
+ASKED = commented("/bouncer reproduce")
+AUTOMATIC = CONFIG + "  automatic: true\n"
+
+
+def reproduce(
+    services: Build,
+    event: events.Event,
+    model: ScriptedModel,
+    config: str = CONFIG,
+    shot: Snapshot | None = None,
+    **tools: Any,
+) -> Any:
+    """Return the decision about an event, with a real sandbox unless ``tools`` have another."""
+    here = services(model, shot or snapshot(), config, **{"sandbox": Bubblewrap(), **tools})
+    return decision_on(event, here, "reproduce")
 
 
 def test_a_test_that_was_asked_for_is_offered_in_a_comment_and_recorded(services: Build) -> None:
-    here = services(drafts(RIGHT), snapshot(), CONFIG, sandbox=Bubblewrap())
-    decision = reproduce(commented("/bouncer reproduce"), here)
+    decision = reproduce(services, ASKED, drafts(RIGHT))
     assert decision.verdict == "reproduced"
     comment, label = decision.actions
-    assert isinstance(comment, UpsertComment)
     assert label == SetLabels(number=12, add=("reproduced",))
     body = comment.body
     head, _, rest = body.partition("<details><summary>Output</summary>")
@@ -89,16 +100,13 @@ def test_a_test_that_was_asked_for_is_offered_in_a_comment_and_recorded(services
     assert "To use it, add it to `tests/test_lists.py`." in rest
     assert "_A scripted model answered: this is a rehearsal, not a verdict._" in rest
     test = stored_test([router.read_decision(json.loads(decision.model_dump_json()))])
-    assert test is not None
     assert (test.path, test.name, test.sha) == ("tests/test_lists.py", "test_issue_12", SHA)
     assert test.command == tuple(PYTEST.split())
 
 
 def test_draft_pull_request_adds_the_test_and_nothing_else(services: Build) -> None:
-    here = services(drafts(RIGHT), snapshot(), CONFIG.replace("comment", "pull"), sandbox=Bubblewrap())
-    decision = reproduce(commented("/bouncer reproduce"), here)
+    decision = reproduce(services, ASKED, drafts(RIGHT), CONFIG.replace("comment", "pull"))
     pull, label = decision.actions
-    assert isinstance(pull, OpenDraftPull)
     assert isinstance(label, SetLabels)
     assert (pull.number, pull.base, pull.base_sha) == (12, "main", SHA)
     assert pull.branch == "bouncer/reproduce-12"
@@ -111,17 +119,10 @@ def test_draft_pull_request_adds_the_test_and_nothing_else(services: Build) -> N
 
 def test_what_was_tried_in_vain_is_said_to_those_who_asked(services: Build) -> None:
     code = "def test_x():\n    assert 1 == 1\n"
-    config = CONFIG.replace("samples: 1", "samples: 3")
-    here = services(
-        drafts(code, "def test_x():\n    import os\n    os.zzz\n", "garbage("),
-        snapshot(),
-        config,
-        sandbox=Bubblewrap(),
-    )
-    decision = reproduce(commented("/bouncer reproduce"), here)
+    model = drafts(code, "def test_x():\n    import os\n    os.zzz\n", "garbage(")
+    decision = reproduce(services, ASKED, model, CONFIG.replace("samples: 1", "samples: 3"))
     assert decision.verdict == "not reproduced"
     (comment,) = decision.actions
-    assert isinstance(comment, UpsertComment)
     assert not comment.only_edit
     assert comment.body.startswith(
         "**Not reproduced on `main` at abc1234.** 3 drafts were tried: "
@@ -140,27 +141,20 @@ def test_what_was_tried_in_vain_is_said_to_those_who_asked(services: Build) -> N
         (commented("/bouncer reproduce", is_pull_request=True), CONFIG),
         (commented("/bouncer reproduce", by=BOUNCER), CONFIG),
         (labelled(), CONFIG),
-        (labelled("question"), CONFIG + "  automatic: true\n"),
-        (labelled(), CONFIG + "  automatic: true\n"),
+        (labelled("question"), AUTOMATIC),
+        (labelled(), AUTOMATIC),
         (labelled(), ""),
     ],
 )
 def test_nothing_is_tried_without_a_maintainers_word_or_the_repositorys(
     services: Build, event: events.Event, config: str
 ) -> None:
-    here = services(
-        ScriptedModel(),
-        snapshot(permissions={"ann": "read", "mia": "triage", "bouncer[bot]": "write"}),
-        config,
-        sandbox=Bubblewrap(),
-    )
-
-    assert reproduce(event, here) is None
+    shot = snapshot(permissions={"ann": "read", "mia": "triage", "bouncer[bot]": "write"})
+    assert reproduce(services, event, ScriptedModel(), config, shot) is None
 
 
 def test_nothing_is_tried_on_a_locked_issue(services: Build) -> None:
-    here = services(ScriptedModel(), snapshot(), CONFIG, sandbox=Bubblewrap())
-    decision = reproduce(commented("/bouncer reproduce", locked=True), here)
+    decision = reproduce(services, commented("/bouncer reproduce", locked=True), ScriptedModel())
     assert (decision.abstained, decision.actions) == ("skipped:locked", ())
 
 
@@ -175,34 +169,26 @@ def triaged(**values: Any) -> Decision:
 
 
 def test_an_accepted_issue_with_the_label_is_tried_once_by_itself(services: Build, history: Remembered) -> None:
-    automatic = CONFIG + "  automatic: true\n"
-    here = services(drafts(RIGHT), snapshot(), automatic, sandbox=Bubblewrap())
     history.past.append(triaged())
-
-    first = reproduce(labelled(), here)
+    first = reproduce(services, labelled(), drafts(RIGHT), AUTOMATIC)
     history.past.append(first)
-
     assert first.verdict == "reproduced"
-    assert reproduce(labelled(), here) is None
+    assert reproduce(services, labelled(), ScriptedModel(), AUTOMATIC) is None
 
 
 def test_by_itself_it_says_nothing_about_what_it_tried_in_vain(services: Build, history: Remembered) -> None:
-    here = services(
-        drafts("def test_x():\n    pass\n"), snapshot(), CONFIG + "  automatic: true\n", sandbox=Bubblewrap()
-    )
     history.past.append(triaged())
-    decision = reproduce(labelled(), here)
+    decision = reproduce(services, labelled(), drafts("def test_x():\n    pass\n"), AUTOMATIC)
     assert decision.verdict == "not reproduced"
     assert all(isinstance(action, UpsertComment) and action.only_edit for action in decision.actions)
 
 
 def test_a_bounced_or_reworded_issue_is_not_tried_by_itself(services: Build, history: Remembered) -> None:
-    here = services(ScriptedModel(), snapshot(), CONFIG + "  automatic: true\n", sandbox=Bubblewrap())
     history.past.append(triaged())
-
-    assert reproduce(labelled(body="Something else by now."), here) is None
+    reworded = labelled(body="Something else by now.")
+    assert reproduce(services, reworded, ScriptedModel(), AUTOMATIC) is None
     history.past[0] = history.past[0].model_copy(update={"verdict": "VAGUE", "record": TriageRecord(bounced=True)})
-    assert reproduce(labelled(), here) is None
+    assert reproduce(services, labelled(), ScriptedModel(), AUTOMATIC) is None
 
 
 @pytest.mark.parametrize(
@@ -240,12 +226,10 @@ def test_a_bounced_or_reworded_issue_is_not_tried_by_itself(services: Build, his
 def test_not_run_is_a_state_of_its_own_with_its_reason(
     services: Build, config: str, sandbox: bool, model: ScriptedModel, word: str, text: str
 ) -> None:
-    here = services(model, snapshot(), config, sandbox=Bubblewrap() if sandbox else None)
-    decision = reproduce(commented("/bouncer reproduce"), here)
+    decision = reproduce(services, ASKED, model, config, sandbox=Bubblewrap() if sandbox else None)
     assert decision.verdict is None
     assert decision.abstained == word
     (comment,) = decision.actions
-    assert isinstance(comment, UpsertComment)
     assert comment.body.startswith("**Not run.** ")
     assert text in comment.body
 
@@ -262,15 +246,8 @@ def test_drafts_use_the_author_s_answers_and_earlier_issues(services: Build) -> 
     )
     earlier = issue(number=3, title="split of an empty list fails", body="`split([], 2)` should be `[]`.")
     model = drafts(RIGHT)
-    here = services(
-        model,
-        snapshot(*answers, checkouts={SHA: files}, issues={3: earlier}),
-        CONFIG + "  examples: repository\n",
-        sandbox=Bubblewrap(),
-    )
-
-    reproduce(commented("/bouncer reproduce"), here)
-
+    shot = snapshot(*answers, checkouts={SHA: files}, issues={3: earlier})
+    reproduce(services, ASKED, model, CONFIG + "  examples: repository\n", shot)
     (prompt,) = model.asked
     assert "The author added:\n\nIt happens with tuples, too." in prompt.user
     assert "me too" not in prompt.user
@@ -279,8 +256,13 @@ def test_drafts_use_the_author_s_answers_and_earlier_issues(services: Build) -> 
     assert "# regression: issue 3" in prompt.user
 
 
+def set_up(folder: Path) -> dict[str, Any]:
+    """Return what runs a set-up; without network, as nothing is fetched here."""
+    return {"sandbox": Bubblewrap(offline=True), "environments": Environments(folder / "environments")}
+
+
 def test_the_repositorys_set_up_runs_first_and_is_kept(services: Build, tmp_path: Path) -> None:
-    """The set-up makes a module that the tests then need; without network, as nothing is fetched here."""
+    """The set-up makes a module that the tests then need."""
     setup = (
         "python -c \"import sysconfig; open(sysconfig.get_path('purelib') + '/extra.py', 'w').write('REST = 3')\""
     )
@@ -291,26 +273,17 @@ def test_the_repositorys_set_up_runs_first_and_is_kept(services: Build, tmp_path
         "        self.assertEqual(split([1, 2, extra.REST], 2), [[1, 2], [3]])\n"
     )
     files = {**FILES, "tests/__init__.py": b""}
-    here = services(
-        drafts(code),
-        snapshot(checkouts={SHA: files}),
-        config,
-        sandbox=Bubblewrap(offline=True),
-        environments=Environments(tmp_path / "environments"),
+    decision = reproduce(
+        services, ASKED, drafts(code), config, snapshot(checkouts={SHA: files}), **set_up(tmp_path)
     )
-    decision = reproduce(commented("/bouncer reproduce"), here)
     assert decision.verdict == "reproduced", decision.record
     assert list((tmp_path / "environments").glob("*/complete"))
 
 
 def test_a_set_up_that_fails_is_not_run_with_what_it_printed(services: Build, tmp_path: Path) -> None:
     config = CONFIG + "  setup: ['echo no such package; exit 3']\n"
-    environments = Environments(tmp_path / "environments")
-    sandbox = Bubblewrap(offline=True)
-    here = services(ScriptedModel(), snapshot(), config, sandbox=sandbox, environments=environments)
-    decision = reproduce(commented("/bouncer reproduce"), here)
+    decision = reproduce(services, ASKED, ScriptedModel(), config, **set_up(tmp_path))
     assert decision.abstained == "setup"
     (comment,) = decision.actions
-    assert isinstance(comment, UpsertComment)
     assert "The set-up of the test environment failed (exit code 3)" in comment.body
     assert "no such package" in comment.body

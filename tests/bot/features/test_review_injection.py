@@ -63,8 +63,8 @@ def perform(services: Build, history: Remembered) -> Perform:
         paper = Paper()
         (decision,) = decide(opened(**values), built, only="review")
         history.past.append(decision)
-        publisher = Publisher(Register())  # type: ignore[arg-type]
-        publisher.publish(decision, "job", built, paper)  # type: ignore[arg-type]
+        publisher = Publisher(Register())
+        publisher.publish(decision, "job", built, paper)
         return paper
 
     return act

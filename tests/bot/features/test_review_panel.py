@@ -84,11 +84,6 @@ def test_looks_are_merged_by_defect_and_what_more_of_them_see_comes_first(servic
     assert decision.usage.calls == 3
 
 
-def test_a_panel_of_which_no_look_answers_is_no_review(services: Build) -> None:
-    decision = review(services(ScriptedModel(lambda prompt: ModelError("no", "refused")), snapshot(), PANEL))
-    assert (decision.verdict, decision.actions) == (None, ())
-
-
 @pytest.mark.parametrize("refused", [1, 4])
 def test_looks_without_a_usable_answer_cost_too(services: Build, refused: int) -> None:
     refusals = [Answer("I cannot.", "refusal", 10, 2)] * refused

@@ -5,7 +5,6 @@ What the model says is scripted; the tests that are drafted from it really run, 
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from bot.sandbox.bubblewrap import Bubblewrap
 from tests import builders
 from tests.bot.features.conftest import Build
 from tests.bot.features.reviews import inline, reply, review
-from tests.builders import BASE, HEAD, comment_on_pull, finding, pull, pull_opened
+from tests.builders import BASE, HEAD, comment_on_pull, diff_of, finding, pull, pull_opened
 from tests.scripted import ScriptedModel
 
 CONFIG = """
@@ -86,11 +85,7 @@ def source(at: int) -> str:
     return "\n\n".join(versions[at] for versions in ALL.values())
 
 
-def diff() -> str:
-    lines = difflib.unified_diff(
-        source(0).splitlines(), source(1).splitlines(), "a/calc.py", "b/calc.py", lineterm=""
-    )
-    return "\n".join(lines) + "\n"
+DIFF = diff_of({"calc.py": source(0)}, {"calc.py": source(1)})
 
 
 def snapshot(**values: Any) -> Snapshot:
@@ -98,7 +93,7 @@ def snapshot(**values: Any) -> Snapshot:
     moved_on = {"calc.py": b"# the base branch has moved on\n"}
     return builders.snapshot(
         pull_requests={20: pull(**{"base_sha": BASE, **values})},
-        diffs={20: PullDiff(text=diff())},
+        diffs={20: PullDiff(text=DIFF)},
         comments={20: ()},
         checkouts={BASE: moved_on, HEAD: head},
         files={f"{HEAD}:calc.py": source(1).encode()},
@@ -171,7 +166,7 @@ def test_nothing_of_a_fork_is_run_without_a_maintainers_word_on_the_commit(servi
     assert review(pull_opened(**fork), here).record.proofs == {}
     for command, runs in (("/bouncer review", False), ("/bouncer review --run " + "a" * 40, True)):
         # Where nothing can be checked out, that it was tried is what is seen.
-        recorded = forked.model_copy(update={"diffs": {20: PullDiff(text=diff(), omitted=("big.bin",))}})
+        recorded = forked.model_copy(update={"diffs": {20: PullDiff(text=DIFF, omitted=("big.bin",))}})
         here = services(spoken(("clamp",), (), (), ()), recorded, CONFIG, sandbox=Bubblewrap())
         assert review(comment_on_pull(command), here).record.proofs == ({"not run": 1} if runs else {})
 

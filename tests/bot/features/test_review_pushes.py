@@ -11,9 +11,9 @@ from bot.core.subjects import Actor, ReviewComment
 from bot.features.feedback.record import FeedbackRecord
 from bot.github.protocol import Reactions
 from tests.bot.features import reviews
-from tests.bot.features.conftest import REPOSITORY, Build, Remembered
+from tests.bot.features.conftest import Build, Remembered
 from tests.bot.features.reviews import CLEAN, reply, review, snapshot
-from tests.builders import ANN, BOUNCER, MIA, comment_on_pull, finding, pull
+from tests.builders import ANN, BOUNCER, MIA, comment_on_pull, event, finding, pull
 from tests.builders import pull_opened as opened
 from tests.builders import pull_pushed as pushed
 from tests.scripted import ScriptedModel
@@ -58,29 +58,21 @@ def on_github(*decisions: Decision, author: Actor = BOUNCER) -> tuple[ReviewComm
 def first_push(services: Build, history: Remembered, *findings: dict[str, Any]) -> Decision:
     decision = review(opened(), services(ScriptedModel([reply(*(findings or (finding(),)))]), snapshot()))
     history.past.append(decision)
-    assert isinstance(decision, Decision)
     return decision
-
-
-def next_push(
-    services: Build, diff: str, answer: dict[str, Any], comments: tuple[ReviewComment, ...], **recorded: Any
-) -> Decision:
-    return push(services, diff, ScriptedModel([answer]), comments, **recorded)
 
 
 def push(
     services: Build,
     diff: str,
-    model: ScriptedModel,
+    answer: dict[str, Any] | ScriptedModel,
     comments: tuple[ReviewComment, ...],
     head: str = "b",
     **recorded: Any,
 ) -> Decision:
+    model = answer if isinstance(answer, ScriptedModel) else ScriptedModel([answer])
     values = {"head_sha": head * 40}
     answers = {"review_comments": {20: comments}, **_thumbs(comments), **recorded}
-    decision = review(pushed(**values), services(model, snapshot(diff=diff, recorded=answers, **values)))
-    assert isinstance(decision, Decision)
-    return decision
+    return review(pushed(**values), services(model, snapshot(diff=diff, recorded=answers, **values)))
 
 
 def _thumbs(comments: tuple[ReviewComment, ...], *down: Actor) -> dict[str, Any]:
@@ -90,7 +82,7 @@ def _thumbs(comments: tuple[ReviewComment, ...], *down: Actor) -> dict[str, Any]
 def test_a_new_push_gets_only_what_is_new(services: Build, history: Remembered) -> None:
     first = first_push(services, history)
     again = finding(comment="The same in other words.", line=43)
-    decision = next_push(services, MOVED, reply(again, SECOND), on_github(first))
+    decision = push(services, MOVED, reply(again, SECOND), on_github(first))
     assert posted(decision) == ["Grows without end."]
     assert decision.record.counts["suppressed:already_posted"] == 1
     assert summaries(decision) == []
@@ -100,7 +92,7 @@ def test_a_push_that_changes_nothing_of_note_is_answered_with_silence(
     services: Build, history: Remembered
 ) -> None:
     first = first_push(services, history)
-    decision = next_push(services, MOVED, reply(finding(line=43)), on_github(first))
+    decision = push(services, MOVED, reply(finding(line=43)), on_github(first))
     assert reviews.comments(decision) == ()
     assert reviews.check(decision).title == "Nothing new; 1 earlier finding open"
 
@@ -146,7 +138,7 @@ def test_the_model_is_told_what_was_said_before(services: Build, history: Rememb
 
 def test_what_went_away_is_named_and_the_summary_is_edited_in_place(services: Build, history: Remembered) -> None:
     first = first_push(services, history)
-    second = next_push(services, FIXED, CLEAN, on_github(first))
+    second = push(services, FIXED, CLEAN, on_github(first))
     assert [action.body for action in summaries(second)] == [
         "**AI review of bbbbbbb**\n\nNo longer in the change:\n- `src/app.py`: Fails for an empty file"
     ]
@@ -156,7 +148,7 @@ def test_what_went_away_is_named_and_the_summary_is_edited_in_place(services: Bu
     history.past.append(second)
     # Code that comes back is no news, in whatever words.
     again = finding(comment="`value` is read of None.", category="coding", quote="data.value")
-    third = push(services, MOVED, ScriptedModel([reply(again)]), on_github(first), "c")
+    third = push(services, MOVED, reply(again), on_github(first), "c")
     assert third.record.counts["suppressed:already_posted"] == 1
     assert [(action.only_edit, action.body) for action in summaries(third)] == [
         (True, "**AI review of ccccccc**: nothing to add.")
@@ -165,19 +157,19 @@ def test_what_went_away_is_named_and_the_summary_is_edited_in_place(services: Bu
 
 def test_finding_without_its_comment_is_posted_by_the_next_push(services: Build, history: Remembered) -> None:
     first_push(services, history)
-    assert len(posted(next_push(services, MOVED, reply(finding()), ()))) == 1
+    assert len(posted(push(services, MOVED, reply(finding()), ()))) == 1
 
 
 def test_somebody_else_s_comment_is_not_ours_whatever_it_says(services: Build, history: Remembered) -> None:
     first = first_push(services, history)
-    assert len(posted(next_push(services, MOVED, reply(finding()), on_github(first, author=ANN)))) == 1
+    assert len(posted(push(services, MOVED, reply(finding()), on_github(first, author=ANN)))) == 1
 
 
-def dismissal(
-    comments: tuple[ReviewComment, ...], by: Actor = MIA, body: str = "/bouncer dismiss"
-) -> events.Event:
-    answer = ReviewComment(id=900, body=body, author=by, path="src/app.py", in_reply_to=comments[0].id)
-    return events.ReviewCommentCreated(sender=by, repository=REPOSITORY, pull_request=pull(), comment=answer)
+def dismissal(comments: tuple[ReviewComment, ...]) -> events.Event:
+    answer = ReviewComment(
+        id=900, body="/bouncer dismiss", author=MIA, path="src/app.py", in_reply_to=comments[0].id
+    )
+    return event(events.ReviewCommentCreated, pull(), MIA, comment=answer)
 
 
 def test_a_finding_dismissed_in_its_thread_never_comes_back(services: Build, history: Remembered) -> None:
@@ -190,11 +182,10 @@ def test_a_finding_dismissed_in_its_thread_never_comes_back(services: Build, his
     thumb, note, minimized = decision.actions
     assert minimized == Minimize(node_id="PRRC_100", why="RESOLVED")
     assert thumb == React(comment_id=900, on="review", content="+1")
-    assert isinstance(note, UpsertComment)
     assert (note.thread, note.body) == (comments[0].id, "Dismissed by mia. I won't post it here again.")
     assert decision.reason == "mia dismissed 1 of 2 findings"
     history.past.append(decision)
-    again = next_push(services, MOVED, reply(finding(), other), comments)
+    again = push(services, MOVED, reply(finding(), other), comments)
     assert reviews.comments(again) == ()
     assert again.record.counts["suppressed:dismissed"] == 1
     assert again.record.counts["suppressed:already_posted"] == 1
@@ -207,7 +198,6 @@ def test_dismiss_below_the_pull_request_means_the_only_open_finding(services: Bu
     assert len(decision.record.as_json()["dismissed"]) == 1
     thumb, note, _ = decision.actions
     assert thumb == React(comment_id=900, content="+1")
-    assert isinstance(note, UpsertComment)
     assert note.body == "Dismissed by mia: checked by the caller. I won't post it here again."
     assert note.thread == comments[0].id, "it stands below the finding"
     history.past.append(decision)
@@ -241,14 +231,6 @@ def test_dismiss_below_a_pull_request_with_several_findings_asks_which(
     )
 
 
-def test_who_may_not_triage_cannot_dismiss(services: Build, history: Remembered) -> None:
-    comments = on_github(first_push(services, history))
-    shot = snapshot(recorded={"review_comments": {20: comments}})
-    assert review(dismissal(comments, by=ANN), services(ScriptedModel(), shot)) is None
-    quoted = dismissal(comments, body="> /bouncer dismiss\n\nI would not say that.")
-    assert review(quoted, services(ScriptedModel(), shot)) is None
-
-
 def test_a_dismissal_in_somebody_else_s_thread_is_about_nothing_of_ours(
     services: Build, history: Remembered
 ) -> None:
@@ -263,13 +245,13 @@ def test_a_maintainer_s_thumbs_down_is_a_dismissal_and_a_stranger_s_is_not(
     services: Build, history: Remembered
 ) -> None:
     comments = on_github(first_push(services, history))
-    by_maintainer = next_push(services, MOVED, reply(finding()), comments, **_thumbs(comments, MIA))
+    by_maintainer = push(services, MOVED, reply(finding()), comments, **_thumbs(comments, MIA))
     assert by_maintainer.record.counts["suppressed:dismissed"] == 1
-    by_stranger = next_push(services, MOVED, reply(finding()), comments, **_thumbs(comments, ANN))
+    by_stranger = push(services, MOVED, reply(finding()), comments, **_thumbs(comments, ANN))
     assert by_stranger.record.counts["suppressed:already_posted"] == 1
     history.past.append(by_maintainer)
     # Taking the thumb away later does not bring it back.
-    later = push(services, WIDER, ScriptedModel([reply(finding())]), comments, "c")
+    later = push(services, WIDER, reply(finding()), comments, "c")
     assert later.record.counts["suppressed:dismissed"] == 1
 
 
@@ -295,7 +277,7 @@ def test_a_muted_category_is_recorded_and_not_posted(services: Build, history: R
 def test_findings_in_the_summary_stay_there_while_they_stand(services: Build, history: Remembered) -> None:
     unplaced = finding(quote="def load(path):", comment="Callers break.", symbol="")
     first = first_push(services, history, unplaced)
-    second = next_push(services, MOVED, reply(unplaced), ())
+    second = push(services, MOVED, reply(unplaced), ())
     assert "Callers break." in summaries(first)[0].body
     assert "Callers break." in summaries(second)[0].body
     assert second.record.counts["suppressed:already_posted"] == 1

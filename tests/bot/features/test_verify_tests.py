@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,11 +18,9 @@ from bot.reproduction.setup import SandboxHarnesses
 from bot.router import decide
 from bot.sandbox.bubblewrap import Bubblewrap
 from tests import builders
-from tests.attacks.corpus import cases
-from tests.attacks.test_changes import RUNS
 from tests.bot.features.conftest import NO_ENVIRONMENTS, Build, check_of
 from tests.bot.features.test_verify_run import BAD, GOOD
-from tests.builders import BASE, HEAD, NO_PLUGINS, comment_on_pull, issue, pull
+from tests.builders import BASE, HEAD, NO_PLUGINS, diff_of, issue, pull
 from tests.scripted import ScriptedModel
 
 CONFIG = "verify: {tests: true}\nreproduce: {command: 'python -m pytest -q {tests}'}"
@@ -42,16 +39,6 @@ CASES = (
 )
 
 
-def diff_of(before: Files, after: Files) -> str:
-    """Return the change as a unified diff; files whose text is empty afterwards are deleted."""
-    text = ""
-    for path in sorted(after):
-        old, new = before.get(path, "").splitlines(True), after[path].splitlines(True)
-        names = f"a/{path}" if old else "/dev/null", f"b/{path}" if new else "/dev/null"
-        text += "".join(difflib.unified_diff(old, new, *names))
-    return text
-
-
 def snapshot(changed: Files, links: tuple[int, ...] = (12,), base: Files = BEFORE, **values: Any) -> Snapshot:
     """A pull request that changes these files, for issue 12."""
     here = {path: text.encode() for path, text in {**BEFORE, **changed}.items() if text}
@@ -67,13 +54,12 @@ def snapshot(changed: Files, links: tuple[int, ...] = (12,), base: Files = BEFOR
     )
 
 
-def verify(services: Build, state: Snapshot, *answers: Any, config: str = CONFIG, body: str = "") -> Decision:
+def verify(services: Build, state: Snapshot, *answers: Any, config: str = CONFIG) -> Decision:
     built = replace(
         services(ScriptedModel(answers or [GOOD]), state, config),
         harnesses=SandboxHarnesses(Bubblewrap(), NO_ENVIRONMENTS),
     )
-    about = state.pull_requests[20]
-    event = comment_on_pull(body) if body else builders.event(builders.events.PullRequestOpened, about)
+    event = builders.event(builders.events.PullRequestOpened, state.pull_requests[20])
     (decision,) = decide(event, built, only="verify")
     return decision
 
@@ -82,11 +68,6 @@ def verify(services: Build, state: Snapshot, *answers: Any, config: str = CONFIG
 @pytest.mark.parametrize(
     ("added", "sentence", "lines"),
     [
-        (
-            ODD,
-            "the new test fails before the change and passes after it",
-            ["- `test_rocket.py::test_odd`: failed without the change, passed with it"],
-        ),
         (
             ODD + EVEN,
             "1 of 2 new tests passes without the change: it does not show the fix",
@@ -165,12 +146,10 @@ def test_the_merge_base_is_run_and_not_the_base_branch(services: Build) -> None:
 
 
 @pytest.mark.debian("bubblewrap")
-def test_tests_lift_no_verdict_and_lower_none(services: Build) -> None:
+def test_tests_lift_no_verdict(services: Build) -> None:
     solving = verify(services, snapshot(SHOWN), BAD)
     assert check_of(solving).title.startswith("Probably doesn't solve #12; the new test fails before")
-    assert (check_of(solving).conclusion, solving.record.bounced) == ("neutral", True)  # type: ignore[union-attr]
-    failing = verify(services, snapshot({**FIX, "test_rocket.py": f"import rocket\n{WRONG}"}))
-    assert (check_of(failing).conclusion, failing.record.bounced) == ("success", False)  # type: ignore[union-attr]
+    assert (check_of(solving).conclusion, solving.record.bounced) == ("neutral", True)
 
 
 @pytest.mark.debian("bubblewrap")
@@ -212,19 +191,6 @@ def test_what_is_not_run_is_said(services: Build, changed: Files, values: dict[s
     assert check.title.startswith("Appears to solve #12 (not executed)")
 
 
-@pytest.mark.debian("bubblewrap")
-def test_a_fork_is_run_when_a_maintainer_names_its_commit(services: Build) -> None:
-    state = snapshot(SHOWN, head_repository="ann/rocket")
-    assert "passed with it" in check_of(verify(services, state, body=f"/bouncer verify --run {HEAD}")).summary
-
-
-@pytest.mark.parametrize("body", [body for _, _, body in cases(RUNS)])
-def test_another_commit_of_a_fork_is_not_run(services: Build, body: str) -> None:
-    state = snapshot(SHOWN, head_repository="ann/rocket")
-    decision = verify(services, state, body=body)
-    assert decision.record.new_tests.tests == ()  # type: ignore[union-attr]
-
-
 def test_nothing_is_run_unless_the_repository_says_so(services: Build) -> None:
     decision = verify(services, snapshot(SHOWN), config="")
-    assert decision.record.new_tests is None  # type: ignore[union-attr]
+    assert decision.record.new_tests is None

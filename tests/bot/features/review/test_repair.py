@@ -97,6 +97,5 @@ def test_a_repair_of_a_hostile_file_takes_no_time() -> None:
     text = "a = 1\n" * 150_000
     began = process_time()
     edited = replaced(text, Edit(path="a.py", old="a = 1\n" * 3_000, new="b = 1"), 100)
-    assert edited is not None
     assert edited.startswith("a = 1\n" * 99 + "b = 1\na = 1\n")
     assert process_time() - began < 3
