@@ -49,7 +49,6 @@ def test_a_promise_of_five_percent_takes_fifty_nine_good_cases() -> None:
     calm = [Judged(subject=str(number), p_bounce=10, good=True) for number in range(59)]
     assert risk.promise(calm[:58], 0.05).line is None
     promised = risk.promise(calm, 0.05).line
-    assert promised is not None
     assert promised.bounce_above == 11
 
 

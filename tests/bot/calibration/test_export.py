@@ -11,7 +11,6 @@ from bot.calibration import export
 from bot.calibration.export import Journal, SteadyChronicle
 from bot.core.errors import OperatorError, TransientError
 from bot.core.subjects import Repository
-from bot.github.protocol import ListPage, Message, PastIssue, PastPull, PullDiff
 
 NOW = datetime(2026, 5, 4, tzinfo=UTC)
 ROCKET = Repository(id=1, owner="acme", name="rocket", default_branch="main")
@@ -28,18 +27,6 @@ class Busy:
         if self.asked <= self.refusals:
             raise TransientError("GitHub answered 429", self.wait)
         return ROCKET
-
-    def diff(self, number: int) -> PullDiff:
-        raise AssertionError
-
-    def closed_issues(self, after: str | None) -> ListPage[PastIssue]:
-        raise AssertionError
-
-    def merged_pulls(self, after: str | None) -> ListPage[PastPull]:
-        raise AssertionError
-
-    def messages(self, since: datetime, after: str | None) -> ListPage[Message]:
-        raise AssertionError
 
 
 def reader(busy: Busy, file: Path, messages: list[str], now: datetime = NOW) -> SteadyChronicle:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
@@ -64,9 +63,3 @@ def test_a_job_and_its_questions_become_spans(httpserver: HTTPServer) -> None:
     assert refused.status.message == "ModelError"
     assert b"canary" not in b"".join(bodies)
     assert b"secret" not in b"".join(bodies)
-
-
-@pytest.mark.usefixtures("httpserver")
-def test_nothing_is_sent_unasked(httpserver: HTTPServer) -> None:
-    run("")
-    assert httpserver.log == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 
 import pytest
 from hypothesis import given
@@ -51,17 +51,6 @@ def test_a_call_that_might_pass_a_limit_is_not_made_and_books_nothing() -> None:
     assert caught.value.reason == "budget"
     assert model.asked == []
     assert store.spent(TODAY, "all") == Spent()
-
-
-def test_a_new_day_has_a_new_budget() -> None:
-    store = MemoryBudget()
-    days = iter([noon(), noon(), noon() + timedelta(hours=12)])
-    limits = Budget(store, (Limit(scope="all", calls=REQUESTS),), lambda: next(days))
-    model = Budgeted(ScriptedModel([CLEAR, CLEAR]), PRICE, limits)
-    model.complete(PROMPT, Verdict)
-    with pytest.raises(BudgetExceeded):
-        model.complete(PROMPT, Verdict)
-    model.complete(PROMPT, Verdict)
 
 
 def test_a_number_of_calls_bounds_a_model_without_a_price() -> None:

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field
 
-from bot.core.actions import Usage
 from bot.core.errors import BouncerError, ModelError, TransientError
 from bot.core.frozen import Frozen
 from bot.models.conversation import MAX_CHARACTERS, Answer, Unusable, extract, read, strict
@@ -104,8 +103,7 @@ def test_a_failure_in_the_second_turn_has_the_usage_of_the_first(error: BouncerE
     with pytest.raises(type(error)) as caught:
         model.complete(PROMPT, Verdict)
     assert caught.value is error
-    usage = getattr(error, "usage", None)
-    assert isinstance(usage, Usage)
+    usage = error.usage
     assert (usage.calls, usage.input_tokens, usage.output_tokens) == (1, 100, 20)
 
 

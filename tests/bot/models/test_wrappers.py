@@ -42,12 +42,6 @@ def test_a_chain_names_the_model_and_counts_the_cost_of_all() -> None:
     assert reply.usage.input_tokens == 22
 
 
-@pytest.mark.parametrize("reason", ["refused", "length", "malformed", "invalid", "unavailable", "unrecorded"])
-def test_every_model_error_falls_through(reason: str) -> None:
-    chain = Fallback((ScriptedModel([ModelError("no", reason)]), ScriptedModel([CLEAR], "second")))
-    assert chain.complete(PROMPT, Verdict).model == "scripted:second"
-
-
 def test_a_spent_budget_ends_the_chain() -> None:
     second = ScriptedModel([CLEAR])
     with pytest.raises(BudgetExceeded):
