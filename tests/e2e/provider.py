@@ -13,6 +13,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from bot.core.text import estimate
+from tests.bot.pipeline.rig import REPLY as VAGUE
 
 MODEL = "openai:gpt-5-mini"
 
@@ -43,13 +44,6 @@ DEFECTS = {
         "symbol": "lock",
         "suggestion": None,
     },
-}
-VAGUE = {
-    "explanation": "Nobody can tell what is meant.",
-    "open_points": ["Which version is this?"],
-    "missing": ["version"],
-    "p_bounce": 90,
-    "label": "VAGUE",
 }
 CLEAR = {"explanation": "All is said.", "open_points": [], "missing": [], "p_bounce": 3, "label": "WELL_SPECIFIED"}
 SOLVED = {

@@ -14,7 +14,7 @@ from urllib.parse import urlencode, urljoin
 
 from bot.core.actions import Decision, Task
 from bot.simgithub import SimulatedGitHub
-from bot.simgithub.state import CheckRunState, Review, ReviewCommentState
+from bot.simgithub.state import CheckRunState, Pull, Review, ReviewCommentState
 from tests import forked
 from tests.bot.pipeline.rig import Rig, wait
 from tests.e2e.provider import Provider, provider
@@ -119,15 +119,16 @@ class Site(Rig):
             if comment.author.login == BOUNCER
         ]
 
-    def reviews(self, repository: str, number: int) -> list[Review]:
+    def pull(self, repository: str, number: int) -> Pull:
         pull = self.github.find(repository, number)[1].pull
         assert pull is not None
-        return list(pull.reviews)
+        return pull
+
+    def reviews(self, repository: str, number: int) -> list[Review]:
+        return list(self.pull(repository, number).reviews)
 
     def head(self, repository: str, number: int) -> str:
-        pull = self.github.find(repository, number)[1].pull
-        assert pull is not None
-        return pull.head_sha
+        return self.pull(repository, number).head_sha
 
     def checks(self, repository: str, sha: str = "") -> list[CheckRunState]:
         """The checks on a commit, or on all, without those of reviews."""

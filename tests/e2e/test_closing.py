@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -114,11 +113,3 @@ def test_a_comment_that_is_deleted_in_time_still_keeps_it_open(hasty: Site) -> N
     assert hasty.decided(home, number, "closing")[-1].reason == "people were talking about it"
     hasty.quiet()
     assert (state(hasty, home, number), len(hasty.comments_on(home, number))) == (("open", None), 1)
-
-
-def test_without_the_setting_nothing_is_ever_closed(hasty: Site, tmp_path: Path) -> None:
-    home = hasty.repository("acme/easy")
-    number = hasty.github.open_issue(home, *VAGUE)
-    hasty.quiet()
-    assert len(hasty.comments_on(home, number)) == 1
-    assert hasty.decided(home, number, "closing") == ()

@@ -1,9 +1,6 @@
-"""A new issue or pull request that repeats an earlier one, on a whole installation with either database."""
+"""A new issue or pull request that repeats an earlier one, on a whole installation."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -11,23 +8,14 @@ from bot.features.duplicates.handler import ALONE
 from bot.features.duplicates.record import DuplicatesRecord
 from bot.features.triage.record import TriageRecord
 from bot.features.verify.record import VerifyRecord
-from tests.bot.conftest import empty_database
 from tests.bot.pipeline.rig import wait
 from tests.builders import NO_PLUGINS
-from tests.e2e.site import Site, site
+from tests.e2e.site import Site
 from tests.e2e.test_reproduce_life import BUGGY, REPORT, TESTS
 
 COMMENT = {".github/bouncer.yml": "duplicates: {mode: comment, suggest_above: 90}\n"}
 CLEAR = "With version 4.2, `mean([])` raises an exception."
 SUGGESTION = "This may be the same as #{}: both fail in the same call of"
-
-
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def shop(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """A site on each kind of database, for tests that have repositories of their own."""
-    folder: Path = tmp_path_factory.mktemp("duplicates")
-    with site(folder, url=empty_database(request, folder)) as shop:
-        yield shop
 
 
 def reads(shop: Site, home: str) -> int:

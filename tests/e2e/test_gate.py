@@ -41,9 +41,7 @@ def answer(shop: Site, home: str, number: int) -> tuple[str | None, str]:
 
 
 def is_draft(shop: Site, home: str, number: int) -> bool:
-    pull = shop.github.find(home, number)[1].pull
-    assert pull is not None
-    return pull.draft
+    return shop.pull(home, number).draft
 
 
 def test_a_label_a_milestone_an_assignee_or_accept_makes_ready(shop: Site, home: Callable[[str], str]) -> None:
@@ -73,8 +71,7 @@ def test_re_run_is_for_the_pull_request_whose_head_it_is(shop: Site, home: Calla
     place = home("{mode: check}")
     lower = opened(shop, place)
     with shop.github.world.lock:
-        pull = shop.github.find(place, lower)[1].pull
-        assert pull is not None
+        pull = shop.pull(place, lower)
         assert pull.head_repository is not None
         fork, alice = shop.github.world.repositories[pull.head_repository], shop.github.world.user("alice")
         fork.branches["more"] = first = pull.head_sha
@@ -335,9 +332,7 @@ def test_a_recheck_finds_a_link_that_github_did_not_announce(shop: Site, home: C
     issue = shop.github.open_issue(place, *CLEAR, labels=["ready"])
     number = opened(shop, place)
     assert answer(shop, place, number)[0] == "failure"
-    pull = shop.github.find(place, number)[1].pull
-    assert pull is not None
-    pull.closes = [(place, issue)]
+    shop.pull(place, number).closes = [(place, issue)]
     shop.github.comment(place, number, "/bouncer recheck", "mia")
     assert answer(shop, place, number)[0] == "success"
     assert shop.comments_on(place, number) == []

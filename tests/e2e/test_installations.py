@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.simgithub.state import InstallationState
 from tests.bot.pipeline.rig import wait
-from tests.e2e.site import CLEAR, OPEN, VAGUE, Repository, Site
+from tests.e2e.site import OPEN, VAGUE, Repository, Site
 
 
 def installation_of(shop: Site, repository: str) -> InstallationState:
@@ -59,68 +59,3 @@ def test_history_follows_a_repository_to_its_new_name(shop: Site, repository: Re
     assert shop.decided(home, other) == ()
     assert len(shop.comments_on(new, other)) == 1
     assert shop.jobs.list(("dead",), new) == ()
-
-
-def test_a_waiting_job_goes_on_under_the_new_name(shop: Site, repository: Repository) -> None:
-    home = repository()
-    installation = installation_of(shop, home)
-    number = shop.github.open_issue(home, *VAGUE)
-    event, payload = shop.payload(home, number, "opened")
-    shop.quiet()
-    shop.github.suspend(installation)
-    shop.github.edit(home, number, body="It does not work at all.")
-    assert shop.deliver(event, payload) == 202
-    wait(lambda: "waiting" in {job.state for job in shop.jobs.list(OPEN, home)}, 30, "a job waits")
-    wait(lambda: {job.state for job in shop.jobs.list(OPEN, home)} == {"waiting"}, 30, "all wait")
-    new = f"{home}-renamed"
-    shop.github.rename(home, new)
-    # The simulated GitHub sends no event while the App is suspended.
-    changes = {"repository": {"name": {"from": home.partition("/")[2]}}}
-    place = {**payload["repository"], "full_name": new}
-    renamed = {**payload, "action": "renamed", "changes": changes, "repository": place}
-    assert shop.deliver("repository", renamed) == 202
-    wait(lambda: shop.jobs.list(OPEN, new), 30, "the job moves")
-    shop.github.suspend(installation, suspended=False)
-    shop.quiet()
-    assert len(shop.decided(new, number, "triage")) == 2
-    assert len(shop.comments_on(new, number)) == 1
-    assert shop.decided(home, number) == ()
-    assert shop.jobs.list(("dead",), new) == ()
-
-
-def test_a_transferred_and_a_deleted_repository_are_forgotten(shop: Site, repository: Repository) -> None:
-    moved, deleted = repository(), repository()
-    numbers = [shop.github.open_issue(home, *VAGUE) for home in (moved, deleted)]
-    shop.quiet()
-    shop.github.rename(moved, moved.replace("acme/", "globex/"))
-    shop.github.delete_repository(deleted)
-    shop.quiet()
-    for home, number in zip((moved, deleted), numbers, strict=True):
-        assert shop.decided(home, number) == ()
-        assert shop.jobs.list((), home) == ()
-
-
-def test_a_job_that_runs_before_the_report_of_a_rename_is_not_lost(shop: Site, repository: Repository) -> None:
-    home = repository()
-    installation = installation_of(shop, home)
-    number = shop.github.open_issue(home, *CLEAR)
-    shop.quiet()
-    event, payload = shop.payload(home, number, "edited", changes={"body": {"from": "?"}})
-    installation.events = tuple(name for name in installation.events if name != "repository")
-    new = f"{home}-renamed"
-    shop.github.rename(home, new)
-    for token in shop.github.world.tokens.values():
-        token.revoked = True
-    with shop.github.world.lock:
-        issue = shop.github.find(new, number)[1]
-        issue.title, issue.body = VAGUE
-    assert shop.deliver(event, payload) == 202
-    shop.quiet()
-    assert "gone" in {(job.outcome or "")[:4] for job in shop.jobs.list(("done",), home)}
-    changes = {"repository": {"name": {"from": home.partition("/")[2]}}}
-    place = {**payload["repository"], "full_name": new}
-    renamed = {**payload, "action": "renamed", "changes": changes, "repository": place}
-    assert shop.deliver("repository", renamed) == 202
-    shop.quiet()
-    assert len(shop.comments_on(new, number)) == 1
-    assert shop.github.labels(new, number) == ["needs-info"]

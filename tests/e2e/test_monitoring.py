@@ -4,47 +4,33 @@ from __future__ import annotations
 
 import json
 import re
-import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.e2e.site import APP, BROKEN, Site, site
+from tests.bot.pipeline.rig import wait
+from tests.e2e.site import APP, BROKEN, Site
 
 PAGES = Path(__file__).resolve().parents[2] / "docs/monitoring"
 METRIC = re.compile(r"\b(bouncer_\w+)(?:\{([^}]*)\})?")
 
 
 @pytest.fixture(scope="module")
-def served_labels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, set[str]]]:
+def served_labels(shop: Site) -> dict[str, set[str]]:
     """Return the label names of each metric of a server that judged an issue and a pull request."""
-    token = "metrics-token-0123456789"
-    with site(tmp_path_factory.mktemp("metrics"), BOUNCER_METRICS_TOKEN=token) as shop:
-        home = shop.repository("acme/measured")
-        number = shop.github.open_issue(home, "It breaks", "It does not work.")
-        shop.github.open_pull(home, "Read values", f"Fixes #{number}", files={APP: BROKEN}, closes=[number])
-        shop.quiet()
-        request = urllib.request.Request(
-            f"http://127.0.0.1:{shop.port}/metrics", headers={"Authorization": f"Bearer {token}"}
-        )
-        yield labels(shop, request)
-
-
-def labels(shop: Site, request: urllib.request.Request) -> dict[str, set[str]]:
-    """Read /metrics until the processes have written their counts, which they do every few seconds."""
-    from tests.bot.pipeline.rig import wait
-
+    home, browser = shop.repository("acme/measured"), shop.browser()
+    number = shop.github.open_issue(home, "It breaks", "It does not work.")
+    shop.github.open_pull(home, "Read values", f"Fixes #{number}", files={APP: BROKEN}, closes=[number])
+    shop.quiet()
     result: dict[str, set[str]] = {}
 
     def complete() -> bool:
-        with urllib.request.urlopen(request) as answer:
-            for family in text_string_to_metric_families(answer.read().decode()):
-                result.setdefault(family.name, set())
-                for sample in family.samples:
-                    result.setdefault(sample.name, set()).update(sample.labels)
+        for family in text_string_to_metric_families(browser.get("/metrics")):
+            result.setdefault(family.name, set())
+            for sample in family.samples:
+                result.setdefault(sample.name, set()).update(sample.labels)
         return {"bouncer_deliveries_total", "bouncer_github_calls_total"} <= set(result)
 
     wait(complete, 60, "the counts of all processes")

@@ -91,39 +91,6 @@ def test_a_change_that_github_cuts_is_read_in_part_and_says_so(shop: Site, repos
     assert len(shop.reviews(home, number)) == 1
 
 
-def test_a_file_too_large_to_show_is_named(shop: Site, repository: Repository) -> None:
-    huge = "x = 1\n" * 200_000
-    home, number = changed(shop, repository, {}, {"src/huge.py": huge, APP: BROKEN})  # type: ignore[misc]
-    assert findings(shop, home, number) == [(APP, 4, "RIGHT")]
-    (summary,) = shop.comments_on(home, number)
-    assert "Not reviewed:\n- `src/huge.py`: " in summary
-
-
-def test_what_the_maintainers_leave_out_is_named_quietly(shop: Site, repository: Repository) -> None:
-    home = repository(**{".github/bouncer.yml": "review:\n  ignore: ['vendored-by-hand/']\n"})
-    number = shop.github.open_pull(
-        home, "Read", files={"vendored-by-hand/a.py": BROKEN, APP: BROKEN, "go.sum": "x\n"}
-    )
-    shop.quiet()
-    assert findings(shop, home, number) == [(APP, 4, "RIGHT")]
-    (review,) = shop.reviews(home, number)
-    assert "Not reviewed: `go.sum` (lock file), `vendored-by-hand/a.py` (review.ignore)." in review.body
-    assert shop.comments_on(home, number) == []
-
-
-def test_two_linked_issues_get_a_verdict_each(shop: Site, repository: Repository) -> None:
-    home = repository()
-    for count in (1, 2):
-        shop.github.open_issue(home, f"Empty files {count}", "With version 4.2 it fails on an empty file.")
-    closes = [1, 2]
-    number = shop.github.open_pull(home, "Read", "Fixes #1, fixes #2", files={APP: BROKEN}, closes=closes)
-    shop.quiet()
-    (check,) = shop.checks(home, shop.head(home, number))
-    assert check.output["title"] == "Probably doesn't solve #1, #2"
-    assert "### #1: Probably doesn't solve it" in check.output["summary"]
-    assert "### #2: Probably doesn't solve it" in check.output["summary"]
-
-
 def test_a_check_is_not_replaced_by_a_better_one_of_another_pull_request(
     shop: Site, repository: Repository
 ) -> None:
@@ -167,23 +134,3 @@ def test_an_issue_of_another_repository_is_not_judged_and_says_so(shop: Site, re
     shop.quiet()
     (check,) = shop.checks(home, shop.head(home, number))
     assert f"### {other}#1\n\nNot judged: the linked issue is in another" in check.output["summary"]
-
-
-def test_reflexion_looks_twice_and_says_it_once(shop: Site, repository: Repository) -> None:
-    home = repository(**{".github/bouncer.yml": "review:\n  strategy: reflexion\n"})
-    number = shop.github.open_pull(home, "Read twice", files={APP: BROKEN})
-    shop.quiet()
-    assert findings(shop, home, number) == [(APP, 4, "RIGHT")]
-    assert len(shop.model.about("Read twice", "ReviewReply")) == 2
-
-
-def test_shadow_mode_records_and_writes_nothing(shop: Site, repository: Repository) -> None:
-    shadow = "triage: {mode: shadow}\nverify: {mode: shadow}\nreview: {mode: shadow}\n"
-    home = repository(**{".github/bouncer.yml": shadow})
-    shop.github.open_issue(home, "It breaks", "Help.")
-    number = shop.github.open_pull(home, "Read", "Fixes #1", files={APP: BROKEN}, closes=[1])
-    shop.quiet()
-    assert (shop.comments_on(home, 1), shop.github.labels(home, 1)) == ([], [])
-    assert (shop.github.checks(home), shop.inline(home, number), shop.comments_on(home, number)) == ([], [], [])
-    verdicts = [item.verdict for item in (*shop.decided(home, 1), *shop.decided(home, number))]
-    assert verdicts == ["VAGUE", "INCORRECT", "defects"]

@@ -100,8 +100,7 @@ def compare_pull_requests(shop: Site, issue: int) -> None:
     wait(
         lambda: verified(shop, first) == f"{solved}: passes here, passes on #{second}", 120, "the first knows that"
     )
-    pull = github.find(HOME, second)[1].pull
-    assert pull is not None
+    pull = shop.pull(HOME, second)
     links, pull.closes = pull.closes, []
     github.edit(HOME, second, body="For later.")
     becomes(first, f"{solved} passes here")

@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
+from tests import forked
+from tests.bot.cli.github_commands import Ran
 
-def demo(folder: Path, *arguments: str, seconds: int = 280) -> subprocess.CompletedProcess[str]:
+
+def demo(folder: Path, *arguments: str) -> Ran:
     environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "BOUNCER_DATA_DIR": str(folder / "data")}
-    return subprocess.run(
-        [sys.executable, "-m", "bot", "demo", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=seconds,
-        cwd=folder,
-        env=environment,
-        check=False,
-    )
+    ran = forked.run("demo", *arguments, environment=environment, folder=folder, seconds=280)
+    return Ran(ran.code, ran.out.decode(), ran.err.decode())
 
 
 def test_a_day_is_played_with_recorded_answers_and_shown(tmp_path: Path) -> None:
     done = demo(tmp_path, "--html", "day.html")
-    assert done.returncode == 0, done.stderr
-    assert "The answers are a capable language model's, recorded on 2026-11-22." in " ".join(done.stdout.split())
-    vague, clear, wrong, flawed, reply, reproduced = done.stdout.split("╭")[1:]
+    assert done.code == 0, done.err
+    assert "The answers are a capable language model's, recorded on 2026-11-22." in " ".join(done.out.split())
+    vague, clear, wrong, flawed, reply, reproduced = done.out.split("╭")[1:]
     assert "labels: needs-info" in vague
     assert "• Which function or command do you import with, and in which version?" in vague
     assert "This is a recorded answer: no model was asked just now." in vague
@@ -47,12 +41,12 @@ def test_a_day_is_played_with_recorded_answers_and_shown(tmp_path: Path) -> None
 def test_a_model_that_cannot_be_had_is_one_clear_line_and_nothing_else(tmp_path: Path) -> None:
     for model in ("nobody:knows", "recorded:nowhere.jsonl#x"):
         done = demo(tmp_path, "--model", model)
-        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-        assert done.stderr.startswith("bouncer: ")
-        assert model.partition("#")[0].removeprefix("recorded:") in done.stderr
+        assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+        assert done.err.startswith("bouncer: ")
+        assert model.partition("#")[0].removeprefix("recorded:") in done.err
 
 
 def test_a_page_that_cannot_be_written_is_said_before_the_day_is_played(tmp_path: Path) -> None:
     done = demo(tmp_path, "--html", "nowhere/day.html")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "bouncer: nowhere/day.html: No such file or directory\n"
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "bouncer: nowhere/day.html: No such file or directory\n"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,9 +12,9 @@ from click import Command, Group, Option
 from pytest_httpserver import HTTPServer
 
 from bot.cli import COMMANDS, LazyGroup
+from tests import forked
 from tests.bot.cli.github_commands import Ran
 
-ROOT = Path(__file__).parents[3]
 KEY = "sk-canary-of-the-user-0123456789"
 DIFF = "--- a/app.py\n+++ b/app.py\n@@ -1 +1 @@\n-a\n+b\n"
 
@@ -36,16 +34,10 @@ def checkout(tmp_path: Path, httpserver: HTTPServer) -> Path:
     return tmp_path
 
 
-def run(folder: Path, program: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def run(folder: Path, *arguments: str, **environment: str) -> Ran:
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("BOUNCER_", "OPENAI_"))}
-    return subprocess.run(
-        [sys.executable, "-m", program, *arguments],
-        cwd=folder,
-        env={**clean, "PYTHONPATH": str(ROOT), **environment},
-        capture_output=True,
-        text=True,
-        timeout=90,
-    )
+    ran = forked.run(*arguments, environment={**clean, **environment}, folder=folder)
+    return Ran(ran.code, ran.out.decode(), ran.err.decode())
 
 
 def test_a_planted_env_file_does_nothing_to_commands_on_files(checkout: Path, httpserver: HTTPServer) -> None:
@@ -57,31 +49,31 @@ def test_a_planted_env_file_does_nothing_to_commands_on_files(checkout: Path, ht
     }
     (checkout / ".env").write_text((checkout / ".env").read_text() + "BOUNCER_MODEL_SECONDS=-1\n")
     recorded = {"BOUNCER_MODEL": "recorded:replies.jsonl#m"}
-    done = run(checkout, "bot", "triage", "issue.md", "--json", **recorded)
-    assert (done.returncode, json.loads(done.stdout)["label"]) == (0, "WELL_SPECIFIED"), done.stderr
-    run(checkout, "bot", "verify", "--issue", "issue.md", "--patch", "fix.diff", **recorded)
-    run(checkout, "bot", "review", "--diff", "fix.diff", **{**here, "BOUNCER_MODEL_SECONDS": "1"})
-    assert "does not exist" in run(checkout, "bot", "jobs", "list", DATABASE_URL="sqlite:///gone.db").stderr
-    assert "planted.db" not in run(checkout, "bot", "jobs", "list").stderr
+    done = run(checkout, "triage", "issue.md", "--json", **recorded)
+    assert (done.code, json.loads(done.out)["label"]) == (0, "WELL_SPECIFIED"), done.err
+    run(checkout, "verify", "--issue", "issue.md", "--patch", "fix.diff", **recorded)
+    run(checkout, "review", "--diff", "fix.diff", **{**here, "BOUNCER_MODEL_SECONDS": "1"})
+    assert "does not exist" in run(checkout, "jobs", "list", DATABASE_URL="sqlite:///gone.db").err
+    assert "planted.db" not in run(checkout, "jobs", "list").err
     assert not (checkout / "profile").exists()
     assert httpserver.log == []
 
 
 def test_a_file_that_the_user_names_is_read_and_the_environment_wins(checkout: Path) -> None:
     (checkout / "mine").write_text("BOUNCER_MODEL=recorded:replies.jsonl#m\nBOUNCER_RECORD_FILE=said.jsonl\n")
-    done = run(checkout, "bot", "triage", "issue.md", "--json", "--env-file", "mine")
-    assert json.loads(done.stdout)["label"] == "WELL_SPECIFIED", done.stderr
+    done = run(checkout, "triage", "issue.md", "--json", "--env-file", "mine")
+    assert json.loads(done.out)["label"] == "WELL_SPECIFIED", done.err
     assert (checkout / "said.jsonl").exists()
-    other = run(checkout, "bot", "triage", "issue.md", "--env-file", "mine", BOUNCER_MODEL="nonsense")
-    assert "nonsense" in other.stderr
+    other = run(checkout, "triage", "issue.md", "--env-file", "mine", BOUNCER_MODEL="nonsense")
+    assert "nonsense" in other.err
     for wrong, why in (("gone", "gone: No such file"), ("fix.diff", "fix.diff, line 1: not of the form")):
-        refused = run(checkout, "bot", "triage", "issue.md", "--env-file", wrong)
-        assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
-        assert refused.stderr.startswith(f"bouncer: {why}")
+        refused = run(checkout, "triage", "issue.md", "--env-file", wrong)
+        assert (refused.code, refused.err.count("\n")) == (2, 1)
+        assert refused.err.startswith(f"bouncer: {why}")
 
 
 def test_servers_and_the_doctor_read_theirs(checkout: Path) -> None:
-    findings = json.loads(run(checkout, "bot", "doctor", "--json", "--skip", "model").stdout)["findings"]
+    findings = json.loads(run(checkout, "doctor", "--json", "--skip", "model").out)["findings"]
     assert any("planted.db" in str(item) for item in findings)
 
 

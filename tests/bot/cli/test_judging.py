@@ -12,12 +12,9 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
-from tests.bot.cli.github_commands import Ran
+from tests.bot.cli.github_commands import CLEAR, SOLVES, VAGUE, Ran
 
 DIFF = "--- a/app.py\n+++ b/app.py\n@@ -1 +1 @@\n-a\n+b\n"
-CLEAR = {"explanation": "Clear.", "label": "WELL_SPECIFIED"}
-VAGUE = {"explanation": "Of what?", "open_points": ["Which file?"], "p_bounce": 80, "label": "VAGUE"}
-SOLVES = {"explanation": "It does.", "label": "CORRECT_AND_PRECISE"}
 
 Run = Callable[..., Ran]
 

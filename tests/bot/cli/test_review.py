@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 from pydantic_sarif.model import StaticAnalysisResultsFormatSarifVersion210JsonSchema as Sarif
 
+from tests import forked
 from tests.bot.cli.github_commands import Ran
 from tests.bot.features import reviews
 
@@ -201,16 +201,6 @@ def test_bad_input_is_one_clear_line_and_exit_code_2(
 
 def test_a_diff_comes_through_a_pipe(run: Run) -> None:
     run()
-    command = [
-        sys.executable,
-        "-m",
-        "bot",
-        "review",
-        "--diff",
-        "-",
-        "--model",
-        "recorded:replies.jsonl#m",
-        "--json",
-    ]
-    done = subprocess.run(command, input=DIFF.encode(), capture_output=True, check=True)
-    assert json.loads(done.stdout)["counts"]["posted"] == 2
+    words = ("review", "--diff", "-", "--model", "recorded:replies.jsonl#m", "--json")
+    ran = forked.run(*words, environment=os.environ, folder=Path.cwd(), stdin=DIFF.encode())
+    assert json.loads(ran.out)["counts"]["posted"] == 2

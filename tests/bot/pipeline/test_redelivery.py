@@ -6,14 +6,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from sqlalchemy import select
 
 from bot.core.errors import TransientError
 from bot.github.app import GitHubApp, HookDelivery
-from bot.pipeline.store import Database, migrate, open_database
+from bot.pipeline.store import Database
 from bot.pipeline.store.tables import DELIVERIES
 from bot.pipeline.worker import Reconciler, is_due
 from bot.simgithub import App, SimulatedGitHub
@@ -42,16 +41,13 @@ class Receiver:
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    database = open_database(f"sqlite:///{tmp_path / 'bouncer.db'}")
-    migrate(database)
-    yield database
-    database.close()
+def database(sqlite: Database) -> Database:
+    return sqlite
 
 
 @pytest.fixture
-def receiver(tmp_path: Path, database: Database) -> Iterator[Receiver]:
-    receiver = Receiver(f"sqlite:///{tmp_path / 'bouncer.db'}")
+def receiver(database: Database) -> Iterator[Receiver]:
+    receiver = Receiver(database.url)
     yield receiver
     receiver.stop()
     receiver.backend.close()

@@ -146,15 +146,6 @@ def bench(database: Database) -> Iterator[Bench]:
         queue.close()
 
 
-def test_a_vague_issue_gets_its_comment_and_everything_is_recorded(bench):
-    job = bench.run(bench.open())
-    assert (job.state, job.outcome) == ("done", "posted")
-    (body,) = bench.desk.github.comments(NAME, 1)
-    assert "Which version is this?" in body
-    (decision,) = bench.desk.ledger.decisions.decisions(f"{NAME}#1", "triage")
-    assert (decision.verdict, decision.usage.calls) == ("VAGUE", 1)
-
-
 def test_running_a_job_again_asks_nobody_and_writes_nothing(bench):
     job = bench.open()
     bench.run(job)

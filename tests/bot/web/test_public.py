@@ -15,7 +15,7 @@ from flask.testing import FlaskClient
 from sqlalchemy.exc import OperationalError
 
 from bot.cli.web import dashboard_pages, metrics_readers
-from bot.pipeline.store import Ledger, migrate, open_database
+from bot.pipeline.store import Ledger, migrate, migrated, open_database
 from bot.pipeline.store.counters import CounterBuffer
 from bot.settings import Settings
 from bot.web import public
@@ -62,9 +62,8 @@ ELSEWHERE = {"REMOTE_ADDR": "192.0.2.1"}
 
 def whole_site(folder: Path, **values: Any) -> FlaskClient:
     url = f"sqlite:///{folder}/x.db"
-    database = open_database(url)
-    migrate(database)
-    database.close()
+    with migrated(url):
+        pass
     settings = Settings(database_url=url, **values)
     app = create_app(
         Backend(url), lambda: ("secret",), dashboard_pages(settings), readers=metrics_readers(settings)

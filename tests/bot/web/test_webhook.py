@@ -17,7 +17,7 @@ import pytest
 from sqlalchemy import func, select
 
 from bot.github.webhook import MAX_BYTES, sign
-from bot.pipeline.store import Database, migrate, open_database
+from bot.pipeline.store import Database
 from bot.pipeline.store.tables import DELIVERIES
 from bot.web.app import ROOM_BYTES, Backend, create_app
 from bot.web.public import Readers
@@ -72,9 +72,9 @@ def serve(url: str, port: int, secrets: tuple[str, ...]) -> None:
     Server(lambda: create_app(Backend(url), lambda: secrets, readers=Readers(open=True)), "127.0.0.1", port).run()
 
 
-def start(url: str, database: Database, secrets: tuple[str, ...]) -> Iterator[Site]:
+def start(database: Database, secrets: tuple[str, ...]) -> Iterator[Site]:
     port = free_port()
-    server = get_context("spawn").Process(target=serve, args=(url, port, secrets))
+    server = get_context("spawn").Process(target=serve, args=(database.url, port, secrets))
     server.start()
 
     def up() -> bool:
@@ -92,17 +92,13 @@ def start(url: str, database: Database, secrets: tuple[str, ...]) -> Iterator[Si
 
 
 @pytest.fixture
-def site(database: Database, database_url: str) -> Iterator[Site]:
-    yield from start(database_url, database, SECRETS)
+def site(database: Database) -> Iterator[Site]:
+    yield from start(database, SECRETS)
 
 
 @pytest.fixture
-def on_sqlite(tmp_path: Path) -> Iterator[Site]:
-    url = f"sqlite:///{tmp_path}/x.db"
-    database = open_database(url)
-    migrate(database)
-    yield from start(url, database, SECRETS)
-    database.close()
+def on_sqlite(sqlite: Database) -> Iterator[Site]:
+    yield from start(sqlite, SECRETS)
 
 
 def test_the_answers(site: Site) -> None:
@@ -215,11 +211,8 @@ def test_a_locked_database_is_503_in_time_and_a_redelivery_is_taken(
     assert site.post()[0] == 202
 
 
-def test_without_a_secret_nothing_is_believed(tmp_path: Path) -> None:
-    database_url = f"sqlite:///{tmp_path}/x.db"
-    database = open_database(database_url)
-    migrate(database)
-    for site in start(database_url, database, ()):
+def test_without_a_secret_nothing_is_believed(sqlite: Database) -> None:
+    for site in start(sqlite, ()):
         status, answer = site.post()
         assert (status, answer["error"]) == (503, "not set up yet: there is no webhook secret")
         assert site.recorded() == 0

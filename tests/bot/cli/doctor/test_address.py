@@ -14,7 +14,7 @@ import pytest
 from flask import Flask
 
 from bot.github.webhook import sign
-from bot.pipeline.store import migrate, open_database
+from bot.pipeline.store import migrated
 from bot.settings import Settings
 from bot.web.app import Backend, create_app
 from tests.bot.cli.doctor.test_doctor import all_but
@@ -52,9 +52,8 @@ Proxy = Callable[[Environ], None]
 def public(folder: Path, trusted: int, *proxies: Proxy) -> Iterator[str]:
     """A server behind proxies, the outermost first."""
     url = f"sqlite:///{folder}/x.db"
-    database = open_database(url)
-    migrate(database)
-    database.close()
+    with migrated(url):
+        pass
     app = create_app(Backend(url), lambda: (SECRET,), trusted_proxies=trusted)
     inner = app.wsgi_app
 

@@ -54,8 +54,7 @@ class Desk:
         database = open_database(f"sqlite:///{folder}/forgot-{len(list(folder.iterdir()))}.db")
         migrate(database)
         ledger = Ledger(database)
-        publisher = Publisher(ledger.postings, [SECRET])
-        return replace(self, ledger=ledger, publisher=publisher)
+        return replace(self, ledger=ledger, publisher=Publisher(ledger.postings, [SECRET]))
 
     def written(self) -> list[tuple[str, str]]:
         """Method and path of every write so far."""

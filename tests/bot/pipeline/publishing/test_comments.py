@@ -30,25 +30,12 @@ def test_the_comment_is_written_once_and_then_edited(desk, issue):
     assert [method for method, _ in desk.written()] == ["POST", "PATCH"]
 
 
-def test_tasks_have_comments_of_their_own(desk, issue):
-    desk.publish(says("Which version?"), UpsertComment(task="reproduce", number=1, body="Reproduced."), number=1)
-    assert len(desk.github.comments("octo/demo", 1)) == 2
-
-
 def test_after_a_crash_before_the_record_the_marker_identifies_the_comment(desk, issue, tmp_path):
     desk.publish(says("Which version?"), number=issue)
     again = desk.forgetful(tmp_path)
     assert again.publish(says("Which version, please?"), number=issue).outcome == "posted"
     (body,) = desk.github.comments("octo/demo", 1)
     assert body.startswith("Which version, please?")
-
-
-def test_the_comment_is_found_behind_hundreds_of_others(desk, issue, tmp_path):
-    desk.publish(says("Which version?"), number=issue)
-    for number in range(120):
-        desk.github.comment("octo/demo", 1, f"me too {number}")
-    desk.forgetful(tmp_path).publish(says("Still: which version?"), number=issue)
-    assert len(desk.github.comments("octo/demo", 1, by="bouncer[bot]")) == 1
 
 
 def test_a_marker_that_somebody_else_typed_is_not_ours(desk, issue):
@@ -105,13 +92,6 @@ def test_a_write_that_may_have_been_applied_is_looked_for_before_a_retry(desk, i
         desk.publish(says("Which version?"), number=issue)
     assert desk.publish(says("Which version?"), number=issue).outcome == "posted"
     assert len(desk.github.comments("octo/demo", 1)) == 1
-
-
-def test_an_issue_that_was_edited_meanwhile_is_left_alone(desk, issue):
-    revision = desk.forge.issue(1).revision
-    desk.github.edit("octo/demo", 1, body="With version 4.2 on Linux.")
-    assert desk.publish(says("Which version?"), number=1, revision=revision).outcome == "moved"
-    assert desk.written() == []
 
 
 def one_write(desk):
@@ -173,32 +153,9 @@ def test_labels_that_are_right_already_are_not_written(desk, issue):
     assert desk.github.labels("octo/demo", 1) == []
 
 
-def test_a_command_is_acknowledged(desk, issue):
-    comment = desk.github.comment("octo/demo", 1, "/bouncer help")
-    assert desk.publish(React(comment_id=comment, content="+1"), number=1, kind="commands").outcome == "posted"
-    assert [actor.login for actor in desk.forge.reactions(comment).up] == ["bouncer[bot]"]
-
-
 def test_a_decision_without_actions_writes_nothing(desk, issue):
     assert desk.publish(number=issue).outcome == "nothing"
     assert desk.written() == []
-
-
-def test_nothing_dangerous_gets_through_whatever_a_handler_forgot(desk, issue):
-    body = (
-        "@octo/core look: fixes #1 <!-- bouncer:verify:v1 --> ![x](https://evil.example/p.png)\n"
-        "<img src=https://evil.example/p.png> [free money](https://evil.example)\n"
-        "key ghp_abcdefghijklmnopqrstuvwxyz0123456789 and hunter2-hunter2\n/close\n"
-        "\u202eright to left\u202c and ze\u200cro"
-    )
-    desk.publish(says(body), number=issue)
-    (posted,) = desk.github.comments("octo/demo", 1)
-    assert posted == (
-        "@\u200bocto/core look: fixes #\u200b1 <\u200b!-- bouncer:\u200bverify:v1 -->\n"
-        "<\u200bimg src=`https://evil.example/p.png`> free money\n"
-        "key REDACTED and REDACTED\n/\u200bclose\n"
-        "right to left and zero\n\n<!-- bouncer:triage:v1 -->"
-    )
 
 
 def test_a_body_beyond_githubs_limit_is_cut_and_still_found_again(desk, issue, tmp_path):

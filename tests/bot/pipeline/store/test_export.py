@@ -6,8 +6,7 @@ import csv
 import gc
 import io
 import json
-import subprocess
-import sys
+import os
 import tracemalloc
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from bot.core.subjects import Subject
 from bot.pipeline.store import Ledger, migrate, open_database
 from bot.pipeline.store.overview import Filter, Overview, as_csv, as_json
 from bot.pipeline.store.tables import DECISIONS
+from tests import forked
 
 
 def recorded(folder: Path, count: int, reason: str = "unclear") -> Overview:
@@ -88,6 +88,6 @@ def test_memory_does_not_grow_with_the_ledger(tmp_path: Path) -> None:
 
 def test_the_command_prints_the_same(tmp_path: Path) -> None:
     recorded(tmp_path, 2)
-    command = [sys.executable, "-m", "bot", "export", "--database-url", f"sqlite:///{tmp_path}/bouncer.db"]
-    done = subprocess.run([*command, "--format", "json"], capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert [row["number"] for row in json.loads(done.stdout)] == [2, 1]
+    words = ("export", "--database-url", f"sqlite:///{tmp_path}/bouncer.db", "--format", "json")
+    ran = forked.run(*words, environment=os.environ, folder=tmp_path)
+    assert [row["number"] for row in json.loads(ran.out)] == [2, 1]

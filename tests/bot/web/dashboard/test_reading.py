@@ -105,24 +105,6 @@ def test_shadow_mode_shows_what_it_would_have_posted(client: FlaskClient) -> Non
     assert "acme/rocket#31" not in page
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("%2332", ["acme/rocket#32"]),
-        ("acme/sled%239", ["acme/sled#9"]),
-        ("row+is+LOST", ["acme/rocket#32"]),
-        ("sled", ["acme/sled#9"]),
-        ("100%25", []),
-        ("no+such+words", []),
-    ],
-)
-def test_decisions_are_found_by_number_and_by_words(client: FlaskClient, text: str, expected: list[str]) -> None:
-    page = client.get(f"/decisions?text={text}").text
-    assert [
-        subject for subject in ("acme/rocket#31", "acme/rocket#32", "acme/sled#9") if f">{subject}</a>" in page
-    ] == expected
-
-
 def spent(app: Flask, backend: Backend, model: str, usage: Usage) -> FlaskClient:
     """An operator who is logged in, after a decision that took so much."""
     unpriced = decision(1).model_copy(update={"usage": usage})

@@ -17,18 +17,10 @@ from bot.github.registration import Credentials, store
 from bot.simgithub import SimulatedGitHub
 from bot.web import public
 from bot.web.setup import Addresses, Choice, Guard, Setup, blueprint
+from tests.bot.pipeline.conftest import Clock
 from tests.serving import served
 
 LINK = "one-time-link"
-
-
-class Clock:
-    """A clock that moves when told."""
-
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @dataclass

