@@ -124,22 +124,6 @@ def test_what_github_refuses_for_good_is_a_dead_letter_with_its_reason(shop: Sit
     assert len(shop.model.asked) == before + 3, "a retry pays for nothing twice"
 
 
-def test_jobs_go_on_when_the_account_accepts_the_permissions_they_lacked(
-    shop: Site, repository: Repository
-) -> None:
-    home = repository()
-    shop.github.fail("forbidden", "POST", f"/repos/{home}/issues/1/comments", times=99)
-    shop.github.open_issue(home, *VAGUE)
-    shop.quiet()
-    assert {job.task for job in shop.jobs.list(("dead",), home)} == {"triage"}
-    asked_before = len(shop.model.asked)
-    accept_permissions(shop, home)
-    wait(lambda: shop.comments_on(home, 1), 30, "the question is posted")
-    shop.quiet()
-    assert shop.jobs.list(("dead",), home) == ()
-    assert len(shop.model.asked) == asked_before
-
-
 def test_changes_are_judged_when_the_account_lets_us_read_them(shop: Site, repository: Repository) -> None:
     home = repository()
     shop.github.open_pull(home, "Read values", "Read the values of a file.", files={APP: BROKEN})

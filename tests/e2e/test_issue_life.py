@@ -179,22 +179,6 @@ def test_a_recheck_that_cannot_be_done_is_answered(shop: Site, home: str) -> Non
     assert reactions(shop, home, asking) == ["confused"]
 
 
-def test_our_comment_deleted_by_a_maintainer_is_not_written_again(shop: Site, home: str) -> None:
-    number = bounced(shop, home)
-    (ours,) = shop.github.find(home, number)[1].comments
-    shop.github.delete_comment(home, ours.id, by="mia")
-    shop.quiet()
-    (sign,) = shop.decided(home, number, "feedback")[-1].record.signals
-    assert (sign.outcome, sign.source) == ("dismissed", "deleted")
-    shop.github.comment(home, number, "It is slow.", author="alice")
-    shop.github.edit(home, number, body="It does not work at all.")
-    shop.quiet()
-    assert shop.comments_on(home, number) == []
-    shop.github.comment(home, number, "/bouncer recheck", author="mia")
-    shop.quiet()
-    assert len(shop.comments_on(home, number)) == 1
-
-
 def reactions(shop: Site, home: str, comment: int) -> list[str]:
     stored_comment = shop.github.world.repositories[home].comment(comment)
     assert stored_comment is not None

@@ -12,22 +12,6 @@ from tests.e2e.site import APP, BASE, BOUNCER, BROKEN, CLEAR, FIXED, VAGUE, Repo
 FILE = ".github/bouncer.yml"
 
 
-def test_an_owners_file_is_the_default_until_a_repository_says_otherwise(shop: Site) -> None:
-    shop.github.create_repository("initech/.github", {FILE: "triage:\n  label: unclear\n  mode: label\n"})
-    plain = shop.repository("initech/plain")
-    own = shop.repository("initech/own", {FILE: "triage:\n  label: more-please\n"})
-    for home, label in ((plain, "unclear"), (own, "more-please")):
-        number = shop.github.open_issue(home, *VAGUE)
-        shop.quiet()
-        assert (shop.github.labels(home, number), shop.comments_on(home, number)) == ([label], [])
-    shop.github.install(shop.app, "initech/.github")
-    shop.github.commit("initech/.github", {FILE: "triage:\n  mode: 'off'\n"})
-    for home in (plain, own):
-        number = shop.github.open_issue(home, *VAGUE)
-        shop.quiet()
-        assert shop.github.labels(home, number) == [], "a push there counts for what happens after it"
-
-
 def test_a_typo_in_a_mode_posts_nothing_and_is_reported_on_the_commit(shop: Site, repository: Repository) -> None:
     home = repository()
     sha = shop.github.commit(home, {FILE: "triage:\n  mode: shadwo\n"})
@@ -134,22 +118,16 @@ FORM = "### Version\n\n_No response_\n\n### What happens?\n\nIt does not work."
 
 
 @pytest.mark.parametrize(
-    ("title", "body", "labels", "kind", "wording"),
+    ("title", "body", "labels", "wording"),
     [
-        ("How do I read a table?", "I cannot find it.", ["question"], "question", "This issue is a question"),
-        ("[Question] Reading", "How?", [], "question", "This issue is a question"),
-        ("Release 5", "- [ ] #1\n- [ ] #2\n- [x] #3", [], "tracking", "This issue tracks other work"),
-        ("Reading fails", FORM, [], "form", "This text was filled into a form"),
+        ("How do I read a table?", "I cannot find it.", ["question"], "This issue is a question"),
+        ("Release 5", "- [ ] #1\n- [ ] #2\n- [x] #3", [], "This issue tracks other work"),
+        ("Reading fails", FORM, [], "This text was filled into a form"),
     ],
 )
-def test_questions_and_tracking_issues_are_skipped_and_forms_judged(
-    shop: Site, repository: Repository, title: str, body: str, labels: list[str], kind: str, wording: str
+def test_the_model_is_told_what_kind_of_issue_it_judges(
+    shop: Site, repository: Repository, title: str, body: str, labels: list[str], wording: str
 ) -> None:
-    home = repository(**{FILE: f"triage:\n  ignore_kinds: [{kind}]\n"})
-    number = shop.github.open_issue(home, title, body, labels=labels)
-    shop.quiet()
-    assert (shop.comments_on(home, number), shop.model.about(title)) == ([], [])
-    assert [decision.abstained for decision in shop.decided(home, number)] == [f"skipped:{kind}"]
     home = repository(**{FILE: "triage:\n  ignore_kinds: []\n  prompt: careful\n"})
     number = shop.github.open_issue(home, title, body, labels=labels)
     shop.quiet()

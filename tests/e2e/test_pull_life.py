@@ -213,17 +213,6 @@ def test_a_lost_answer_about_a_superseded_check_makes_no_second_one(shop: Site, 
     assert check(shop, home, number)[0] == "success"
 
 
-def test_a_fork_is_judged_and_its_re_run_finds_it(shop: Site, home: str) -> None:
-    number = opened(shop, home, author="stranger", fork=True)
-    assert check(shop, home, number) == ("neutral", "Probably doesn't solve #1")
-    assert lines(shop, home, number) == [("Fails for an empty file", 4)]
-    (run,) = shop.checks(home, shop.head(home, number))
-    before = len(shop.model.asked)
-    shop.github.rerequest(home, run.id, by="mia")
-    shop.quiet()
-    assert len(shop.model.asked) == before + 1, "GitHub names no pull request of a fork; it is looked up"
-
-
 def test_commands_on_a_pull_request(shop: Site, home: str) -> None:
     number = opened(shop, home, FIXED)
     shop.github.comment(home, number, "/bouncer review", "mia")

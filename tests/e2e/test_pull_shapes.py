@@ -26,7 +26,6 @@ def changed(
 
 
 SHAPES: dict[str, tuple[dict[str, str | bytes], dict[str, object], list[tuple[str, int, str]]]] = {
-    "a plain change": ({}, {APP: BROKEN}, [(APP, 4, "RIGHT")]),
     "windows line ends": (
         {APP: BASE.replace("\n", "\r\n")},
         {APP: BROKEN.replace("\n", "\r\n")},
@@ -37,7 +36,6 @@ SHAPES: dict[str, tuple[dict[str, str | bytes], dict[str, object], list[tuple[st
     "spaces in the path": ({}, {"src/my app (1).py": BROKEN}, [("src/my app (1).py", 4, "RIGHT")]),
     "quotes in the path": ({}, {'src/"app".py': BROKEN}, [('src/"app".py', 4, "RIGHT")]),
     "a tab in the code": ({}, {APP: f"\tif x:\n\t{CODE.strip()}\n"}, [(APP, 2, "RIGHT")]),
-    "a new file": ({}, {"src/new.py": BROKEN}, [("src/new.py", 4, "RIGHT")]),
     "a removed line": (
         {APP: "lock.take()\nwork()\nlock.release()\n"},
         {APP: "lock.take()\nwork()\n"},
@@ -48,7 +46,6 @@ SHAPES: dict[str, tuple[dict[str, str | bytes], dict[str, object], list[tuple[st
         {"src/old.py": None},
         [("src/old.py", 2, "LEFT")],
     ),
-    "beside a binary file": ({}, {"logo.png": b"\x89PNG\0\0", APP: BROKEN}, [(APP, 4, "RIGHT")]),
     "far down in a long file": (
         {APP: "pass\n" * 5000},
         {APP: "pass\n" * 4000 + f"{CODE}\n" + "pass\n" * 1000},
@@ -63,14 +60,6 @@ SHAPES: dict[str, tuple[dict[str, str | bytes], dict[str, object], list[tuple[st
     "unicode in the code": ({}, {APP: f'name = "\U0001f980 ä \u202e"\n{CODE}\n'}, [(APP, 2, "RIGHT")]),
     "form feeds and odd separators": ({}, {APP: f"a = 1\x0cb\x85c\u2028d\n{CODE}\n"}, [(APP, 2, "RIGHT")]),
     "bytes that are no text": ({}, {APP: b"# \xe4\xf6\n" + CODE.encode() + b"\n"}, [(APP, 2, "RIGHT")]),
-    "a lock file": ({}, {"poetry.lock": BROKEN}, []),
-    "generated code": ({"src/app_pb2.py": BASE}, {"src/app_pb2.py": BROKEN}, []),
-    "code that is new under a generated name": (
-        {},
-        {"src/app_pb2.py": BROKEN},
-        [("src/app_pb2.py", 4, "RIGHT")],
-    ),
-    "a fix": ({}, {APP: FIXED}, []),
 }
 
 

@@ -6,7 +6,6 @@ from tests.bench.forge import (
     COMPARED,
     CONFIG,
     GATED,
-    VAGUE,
     VERIFIED,
     measure,
     measure_duplicates,
@@ -67,24 +66,3 @@ def test_comparing_pull_requests_costs_no_request(shop: Site, repository: Reposi
     }
     off, comment = (measure_pulls(shop, repository(**content)) for content in files.values())
     assert comment.counted == off.counted, comment.listed()
-
-
-def test_a_changed_configuration_counts_for_what_happens_after_it(shop: Site, repository: Repository) -> None:
-    home = repository(**{".github/bouncer.yml": CONFIG})
-    shop.github.open_issue(home, *VAGUE)
-    shop.quiet()
-    shop.github.commit(home, {".github/bouncer.yml": "triage:\n  mode: 'off'\n"})
-    # The job of the push reads the file. One that ran at the same time would read it as well.
-    shop.quiet()
-    second = shop.github.open_issue(home, *VAGUE)
-    shop.quiet()
-    assert (len(shop.comments_on(home, 1)), shop.comments_on(home, second)) == (1, [])
-    shop.github.commit(home, {".github/bouncer.yml": None})
-    shop.quiet()
-    third = shop.github.open_issue(home, *VAGUE)
-    shop.quiet()
-    assert len(shop.comments_on(home, third)) == 1
-    path = f"/repos/{home}/contents/.github/bouncer.yml"
-    reads = [request for request in shop.github.requests if request.path == path and "ref" not in request.query]
-    statuses = [read.status for read in reads]
-    assert statuses == [200, 200, 404], "it is read once, and once after each push"

@@ -179,11 +179,7 @@ def database_at(url: str, *, busy_seconds: float = BUSY_SECONDS) -> Database:
         raise SettingsError(
             "DATABASE_URL: not a URL such as sqlite:///bouncer.db or postgresql://host/name"
         ) from None
-    if parsed.get_backend_name() == "sqlite":
-        return _sqlite(parsed, busy_seconds)
-    if parsed.get_backend_name() == "postgresql":
-        return _postgres(parsed)
-    raise SettingsError(f"DATABASE_URL: {parsed.drivername} is neither sqlite nor postgresql")
+    return _sqlite(parsed, busy_seconds) if parsed.get_backend_name() == "sqlite" else _postgres(parsed)
 
 
 def _forms(secrets: Callable[[], Collection[str]]) -> list[str]:

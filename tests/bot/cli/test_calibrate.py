@@ -238,13 +238,16 @@ def test_a_recent_export_is_used_unless_a_fresh_one_is_wanted(run: Run, past: tu
         (("--harm", "nan"), "'nan' is not between 1 and 50 %"),
         (("--harm", "few"), "is not a percentage such as 5%"),
         (("--from", "nowhere.json"), "nowhere.json: No such file"),
+        (("--model", ""), "BOUNCER_MODEL is not set"),
     ],
 )
 def test_wrong_usage_is_one_line(run: Run, past: tuple[SimulatedGitHub, App], arguments: Any, why: str) -> None:
     replies(past[0], lambda number: 10)
+    before = len(past[0].requests)
     code, out, err = run(*arguments)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert why in err
+    assert len(past[0].requests) == before
 
 
 def test_equal_errors_stop_it(run: Run, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -255,16 +258,6 @@ def test_equal_errors_stop_it(run: Run, httpserver: HTTPServer, monkeypatch: pyt
     assert (code, out) == (2, "")
     assert "stopped after 3 equal errors: openai refused the key (401): check OPENAI_API_KEY" in err
     assert len(httpserver.log) < 12, "what waits is not requests"
-
-
-def test_a_rate_limit_is_waited_for_and_said(run: Run, past: tuple[SimulatedGitHub, App]) -> None:
-    github, _ = past
-    replies(github, lambda number: 10)
-    github.fail("too_many", path="/graphql", after=1)
-    code, out, err = run()
-    assert code == 0
-    assert "Waiting 1 s, then going on." in err
-    assert "Promise: with the threshold at 11 %" in out
 
 
 def test_an_export_that_was_killed_goes_on_and_asks_nothing_twice(
@@ -304,18 +297,6 @@ def test_a_token_reads_the_past_and_its_absence_is_reported(
     assert "set GITHUB_TOKEN or the App's credentials" in err
     monkeypatch.setenv("GITHUB_TOKEN", github.token(NAME))
     assert run("--limit", "20")[0] == 0
-
-
-def test_a_missing_model_is_reported_before_github_is_read(
-    run: Run, past: tuple[SimulatedGitHub, App], bouncer: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    github, _ = past
-    monkeypatch.delenv("BOUNCER_MODEL", raising=False)
-    before = len(github.requests)
-    code, _, err = bouncer("calibrate", NAME)
-    assert code == 2
-    assert "BOUNCER_MODEL is not set" in err
-    assert len(github.requests) == before
 
 
 def indexed(pairs: int, right: int) -> None:

@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
-from bot.core.events import InstallationRepositoriesChanged
+from bot.core.actions import Decision
+from bot.core.subjects import Subject
 from bot.pipeline.admin import Jobs
 from bot.pipeline.queue import Queue
+from bot.pipeline.store import Ledger
 from tests.bot.cli.github_commands import Ran
-from tests.bot.pipeline.builders import make_inbox, opened
+from tests.bot.pipeline.builders import make_inbox, opened, removed
 from tests.bot.pipeline.driven import bury
 
 Run = Callable[..., Any]
@@ -96,9 +98,8 @@ def test_wrong_usage_gets_one_line(jobs, run, bouncer):
 def test_deliveries_that_wait_for_a_worker_are_counted(database, run):
     queue = Queue(database)
     inbox = make_inbox(database, queue)
-    gone = InstallationRepositoriesChanged(sender=opened().sender, account="acme", added=(), removed=("acme/old",))
     for delivery in ("d-1", "d-2"):
-        inbox.accept(delivery, gone)
+        inbox.accept(delivery, removed("acme/old"))
     assert run("list") == (0, "", "no jobs, 2 recorded deliveries that no worker has taken up yet\n")
     assert run("list", "--json")[1] == {"jobs": [], "counts": {}, "untaken_deliveries": 2}
     later = Jobs(database, lambda: time.time() + 100)
@@ -109,10 +110,6 @@ def test_deliveries_that_wait_for_a_worker_are_counted(database, run):
 
 
 def abstain(database, job: str, word: str, reason: str = "openai refused the key (401)") -> None:
-    from bot.core.actions import Decision
-    from bot.core.subjects import Subject
-    from bot.pipeline.store import Ledger
-
     subject = Subject(repository="acme/rocket", number=1, revision="text:1")
     decision = Decision(kind="triage", subject=subject, abstained=word, reason=reason)
     ledger = Ledger(database)
@@ -125,8 +122,6 @@ def abstain(database, job: str, word: str, reason: str = "openai refused the key
     [("model:unavailable", "x"), ("model", "the model gave no usable answer (unavailable)")],
 )
 def test_what_ended_without_a_verdict_is_decided_again(jobs, run, database, word, reason):
-    from bot.pipeline.store import Ledger
-
     bury(database, "x", "no such job")
     assert jobs.get("d-2:triage").state == "done"
     abstain(database, "d-2:triage", word, reason)

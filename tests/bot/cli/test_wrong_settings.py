@@ -123,6 +123,7 @@ def test_a_port_in_use_is_found_before_anything_starts(operator: Path, command: 
         (b"BOUNCER_SANDBOX=vm\n", "BOUNCER_SANDBOX: must be 'bubblewrap', 'docker' or 'off'"),
         (b"DATABASE_URL=postgresql://h:port/b\n", "DATABASE_URL: not a URL such as"),
         (b"DATABASE_URL=postgresql://[::1/b\n", "DATABASE_URL: not a URL such as"),
+        (b"DATABASE_URL=sqlite://\n", "DATABASE_URL: sqlite needs a file"),
         (
             b"\xef\xbb\xbfDATABASE_URL=sqlite:///no/of-bom.db\r\n",
             "DATABASE_URL: {folder}/no/of-bom.db does not exist",

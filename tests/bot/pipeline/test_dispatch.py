@@ -43,8 +43,7 @@ def test_a_delivery_is_stored_with_its_jobs_or_not_at_all(database, clock):
     broken = Broken(database)
     with pytest.raises(OSError, match="cannot be reached"):
         make_inbox(database, broken, clock=clock).accept("d-1", opened())
-    with database.read() as connection:
-        assert connection.scalar(select(DELIVERIES.c.id)) is None
+    assert database.scalar(select(DELIVERIES.c.id)) is None
     assert make_inbox(database, queue, clock=clock).accept("d-1", opened())
     assert {job.delivery for job in queue.list()} == {"d-1"}
     queue.close()
@@ -54,8 +53,7 @@ def test_a_delivery_is_stored_with_its_jobs_or_not_at_all(database, clock):
 def test_what_an_older_release_stored_without_jobs_gets_them_once(inbox, queue, database):
     inbox.accept("d-1", opened())
     before = queue.list()
-    with database.write() as connection:
-        connection.execute(update(DELIVERIES).values(dispatched_at=None))
+    database.execute(update(DELIVERIES).values(dispatched_at=None))
     assert inbox.take_up(uninstalled) == 1
     assert queue.list() == before
     assert inbox.take_up(uninstalled) == 0
@@ -64,8 +62,7 @@ def test_what_an_older_release_stored_without_jobs_gets_them_once(inbox, queue, 
 def test_an_event_for_nobody_is_taken_note_of_and_makes_no_job(inbox, queue, database):
     inbox.accept("d-1", events.Pinged(sender=opened().sender))
     assert queue.list() == ()
-    with database.read() as connection:
-        assert connection.scalar(select(DELIVERIES.c.dispatched_at)) is not None
+    assert database.scalar(select(DELIVERIES.c.dispatched_at)) is not None
 
 
 def test_a_push_waits_for_the_next_one(database, queue, clock):
@@ -77,13 +74,11 @@ def test_a_push_waits_for_the_next_one(database, queue, clock):
 def test_what_cannot_be_read_is_kept_and_does_not_stop_the_rest(inbox, queue, database):
     inbox.accept("d-1", opened())
     queue.forget_repository("acme/rocket", before=9)
-    with database.write() as connection:
-        connection.execute(update(DELIVERIES).values(event='{"kind": "of another time"}', dispatched_at=None))
+    database.execute(update(DELIVERIES).values(event='{"kind": "of another time"}', dispatched_at=None))
     inbox.accept("d-2", opened())
     inbox.take_up(uninstalled)
     assert {job.delivery for job in queue.list()} == {"d-2"}
-    with database.read() as connection:
-        problem = connection.scalar(select(DELIVERIES.c.problem).where(DELIVERIES.c.id == "d-1"))
+    problem = database.scalar(select(DELIVERIES.c.problem).where(DELIVERIES.c.id == "d-1"))
     assert "cannot be read" in problem
 
 

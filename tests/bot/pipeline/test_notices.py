@@ -13,9 +13,9 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from bot.pipeline.job import Job
 from bot.pipeline.queue import Queue
 from bot.pipeline.store.tables import DELIVERIES
+from tests.bot.pipeline.builders import job, unread
 from tests.bot.pipeline.rig import Rig, rigged, wait
 
 SECRET = "between you and me"
@@ -72,15 +72,10 @@ def test_notices_of_verdicts_and_failures_are_signed_and_retried(rig: Rig, recei
         assert headers["X-Bouncer-Signature-256"] == f"sha256={signed}"
         assert headers["X-Bouncer-Delivery"] == json.loads(body)["id"]
 
-    lost = Job(
-        id="lost:triage", delivery="lost", seq=9, position=0, task="triage", kind="issue_opened",
-        repository="acme/rocket", number=7, due=0.0, created_at=0.0,
-    )  # fmt: skip
     queue = Queue(rig.database)
     with queue.transaction() as connection:
-        row = {"id": "lost", "kind": "issue_opened", "repository": "acme/rocket", "number": 7, "event": "{}"}
-        connection.execute(DELIVERIES.insert(), {**row, "received_at": 0.0, "dispatched_at": 0.0})
-        queue.enqueue(connection, lost)
+        connection.execute(DELIVERIES.insert(), unread("lost"))
+        queue.enqueue(connection, job("lost", order=9))
     wait(lambda: bool(receiver.bodies("failure")), 60, "told of a failure")
     queue.close()
     (failure,) = receiver.bodies("failure")

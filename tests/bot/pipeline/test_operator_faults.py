@@ -137,18 +137,13 @@ def rig(httpserver: HTTPServer, tmp_path: Path) -> Iterator[Rig]:
 
 
 @pytest.mark.timeout(180)
-@pytest.mark.parametrize(
-    ("status", "error"),
-    [(401, "Incorrect API key provided"), (404, "The model `gpt-5-mini` does not exist")],
-)
-def test_the_operator_is_told_and_the_job_goes_on_after_the_repair(
-    httpserver: HTTPServer, rig: Rig, status: int, error: str
-) -> None:
+def test_the_operator_is_told_and_the_job_goes_on_after_the_repair(httpserver: HTTPServer, rig: Rig) -> None:
     repaired: list[bool] = []
 
     def answer(request: Request) -> Response:
         if not repaired:
-            return Response(json.dumps({"error": {"message": error}}), status, content_type="application/json")
+            refusal = {"error": {"message": "Incorrect API key provided"}}
+            return Response(json.dumps(refusal), 401, content_type="application/json")
         choice: dict[str, Any] = {"message": {"content": json.dumps(REPLY)}, "finish_reason": "stop"}
         return Response(json.dumps({"choices": [choice]}), content_type="application/json")
 
@@ -157,13 +152,11 @@ def test_the_operator_is_told_and_the_job_goes_on_after_the_repair(
     rig.web()
     worker = rig.worker()
     wait(rig.ready, 60, "web and worker up")
-    if status == 401:
-        wait(lambda: rig.ledger.faults.all(), 60, "the check at the start")
-        assert "model_refused" in rig.log.read_text()
+    wait(lambda: rig.ledger.faults.all(), 60, "the check at the start")
+    assert "model_refused" in rig.log.read_text()
     number = rig.github.open_issue(REPOSITORY, "It broke", "It broke.")
     assert rig.deliver("issues", rig.opened(number)) == 202
     wait(lambda: rig.jobs.list(("waiting",)), 60, "the job waits")
-    (job,) = [job for job in rig.jobs.list(("waiting",)) if job.task == "triage"]
     assert rig.ledger.decisions.decisions(f"{REPOSITORY}#{number}") == ()
     assert '"error"' in next(line for line in rig.log.read_text().splitlines() if "job_waits_for_operator" in line)
     browser = Browser(f"http://127.0.0.1:{rig.port}")
@@ -173,11 +166,8 @@ def test_the_operator_is_told_and_the_job_goes_on_after_the_repair(
     assert "resume by themselves after the repair" in overview
 
     repaired.append(True)
-    if status == 401:  # the worker checks the key when it starts
-        rig.kill(worker)
-        rig.worker()
-    else:
-        rig.jobs.retry(job.id)
+    rig.kill(worker)
+    rig.worker()  # it checks the key when it starts
     wait(lambda: rig.github.comments(REPOSITORY, number), 60, "the verdict")
     wait(lambda: rig.ledger.faults.all() == (), 60, "the notice goes")
     assert "notice" not in json.loads(browser.get("/readyz"))

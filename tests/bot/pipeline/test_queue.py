@@ -20,12 +20,8 @@ from bot.pipeline.job import LANES, OPEN, GaveUp, Job, State
 from bot.pipeline.queue import Queue
 from bot.pipeline.store import Database
 from bot.pipeline.worker import Consumer, Pace
+from tests.bot.pipeline.builders import job
 from tests.bot.pipeline.rig import wait
-
-
-def job(name: str = "d", number: int = 7, order: int = 1, **values: object) -> Job:
-    facts = {"task": "triage", "kind": "issue_opened", "due": 0.0, "created_at": 0.0, "position": 0, **values}
-    return Job(id=f"{name}:triage", delivery=name, seq=order, repository="acme/rocket", number=number, **facts)
 
 
 class Runs:

@@ -22,7 +22,7 @@ from bot.pipeline.retention import Retention
 from bot.pipeline.store import Database, Ledger, Posting
 from bot.pipeline.store.issues import FirstPass
 from bot.pipeline.store.tables import ABOUT_REPOSITORIES, FATES, RENAMES, SIGNALS
-from tests.bot.pipeline.builders import ANA, ROCKET, opened
+from tests.bot.pipeline.builders import ANA, ROCKET, opened, removed
 from tests.bot.pipeline.conftest import Clock
 from tests.bot.pipeline.driven import DrivenQueue
 from tests.builders import issue
@@ -104,12 +104,6 @@ def test_jobs_that_came_before_the_report_of_a_rename_run_again(deliver: Deliver
         "d-second:triage": ("done", 0, NEW),
         "d-third:triage": ("queued", 0, NEW),
     }
-
-
-def removed(*names: str, **fields: object) -> events.InstallationRepositoriesChanged:
-    return events.InstallationRepositoriesChanged(
-        sender=ANA, installation=1, account="acme", removed=names, **fields
-    )
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from bot.pipeline.store import Database, Ledger
 from bot.pipeline.store.calls import Calls
 from bot.pipeline.store.decisions import Decisions
 from bot.pipeline.store.tables import DELIVERIES
-from tests.bot.pipeline.builders import opened
+from tests.bot.pipeline.builders import ANA, opened, removed
 from tests.bot.pipeline.conftest import Clock
 from tests.bot.pipeline.driven import DrivenQueue
 from tests.builders import event, issue
@@ -63,9 +63,12 @@ def jobs(dispatch, queue: DrivenQueue) -> DrivenQueue:
     return queue
 
 
+def installation(action: str, number: int = 1) -> events.InstallationChanged:
+    return events.InstallationChanged(sender=ANA, action=action, account="acme", installation=number)
+
+
 def remembered(database: Database) -> set[str]:
-    with database.read() as connection:
-        return set(connection.scalars(select(DELIVERIES.c.id)))
+    return set(database.scalars(select(DELIVERIES.c.id)))
 
 
 def test_nothing_goes_while_github_may_redeliver(jobs, sweep, clock, database):
@@ -130,8 +133,7 @@ def test_an_uninstallation_deletes_the_rows_of_its_account_only(dispatch, jobs, 
     decided(ledger, 1, clock)
     other = Decision(kind="triage", subject=Subject(repository="acmeister/x", number=1, revision="text:1"))
     ledger.decisions.record("other", [other], "")
-    ana = opened().sender
-    dispatch(gone=events.InstallationChanged(sender=ana, action="deleted", account="acme", installation=1))
+    dispatch(gone=installation("deleted"))
     assert jobs.list() == ()
     assert remembered(database) == {"d-ping", "d-gone"}
     assert ledger.decisions.decisions("acme/rocket#1") == ()
@@ -140,9 +142,8 @@ def test_an_uninstallation_deletes_the_rows_of_its_account_only(dispatch, jobs, 
 
 def test_a_late_uninstallation_deletes_nothing_of_a_new_installation(dispatch, jobs, clock, ledger: Ledger):
     decided(ledger, 1, clock)
-    ana = opened().sender
-    dispatch(new=events.InstallationChanged(sender=ana, action="created", account="acme", installation=2))
-    dispatch(gone=events.InstallationChanged(sender=ana, action="deleted", account="acme", installation=1))
+    dispatch(new=installation("created", 2))
+    dispatch(gone=installation("deleted"))
     assert len(jobs.list()) == 3
     assert len(ledger.decisions.decisions("acme/rocket#1")) == 1
     assert [row.id for row in ledger.installations.all()] == [2]
@@ -150,24 +151,14 @@ def test_a_late_uninstallation_deletes_nothing_of_a_new_installation(dispatch, j
 
 def test_a_repository_that_the_app_is_taken_off_is_forgotten(dispatch, jobs, clock, ledger: Ledger):
     decided(ledger, 1, clock)
-    ana = opened().sender
-    dispatch(
-        off=events.InstallationRepositoriesChanged(
-            sender=ana, account="acme", removed=("acme/rocket",), installation=1
-        )
-    )
+    dispatch(off=removed("acme/rocket"))
     assert jobs.list() == ()
     assert ledger.decisions.decisions("acme/rocket#1") == ()
 
 
 def test_what_arrives_after_a_removal_is_kept_if_it_is_taken_up_late(dispatch, jobs, clock, database, ledger):
     decided(ledger, 1, clock)
-    place = {"sender": opened().sender, "account": "acme", "installation": 1}
-    dispatch(
-        off=events.InstallationRepositoriesChanged(removed=("acme/rocket",), **place),
-        on=events.InstallationRepositoriesChanged(added=("acme/rocket",), added_ids=(1,), **place),
-        new=opened(4),
-    )
+    dispatch(off=removed("acme/rocket"), on=removed(added=("acme/rocket",), added_ids=(1,)), new=opened(4))
     assert set(jobs.states()) == {"d-new:triage"}
     assert remembered(database) == {"d-ping", "d-off", "d-on", "d-new"}
     assert ledger.decisions.decisions("acme/rocket#1") == ()
@@ -178,13 +169,7 @@ def test_a_repository_that_is_removed_and_added_has_spent_what_it_spent(dispatch
     scope = "repository:acme/rocket"
     for day in (today, today - timedelta(days=1)):
         ledger.budgets.reserve(day, (Limit(scope=scope),), Spent(calls=5))
-    ana = opened().sender
-    dispatch(
-        off=events.InstallationRepositoriesChanged(
-            sender=ana, account="acme", removed=("acme/rocket",), installation=1
-        ),
-        gone=events.InstallationChanged(sender=ana, action="deleted", account="acme", installation=1),
-    )
+    dispatch(off=removed("acme/rocket"), gone=installation("deleted"))
     assert ledger.budgets.spent(today, scope) == Spent(calls=5)
     assert ledger.budgets.spent(today - timedelta(days=1), scope) == Spent()
     clock.now += 9 * DAY
@@ -193,11 +178,9 @@ def test_a_repository_that_is_removed_and_added_has_spent_what_it_spent(dispatch
 
 
 def test_the_number_of_deliveries_ever_does_not_start_again(jobs, sweep, clock, database):
-    with database.read() as connection:
-        before = connection.scalar(select(func.max(DELIVERIES.c.seq)))
+    before = database.scalar(select(func.max(DELIVERIES.c.seq)))
     clock.now += 100 * DAY
     Jobs(database).cancel("d-open:triage")
     sweep()
     Inbox(database, jobs, clock=clock).accept("d-new", opened())
-    with database.read() as connection:
-        assert connection.scalar(select(func.max(DELIVERIES.c.seq))) > before
+    assert database.scalar(select(func.max(DELIVERIES.c.seq))) > before

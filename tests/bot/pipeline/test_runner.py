@@ -347,8 +347,7 @@ def test_an_unreadable_newer_event_supersedes_no_job(bench, database):
 
 def test_a_decision_of_another_version_stops_no_later_job_on_its_subject(bench, database):
     bench.run(bench.open())
-    with database.write() as connection:
-        connection.execute(update(DECISIONS).values(decision='{"kind": "of another time"}'))
+    database.execute(update(DECISIONS).values(decision='{"kind": "of another time"}'))
     assert bench.run(bench.edit(1, "It is broken in 4.2.")).outcome == "posted"
 
 

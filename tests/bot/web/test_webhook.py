@@ -64,8 +64,7 @@ class Site:
         return answer.status, text
 
     def recorded(self) -> int:
-        with self.database.read() as connection:
-            return connection.scalar(select(func.count()).select_from(DELIVERIES)) or 0
+        return int(self.database.scalar(select(func.count()).select_from(DELIVERIES)))
 
 
 def serve(url: str, port: int, secrets: tuple[str, ...]) -> None:
@@ -177,8 +176,7 @@ def test_health_readiness_and_metrics(site: Site) -> None:
         worker = {"lease": 0, "name": "x", "started_at": time.time(), "seen_at": time.time()}
         connection.execute(WORKERS.insert(), worker)
     assert site.get("/readyz")[0] == 200
-    with site.database.write() as connection:
-        connection.execute(WORKERS.update().values(seen_at=time.time() - 60))
+    site.database.execute(WORKERS.update().values(seen_at=time.time() - 60))
     assert "no worker was seen for 60 s" in site.get("/readyz")[1]
     site.post()
     site.post(secret="wrong")

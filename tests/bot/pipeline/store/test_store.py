@@ -169,8 +169,7 @@ def test_nothing_withheld_is_written_in_any_form(database: Database) -> None:
             connection.execute(
                 COUNTERS.insert(), {"name": text, "labels": str(number), "value": 1, "updated_at": 1}
             )
-    with database.read() as connection:
-        labels = connection.execute(COUNTERS.select().order_by(COUNTERS.c.labels)).scalars().all()
+    labels = database.scalars(COUNTERS.select().order_by(COUNTERS.c.labels))
     assert labels == ["a REDACTED b", '{"k": "REDACTED"}', "a short word"]
 
 

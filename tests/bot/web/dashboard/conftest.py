@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from flask import Flask
-from sqlalchemy import insert
 
 from bot.core.actions import Decision, InlineComment, SetLabels, SubmitReview, UpsertComment, Usage
 from bot.core.subjects import Subject
@@ -17,12 +16,12 @@ from bot.features.review.record import ReviewRecord
 from bot.features.triage.record import TriageRecord
 from bot.github.oauth import GitHubLogin
 from bot.models.protocol import Prompt
-from bot.pipeline.job import Job
 from bot.pipeline.store import Ledger, Posting, migrate
 from bot.pipeline.store.tables import DELIVERIES
 from bot.web.app import Backend
 from bot.web.dashboard import DashboardSettings
 from bot.web.dashboard.pages import blueprint
+from tests.bot.pipeline.builders import job, unread
 from tests.bot.pipeline.driven import dead_letter
 from tests.builders import placed_finding
 from tests.serving import served
@@ -117,7 +116,9 @@ def fill(backend: Backend) -> None:
         record=FeedbackRecord.model_validate({"signals": signs}),
     )
     ledger.decisions.record("d20:feedback", (feedback,), "c0ffee")
-    _dead_letter(ledger)
+    ledger.database.execute(DELIVERIES.insert(), unread("dead"))
+    dead = job("dead", tries=8, due=1.0, created_at=1.0)
+    dead_letter(ledger.database, dead, f"gave up after 8 tries: {HOSTILE}")
     _written(ledger)
 
 
@@ -126,14 +127,9 @@ QUESTION = "Which **files** fail, and how? `Table.read` knows no `delimiter`."
 
 def _written(ledger: Ledger) -> None:
     """A comment and a review that stand on GitHub, and a comment that shadow mode kept back."""
-    bounce = decision(31).model_copy(
-        update={
-            "actions": (
-                UpsertComment(task="triage", number=31, body=QUESTION),
-                SetLabels(number=31, add=("needs-info",)),
-            )
-        }
-    )
+    question = UpsertComment(task="triage", number=31, body=QUESTION)
+    label = SetLabels(number=31, add=("needs-info",))
+    bounce = decision(31).model_copy(update={"actions": (question, label)})
     shadow = decision(33).model_copy(update={"actions": (), "withheld": bounce.actions})
     finding = InlineComment(
         path="rocket/table.py",
@@ -142,21 +138,14 @@ def _written(ledger: Ledger) -> None:
         suggestion="return rows",
         fingerprint="f1",
     )
+    posted = placed_finding(
+        path="rocket/table.py", line=7, code=("return rows[:-1]",), comment="The last row is lost."
+    )
+    submission = SubmitReview(
+        number=32, commit_id="a" * 40, body="AI review: 1 possible defect.", comments=(finding,)
+    )
     review = decision(32, kind="review", verdict="defects").model_copy(
-        update={
-            "actions": (
-                SubmitReview(
-                    number=32, commit_id="a" * 40, body="AI review: 1 possible defect.", comments=(finding,)
-                ),
-            ),
-            "record": ReviewRecord(
-                posted=(
-                    placed_finding(
-                        path="rocket/table.py", line=7, code=("return rows[:-1]",), comment="The last row is lost."
-                    ),
-                )
-            ),
-        }
+        update={"actions": (submission,), "record": ReviewRecord(posted=(posted,))}
     )
     for entry, outcome in ((bounce, "posted"), (review, "posted"), (shadow, "withheld")):
         job = f"d{entry.subject.number}:{entry.kind}"
@@ -171,32 +160,3 @@ def _written(ledger: Ledger) -> None:
                         github_id=900 + entry.subject.number,
                     )
                 )  # fmt: skip
-
-
-def _dead_letter(ledger: Ledger) -> None:
-    with ledger.database.write() as connection:
-        connection.execute(
-            insert(DELIVERIES).values(
-                id="dead",
-                kind="issue_opened",
-                repository="acme/rocket",
-                number=7,
-                event="{}",
-                received_at=1.0,
-                dispatched_at=1.0,
-            )
-        )
-    job = Job(
-        id="dead:triage",
-        delivery="dead",
-        seq=1,
-        position=0,
-        task="triage",
-        kind="issue_opened",
-        repository="acme/rocket",
-        number=7,
-        tries=8,
-        due=1.0,
-        created_at=1.0,
-    )
-    dead_letter(ledger.database, job, f"gave up after 8 tries: {HOSTILE}")

@@ -63,8 +63,7 @@ def test_a_server_in_shadow_mode_says_so(backend: Backend, filled: Backend) -> N
 
 def test_costs_show_calls_if_no_price_is_known(client: FlaskClient, backend: Backend) -> None:
     assert "US dollars on each of the last 30 days" in client.get("/costs").text
-    with backend.ledger().database.write() as connection:
-        connection.execute(update(MODEL_CALLS).values(cost_usd=None))
+    backend.ledger().database.execute(update(MODEL_CALLS).values(cost_usd=None))
     assert "Model calls on each of the last 30 days" in client.get("/costs").text
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import stat
 from pathlib import Path
 
 import pytest
@@ -37,19 +36,6 @@ def test_from_the_link_to_an_app_that_works(site: Site, browser: Browser) -> Non
     assert app.permissions["contents"] == "write"
     with GitHubApp(credentials.app_id, credentials.private_key, credentials.api_url) as github:
         assert github.app().slug == "bouncer"
-
-
-def test_the_file_is_its_owner_s_alone_and_settings_read_it(site: Site, browser: Browser) -> None:
-    browser.open(browser.create(browser.choose()).headers["Location"])
-    place = site.folder / FILE
-    assert stat.S_IMODE(place.stat().st_mode) == 0o600
-    assert [entry.name for entry in site.folder.iterdir()] == [FILE]
-    settings = Settings(_env_file=None, bouncer_data_dir=site.folder)  # type: ignore[call-arg]
-    assert settings.needs_setup
-    full = settings.completed()
-    assert not full.needs_setup
-    assert (full.github_api_url, full.github_web_url) == (site.github.api_url, site.github.web_url)
-    assert full.webhook_secrets == (next(iter(site.github.world.apps.values())).webhook_secret,)
 
 
 @pytest.mark.parametrize(("mode", "in_shadow"), [("shadow", True), ("live", False)])
@@ -124,14 +110,6 @@ def test_no_page_shows_a_key_or_a_secret(site: Site, browser: Browser) -> None:
         assert app.client_secret not in page
         assert app.private_key.splitlines()[3] not in page
         assert LINK not in page
-
-
-def test_an_organization_registers_its_own_app(site: Site, browser: Browser) -> None:
-    page = browser.choose(owner="organization", organization="acme")
-    action, _ = form_of(page.text)
-    assert action.startswith(f"{site.github.web_url}/organizations/acme/settings/apps/new?state=")
-    browser.open(browser.create(page).headers["Location"])
-    assert [app.owner.login for app in site.github.world.apps.values()] == ["acme"]
 
 
 def test_a_webhook_proxy_takes_the_deliveries_in_development(site: Site, browser: Browser) -> None:
