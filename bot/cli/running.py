@@ -7,7 +7,6 @@ import logging
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TextIO, TypeVar, get_args
@@ -18,7 +17,7 @@ from pydantic import SecretStr
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
-from bot.core.errors import DatabaseAway, SettingsError
+from bot.core.errors import SettingsError
 from bot.core.redaction import log_redactor
 from bot.settings import Settings
 
@@ -26,8 +25,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 #: Libraries whose INFO messages are noise or advertisements.
 _QUIET = ("alembic", "anthropic", "dbos", "github", "gunicorn.access", "httpx2", "openai", "sqlalchemy", "urllib3")
-
-_log = structlog.get_logger(__name__)
 
 
 def load_settings(*, traces: bool = True, **overrides: Any) -> Settings:
@@ -108,22 +105,13 @@ def stopped() -> threading.Event:
 def prepare_database(settings: Settings) -> None:
     """Bring the database up to date, waiting for it up to BOUNCER_DATABASE_SECONDS: it may start later.
 
-    Raises SettingsError for a wrong URL or a database that stays away.
+    Raises SettingsError for a wrong URL, and DatabaseAway if it stays away.
     """
-    from sqlalchemy.exc import DBAPIError
+    from bot.pipeline.store import await_database
 
-    from bot.pipeline.store import migrated
-
-    deadline = time.monotonic() + settings.bouncer_database_seconds
-    while True:
-        try:
-            with migrated(settings.database_url):
-                return
-        except (DatabaseAway, DBAPIError, TimeoutError) as error:
-            if time.monotonic() >= deadline:
-                raise
-            _log.warning("database_awaited", why=str(error).splitlines()[0])
-            time.sleep(1.0)
+    never = threading.Event()
+    if database := await_database(settings.database_url, never, settings.bouncer_database_seconds):
+        database.close()
 
 
 def settings_options(command: F) -> F:

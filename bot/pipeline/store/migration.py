@@ -7,7 +7,9 @@ as they were written: ``router.read_decision`` understands the old form.
 from __future__ import annotations
 
 import json
+import math
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -26,7 +28,7 @@ UPGRADABLE = frozenset(f"{number:04}" for number in range(1, int(HEAD)))
 VERSION = Table("bouncer_version", MetaData(), Column("version_num", String(32), primary_key=True))
 
 #: The longest pause between two looks for a database that is away, seconds.
-LONGEST_PAUSE_SECONDS = 10.0
+LONGEST_PAUSE_SECONDS = 4.0
 
 #: Version 0.1 kept the state of jobs in a table of ours. Jobs that had not ended are made anew from their
 #: deliveries; their decisions are on record under the same ids, so nothing is asked or written twice.
@@ -99,12 +101,13 @@ def migrated(url: str, *, must_exist: bool = False) -> Iterator[Database]:
         database.close()
 
 
-def await_database(url: str, stop: threading.Event) -> Database | None:
+def await_database(url: str, stop: threading.Event, seconds: float = math.inf) -> Database | None:
     """Return the migrated database. Wait while it cannot be reached, and return None if ``stop`` is set meanwhile.
 
-    For a process that is started again during an outage: its settings were right before.
+    After ``seconds``, raises what ``open_database`` and ``migrate`` raise. They are infinite for a process that is
+    started again during an outage: its settings were right before.
     """
-    pause = 0.5
+    deadline, pause = time.monotonic() + seconds, 0.5
     while True:
         database = None
         try:
@@ -114,6 +117,8 @@ def await_database(url: str, stop: threading.Event) -> Database | None:
         except (DatabaseAway, DBAPIError, TimeoutError) as error:
             if database is not None:
                 database.close()
+            if time.monotonic() >= deadline:
+                raise
             _log.warning("database_away", error=str(error).splitlines()[0], again_in=pause)
             if stop.wait(pause):
                 return None
