@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import calendar
 import re
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, date, datetime, timedelta
@@ -30,21 +29,6 @@ _database = click.option(
     help="sqlite:///FILE or postgresql://... [DATABASE_URL]",
 )
 
-#: The form of a duration, for an error.
-_DURATION = "a number and d, h, m or s, such as 2d"
-
-
-def _duration(_context: click.Context, _option: click.Parameter, value: str) -> float:
-    seconds = _seconds(value)
-    if seconds is None:
-        raise click.BadParameter(f"must be {_DURATION}")
-    return seconds
-
-
-def _seconds(value: str) -> float | None:
-    match = re.fullmatch(r"(\d{1,6})([dhms])", value)
-    return float(match[1]) * {"d": 86_400, "h": 3_600, "m": 60, "s": 1}[match[2]] if match else None
-
 
 def _start(_context: click.Context, _option: click.Parameter, value: str) -> datetime:
     """Return the moment that a date, a weekday of the last week, or a duration names."""
@@ -53,13 +37,12 @@ def _start(_context: click.Context, _option: click.Parameter, value: str) -> dat
     if value.lower() in weekdays:
         days = (now.weekday() - weekdays.index(value.lower())) % 7
         return datetime.combine(now.date() - timedelta(days=days), datetime.min.time(), UTC)
+    if match := re.fullmatch(r"(\d{1,6})([dhms])", value):
+        return now - int(match[1]) * timedelta(seconds={"d": 86_400, "h": 3_600, "m": 60, "s": 1}[match[2]])
     try:
         return datetime.combine(date.fromisoformat(value), datetime.min.time(), UTC)
     except ValueError:
-        seconds = _seconds(value)
-    if seconds is None:
-        raise click.BadParameter(f"must be a date, a weekday, or {_DURATION}")
-    return now - timedelta(seconds=seconds)
+        raise click.BadParameter("must be a date, a weekday, or a number and d, h, m or s, such as 2d") from None
 
 
 @click.group(no_args_is_help=True)
@@ -127,17 +110,16 @@ def show_job(job_id: str, database_url: str | None, as_json: bool) -> None:
 )
 @click.option(
     "--since",
-    "seconds",
     default="7d",
     show_default=True,
     metavar="TIME",
-    callback=_duration,
+    callback=_start,
     help="With --abstained: how long ago at most, such as 2d, 12h or 30m.",
 )
 @_database
 @json_option
 def retry_jobs(
-    job_ids: tuple[str, ...], abstained: str, seconds: float, database_url: str | None, as_json: bool
+    job_ids: tuple[str, ...], abstained: str, since: datetime, database_url: str | None, as_json: bool
 ) -> None:
     """Retry failed, cancelled or waiting jobs, or those that abstained. What was decided and paid for is kept."""
     if bool(job_ids) == bool(abstained):
@@ -146,7 +128,7 @@ def retry_jobs(
         if job_ids:
             _print_jobs([jobs.retry(job_id) for job_id in job_ids], as_json)
             return
-        abstentions = ledger.decisions.abstentions(abstained, time.time() - seconds)
+        abstentions = ledger.decisions.abstentions(abstained, since.timestamp())
         retried = [jobs.decide_again(job_id, words) for job_id, words in abstentions.items()]
         _print_jobs([job for job in retried if job is not None], as_json)
         skipped = retried.count(None)
