@@ -95,7 +95,8 @@ class Publisher:
         """
         if not decision.actions:
             return Published(PublishOutcome.WITHHELD if decision.withheld else PublishOutcome.NOTHING)
-        context = self._context(decision, job, services, writer)
+        rules = Rules(host=services.repository.host, secrets=tuple(self.secrets), about_url=services.about_url)
+        context = WriteContext(decision, job, services, writer, self, rules, self.before_write)
         notes: list[str] = []
         refused: ForgeError | None = None
         try:
@@ -124,17 +125,7 @@ class Publisher:
             raise Refused(str(refused), refused.status)
         return Published(PublishOutcome.POSTED if context.done else PublishOutcome.REFUSED, tuple(notes))
 
-    def _context(self, decision: Decision, job: str, services: Services, writer: GitHubWriter) -> WriteContext:
-        return WriteContext(
-            decision=decision,
-            job=job,
-            services=services,
-            writer=writer,
-            postings=self.postings,
-            rules=Rules(host=services.repository.host, secrets=tuple(self.secrets), about_url=services.about_url),
-            marker_key=self.marker_key,
-            may_edit=bool(self.marker_key) or not self.shares_account,
-            first_try=self.first_try,
-            on_request=self.on_request,
-            before_write=self.before_write,
-        )
+    @property
+    def may_edit(self) -> bool:
+        """True if a comment with our marker that is not in the register is ours, so it may be edited."""
+        return bool(self.marker_key) or not self.shares_account

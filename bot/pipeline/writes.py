@@ -7,7 +7,8 @@ decision have in common is in ``WriteContext``: the subject, our earlier posts, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from bot import router
 from bot.code.diff import Diff, parse
@@ -35,6 +36,9 @@ from bot.github.writer import GitHubWriter
 from bot.pipeline.body import MAX_CHECK, Rules, Seal
 from bot.pipeline.protected_paths import protection
 from bot.pipeline.store.decisions import Posting, Postings, content_hash
+
+if TYPE_CHECKING:
+    from bot.pipeline.publisher import Publisher
 
 #: Why nothing is written if a comment of a shared account stands already.
 NOT_EDITED = (
@@ -69,15 +73,8 @@ class WriteContext:
     job: str
     services: Services
     writer: GitHubWriter
-    postings: Postings
+    publisher: Publisher
     rules: Rules
-    marker_key: bytes = field(repr=False)
-    may_edit: bool
-    """A comment with our marker that is not in the register is ours, so it may be edited."""
-    first_try: bool
-    """A post that is not in the register does not exist."""
-    on_request: bool
-    """A comment that was deleted is written again."""
     before_write: Callable[[], None]
     done: int = 0
     fresh: Issue | PullRequest | None = None
@@ -86,6 +83,10 @@ class WriteContext:
     @property
     def repository(self) -> str:
         return self.services.forge.repository
+
+    @property
+    def postings(self) -> Postings:
+        return self.publisher.postings
 
     def check_staleness(self) -> None:
         """Read the subject again. Raises Moved if it changed, or if the feature was switched off."""
@@ -113,7 +114,7 @@ class WriteContext:
         return issue if isinstance(issue, Issue) and issue.number == number else self.services.forge.issue(number)
 
     def seal(self, number: int) -> Seal:
-        return Seal(repository=self.repository, number=number, key=self.marker_key)
+        return Seal(repository=self.repository, number=number, key=self.publisher.marker_key)
 
     def own_post(
         self, posts: Iterable[Comment | ReviewComment | PostedReview], number: int, marker: tuple[str, str]
@@ -168,7 +169,7 @@ def _upsert_comment(action: UpsertComment, context: WriteContext) -> Notes:
     body = context.rules.marked(action.body, action.task, action.about, context.seal(action.number))
     posting = context.postings.find(key)
     is_written = posting is not None and posting.content_hash == content_hash(body)
-    if posting and is_written and (posting.job == context.job or not context.on_request):
+    if posting and is_written and (posting.job == context.job or not context.publisher.on_request):
         context.done += 1
         return ()
     context.check_staleness()
@@ -178,9 +179,9 @@ def _upsert_comment(action: UpsertComment, context: WriteContext) -> Notes:
     if github_id is None and action.thread is None and action.only_edit:
         context.done += 1
         return ("no comment to edit",)
-    if github_id is None and action.thread is None and posting and not context.on_request:
+    if github_id is None and action.thread is None and posting and not context.publisher.on_request:
         raise Unwanted
-    if github_id is not None and not context.may_edit:
+    if github_id is not None and not context.publisher.may_edit:
         return (NOT_EDITED,)
     if github_id is None:
         context.before_write()
@@ -356,7 +357,7 @@ def _set_check(action: SetCheck, context: WriteContext) -> Notes:
     posting = context.postings.find(key)
     is_written = posting is not None and posting.content_hash == content_hash(content)
     # After "Re-run" GitHub shows the check as queued until it is written again.
-    if posting and is_written and (posting.job == context.job or not context.on_request):
+    if posting and is_written and (posting.job == context.job or not context.publisher.on_request):
         context.done += 1
         return ()
     if not context.done:
@@ -366,7 +367,7 @@ def _set_check(action: SetCheck, context: WriteContext) -> Notes:
         context.done += 1
         return (f"the check is about #{posting.number}, which has the same head",)
     github_id = posting.github_id if posting else None
-    if not posting and not context.first_try:
+    if not posting and not context.publisher.first_try:
         runs = context.services.forge.check_runs(action.head_sha, action.name)
         github_id = runs[0].id if runs else None
     context.before_write()
