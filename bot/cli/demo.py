@@ -133,6 +133,8 @@ def command(model: str | None, html: Path | None) -> int:
     """Play a day of a repository on a simulated GitHub and show what Bouncer posts."""
     from rich.console import Console
 
+    from bot import settings
+    from bot.cli.worker import check_thinking
     from bot.simgithub import SimulatedGitHub
 
     if html is not None:
@@ -142,7 +144,8 @@ def command(model: str | None, html: Path | None) -> int:
     with tempfile.TemporaryDirectory(prefix="bouncer-demo-") as folder, SimulatedGitHub() as github:
         where = Path(folder)
         shutil.copy(ANSWERS, where)
-        _check(where, model)
+        with chdir(where):
+            check_thinking(settings.load(bouncer_model=model))
         database = f"sqlite:///{where / 'bouncer.db'}"
         console.print(f"A simulated GitHub at {github.web_url}, `bouncer web` and `bouncer worker`.")
         console.print(f"[bold]{_model_credit(model)}[/bold]\n")
@@ -166,15 +169,6 @@ def page(scenes: Sequence[Scene], credit: str) -> str:
 
     bodies = [(scene, as_html(scene.posted)) for scene in scenes]
     return render("bot.cli", "demo.html.jinja", scenes=bodies, who=credit)
-
-
-def _check(where: Path, model: str) -> None:
-    """Refuse a model that the worker cannot ask. Raises SettingsError."""
-    from bot import settings
-    from bot.cli.worker import check_thinking
-
-    with chdir(where):
-        check_thinking(settings.load(bouncer_model=model))
 
 
 def _model_credit(model: str) -> str:

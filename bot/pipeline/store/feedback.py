@@ -13,7 +13,7 @@ from bot.calibration.risk import PromiseRecord, watch_promise
 from bot.core.actions import Decision
 from bot.core.subjects import KnownFate
 from bot.features.feedback.record import FeedbackRecord, Outcome
-from bot.features.feedback.signals import Counts, Row, outcomes, rates, signals
+from bot.features.feedback.signals import Row, outcomes, rates, signals
 from bot.pipeline.store.database import Database
 from bot.pipeline.store.tables import FATES, SIGNALS
 
@@ -39,12 +39,6 @@ class Signals:
                     connection.execute(insert.on_conflict_do_update(index_elements=["key"], set_=values))
 
     def rates(self, repository: str | None = None) -> tuple[Row, ...]:
-        return rates(self._counts(repository))
-
-    def muted(self, repository: str) -> frozenset[str]:
-        return frozenset(row.category for row in self.rates(repository) if row.muted)
-
-    def _counts(self, repository: str | None) -> Counts:
         query = select(SIGNALS.c.category, SIGNALS.c.outcome, func.count().label("number")).group_by(
             SIGNALS.c.category, SIGNALS.c.outcome
         )
@@ -53,7 +47,10 @@ class Signals:
         counts: dict[str, dict[Outcome, int]] = {}
         for row in self._database.rows(query):
             counts.setdefault(row.category, {})[row.outcome] = row.number
-        return counts
+        return rates(counts)
+
+    def muted(self, repository: str) -> frozenset[str]:
+        return frozenset(row.category for row in self.rates(repository) if row.muted)
 
 
 def watch(fates: Sequence[KnownFate]) -> PromiseRecord | None:
