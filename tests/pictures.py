@@ -250,7 +250,7 @@ def _backlog(browser: Browser, where: Path) -> None:
 def _site(url: str) -> Iterator[str]:
     """The dashboard over what the demo's own server and worker wrote."""
     backend = Backend(url)
-    with served(dashboard(backend, model=demo.RECORDED)) as address:
+    with served(dashboard(backend, bouncer_model=demo.RECORDED)) as address:
         yield address
     backend.close()
 

@@ -257,7 +257,7 @@ def _token(page: str) -> str:
 def _dashboard_pages(backend: Backend) -> Iterator[tuple[str, str]]:
     from tests.bot.web.dashboard.conftest import LOGIN, PASSWORD, dashboard, fill
 
-    client = dashboard(backend, github=LOGIN, in_shadow=lambda: True).test_client()
+    client = dashboard(backend, github=LOGIN, bouncer_mode="shadow").test_client()
     login = client.get("/login").text
     yield "/login", login
     yield "/login, wrong", client.post("/login", data={"token": _token(login), "password": "x"}).text

@@ -22,19 +22,16 @@ if TYPE_CHECKING:
     from bot.web.setup import Choice
 
 
-#: One takes 40 deliveries a second with a p99 below 60 ms; each further one takes some 40 MB.
-PROCESSES = 1
-
-
 @click.command()
-@click.option("--processes", type=click.IntRange(1, 32), help=f"Server processes.  [default: {PROCESSES}]")
+# One takes 40 deliveries a second with a p99 below 60 ms; each further one takes some 40 MB.
+@click.option("--processes", type=click.IntRange(1, 32), default=1, show_default=True, help="Server processes.")
 @settings_options
-def command(processes: int | None, **values: Any) -> None:
+def command(processes: int, **values: Any) -> None:
     """Receive webhook deliveries and record them for workers."""
     settings = load_settings(**values)
     check(settings)
     check_address(settings)
-    server(settings, processes or PROCESSES).run()
+    server(settings, processes).run()
 
 
 def check(settings: Settings) -> None:
@@ -135,29 +132,15 @@ def dashboard_pages(settings: Settings) -> tuple[Pages, ...]:
     github = _github_login(settings)
     if settings.bouncer_admin_password is None and github is None:
         return ()
-    from bot.app import reveal
-    from bot.web.dashboard import Admins, DashboardSettings
+    from bot.web.dashboard import DashboardSettings
     from bot.web.dashboard.pages import blueprint
 
-    ids, logins, organizations = settings.admins
     dashboard = DashboardSettings(
-        password=reveal(settings.bouncer_admin_password),
+        server=settings,
         github=github,
-        admins=Admins(ids=ids, logins=logins, organizations=organizations),
         session_key=_session_key(settings),
-        public_url=settings.bouncer_public_url,
-        host=settings.host,
-        web_url=settings.github_web_url,
-        about_url=settings.about_url,
-        model=settings.bouncer_model,
-        paused=settings.bouncer_paused,
         may_open_pulls=partial(_may_open_pulls, settings),
         open_pulls=partial(_open_pulls, settings),
-        # Set-up in the browser may choose it while the server runs.
-        in_shadow=lambda: settings.completed().in_shadow,
-        daily_usd=settings.bouncer_daily_budget_usd,
-        repository_usd=settings.bouncer_repository_budget_usd,
-        repository_calls=settings.bouncer_repository_calls,
     )
     return (partial(blueprint, dashboard),)
 

@@ -71,17 +71,19 @@ class Storing:
         """Connect ahead of the first delivery."""
         self._queue.connect()
 
-    def accept(self, delivery: str, event: Event, seconds: float = DEADLINE_SECONDS) -> bool:
+    def accept(self, delivery: str, event: Event) -> bool:
         """Store a delivery with its jobs. Return False if a delivery of that id is stored already.
 
-        Raises TransientError if that was not done within ``seconds``; the delivery may be stored later.
+        Raises TransientError if that was not done within the deadline; the delivery may be stored later.
         """
         storing = self._threads.submit(self._inbox.accept, delivery, event)
         try:
-            return storing.result(seconds)
+            return storing.result(DEADLINE_SECONDS)
         except TimeoutError:
             storing.cancel()
-            raise TransientError(f"the database did not record the delivery within {seconds:.0f} s") from None
+            raise TransientError(
+                f"the database did not record the delivery within {DEADLINE_SECONDS:.0f} s"
+            ) from None
         except Exception as error:
             _log.error("delivery_not_recorded", error=type(error).__name__)
             raise TransientError("the database did not record the delivery") from error

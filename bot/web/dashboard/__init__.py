@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from pydantic import Field
 
@@ -10,14 +11,15 @@ from bot.core.frozen import Frozen
 from bot.github.oauth import GitHubLogin, Visitor
 from bot.github.protocol import OpenPull
 from bot.pipeline.store.logins import Logins
+from bot.settings import Settings
 
 
-class Admins(Frozen):
-    """Accounts and organizations that may log in with GitHub."""
+class Admins(NamedTuple):
+    """Accounts and organizations that may log in with GitHub; logins are in lower case."""
 
-    ids: frozenset[int] = frozenset()
-    logins: frozenset[str] = Field(frozenset(), description="lower case")
-    organizations: tuple[str, ...] = ()
+    ids: frozenset[int]
+    logins: frozenset[str]
+    organizations: tuple[str, ...]
 
     def admit(self, visitor: Visitor, logins: Logins) -> bool:
         """Return True for a named account or a member of a named organization.
@@ -33,25 +35,19 @@ class Admins(Frozen):
 
 
 class DashboardSettings(Frozen):
-    """The operator's settings that the dashboard needs."""
+    """The operator's settings, and what follows from them."""
 
-    password: str = Field("", description="empty: no log-in with a password")
+    server: Settings
     github: GitHubLogin | None = Field(None, description="None: no log-in with a GitHub account")
-    admins: Admins = Admins()
     session_key: str = Field(description="ends all sessions when it changes; see ``Sessions``")
-    public_url: str | None = None
-    host: str = "127.0.0.1"
-    web_url: str = "https://github.com"
-    about_url: str = ""
-    model: str = ""
     may_open_pulls: Callable[[str], bool] = Field(
         lambda repository: False, description="True if the App may open pull requests in a repository"
     )
     open_pulls: Callable[[str], tuple[OpenPull, ...]] = Field(
         lambda repository: (), description="reads a repository's open pull requests; raises OperatorError"
     )
-    paused: bool = False
-    in_shadow: Callable[[], bool] = Field(bool, description="True if the whole server posts nothing")
-    daily_usd: float | None = None
-    repository_usd: float | None = None
-    repository_calls: int | None = None
+
+    @property
+    def in_shadow(self) -> bool:
+        """True if the whole server posts nothing; set-up in the browser may choose it while the server runs."""
+        return self.server.completed().in_shadow

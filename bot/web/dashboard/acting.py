@@ -85,7 +85,7 @@ def onboarding(settings: DashboardSettings, backend: Backend) -> str:
     """Show a first bouncer.yml for a repository: to copy, or as a pull request if the App may open one."""
     repository = _installed(backend)
     suggestion = _suggestion(settings, backend, repository)
-    address = f"{settings.web_url}/{repository}/new/HEAD?" + urlencode(
+    address = f"{settings.server.github_web_url}/{repository}/new/HEAD?" + urlencode(
         {"filename": ".github/bouncer.yml", "value": suggestion.config}
     )
     return render_template(
@@ -119,7 +119,8 @@ def _installed(backend: Backend) -> str:
 def _suggestion(settings: DashboardSettings, backend: Backend, repository: str) -> SuggestedConfig:
     bouncers: tuple[Bouncer, ...] = ("triage", "verify")
     fates = {bouncer: backend.ledger().fates.of(repository, bouncer) for bouncer in bouncers}
-    schema = f"{settings.public_url}/bouncer.schema.json" if settings.public_url else ""
+    server = settings.server.bouncer_public_url
+    schema = f"{server}/bouncer.schema.json" if server else ""
     return suggest(fates, schema)
 
 

@@ -27,7 +27,7 @@ from bot.pipeline.store.logins import LONGEST_WAIT_SECONDS, Logins
 from bot.pipeline.store.overview import DecisionRow
 from bot.web import session
 from bot.web.app import Backend
-from bot.web.dashboard import DashboardSettings, acting, reading
+from bot.web.dashboard import Admins, DashboardSettings, acting, reading
 
 #: Attempts to log in that wait for their turn in one process at most.
 MOST_WAITING = 32
@@ -79,11 +79,11 @@ def blueprint(settings: DashboardSettings, backend: Backend) -> Blueprint:
 
 
 def _guard(routes: Blueprint, settings: DashboardSettings, sessions: session.Sessions) -> None:
-    secure_cookie = bool(settings.public_url and settings.public_url.startswith("https:"))
+    public_url, host = settings.server.bouncer_public_url, settings.server.host
 
     @routes.before_request
     def guard() -> Answer | None:
-        if not session.known_host(request.host, settings.public_url, settings.host):
+        if not session.known_host(request.host, public_url, host):
             abort(400, "This server does not go by that name; set BOUNCER_PUBLIC_URL to the address you use.")
         g.now = datetime.now(UTC)
         login = sessions.login()
@@ -99,7 +99,7 @@ def _guard(routes: Blueprint, settings: DashboardSettings, sessions: session.Ses
     def secure(response: Response) -> Response:
         cookie = g.get("cookie")
         if cookie and cookie != request.cookies.get(session.COOKIE):
-            session.give(response, session.COOKIE, cookie, secure=secure_cookie)
+            session.give(response, session.COOKIE, cookie, secure=(public_url or "").startswith("https:"))
         return session.secured(response)
 
     @routes.errorhandler(HTTPException)
@@ -133,7 +133,8 @@ class Entry:
             return _page(target)
         if refused := self._refused(target):
             return refused
-        if not session.matches(request.form.get("password", ""), self._settings.password):
+        password = self._settings.server.bouncer_admin_password
+        if not session.matches(request.form.get("password", ""), password.get_secret_value() if password else ""):
             return self._failed(target, "That is not the password.")
         return self._entered(target)
 
@@ -151,7 +152,7 @@ class Entry:
         if refused := self._refused(target):
             # Each attempt asks GitHub.
             return refused
-        admins = self._settings.admins
+        admins = Admins(*self._settings.server.admins)
         try:
             code, verifier = request.args["code"], _own(b"verifier")
             visitor = self._github.visitor(code, self._callback, verifier, admins.organizations)
@@ -205,7 +206,7 @@ class Entry:
 
     @property
     def _callback(self) -> str:
-        base = self._settings.public_url or request.url_root.rstrip("/")
+        base = self._settings.server.bouncer_public_url or request.url_root.rstrip("/")
         return base + url_for("dashboard.from_github")
 
 

@@ -25,6 +25,7 @@ from bot.pipeline.store.feedback import watch
 from bot.pipeline.store.installations import EVERYTHING
 from bot.pipeline.store.overview import PAGE, DecisionResult, Filter, Overview, as_csv, as_json
 from bot.router import FEATURES
+from bot.settings import Settings
 from bot.web.app import Backend
 from bot.web.dashboard import DashboardSettings, acting, posted
 
@@ -84,7 +85,7 @@ def overview(settings: DashboardSettings, backend: Backend) -> Response:
         repositories=overview.repositories(),
         repository=repository,
         rates=backend.ledger().signals.rates(repository or None),
-        budgets=_budgets(settings, overview, g.now),
+        budgets=_budgets(settings.server, overview, g.now),
         jobs=backend.jobs().unfinished(),
         oldest=backend.jobs().oldest_age(),
         worker=backend.jobs().worker_age(),
@@ -115,7 +116,7 @@ def export(settings: DashboardSettings, backend: Backend, form: str) -> Response
     """Return all decisions that pass the filter as a file."""
     make, kind = {"csv": (as_csv, "text/csv"), "json": (as_json, "application/json")}.get(form) or abort(404)
     response = Response(
-        make(backend.ledger().overview, _filter(), settings.web_url),
+        make(backend.ledger().overview, _filter(), settings.server.github_web_url),
         content_type=f"{kind}; charset=utf-8",
     )
     response.headers["Content-Disposition"] = f"attachment; filename=bouncer-decisions.{form}"
@@ -146,7 +147,9 @@ def decision(settings: DashboardSettings, backend: Backend, number: int) -> str:
         line=line,
         decision=whole,
         calls=overview.calls(line.job),
-        cards=posted.cards(whole, overview.postings(line.job), settings.web_url, settings.about_url),
+        cards=posted.cards(
+            whole, overview.postings(line.job), settings.server.github_web_url, settings.server.about_url
+        ),
         unposted=posted.unposted(whole),
         paused=acting.is_paused(backend, whole.subject),
         subject=_subject(backend.jobs(), line.job),
@@ -157,7 +160,7 @@ def shadow(settings: DashboardSettings, backend: Backend) -> str:
     """Show what shadow mode did not post."""
     overview = backend.ledger().overview
     rows = [
-        (line, posted.cards(decision, (), settings.web_url, settings.about_url))
+        (line, posted.cards(decision, (), settings.server.github_web_url, settings.server.about_url))
         for line, decision in overview.full_decisions(
             Filter(outcome="withheld"), _number(request.args.get("before")), PREVIEWS
         )
@@ -198,7 +201,7 @@ def costs(settings: DashboardSettings, backend: Backend) -> str:
         days=days,
         repositories=overview.costs(since, "repository"),
         models=overview.costs(since, "model"),
-        budgets=_budgets(settings, overview, g.now),
+        budgets=_budgets(settings.server, overview, g.now),
     )
 
 
@@ -263,9 +266,9 @@ def _drawn(bouncer: Literal["triage", "verify"], fates: Sequence[KnownFate]) -> 
     )
 
 
-def _budgets(settings: DashboardSettings, overview: Overview, now: datetime) -> list[Spending]:
+def _budgets(server: Settings, overview: Overview, now: datetime) -> list[Spending]:
     """Return today's spending and limits, all together first, then by repository."""
-    limits = {"all": (settings.daily_usd, None)}
+    limits = {"all": (server.bouncer_daily_budget_usd, None)}
     unknown = {
         row.name: row.unpriced
         for row in overview.costs(now.replace(hour=0, minute=0, second=0, microsecond=0), "repository")
@@ -275,7 +278,7 @@ def _budgets(settings: DashboardSettings, overview: Overview, now: datetime) -> 
         kind, _, name = scope.partition(":")
         if kind == "owner":
             continue
-        usd, calls = limits.get(scope, (settings.repository_usd, settings.repository_calls))
+        usd, calls = limits.get(scope, (server.bouncer_repository_budget_usd, server.bouncer_repository_calls))
         unpriced = unknown.get(name, 0) if name else sum(unknown.values())
         spending.append(
             Spending(

@@ -18,6 +18,7 @@ from bot.github.oauth import GitHubLogin
 from bot.models.protocol import Prompt
 from bot.pipeline.store import Ledger, Posting, migrate
 from bot.pipeline.store.tables import DELIVERIES
+from bot.settings import Settings
 from bot.web.app import Backend
 from bot.web.dashboard import DashboardSettings
 from bot.web.dashboard.pages import blueprint
@@ -39,16 +40,13 @@ def backend(tmp_path: Path) -> Iterator[Backend]:
     backend.close()
 
 
-def settings(**values: Any) -> DashboardSettings:
-    return DashboardSettings(
-        **{
-            "password": PASSWORD,
-            "session_key": values.get("password", PASSWORD),
-            "model": "scripted:test",
-            "daily_usd": 2.0,
-            **values,
-        }
-    )
+def settings(github: GitHubLogin | None = None, password: str = PASSWORD, **values: Any) -> DashboardSettings:
+    common = {
+        "bouncer_admin_password": password,
+        "bouncer_model": "scripted:test",
+        "bouncer_daily_budget_usd": 2.0,
+    }
+    return DashboardSettings(server=Settings(**{**common, **values}), github=github, session_key=password)
 
 
 def dashboard(backend: Backend, **values: Any) -> Flask:

@@ -115,7 +115,7 @@ def test_a_name_that_is_not_ours_is_refused(client: FlaskClient, host: str, stat
 
 
 def test_the_public_address_is_a_name_of_ours(backend: Backend) -> None:
-    client = dashboard(backend, public_url="https://bot.example").test_client()
+    client = dashboard(backend, bouncer_public_url="https://bot.example").test_client()
     page = client.get("/login", headers={"Host": "bot.example"})
     assert page.status_code == 200
     assert "Secure" in page.headers["Set-Cookie"]

@@ -19,8 +19,6 @@ from bot.web.dashboard import Admins
 from tests.bot.web.dashboard.conftest import dashboard
 from tests.serving import served
 
-ADMINS = Admins(logins=frozenset({"ann"}), organizations=("acme",))
-
 
 @dataclass
 class Desk:
@@ -46,7 +44,7 @@ def desk(backend: Backend) -> Iterator[Desk]:
     with SimulatedGitHub() as github:
         registered = github.create_app(owner="acme", permissions={**PERMISSIONS, "members": "read"})
         login = GitHubLogin(registered.client_id, registered.client_secret, github.web_url, github.api_url)
-        with served(dashboard(backend, github=login, admins=ADMINS)) as url:
+        with served(dashboard(backend, github=login, bouncer_admins="ann,org:acme")) as url:
             registered.callback_urls = (f"{url}/login/github/callback",)
             yield Desk(github, url)
 
@@ -101,8 +99,7 @@ def test_an_account_that_was_renamed_still_comes_in(desk: Desk) -> None:
 
 
 def test_an_id_names_an_account_and_is_no_login(backend: Backend) -> None:
-    ids, logins, _ = Settings(bouncer_admins="583231, Ann, org:Acme").admins
-    admins = Admins(ids=ids, logins=logins)
+    admins = Admins(*Settings(bouncer_admins="583231, Ann, org:Acme").admins)
     logins = backend.ledger().logins
     assert admins.admit(Visitor(id=583231, login="octocat", organizations={}), logins)
     assert not admins.admit(Visitor(id=7, login="583231", organizations={}), logins)

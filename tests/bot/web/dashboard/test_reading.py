@@ -55,7 +55,7 @@ def test_overview_refreshes_itself(client: FlaskClient) -> None:
 
 
 def test_a_server_in_shadow_mode_says_so(backend: Backend, filled: Backend) -> None:
-    client = dashboard(backend, in_shadow=lambda: True).test_client()
+    client = dashboard(backend, bouncer_mode="shadow").test_client()
     log_in(client)
     assert "nothing is posted" in client.get("/").text
     assert "The whole server is in shadow mode" in client.get("/shadow").text
