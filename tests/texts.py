@@ -22,9 +22,10 @@ from flask.testing import FlaskClient
 
 from bot import cli
 from bot.pipeline.store import migrate
+from bot.settings import Settings
 from bot.web import public
 from bot.web.app import Backend
-from bot.web.setup import Addresses, Guard, Setup
+from bot.web.setup import Guard, Setup
 from bot.web.setup import blueprint as setup_blueprint
 
 FILE = Path(__file__).with_name("texts.md")
@@ -216,8 +217,8 @@ def pages() -> Iterator[tuple[str, str]]:
 
 def _setup_pages() -> Iterator[tuple[str, str]]:
     app = Flask("bot.web")
-    addresses = Addresses(api_url="https://api.github.com", web_url="https://github.com")
-    setup = Setup(Guard(LINK), addresses, "https://bouncer.example.org", _refuse)
+    settings = Settings(bouncer_public_url="https://bouncer.example.org")
+    setup = Setup(Guard(LINK), settings, _refuse)
     app.register_blueprint(setup_blueprint(setup))
     app.register_blueprint(public.blueprint("Set BOUNCER_ADMIN_PASSWORD to open the dashboard."))
     client = app.test_client()

@@ -101,16 +101,9 @@ def show_link(settings: Settings, link: str) -> None:
 
 
 def setup_pages(settings: Settings, link: str) -> tuple[Pages, ...]:
-    from bot.web.setup import Addresses, Guard, Setup, blueprint
+    from bot.web.setup import Guard, Setup, blueprint
 
-    setup = Setup(
-        guard=Guard(link),
-        default=Addresses(api_url=settings.github_api_url, web_url=settings.github_web_url),
-        public_url=settings.bouncer_public_url,
-        keep=lambda credentials, choice: keep(settings, credentials, choice),
-        owner=settings.bouncer_admins.partition(",")[0].strip().removeprefix("org:"),
-        dashboard=bool(settings.bouncer_admin_password),
-    )
+    setup = Setup(Guard(link), settings, partial(keep, settings))
     return (lambda backend: blueprint(setup),)
 
 

@@ -26,7 +26,7 @@ from werkzeug.wrappers import Response as Answer
 from bot.core.errors import ForgeError, NotFound, SettingsError, TransientError
 from bot.core.frozen import Frozen
 from bot.github.registration import PURPOSES, Credentials, Manifest, convert, manifest
-from bot.settings import readable_on_the_way
+from bot.settings import Settings, readable_on_the_way
 from bot.web import session
 
 COOKIE = "bouncer_setup"
@@ -78,14 +78,7 @@ class Choice(Frozen):
         return {**posted, "hook_attributes": {"url": self.webhook_url, "active": True}}
 
 
-class Addresses(Frozen):
-    """The operator's own GitHub, as the settings name it."""
-
-    api_url: str
-    web_url: str
-
-
-def choose(form: Mapping[str, str], default: Addresses) -> tuple[Choice | None, dict[str, str]]:
+def choose(form: Mapping[str, str], settings: Settings) -> tuple[Choice | None, dict[str, str]]:
     """Return the choice in a form's fields, or the mistakes by field."""
     web_url, public_url = _url(form.get("web_url")), _url(form.get("public_url"))
     webhook_url = _url(form.get("webhook_url")) if form.get("webhook_url", "").strip() else f"{public_url}/webhook"
@@ -95,7 +88,7 @@ def choose(form: Mapping[str, str], default: Addresses) -> tuple[Choice | None, 
     wrong = {}
     if web_url is None:
         wrong["web_url"] = "This is not a web address like https://github.example.com."
-    elif web_url != default.web_url and readable_on_the_way(web_url):
+    elif web_url != settings.github_web_url and readable_on_the_way(web_url):
         # The App's key comes from there. GITHUB_WEB_URL was checked with the settings.
         wrong["web_url"] = "Use https://: the App's key comes from there."
     if public_url is None:
@@ -112,7 +105,7 @@ def choose(form: Mapping[str, str], default: Addresses) -> tuple[Choice | None, 
         organization=organization,
         name=name,
         web_url=web_url,
-        api_url=api_of(web_url, default),
+        api_url=api_of(web_url, settings),
         public_url=public_url,
         webhook_url=webhook_url,
         test_pulls=form.get("test_pulls") == "yes",
@@ -122,10 +115,10 @@ def choose(form: Mapping[str, str], default: Addresses) -> tuple[Choice | None, 
     ), {}
 
 
-def api_of(web_url: str, default: Addresses) -> str:
+def api_of(web_url: str, settings: Settings) -> str:
     """Return the API's address: the configured one, a tenant's subdomain, or a server's /api/v3."""
-    if web_url == default.web_url:
-        return default.api_url
+    if web_url == settings.github_web_url:
+        return settings.github_api_url
     parts = urlsplit(web_url)
     if (parts.hostname or "").endswith(".ghe.com"):
         return f"{parts.scheme}://api.{parts.netloc}"
@@ -220,12 +213,8 @@ class Setup:
     """Everything that the pages need. ``keep`` stores or prints credentials; it may raise SettingsError."""
 
     guard: Guard
-    default: Addresses
-    public_url: str | None
+    settings: Settings
     keep: Callable[[Credentials, Choice], None]
-    owner: str = ""
-    """The first account or organization of BOUNCER_ADMINS, to suggest as the owner."""
-    dashboard: bool = False
 
 
 def blueprint(setup: Setup) -> Blueprint:
@@ -250,7 +239,7 @@ def blueprint(setup: Setup) -> Blueprint:
     @routes.post("")
     def chosen() -> Answer | str:
         session.check_form(_cookie())
-        choice, wrong = choose(request.form, setup.default)
+        choice, wrong = choose(request.form, setup.settings)
         if "change" in request.form:
             return _form(setup, request.form.to_dict(), {})
         if choice is None:
@@ -310,12 +299,14 @@ def _refused(setup: Setup) -> Answer | None:
 
 
 def _form(setup: Setup, fields: dict[str, str], wrong: dict[str, str]) -> str:
+    settings = setup.settings
+    owner = settings.bouncer_admins.partition(",")[0].strip().removeprefix("org:")
     values = {
         "owner": "user",
-        "organization": setup.owner,
-        "name": f"bouncer-{setup.owner}" if setup.owner else "",
-        "web_url": setup.default.web_url,
-        "public_url": setup.public_url or request.url_root.rstrip("/"),
+        "organization": owner,
+        "name": f"bouncer-{owner}" if owner else "",
+        "web_url": settings.github_web_url,
+        "public_url": settings.bouncer_public_url or request.url_root.rstrip("/"),
         "webhook_url": "",
         "keep": "file",
         "mode": "shadow",
@@ -378,7 +369,8 @@ def _keep(setup: Setup, choice: Choice, credentials: Credentials) -> Answer | st
     setup.guard.finished = True
     _log.info("set_up", app=credentials.slug, app_id=credentials.app_id)
     fields = credentials.model_dump(include={"app_id", "slug", "html_url"})
-    return render_template("setup/done.html", choice=choice, credentials=fields, dashboard=setup.dashboard)
+    dashboard = bool(setup.settings.bouncer_admin_password)
+    return render_template("setup/done.html", choice=choice, credentials=fields, dashboard=dashboard)
 
 
 def _message(title: str, text: str, status: int, *, again: bool = False) -> Answer:

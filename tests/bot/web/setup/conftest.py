@@ -14,9 +14,10 @@ from flask import Flask
 
 from bot.core.errors import SettingsError
 from bot.github.registration import Credentials, store
+from bot.settings import Settings
 from bot.simgithub import SimulatedGitHub
 from bot.web import public
-from bot.web.setup import Addresses, Choice, Guard, Setup, blueprint
+from bot.web.setup import Choice, Guard, Setup, blueprint
 from tests.bot.pipeline.conftest import Clock
 from tests.serving import served
 
@@ -53,8 +54,8 @@ def site(tmp_path: Path) -> Iterator[Site]:
         app = Flask("bot.web")
         with served(app) as url:
             site = Site(github, url, Guard(LINK, clock), clock, tmp_path / "data")
-            addresses = Addresses(api_url=github.api_url, web_url=github.web_url)
-            app.register_blueprint(blueprint(Setup(site.guard, addresses, None, site.keep)))
+            settings = Settings(github_api_url=github.api_url, github_web_url=github.web_url)
+            app.register_blueprint(blueprint(Setup(site.guard, settings, site.keep)))
             app.register_blueprint(public.blueprint())
             yield site
 

@@ -14,10 +14,10 @@ from bot.github.app import GitHubApp
 from bot.github.registration import FILE, Credentials, stored
 from bot.settings import Settings
 from bot.web.app import Backend, create_app
-from bot.web.setup import Addresses, Guard, Setup, api_of, blueprint, choose, unreachable
+from bot.web.setup import Guard, Setup, api_of, blueprint, choose, unreachable
 from tests.bot.web.setup.conftest import LINK, Browser, Site, form_of
 
-KNOWN = Addresses(api_url="https://api.github.example", web_url="https://github.example")
+KNOWN = Settings(github_api_url="https://api.github.example", github_web_url="https://github.example")
 
 
 def test_from_the_link_to_an_app_that_works(site: Site, browser: Browser) -> None:
@@ -169,7 +169,7 @@ def test_the_app_s_key_is_not_fetched_in_the_clear(site: Site, browser: Browser)
 def test_headers_of_a_proxy_count_only_if_the_operator_allows_it(
     site: Site, tmp_path: Path, trusted: bool, expected: str
 ) -> None:
-    setup = Setup(Guard(LINK), KNOWN, None, site.keep)
+    setup = Setup(Guard(LINK), KNOWN, site.keep)
     backend = Backend(f"sqlite:///{tmp_path / 'unused.db'}")
     app = create_app(backend, lambda: (), [lambda _: blueprint(setup)], trusted_proxies=int(trusted))
     forwarded = {"X-Forwarded-Proto": "https", "X-Forwarded-Host": "bouncer.example.com"}
