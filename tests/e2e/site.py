@@ -37,6 +37,21 @@ Repository = Callable[..., str]
 OPEN = ("waiting", "queued", "running")
 
 
+class Slowly:
+    """Does what the simulated GitHub of a site does, and waits each time until the site is quiet."""
+
+    def __init__(self, shop: Site) -> None:
+        self._shop = shop
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def act(*arguments: Any, **options: Any) -> Any:
+            answer = getattr(self._shop.github, name)(*arguments, **options)
+            self._shop.quiet()
+            return answer
+
+        return act
+
+
 class Site(Rig):
     """Repositories of the owner ``acme``, whose every event reaches the app by a signed delivery."""
 
@@ -45,6 +60,11 @@ class Site(Rig):
         self.model = model
         self.app = self.installation.app
         self.environment |= {**model.environment, "BOUNCER_ADMIN_PASSWORD": PASSWORD}
+
+    @property
+    def slowly(self) -> Any:
+        """The simulated GitHub, with a wait after each action until all that it causes is dealt with."""
+        return Slowly(self)
 
     def connect(self) -> None:
         """Have GitHub deliver to us from now on."""

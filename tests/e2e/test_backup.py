@@ -41,12 +41,10 @@ def test_restored_backup_goes_on_with_what_happened_since(database_url: str, tmp
         server = shop.start("bot", "serve")
         wait(shop.ready, 120, "serve is up")
         shop.connect()
-        first = shop.github.open_issue("acme/rocket", "It breaks", "It does not work.")
-        shop.quiet()
+        first = shop.slowly.open_issue("acme/rocket", "It breaks", "It does not work.")
         restored = copy(database_url, tmp_path)
         # After the backup: one issue is answered, and its deliveries count as delivered.
-        second = shop.github.open_issue("acme/rocket", "It breaks too", "It does not work.")
-        shop.quiet()
+        second = shop.slowly.open_issue("acme/rocket", "It breaks too", "It does not work.")
         shop.kill(server)
         # The new machine has the backup and nothing else. One more issue comes while it is not up.
         shop.environment["DATABASE_URL"] = restored

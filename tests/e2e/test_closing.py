@@ -81,8 +81,7 @@ def test_nothing_is_closed_once_that_was_switched_off(hasty: Site, file: str) ->
     hasty.github.fail("server_error", "PATCH", f"/repos/{home}/issues/1$", times=2)
     number = hasty.github.open_issue(home, *VAGUE)
     wait(lambda: any("500" in error for error in hasty.troubles().values()), 60, "it could not be closed")
-    hasty.github.commit(home, {".github/bouncer.yml": file})
-    hasty.quiet()
+    hasty.slowly.commit(home, {".github/bouncer.yml": file})
     assert state(hasty, home, number)[0] == "open"
     assert "Closed for now" not in hasty.comments_on(home, number)[1]
 
@@ -96,10 +95,8 @@ def test_an_edit_opens_it_again_and_what_a_maintainer_closed_stays_closed(hasty:
     wait(lambda: state(hasty, home, first)[0] == "open", 60, "opened")
     wait(lambda: hasty.github.labels(home, first) == [], 60, "cleared")
     hasty.github.reopen(home, second, by="mia")
-    hasty.github.close(home, second, by="mia", reason="not_planned")
-    hasty.quiet()
-    hasty.github.comment(home, second, "It is version 4.2, on an empty file.", "alice")
-    hasty.quiet()
+    hasty.slowly.close(home, second, by="mia", reason="not_planned")
+    hasty.slowly.comment(home, second, "It is version 4.2, on an empty file.", "alice")
     assert state(hasty, home, second) == ("closed", "not_planned")
 
 

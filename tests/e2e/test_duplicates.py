@@ -33,24 +33,20 @@ def suggestion(shop: Site, home: str, number: int) -> DuplicatesRecord:
 def test_the_root_is_named_once_and_nothing_else_changes(shop: Site) -> None:
     home = shop.repository("acme/means", COMMENT)
     compared = len(shop.model.about("", "ComparisonReply"))
-    root = shop.github.open_issue(home, "Mean of nothing", CLEAR)
-    shop.quiet()
+    root = shop.slowly.open_issue(home, "Mean of nothing", CLEAR)
     assert shop.decided(home, root, "duplicates") == (), "without an index nothing is decided"
     assert len(shop.model.about("", "ComparisonReply")) == compared
     other = shop.github.open_issue(home, "Colours of plots", "With version 4.2, `plot()` draws in grey.")
     first = shop.github.open_issue(home, "Averages fail", CLEAR)
-    shop.github.comment(home, first, f"Duplicate of #{root}", "mia")
-    shop.quiet()
+    shop.slowly.comment(home, first, f"Duplicate of #{root}", "mia")
     assert shop.index(home) == "acme/means: 3 issues are indexed\n"
     shop.github.comment(home, other, f"Duplicate of #{root}", "stranger")
-    shop.github.comment(home, first, f"Duplicate of #{root}", "mia")
-    shop.quiet()
+    shop.slowly.comment(home, first, f"Duplicate of #{root}", "mia")
 
     before = reads(shop, home)
     clear = shop.github.open_issue(home, "Averages of empty lists fail", CLEAR)
     vague = shop.github.open_issue(home, "Averages", "`mean([])` fails.")
-    grey = shop.github.open_issue(home, "Plots", "With version 4.2, plots in grey have no legend.")
-    shop.quiet()
+    grey = shop.slowly.open_issue(home, "Plots", "With version 4.2, plots in grey have no legend.")
     assert reads(shop, home) == before, "the index costs no request once it stands"
     (comment,) = shop.comments_on(home, clear)
     assert comment.startswith(SUGGESTION.format(root))
@@ -66,8 +62,7 @@ def test_the_root_is_named_once_and_nothing_else_changes(shop: Site) -> None:
     assert len(shop.model.about("", "ComparisonReply")) == compared + 3
 
     # What the author adds is judged again; the line stays in the comment.
-    shop.github.comment(home, vague, "It is version 4.2.", "alice")
-    shop.quiet()
+    shop.slowly.comment(home, vague, "It is version 4.2.", "alice")
     (bounce,) = shop.comments_on(home, vague)
     assert bounce.startswith("Thanks, that answers my questions.")
     assert SUGGESTION.format(root) in bounce
@@ -80,8 +75,7 @@ def test_an_issue_that_is_deleted_or_transferred_is_not_named(shop: Site) -> Non
     shop.index(home)
     shop.github.delete(home, numbers[0], by="mia")
     shop.github.transfer(home, numbers[1], other, by="mia")
-    late = shop.github.open_issue(home, "Mean of nothing fails", CLEAR)
-    shop.quiet()
+    late = shop.slowly.open_issue(home, "Mean of nothing fails", CLEAR)
     (decision,) = shop.decided(home, late, "duplicates")
     assert (decision.abstained, shop.comments_on(home, late)) == ("skipped:unique", [])
 
@@ -91,11 +85,9 @@ def test_by_default_it_is_recorded_and_nothing_is_posted(shop: Site) -> None:
     unset = shop.repository("acme/unset", {".github/bouncer.yml": "duplicates: {mode: comment}\n"})
     for name in (home, unset):
         root = shop.github.open_issue(name, "Mean of nothing", CLEAR)
-        shop.github.close(name, root)
-        shop.quiet()
+        shop.slowly.close(name, root)
         shop.index(name)
-        number = shop.github.open_issue(name, "Averages fail", CLEAR)
-        shop.quiet()
+        number = shop.slowly.open_issue(name, "Averages fail", CLEAR)
         (decision,) = shop.decided(name, number, "duplicates")
         assert (decision.verdict, decision.actions, len(decision.withheld)) == ("duplicate", (), 1)
         assert decision.reason.startswith("shadow mode")
@@ -123,8 +115,7 @@ def test_earlier_pull_requests_like_a_new_one_are_named_in_its_check(shop: Site)
     assert summary(shop, home, other).startswith(f"An earlier open pull request, #{first}, is also for #{issue}.")
     # What is said about a paused one hides nothing of it.
     shop.github.comment(home, first, "/bouncer pause", "mia")
-    shop.github.edit(home, first, title="Add more values")
-    shop.quiet()
+    shop.slowly.edit(home, first, title="Add more values")
     assert shop.decided(home, first, "verify")[-1].abstained == "skipped:paused"
     # Six of its ten lines are the same, and it links no issue.
     extra = "".join(f"OTHER_{number} = 0\n" for number in range(3))
@@ -149,8 +140,7 @@ def test_earlier_pull_requests_like_a_new_one_are_named_in_its_check(shop: Site)
 
 def test_in_shadow_mode_similar_pull_requests_are_only_recorded(shop: Site) -> None:
     home = shop.repository("acme/shadow")
-    first = shop.github.open_pull(home, "Add values", files=change())
-    shop.quiet()
+    first = shop.slowly.open_pull(home, "Add values", files=change())
     second = shop.github.open_pull(home, "Add values", files=change())
     assert f"#{first}" not in summary(shop, home, second)
     (decision,) = shop.decided(home, second, "verify")
@@ -172,19 +162,15 @@ reproduce:
 def test_the_same_failure_of_both_drafted_tests_is_shown(shop: Site) -> None:
     files = {"shapes.py": BUGGY, "tests/test_shapes.py": TESTS, ".github/bouncer.yml": TESTED}
     home = shop.repository("acme/shapes", {**files, "pytest.ini": NO_PLUGINS["pytest.ini"].decode()})
-    root = shop.github.open_issue(home, "split drops the rest", REPORT)
-    shop.quiet()
+    root = shop.slowly.open_issue(home, "split drops the rest", REPORT)
     shop.index(home)
-    shop.github.comment(home, root, "/bouncer reproduce", "mia")
-    shop.quiet()
+    shop.slowly.comment(home, root, "/bouncer reproduce", "mia")
     first = shop.github.world.repositories[home].branches["main"]
     shop.github.commit(home, {"NOTES.md": "Later.\n"})
-    number = shop.github.open_issue(home, "A part is missing", REPORT)
-    shop.quiet()
+    number = shop.slowly.open_issue(home, "A part is missing", REPORT)
     assert shop.comments_on(home, number)[0].startswith(SUGGESTION.format(root))
     questions = len(shop.model.asked)
-    shop.github.comment(home, number, "/bouncer reproduce", "mia")
-    shop.quiet()
+    shop.slowly.comment(home, number, "/bouncer reproduce", "mia")
     # The label that this job set is an event of its own, which may arrive a moment later.
     wait(lambda: "same failure" in {item.verdict for item in shop.decided(home, number)}, 60, "compared")
     shop.quiet()
@@ -209,16 +195,13 @@ def test_the_model_is_shown_what_maintainers_asked_on_closed_issues(shop: Site) 
         for number in (early, still_open):
             shop.github.comment(name, number, f"Which list did you pass to #{number}?", "mia")
         shop.github.comment(name, early, "Why is nobody working on this?", "stranger")
-        shop.github.close(name, early)
-        shop.quiet()
+        shop.slowly.close(name, early)
         shop.index(name)
         shop.github.comment(name, late, "Do you use `numpy` for it?", "mia")
-        shop.github.close(name, late)
-        shop.quiet()
+        shop.slowly.close(name, late)
     before = len(shop.github.requests)
     number = shop.github.open_issue(home, "Averages of no list fail", CLEAR)
-    shop.github.open_issue(plain, "Averages without a list fail", CLEAR)
-    shop.quiet()
+    shop.slowly.open_issue(plain, "Averages without a list fail", CLEAR)
     assert not [request for request in list(shop.github.requests)[before:] if request.path.endswith("/comments")]
     (question,) = shop.model.about("Averages of no list fail", "InputReply")
     assert f"Which list did you pass to #{early}?" in question.text

@@ -86,8 +86,7 @@ def test_re_run_is_for_the_pull_request_whose_head_it_is(shop: Site, home: Calla
         pull.head_sha, upper.head_sha = more, first
     run = check(shop, place, number)
     before = [len(shop.decided(place, item, "gate")) for item in (lower, number)]
-    shop.github.rerequest(place, run.id, by="mia")
-    shop.quiet()
+    shop.slowly.rerequest(place, run.id, by="mia")
     assert [len(shop.decided(place, item, "gate")) for item in (lower, number)] == [before[0], before[1] + 1]
 
 
@@ -126,8 +125,7 @@ def test_a_pull_request_is_a_draft_until_its_issue_is_ready(shop: Site, home: Ca
         "Thanks for the pull request. Here it needs an issue that is ready for work, so I made"
     )
     assert f"- #{issue} is not marked as ready for work." in comment
-    shop.github.push(place, number, {APP: LARGE + "\n\nX = 1\n"})
-    shop.quiet()
+    shop.slowly.push(place, number, {APP: LARGE + "\n\nX = 1\n"})
     assert shop.comments_on(place, number) == [comment]
     shop.github.label(place, issue, "ready", by="mia")
     assert answer(shop, place, number) == ("success", f"#{issue} is ready for work")
@@ -150,11 +148,9 @@ def test_drafts_return_after_the_gate_was_switched_off(shop: Site, home: Callabl
     place = home("{mode: draft}")
     number, own = opened(shop, place), opened(shop, place, author="bob")
     shop.quiet()
-    shop.github.ready(place, own, by="bob")
-    shop.quiet()
+    shop.slowly.ready(place, own, by="bob")
     assert [is_draft(shop, place, pull) for pull in (number, own)] == [True, False]
-    shop.github.commit(place, {GATE: f"{QUIET}gate: {{mode: '{mode}'}}\n"})
-    shop.quiet()
+    shop.slowly.commit(place, {GATE: f"{QUIET}gate: {{mode: '{mode}'}}\n"})
     for line in ("\n\nX = 1\n", "\n\nX = 2\n"):
         for pull in (number, own):
             shop.github.push(place, pull, {APP: LARGE + line})
@@ -248,8 +244,7 @@ def test_known_authors_need_no_issue_if_the_repository_says_so(
 def test_a_bounced_issue_is_not_ready_until_it_is_clear(shop: Site, home: Callable[..., str]) -> None:
     place = home("{mode: check, trust_triage: true}", "verify: {mode: 'off'}\nreview: {mode: 'off'}\n")
     bounced = shop.github.open_issue(place, *VAGUE, labels=["ready"])
-    clear = shop.github.open_issue(place, *CLEAR)
-    shop.quiet()
+    clear = shop.slowly.open_issue(place, *CLEAR)
     first, second = opened(shop, place, bounced), opened(shop, place, clear)
     missing = f"Not ready: #{bounced} still lacks details that its author was asked for"
     assert answer(shop, place, first) == ("failure", missing)
@@ -291,8 +286,7 @@ def test_only_pull_requests_that_link_the_issue_are_evaluated(shop: Site, home: 
     opened(shop, place, issue), opened(shop, place, other)
     shop.quiet()
     before = len(shop.github.requests)
-    shop.github.label(place, issue, "ready", by="mia")
-    shop.quiet()
+    shop.slowly.label(place, issue, "ready", by="mia")
     requests = [request for request in list(shop.github.requests)[before:] if "access_tokens" not in request.path]
     assert [(request.method, request.path.partition(place)[2] or request.path) for request in requests] == [
         ("POST", "/graphql"),
@@ -301,8 +295,7 @@ def test_only_pull_requests_that_link_the_issue_are_evaluated(shop: Site, home: 
     ]
     before = len(shop.github.requests)
     shop.github.open_issue(place, "Nobody links it", labels=["ready"])
-    shop.github.label(place, other, "bug", by="mia")
-    shop.quiet()
+    shop.slowly.label(place, other, "bug", by="mia")
     assert not any(request.path == "/graphql" for request in list(shop.github.requests)[before:])
 
 
@@ -342,7 +335,6 @@ def test_a_re_run_writes_the_check_again_if_nothing_changed(shop: Site, home: Ca
     place = home("{mode: check}")
     run = check(shop, place, opened(shop, place))
     before = len(shop.github.requests)
-    shop.github.rerequest(place, run.id, by="mia")
-    shop.quiet()
+    shop.slowly.rerequest(place, run.id, by="mia")
     writes = [request.path for request in shop.github.requests[before:] if request.method == "PATCH"]
     assert writes == [f"/repos/{place}/check-runs/{run.id}"]

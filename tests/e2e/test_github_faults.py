@@ -107,8 +107,7 @@ def test_what_github_refuses_for_good_is_a_dead_letter_with_its_reason(shop: Sit
     for path in ("issues/1/comments", "check-runs", "pulls/2/reviews"):
         shop.github.fail("forbidden", "POST", f"/repos/{home}/{path}", times=99)
     shop.github.open_issue(home, *VAGUE)
-    shop.github.open_pull(home, "Read values", "Fixes #1", files={APP: BROKEN}, closes=[1])
-    shop.quiet()
+    shop.slowly.open_pull(home, "Read values", "Fixes #1", files={APP: BROKEN}, closes=[1])
     dead = {item.task: item.error for item in shop.jobs.list(("dead",), home)}
     assert dead.keys() == {"triage", "verify", "review"}
     assert all("403: Resource not accessible by integration" in str(value) for value in dead.values())
@@ -126,11 +125,9 @@ def test_what_github_refuses_for_good_is_a_dead_letter_with_its_reason(shop: Sit
 
 def test_changes_are_judged_when_the_account_lets_us_read_them(shop: Site, repository: Repository) -> None:
     home = repository()
-    shop.github.open_pull(home, "Read values", "Read the values of a file.", files={APP: BROKEN})
-    shop.quiet()
+    shop.slowly.open_pull(home, "Read values", "Read the values of a file.", files={APP: BROKEN})
     shop.github.fail("forbidden", "GET", f"/repos/{home}/pulls/1/comments", times=99)
-    shop.github.push(home, 1, {APP: f"# newer\n{BROKEN}"})
-    shop.quiet()
+    shop.slowly.push(home, 1, {APP: f"# newer\n{BROKEN}"})
 
     def abstentions() -> list[str | None]:
         return [decision.abstained for decision in shop.decided(home, 1, "review")]

@@ -42,8 +42,7 @@ def home(repository: Repository) -> str:
 
 
 def bounced(shop: Site, home: str) -> int:
-    number = shop.github.open_issue(home, *VAGUE)
-    shop.quiet()
+    number = shop.slowly.open_issue(home, *VAGUE)
     assert shop.github.labels(home, number) == ["needs-info"]
     return number
 
@@ -62,51 +61,42 @@ def test_a_vague_issue_is_asked_one_question_and_labelled(shop: Site, home: str)
 def test_a_maintainer_accepts_by_mention_with_a_reason(shop: Site, home: str) -> None:
     number = bounced(shop, home)
     shop.github.grant(home, "mia", "triage")
-    shop.github.comment(home, number, "@somebody accept this is known", "mia")
-    shop.quiet()
+    shop.slowly.comment(home, number, "@somebody accept this is known", "mia")
     assert shop.github.labels(home, number) == ["needs-info"]
-    shop.github.comment(home, number, "@bouncer accept this is known", "mia")
-    shop.quiet()
+    shop.slowly.comment(home, number, "@bouncer accept this is known", "mia")
     assert read(shop, home, number).startswith("Accepted as is by mia: this is known.")
-    shop.github.comment(home, number, "/bouncer", "mia")
-    shop.quiet()
+    shop.slowly.comment(home, number, "/bouncer", "mia")
     assert "Commands, each on a line of its own:" in shop.comments_on(home, number)[-1]
 
 
 def test_the_author_answers_and_the_issue_is_cleared(shop: Site, home: str) -> None:
     number = bounced(shop, home)
-    shop.github.comment(home, number, "Hm, I do not know.", "alice")
-    shop.quiet()
+    shop.slowly.comment(home, number, "Hm, I do not know.", "alice")
     assert "Which version is this?" not in read(shop, home, number), "asked again after an answer"
     assert "- version" not in read(shop, home, number), "asked again in other words"
     assert shop.github.labels(home, number) == ["needs-info"]
-    shop.github.comment(home, number, "It is version 4.2, on an empty file.", "alice")
-    shop.quiet()
+    shop.slowly.comment(home, number, "It is version 4.2, on an empty file.", "alice")
     assert read(shop, home, number) == CLEARED
     assert shop.github.labels(home, number) == []
 
 
 def test_an_edit_clears_it_and_a_worse_edit_bounces_it_again(shop: Site, home: str) -> None:
     number = bounced(shop, home)
-    shop.github.edit(home, number, body="With version 4.2 it fails on an empty file.")
-    shop.quiet()
+    shop.slowly.edit(home, number, body="With version 4.2 it fails on an empty file.")
     assert (read(shop, home, number), shop.github.labels(home, number)) == (CLEARED, [])
-    shop.github.edit(home, number, body="Never mind the details.")
-    shop.quiet()
+    shop.slowly.edit(home, number, body="Never mind the details.")
     assert "a maintainer will probably need" in read(shop, home, number)
     assert shop.github.labels(home, number) == ["needs-info"]
 
 
 def test_a_maintainer_accepts_and_it_is_never_bounced_again(shop: Site, home: str) -> None:
     number = bounced(shop, home)
-    command = shop.github.comment(home, number, "/bouncer accept", "mia")
-    shop.quiet()
+    command = shop.slowly.comment(home, number, "/bouncer accept", "mia")
     assert read(shop, home, number) == "Accepted as is by mia.\n\n<!-- bouncer:triage:v1 -->"
     assert shop.github.labels(home, number) == []
     assert reactions(shop, home, command) == ["+1"]
     shop.github.edit(home, number, body="Shorter.")
-    shop.github.comment(home, number, "/bouncer recheck", "alice")
-    shop.quiet()
+    shop.slowly.comment(home, number, "/bouncer recheck", "alice")
     accepted, notice = shop.comments_on(home, number)
     assert accepted.startswith("Accepted as is by mia.")
     assert notice.startswith("alice: I can't read this again: a maintainer accepted this issue.")
@@ -115,20 +105,16 @@ def test_a_maintainer_accepts_and_it_is_never_bounced_again(shop: Site, home: st
 
 def test_a_maintainer_takes_the_label_off_and_sets_it_again(shop: Site, home: str) -> None:
     number = bounced(shop, home)
-    shop.github.unlabel(home, number, "needs-info", by="mia")
-    shop.quiet()
+    shop.slowly.unlabel(home, number, "needs-info", by="mia")
     assert read(shop, home, number).startswith("Accepted as is by mia.")
-    shop.github.edit(home, number, body="Shorter.")
-    shop.quiet()
+    shop.slowly.edit(home, number, body="Shorter.")
     assert shop.github.labels(home, number) == []
-    shop.github.label(home, number, "needs-info", by="mia")
-    shop.quiet()
+    shop.slowly.label(home, number, "needs-info", by="mia")
     body = read(shop, home, number)
     assert body.startswith("Thanks for the report. mia asked for more details. To work on this,")
     assert "- Which version is this?" in body
     assert "VAGUE" not in body, "the maintainer decided, not the model"
-    shop.github.comment(home, number, "It is version 4.2, on an empty file.", "alice")
-    shop.quiet()
+    shop.slowly.comment(home, number, "It is version 4.2, on an empty file.", "alice")
     assert (read(shop, home, number), shop.github.labels(home, number)) == (CLEARED, [])
 
 
@@ -139,8 +125,7 @@ def test_each_comment_with_commands_gets_an_answer_of_its_own(shop: Site, home: 
         ("mia", "/bouncer acept"),
         ("stranger", "/bouncer accept\n/bouncer help"),
     ):
-        shop.github.comment(home, number, body, author)
-        shop.quiet()
+        shop.slowly.comment(home, number, body, author)
     bounce, helped, hinted, refused = shop.comments_on(home, number)
     assert "a maintainer will probably need" in bounce
     assert helped.startswith("alice: Commands")
@@ -155,26 +140,21 @@ def test_each_comment_with_commands_gets_an_answer_of_its_own(shop: Site, home: 
 
 def test_a_recheck_that_cannot_be_done_is_answered(shop: Site, home: str) -> None:
     number = bounced(shop, home)
-    shop.github.comment(home, number, "/bouncer pause", "mia")
-    shop.quiet()
+    shop.slowly.comment(home, number, "/bouncer pause", "mia")
     promise = "Edit the issue or reply below and I'll read it again."
     assert promise not in read(shop, home, number)
     assert "A maintainer paused me here, so I won't read this again for now." in read(shop, home, number)
-    asking = shop.github.comment(home, number, "/bouncer recheck", "alice")
-    shop.quiet()
+    asking = shop.slowly.comment(home, number, "/bouncer recheck", "alice")
     assert shop.comments_on(home, number)[1].startswith("alice: A maintainer paused me here.")
     assert reactions(shop, home, asking) == ["confused"]
     before = len(shop.decided(home, number, "triage"))
-    shop.github.comment(home, number, "/bouncer recheck", "mia")
-    shop.quiet()
+    shop.slowly.comment(home, number, "/bouncer recheck", "mia")
     assert [decision.verdict for decision in shop.decided(home, number, "triage")][before:] == ["VAGUE"]
     assert promise not in shop.comments_on(home, number)[0], "still paused"
-    shop.github.comment(home, number, "/bouncer resume", "mia")
-    shop.quiet()
+    shop.slowly.comment(home, number, "/bouncer resume", "mia")
     assert promise in shop.comments_on(home, number)[0]
     shop.github.close(home, number, by="mia")
-    asking = shop.github.comment(home, number, "/bouncer recheck", "mia")
-    shop.quiet()
+    asking = shop.slowly.comment(home, number, "/bouncer recheck", "mia")
     assert shop.comments_on(home, number)[-1].startswith("mia: I can't read this again: the issue is closed.")
     assert reactions(shop, home, asking) == ["confused"]
 
@@ -188,8 +168,7 @@ def reactions(shop: Site, home: str, comment: int) -> list[str]:
 def test_auto_asks_in_the_language_of_the_issue(shop: Site, repository: Repository) -> None:
     home = repository(**{".github/bouncer.yml": "triage:\n  language: auto\n"})
     shop.model.misbehave("Kaputte Datei", completion(json.dumps(GERMAN)))
-    number = shop.github.open_issue(home, "Kaputte Datei", "Es geht nicht mehr.")
-    shop.quiet()
+    number = shop.slowly.open_issue(home, "Kaputte Datei", "Es geht nicht mehr.")
     (body,) = shop.comments_on(home, number)
     assert body.startswith(
         "Thanks for the report. To work on this, a maintainer will probably need:\n- Welche Version ist das?\n\n"
@@ -197,23 +176,19 @@ def test_auto_asks_in_the_language_of_the_issue(shop: Site, repository: Reposito
     assert "Es ist nicht klar, was passiert." in body
     (question,) = shop.model.about("Kaputte Datei", "TranslatedReply")
     assert question.purpose == "TranslatedReply"
-    shop.github.comment(home, number, "/bouncer accept, ist bekannt", "mia")
-    shop.quiet()
+    shop.slowly.comment(home, number, "/bouncer accept, ist bekannt", "mia")
     assert shop.comments_on(home, number)[0].startswith("Accepted as is by mia: ist bekannt.\n")
 
 
 def test_answers_before_a_late_first_verdict_are_read(shop: Site, home: str) -> None:
     shop.model.misbehave("late verdict", failure(503))
     number = shop.github.open_issue(home, "late verdict", VAGUE[1])
-    shop.github.comment(home, number, "It is version 4.2, on an empty file.", "alice")
-    shop.quiet()
+    shop.slowly.comment(home, number, "It is version 4.2, on an empty file.", "alice")
     assert (shop.comments_on(home, number), shop.github.labels(home, number)) == ([], [])
 
 
 def test_answers_are_read_again_after_a_transfer(shop: Site, home: str, repository: Repository) -> None:
     number, other = bounced(shop, home), repository()
-    shop.github.comment(home, number, "It is version 4.2, on an empty file.", "alice")
-    shop.quiet()
-    moved = shop.github.transfer(home, number, other, by="mia")
-    shop.quiet()
+    shop.slowly.comment(home, number, "It is version 4.2, on an empty file.", "alice")
+    moved = shop.slowly.transfer(home, number, other, by="mia")
     assert (read(shop, other, moved), shop.github.labels(other, moved)) == (CLEARED, [])

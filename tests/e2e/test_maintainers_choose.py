@@ -15,8 +15,7 @@ FILE = ".github/bouncer.yml"
 def test_a_typo_in_a_mode_posts_nothing_and_is_reported_on_the_commit(shop: Site, repository: Repository) -> None:
     home = repository()
     sha = shop.github.commit(home, {FILE: "triage:\n  mode: shadwo\n"})
-    number = shop.github.open_issue(home, *VAGUE)
-    shop.quiet()
+    number = shop.slowly.open_issue(home, *VAGUE)
     assert (shop.comments_on(home, number), shop.github.labels(home, number)) == ([], [])
     (decision,) = shop.decided(home, number)
     assert (decision.verdict, len(decision.withheld)) == ("VAGUE", 2)
@@ -28,8 +27,7 @@ def test_a_typo_in_a_mode_posts_nothing_and_is_reported_on_the_commit(shop: Site
     notice = f"{home}: <a href="
     assert notice in shop.browser().get("/")
     sha = shop.github.commit(home, {FILE: "triage:\n  mode: label\n"})
-    plain = shop.github.commit(home, {APP: FIXED})
-    shop.quiet()
+    plain = shop.slowly.commit(home, {APP: FIXED})
     (check,) = shop.checks(home, sha)
     assert (check.conclusion, check.output["title"]) == ("success", ".github/bouncer.yml is valid")
     assert shop.checks(home, plain) == []
@@ -39,8 +37,7 @@ def test_a_typo_in_a_mode_posts_nothing_and_is_reported_on_the_commit(shop: Site
 def test_a_pull_request_s_copy_of_the_file_is_validated_and_not_used(shop: Site, repository: Repository) -> None:
     home = repository(**{FILE: "verify:\n  mode: 'off'\nreview:\n  mode: 'off'\n"})
     proposed = shop.github.open_pull(home, "Settings", "", files={FILE: "review:\n  max_findings: 900\n"})
-    other = shop.github.open_pull(home, "Read values", "", files={APP: BROKEN})
-    shop.quiet()
+    other = shop.slowly.open_pull(home, "Read values", "", files={APP: BROKEN})
     (check,) = shop.checks(home, shop.head(home, proposed))
     assert (check.name, check.conclusion) == ("bouncer / config", "failure")
     assert "line 2, review.max\\_findings" in check.output["summary"].replace("review.max_f", "review.max\\_f")
@@ -58,9 +55,7 @@ def test_in_a_monorepo_only_the_paths_that_count_are_judged_and_reviewed(
     shop.github.open_issue(home, *CLEAR)
 
     def opened(**files: str) -> int:
-        number = shop.github.open_pull(home, "Read values", "Fixes #1", files=dict(files), closes=[1])
-        shop.quiet()
-        return number
+        return shop.slowly.open_pull(home, "Read values", "Fixes #1", files=dict(files), closes=[1])
 
     elsewhere = opened(**{APP: BROKEN})
     (check,) = shop.checks(home, shop.head(home, elsewhere))
@@ -72,8 +67,7 @@ def test_in_a_monorepo_only_the_paths_that_count_are_judged_and_reviewed(
     assert f"Not reviewed: `{APP}` (pulls.paths)." in review.body
     (check,) = shop.checks(home, shop.head(home, both))
     assert check.output["title"] == "Probably doesn't solve #1"
-    shop.github.comment(home, elsewhere, "/bouncer verify", "mia")
-    shop.quiet()
+    shop.slowly.comment(home, elsewhere, "/bouncer verify", "mia")
     (check,) = shop.checks(home, shop.head(home, elsewhere))
     assert check.output["title"] == "Probably doesn't solve #1", "who asks for it is answered"
 
@@ -86,19 +80,16 @@ def test_what_was_decided_before_a_feature_was_switched_off_is_not_posted(
         shop.github.fail("server_error", "POST", f"/repos/{home}/issues/1/comments$")
         number = shop.github.open_issue(home, *VAGUE)
         wait(lambda: any("500" in error for error in shop.troubles().values()), 20, "the write failed")
-        shop.github.commit(home, {FILE: f"triage:\n  mode: {mode}\n"})
-        shop.quiet()
+        shop.slowly.commit(home, {FILE: f"triage:\n  mode: {mode}\n"})
         assert (shop.comments_on(home, number), shop.github.labels(home, number)) == ([], [])
         assert sum(len(decision.withheld) for decision in shop.decided(home, number)) == withheld
 
 
 def test_in_label_mode_a_comment_from_before_is_cleared_too(shop: Site, repository: Repository) -> None:
     home = repository()
-    number = shop.github.open_issue(home, *VAGUE)
-    shop.quiet()
+    number = shop.slowly.open_issue(home, *VAGUE)
     shop.github.commit(home, {FILE: "triage:\n  mode: label\n"})
-    shop.github.comment(home, number, "It is version 4.2, on an empty file.")
-    shop.quiet()
+    shop.slowly.comment(home, number, "It is version 4.2, on an empty file.")
     assert shop.github.labels(home, number) == []
     (comment,) = shop.comments_on(home, number)
     assert comment.startswith("Thanks, that answers my questions.")
@@ -106,11 +97,9 @@ def test_in_label_mode_a_comment_from_before_is_cleared_too(shop: Site, reposito
 
 def test_a_label_that_a_person_set_in_other_letters_is_removed(shop: Site, repository: Repository) -> None:
     home = repository(**{FILE: "triage:\n  label: Needs-Info\n"})
-    number = shop.github.open_issue(home, *VAGUE, labels=["needs-info"])
-    shop.quiet()
+    number = shop.slowly.open_issue(home, *VAGUE, labels=["needs-info"])
     assert shop.github.labels(home, number) == ["needs-info"]
-    shop.github.comment(home, number, "It is version 4.2, on an empty file.")
-    shop.quiet()
+    shop.slowly.comment(home, number, "It is version 4.2, on an empty file.")
     assert shop.github.labels(home, number) == []
 
 
@@ -129,8 +118,7 @@ def test_the_model_is_told_what_kind_of_issue_it_judges(
     shop: Site, repository: Repository, title: str, body: str, labels: list[str], wording: str
 ) -> None:
     home = repository(**{FILE: "triage:\n  ignore_kinds: []\n  prompt: careful\n"})
-    number = shop.github.open_issue(home, title, body, labels=labels)
-    shop.quiet()
+    number = shop.slowly.open_issue(home, title, body, labels=labels)
     assert len(shop.comments_on(home, number)) == 1
     (question,) = shop.model.about(title)
     assert wording in question.text
@@ -222,6 +210,5 @@ def test_a_label_from_before_its_name_changed_is_taken_off(shop: Site, repositor
     shop.github.commit(home, {FILE: "triage:\n  label: unclear\n"})
     shop.github.comment(home, first, "It is version 4.2, on an empty file.")
     shop.github.edit(home, second, body="It still does not work.")
-    shop.github.comment(home, third, "/bouncer accept", "mia")
-    shop.quiet()
+    shop.slowly.comment(home, third, "/bouncer accept", "mia")
     assert [shop.github.labels(home, number) for number in (first, second, third)] == [[], ["unclear"], []]

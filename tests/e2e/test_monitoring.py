@@ -22,8 +22,7 @@ def served_labels(shop: Site) -> dict[str, set[str]]:
     """Return the label names of each metric of a server that judged an issue and a pull request."""
     home, browser = shop.repository("acme/measured"), shop.browser()
     number = shop.github.open_issue(home, "It breaks", "It does not work.")
-    shop.github.open_pull(home, "Read values", f"Fixes #{number}", files={APP: BROKEN}, closes=[number])
-    shop.quiet()
+    shop.slowly.open_pull(home, "Read values", f"Fixes #{number}", files={APP: BROKEN}, closes=[number])
     result: dict[str, set[str]] = {}
 
     def complete() -> bool:

@@ -89,8 +89,7 @@ def test_the_kill_switch_asks_nobody_and_writes_nothing(tmp_path: Path) -> None:
     with site(tmp_path, BOUNCER_PAUSED="true") as shop:
         home = shop.repository("acme/rocket")
         shop.github.open_issue(home, "It breaks", "It does not work.")
-        shop.github.open_pull(home, "Read", "Fixes #1", files={APP: BROKEN}, closes=[1])
-        shop.quiet()
+        shop.slowly.open_pull(home, "Read", "Fixes #1", files={APP: BROKEN}, closes=[1])
         assert shop.model.asked == []
         assert (shop.comments_on(home, 1), shop.github.labels(home, 1), shop.github.checks(home)) == ([], [], [])
         assert {job.outcome for job in shop.jobs.list(("done",), home)} == {"skipped: paused by the operator"}

@@ -33,21 +33,18 @@ def test_what_is_paused_is_left_alone_until_it_is_resumed_and_rechecked(
     shop: Site, repository: Repository
 ) -> None:
     home, browser = repository(), shop.browser()
-    issue = shop.github.open_issue(home, "It breaks", "It does not work.")
-    shop.quiet()
+    issue = shop.slowly.open_issue(home, "It breaks", "It does not work.")
     assert len(shop.comments_on(home, issue)) == 1
     assert f"{home}</a>" in browser.get("/installations")
 
     press(browser, "/installations", f"Pause {home}")
-    pull = shop.github.open_pull(home, "Read", f"Fixes #{issue}", files={APP: BROKEN}, closes=[issue])
-    shop.quiet()
+    pull = shop.slowly.open_pull(home, "Read", f"Fixes #{issue}", files={APP: BROKEN}, closes=[issue])
     assert (shop.github.checks(home), shop.inline(home, pull)) == ([], [])
     press(browser, "/installations", f"Resume {home}")
 
     at = decision_page(shop, browser, home, issue, "triage")
     press(browser, at, f"Pause {home}#{issue}")
-    shop.github.edit(home, issue, body="It still does not work.")
-    shop.quiet()
+    shop.slowly.edit(home, issue, body="It still does not work.")
     assert shop.decided(home, issue, "triage")[-1].abstained == "skipped:paused"
     press(browser, decision_page(shop, browser, home, issue, "triage"), f"Resume {home}#{issue}")
     before = len(shop.decided(home, issue, "triage"))
@@ -64,8 +61,7 @@ def test_what_is_paused_is_left_alone_until_it_is_resumed_and_rechecked(
 def test_a_pull_request_that_was_passed_over_is_checked_on_request(shop: Site, repository: Repository) -> None:
     home, browser = repository(**{".github/bouncer.yml": "pulls: {ignore_titles: [WIP]}\n"}), shop.browser()
     issue = shop.github.open_issue(home, "It breaks", "It does not work.")
-    pull = shop.github.open_pull(home, "WIP read", f"Fixes #{issue}", files={APP: BROKEN}, closes=[issue])
-    shop.quiet()
+    pull = shop.slowly.open_pull(home, "WIP read", f"Fixes #{issue}", files={APP: BROKEN}, closes=[issue])
     assert shop.inline(home, pull) == []
     press(browser, decision_page(shop, browser, home, pull, "review"), "Recheck")
     wait(lambda: bool(shop.inline(home, pull)), 60, "it was reviewed")
@@ -73,8 +69,7 @@ def test_a_pull_request_that_was_passed_over_is_checked_on_request(shop: Site, r
 
 def test_onboarding_opens_a_pull_request_with_a_first_configuration(shop: Site, repository: Repository) -> None:
     home, browser = repository(), shop.browser()
-    shop.github.open_issue(home, *CLEAR)
-    shop.quiet()
+    shop.slowly.open_issue(home, *CLEAR)
     page = f"/onboarding?repository={home}"
     assert page in browser.get("/installations")
     assert "mode: shadow" in browser.get(page)

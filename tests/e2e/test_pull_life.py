@@ -53,9 +53,7 @@ def home(shop: Site, repository: Repository) -> str:
 def opened(shop: Site, home: str, content: str = BROKEN, **values: object) -> int:
     """A pull request that says it closes issue 1."""
     fields = {"body": "Fixes #1", "closes": [1], **values}
-    number = shop.github.open_pull(home, "Read values", files={APP: content}, **fields)  # type: ignore[arg-type]
-    shop.quiet()
-    return number
+    return shop.slowly.open_pull(home, "Read values", files={APP: content}, **fields)  # type: ignore[arg-type]
 
 
 def check(shop: Site, home: str, number: int) -> tuple[str | None, str]:
@@ -86,13 +84,11 @@ def test_a_patch_that_falls_short_gets_a_neutral_check_and_a_review(shop: Site, 
 def test_a_push_gets_a_check_of_its_own_and_only_what_is_new(shop: Site, home: str) -> None:
     number = opened(shop, home)
     first = shop.head(home, number)
-    shop.github.push(home, number, {APP: WORSE})
-    shop.quiet()
+    shop.slowly.push(home, number, {APP: WORSE})
     assert [text for text, _ in lines(shop, home, number)] == ["Fails for an empty file", "Grows without end"]
     assert lines(shop, home, number)[1] == ("Grows without end", 8)
     assert [review.commit_id for review in shop.reviews(home, number)] == [first, shop.head(home, number)]
-    shop.github.push(home, number, {APP: FIXED})
-    shop.quiet()
+    shop.slowly.push(home, number, {APP: FIXED})
     assert check(shop, home, number)[0] == "success"
     assert len(shop.reviews(home, number)) == 2
     (summary,) = shop.comments_on(home, number)
@@ -116,8 +112,7 @@ def test_a_dismissed_finding_stays_away(shop: Site, home: str, place: str) -> No
     assert shop.inline(home, number)[0].minimized == "RESOLVED"
     assert note.body.startswith("Dismissed by mia: the caller checks. I won't post it here again.")
     assert shop.comments_on(home, number) == []
-    shop.github.push(home, number, {APP: f"# More.\n{BROKEN}"})
-    shop.quiet()
+    shop.slowly.push(home, number, {APP: f"# More.\n{BROKEN}"})
     assert len(shop.inline(home, number)) == 2
     assert shop.decided(home, number, "review")[-1].record.counts["suppressed:dismissed"] == 1
     (row,) = [rate for rate in shop.ledger.signals.rates(home) if rate.category == "data"]
@@ -129,8 +124,7 @@ def test_re_run_judges_again_and_edits_the_check_in_place(shop: Site, home: str)
     (run,) = shop.checks(home, shop.head(home, number))
     before = len(shop.model.about("With version 4.2", "OutputReply"))
     shop.github.edit(home, 1, body="With version 4.2 `load` fails where there is `if data`, on an empty file.")
-    shop.github.rerequest(home, run.id, by="mia")
-    shop.quiet()
+    shop.slowly.rerequest(home, run.id, by="mia")
     assert len(shop.model.about("With version 4.2", "OutputReply")) == before + 1
     assert [item.id for item in shop.checks(home, shop.head(home, number))] == [run.id]
     assert check(shop, home, number)[0] == "success"
@@ -145,8 +139,7 @@ def test_the_check_of_a_head_settles_when_its_worse_pull_request_closes(
     unsolved = shop.github.open_issue(home, *CLEAR)
     solved = shop.github.open_issue(home, "Empty", "With version 4.2 it fails at `if data`.", labels=["ready"])
     shop.github.commit(home, {APP: BASE}, branch="stable")
-    worse = shop.github.open_pull(home, "Read values", files={APP: BROKEN}, author="zoe", closes=[unsolved])
-    shop.quiet()
+    worse = shop.slowly.open_pull(home, "Read values", files={APP: BROKEN}, author="zoe", closes=[unsolved])
     with shop.github.world.lock:
         place, author = shop.github.world.repositories[home], shop.github.world.user("alice")
         pull = shop.pull(home, worse)
@@ -166,8 +159,7 @@ def test_a_draft_waits_until_it_is_ready(shop: Site, home: str) -> None:
     number = opened(shop, home, draft=True)
     assert check(shop, home, number) == ("skipped", "Not judged: it is a draft")
     assert shop.inline(home, number) == []
-    shop.github.ready(home, number)
-    shop.quiet()
+    shop.slowly.ready(home, number)
     assert check(shop, home, number) == ("neutral", "Probably doesn't solve #1")
     assert lines(shop, home, number) == [("Fails for an empty file", 4)]
 
@@ -181,8 +173,7 @@ def test_a_pull_request_that_ends_during_its_review_is_left_alone(
 ) -> None:
     title = f"{change} meanwhile"
     shop.model.misbehave(title, lambda _: getattr(shop.github, change)(home, 2, by="mia"))
-    shop.github.open_pull(home, title, files={APP: BROKEN})
-    shop.quiet()
+    shop.slowly.open_pull(home, title, files={APP: BROKEN})
     assert (shop.reviews(home, 2), shop.github.checks(home, "bouncer / review")) == ([], [])
     assert [decision.abstained for decision in shop.decided(home, 2, "review")] == [word]
 
@@ -208,42 +199,34 @@ def test_a_lost_answer_about_a_superseded_check_makes_no_second_one(shop: Site, 
     shop.github.fail("lost", "POST", f"/repos/{home}/check-runs$")
     number = shop.github.open_pull(home, "Read values", "Fixes #1", files={APP: FIXED}, closes=[1])
     wait(lambda: shop.checks(home), 30, "the check stands")
-    shop.github.edit(home, number, body="Fixes #1, really")
-    shop.quiet()
+    shop.slowly.edit(home, number, body="Fixes #1, really")
     assert check(shop, home, number)[0] == "success"
 
 
 def test_commands_on_a_pull_request(shop: Site, home: str) -> None:
     number = opened(shop, home, FIXED)
-    shop.github.comment(home, number, "/bouncer review", "mia")
-    shop.quiet()
+    shop.slowly.comment(home, number, "/bouncer review", "mia")
     (answer,) = shop.comments_on(home, number)
     assert answer.startswith(
         f"**AI review of {shop.head(home, number)[:7]}**: no defects found. `openai:gpt-5-mini`"
     )
-    shop.github.comment(home, number, "/bouncer pause", "mia")
-    shop.quiet()
-    shop.github.push(home, number, {APP: BROKEN})
-    shop.quiet()
+    shop.slowly.comment(home, number, "/bouncer pause", "mia")
+    shop.slowly.push(home, number, {APP: BROKEN})
     assert shop.inline(home, number) == []
     assert check(shop, home, number) == ("skipped", "Not judged: paused by a maintainer")
-    shop.github.comment(home, number, "/bouncer verify", "mia")
-    shop.quiet()
+    shop.slowly.comment(home, number, "/bouncer verify", "mia")
     assert check(shop, home, number) == ("neutral", "Probably doesn't solve #1")
 
 
 def test_a_new_title_judges_nothing_twice_and_a_new_link_judges_again(shop: Site, home: str) -> None:
     number = opened(shop, home, FIXED, body="", closes=[])
-    shop.github.edit(home, number, title="Read values, gently")
-    shop.quiet()
+    shop.slowly.edit(home, number, title="Read values, gently")
     assert check(shop, home, number) == ("skipped", "Not judged: no linked issue")
     shop.pull(home, number).closes = [(home, 1)]
-    shop.github.edit(home, number, body="Fixes #1")
-    shop.quiet()
+    shop.slowly.edit(home, number, body="Fixes #1")
     assert check(shop, home, number)[0] == "success"
     before = len(shop.model.asked)
-    shop.github.edit(home, number, title="Read values, very gently")
-    shop.quiet()
+    shop.slowly.edit(home, number, title="Read values, very gently")
     assert len(shop.model.asked) == before
 
 
@@ -251,10 +234,8 @@ def test_what_people_made_of_it_is_recorded_when_it_ends(shop: Site, home: str) 
     number = opened(shop, home, WORSE)
     first, second = shop.inline(home, number)
     shop.github.resolve(home, first.id, by="alice")
-    shop.github.react(home, second.id, "-1", by="mia")
-    shop.quiet()
-    shop.github.merge(home, number, by="mia")
-    shop.quiet()
+    shop.slowly.react(home, second.id, "-1", by="mia")
+    shop.slowly.merge(home, number, by="mia")
     signs = {
         (sign.category, sign.outcome, sign.source)
         for decision in shop.decided(home, number, "feedback")

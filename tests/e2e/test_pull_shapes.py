@@ -20,8 +20,7 @@ def changed(
     """(repository, number) of a pull request that makes ``after`` out of ``before``."""
     home = repository()
     shop.github.commit(home, before)
-    number = shop.github.open_pull(home, "Read values", files=after)  # type: ignore[arg-type]
-    shop.quiet()
+    number = shop.slowly.open_pull(home, "Read values", files=after)  # type: ignore[arg-type]
     return home, number
 
 
@@ -85,8 +84,7 @@ def test_a_check_is_not_replaced_by_a_better_one_of_another_pull_request(
 ) -> None:
     home = repository(**{".github/bouncer.yml": "verify: {gate: true}\nreview: {mode: 'off'}\n"})
     shop.github.open_issue(home, *CLEAR)
-    number = shop.github.open_pull(home, "Read", "Fixes #1", files={APP: BROKEN}, closes=[1], branch="topic")
-    shop.quiet()
+    number = shop.slowly.open_pull(home, "Read", "Fixes #1", files={APP: BROKEN}, closes=[1], branch="topic")
     (check,) = shop.checks(home, shop.head(home, number))
     assert (check.conclusion, check.output["title"]) == ("failure", "Probably doesn't solve #1")
     with shop.github.world.lock:
@@ -99,19 +97,16 @@ def test_a_check_is_not_replaced_by_a_better_one_of_another_pull_request(
     assert (check.conclusion, check.output["title"]) == ("failure", "Probably doesn't solve #1")
     assert shop.decided(home, other, "verify")[-1].abstained == "no-issue"
     shop.github.close(home, number)
-    shop.github.comment(home, other, "/bouncer recheck", "mia")
-    shop.quiet()
+    shop.slowly.comment(home, other, "/bouncer recheck", "mia")
     assert (check.conclusion, check.output["title"]) == ("skipped", "Not judged: no linked issue")
-    shop.github.reopen(home, number)
-    shop.quiet()
+    shop.slowly.reopen(home, number)
     assert (check.conclusion, check.output["title"]) == ("failure", "Probably doesn't solve #1")
 
 
 def test_an_issue_of_another_repository_is_not_judged_and_says_so(shop: Site, repository: Repository) -> None:
     home, other = repository(), repository()
     shop.github.open_issue(other, "Empty files", "With version 4.2 it fails on an empty file.")
-    number = shop.github.open_pull(home, "Read", f"Fixes {other}#1", files={APP: BROKEN})
-    shop.quiet()
+    number = shop.slowly.open_pull(home, "Read", f"Fixes {other}#1", files={APP: BROKEN})
     (check,) = shop.checks(home, shop.head(home, number))
     assert (check.conclusion, check.output["title"]) == (
         "skipped",
@@ -119,7 +114,6 @@ def test_an_issue_of_another_repository_is_not_judged_and_says_so(shop: Site, re
     )
     own = shop.github.open_issue(home, "Empty files", "With version 4.2 it fails on an empty file.")
     links = {"closes": [own], "closes_elsewhere": [(other, 1)]}
-    number = shop.github.open_pull(home, "Read", f"Fixes #{own}, fixes {other}#1", files={APP: FIXED}, **links)
-    shop.quiet()
+    number = shop.slowly.open_pull(home, "Read", f"Fixes #{own}, fixes {other}#1", files={APP: FIXED}, **links)
     (check,) = shop.checks(home, shop.head(home, number))
     assert f"### {other}#1\n\nNot judged: the linked issue is in another" in check.output["summary"]

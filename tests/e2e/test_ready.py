@@ -21,19 +21,14 @@ def files(config: str) -> dict[str, str]:
 def test_a_clear_accepted_and_reproduced_issue_gets_a_brief(shop: Site, repository: Repository) -> None:
     config = CONFIG.replace("MODE", "comment").replace("SAMPLES", "1")
     home = repository(**files(TRIAGE + config))
-    number = shop.github.open_issue(home, "split drops the rest", "`split` drops the rest.")
-    shop.quiet()
+    number = shop.slowly.open_issue(home, "split drops the rest", "`split` drops the rest.")
     assert shop.comments_on(home, number)[0].startswith("Thanks for the report.")
-    shop.github.edit(home, number, body=REPORT)
-    shop.quiet()
-    shop.github.comment(home, number, "/bouncer accept", "carol")
-    shop.quiet()
-    shop.github.comment(home, number, "/bouncer accept", "mia")
-    shop.quiet()
+    shop.slowly.edit(home, number, body=REPORT)
+    shop.slowly.comment(home, number, "/bouncer accept", "carol")
+    shop.slowly.comment(home, number, "/bouncer accept", "mia")
     assert (shop.decided(home, number, "ready"), shop.github.labels(home, number)) == ((), [])
 
-    shop.github.comment(home, number, "/bouncer reproduce", "mia")
-    shop.quiet()
+    shop.slowly.comment(home, number, "/bouncer reproduce", "mia")
     (body,) = [body for body in shop.comments_on(home, number) if "bouncer:triage" in body]
     assert body.startswith(f"{FIRST}, accepted by mia and reproduced by a test.")
     head = shop.github.world.repositories[home].branches["main"]
@@ -46,8 +41,7 @@ def test_a_clear_accepted_and_reproduced_issue_gets_a_brief(shop: Site, reposito
     assert set(shop.github.labels(home, number)) == {"reproduced", "ready"}
 
     # A maintainer who asks for details takes it back.
-    shop.github.label(home, number, "needs-info", by="mia")
-    shop.quiet()
+    shop.slowly.label(home, number, "needs-info", by="mia")
     (body,) = [body for body in shop.comments_on(home, number) if "bouncer:triage" in body]
     assert body.startswith("Thanks for the report. mia asked for more details.")
     assert set(shop.github.labels(home, number)) == {"reproduced", "needs-info"}
@@ -56,8 +50,7 @@ def test_a_clear_accepted_and_reproduced_issue_gets_a_brief(shop: Site, reposito
 def test_without_reproduction_accepting_a_clear_issue_is_enough(shop: Site, repository: Repository) -> None:
     home = repository(**files(TRIAGE.replace("brief", "ready_label: go, brief")))
     clear = shop.github.open_issue(home, "split drops the rest", REPORT)
-    vague = shop.github.open_issue(home, *VAGUE)
-    shop.quiet()
+    vague = shop.slowly.open_issue(home, *VAGUE)
     for number in (clear, vague):
         shop.github.comment(home, number, "/bouncer accept", "mia")
         shop.github.comment(home, number, "/bouncer accept", "mia")
@@ -72,10 +65,8 @@ def test_without_reproduction_accepting_a_clear_issue_is_enough(shop: Site, repo
 def test_in_shadow_mode_and_by_default_nothing_is_posted(shop: Site, repository: Repository) -> None:
     homes = [repository(**files(config)) for config in (TRIAGE.replace("brief", "mode: shadow, brief"), "")]
     for home, expected in zip(homes, ([True], []), strict=True):
-        number = shop.github.open_issue(home, "split drops the rest", REPORT)
-        shop.quiet()
-        shop.github.comment(home, number, "/bouncer accept", "mia")
-        shop.quiet()
+        number = shop.slowly.open_issue(home, "split drops the rest", REPORT)
+        shop.slowly.comment(home, number, "/bouncer accept", "mia")
         assert [body for body in shop.comments_on(home, number) if FIRST in body] == []
         assert shop.github.labels(home, number) == []
         assert [bool(item.withheld) for item in shop.decided(home, number, "ready")] == expected
@@ -85,8 +76,7 @@ def test_what_an_issue_names_and_the_code_lacks_is_told_to_the_model(shop: Site,
     home = repository(**files(TRIAGE))
     shop.github.tag(home, "v4.1")
     body = "With version 4.2 `splitEvenly([1], 2)` of `shapes.py` fails; `split` with --keep-rest does not."
-    number = shop.github.open_issue(home, "split fails", body)
-    shop.quiet()
+    number = shop.slowly.open_issue(home, "split fails", body)
     sentences = [
         "No file of the repository contains the name splitEvenly.",
         "No file of the repository contains the option --keep-rest.",

@@ -44,12 +44,10 @@ def home(repository: Repository) -> Callable[..., str]:
 
 def test_a_labelled_issue_becomes_a_draft_pull_request_with_its_test(shop: Site, home: Callable[..., str]) -> None:
     name = home("pull")
-    number = shop.github.open_issue(name, "split drops the rest", REPORT)
-    shop.quiet()
+    number = shop.slowly.open_issue(name, "split drops the rest", REPORT)
     assert [item.verdict for item in shop.decided(name, number)] == ["WELL_SPECIFIED"]
 
-    shop.github.label(name, number, "bug", by="mia")
-    shop.quiet()
+    shop.slowly.label(name, number, "bug", by="mia")
 
     (decision,) = shop.decided(name, number, "reproduce")
     assert decision.verdict == "reproduced", decision.reason
@@ -70,11 +68,9 @@ def test_a_labelled_issue_becomes_a_draft_pull_request_with_its_test(shop: Site,
 
 def test_a_maintainer_asks_and_is_answered_in_a_comment(shop: Site, home: Callable[..., str]) -> None:
     name = home("comment")
-    number = shop.github.open_issue(name, "split drops the rest", REPORT)
-    shop.quiet()
+    number = shop.slowly.open_issue(name, "split drops the rest", REPORT)
 
-    shop.github.comment(name, number, "/bouncer reproduce", "mia")
-    shop.quiet()
+    shop.slowly.comment(name, number, "/bouncer reproduce", "mia")
 
     (body,) = shop.comments_on(name, number)
     assert body.startswith("**Reproduced on `main` at ")
@@ -94,22 +90,18 @@ def test_an_issue_of_a_repository_without_commits_is_read(shop: Site) -> None:
     name = shop.repository("planco/roadmap")
     with shop.github.world.lock:
         shop.github.world.repositories[name].branches.clear()
-    number = shop.github.open_issue(name, *VAGUE)
-    shop.quiet()
+    number = shop.slowly.open_issue(name, *VAGUE)
     assert shop.github.labels(name, number) == ["needs-info"]
-    shop.github.comment(name, number, "/bouncer reproduce", "mia")
-    shop.quiet()
+    shop.slowly.comment(name, number, "/bouncer reproduce", "mia")
     assert shop.comments_on(name, number)[-1].startswith("**Not run.** The default branch has no commit")
     assert not shop.jobs.list(("dead",), name)
 
 
 def test_what_cannot_be_reproduced_is_said_once(shop: Site, home: Callable[..., str]) -> None:
     name = home("comment", samples=1)
-    number = shop.github.open_issue(name, "Colours", "With version 4.2 the colours are wrong.")
-    shop.quiet()
+    number = shop.slowly.open_issue(name, "Colours", "With version 4.2 the colours are wrong.")
 
-    shop.github.comment(name, number, "/bouncer reproduce", "mia")
-    shop.quiet()
+    shop.slowly.comment(name, number, "/bouncer reproduce", "mia")
 
     (body,) = shop.comments_on(name, number)
     assert body.startswith("**Not reproduced on `main` at ")
@@ -120,14 +112,12 @@ def test_what_cannot_be_reproduced_is_said_once(shop: Site, home: Callable[..., 
 def test_the_stored_test_is_evidence_for_a_fix_and_against_none(shop: Site, home: Callable[..., str]) -> None:
     name = home("comment", samples=1)
     number = shop.github.open_issue(name, "split drops the rest", REPORT)
-    shop.github.comment(name, number, "/bouncer reproduce", "mia")
-    shop.quiet()
+    shop.slowly.comment(name, number, "/bouncer reproduce", "mia")
 
     titles = {}
     # The model of these tests takes a patch for a solution where it says "if data".
     for outcome, code in (("fixed", f"{FIXED}\n\n# if data\n"), ("not", f"{BUGGY}\n\n# nothing\n")):
-        pull = shop.github.open_pull(name, "Keep the rest", f"Fixes #{number}", files={"shapes.py": code})
-        shop.quiet()
+        pull = shop.slowly.open_pull(name, "Keep the rest", f"Fixes #{number}", files={"shapes.py": code})
         (check,) = [item for item in shop.checks(name, shop.head(name, pull)) if item.name == "bouncer / verify"]
         titles[outcome] = check.output["title"]
 
@@ -159,11 +149,9 @@ def test_a_repository_s_command_cannot_make_the_operator_s_files_public(
         .replace("python -m pytest -q {tests}", '"' + command.format(data=data) + '"')
     )
     name = repository(**{"shapes.py": BUGGY, "tests/test_shapes.py": TESTS, ".github/bouncer.yml": config})
-    number = shop.github.open_issue(name, "split drops the rest", REPORT)
-    shop.quiet()
+    number = shop.slowly.open_issue(name, "split drops the rest", REPORT)
 
-    shop.github.comment(name, number, "/bouncer reproduce", "mia")
-    shop.quiet()
+    shop.slowly.comment(name, number, "/bouncer reproduce", "mia")
 
     (body,) = shop.comments_on(name, number)
     assert "ghs_PLANTEDsecret" not in body

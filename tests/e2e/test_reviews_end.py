@@ -20,14 +20,11 @@ STEPS = "src/steps.py"
 
 
 def opened(shop: Site, home: str, content: str = BROKEN, **values: Any) -> int:
-    number = shop.github.open_pull(home, "Read values", files={APP: content}, **values)
-    shop.quiet()
-    return number
+    return shop.slowly.open_pull(home, "Read values", files={APP: content}, **values)
 
 
 def pushed(shop: Site, home: str, number: int, content: str | None, path: str = APP) -> None:
-    shop.github.push(home, number, {path: content})
-    shop.quiet()
+    shop.slowly.push(home, number, {path: content})
 
 
 def findings(shop: Site, home: str, number: int) -> list[str]:
@@ -61,8 +58,7 @@ def test_seven_pushes_with_a_reviewer_that_is_never_content(shop: Site, reposito
     title = "Seven pushes"
     shop.model.misbehave(title, *[inventor] * 100)
     lines = [f"step_{count}(value)\n" for count in range(20)]
-    number = shop.github.open_pull(home, title, files={STEPS: "".join(lines[:2])})
-    shop.quiet()
+    number = shop.slowly.open_pull(home, title, files={STEPS: "".join(lines[:2])})
     for count in range(2, 8):
         pushed(shop, home, number, "".join(lines[: 2 * count]), STEPS)
     quotes = [re.findall(r"step_\d+", comment.body)[0] for comment in shop.inline(home, number)]
@@ -74,8 +70,7 @@ def test_seven_pushes_with_a_reviewer_that_is_never_content(shop: Site, reposito
     run = shop.review_check(home, number)
     title = "Not reviewed: 8 findings were posted, review.max_total allows 8"
     assert (run.conclusion, run.output["title"]) == ("skipped", title)
-    shop.github.comment(home, number, "/bouncer review", "mia")
-    shop.quiet()
+    shop.slowly.comment(home, number, "/bouncer review", "mia")
     (answer,) = shop.comments_on(home, number)
     assert "I have posted 8 findings here, the most for one pull request (`review.max_total`)." in answer
     assert inventor.rounds == 4
@@ -172,8 +167,7 @@ def test_from_the_third_round_on_a_slighter_finding_needs_a_proof(shop: Site, re
     code = f"{SPLIT}\n\nONE = 1\n"
     files = {"shapes.py": SPLIT, "tests/test_shapes.py": TESTS, ".github/bouncer.yml": config}
     home = repository(**files, **{"pytest.ini": NO_PLUGINS["pytest.ini"].decode()})
-    number = shop.github.open_pull(home, "Count", files={"shapes.py": code})
-    shop.quiet()
+    number = shop.slowly.open_pull(home, "Count", files={"shapes.py": code})
     pushed(shop, home, number, f"{code}TWO = 2\n", "shapes.py")
     medium = {"path": "shapes.py", "line": None, "impact": "reliability", "severity": "medium", "symbol": ""}
     lost = {
@@ -203,14 +197,11 @@ def test_reviews_happen_when_the_maintainers_want_them(shop: Site, repository: R
     assert findings(shop, home, number) == ["Fails for an empty file"] * (when == "open")
     pushed(shop, home, number, WORSE)
     assert len(shop.reviews(home, number)) == (when == "open")
-    shop.github.comment(home, number, "/bouncer review", "stranger")
-    shop.quiet()
+    shop.slowly.comment(home, number, "/bouncer review", "stranger")
     assert len(shop.reviews(home, number)) == (when == "open"), "who may spend is as ever"
-    shop.github.comment(home, number, "/bouncer review", "mia")
-    shop.quiet()
+    shop.slowly.comment(home, number, "/bouncer review", "mia")
     assert findings(shop, home, number) == ["Fails for an empty file", "Grows without end"]
-    shop.github.comment(home, number, "/bouncer review", "mia")
-    shop.quiet()
+    shop.slowly.comment(home, number, "/bouncer review", "mia")
     assert shop.comments_on(home, number)[-1].startswith("mia: I have reviewed ")
     assert "Ask again after the next commit." in shop.comments_on(home, number)[-1]
 
