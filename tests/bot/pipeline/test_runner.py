@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sqlalchemy import func, select, update
 
 from bot.core import events
+from bot.core.actions import Task
 from bot.core.config_file import load
 from bot.core.errors import (
     BudgetExceeded,
@@ -55,9 +56,20 @@ class Bench:
     now: list[float]
     think: Callable[[], object] = lambda: None
     number: int = 0
+    tasks: tuple[Task, ...] = ("triage",)
 
     def __post_init__(self) -> None:
         self.use(self.desk.writer)
+
+    def fail(self, *errors: Exception) -> None:
+        """Have the model fail so, one question after the other, and answer after that."""
+        left = list(errors)
+
+        def think() -> None:
+            if left:
+                raise left.pop(0)
+
+        self.think = think
 
     def use(self, writer: Any, services: Services | None = None) -> None:
         """Have the runner write through this, and decide with these services."""
@@ -78,48 +90,39 @@ class Bench:
     def open(self, title: str = "It is broken") -> str:
         """Open an issue; the id of its triage job, queued."""
         number = self.desk.github.open_issue(NAME, title, "Somehow.")
-        issue = self.desk.forge.issue(number)
-        repository = self.desk.services.repository
-        event = events.IssueOpened(repository=repository, sender=issue.author, issue=issue, installation=1)
-        return self.accept(event)
+        return self.happens(events.IssueOpened, issue=self.desk.forge.issue(number))
 
     def open_pull(self) -> str:
         """Open a pull request for a new issue; the id of its verify job, queued."""
         self.open()
         files = {"src/app.py": "x = 1\n"}
         number = self.desk.github.open_pull(NAME, "Repair", "Fixes #1", "alice", files=files, closes=[1])
-        pull, repository = self.desk.forge.pull_request(number), self.desk.services.repository
-        event = events.PullRequestOpened(
-            repository=repository, sender=pull.author, pull_request=pull, installation=1
-        )
-        self.inbox = make_inbox(self.desk.ledger.database, self.queue, "verify", clock=lambda: self.now[0])
-        return self.accept(event).replace("triage", "verify")
+        self.make_jobs_of("verify")
+        return self.happens(events.PullRequestOpened, pull_request=self.desk.forge.pull_request(number))
 
     def edit(self, number: int, body: str) -> str:
         self.desk.github.edit(NAME, number, body=body)
-        issue = self.desk.forge.issue(number)
-        repository = self.desk.services.repository
-        event = events.IssueEdited(repository=repository, sender=issue.author, issue=issue, installation=1)
-        return self.accept(event)
+        return self.happens(events.IssueEdited, issue=self.desk.forge.issue(number))
 
     def comment(self, body: str, author: str, task: str) -> str:
         """Comment on issue 1; the id of the job of ``task``, queued."""
         self.desk.github.comment(NAME, 1, body, author)
         comment, issue = self.desk.forge.comments(1)[-1], self.desk.forge.issue(1)
-        event = events.CommentCreated(
-            repository=self.desk.services.repository,
-            sender=comment.author,
-            issue=issue,
-            comment=comment,
-            installation=1,
-        )
-        self.inbox = make_inbox(self.desk.ledger.database, self.queue, task, clock=lambda: self.now[0])
-        return self.accept(event).replace("triage", task)
+        self.make_jobs_of(task)
+        return self.happens(events.CommentCreated, sender=comment.author, issue=issue, comment=comment)
 
-    def accept(self, event: events.Event) -> str:
+    def make_jobs_of(self, *tasks: Task) -> None:
+        """Have each event from now on make these jobs; those that the router says if none is named."""
+        self.tasks = tasks or ("triage",)
+        self.inbox = make_inbox(self.desk.ledger.database, self.queue, *tasks, clock=lambda: self.now[0])
+
+    def happens(self, kind: Callable[..., events.Event], **fields: Any) -> str:
+        """Deliver an event, by default of the author's; the id of its first job, queued."""
         self.number += 1
-        self.inbox.accept(f"d-{self.number}", event)
-        return f"d-{self.number}:triage"
+        sender = (fields.get("issue") or fields["pull_request"]).author
+        values = {"repository": self.desk.services.repository, "sender": sender, "installation": 1, **fields}
+        self.inbox.accept(f"d-{self.number}", kind(**values))
+        return f"d-{self.number}:{self.tasks[0]}"
 
     def run(self, job: str) -> Any:
         """Run the present attempt, and the one that publishes; the job afterwards."""
@@ -211,13 +214,7 @@ def test_a_job_is_dead_after_a_week_without_github_and_can_be_retried(bench):
 
 def test_a_week_without_a_model_is_an_abstention_and_a_retry_decides_anew(bench):
     job = bench.open()
-    away = [True]
-
-    def think() -> None:
-        if away[0]:
-            raise TransientError("the provider answered 503")
-
-    bench.think = think
+    bench.fail(*[TransientError("the provider answered 503")] * (MAX_TRIES + 1))
     for _ in range(MAX_TRIES):
         assert bench.run(job).state == "waiting"
     assert bench.desk.ledger.decisions.decisions(f"{NAME}#1") == ()
@@ -227,7 +224,6 @@ def test_a_week_without_a_model_is_an_abstention_and_a_retry_decides_anew(bench)
     (decision,) = bench.desk.ledger.decisions.decisions(f"{NAME}#1")
     assert (decision.abstained, decision.reason) == ("unreachable", "gave up: the provider answered 503")
     assert bench.desk.github.comments(NAME, 1) == []
-    away[0] = False
     bench.jobs.retry(job)
     assert bench.run(job).outcome == "posted"
     assert [item.verdict for item in bench.desk.ledger.decisions.decisions(f"{NAME}#1")] == ["VAGUE"]
@@ -353,15 +349,8 @@ def test_a_decision_of_another_version_stops_no_later_job_on_its_subject(bench, 
 
 def test_what_moved_while_it_was_judged_is_judged_again_as_it_stands(bench):
     job = bench.open()
-    moved: list[bool] = []
-
-    def think() -> None:
-        if not moved:
-            moved.append(True)
-            # An edit of which no delivery ever arrives.
-            bench.desk.github.edit(NAME, 1, body="It is broken in 4.2.")
-
-    bench.think = think
+    # An edit of which no delivery ever arrives; the second time it changes nothing.
+    bench.think = lambda: bench.desk.github.edit(NAME, 1, body="It is broken in 4.2.")
     assert bench.run(job).state == "waiting"
     assert bench.desk.github.comments(NAME, 1) == []
     assert bench.run(job).outcome == "posted"
@@ -430,34 +419,23 @@ def test_an_issue_closed_or_locked_while_it_is_judged_is_left_alone(bench, chang
     assert (bench.desk.github.comments(NAME, 1), bench.desk.github.labels(NAME, 1)) == ([], [])
 
 
-def test_reproduction_waits_for_triage_that_is_tried_again(bench, database):
-    bench.inbox = make_inbox(database, bench.queue, "triage", "reproduce", clock=lambda: bench.now[0])
+def test_reproduction_waits_for_triage_that_is_tried_again(bench):
+    bench.make_jobs_of("triage", "reproduce")
     triage = bench.open()
     reproduce = triage.replace("triage", "reproduce")
-    away = [True]
-
-    def think() -> None:
-        if away.pop():
-            raise TransientError("the provider answered 503")
-
-    bench.think = think
+    bench.fail(TransientError("the provider answered 503"))
     assert bench.run(triage).state == "waiting"
     waits = bench.queue.run(reproduce, bench.runner.run)
     assert (waits.state, waits.error, waits.due) == ("waiting", "waits for triage", bench.queue.get(triage).due)
-    away.append(False)
     assert bench.run(triage).state == "done"
     assert bench.run(reproduce).outcome == "nothing to do"
 
 
-def test_what_waits_for_triage_is_brought_forward_with_it(bench, database):
-    bench.inbox = make_inbox(database, bench.queue, "triage", "reproduce", clock=lambda: bench.now[0])
+def test_what_waits_for_triage_is_brought_forward_with_it(bench):
+    bench.make_jobs_of("triage", "reproduce")
     triage = bench.open()
     reproduce = triage.replace("triage", "reproduce")
-
-    def think() -> None:
-        raise OperatorNeeded("the provider answered 401")
-
-    bench.think = think
+    bench.fail(OperatorNeeded("the provider answered 401"))
     assert bench.run(triage).state == "waiting"
     assert bench.queue.run(reproduce, bench.runner.run).error == "waits for triage"
     assert bench.queue.bring_forward() == 2
@@ -498,26 +476,16 @@ def test_a_job_superseded_while_it_decides_writes_and_asks_nothing(bench):
 def test_a_late_delivery_does_not_lose_the_judgement_that_it_superseded(bench):
     number = bench.desk.github.open_issue(NAME, "It is broken", "Somehow.")
     first = bench.desk.forge.issue(number)
-    repository = bench.desk.services.repository
     edit = bench.edit(number, "It is broken in 4.2.")
     # The delivery of the opening failed, and is redelivered only now, behind that of the edit.
-    late = bench.accept(
-        events.IssueOpened(repository=repository, sender=first.author, issue=first, installation=1)
-    )
+    late = bench.happens(events.IssueOpened, issue=first)
     assert bench.run(edit).superseded_by == late
     assert bench.run(late).outcome == "posted", "it judges what is there, not what was"
     assert len(bench.desk.github.comments(NAME, number)) == 1
 
 
 def test_a_spent_budget_is_a_visible_skip_today_and_a_decision_tomorrow(bench):
-    spent = [True]
-
-    def think() -> object:
-        if spent[0]:
-            raise BudgetExceeded("the budget of the day is spent")
-        return None
-
-    bench.think = think
+    bench.fail(BudgetExceeded("the budget of the day is spent"))
     job = bench.open()
     today = bench.run(job)
     assert (today.state, today.error) == ("waiting", "skipped: the budget of the day is spent")
@@ -525,7 +493,6 @@ def test_a_spent_budget_is_a_visible_skip_today_and_a_decision_tomorrow(bench):
     (skip,) = bench.desk.ledger.decisions.of_job(job)
     assert (skip.abstained, bench.desk.github.comments(NAME, 1)) == ("skipped:budget", [])
 
-    spent[0] = False
     tomorrow = bench.run(job)
     assert (tomorrow.state, tomorrow.outcome) == ("done", "posted")
     assert len(bench.desk.github.comments(NAME, 1)) == 1
@@ -534,13 +501,7 @@ def test_a_spent_budget_is_a_visible_skip_today_and_a_decision_tomorrow(bench):
 
 
 def test_failures_before_the_budget_is_spent_do_not_cost_the_day(bench):
-    errors = [TransientError("overloaded")] * 4 + [BudgetExceeded("spent")]
-
-    def think() -> None:
-        if errors:
-            raise errors.pop(0)
-
-    bench.think = think
+    bench.fail(*[TransientError("overloaded")] * 4, BudgetExceeded("spent"))
     job = bench.open()
     for _ in range(4):
         assert bench.run(job).error == "overloaded"
@@ -549,13 +510,8 @@ def test_failures_before_the_budget_is_spent_do_not_cost_the_day(bench):
 
 
 def test_a_check_for_a_spent_budget_is_decided_anew_tomorrow(bench):
-    job, errors = bench.open_pull(), [BudgetExceeded("spent")]
-
-    def think() -> None:
-        if errors:
-            raise errors.pop()
-
-    bench.think = think
+    job = bench.open_pull()
+    bench.fail(BudgetExceeded("spent"))
     assert bench.run(job).error == "skipped: the budget of the day is spent"
     bench.run(job)
     (decision,) = bench.desk.ledger.decisions.of_job(job)
@@ -565,11 +521,7 @@ def test_a_check_for_a_spent_budget_is_decided_anew_tomorrow(bench):
 def test_a_check_that_is_published_after_midnight_costs_no_second_day(bench):
     midnight = bench.now[0] - bench.now[0] % 86_400 + 86_400
     bench.now[0] = midnight - 5
-
-    def think() -> NoReturn:
-        raise BudgetExceeded("spent")
-
-    bench.think = think
+    bench.fail(BudgetExceeded("spent"))
     job = bench.open_pull()
     assert bench.queue.run(job, bench.runner.run).stage == "publish"
     bench.now[0] = midnight + 5
@@ -579,10 +531,7 @@ def test_a_check_that_is_published_after_midnight_costs_no_second_day(bench):
 
 
 def test_a_budget_that_stays_spent_is_not_waited_for_for_ever(bench):
-    def think() -> NoReturn:
-        raise BudgetExceeded("spent")
-
-    bench.think = think
+    bench.fail(*[BudgetExceeded("spent")] * 9)
     job = bench.open()
     for _ in range(3):
         assert bench.run(job).state == "waiting"
@@ -591,12 +540,8 @@ def test_a_budget_that_stays_spent_is_not_waited_for_for_ever(bench):
 
 def test_a_reminder_waits_while_the_operator_pauses_the_repository(bench):
     bench.run(bench.open())
-    issue, repository = bench.desk.forge.issue(1), bench.desk.services.repository
-    reminder = events.IssueUnanswered(
-        repository=repository, sender=issue.author, issue=issue, since=0.0, days=7, installation=1
-    )
-    bench.inbox = make_inbox(bench.desk.ledger.database, bench.queue, "closing", clock=lambda: bench.now[0])
-    job = bench.accept(reminder).replace("triage", "closing")
+    bench.make_jobs_of("closing")
+    job = bench.happens(events.IssueUnanswered, issue=bench.desk.forge.issue(1), since=0.0, days=7)
     bench.desk.ledger.installations.pause(NAME, "an operator")
     for _ in range(2):
         waiting = bench.run(job)
@@ -689,8 +634,7 @@ class DiesAfterEachWrite:
 def test_an_unanswered_issue_is_warned_and_closed_once_after_any_crash(bench):
     config = load("triage: {close_after_days: 14}")[0]
     services, dying = replace(bench.services, config=config), DiesAfterEachWrite(bench.desk.writer)
-    bench.use(dying, services)
-    bench.inbox = make_inbox(bench.desk.ledger.database, bench.queue, clock=lambda: bench.now[0])
+    bench.make_jobs_of()
     bench.use(dying, services)
     job, began = bench.open(), bench.now[0]
     for _ in ("bounced", "warned", "closed"):
