@@ -98,15 +98,10 @@ def test_a_push_gets_a_check_of_its_own_and_only_what_is_new(shop: Site, home: s
     assert len(shop.github.checks(home, CHECK)) == 3
 
 
-@pytest.mark.parametrize("place", ["below the finding", "below the pull request"])
-def test_a_dismissed_finding_stays_away(shop: Site, home: str, place: str) -> None:
+def test_a_dismissed_finding_stays_away(shop: Site, home: str) -> None:
     number = opened(shop, home)
     (finding,) = shop.inline(home, number)
-    if place == "below the finding":
-        shop.github.reply(home, finding.id, "/bouncer dismiss, the caller checks", by="mia")
-    else:
-        shop.github.comment(home, number, "/bouncer dismiss, the caller checks", "mia")
-    shop.quiet()
+    shop.slowly.reply(home, finding.id, "/bouncer dismiss, the caller checks", by="mia")
     _, note = shop.inline(home, number)
     assert note.in_reply_to == finding.id
     assert shop.inline(home, number)[0].minimized == "RESOLVED"

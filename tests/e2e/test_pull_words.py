@@ -71,8 +71,7 @@ def test_words_and_tests_of_a_pull_request_are_checked(shop: Site, repository: R
     home = repository(**files)
     github = shop.github
     changed = {"shapes.py": NEW, "tests/test_shapes.py": REST}
-    number = github.open_pull(home, "Keep the rest", BODY, "carl", files=changed)
-    shop.quiet()
+    number = shop.slowly.open_pull(home, "Keep the rest", BODY, "carl", files=changed)
     conclusion, title, summary = check(shop, home, number)
     assert (conclusion, title) == (
         "neutral",
@@ -82,8 +81,7 @@ def test_words_and_tests_of_a_pull_request_are_checked(shop: Site, repository: R
     (row,) = json.loads(queue(shop, home, "--json"))["pulls"]
     assert (row["number"], row["tests"]) == (number, "shown")
 
-    github.push(home, number, {"shapes.py": f"{NEW}LIMIT = 2\n", "tests/test_shapes.py": FOUR})
-    shop.quiet()
+    shop.slowly.push(home, number, {"shapes.py": f"{NEW}LIMIT = 2\n", "tests/test_shapes.py": FOUR})
     assert check(shop, home, number)[:2] == (
         "success",
         "Appears to do what it says; 1 of 2 new tests passes without the change: it does not show the fix",
@@ -91,25 +89,21 @@ def test_words_and_tests_of_a_pull_request_are_checked(shop: Site, repository: R
 
     table = "".join(f"FIELD_{field} = {field}\n" for field in range(100))
     github.edit(home, number, body="Fixes.")
-    github.push(home, number, {"table.py": table})
-    shop.quiet()
+    shop.slowly.push(home, number, {"table.py": table})
     assert check(shop, home, number)[:2] == (
         "skipped",
         "Not judged: the description names no behaviour; 1 of 2 new tests passes without the change: it does not "
         "show the fix",
     )
 
-    fork = github.open_pull(home, "Keep the rest", BODY, "dora", fork=True, files=changed)
-    shop.quiet()
+    fork = shop.slowly.open_pull(home, "Keep the rest", BODY, "dora", fork=True, files=changed)
     head = shop.head(home, fork)
     assert check(shop, home, fork)[1] == "May not do all that it says"
     assert (
         f"Not run: this is a fork's code; a maintainer who has read it can comment `/bouncer verify --run {head}`"
         in (check(shop, home, fork)[2])
     )
-    github.comment(home, fork, f"/bouncer verify --run {head}", "dora")
-    shop.quiet()
+    shop.slowly.comment(home, fork, f"/bouncer verify --run {head}", "dora")
     assert "Not run:" in check(shop, home, fork)[2], "nothing is run for its author"
-    github.comment(home, fork, f"/bouncer verify --run {head}", "mia")
-    shop.quiet()
+    shop.slowly.comment(home, fork, f"/bouncer verify --run {head}", "mia")
     assert check(shop, home, fork)[1].endswith("; the new test fails before the change and passes after it")

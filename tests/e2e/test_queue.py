@@ -30,8 +30,7 @@ def test_verified_ones_come_first_then_those_that_wait_for_us(shop: Site, reposi
     github.comment(home, waiting, "Please split this.", "mia")
     github.comment(home, waiting, "Me too.", "carol")
     github.advance(minutes=1)
-    github.comment(home, waiting, "Done.", "alice")
-    shop.quiet()
+    shop.slowly.comment(home, waiting, "Done.", "alice")
     before = len(github.requests)
     answer = json.loads(queue(shop, home, "--json"))
     paths = [request.path for request in list(github.requests)[before:] if "access_tokens" not in request.path]

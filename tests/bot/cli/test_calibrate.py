@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_httpserver import HTTPServer
 
 from bot.pipeline.store import migrated
 from bot.pipeline.store.issues import FirstPass, Issues
@@ -248,16 +247,6 @@ def test_wrong_usage_is_one_line(run: Run, past: tuple[SimulatedGitHub, App], ar
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert why in err
     assert len(past[0].requests) == before
-
-
-def test_equal_errors_stop_it(run: Run, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    httpserver.expect_request("/v1/chat/completions").respond_with_data("", 401)
-    monkeypatch.setenv("OPENAI_BASE_URL", httpserver.url_for("/v1"))
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong")
-    code, out, err = run("--limit", "30", model="openai:gpt-5-mini")
-    assert (code, out) == (2, "")
-    assert "stopped after 3 equal errors: openai refused the key (401): check OPENAI_API_KEY" in err
-    assert len(httpserver.log) < 12, "what waits is not requests"
 
 
 def test_an_export_that_was_killed_goes_on_and_asks_nothing_twice(
