@@ -28,9 +28,20 @@ def indexed(database: Database, *issues: Issue) -> Issues:
     return index
 
 
-def happen(database: Database, event: events.Event) -> None:
+def happen(
+    database: Database,
+    kind: type[events.Event],
+    about: Issue,
+    text: str = "",
+    association: str = "MEMBER",
+    author: Actor = ANN,
+) -> None:
+    """Have an event reach the index; ``text`` is that of a comment."""
+    values: dict[str, object] = {"sender": author, "repository": REPOSITORY, "issue": about}
+    if text:
+        values["comment"] = Comment(id=1, body=text, author=author, author_association=association)
     with database.write() as connection:
-        Issues(database).update(connection, event, 1_000.0)
+        Issues(database).update(connection, kind.model_validate(values), 1_000.0)
 
 
 def test_the_earlier_issue_of_each_planted_pair_is_among_five(database: Database) -> None:
@@ -43,11 +54,10 @@ def test_the_earlier_issue_of_each_planted_pair_is_among_five(database: Database
 
 def test_without_a_complete_index_nothing_is_stored_or_found(database: Database) -> None:
     index = Issues(database)
-    event = events.IssueOpened(sender=ANN, repository=REPOSITORY, issue=issue(1, "Slow import"))
-    happen(database, event)
+    happen(database, events.IssueOpened, issue(1, "Slow import"))
     assert (index.similar(NAME, issue(2, "Slow import"), 5), index.count(NAME)) == (None, 0)
     index.begin(NAME)
-    happen(database, event)
+    happen(database, events.IssueOpened, issue(1, "Slow import"))
     assert (index.similar(NAME, issue(2, "Slow import"), 5), index.count(NAME)) == (None, 1)
     # The first pass read the issue before its delivery.
     index.add(NAME, [issue(1, "Slow")], {}, FirstPass(complete=True))
@@ -57,7 +67,7 @@ def test_without_a_complete_index_nothing_is_stored_or_found(database: Database)
 def test_an_edit_is_searched_and_a_closed_issue_stays(database: Database) -> None:
     index = indexed(database, issue(1, "Slow import"), issue(2, "Colours"))
     edited = issue(1, "Umlauts in names", state="closed")
-    happen(database, events.IssueEdited(sender=ANN, repository=REPOSITORY, issue=edited))
+    happen(database, events.IssueEdited, edited)
     assert index.similar(NAME, issue(9, "Slow import"), 5) == ()
     assert [(row.number, row.state) for row in index.similar(NAME, issue(9, "umlauts"), 5) or ()] == [
         (1, "closed")
@@ -74,48 +84,31 @@ def test_a_duplicate_of_an_issue_that_nothing_names_is_told_apart(database: Data
     index = indexed(database, issue(1, "Slow import"), issue(2, "Slow"), issue(3, "Slower"), issue(4, "Fast"))
     reasons = {2: {"state_reason": "duplicate"}, 3: {"labels": ("Duplicate",)}, 4: {"state_reason": "completed"}}
     for number, values in reasons.items():
-        closed = issue(number, "Slow", state="closed", **values)
-        happen(database, events.IssueClosed(sender=ANN, repository=REPOSITORY, issue=closed))
+        happen(database, events.IssueClosed, issue(number, "Slow", state="closed", **values))
     assert [row.number for row in index.history(NAME) or () if row.unnamed] == [3, 2]
-    comment = Comment(id=1, body="Duplicate of #1", author=ANN, author_association="MEMBER")
     duplicate = issue(2, "Slow", state="closed", state_reason="duplicate")
-    for event in (
-        events.CommentCreated(sender=ANN, repository=REPOSITORY, issue=duplicate, comment=comment),
-        events.IssueClosed(sender=ANN, repository=REPOSITORY, issue=duplicate),
-    ):
-        happen(database, event)
+    happen(database, events.CommentCreated, duplicate, "Duplicate of #1")
+    happen(database, events.IssueClosed, duplicate)
     assert {row.number: (row.root, row.unnamed) for row in index.history(NAME) or ()}[2] == (1, False)
 
 
 def test_chains_end_at_the_root_and_circles_end(database: Database) -> None:
     index = indexed(database, *(issue(number, "Slow import") for number in (1, 2, 3)))
     for number, target in ((2, 1), (3, 2)):
-        comment = Comment(id=number, body=f"Duplicate of #{target}", author=ANN, author_association="MEMBER")
-        happen(
-            database,
-            events.CommentCreated(
-                sender=ANN, repository=REPOSITORY, issue=issue(number, "Slow import"), comment=comment
-            ),
-        )
+        happen(database, events.CommentCreated, issue(number, "Slow import"), f"Duplicate of #{target}")
     rows = index.similar(NAME, issue(9, "Slow import"), 5) or ()
     assert {row.number: row.root for row in rows} == {1: 1, 2: 1, 3: 1}
-    comment = Comment(id=9, body="Duplicate of #3", author=ANN, author_association="OWNER")
-    circle = events.CommentCreated(
-        sender=ANN, repository=REPOSITORY, issue=issue(1, "Slow import"), comment=comment
-    )
-    happen(database, circle)
+    happen(database, events.CommentCreated, issue(1, "Slow import"), "Duplicate of #3", "OWNER")
     assert len(index.similar(NAME, issue(9, "Slow import"), 5) or ()) == 3
-    happen(database, events.IssueReopened(sender=ANN, repository=REPOSITORY, issue=issue(2, "Slow import")))
+    happen(database, events.IssueReopened, issue(2, "Slow import"))
     rows = index.similar(NAME, issue(9, "Slow import"), 5) or ()
     assert {row.number: row.root for row in rows} == {1: 2, 2: 2, 3: 2}
 
 
 def test_a_removed_issue_leaves_the_index_and_is_no_root(database: Database) -> None:
     index = indexed(database, *(issue(number, "Slow import") for number in (1, 2)))
-    comment = Comment(id=1, body="Duplicate of #1", author=ANN, author_association="MEMBER")
-    values = {"sender": ANN, "repository": REPOSITORY}
-    happen(database, events.CommentCreated(issue=issue(2, "Slow import"), comment=comment, **values))
-    happen(database, events.IssueRemoved(issue=issue(1, "Slow import"), **values))
+    happen(database, events.CommentCreated, issue(2, "Slow import"), "Duplicate of #1")
+    happen(database, events.IssueRemoved, issue(1, "Slow import"))
     rows = index.similar(NAME, issue(9, "Slow import"), 5) or ()
     assert [(row.number, row.root) for row in rows] == [(2, 2)]
 
@@ -135,7 +128,7 @@ def test_a_late_delivery_brings_no_removed_issue_back(database: Database) -> Non
 def test_hostile_titles_are_searched_as_words(database: Database, title: str) -> None:
     index = indexed(database, issue(1, "Slow import"), issue(2, title, title))
     assert 1 not in [row.number for row in index.similar(NAME, issue(9, title, title), 5) or ()]
-    happen(database, events.IssueEdited(sender=ANN, repository=REPOSITORY, issue=issue(2, "plain")))
+    happen(database, events.IssueEdited, issue(2, "plain"))
     assert [row.number for row in index.similar(NAME, issue(9, "import"), 5) or ()] == [1]
 
 
@@ -156,24 +149,18 @@ def test_only_members_say_which_issue_is_repeated(body: str, association: str, n
 
 def test_questions_of_members_are_stored_and_nothing_else(database: Database) -> None:
     index = indexed(database, issue(1, "Slow import"), issue(2, "Colours"))
-    member, body = (
-        "MEMBER",
-        "> Is it slow for you?\n\nThanks. Which version is it? See https://x.example/?a=b\n`a ?`",
-    )
-
-    def comment(number: int, text: str, association: str, author: Actor = ANN) -> None:
-        remark = Comment(id=1, body=text, author=author, author_association=association)
-        at = issue(number, "Slow import" if number == 1 else "Colours")
-        happen(database, events.CommentCreated(sender=author, repository=REPOSITORY, issue=at, comment=remark))
-
-    comment(1, body, member)
-    comment(1, "Which version is it?\nDo you import it twice?", member)
-    comment(1, "Why does nobody answer me here?", "NONE")
-    comment(1, "Which plugin do you use?", member, Actor(id=9, login="helper[bot]", is_bot=True))
+    bot = Actor(id=9, login="helper[bot]", is_bot=True)
+    for text, association, author in (
+        ("> Is it slow for you?\n\nThanks. Which version is it? See https://x.example/?a=b\n`a ?`", "MEMBER", ANN),
+        ("Which version is it?\nDo you import it twice?", "MEMBER", ANN),
+        ("Why does nobody answer me here?", "NONE", ANN),
+        ("Which plugin do you use?", "MEMBER", bot),
+    ):
+        happen(database, events.CommentCreated, issue(1, "Slow import"), text, association, author)
     (row,) = index.similar(NAME, issue(9, "Slow import"), 1) or ()
     assert row.questions.splitlines() == ["Which version is it?", "Do you import it twice?"]
     pages = [
-        (2, Comment(id=number, body=f"Which colours, number {number}?", author=ANN, author_association=member))
+        (2, Comment(id=number, body=f"Which colours, number {number}?", author=ANN, author_association="MEMBER"))
         for number in range(9)
     ]
     index.add_questions(NAME, pages, FirstPass(listing="comments", complete=True))
