@@ -286,6 +286,13 @@ class Settings(BaseSettings):
         return ids, logins, organizations
 
     @property
+    def session_key(self) -> str:
+        """The key of the dashboard's sessions, which end when it changes; empty if there is no log-in."""
+        secrets = (self.bouncer_admin_password, self.github_app_client_secret)
+        password, secret = (value.get_secret_value() if value else "" for value in secrets)
+        return "\0".join((password, self.bouncer_admins, secret)) if password or self.bouncer_admins else ""
+
+    @property
     def marker_key(self) -> bytes:
         """The key that signs hidden markers in the Action; empty if there is no secret."""
         keys = (self.bouncer_marker_key, *self._provider_keys)
@@ -318,14 +325,8 @@ class Settings(BaseSettings):
     @property
     def needs_setup(self) -> bool:
         """True if no setting of a GitHub App is there; if some are, it is a mistake and no first start."""
-        return not any(
-            (
-                self.github_app_id,
-                self.github_app_private_key,
-                self.github_app_private_key_path,
-                self.github_webhook_secret,
-            )
-        )
+        app = (self.github_app_id, self.github_app_private_key, self.github_app_private_key_path)
+        return not any((*app, self.github_webhook_secret))
 
     def completed(self) -> Settings:
         """Return the settings with what set-up in the browser stored, if the environment names no GitHub App.

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from bot.github.registration import Credentials
     from bot.settings import Settings
     from bot.web.app import Pages
-    from bot.web.public import Readers
     from bot.web.server import Server
     from bot.web.setup import Choice
 
@@ -68,7 +67,7 @@ def server(settings: Settings, processes: int = 1, link: str | None = None) -> S
     from bot.web.server import Server
 
     prepare_database(settings)
-    present, readers = LiveSettings(settings), metrics_readers(settings)
+    present = LiveSettings(settings)
     dashboard = dashboard_pages(settings)
     next_step = "To open the dashboard, set BOUNCER_ADMIN_PASSWORD or BOUNCER_ADMINS and start again."
     if link is not None:
@@ -78,11 +77,10 @@ def server(settings: Settings, processes: int = 1, link: str | None = None) -> S
         more = (*more, *setup_pages(settings, link))
     return Server(
         lambda: create_app(
+            settings,
             Backend(settings.database_url, present.withheld).warm_up(),
             present.webhook_secrets,
             more,
-            trusted_proxies=settings.bouncer_trust_proxy,
-            readers=readers,
         ),
         settings.host,
         settings.port,
@@ -131,7 +129,6 @@ def dashboard_pages(settings: Settings) -> tuple[Pages, ...]:
     dashboard = DashboardSettings(
         server=settings,
         github=github,
-        session_key=_session_key(settings),
         may_open_pulls=partial(_may_open_pulls, settings),
         open_pulls=partial(_open_pulls, settings),
     )
@@ -162,26 +159,6 @@ def _open_pulls(settings: Settings, repository: str) -> tuple[OpenPull, ...]:
             return granted.forge.open_pulls(_MAX_PULLS)
     except (ForgeError, TransientError) as error:
         raise OperatorError(str(error)) from None
-
-
-def metrics_readers(settings: Settings) -> Readers:
-    """Return the rules of access to /metrics."""
-    from bot.app import reveal
-    from bot.web.public import Readers
-
-    return Readers(
-        open=settings.bouncer_metrics == "open",
-        token=reveal(settings.bouncer_metrics_token),
-        session_key=_session_key(settings),
-    )
-
-
-def _session_key(settings: Settings) -> str:
-    """Return the key of the dashboard's sessions, which end when it changes."""
-    from bot.app import reveal
-
-    ways = (reveal(settings.bouncer_admin_password), settings.bouncer_admins)
-    return "\0".join((*ways, reveal(settings.github_app_client_secret))) if any(ways) else ""
 
 
 def _github_login(settings: Settings) -> GitHubLogin | None:

@@ -26,8 +26,9 @@ from bot.github.webhook import MAX_BYTES
 from bot.pipeline.admin import Jobs
 from bot.pipeline.store import Database, Ledger, database_at
 from bot.pipeline.store.counters import DELIVERY_ANSWERS, CounterBuffer
+from bot.settings import Settings
 from bot.web import public
-from bot.web.public import Readers, Secrets
+from bot.web.public import Secrets
 
 #: How often counts of this process are added to the shared ones, seconds.
 FLUSH_SECONDS = 5.0
@@ -277,29 +278,21 @@ def _body(room: Room) -> Iterator[bytes]:
 Pages = Callable[[Backend], Blueprint]
 
 
-def create_app(
-    backend: Backend,
-    secrets: Secrets,
-    more: Iterable[Pages] = (),
-    *,
-    trusted_proxies: int = 0,
-    readers: Readers | None = None,
-) -> Flask:
+def create_app(settings: Settings, backend: Backend, secrets: Secrets, more: Iterable[Pages] = ()) -> Flask:
     """The application.
 
     ``secrets`` is asked at every delivery, so that a secret that is stored while the server runs counts at
-    once; ``more`` makes further pages (set-up, dashboard). ``trusted_proxies`` is the number of proxies in front
-    whose ``X-Forwarded-*`` headers count; ``readers`` may see ``/metrics``.
+    once; ``more`` makes further pages (set-up, dashboard).
     """
     app = Flask("bot.web")
     app.extensions["close"] = backend.close
-    if trusted_proxies:
+    if proxies := settings.bouncer_trust_proxy:
         # Each proxy appends an address; of the public address there is one value, which the last proxy passes on.
         app.wsgi_app = ProxyFix(  # type: ignore[method-assign]
-            app.wsgi_app, x_for=trusted_proxies, x_proto=1, x_host=1
+            app.wsgi_app, x_for=proxies, x_proto=1, x_host=1
         )
     app.register_blueprint(_webhook(secrets, backend.acceptor, backend.counts))
-    app.register_blueprint(public.monitoring(backend.ledger, backend.jobs, readers or Readers(), secrets))
+    app.register_blueprint(public.monitoring(settings, backend.ledger, backend.jobs, secrets))
     for make in more:
         app.register_blueprint(make(backend))
     return app

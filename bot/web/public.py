@@ -15,12 +15,12 @@ from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.wrappers import Response as Answer
 
 from bot.core.errors import InvalidSignature
-from bot.core.frozen import Frozen
 from bot.github import webhook
 from bot.pipeline.admin import Jobs
 from bot.pipeline.body import as_html
 from bot.pipeline.metrics import exposition
 from bot.pipeline.store import Ledger
+from bot.settings import Settings
 from bot.web import session
 
 _PACKAGE = Path(__file__).parents[1]
@@ -36,20 +36,13 @@ NONCE = "X-Bouncer-Nonce"
 Secrets = Callable[[], tuple[str, ...]]
 
 
-class Readers(Frozen):
-    """Access to ``/metrics``: by a token, by a session of the dashboard, or ``open`` for everyone."""
-
-    open: bool = False
-    token: str = ""
-    session_key: str = ""
-
-
 def monitoring(
-    ledger: Callable[[], Ledger], jobs: Callable[[], Jobs], readers: Readers, secrets: Secrets
+    settings: Settings, ledger: Callable[[], Ledger], jobs: Callable[[], Jobs], secrets: Secrets
 ) -> Blueprint:
     """``/healthz``, ``/readyz``, ``/metrics``, ``/doctor``; the arguments are called in the serving process."""
     routes = Blueprint("health", __name__)
-    sessions = session.Sessions(readers.session_key, lambda: ledger().logins)
+    sessions = session.Sessions(settings.session_key, lambda: ledger().logins)
+    bearer = f"Bearer {key.get_secret_value()}".encode() if (key := settings.bouncer_metrics_token) else b""
 
     @routes.get("/healthz")
     def healthz() -> Answer:
@@ -72,8 +65,8 @@ def monitoring(
         """Counts for Prometheus; they name repositories."""
         try:
             header = request.headers.get("Authorization", "").encode("utf-8", "replace")
-            token = readers.token and hmac.compare_digest(header, f"Bearer {readers.token}".encode())
-            if not (readers.open or token or sessions.login() is not None):
+            has_token = bearer and hmac.compare_digest(header, bearer)
+            if not (settings.bouncer_metrics == "open" or has_token or sessions.login() is not None):
                 return Response("needs BOUNCER_METRICS_TOKEN as a bearer token\n", 403, content_type="text/plain")
             return Response(exposition(ledger(), jobs()), content_type=CONTENT_TYPE_LATEST)
         except SQLAlchemyError:

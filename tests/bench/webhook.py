@@ -15,6 +15,7 @@ from flask import Flask
 
 from bot.cli.running import configure_logs
 from bot.pipeline.store import migrate, open_database
+from bot.settings import Settings
 from bot.web.app import Backend, create_app
 from bot.web.server import Server
 from tests.bench.databases import databases
@@ -39,7 +40,7 @@ def main() -> None:
         database.close()
 
         def durable(url: str = url) -> Flask:
-            return create_app(Backend(url).warm_up(), lambda: (SECRET,))
+            return create_app(Settings(), Backend(url).warm_up(), lambda: (SECRET,))
 
         with ExitStack() as stack:
             port = free_port()

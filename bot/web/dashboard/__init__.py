@@ -39,7 +39,6 @@ class DashboardSettings(Frozen):
 
     server: Settings
     github: GitHubLogin | None = Field(None, description="None: no log-in with a GitHub account")
-    session_key: str = Field(description="ends all sessions when it changes; see ``Sessions``")
     may_open_pulls: Callable[[str], bool] = Field(
         lambda repository: False, description="True if the App may open pull requests in a repository"
     )

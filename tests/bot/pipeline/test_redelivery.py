@@ -15,6 +15,7 @@ from bot.github.app import GitHubApp, HookDelivery
 from bot.pipeline.store import Database
 from bot.pipeline.store.tables import DELIVERIES
 from bot.pipeline.worker import Reconciler, is_due
+from bot.settings import Settings
 from bot.simgithub import App, SimulatedGitHub
 from bot.web.app import Backend, create_app
 from tests.bot.pipeline.rig import free_port
@@ -30,7 +31,7 @@ class Receiver:
     def __init__(self, database_url: str) -> None:
         self.backend = Backend(database_url)
         self.port = free_port()
-        self._app = create_app(self.backend, lambda: (SECRET,))
+        self._app = create_app(Settings(), self.backend, lambda: (SECRET,))
         self._serving = ExitStack()
 
     def start(self) -> None:

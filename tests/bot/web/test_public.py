@@ -14,7 +14,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy.exc import OperationalError
 
-from bot.cli.web import dashboard_pages, metrics_readers
+from bot.cli.web import dashboard_pages
 from bot.pipeline.store import Ledger, migrate, migrated, open_database
 from bot.pipeline.store.counters import CounterBuffer
 from bot.settings import Settings
@@ -65,10 +65,7 @@ def whole_site(folder: Path, **values: Any) -> FlaskClient:
     with migrated(url):
         pass
     settings = Settings(database_url=url, **values)
-    app = create_app(
-        Backend(url), lambda: ("secret",), dashboard_pages(settings), readers=metrics_readers(settings)
-    )
-    return app.test_client()
+    return create_app(settings, Backend(url), lambda: ("secret",), dashboard_pages(settings)).test_client()
 
 
 @pytest.mark.parametrize(

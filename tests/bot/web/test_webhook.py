@@ -19,8 +19,8 @@ from sqlalchemy import func, select
 from bot.github.webhook import MAX_BYTES, sign
 from bot.pipeline.store import Database
 from bot.pipeline.store.tables import DELIVERIES
+from bot.settings import Settings
 from bot.web.app import ROOM_BYTES, Backend, create_app
-from bot.web.public import Readers
 from bot.web.server import Server
 from tests.bot.pipeline.rig import free_port, wait
 
@@ -68,7 +68,8 @@ class Site:
 
 
 def serve(url: str, port: int, secrets: tuple[str, ...]) -> None:
-    Server(lambda: create_app(Backend(url), lambda: secrets, readers=Readers(open=True)), "127.0.0.1", port).run()
+    settings = Settings(bouncer_metrics="open")
+    Server(lambda: create_app(settings, Backend(url), lambda: secrets), "127.0.0.1", port).run()
 
 
 def start(database: Database, secrets: tuple[str, ...]) -> Iterator[Site]:

@@ -54,7 +54,7 @@ def public(folder: Path, trusted: int, *proxies: Proxy) -> Iterator[str]:
     url = f"sqlite:///{folder}/x.db"
     with migrated(url):
         pass
-    app = create_app(Backend(url), lambda: (SECRET,), trusted_proxies=trusted)
+    app = create_app(Settings(bouncer_trust_proxy=trusted), Backend(url), lambda: (SECRET,))
     inner = app.wsgi_app
 
     def forward(environ: Environ, start: Any) -> Any:

@@ -46,7 +46,7 @@ def settings(github: GitHubLogin | None = None, password: str = PASSWORD, **valu
         "bouncer_model": "scripted:test",
         "bouncer_daily_budget_usd": 2.0,
     }
-    return DashboardSettings(server=Settings(**{**common, **values}), github=github, session_key=password)
+    return DashboardSettings(server=Settings(**{**common, **values}), github=github)
 
 
 def dashboard(backend: Backend, **values: Any) -> Flask:

@@ -13,6 +13,7 @@ from werkzeug.test import TestResponse
 
 from bot.pipeline.store.logins import ALL_ADDRESSES
 from bot.pipeline.store.tables import LOGIN_ATTEMPTS, SESSIONS
+from bot.settings import Settings
 from bot.web import session
 from bot.web.app import Backend, create_app
 from bot.web.dashboard.pages import blueprint
@@ -59,7 +60,8 @@ def test_guessing_is_slowed_down_and_refused_whatever_the_password(client: Flask
     ("trusted", "appended"), [(0, ""), (1, ", 198.51.100.7"), (2, ", 198.51.100.7, 10.0.0.1")]
 )
 def test_made_up_addresses_do_not_evade_the_count(backend: Backend, trusted: int, appended: str) -> None:
-    app = create_app(backend, lambda: (), [partial(blueprint, settings())], trusted_proxies=trusted)
+    server = Settings(bouncer_trust_proxy=trusted)
+    app = create_app(server, backend, lambda: (), [partial(blueprint, settings())])
     client = app.test_client()
     for number in range(5):
         claimed = {"X-Forwarded-For": f"192.0.2.{number}{appended}"}

@@ -171,7 +171,8 @@ def test_headers_of_a_proxy_count_only_if_the_operator_allows_it(
 ) -> None:
     setup = Setup(Guard(LINK), KNOWN, site.keep)
     backend = Backend(f"sqlite:///{tmp_path / 'unused.db'}")
-    app = create_app(backend, lambda: (), [lambda _: blueprint(setup)], trusted_proxies=int(trusted))
+    settings = Settings(bouncer_trust_proxy=int(trusted))
+    app = create_app(settings, backend, lambda: (), [lambda _: blueprint(setup)])
     forwarded = {"X-Forwarded-Proto": "https", "X-Forwarded-Host": "bouncer.example.com"}
     client = app.test_client()
     entered = client.post("/setup/begin", data={"link": LINK}, headers=forwarded)
