@@ -37,11 +37,11 @@ def _start(_context: click.Context, _option: click.Parameter, value: str) -> dat
     if value.lower() in weekdays:
         days = (now.weekday() - weekdays.index(value.lower())) % 7
         return datetime.combine(now.date() - timedelta(days=days), datetime.min.time(), UTC)
-    if match := re.fullmatch(r"(\d{1,6})([dhms])", value):
-        return now - int(match[1]) * timedelta(seconds={"d": 86_400, "h": 3_600, "m": 60, "s": 1}[match[2]])
     try:
+        if match := re.fullmatch(r"(\d{1,6})([dhms])", value):
+            return now - int(match[1]) * timedelta(seconds={"d": 86_400, "h": 3_600, "m": 60, "s": 1}[match[2]])
         return datetime.combine(date.fromisoformat(value), datetime.min.time(), UTC)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise click.BadParameter("must be a date, a weekday, or a number and d, h, m or s, such as 2d") from None
 
 

@@ -155,7 +155,8 @@ def test_old_abstentions_stay_and_wrong_usage_is_told(jobs, run, database):
     abstain(database, "d-2:triage", "model:unavailable")
     time.sleep(1.1)
     assert run("retry", "--abstained", "model:unavailable", "--since", "1s")[1] == ""
-    for wrong in ((), ("d-2:triage", "--abstained", "model"), ("--abstained", "model", "--since", "soon")):
+    since = ("--abstained", "model", "--since")
+    for wrong in ((), ("d-2:triage", "--abstained", "model"), (*since, "soon"), (*since, "999999d")):
         assert run("retry", *wrong)[0] == 2
 
 
