@@ -177,7 +177,7 @@ def work(settings: Settings, stop: threading.Event, pace: Pace, day_seconds: flo
             paused=settings.bouncer_paused,
             notices=notices(settings, ledger),
         )
-        # What there is now stays. The collections of trim_memory, which stop all threads, need not look at it.
+        # What exists now lives as long as the worker: trim_memory, which stops all threads, does not look at it.
         gc.collect()
         gc.freeze()
         return Worker(ledger, queue, inbox, runner, counts, pace, settings.bouncer_keep_days).run(stop)

@@ -19,7 +19,7 @@ Side = Literal["LEFT", "RIGHT"]
 
 
 def may_triage(permission: Permission) -> bool:
-    """Return True if a permission includes that to triage."""
+    """Return True if a permission is triage or higher."""
     return PERMISSIONS.index(permission) >= PERMISSIONS.index("triage")
 
 

@@ -20,7 +20,7 @@ from evaluation.calibration import thresholds
 from evaluation.calibration.thresholds import Cases, Proof
 from evaluation.report.figures import Curve, curves
 from evaluation.report.page import Cell, Figure, Section, Table, percentage
-from evaluation.run.lines import write_file
+from evaluation.run.lines import write_result
 from evaluation.statistics import wilson
 
 Split = Literal["repository", "random"]
@@ -218,5 +218,5 @@ def write_maps(
             names.append(name)
     if not names:
         raise OperatorError("--maps: no answers with a probability, nothing to map")
-    write_file(file, json.dumps(content, indent=1) + "\n")
+    write_result(file, json.dumps(content, indent=1) + "\n")
     return names

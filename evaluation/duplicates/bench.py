@@ -36,7 +36,7 @@ from evaluation.report.cutoff import Sample
 from evaluation.report.page import Cell, Section, Table, percentage
 from evaluation.report.terminal import say
 from evaluation.run.folder import Record, RunFolder
-from evaluation.run.lines import replace_rows
+from evaluation.run.lines import write_result
 from evaluation.run.replay import ReplayRequest
 from evaluation.run.runner import Outcome
 from evaluation.run.staging import Staged, repository_named, through_handler
@@ -103,7 +103,7 @@ def build(history: Sequence[IndexedIssue], repository: str, out: Path) -> Mappin
         )
         for issue in sorted(history, key=lambda issue: issue.number)
     ]
-    replace_rows(out, (row.model_dump(mode="json") for row in rows))
+    write_result(out, "".join(f"{row.model_dump_json()}\n" for row in rows))
     tasks = [row for row in rows if row.task]
     return {"issues": len(rows), "tasks": len(tasks), "duplicates": sum(row.repeats is not None for row in tasks)}
 

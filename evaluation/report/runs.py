@@ -24,7 +24,7 @@ from evaluation.report.page import Cell, Report, Section, Table, as_html, as_jso
 from evaluation.report.papers import papers_section
 from evaluation.report.terminal import say, tell
 from evaluation.run.folder import RunFacts, RunFolder
-from evaluation.run.lines import write_file
+from evaluation.run.lines import write_result
 from evaluation.statistics import Array, Counts, Resampling, Statistics, bootstrap, paired_difference
 
 
@@ -242,7 +242,7 @@ def store(file: Path, report: Report) -> None:
     forms = {".html": as_html, ".htm": as_html, ".md": as_markdown, ".json": as_json}
     if file.suffix not in forms:
         raise OperatorError(f"--out {file}: must end in {', '.join(forms)}")
-    write_file(file, forms[file.suffix](report))
+    write_result(file, forms[file.suffix](report))
     say(f"written: {file}")
 
 

@@ -34,6 +34,20 @@ def write_file(file: Path, data: str | bytes) -> None:
         raise OperatorError(f"{file}: {error.strerror}") from None
 
 
+def write_result(file: Path, data: str) -> None:
+    """Write a file that the operator names: a link, a pipe or a device is written into. Raises OperatorError.
+
+    ``write_file`` replaces a link: one in a folder of another person cannot lead out of it.
+    """
+    if not file.is_symlink() and (file.is_file() or not file.exists()):
+        write_file(file, data)
+        return
+    try:
+        file.write_text(data, encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise OperatorError(f"{file}: {error.strerror}") from None
+
+
 def replace_rows(file: Path, rows: Iterable[dict[str, Any]]) -> None:
     """Write a small file of JSON Lines whole or not at all, and make its folder. Raises OperatorError."""
     write_file(file, "".join(json.dumps(row) + "\n" for row in rows))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from datetime import date
 
 import pytest
@@ -19,6 +20,7 @@ from bot.models.budget import Limit, Spent
 from bot.models.protocol import Prompt
 from bot.pipeline.store import Database, Ledger, Posting
 from bot.pipeline.store.calls import AskOnce
+from bot.pipeline.store.database import database_at
 from bot.pipeline.store.overview import Filter, Overview
 from bot.pipeline.store.tables import COUNTERS, DECISIONS
 from tests.bot.pipeline.rig import REPLY
@@ -29,6 +31,16 @@ DAY = date(2026, 11, 1)
 
 def decision(number: int = 7, kind="triage", **more) -> Decision:
     return Decision(kind=kind, subject=Subject(repository="acme/rocket", number=number, revision="text:1"), **more)
+
+
+def test_connections_of_a_busy_moment_are_kept(postgres_uri):
+    def sessions() -> set[int]:
+        with ExitStack() as open_connections:
+            connections = [open_connections.enter_context(database.read()) for _ in range(15)]
+            return {connection.scalar(text("SELECT pg_backend_pid()")) for connection in connections}
+
+    with closing(database_at(postgres_uri)) as database:
+        assert sessions() == sessions()
 
 
 def test_a_decision_is_recorded_once_for_its_job(ledger):
