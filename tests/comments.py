@@ -363,19 +363,19 @@ def in_reviews() -> Iterator[Text]:
     yield "A finding with its proof", review.inline(finding.model_copy(update={"proof": proof}), PAGE).body
     yield "Above one finding", review.opening(1, (), MODEL, PAGE)
     yield "Above several", review.opening(2, left_out, MODEL, PAGE, dropped=1)
-    gone = finding.model_copy(update={"path": "src/cli.py", "comment": "Opens the file twice."})
+    second = finding.model_copy(update={"path": "src/cli.py", "comment": "Opens the file twice."})
     unplaced = finding.model_copy(update={"line": None})
-    yield "The summary", review.summary([unplaced], large, [gone], PAGE) or ""
+    yield "The summary", review.summary([unplaced], large, [second], PAGE) or ""
     yield "The summary once nothing is left to say", review.settled(PAGE)
     yield "Nothing found, for somebody who asked", review.nothing_found(PAGE, MODEL)
     yield "No finding may be posted any more, for somebody who asked", review.enough(8, PAGE)
     doubt = Doubt(
-        fingerprint=gone.fingerprint, outcome="stands", breaks_when="an empty file", instead="it is never closed"
+        fingerprint=second.fingerprint, outcome="stands", breaks_when="an empty file", instead="it is never closed"
     )
     proven = finding.model_copy(update={"proof": proof})
     yield "Below the text above findings", review.handover(ReviewRecord(posted=(proven, finding)))
-    yield "... after a second question", review.handover(ReviewRecord(posted=(gone,), doubts=(doubt,)))
-    withheld = tuple(Suppressed(finding=gone, reason=reason) for reason in ("late", "late", "already_posted"))
+    yield "... after a second question", review.handover(ReviewRecord(posted=(second,), doubts=(doubt,)))
+    withheld = tuple(Suppressed(finding=second, reason=reason) for reason in ("late", "late", "already_posted"))
     clean = ReviewOutcome(
         verdict="clean", reason="", record=ReviewRecord(rounds=1), model=MODEL, earlier=0, max_total=8,
         lines=2, files=1, all_files=1,

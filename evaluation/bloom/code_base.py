@@ -187,11 +187,11 @@ def _with_method(name: str, code: CodeBase) -> Iterator[tuple[str, ast.ClassDef]
             for path, node in definitions
             if any(defined_in(node, name)) or family & {_last(base) for base in node.bases}
         ]
-        grown = family | {node.name for _, node in matches}
-        if grown == family:
+        larger_family = family | {node.name for _, node in matches}
+        if larger_family == family:
             yield from matches
             return
-        family = grown
+        family = larger_family
 
 
 def _last(base: ast.expr) -> str:

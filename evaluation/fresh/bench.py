@@ -120,7 +120,7 @@ class Bench:
             harness = SandboxHarness(
                 self.sandbox, command, case.env, environment.readable, self.limits, by_operator=True
             )
-            proof = prove(case, harness, files, fix.named, narrow=self.narrow)
+            proof = prove(case, harness, files, fix.runnable_tests, narrow=self.narrow)
             outputs = tuple(self._outputs(fix, proof))
         plain = case.model_dump(mode="json")
         plain |= {"base": f"trees/{place.name}/base", "fixed": f"trees/{place.name}/fixed"}

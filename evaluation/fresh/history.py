@@ -55,7 +55,7 @@ _NO_BUG = frozenset(
 class Fix:
     """A change that mends a bug and brings tests along.
 
-    ``tests`` are the files that it touches among tests, ``named`` those of them that a command can be given.
+    ``tests`` are the files that it touches among tests, ``runnable_tests`` those that a command can be given.
     """
 
     instance: Instance
@@ -63,7 +63,7 @@ class Fix:
     fixed_at: datetime
     stated: Stated
     tests: tuple[str, ...]
-    named: tuple[str, ...]
+    runnable_tests: tuple[str, ...]
 
 
 class _Row(Frozen):
@@ -156,7 +156,7 @@ def fixes(
             fixed_at=change.at,
             stated=stated,
             tests=tests,
-            named=test_files,
+            runnable_tests=test_files,
         )
 
 

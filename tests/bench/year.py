@@ -513,9 +513,9 @@ class Meter:
         queue = Queue(self._site.database)
         try:
             sweep = Retention(self._site.database, queue, clock=lambda: time.time() + 181 * DAY)
-            gone = 0
+            deleted = 0
             while count := sweep.sweep():
-                gone += count
+                deleted += count
         finally:
             queue.close()
         left = {}
@@ -525,7 +525,7 @@ class Meter:
             ).all():
                 if rows := connection.scalar(select(func.count()).select_from(table(name, schema=schema))):
                     left[name] = int(rows)
-        return gone, left
+        return deleted, left
 
 
 def report(year: Year, meter: Meter, samples: Sequence[Sample]) -> None:
@@ -561,8 +561,10 @@ def report(year: Year, meter: Meter, samples: Sequence[Sample]) -> None:
         )
     times = sorted(milliseconds for sample in samples for milliseconds in sample.pages.values())
     print(f"dashboard pages: p50 {quantile(times, 0.5):.0f} ms, p95 {quantile(times, 0.95):.0f} ms (goal: 500 ms)")
-    gone, left = meter.after_retention()
-    print(f"after half a year more: {gone} rows deleted; left: {', '.join(f'{n} {c}' for n, c in left.items())}")
+    deleted, left = meter.after_retention()
+    print(
+        f"after half a year more: {deleted} rows deleted; left: {', '.join(f'{n} {c}' for n, c in left.items())}"
+    )
 
 
 def slopes(samples: Sequence[Sample]) -> dict[str, float]:

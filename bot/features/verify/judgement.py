@@ -274,12 +274,12 @@ def description_verdict(reply: DescriptionReply, config: VerifyConfig) -> Output
     if not claims:
         return None
     unmet = tuple(claim.text for claim in claims if claim.implemented == "no")
-    met = tuple(claim.text for claim in claims if claim.implemented == "yes")
+    implemented = tuple(claim.text for claim in claims if claim.implemented == "yes")
     fails = bool(unmet) if reply.p_bounce is None else reply.p_bounce >= 50
     if fails:
-        label = OutputLabel.BROAD_MISSING_KEY_ASPECTS if met else OutputLabel.INCORRECT
+        label = OutputLabel.BROAD_MISSING_KEY_ASPECTS if implemented else OutputLabel.INCORRECT
     else:
-        precise = len(met) == len(claims) and not reply.unsaid
+        precise = len(implemented) == len(claims) and not reply.unsaid
         label = OutputLabel.CORRECT_AND_PRECISE if precise else OutputLabel.CORRECT_BUT_INCOMPLETE
     words = {"yes": "implemented", "no": "not implemented", "cannot_tell": "cannot tell"}
     return OutputVerdict(
@@ -291,7 +291,7 @@ def description_verdict(reply: DescriptionReply, config: VerifyConfig) -> Output
         explanation="\n\n".join(
             f"{claim.text}: {words[claim.implemented]}. {claim.why}".strip() for claim in claims
         ),
-        covered=met,
+        covered=implemented,
         missing=unmet,
         unsaid=tuple(dict.fromkeys(filter(None, map(str.strip, reply.unsaid))))[:MAX_POINTS],
     )

@@ -209,12 +209,12 @@ def line(settings: DashboardSettings, backend: Backend) -> str:
     """Show each bouncer's results in a repository, other thresholds, and whether its promise holds."""
     repositories = backend.ledger().overview.repositories()
     repository = request.args.get("repository") or (repositories[0] if len(repositories) == 1 else "")
-    drawn = [
+    charts = [
         _drawn(bouncer, fates)
         for bouncer in _WORDS
         if repository and (fates := backend.ledger().fates.of(repository, bouncer))
     ]
-    return render_template("dashboard/line.html", repositories=repositories, repository=repository, drawn=drawn)
+    return render_template("dashboard/line.html", repositories=repositories, repository=repository, charts=charts)
 
 
 def _filter() -> Filter:

@@ -109,8 +109,8 @@ def test_deleting_an_earlier_answer_or_a_bot_s_comment_changes_nothing(
     bounce = history.past[-1]
     history.past[-1] = bounce.model_copy(update={"record": bounce.record.model_copy(update={"answers": (9,)})})
     for author in (ANN, BOUNCER):
-        gone = Comment(id=9, body="I see.", author=author)
-        event = builders.event(events.CommentDeleted, issue(), comment=gone)
+        deleted_comment = Comment(id=9, body="I see.", author=author)
+        event = builders.event(events.CommentDeleted, issue(), comment=deleted_comment)
         assert happen(services, event, "closing") == ()
 
 

@@ -135,7 +135,7 @@ def test_a_paused_issue_is_left_alone(history: WithNewest, services: Build) -> N
 def test_a_sandbox_that_fails_leaves_the_suggestion_alone(history: WithNewest, services: Build) -> None:
     draft(history, NEWER, NEW)
     draft(history, ROOT, "c" * 40)
-    gone = builders.snapshot(missing=(f"checkouts {'c' * 40}",), checkouts={NEW: NO_PLUGINS})
-    (compared,) = label(services(ScriptedModel(), gone, ON, sandbox=Bubblewrap()), NEWER)
+    without_old = builders.snapshot(missing=(f"checkouts {'c' * 40}",), checkouts={NEW: NO_PLUGINS})
+    (compared,) = label(services(ScriptedModel(), without_old, ON, sandbox=Bubblewrap()), NEWER)
     assert (compared.abstained, compared.actions) == ("sandbox", ())
     assert compared.record.root == ROOT

@@ -115,8 +115,8 @@ def test_a_deleted_or_transferred_issue_is_gone_and_its_number_too(
     github.delete(NAME, first, by="octo")
     assert github.transfer(NAME, second, "octo/other", by="octo") == 1
     place = f"{github.api_url}/repos/{NAME}/issues"
-    gone, moved = (requests.get(f"{place}/{number}", timeout=5) for number in (first, second))
-    assert (gone.status_code, moved.status_code, moved.json()["number"]) == (410, 200, 1)
+    deleted, moved = (requests.get(f"{place}/{number}", timeout=5) for number in (first, second))
+    assert (deleted.status_code, moved.status_code, moved.json()["number"]) == (410, 200, 1)
     record = github.find(NAME, pull)[1].pull
     assert record is not None
     assert record.closes == []
