@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import gc
+from collections.abc import Iterator, Sequence
 from time import process_time
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -239,6 +241,16 @@ def test_a_part_tells_the_signatures_and_removed_lines_of_the_others() -> None:
     assert packed(added("small.py", ["x = 1"])).pieces[0].others == ""
 
 
+@pytest.fixture
+def no_collector() -> Iterator[None]:
+    """Measure without the garbage collector, whose time grows with what other tests left in the process."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("no_collector")
 def test_a_huge_change_costs_little_more_than_reading_it() -> None:
     text = added("src/big.py", [f"x{number} = {number}" for number in range(100_000)])
     # The quickest of three, because other work on the machine slows each of them.
