@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import product
 
+from bot.features.review.doubt import UPHELD_DEPENDENT
 from bot.features.review.filtering import AGREEMENT
 from bot.features.shared.findings import Severity
 from evaluation.crbench.judge import Judgement, ReviewComment
@@ -34,12 +35,16 @@ class Filter:
     min_confidence: int
 
     def passes(self, comment: ReviewComment) -> bool:
-        """Return True if the live reviewer would post the comment; what it did not say holds nothing back."""
+        """Return True if the live reviewer would post the comment; what it did not say holds nothing back.
+
+        A comment that depends on code that was not shown is posted only if it is nearly certain.
+        """
         if comment.severity is not None and comment.severity.rank < self.min_severity.rank:
             return False
         if comment.confidence is None or comment.proof == "proven":
             return True
-        return comment.confidence + AGREEMENT * (comment.models - 1) >= self.min_confidence
+        minimum = max(self.min_confidence, UPHELD_DEPENDENT) if comment.depends else self.min_confidence
+        return comment.confidence + AGREEMENT * (comment.models - 1) >= minimum
 
     @property
     def settings(self) -> str:
@@ -91,15 +96,14 @@ def thrown_away(run: Scored) -> str:
     if config is None or config.min_severity is None:
         return ""
     own = Filter(config.min_severity, config.min_confidence)
-    everything = Filter(Severity.LOW, 0)
-    both = list(points(run, (own, everything)))
-    if not both:
+    point = next(points(run, (own,)), None)
+    if point is None:
         return ""
-    remaining, total = both
+    bugs = bugs_hit([judgement for _, judgement in run.comments])
+    shares = f"{percentage(point.recall)} of {percentage(bugs / run.metrics.sums.bugs)} % of all"
     return (
-        f"{run.name}: severity {own.min_severity} and {own.min_confidence} % confidence keep {remaining.bugs} of "
-        f"the {total.bugs} bugs found ({percentage(remaining.recall)} of {percentage(total.recall)} % of all) and "
-        f"{remaining.comments} of {total.comments} comments."
+        f"{run.name}: severity {own.min_severity} and {own.min_confidence} % confidence keep {point.bugs} of "
+        f"the {bugs} bugs found ({shares}) and {point.comments} of {len(run.comments)} comments."
     )
 
 

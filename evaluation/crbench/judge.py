@@ -54,6 +54,7 @@ class ReviewComment(Frozen):
     suppressed: str = Field("", description="why it was held back; empty if it was posted")
     severity: Severity | None = Field(None, description="as its reviewer told it; None if it did not")
     confidence: int | None = Field(None, description="percent, as its reviewer told it; None if it did not")
+    depends: bool = Field(False, description="it rests on code that its reviewer was not shown")
 
     @property
     def key(self) -> str:
@@ -128,6 +129,7 @@ def comments_in(records: Iterable[Record], scope: Scope) -> Iterator[ReviewComme
                 suppressed=reason,
                 severity=finding.severity,
                 confidence=finding.confidence,
+                depends=bool(finding.depends_on),
             )
 
 

@@ -24,6 +24,9 @@ from bot.models.protocol import Model, Prompt, Templates, ask_all
 PARALLEL = 4
 #: With a threshold above this, percent, the maintainers want certainty: no finding is kept that is unsure.
 MAX_UNSURE = 50
+#: A finding that depends on code that was not shown is upheld at or above this chance, percent: measured on
+#: AACR-Bench, of those that were upheld at 50 % one in seven was right (docs/replay.md).
+UPHELD_DEPENDENT = 75
 #: Characters of a recorded reason.
 MAX_REASON = 600
 
@@ -49,7 +52,7 @@ class Doubting:
     change: Change
     code: Callable[[Finding], Code]
     threshold: int = 50
-    """A finding is upheld at or above this chance, percent."""
+    """A finding that depends on no other code is upheld at or above this chance, percent."""
     usage: Usage = field(default_factory=Usage)
     doubts: dict[str, Doubt] = field(default_factory=dict)
 
@@ -115,7 +118,7 @@ def judge(finding: Finding, reply: DoubtReply, code: Code, threshold: int, promp
         recognised=reply.recognised,
         prompt_hash=prompt_hash,
     )
-    band = _band(reply, threshold)
+    band = _band(reply, max(threshold, UPHELD_DEPENDENT) if finding.depends_on else threshold)
     if band == "refuted" or (band == "unsure" and (finding.severity != Severity.HIGH or threshold > MAX_UNSURE)):
         return doubt.model_copy(update={"outcome": band, "why": reply.trace.strip()[:MAX_REASON]})
     gap = ""

@@ -206,6 +206,15 @@ def test_an_unsure_finding_stands_only_if_its_severity_is_high(services: Build) 
     assert comments(review(services(ScriptedModel([reply(EMPTY), unsure]), snapshot(), strict))) == []
 
 
+@pytest.mark.parametrize(("severity", "chance", "count"), [("medium", 70, 0), ("medium", 75, 1), ("high", 70, 1)])
+def test_a_finding_that_depends_on_other_code_has_to_be_more_certain(
+    services: Build, severity: str, chance: int, count: int
+) -> None:
+    dependent = {**EMPTY, "severity": severity, "confidence": 90, "depends_on": ["parse in lib.py"]}
+    model = ScriptedModel([reply(dependent), {**NAMED, "p_holds": chance, "verdict": "upheld"}])
+    assert len(comments(review(services(model, snapshot())))) == count
+
+
 def test_code_that_a_finding_depends_on_is_looked_up_and_shown(services: Build) -> None:
     files = {"src/app.py": CODE, "other.py": b"class Holder:\n    def reset_value(self):\n        return None\n"}
     recorded = snapshot().model_copy(update={"checkouts": {"a" * 40: files}})

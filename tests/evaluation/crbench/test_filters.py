@@ -83,6 +83,8 @@ def test_a_filter_is_the_live_reviewers_rule() -> None:
     assert not strict.passes(comment(severity="high", confidence=49))
     assert strict.passes(comment(severity="high", confidence=35, models=2)), "a second model counts 15 percent"
     assert strict.passes(comment(severity="high", confidence=1, proof="proven"))
+    dependent = [strict.passes(comment(severity="high", confidence=chance, depends=True)) for chance in (74, 75)]
+    assert dependent == [False, True]
 
 
 GOLDEN = [
