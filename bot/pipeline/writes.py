@@ -222,13 +222,14 @@ def _own_comment(action: UpsertComment, context: WriteContext) -> int | None:
 
 def _react(action: React, context: WriteContext) -> Notes:
     # Not paced: it creates no content and can be repeated.
-    context.done += 1
+    notes: Notes = ()
     try:
         context.writer.react(action.comment_id, action.content, review=action.on == "review")
     except NotFound as error:
         # Deleted meanwhile: what it asked for counts all the same.
-        return (f"a comment got no reaction: {error}",)
-    return ()
+        notes = (f"a comment got no reaction: {error}",)
+    context.done += 1
+    return notes
 
 
 def _minimize(action: Minimize, context: WriteContext) -> Notes:

@@ -189,3 +189,10 @@ def test_an_archived_repository_is_left_as_it_is(desk, issue):
     published = one_write(desk).publish(says("Which version?"), label, number=issue)
     assert published.outcome == "refused"
     assert ["Repository was archived so is read-only." in note for note in published.notes] == [True, True]
+
+
+def test_a_command_in_an_archived_repository_is_recorded_as_refused(desk, issue):
+    command = desk.github.comment("octo/demo", 1, "/bouncer accept", "octo")
+    desk.github.world.repositories["octo/demo"].archived = True
+    published = desk.publish(React(comment_id=command, content="+1"), number=issue, kind="commands")
+    assert (published.outcome, [note[:12] for note in published.notes]) == ("refused", ["not written:"])
