@@ -34,10 +34,18 @@ _REPAIR = 12_000
 class Limit(Frozen):
     """The budget of a scope for one day (UTC); None = without limit."""
 
-    scope: str = Field(description="``repository:owner/name``, ``owner:name`` or ``all``")
+    scope: str = Field(description="``repository:owner/name``, ``owner:name``, ``all``, or the name of a run")
     usd: float | None = Field(None, ge=0)
     calls: int | None = Field(None, ge=0, description="bounds models without a known price too")
     reserve: float = Field(0.0, ge=0, lt=1, description="share of both that is reserved for other uses")
+
+    def used_up(self, day: date) -> str:
+        """Return the start of the sentence that people read when there is no room left."""
+        scope, _, name = self.scope.partition(":")
+        names = {"repository": name, "owner": f"all repositories of {name}", "all": "all repositories"}
+        if scope not in names:
+            return f"the budget of {self.scope} is used up"
+        return f"the daily budget of {names[scope]} is used up ({day})"
 
 
 class Spent(Frozen):
@@ -81,12 +89,12 @@ def over(limit: Limit, day: date, spent: Spent, worst: Spent) -> BudgetExceeded 
     reserved = f" ({limit.reserve:.0%} are kept for what maintainers ask for)" if limit.reserve else ""
     if limit.calls is not None and spent.calls + worst.calls > limit.calls * share:
         return BudgetExceeded(
-            f"the budget of {limit.scope} on {day} is used up: {spent.calls} of {limit.calls} model calls are made"
+            f"{limit.used_up(day)}: {spent.calls} of {limit.calls} model calls are made"
             f" or reserved, and this question may take {worst.calls}{reserved}"
         )
     if limit.usd is not None and worst.micros and spent.micros + worst.micros > limit.usd * share * 1_000_000:
         return BudgetExceeded(
-            f"the budget of {limit.scope} on {day} is used up: {spent.micros / 1e6:.2f} of {limit.usd:.2f} USD are"
+            f"{limit.used_up(day)}: {spent.micros / 1e6:.2f} of {limit.usd:.2f} USD are"
             f" spent or reserved, and this question may take {worst.micros / 1e6:.2f}{reserved}"
         )
     return None

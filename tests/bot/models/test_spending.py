@@ -70,7 +70,7 @@ def test_a_spent_budget_skips_issues_until_the_next_day(store: BudgetStore) -> N
     assert 0 < calls < 39
     (decision,) = decide(issue_opened(number=99), services, only="triage")
     assert decision.actions == ()
-    assert decision.reason.startswith("the budget of all on 2026-11-21 is used up: ")
+    assert decision.reason.startswith("the daily budget of all repositories is used up (2026-11-21): ")
 
     time[0] += timedelta(hours=12)
     assert judge(100) == "WELL_SPECIFIED"
