@@ -83,6 +83,11 @@ class HookDelivery(Frozen):
     def failed(self) -> bool:
         return not 200 <= self.status_code < 300
 
+    @property
+    def ignored(self) -> bool:
+        """True if it was received and is of no interest: such a delivery is never stored."""
+        return self.status_code == 204
+
 
 class GitHubApp:
     """The App on GitHub, built once per process from the operator's settings; ``close`` it, or use ``with``.

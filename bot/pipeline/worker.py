@@ -338,7 +338,11 @@ class Reconciler:
         After a backup was restored: GitHub counts what was stored after the backup as delivered. Raises
         TransientError, ForgeError.
         """
-        missing = [delivery for delivery in self._github.deliveries(since) if not self._arrived(delivery.guid)]
+        missing = [
+            delivery
+            for delivery in self._github.deliveries(since)
+            if not (delivery.ignored or self._arrived(delivery.guid))
+        ]
         for delivery in missing:
             self._github.redeliver(delivery.id)
         return len(missing)

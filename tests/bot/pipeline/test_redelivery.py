@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import delete, select
 
 from bot.core.errors import TransientError
 from bot.github.app import GitHubApp, HookDelivery
@@ -128,6 +128,19 @@ def test_what_nobody_wanted_to_hear_of_is_not_delivered_forever(
     github.settle()
     assert attempts(registered)[-2:] == [502, 204]
     assert reconciler.round() == 0
+
+
+def test_after_a_restore_only_deliveries_that_were_stored_are_requested(
+    github: SimulatedGitHub, registered: App, app: GitHubApp, receiver: Receiver, database: Database
+) -> None:
+    receiver.start()
+    github.install(registered, NAME)
+    github.edit(NAME, github.open_issue(NAME, "Reading fails"))
+    github.settle()
+    assert attempts(registered) == [202, 202, 204]
+    database.execute(delete(DELIVERIES))
+    reconciler, yesterday = Reconciler(app, database), datetime.now(UTC) - timedelta(days=1)
+    assert [reconciler.ask_again(yesterday), github.settle(), reconciler.ask_again(yesterday)] == [2, None, 0]
 
 
 def test_only_one_of_several_workers_does_the_rounds(
