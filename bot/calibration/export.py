@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from bot.calibration.fates import Undoings, of_issue
-from bot.core.errors import ForgeError, OperatorError, TransientError
+from bot.core.errors import ForgeError, OperatorError, TransientError, Unauthorized
 from bot.core.subjects import Repository
 from bot.github.history import GitHubChronicle
 from bot.github.protocol import ListPage, Message, Past, PastIssue, PastPull, PullDiff
@@ -156,7 +156,7 @@ class SteadyChronicle:
             try:
                 return ask()
             except TransientError as error:
-                if tries == TRIES or waited > LONGEST:
+                if tries == TRIES or waited > LONGEST or isinstance(error, Unauthorized):
                     raise
                 if error.wait is None:
                     tries += 1

@@ -8,6 +8,7 @@
     │   └── ConfigError        the repository's .github/bouncer.yml cannot be used
     ├── TransientError         worth another try, after ``wait`` seconds if the other side named them
     │   ├── OperatorNeeded     a job waits, up to a week, until an operator has repaired something
+    │   ├── Unauthorized       GitHub refused the credentials: a job waits for a repair, a command ends
     │   ├── Suspended          the account suspended the App's installation: a job waits until that ends
     │   └── AnswerLost         a model was asked and no answer arrived: it may cost all the same
     ├── ModelError             a language model failed or gave no usable answer; the decision is an abstention
@@ -110,6 +111,10 @@ class ProviderRefused(ModelError):
 
 class OperatorNeeded(TransientError):
     """The job waits until an operator has repaired something."""
+
+
+class Unauthorized(TransientError):
+    """GitHub refused the credentials (401). On a server an operator may repair them while the job waits."""
 
 
 class Suspended(TransientError):

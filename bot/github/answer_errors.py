@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from bot.core.errors import ForgeError, NotFound, Suspended, TransientError
+from bot.core.errors import ForgeError, NotFound, Suspended, TransientError, Unauthorized
 from bot.core.http_client import retry_after
 
 #: Seconds to wait if GitHub names no time: its documentation asks for a minute at least.
@@ -52,9 +52,10 @@ def raise_for_status(status: int, headers: Headers, text: str, operation: str) -
         raise Suspended(line)
     if status == 429 or (status == 403 and _limited(headers, message)):
         raise TransientError(line, _wait_asked(headers) or UNSTATED_WAIT)
-    if status in (401, 408) or status >= 500:
-        # A 401 with a fresh token means that the app's own credentials are wrong: the job is retried until the
-        # operator has repaired them.
+    if status == 401:
+        # With a fresh token it means that the app's own credentials are wrong.
+        raise Unauthorized(line)
+    if status == 408 or status >= 500:
         raise TransientError(line, _wait_asked(headers))
     if status in (404, 410) or (status == 409 and message == EMPTY):
         raise NotFound(line, status)

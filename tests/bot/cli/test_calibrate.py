@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from bot.calibration import export
 from bot.pipeline.store import migrated
 from bot.pipeline.store.issues import FirstPass, Issues
 from bot.simgithub import App, SimulatedGitHub
@@ -286,6 +287,13 @@ def test_a_token_reads_the_past_and_its_absence_is_reported(
     assert "set GITHUB_TOKEN or the App's credentials" in err
     monkeypatch.setenv("GITHUB_TOKEN", github.token(NAME))
     assert run("--limit", "20")[0] == 0
+
+
+def test_a_wrong_token_ends_the_command_at_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_TOKEN", "ghp_wrong")
+    monkeypatch.setattr(export.time, "sleep", lambda seconds: pytest.fail(f"waits {seconds} s"))
+    code, _, err = run()
+    assert (code, "401: Bad credentials" in err) == (2, True)
 
 
 def indexed(pairs: int, right: int) -> None:
