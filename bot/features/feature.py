@@ -8,9 +8,16 @@ from typing import Any
 
 from bot.core.actions import Decision, Record, Task
 from bot.core.commands import Command, SlashCommand
+from bot.core.config import RepoConfig
 from bot.core.events import Event
 from bot.features.services import Services
 from bot.features.shared.posts import Posts
+
+
+def is_wanted(decision: Decision, config: RepoConfig) -> bool:
+    """Return False if the section of a decision's feature is off or in shadow mode."""
+    # An answer that says that it is switched off has no verdict.
+    return not decision.verdict or config.mode(decision.kind) not in ("off", "shadow")
 
 
 @dataclass(frozen=True)
@@ -37,6 +44,8 @@ class Feature:
     """Events that are often followed by another one that supersedes them: their jobs start a little later."""
     checks_staleness: bool = True
     """Actions are dropped if the subject changed since the decision."""
+    is_wanted: Callable[[Decision, RepoConfig], bool] = is_wanted
+    """Return False if actions are dropped because the feature was switched off since the decision."""
     judges: bool = False
     """Its verdicts come from a closed set: they are counted by label, and operators are notified of them."""
     executes: bool = False

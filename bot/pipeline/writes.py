@@ -90,11 +90,10 @@ class WriteContext:
 
     def check_staleness(self) -> None:
         """Read the subject again. Raises Moved if it changed, or if the feature was switched off."""
-        subject = self.decision.subject
-        if not router.feature_named(self.decision.kind).checks_staleness or not subject.number:
+        subject, feature = self.decision.subject, router.feature_named(self.decision.kind)
+        if not feature.checks_staleness or not subject.number:
             return
-        # An answer that says that it is switched off has no verdict.
-        if self.decision.verdict and self.services.config.mode(self.decision.kind) in ("off", "shadow"):
+        if not feature.is_wanted(self.decision, self.services.config):
             raise Moved
         if subject.revision.startswith("sha:"):
             self.fresh = self.services.forge.pull_request(subject.number)
@@ -276,10 +275,9 @@ def _labels_set(number: int, context: WriteContext) -> set[str]:
 
 def _set_issue_state(action: SetIssueState, context: WriteContext) -> Notes:
     context.check_staleness()
-    issue, config = context.issue(action.number), context.services.config.triage
-    closes_here = config.mode == "comment" and config.close_after_days is not None
-    if action.state == "closed" and (not closes_here or action.comments not in (None, issue.comments)):
-        # It was switched off, or a comment was added, since the decision.
+    issue = context.issue(action.number)
+    if action.state == "closed" and action.comments not in (None, issue.comments):
+        # A comment was added since the decision.
         raise Moved
     if issue.state != action.state:
         context.before_write()

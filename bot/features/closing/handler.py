@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from bot.core import events
 from bot.core.actions import Action, Decision, SetIssueState, UpsertComment
 from bot.core.commands import Command
-from bot.core.config import WARNING_DAYS
+from bot.core.config import WARNING_DAYS, TriageConfig
 from bot.core.subjects import Comment, Issue
 from bot.features.closing.record import ClosingRecord
 from bot.features.feedback.record import FeedbackRecord
@@ -46,6 +46,11 @@ def concerns(event: Trigger, commands: Sequence[Command]) -> bool:
     return isinstance(event, events.IssueEdited) or not commands
 
 
+def closes_issues(config: TriageConfig) -> bool:
+    """Return True if the maintainers want unanswered issues to be closed."""
+    return config.mode == "comment" and config.close_after_days is not None
+
+
 def handle(event: Trigger, services: Services) -> Decision | None:
     """Warn, close, or undo either; None if none of them is due."""
     past = services.history.decisions(event.subject.key, "triage", "commands", "closing")
@@ -62,7 +67,7 @@ def _time_is_up(event: events.IssueUnanswered, services: Services, past: Sequenc
     record = last.record if last else None
     if last is None or not isinstance(record, TriageRecord | ClosingRecord) or record.at != event.since:
         return None  # A later decision has a time of its own.
-    if config.close_after_days is None or config.mode != "comment":
+    if not closes_issues(config):
         return None
     issue = services.forge.issue(event.number)
     if reason := _reason_to_keep_open(issue, event, services, past):

@@ -12,5 +12,6 @@ FEATURE = Feature(
     concerns=concerns,
     events=get_args(Trigger),
     after=("commands", "triage", "reproduce"),
+    is_wanted=lambda _, config: config.triage.brief and config.triage.mode in ("comment", "label"),
     permissions={"issues": "write"},
 )

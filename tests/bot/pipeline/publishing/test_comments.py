@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from bot.core.actions import Minimize, React, SetLabels, UpsertComment
+from bot.core.actions import Decision, Minimize, React, SetLabels, UpsertComment
+from bot.core.config import RepoConfig
 from bot.core.errors import ForgeError, TransientError
+from bot.core.subjects import Subject
 from bot.pipeline.publisher import OneWrite
 
 ISSUE = "/repos/octo/demo/issues/1"
@@ -196,3 +198,32 @@ def test_a_command_in_an_archived_repository_is_recorded_as_refused(desk, issue)
     desk.github.world.repositories["octo/demo"].archived = True
     published = desk.publish(React(comment_id=command, content="+1"), number=issue, kind="commands")
     assert (published.outcome, [note[:12] for note in published.notes]) == ("refused", ["not written:"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "triage"),
+    [
+        ("ready", {"mode": "off", "brief": True}),
+        ("ready", {"mode": "shadow", "brief": True}),
+        ("ready", {"brief": False}),
+        ("closing", {"mode": "off", "close_after_days": 30}),
+        ("closing", {"mode": "label", "close_after_days": 30}),
+        ("closing", {}),
+    ],
+)
+def test_a_write_that_waits_is_dropped_once_its_feature_is_off(desk, issue, kind, triage):
+    config = RepoConfig.model_validate({"triage": triage})
+    there = replace(desk, services=replace(desk.services, config=config))
+    comment, revision = says("If nothing happens, I'll close this issue."), desk.forge.issue(1).revision
+    assert there.publish(comment, number=issue, revision=revision, kind=kind).outcome == "moved"
+    assert desk.written() == []
+
+
+def test_an_answer_withdraws_a_warning_although_closing_is_off(desk, issue):
+    warning = UpsertComment(task="closing", number=1, body="I'll close this issue.", about="1")
+    desk.publish(warning, number=issue, kind="commands")
+    thanks = UpsertComment(task="closing", number=1, body="The issue stays open.", about="1", only_edit=True)
+    subject = Subject(repository="octo/demo", number=1, revision=desk.forge.issue(1).revision)
+    decision = Decision(kind="closing", subject=subject, verdict="answered", actions=(thanks,))
+    assert desk.publisher.publish(decision, "d:closing", desk.services, desk.writer).outcome == "posted"
+    assert desk.github.comments("octo/demo", 1)[0].startswith("The issue stays open.")
