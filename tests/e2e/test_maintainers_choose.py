@@ -166,14 +166,17 @@ def merge_group(shop: Site, home: str, sha: str) -> dict[str, Any]:
         }
 
 
+@pytest.mark.parametrize("mode", ["off", "shadow"])
 @pytest.mark.parametrize("way", ["by the change", "by re-run"])
-def test_checks_end_after_their_features_were_switched_off(shop: Site, repository: Repository, way: str) -> None:
+def test_checks_end_after_their_features_were_switched_off(
+    shop: Site, repository: Repository, way: str, mode: str
+) -> None:
     on = "verify: {gate: true}\ngate: {mode: check, exempt_lines: 0}\n"
-    off = "verify: {mode: 'off'}\ngate: {mode: 'off'}\nreview: {mode: 'off'}\n"
-    home = repository(**{FILE: on}) if way == "by the change" else shop.repository("hooli/rocket")
+    off = f"verify: {{mode: '{mode}'}}\ngate: {{mode: '{mode}'}}\nreview: {{mode: '{mode}'}}\n"
+    home = repository(**{FILE: on}) if way == "by the change" else shop.repository(f"{mode}-hooli/rocket")
     file_at = home
     if way == "by re-run":
-        file_at = "hooli/.github"
+        file_at = f"{mode}-hooli/.github"
         shop.github.create_repository(file_at, {FILE: on})
         shop.github.install(shop.app, file_at)
     shop.github.open_issue(home, *CLEAR)
@@ -196,7 +199,8 @@ def test_checks_end_after_their_features_were_switched_off(shop: Site, repositor
             shop.github.rerequest(home, run.id, by="mia")
         assert conclusions() == {"verify": "skipped", "ready": "skipped", "review": "skipped"}
     titles = {run.output["title"] for run in shop.checks(home, shop.head(home, number))}
-    assert titles == {"Not judged: verify is switched off", "Not checked: the gate is switched off"}
+    why = "switched off" if mode == "off" else "in shadow mode"
+    assert titles == {f"Not judged: verify is {why}", f"Not checked: the gate is {why}"}
     assert len(shop.model.asked) == question_count
     shop.github.commit(file_at, {FILE: on})
     shop.github.comment(home, number, "/bouncer recheck", "mia")

@@ -18,6 +18,7 @@ from bot.core.markdown import clean_line
 from bot.core.subjects import PullRequest, Subject
 from bot.core.text import amount
 from bot.features.services import Services
+from bot.features.shared.pull_requests import off_reason
 
 #: The check run's name.
 CHECK = "bouncer / config"
@@ -73,8 +74,8 @@ def handle(event: Trigger, services: Services) -> Decision | None:
 
 
 def _held_up(services: Services) -> tuple[int, ...]:
-    """Return the open pull requests on which a check failed whose feature is switched off now."""
-    switched_off = [kind for kind in _FAILING if services.config.mode(kind) == "off"]
+    """Return the open pull requests on which a check failed whose feature is off or in shadow mode now."""
+    switched_off = [kind for kind in _FAILING if off_reason(kind, services)]
     newest = [services.history.newest(services.forge.repository, kind) or () for kind in switched_off]
     numbers = {
         decision.subject.number

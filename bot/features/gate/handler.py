@@ -25,6 +25,7 @@ from bot.features.gate.judgement import LinkedIssue, Readiness, evaluate
 from bot.features.services import Services
 from bot.features.shared import history
 from bot.features.shared.links import MAX_ISSUES, links_in_text
+from bot.features.shared.pull_requests import OFF, off_reason, with_old_check
 from bot.features.shared.rights import asked_for, pull_of_check
 from bot.github.protocol import IssueLink, PullFacts
 
@@ -185,7 +186,8 @@ def _of_pull(number: int, event: events.RepositoryEvent, services: Services) -> 
         return None
     subject = Subject(repository=services.forge.repository, number=number, revision=pull.revision)
     before = _last_record(subject, services)
-    if before is None and services.config.gate.mode == "off":
+    off = _off_reason(before, event, services)
+    if services.config.gate.mode == "off" and not off:
         return None
     linked = tuple(_linked(facts, services))
     readiness = evaluate(facts, linked, services.config)
@@ -202,12 +204,21 @@ def _of_pull(number: int, event: events.RepositoryEvent, services: Services) -> 
     return Decision(
         kind="gate",
         subject=subject,
-        verdict="ready" if readiness.passes else "not ready",
-        actions=(texts.check(pull.head_sha, readiness, services.config), *changes),
-        reason=readiness.sentence,
+        verdict=None if off else "ready" if readiness.passes else "not ready",
+        abstained=OFF if off else None,
+        actions=(texts.check(pull.head_sha, readiness, services.config, off), *changes),
+        reason=f"the gate is {off}" if off else readiness.sentence,
         record=record,
         affects=_later_claims(number, event, before, record, services),
     )
+
+
+def _off_reason(before: GateRecord | None, event: events.RepositoryEvent, services: Services) -> str:
+    """Return why what the gate did to a pull request ends; empty if it does not, or if it did nothing."""
+    if before is None:
+        return ""
+    is_held = services.config.gate.mode == "off" or before.draft == "converted"
+    return off_reason("gate", services) if is_held or with_old_check("gate", event, services) else ""
 
 
 def _drafting(

@@ -52,8 +52,10 @@ def concerns(event: Trigger, commands: Sequence[Command]) -> bool:
 
 def handle(event: Trigger, services: Services, review: Review) -> Decision | None:
     """Review the pull request of an event, or dismiss a finding; None if the event asks for neither."""
+    if old := pull_requests.with_old_check("review", event, services):
+        return _switched_off(old, services)
     if services.config.review.mode == "off":
-        return _switched_off(event, services)
+        return None
     request = pull_requests.read_request(event, services, "review")
     if request is None:
         return _dismiss(event, services) if isinstance(event, CommandEvent) else None
@@ -81,15 +83,13 @@ def handle(event: Trigger, services: Services, review: Review) -> Decision | Non
     return review(request, past, services)
 
 
-def _switched_off(event: Trigger, services: Services) -> Decision | None:
-    """Return the end of a check that is run again; None for other events."""
-    pull = pull_requests.with_old_check("review", event, services)
-    if pull is None:
-        return None
+def _switched_off(pull: PullRequest, services: Services) -> Decision:
+    """Return the end of a check that is run again."""
+    why = f"review is {pull_requests.off_reason('review', services)}"
     subject = Subject(repository=services.forge.repository, number=pull.number, revision=pull.revision)
-    title = "Not reviewed: review is switched off"
+    title = f"Not reviewed: {why}"
     check = SetCheck(name=CHECK, head_sha=pull.head_sha, conclusion="skipped", title=title, summary=f"{title}.")
-    return _abstain(subject, "skipped:off", "review is switched off").model_copy(update={"actions": (check,)})
+    return _abstain(subject, pull_requests.OFF, why).model_copy(update={"actions": (check,)})
 
 
 def _abstain(subject: Subject, word: str, why: str) -> Decision:

@@ -40,9 +40,11 @@ def concerns(event: Trigger, commands: Sequence[Command]) -> bool:
 
 def handle(event: Trigger, services: Services, judge: Judge) -> Decision | None:
     """Judge the pull request of an event against the issues that it closes; None if nothing asks for it."""
+    if old := pull_requests.with_old_check("verify", event, services):
+        why = f"verify is {pull_requests.off_reason('verify', services)}"
+        return abstention(old, services, pull_requests.OFF, why)
     if services.config.verify.mode == "off":
-        pull = pull_requests.with_old_check("verify", event, services)
-        return abstention(pull, services, "skipped:off", "verify is switched off") if pull else None
+        return None
     if isinstance(event, events.MergeGroupRequested):
         # A required check that is not completed would block the queue.
         why = "this is a merge queue's commit; each pull request in it has a verdict of its own"

@@ -279,3 +279,16 @@ def test_two_chances_are_told_apart_and_a_stray_file_is_only_a_remark(services: 
     [request] = model.requests
     assert list(request.schema.model_json_schema()["properties"]) == ["explanation", "label"]
     assert "percent" not in request.prompt.system
+
+
+@pytest.mark.parametrize(("mode", "word"), [("shadow", "skipped:off"), ("'off'", "skipped:off"), ("shadwo", None)])
+def test_a_failed_check_ends_in_shadow_mode_unless_by_a_mistake(
+    services: Build, history: Remembered, mode: str, word: str | None
+) -> None:
+    gated = services(ScriptedModel([BAD]), snapshot(12), "verify: {gate: true}")
+    history.past.append(verify(pull_opened(), gated))
+    assert check_of(history.past[0]).conclusion == "failure"
+    changed = events.LinkedIssueChanged(sender=MIA, repository=REPOSITORY, pull=20, task="config")
+    decision = verify(changed, services(ScriptedModel(), snapshot(12), f"verify: {{mode: {mode}}}"))
+    assert (decision and decision.abstained) == word
+    assert decision is None or check_of(decision).conclusion == "skipped"
