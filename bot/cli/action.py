@@ -22,6 +22,7 @@ from bot.cli.review import write_sarif
 from bot.core import events
 from bot.core.actions import Decision, Task
 from bot.core.errors import ForgeError, NotFound, OperatorError, SettingsError, TransientError
+from bot.core.subjects import PullRequest
 from bot.core.text import show
 from bot.features.commands.record import CommandsRecord
 from bot.features.services import NoHistory, Services
@@ -182,10 +183,10 @@ def _handle(
                 decisions = _decide(event, task, with_history)
                 for decision in decisions:
                     yield _publish(publisher, decision, services, access)
-                if task == "review" and not decisions:
+                if task == "review" and not decisions and isinstance(event.about, PullRequest):
                     # Running the step again must not pass the gate.
                     past = with_history.history.decisions(event.subject.key, "review")
-                    if earlier := last_on(past, event.subject.revision):
+                    if earlier := last_on(past, event.about):
                         yield TaskResult(earlier, "posted before")
             except TransientError as error:
                 later = later or error

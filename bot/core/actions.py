@@ -81,6 +81,12 @@ class SubmitReview(Frozen):
     commit_id: str
     body: str = ""
     comments: tuple[InlineComment, ...]
+    about: str = Field("", description="tells several reviews of one commit apart; empty for its first")
+
+    @property
+    def identity(self) -> str:
+        """The commit, and what tells its reviews apart."""
+        return f"{self.commit_id}-{self.about}" if self.about else self.commit_id
 
 
 class SetCheck(Frozen):

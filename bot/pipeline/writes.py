@@ -298,7 +298,7 @@ def _set_draft(action: SetDraft, context: WriteContext) -> Notes:
 
 
 def _submit_review(action: SubmitReview, context: WriteContext) -> Notes:
-    key = f"review:{context.repository}#{action.number}:{action.commit_id}"
+    key = f"review:{context.repository}#{action.number}:{action.identity}"
     if context.postings.find(key):
         context.done += 1
         return ("this commit has its review",)
@@ -310,7 +310,7 @@ def _submit_review(action: SubmitReview, context: WriteContext) -> Notes:
     notes = (f"{lost} comments without a line",) if lost else ()
     if not comments:
         return notes
-    body = context.rules.marked(action.body, "review", action.commit_id, seal)
+    body = context.rules.marked(action.body, "review", action.identity, seal)
     github_id = _own_review(action, context)
     if github_id is None:
         context.before_write()
@@ -324,13 +324,13 @@ def _submit_review(action: SubmitReview, context: WriteContext) -> Notes:
 
 
 def _own_review(action: SubmitReview, context: WriteContext) -> int | None:
-    """Return the id of our review of this commit; None if there is none."""
+    """Return the id of this review of ours; None if there is none."""
     pull = context.fresh
     if isinstance(pull, PullRequest) and pull.number == action.number and pull.review_comments == 0:
         # A review of ours always has a comment on a line.
         return None
     reviews = context.services.forge.reviews(action.number)
-    return context.own_post(reviews, action.number, ("review", action.commit_id))
+    return context.own_post(reviews, action.number, ("review", action.identity))
 
 
 def _is_anchored(comment: InlineComment, diff: Diff) -> bool:

@@ -27,11 +27,12 @@ def standing(posts: Posts) -> Iterator[Decision]:
         _finding(comment, mark.about) for comment, mark in posts.ours_on_lines("review") if mark.about
     )
     for _, mark in posts.our_reviews("review"):
+        commit_id = mark.about.partition("-")[0]
         yield Decision(
             kind="review",
-            subject=posts.subject(f"sha:{mark.about}"),
+            subject=posts.subject(f"sha:{commit_id}"),
             verdict="defects",
-            actions=(SubmitReview(number=posts.event.number, commit_id=mark.about, comments=()),),
+            actions=(SubmitReview(number=posts.event.number, commit_id=commit_id, comments=()),),
             record=ReviewRecord(posted=findings),
         )
 

@@ -1,10 +1,10 @@
 """Reviewer: does this change introduce a defect?
 
 Findings are posted as one review with inline comments, and what no line can carry as a sticky summary. If there
-is nothing to say, only the check run says what was looked at. A commit is never reviewed twice. After a later push
-only what changed is reviewed, and only new findings are posted (see ``rounds``). The findings themselves are
-those of ``reviewing``. A finding that a maintainer turns down with ``/bouncer dismiss`` is not posted on that pull
-request again.
+is nothing to say, only the check run says what was looked at. A commit is reviewed once per base branch. After a
+later push, and on another base, only what changed is reviewed, and only new findings are posted (see ``rounds``).
+The findings themselves are those of ``reviewing``. A finding that a maintainer turns down with ``/bouncer
+dismiss`` is not posted on that pull request again.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def handle(event: Trigger, services: Services, review: Review) -> Decision | Non
         skip = _skip_reason(pull, services, past)
     if skip is not None:
         return _abstain(subject, *skip)
-    earlier = last_on(past, subject.revision)
+    earlier = last_on(past, pull)
     if earlier is not None and not request.is_explicit:
         return None
     if submitted(earlier):
@@ -78,8 +78,9 @@ def handle(event: Trigger, services: Services, review: Review) -> Decision | Non
             text = f"I have reviewed {pull.head_sha[:7]} already. {later}"
             decision = decision.model_copy(update={"actions": (answer(event, text, "review"),)})
         return decision
-    if services.forge.pull_request(pull.number).head_sha != pull.head_sha:
-        return _abstain(subject, "superseded", "newer commits were pushed before the review began")
+    present = services.forge.pull_request(pull.number)
+    if (present.head_sha, present.base_ref) != (pull.head_sha, pull.base_ref):
+        return _abstain(subject, "superseded", "newer commits or another base came before the review began")
     return review(request, past, services)
 
 

@@ -60,6 +60,7 @@ class ReviewRecord(Record):
     reviewed: dict[str, str] = Field(
         default_factory=dict, description="changed lines that need no other look, by path: a hash of each"
     )
+    base: str = Field("", description="base branch of the change; empty in older records")
     rounds: int = 0
     looks: int = 0
     agreement: dict[str, int] = Field(default_factory=dict, description="looks that agreed -> findings")

@@ -58,7 +58,10 @@ class _Review:
         may_run = no_run_reason(pull, request.command, "review") is None
         self.proves = self.config.prove and may_run and services.harnesses is not None
         self.memory = live(recall(past), pull, forge)
-        self.rounds = rounds(past, self.memory, pull.revision)
+        self.rounds = rounds(past, self.memory, pull)
+        #: What the change is compared with, in words; empty if the whole change is reviewed.
+        is_same_head = self.rounds.since == pull.head_sha
+        self.since = "its base branch changed" if is_same_head else self.rounds.since[:7]
         #: No finding may be posted on the pull request any more.
         self.is_over = self.rounds.posted >= self.config.max_total
         #: Earlier findings whose code went away since the last round.
@@ -180,6 +183,7 @@ class _Review:
             record=record,
             model=result.model,
             earlier=self.rounds.posted,
+            about=str(self.rounds.number) if self.rounds.again else "",
             max_total=self.config.max_total,
             standing=tuple(finding for finding in memory.posted if finding not in self.outdated),
             open_count=sum(finding not in self.outdated for finding in memory.open),
@@ -190,7 +194,7 @@ class _Review:
             all_files=len(diff.files),
             too_slow=tuple(dict.fromkeys(path for context in self.contexts for path in context.too_slow)),
         )
-        page = Page(self.services.repository, self.pull, self.rounds.since)
+        page = Page(self.services.repository, self.pull, self.since)
         actions = texts.actions(outcome, page, is_explicit=self.request.is_explicit)
         return Decision(
             kind="review",
@@ -230,8 +234,8 @@ class _Review:
             count = amount(self.rounds.posted, "finding was", "findings were")
             return f"{count} posted, review.max_total allows {self.config.max_total}"
         if not result.rounds:
-            is_old = self.packed.unchanged and self.rounds.since
-            return f"nothing changed since {self.rounds.since[:7]}" if is_old else "there was nothing to review"
+            is_old = self.packed.unchanged and self.since
+            return f"nothing is new since {self.since}" if is_old else "there was nothing to review"
         count = amount(len(record.posted), "new finding")
         return f"{count}, {len(record.suppressed)} held back, {len(record.dropped)} dropped"
 
@@ -259,6 +263,7 @@ class _Review:
             dismissed=tuple(finding.fingerprint for finding in self.memory.dismissed),
             skipped=(*packed.skipped, *result.unread),
             reviewed=line_hashes(self.around.diff, () if self.is_over else reviewed),
+            base=self.pull.base_ref,
             rounds=len(result.rounds),
             looks=result.looks,
             agreement=dict(sorted(Counter(str(finding.looks) for finding in result.findings).items())),

@@ -20,9 +20,10 @@ from bot.code.diff import Diff, DiffLine, FileDiff, Sides
 from bot.code.filling import Place
 from bot.code.syntax import definitions
 from bot.core.actions import Decision
+from bot.core.subjects import PullRequest
 from bot.features.review.record import ReviewRecord
 from bot.features.shared.findings import Finding
-from bot.features.shared.review_history import VERDICTS, PastFindings
+from bot.features.shared.review_history import VERDICTS, PastFindings, is_of_change
 
 #: Characters of a line's hash: two lines of one author are not to collide.
 WIDTH = 16
@@ -46,27 +47,30 @@ class Rounds:
     """The record of the last reviewed head, by path."""
     posted: int = 0
     """Findings that were posted."""
+    again: bool = False
+    """True if the head was reviewed on another base branch."""
 
 
-def rounds(past: Sequence[Decision], memory: PastFindings, revision: str) -> Rounds:
-    """Return the rounds before the review of a head. A second review of the same head is of the whole change.
+def rounds(past: Sequence[Decision], memory: PastFindings, pull: PullRequest) -> Rounds:
+    """Return the rounds before a review. A second one of the same head and base is of the whole change.
 
     Rounds that were never posted do not count: in shadow mode, or because a push came before their comments.
     """
     fingerprints = {finding.fingerprint for finding in memory.findings}
     published = [decision for decision in past if _was_published(decision, fingerprints)]
-    others = [decision for decision in published if decision.subject.revision != revision]
-    reviewed_heads = {
-        decision.subject.revision
+    others = [decision for decision in published if not is_of_change(decision, pull)]
+    reviewed_changes = {
+        (decision.subject.revision, decision.record_of(ReviewRecord).base)
         for decision in others
         if decision.record_of(ReviewRecord).rounds or decision.verdict == "defects"
     }
-    number, posted = len(reviewed_heads) + 1, len(memory.findings)
+    number, posted = len(reviewed_changes) + 1, len(memory.findings)
+    again = any(decision.subject.revision == pull.revision for decision in others)
     last = next((decision for decision in reversed(others) if decision.record_of(ReviewRecord).reviewed), None)
     if last is None or len(others) < len(published):
-        return Rounds(number, posted=posted)
+        return Rounds(number, posted=posted, again=again)
     since = last.subject.revision.removeprefix("sha:")
-    return Rounds(number, since, last.record_of(ReviewRecord).reviewed, posted)
+    return Rounds(number, since, last.record_of(ReviewRecord).reviewed, posted, again)
 
 
 def _was_published(decision: Decision, fingerprints: Collection[str]) -> bool:

@@ -39,6 +39,8 @@ class ReviewOutcome:
     earlier: int
     """Earlier findings that were posted."""
     max_total: int
+    about: str = ""
+    """Tells several reviews of one commit apart."""
     standing: tuple[Finding, ...] = ()
     """Earlier findings whose code is still in the change."""
     open_count: int = 0
@@ -90,6 +92,7 @@ def _review(outcome: ReviewOutcome, page: Page) -> SubmitReview | None:
         commit_id=page.pull.head_sha,
         body=f"{body}\n\n{handover(record)}",
         comments=placed,
+        about=outcome.about,
     )
 
 
@@ -138,7 +141,7 @@ EXPECTED = frozenset({"review.ignore", "pulls.paths", "binary", "lock file", "ve
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The pull request of the texts, for the host and permalinks; ``since`` is the last reviewed head, if any."""
+    """The pull request of the texts, for the host and permalinks; ``since`` says since when it was changed."""
 
     repository: Repository
     pull: PullRequest
@@ -148,7 +151,7 @@ class Page:
     def reviewed(self) -> str:
         """The reviewed head, and the head it is compared with, if any."""
         head = self.pull.head_sha[:7]
-        return f"{head} (changes since {self.since[:7]})" if self.since else head
+        return f"{head} (changes since {self.since})" if self.since else head
 
     def link(self, path: str) -> str:
         """Return the path as code, linked to the file at the reviewed commit."""
@@ -341,4 +344,4 @@ def _looked_at(outcome: ReviewOutcome, page: Page) -> str:
     if not page.since:
         return f"Looked at {lines} in {amount(outcome.files, 'file')}."
     files = f"{outcome.files} of {amount(outcome.all_files, 'file')}"
-    return f"Looked at {lines} since {page.since[:7]}, and at lines of the change that depend on them, in {files}."
+    return f"Looked at {lines} since {page.since}, and at lines of the change that depend on them, in {files}."

@@ -91,12 +91,18 @@ def _dismissed(decision: Decision, fingerprints: Iterable[str]) -> tuple[str, ..
     )
 
 
-def last_on(past: Sequence[Decision], revision: str) -> Decision | None:
-    """Return the newest review of exactly that head with a verdict. A dismissal is no review."""
+def last_on(past: Sequence[Decision], pull: PullRequest) -> Decision | None:
+    """Return the newest review of that head and base with a verdict. A dismissal is no review."""
     reviews = (
         decision for decision in reversed(past) if decision.kind == "review" and decision.verdict in VERDICTS
     )
-    return next((review for review in reviews if review.subject.revision == revision), None)
+    return next((review for review in reviews if is_of_change(review, pull)), None)
+
+
+def is_of_change(review: Decision, pull: PullRequest) -> bool:
+    """Return True if a review is of the head of a pull request, on its base branch if it names one."""
+    base = review.record_of(ReviewRecord).base
+    return review.subject.revision == pull.revision and base in ("", pull.base_ref)
 
 
 def submitted(decision: Decision | None) -> bool:

@@ -281,3 +281,36 @@ def test_findings_in_the_summary_stay_there_while_they_stand(services: Build, hi
     assert "Callers break." in summaries(first)[0].body
     assert "Callers break." in summaries(second)[0].body
     assert second.record.counts["suppressed:already_posted"] == 1
+
+
+def retarget(services: Build, diff: str, model: ScriptedModel, comments: tuple[ReviewComment, ...]) -> Any:
+    """Let the base branch become 1.x, which changes the diff."""
+    answers = {"review_comments": {20: comments}, **_thumbs(comments)}
+    built = services(model, snapshot(diff=diff, recorded=answers, base_ref="1.x"))
+    return review(event(events.PullRequestEdited, pull(base_ref="1.x"), MIA), built)
+
+
+def test_a_head_is_reviewed_once_per_base(services: Build, history: Remembered) -> None:
+    first = first_push(services, history)
+    comments = on_github(first)
+    second = retarget(services, MOVED, ScriptedModel([reply(finding(line=43), SECOND)]), comments)
+    assert posted(second) == ["Grows without end."]
+    ids = [action.about for made in (first, second) for action in made.actions if action.type == "submit_review"]
+    assert ids == ["", "2"]
+    history.past.append(second)
+    unread = ScriptedModel([])
+    assert retarget(services, MOVED, unread, (*comments, *on_github(second))) is None
+    assert review(opened(), services(unread, snapshot())) is None
+    assert unread.asked == []
+
+
+def test_another_base_with_the_same_diff_asks_no_model(services: Build, history: Remembered) -> None:
+    comments = on_github(first_push(services, history))
+    unread = ScriptedModel([])
+    decision = retarget(services, reviews.DIFF, unread, comments)
+    assert (unread.asked, reviews.comments(decision)) == ([], ())
+
+
+def test_a_review_of_a_base_that_changed_since_is_left_to_its_own_event(services: Build) -> None:
+    decision = review(opened(), services(ScriptedModel([]), snapshot(base_ref="1.x")))
+    assert (decision.abstained, decision.actions) == ("superseded", ())

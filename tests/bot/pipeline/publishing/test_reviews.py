@@ -48,12 +48,15 @@ def test_a_review_stands_once_for_a_commit(desk, pull):
 
 @pytest.mark.parametrize("kind", ["lost", "reset", "server_error"])
 def test_a_review_whose_answer_was_lost_is_looked_for(desk, pull, kind):
-    action = review(desk, pull, finding())
+    first = review(desk, pull, finding(line=6))
+    desk.publish(first, number=pull, kind="review")
+    action = review(desk, pull, finding()).model_copy(update={"about": "2"})  # on another base branch
     desk.github.fail(kind, "POST", "/reviews$")
     with pytest.raises(TransientError):
         desk.publish(action, number=pull, kind="review")
-    assert desk.publish(action, number=pull, kind="review").outcome == "posted"
-    assert len(desk.forge.reviews(pull)) == 1
+    for repeated in (action, first, action):
+        assert desk.publish(repeated, number=pull, kind="review").outcome == "posted"
+    assert len(desk.forge.reviews(pull)) == 2
 
 
 @pytest.mark.parametrize("kind", ["lost", "reset", "server_error"])
