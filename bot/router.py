@@ -35,7 +35,7 @@ from bot.features.ready.feature import FEATURE as READY
 from bot.features.reproduce.feature import FEATURE as REPRODUCE
 from bot.features.review.feature import FEATURE as REVIEW
 from bot.features.services import Services
-from bot.features.shared.pull_requests import OFF
+from bot.features.shared.rights import OFF
 from bot.features.triage.feature import FEATURE as TRIAGE
 from bot.features.verify.feature import FEATURE as VERIFY
 from bot.features.watch.feature import FEATURE as WATCH

@@ -18,7 +18,7 @@ from bot.core.markdown import clean_line
 from bot.core.subjects import PullRequest, Subject
 from bot.core.text import amount
 from bot.features.services import Services
-from bot.features.shared.pull_requests import off_reason
+from bot.features.shared.rights import off_reason
 
 #: The check run's name.
 CHECK = "bouncer / config"

@@ -25,8 +25,7 @@ from bot.features.gate.judgement import LinkedIssue, Readiness, evaluate
 from bot.features.services import Services
 from bot.features.shared import history
 from bot.features.shared.links import MAX_ISSUES, links_in_text
-from bot.features.shared.pull_requests import OFF, off_reason, with_old_check
-from bot.features.shared.rights import asked_for, pull_of_check
+from bot.features.shared.rights import OFF, asked_for, off_reason, pull_of_check, with_old_check
 from bot.github.protocol import IssueLink, PullFacts
 
 IssueEvent = (

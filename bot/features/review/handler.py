@@ -29,7 +29,16 @@ from bot.features.shared.review_history import (
     recall,
     submitted,
 )
-from bot.features.shared.rights import CommandEvent, answer, asked_for, react, thread_of
+from bot.features.shared.rights import (
+    OFF,
+    CommandEvent,
+    answer,
+    asked_for,
+    off_reason,
+    react,
+    thread_of,
+    with_old_check,
+)
 
 #: The end of the answer where a push is not followed by a review.
 AGAIN = "Ask again after the next commit."
@@ -52,7 +61,7 @@ def concerns(event: Trigger, commands: Sequence[Command]) -> bool:
 
 def handle(event: Trigger, services: Services, review: Review) -> Decision | None:
     """Review the pull request of an event, or dismiss a finding; None if the event asks for neither."""
-    if old := pull_requests.with_old_check("review", event, services):
+    if old := with_old_check("review", event, services):
         return _switched_off(old, services)
     if services.config.review.mode == "off":
         return None
@@ -86,11 +95,11 @@ def handle(event: Trigger, services: Services, review: Review) -> Decision | Non
 
 def _switched_off(pull: PullRequest, services: Services) -> Decision:
     """Return the end of a check that is run again."""
-    why = f"review is {pull_requests.off_reason('review', services)}"
+    why = f"review is {off_reason('review', services)}"
     subject = Subject(repository=services.forge.repository, number=pull.number, revision=pull.revision)
     title = f"Not reviewed: {why}"
     check = SetCheck(name=CHECK, head_sha=pull.head_sha, conclusion="skipped", title=title, summary=f"{title}.")
-    return _abstain(subject, pull_requests.OFF, why).model_copy(update={"actions": (check,)})
+    return _abstain(subject, OFF, why).model_copy(update={"actions": (check,)})
 
 
 def _abstain(subject: Subject, word: str, why: str) -> Decision:

@@ -1,4 +1,4 @@
-"""Commands: the permission and the limits of the commenter, and the answer to a command."""
+"""Commands and "Re-run": the permission and the limits of the person, and the answer; checks that end."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from bot.core import events
-from bot.core.actions import Decision, React, UpsertComment
+from bot.core.actions import Decision, React, SetCheck, Task, UpsertComment
 from bot.core.commands import AuthorLimit, Command
 from bot.core.config import RepoConfig
 from bot.core.errors import NotFound
@@ -164,3 +164,39 @@ def no_run_reason(pull: PullRequest, command: Command | None, word: str) -> str 
         f"Not executed, this is a fork's code: read commit {pull.head_sha[:7]}, "
         f"then comment `/bouncer {word} --run {pull.head_sha}`."
     )
+
+
+#: ``Decision.abstained`` if a feature that was switched off ends its check. It is published in shadow mode too.
+OFF = "skipped:off"
+
+
+def off_reason(kind: Task, services: Services) -> str:
+    """Return how the maintainers took a feature out of use, as a clause; empty if they did not.
+
+    A mistake in bouncer.yml means shadow mode too, but must not open a required check.
+    """
+    mode = services.config.mode(kind)
+    if mode == "off":
+        return "switched off"
+    is_mistake = any(kind in problem.shadowed for problem in services.config_problems)
+    return "in shadow mode" if mode == "shadow" and not is_mistake else ""
+
+
+def with_old_check(kind: Task, event: events.Event, services: Services) -> PullRequest | None:
+    """Return the pull request of an event that ends the check of a feature which is off or in shadow mode.
+
+    That is a change of the configuration, or "Re-run". None for other events, and if no check stands on its head.
+    """
+    pull: PullRequest | None = None
+    if not off_reason(kind, services):
+        return None
+    if isinstance(event, events.LinkedIssueChanged):
+        pull = services.forge.pull_request(event.number)
+    elif isinstance(event, events.CheckRerequested):
+        pull = pull_of_check(event, services.forge)
+    if pull is None:
+        return None
+    past = services.history.decisions(f"{services.forge.repository}#{pull.number}", kind)
+    actions = (action for decision in past for action in decision.actions)
+    stands = any(isinstance(action, SetCheck) and action.head_sha == pull.head_sha for action in actions)
+    return pull if stands and pull.state == "open" else None

@@ -17,6 +17,7 @@ from bot.core.subjects import PullRequest, Subject
 from bot.features.services import Services
 from bot.features.shared import history, pull_requests
 from bot.features.shared.pull_requests import JudgementRequest
+from bot.features.shared.rights import OFF, off_reason, with_old_check
 from bot.features.verify import texts
 from bot.features.verify.record import ExecutedTest, Rival, VerifyRecord
 
@@ -40,9 +41,9 @@ def concerns(event: Trigger, commands: Sequence[Command]) -> bool:
 
 def handle(event: Trigger, services: Services, judge: Judge) -> Decision | None:
     """Judge the pull request of an event against the issues that it closes; None if nothing asks for it."""
-    if old := pull_requests.with_old_check("verify", event, services):
-        why = f"verify is {pull_requests.off_reason('verify', services)}"
-        return abstention(old, services, pull_requests.OFF, why)
+    if old := with_old_check("verify", event, services):
+        why = f"verify is {off_reason('verify', services)}"
+        return abstention(old, services, OFF, why)
     if services.config.verify.mode == "off":
         return None
     if isinstance(event, events.MergeGroupRequested):

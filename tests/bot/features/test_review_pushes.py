@@ -295,8 +295,7 @@ def test_a_head_is_reviewed_once_per_base(services: Build, history: Remembered) 
     comments = on_github(first)
     second = retarget(services, MOVED, ScriptedModel([reply(finding(line=43), SECOND)]), comments)
     assert posted(second) == ["Grows without end."]
-    ids = [action.about for made in (first, second) for action in made.actions if action.type == "submit_review"]
-    assert ids == ["", "2"]
+    assert [decision.actions[0].about for decision in (first, second)] == ["", "2"]
     history.past.append(second)
     unread = ScriptedModel([])
     assert retarget(services, MOVED, unread, (*comments, *on_github(second))) is None
