@@ -19,6 +19,8 @@ from bot.core.subjects import Side
 from bot.core.text import show
 from bot.github.protocol import SourceTree
 
+#: Modes of a symbolic link and of a submodule: the text is a path or a commit, no code.
+_SPECIAL = ("120000", "160000")
 #: Characters that are shown of one line: longer ones are data or minified.
 WIDEST = 400
 
@@ -139,9 +141,17 @@ def _read(section: Section, files: list[FileDiff], flaws: list[Flaw]) -> None:
         return
     header = section.header
     is_binary = any(line.startswith(("Binary files ", "GIT binary patch")) for line in header)
-    modes = [line for line in header if line.startswith(("new mode ", "new file mode "))]
-    mode = modes[0].rsplit(" ", 1)[1].strip() if modes else None
-    files.append(FileDiff(path, old, _change(header, old, new), is_binary, mode, hunks))
+    files.append(FileDiff(path, old, _change(header, old, new), is_binary, _mode(header), hunks))
+
+
+def _mode(header: Sequence[str]) -> str | None:
+    """Return the new mode, or that of a link or a submodule; None for another file whose mode did not change."""
+    for line in header:
+        mode = line.rpartition(" ")[2].strip()
+        is_special = mode in _SPECIAL and line.startswith(("index ", "deleted file mode "))
+        if is_special or line.startswith(("new mode ", "new file mode ")):
+            return mode
+    return None
 
 
 def _number(hunks: Sequence[RawHunk]) -> tuple[Hunk, ...]:
@@ -208,7 +218,8 @@ class Sides:
     def __init__(self, tree: SourceTree, *, is_old: bool = False) -> None:
         self.tree = tree
         self.is_old = is_old
-        self._texts: dict[str, tuple[str | None, str | None]] = {}
+        # A file in the place of a link is one that was deleted and one that was added.
+        self._texts: dict[tuple[str, Change], tuple[str | None, str | None]] = {}
 
     def before(self, file: FileDiff) -> str | None:
         """Return the text before the change, or None if there was none or it is unknown."""
@@ -219,9 +230,10 @@ class Sides:
         return None if file.change == "deleted" else self._both(file)[1]
 
     def _both(self, file: FileDiff) -> tuple[str | None, str | None]:
-        if file.path not in self._texts:
-            self._texts[file.path] = self._read(file)
-        return self._texts[file.path]
+        key = file.path, file.change
+        if key not in self._texts:
+            self._texts[key] = self._read(file)
+        return self._texts[key]
 
     def _read(self, file: FileDiff) -> tuple[str | None, str | None]:
         if file.change == ("added" if self.is_old else "deleted"):

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.code.diff import Diff, FileDiff, parse
+from bot.code.diff import Diff, FileDiff, Sides, parse, render
+from bot.github.offline import RecordedTree
 from tests.bot.code.diffs import git
 
 
@@ -198,3 +199,56 @@ def test_a_diff_that_was_cut_off_keeps_the_lines_that_came() -> None:
     diff = parse("--- a/x\n+++ b/x\n@@ -1,4 +1,4 @@\n a\n-b\n+c\n")
     assert texts(diff.files[0]) == [" a", "-b", "+c"]
     assert "ends in the middle" in diff.flaws[0].reason
+
+
+#: A link gets another target, and a file takes the place of a link.
+LINKS = """diff --git a/link.py b/link.py
+index 1111111..2222222 120000
+--- a/link.py
++++ b/link.py
+@@ -1 +1 @@
+-lib/a.py
+\\ No newline at end of file
++lib/b.py
+\\ No newline at end of file
+diff --git a/tool.py b/tool.py
+deleted file mode 120000
+index 1111111..0000000
+--- a/tool.py
++++ /dev/null
+@@ -1 +0,0 @@
+-lib/tool.py
+\\ No newline at end of file
+diff --git a/tool.py b/tool.py
+new file mode 100644
+index 0000000..2222222
+--- /dev/null
++++ b/tool.py
+@@ -0,0 +1 @@
++run()
+diff --git a/lib b/lib
+index 1111111..2222222 160000
+--- a/lib
++++ b/lib
+@@ -1 +1 @@
+-Subproject commit 1111111111111111111111111111111111111111
++Subproject commit 2222222222222222222222222222222222222222
+"""
+
+
+def test_links_and_submodules_are_named_by_their_mode() -> None:
+    headers = [render(file, ()) for file in parse(LINKS).files]
+    assert headers == [
+        "=== link.py (mode 120000)",
+        "=== tool.py (deleted, mode 120000)",
+        "=== tool.py (added, mode 100644)",
+        "=== lib (mode 160000)",
+    ]
+
+
+def test_a_file_in_the_place_of_a_link_has_a_text_of_its_own() -> None:
+    diff = parse(LINKS)
+    link, tool = diff.named("tool.py")
+    sides = Sides(RecordedTree({"tool.py": b"run()\n"}))
+    assert (sides.before(link), sides.after(link)) == ("lib/tool.py\n", None)
+    assert (sides.before(tool), sides.after(tool)) == (None, "run()\n")
