@@ -143,7 +143,7 @@ def test_a_pull_request_is_a_draft_until_its_issue_is_ready(shop: Site, home: Ca
     assert len(shop.comments_on(place, other)) == 1
 
 
-@pytest.mark.parametrize("mode", ["off", "check"])
+@pytest.mark.parametrize("mode", ["off", "shadow", "check"])
 def test_drafts_return_after_the_gate_was_switched_off(shop: Site, home: Callable[[str], str], mode: str) -> None:
     place = home("{mode: draft}")
     number, own = opened(shop, place), opened(shop, place, author="bob")
