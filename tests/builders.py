@@ -24,9 +24,8 @@ REPOSITORY = Repository(
 )
 HEAD, BASE = "a" * 40, "b" * 40
 
-_PLUGINS = ("anyio", "hypothesispytest", "platformdirs", "pytest_cov", "pytest_httpserver", "timeout", "xdist")
 #: A file of a checkout: without the plugins that are installed for our own tests, pytest starts much faster.
-NO_PLUGINS = {"pytest.ini": f"[pytest]\naddopts = {' '.join(f'-p no:{name}' for name in _PLUGINS)}\n".encode()}
+NO_PLUGINS = {"pytest.ini": b"[pytest]\naddopts = --disable-plugin-autoload\n"}
 
 AnyEvent = TypeVar("AnyEvent", bound=events.Event)
 

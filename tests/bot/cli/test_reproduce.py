@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from tests.bot.cli.github_commands import Ran
+from tests.builders import NO_PLUGINS
 
 pytestmark = pytest.mark.debian("bubblewrap")
 
 REPORT = "# split drops the rest\n\n`split([1, 2, 3], 2)` returns `[[1, 2]]`. I expect `[[1, 2], [3]]`.\n"
 RIGHT = "from lists import split\n\ndef test_rest():\n    assert split([1, 2, 3], 2) == [[1, 2], [3]]\n"
 WRONG = "from lists import split\n\ndef test_rest():\n    assert split() == 3\n"
-COMMAND = f"{sys.executable} -m pytest -q -p no:hypothesispytest -p no:pytest_cov -p no:anyio {{tests}}"
+COMMAND = f"{sys.executable} -m pytest -q {{tests}}"
 
 Run = Callable[..., Ran]
 
@@ -30,6 +31,8 @@ def run(tmp_path: Path, bouncer: Callable[..., Ran], monkeypatch: pytest.MonkeyP
         "def split(items, size):\n"
         "    return [items[i * size : (i + 1) * size] for i in range(len(items) // size)]\n"
     )
+    for name, data in NO_PLUGINS.items():
+        Path("project", name).write_bytes(data)
     Path("report.md").write_text(REPORT)
 
     def act(*codes: str, options: tuple[str, ...] = (), repo: str = "project") -> Ran:
