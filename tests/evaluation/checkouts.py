@@ -14,6 +14,20 @@ CASE: dict[str, Any] = {
     "command": [sys.executable, "-m", "pytest", "-q", "{tests}"],
     "env": {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
 }
+#: The same with unittest, which starts in a third of the time.
+UNITTEST_CASE: dict[str, Any] = {
+    "base": "base",
+    "fixed": "fixed",
+    "command": [sys.executable, "-m", "unittest", "-q", "{tests}"],
+}
+#: The beginning of a draft of one test for it, up to the test's first statement.
+UNITTEST_HEAD = """\
+import unittest
+from lists import {name}
+
+class RestTest(unittest.TestCase):
+    def test_rest(self):
+        """
 
 
 def place(folder: Path, files: Mapping[str, str]) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -41,6 +42,25 @@ def test_rest():
 
 
 Edits = Sequence[dict[str, str]]
+
+
+def unittest_of(draft: str) -> str:
+    """Return a test of one assertion as one for unittest, which starts in a third of pytest's time."""
+    imports, _, test = draft.partition("\n\ndef ")
+    name, _, assertion = test.partition("():\n    assert ")
+    left, _, right = assertion.strip().partition(" == ")
+    return (
+        f"import unittest\n{imports}\n\nclass TestRest(unittest.TestCase):\n"
+        f"    def {name}(self):\n        self.assertEqual({left}, {right or True})\n"
+    )
+
+
+@pytest.fixture
+def quick(project: Path, harness: SandboxHarness) -> SandboxHarness:
+    """Return a harness that runs the project's tests with unittest."""
+    existing = project / "tests/test_lists.py"
+    existing.write_text(unittest_of(existing.read_text().replace("\n\n\n", "\n\n")))
+    return replace(harness, command=TestCommand(argv=(sys.executable, "-m", "unittest", "-q", "{tests}")))
 
 
 class MeasuringSandbox:
@@ -170,19 +190,20 @@ GREEDY = RIGHT.replace("[3]]", "[3, None]]")
     ],
 )
 def test_a_test_that_passes_with_a_drafted_repair_ranks_first(
-    project: Path, harness: SandboxHarness, edits: list[Edits], order: list[int], repairs: list[int]
+    project: Path, quick: SandboxHarness, edits: list[Edits], order: list[int], repairs: list[int]
 ) -> None:
-    result = run(project, harness, scripted([GREEDY, GREEDY, RIGHT], edits=edits), samples=3, patches=3)
+    drafts = [unittest_of(draft) for draft in (GREEDY, GREEDY, RIGHT)]
+    result = run(project, quick, scripted(drafts, edits=edits), samples=3, patches=3)
 
     assert [test.candidate.number for test in result.tests] == order
     assert [test.repairs for test in result.tests] == repairs
 
 
-def test_libro_asks_for_drafts_and_nothing_else(project: Path, harness: SandboxHarness) -> None:
-    model = scripted([GREEDY, RIGHT, BROKEN, WRONG_CALL, PASSING])
+def test_libro_asks_for_drafts_and_nothing_else(project: Path, quick: SandboxHarness) -> None:
+    model = scripted([BROKEN, *(unittest_of(draft) for draft in (GREEDY, RIGHT, WRONG_CALL, PASSING))])
     options = {**PRESETS["libro"].model_dump(), "samples": 5, "threshold": 1}
 
-    run(project, harness, model, **options)
+    run(project, quick, model, **options)
 
     assert [prompt.purpose for prompt in model.asked] == ["reproduce"] * 5
     assert len({(prompt.system, prompt.user) for prompt in model.asked}) == 1
@@ -225,17 +246,19 @@ def test_the_prompt_shows_the_code_and_how_its_tests_are_run(project: Path, harn
     ],
 )
 def test_a_model_can_report_that_no_test_can_be_written(
-    project: Path, harness: SandboxHarness, at_fault: str, word: str, message: str
+    project: Path, quick: SandboxHarness, at_fault: str, word: str, message: str
 ) -> None:
     given_up: Line = {"plan": "No db.", "at_fault": at_fault, "code": ""}
-    result = run(project, harness, scripted([NO_SUCH_MODULE, BROKEN], repairs=[given_up, given_up]), samples=2)
+    model = scripted([unittest_of(NO_SUCH_MODULE), BROKEN], repairs=[given_up, given_up])
+    result = run(project, quick, model, samples=2)
     assert (result.state, result.abstained) == ("not run", word)
     assert result.reason.startswith(message)
 
 
-def test_one_of_two_refusals_is_no_majority(project: Path, harness: SandboxHarness) -> None:
+def test_one_of_two_refusals_is_no_majority(project: Path, quick: SandboxHarness) -> None:
     given_up: Line = {"plan": "No db.", "at_fault": "the environment", "code": ""}
-    result = run(project, harness, scripted([NO_SUCH_MODULE, BROKEN], repairs=[given_up, RIGHT]), samples=2)
+    model = scripted([unittest_of(NO_SUCH_MODULE), BROKEN], repairs=[given_up, unittest_of(RIGHT)])
+    result = run(project, quick, model, samples=2)
     assert (result.state, result.abstained) == ("reproduced", "")
 
 
@@ -277,20 +300,21 @@ def test_a_flaky_test_is_not_shown(project: Path, harness: SandboxHarness) -> No
     assert result.state == "not reproduced"
 
 
-def test_the_model_chooses_among_the_tests_if_configured(project: Path, harness: SandboxHarness) -> None:
-    result = run(project, harness, scripted([RIGHT, SHORTER], pick=2), samples=2, pick=True)
-    refused = run(project, harness, scripted([RIGHT, SHORTER], pick=0), samples=2, pick=True)
+def test_the_model_chooses_among_the_tests_if_configured(project: Path, quick: SandboxHarness) -> None:
+    drafts = [unittest_of(draft) for draft in (RIGHT, SHORTER)]
+    result = run(project, quick, scripted(drafts, pick=2), samples=2, pick=True)
+    refused = run(project, quick, scripted(drafts, pick=0), samples=2, pick=True)
 
     assert [test.candidate.number for test in result.tests] == [1, 0]
     assert refused.state == "not reproduced"
     assert "found every one wrong" in refused.reason
 
 
-def test_a_spent_budget_without_a_test_raises_an_error(project: Path, harness: SandboxHarness) -> None:
+def test_a_spent_budget_without_a_test_raises_an_error(project: Path, quick: SandboxHarness) -> None:
     with pytest.raises(BudgetExceeded) as raised:
-        run(project, harness, scripted([PASSING, BudgetExceeded("spent")]), samples=2)
-    drafts = [ModelError("refused", reason="refused"), RIGHT, BudgetExceeded("spent")]
-    result = run(project, harness, scripted(drafts), samples=3)
+        run(project, quick, scripted([unittest_of(PASSING), BudgetExceeded("spent")]), samples=2)
+    drafts = [ModelError("refused", reason="refused"), unittest_of(RIGHT), BudgetExceeded("spent")]
+    result = run(project, quick, scripted(drafts), samples=3)
 
     assert raised.value.usage is not None
     assert raised.value.usage.calls == 1
@@ -299,12 +323,12 @@ def test_a_spent_budget_without_a_test_raises_an_error(project: Path, harness: S
     assert (result.drafts, result.failures) == (1, ("refused", "budget"))
 
 
-def test_ten_drafts_cost_at_most_three_seconds_more(project: Path, harness: SandboxHarness) -> None:
-    timed = MeasuringSandbox(harness.sandbox)
-    drafts = [f"{RIGHT}    assert {number} == {number}\n" for number in range(10)]
+def test_ten_drafts_cost_at_most_three_seconds_more(project: Path, quick: SandboxHarness) -> None:
+    timed = MeasuringSandbox(quick.sandbox)
+    drafts = [f"{unittest_of(RIGHT)}        self.assertEqual({number}, {number})\n" for number in range(10)]
 
     started = time.monotonic()
-    result = run(project, replace(harness, sandbox=timed), scripted(drafts), samples=10, probe=True)
+    result = run(project, replace(quick, sandbox=timed), scripted(drafts), samples=10, probe=True)
     wall = time.monotonic() - started
 
     assert {attempt.fate for attempt in result.attempts} == {"failed"}

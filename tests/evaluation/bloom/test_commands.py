@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from tests.evaluation.checkouts import CASE, checkouts
+from tests.evaluation.checkouts import UNITTEST_CASE, UNITTEST_HEAD, checkouts
 from tests.evaluation.running import command, printed, read, write
 
 BUGGY = (
@@ -19,7 +20,7 @@ BUGGY = (
 )
 FIXED = BUGGY.replace("len(items) // size", "-(-len(items) // size)")
 REPORT = "split_list drops the rest\n\n`split_list([1, 2, 3], 2)` gives `[[1, 2]]`. I expect `[[1, 2], [3]]`.\n"
-TEST = "from lists import split_list\n\ndef test_rest():\n    assert split_list([1, 2, 3], 2) == [[1, 2], [3]]\n"
+TEST = UNITTEST_HEAD.format(name="split_list") + "self.assertEqual(split_list([1, 2, 3], 2), [[1, 2], [3]])\n"
 
 pytestmark = pytest.mark.debian("bubblewrap")
 
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.debian("bubblewrap")
 def bench(tmp_path: Path) -> Path:
     """One case, and a recorded model that drafts the test under the name that it read in the training data."""
     checkouts(tmp_path, {"lists.py": BUGGY}, {"lists.py": FIXED})
-    write("cases.jsonl", [{**CASE, "instance_id": "lists-1", "problem_statement": REPORT}])
+    write("cases.jsonl", [{**UNITTEST_CASE, "instance_id": "lists-1", "problem_statement": REPORT}])
     write("drafts.jsonl", [{"model": "m", "subject": "lists-1", "plan": "", "code": TEST}])
     return tmp_path
 
@@ -83,8 +84,9 @@ def test_a_masked_pair_that_fails_the_developers_test_is_left_out(bench: Path) -
     (case,) = read("cases.jsonl")
     tests = {
         "followed": TEST,
-        "lost": "import lists\n\nNAME = 'split' + '_' + 'list'\n\n"
-        "def test_rest():\n    assert vars(lists)[NAME]([1, 2, 3], 2) == [[1, 2], [3]]\n",
+        "lost": TEST.replace(
+            "from lists import split_list", "import lists\n\nNAME = 'split' + '_' + 'list'"
+        ).replace("split_list(", "vars(lists)[NAME]("),
     }
     write(
         "cases.jsonl", [{**case, "instance_id": name, "test_patch": added(text)} for name, text in tests.items()]
@@ -195,8 +197,9 @@ def test_a_build_counts_what_failures_cost_that_no_cache_keeps(
 
 def test_layers_are_told_as_tables_and_as_a_page(bench: Path) -> None:
     drafting = ("--model", "recorded:drafts.jsonl#m", "--samples", "1")
-    for out, more in (("plain", ()), ("again", ()), ("picked", ("--pick",))):
+    for out, more in (("plain", ()), ("picked", ("--pick",))):
         command("replay", "brt", "--cases", "cases.jsonl", *drafting, *more, "--out", out)
+    shutil.copytree("plain", "again")
     (case,) = read("cases.jsonl")
     write("asked.jsonl", [{**case, "changes": {"clarified": {"flagged": True, "answer": "Two lists."}}}])
     write("unclear.jsonl", [{"instance_id": "lists-1", "unclear": True}])

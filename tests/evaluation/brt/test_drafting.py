@@ -13,7 +13,7 @@ from bot.reproduction.report import parse_report
 from evaluation.brt.cases import Checkouts, read_cases
 from evaluation.brt.drafting import Pair, examples_for
 from evaluation.run.folder import Record, RunFolder
-from tests.evaluation.checkouts import CASE, checkouts
+from tests.evaluation.checkouts import UNITTEST_CASE, UNITTEST_HEAD, checkouts
 from tests.evaluation.running import facts_of, printed, read, refusal, write
 
 BUGGY = (
@@ -21,11 +21,11 @@ BUGGY = (
 )
 FIXED = BUGGY.replace("len(items) // size", "-(-len(items) // size)")
 REPORT = "split drops the rest\n\n`split([1, 2, 3], 2)` returns `[[1, 2]]`. I expect `[[1, 2], [3]]`.\n"
-HEAD = "from lists import split\n\ndef test_rest():\n    "
-RIGHT = f"{HEAD}assert split([1, 2, 3], 2) == [[1, 2], [3]]\n"
+HEAD = UNITTEST_HEAD.format(name="split")
+RIGHT = f"{HEAD}self.assertEqual(split([1, 2, 3], 2), [[1, 2], [3]])\n"
 #: Fails on both versions, and as reported: only the fixed version can tell.
-GREEDY = f"{HEAD}assert split([1, 2, 3], 2) == [[1, 2], [3, None]]\n"
-PASSING = f"{HEAD}assert split([1, 2], 2) == [[1, 2]]\n"
+GREEDY = f"{HEAD}self.assertEqual(split([1, 2, 3], 2), [[1, 2], [3, None]])\n"
+PASSING = f"{HEAD}self.assertEqual(split([1, 2], 2), [[1, 2]])\n"
 CASES = {"two-of-three": [GREEDY, RIGHT, PASSING], "only-wrong": [GREEDY, PASSING, GREEDY], "silent": []}
 
 
@@ -33,7 +33,7 @@ CASES = {"two-of-three": [GREEDY, RIGHT, PASSING], "only-wrong": [GREEDY, PASSIN
 def bench(tmp_path: Path) -> Path:
     """Three cases on one project, and a recorded model that knows two of them."""
     checkouts(tmp_path, {"lists.py": BUGGY}, {"lists.py": FIXED})
-    write("cases.jsonl", ({**CASE, "instance_id": name, "problem_statement": REPORT} for name in CASES))
+    write("cases.jsonl", ({**UNITTEST_CASE, "instance_id": name, "problem_statement": REPORT} for name in CASES))
     lines = [
         {"model": "m", "subject": name, "plan": "", "code": code}
         for name, codes in CASES.items()
@@ -189,7 +189,7 @@ def test_without_a_sandbox_there_is_one_clear_error(bench: Path, monkeypatch: py
 @pytest.mark.debian("bubblewrap")
 def test_the_plain_method_selection_by_agreement_alone_and_exports(bench: Path) -> None:
     """A draft that asserts what is wrong is turned round: a reproducing test here, none by LIBRO's own method."""
-    inverted = f"{HEAD}assert split([1, 2, 3], 2) == [[1, 2]]\n"
+    inverted = f"{HEAD}self.assertEqual(split([1, 2, 3], 2), [[1, 2]])\n"
     odd = f"{HEAD}raise RuntimeError('of its own')\n"
     (case, *_) = read("cases.jsonl")
     Path("cases.jsonl").write_text(json.dumps({**case, "instance_id": "one"}) + "\n")
@@ -244,10 +244,11 @@ def test_rows_of_libros_package_are_cases_as_they_are(bench: Path) -> None:
 
 @pytest.mark.debian("bubblewrap")
 def test_the_preset_of_libro_changes_no_draft_and_ranks_as_libro_does(bench: Path) -> None:
-    """Two drafts fail alike, one as reported, one passes, one cannot be read."""
+    """Two drafts fail alike, one as reported, one in a third way, one passes, one cannot be read."""
     odd = f"{HEAD}raise RuntimeError('of its own')\n"
-    later = f"{HEAD}assert len(split([1, 2, 3], 2)) == 7\n"
-    codes = (odd, odd, later, RIGHT, f"{HEAD}assert split([1, 2, 3], 2) == [[1, 2]]\n", "def test_broken(:\n")
+    later = f"{HEAD}self.assertEqual(len(split([1, 2, 3], 2)), 7)\n"
+    passing = f"{HEAD}self.assertEqual(split([1, 2, 3], 2), [[1, 2]])\n"
+    codes = (odd, odd, RIGHT, later, passing, "def test_broken(:\n")
     (case, *_) = read("cases.jsonl")
     Path("cases.jsonl").write_text(json.dumps({**case, "instance_id": "one"}) + "\n")
     lines = [{"model": "m", "subject": "one", "plan": "", "code": code} for code in codes]
@@ -256,9 +257,9 @@ def test_the_preset_of_libro_changes_no_draft_and_ranks_as_libro_does(bench: Pat
 
     printed("replay", "brt", *arguments, "--out", "run")
     scores = printed("score", "brt", "--run", "run", "--export", "libro")
-    printed("replay", "brt", *arguments, "--threshold", "3", "--out", "strict")
+    printed("replay", "brt", *arguments, "--samples", "3", "--threshold", "3", "--out", "strict")
     strict = printed("score", "brt", "--run", "strict")
-    printed("replay", "brt", *arguments, "--pick", "--out", "picked")
+    printed("replay", "brt", *arguments, "--samples", "3", "--pick", "--out", "picked")
 
     (record,) = read("run/records.jsonl")
     facts = json.loads(Path("run/run.json").read_text())
@@ -268,7 +269,7 @@ def test_the_preset_of_libro_changes_no_draft_and_ranks_as_libro_does(bench: Pat
     assert [draft["fate"] for draft in record["drafts"]] == [*["failed"] * 4, "passed", "unusable"]
     assert not any(draft["repaired"] or draft["inverted"] for draft in record["drafts"])
     # The value of the report comes first, then the larger cluster, whose equal drafts are one candidate.
-    assert record["shown"] == ["3", "0", "2"]
+    assert record["shown"] == ["2", "0", "3"]
     assert (scores["suggestions"]["bugs"], scores["suggestions"]["acc@1"]) == (1, 1)
     before = "one,1,1,3"
     assert Path("libro/rankings_before.csv").read_text().splitlines()[1:] == [before]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from bot.sandbox.bubblewrap import Bubblewrap
 from bot.sandbox.protocol import Limits, ProgramResult, ProgramRun
 from evaluation.brt.cases import Candidate, Case, read_candidates, read_cases
 from evaluation.brt.judge import Judge, Judgement, added_in, verdict
-from tests.evaluation.checkouts import CASE, checkouts
+from tests.evaluation.checkouts import CASE, UNITTEST_CASE, checkouts
 from tests.evaluation.running import command, write
 
 debian = pytest.mark.debian("bubblewrap")
@@ -77,6 +76,14 @@ def case(tmp_path: Path) -> Case:
         command=tuple(CASE["command"]),
         env=CASE["env"],
     )
+
+
+@pytest.fixture
+def quick(case: Case) -> Case:
+    """The case with unittest, which starts in a third of pytest's time."""
+    for checkout in (case.base, case.fixed):
+        (checkout / "tests" / "__init__.py").touch()
+    return case.model_copy(update={"command": tuple(UNITTEST_CASE["command"]), "env": {}})
 
 
 def judgement_of(case: Case, test: str | None = None, patch: str | None = None) -> Judgement:
@@ -193,12 +200,12 @@ class ForgetfulSandbox(Bubblewrap):
 
 
 @debian
-def test_a_test_that_differs_in_a_second_pair_of_runs_is_flaky(case: Case) -> None:
-    text = f"{HEAD}def test_empty():\n    assert mean([]) == 0\n"
-    candidate = Candidate(instance_id=case.instance_id, candidate_id="c", path="tests/test_new.py", content=text)
+def test_a_test_that_differs_in_a_second_pair_of_runs_is_flaky(quick: Case) -> None:
+    new = {"path": "tests/test_new.py", "content": UNITTEST}
+    candidate = Candidate(instance_id=quick.instance_id, candidate_id="c", **new)
     sandbox = ForgetfulSandbox()
 
-    judgement = Judge(sandbox, Limits(seconds=10)).judge(case, candidate)
+    judgement = Judge(sandbox, Limits(seconds=10)).judge(quick, candidate)
 
     assert len(sandbox.results) == 4
     assert (judgement.applied, judgement.flaky, judgement.brt) == (True, True, False)
@@ -206,25 +213,21 @@ def test_a_test_that_differs_in_a_second_pair_of_runs_is_flaky(case: Case) -> No
 
 
 @debian
-def test_neither_checkout_is_changed_and_nothing_is_written_outside(case: Case, tmp_path: Path) -> None:
+def test_neither_checkout_is_changed_and_nothing_is_written_outside(quick: Case, tmp_path: Path) -> None:
     before = sorted((str(path), path.stat().st_mtime_ns) for path in tmp_path.rglob("*"))
-    judgement_of(
-        case, HEAD + "def test_x():\n    open('/repo/package.py', 'w').write('')\n    assert mean([]) == 0\n"
-    )
+    overwriting = "        open('/repo/package.py', 'w').write('')\n        self."
+    judgement_of(quick, UNITTEST.replace("        self.", overwriting))
     for path in ("../outside.py", "/etc/test_x.py", ".git/hooks/test_x.py", "tests/../../x.py"):
         candidate = Candidate(instance_id="mean-1", candidate_id="c", path=path, content="def test_x(): pass\n")
-        judgement = Judge(Bubblewrap(), Limits()).judge(case, candidate)
+        judgement = Judge(Bubblewrap(), Limits()).judge(quick, candidate)
         assert (judgement.applied, judgement.brt, judgement.base) == (False, False, None)
     assert sorted((str(path), path.stat().st_mtime_ns) for path in tmp_path.rglob("*")) == before
 
 
 @debian
-def test_unittest_commands_are_judged_too(case: Case) -> None:
-    unittest_case = case.model_copy(update={"command": (sys.executable, "-m", "unittest", "{tests}"), "env": {}})
-    for checkout in (case.base, case.fixed):
-        (checkout / "tests" / "__init__.py").touch()
-    assert judgement_of(unittest_case, UNITTEST).brt
-    assert not judgement_of(unittest_case, UNITTEST.replace(", 0)", ", 1)")).brt
+def test_unittest_commands_are_judged_too(quick: Case) -> None:
+    assert judgement_of(quick, UNITTEST).brt
+    assert not judgement_of(quick, UNITTEST.replace(", 0)", ", 1)")).brt
 
 
 def report(status: str, phase: str | None = None, **more: Any) -> TestReport:
@@ -252,7 +255,7 @@ def test_hanging_and_crashing_count_as_failing_and_only_passing_as_passing(
 
 
 def line(case: Case) -> dict[str, Any]:
-    return {**CASE, "instance_id": "mean-1"}
+    return {**UNITTEST_CASE, "instance_id": "mean-1"}
 
 
 def test_a_case_takes_its_command_as_one_line_too(case: Case) -> None:
@@ -266,8 +269,8 @@ def test_a_run_has_one_line_per_candidate_and_resumes(case: Case, tmp_path: Path
     cases = write("cases.jsonl", [line(case)])
     test = {"instance_id": "mean-1", "path": "tests/test_new.py"}
     rows = [
-        {**test, "candidate_id": "good", "content": HEAD + "def test_x():\n    assert mean([]) == 0\n"},
-        {**test, "candidate_id": "bad", "content": HEAD + "def test_x():\n    assert mean([]) == 1\n"},
+        {**test, "candidate_id": "good", "content": UNITTEST},
+        {**test, "candidate_id": "bad", "content": UNITTEST.replace(", 0)", ", 1)")},
     ]
     candidates = write("candidates.jsonl", rows)
     arguments = ["--cases", cases, "--candidates", candidates, "--out", "run", "--json"]
