@@ -32,7 +32,7 @@ JARS = [
 CP = ":".join(JARS)
 #: Compiles what is there, and lets the launcher select.
 BUILD = (
-    f"javac -nowarn -d out -cp {CP} $(find src -name '*.java') && "
+    f"javac -nowarn -proc:none -d out -cp {CP} $(find src -name '*.java') && "
     f"exec java -cp out:{CP} org.junit.platform.console.ConsoleLauncher --details=none --disable-banner {{tests}}"
 )
 COMMAND = ["sh", "-c", BUILD]
@@ -164,40 +164,48 @@ STALE = """<testsuite><testcase name="half" classname="org.sums.SumsTest" time="
 
 
 @pytest.mark.parametrize(
-    ("command", "build", "reports"),
+    ("command", "build"),
     [
         pytest.param(
             f"mvn -o -q -Dmaven.repo.local={REPOSITORY} test",
             {"pom.xml": POM},
-            "target/surefire-reports",
             marks=[pytest.mark.debian("maven"), pytest.mark.debian("libsurefire-java")],
         ),
         pytest.param(
             "gradle --offline --no-daemon -g /tmp/gradle test --tests {tests}",
             {"build.gradle": GRADLE},
-            "build/test-results/test",
             marks=pytest.mark.debian("gradle"),
         ),
     ],
 )
 def test_real_maven_and_gradle_run_offline_in_the_sandbox(
-    tmp_path: Path, command: str, build: dict[str, str], reports: str
+    tmp_path: Path, command: str, build: dict[str, str]
 ) -> None:
-    """One of two tests is asked for and fails. If nothing compiles, a report of yesterday counts for nothing."""
+    """One of two tests is asked for and fails."""
     body = "@Test public void half() { assertEquals(4, Sums.half(8)); }\n    @Test public void other() { fail(); }"
     place(tmp_path, {MAIN: sums("half"), TESTS: host(FOURTH, body), **build})
     test = [Target(path=TESTS, name="org.sums.SumsTest::half")]
-    runner = harness(*shlex.split(command))
 
-    report = runner.run(tmp_path, test, {})
-    place(tmp_path, {MAIN: "no Java", f"{reports}/TEST-org.sums.SumsTest.xml": STALE})
-    stale = runner.run(tmp_path, test, {})
+    report = harness(*shlex.split(command)).run(tmp_path, test, {})
 
     (half,) = report.tests
     assert (half.status, half.exception_type) == ("failed", "java.lang.AssertionError"), report
     assert half.message == "expected:<4> but was:<16>"
     assert str(half.frame).startswith(TESTS)
-    assert (stale.outcome.status, stale.outcome.phase) == ("error", "load"), stale
+
+
+@pytest.mark.parametrize(
+    ("tool", "reports"), [("mvnw", "target/surefire-reports"), ("gradlew", "build/test-results/test")]
+)
+def test_a_report_of_yesterday_counts_for_nothing(tmp_path: Path, tool: str, reports: str) -> None:
+    """The build ends before it writes one, as it does when nothing compiles."""
+    place(tmp_path, {tool: "#!/bin/sh\nexit 1\n", f"{reports}/TEST-org.sums.SumsTest.xml": STALE})
+    (tmp_path / tool).chmod(0o755)
+    test = [Target(path=TESTS, name="org.sums.SumsTest::half")]
+
+    report = harness(f"./{tool}", "test").run(tmp_path, test, {})
+
+    assert (report.outcome.status, report.outcome.phase) == ("error", "load"), report
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def records(releases: Path, tmp_path_factory: pytest.TempPathFactory) -> Mapping
     folder = tmp_path_factory.mktemp("brt")
     write(folder / "cases.jsonl", [_case(bug, releases) for bug in BUGS])
     write(folder / "candidates.jsonl", [line for bug in BUGS for line in _candidates(bug)])
-    command = [sys.executable, "-m", "evaluation", "replay", "brt", "--seconds", "10", "--json"]
+    command = [sys.executable, "-m", "evaluation", "replay", "brt", "--seconds", "5", "--json"]
     for name in ("cases", "candidates"):
         command += [f"--{name}", str(folder / f"{name}.jsonl")]
     done = subprocess.run([*command, "--out", str(folder / "run")], capture_output=True, text=True, check=False)
