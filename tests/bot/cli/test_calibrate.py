@@ -158,7 +158,7 @@ def test_texts_are_judged_as_they_were_opened(run: Run, past: tuple[SimulatedGit
     github.comment(NAME, issue, "secret of the maintainers", "carol")
     github.close(NAME, issue, reason="not_planned")
     replies(github, lambda number: 10)
-    run("--export", "past.json")
+    run("--export", "past.json", "--limit", "5")
     exported = json.loads(Path("past.json").read_text())
     original = next(item["issue"] for item in exported["issues"] if item["issue"]["number"] == issue)
     assert (original["title"], original["body"]) == ("Broken", "It is broken.")
@@ -199,7 +199,7 @@ def test_replies_without_a_probability_draw_the_line_at_a_label(
     run: Run, past: tuple[SimulatedGitHub, App]
 ) -> None:
     replies(past[0], lambda number: None)
-    _, out, _ = run("--harm", "50%")
+    _, out, _ = run("--harm", "50%", "--limit", "40")
     assert "bounce_at: " in out
     assert "the threshold is a label" in out
 
@@ -321,16 +321,17 @@ def indexed(pairs: int, right: int) -> None:
 def test_duplicates_get_a_threshold_if_the_history_bears_it(run: Run, past: tuple[SimulatedGitHub, App]) -> None:
     github, _ = past
     replies(github, lambda number: 10)
-    _, out, errors = run()
+    # The limit counts duplicates, too: a short past is judged with all of them.
+    _, out, errors = run("--limit", "5", "--export", "past.json")
     assert "duplicates:" not in out
     assert f"bouncer index {NAME} makes it" in errors
     indexed(80, right=79)
-    report = json.loads(run("--json")[1])["duplicates"]
+    report = json.loads(run("--json", "--from", "past.json")[1])["duplicates"]
     # With the very first two issues nothing earlier shares a word.
     assert (report["issues"], report["duplicates"]) == (159, 80)
     promise = report["promise"]
     assert (promise["suggest_above"], promise["suggestions"], promise["wrong"]) == (None, 80, 1)
-    _, out, _ = run("--harm", "10%", "--set", "duplicates.suggest_above=99")
+    _, out, _ = run("--from", "past.json", "--harm", "10%", "--set", "duplicates.suggest_above=99")
     assert "Promise: at or above 90 %, at most 10 % of the suggestions are wrong (95 % sure" in out
     assert "79 of 80 duplicates are named." in out
     assert "\nduplicates:\n  mode: comment\n  suggest_above: 90\n" in out
@@ -346,8 +347,8 @@ def test_few_duplicates_stay_in_shadow_mode_and_the_command_says_so(
     github, _ = past
     replies(github, lambda number: 10)
     indexed(12, right=12)
-    _, out, _ = run()
+    _, out, _ = run("--limit", "30")
     assert "at most 5 % of the suggestions are wrong: there are 12, and it takes at least 72." in out
     assert "duplicates:\n  mode: shadow\n" in out
-    _, out, _ = run("--set", "duplicates.mode=off")
+    _, out, _ = run("--limit", "30", "--set", "duplicates.mode=off")
     assert "duplicates:" not in out
