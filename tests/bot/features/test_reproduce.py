@@ -281,7 +281,8 @@ def test_the_repositorys_set_up_runs_first_and_is_kept(services: Build, tmp_path
 
 
 def test_a_set_up_that_fails_is_not_run_with_what_it_printed(services: Build, tmp_path: Path) -> None:
-    config = CONFIG + "  setup: ['echo no such package; exit 3']\n"
+    # The interpreter would take seconds to make an environment.
+    config = CONFIG + "  python: 'true'\n  setup: ['echo no such package; exit 3']\n"
     decision = reproduce(services, ASKED, ScriptedModel(), config, **set_up(tmp_path))
     assert decision.abstained == "setup"
     (comment,) = decision.actions
