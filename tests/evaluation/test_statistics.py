@@ -5,18 +5,40 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-import scipy.stats
-import sklearn
-import sklearn.metrics
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation import statistics as ours
 
+if TYPE_CHECKING:
+    from types import ModuleType
+
 MANY = settings(max_examples=200, deadline=None)
+
+
+def scipy_stats() -> ModuleType:
+    """Import the library when a test uses it: at the top it would take every collection of tests half a second."""
+    import scipy.stats
+
+    return scipy.stats
+
+
+def sklearn_metrics() -> ModuleType:
+    import sklearn.metrics
+
+    return sklearn.metrics
+
+
+def unchecked() -> AbstractContextManager[None]:
+    """Return a block in which scikit-learn does not validate parameters."""
+    import sklearn
+
+    return sklearn.config_context(skip_parameter_validation=True)
 
 
 def pairs(labels: int) -> st.SearchStrategy[list[tuple[int, int]]]:
@@ -30,7 +52,7 @@ def table(rows: list[int], columns: list[int], shape: tuple[int, int]) -> ours.C
 
 def reference(function: Callable[..., float], *arguments: object, **keywords: object) -> float:
     """A library's value; NaN where it warns that there is none."""
-    with warnings.catch_warnings(), sklearn.config_context(skip_parameter_validation=True):
+    with warnings.catch_warnings(), unchecked():
         warnings.simplefilter("ignore")
         return float(function(*arguments, **keywords))
 
@@ -44,8 +66,10 @@ def same(mine: float, theirs: float) -> bool:
 def test_precision_recall_and_f_are_those_of_scikit_learn(given_pairs: list[tuple[int, int]]) -> None:
     truth, predicted = (list(side) for side in zip(*given_pairs, strict=True))
     counts = table(truth, predicted, (2, 2))
-    with sklearn.config_context(skip_parameter_validation=True):
-        theirs = sklearn.metrics.precision_recall_fscore_support(truth, predicted, labels=[0, 1], zero_division=0)
+    with unchecked():
+        theirs = sklearn_metrics().precision_recall_fscore_support(
+            truth, predicted, labels=[0, 1], zero_division=0
+        )
     for label in (0, 1):
         assert same(ours.precision(counts, label)[0], theirs[0][label])
         assert same(ours.recall(counts, label)[0], theirs[1][label])
@@ -58,11 +82,11 @@ def test_precision_recall_and_f_are_those_of_scikit_learn(given_pairs: list[tupl
 def test_agreement_is_that_of_scikit_learn_and_scipy(given_pairs: list[tuple[int, int]]) -> None:
     first, second = (list(side) for side in zip(*given_pairs, strict=True))
     counts = table(first, second, (4, 4))
-    assert same(ours.raw_agreement(counts)[0], reference(sklearn.metrics.accuracy_score, first, second))
+    assert same(ours.raw_agreement(counts)[0], reference(sklearn_metrics().accuracy_score, first, second))
     labels = sorted({*first, *second})
-    kappa = reference(sklearn.metrics.cohen_kappa_score, first, second, labels=labels)
+    kappa = reference(sklearn_metrics().cohen_kappa_score, first, second, labels=labels)
     assert same(ours.cohen_kappa(counts)[0], math.nan if len(labels) == 1 else kappa)
-    rho = reference(lambda a, b: scipy.stats.spearmanr(a, b).statistic, first, second)
+    rho = reference(lambda a, b: scipy_stats().spearmanr(a, b).statistic, first, second)
     assert same(ours.spearman_rho(counts)[0], rho)
 
 
@@ -74,13 +98,13 @@ def test_auc_is_that_of_scikit_learn(given_pairs: list[tuple[int, int]]) -> None
     if len(set(positive)) == 1:
         assert math.isnan(ours.auc(counts)[0])
     else:
-        assert same(ours.auc(counts)[0], reference(sklearn.metrics.roc_auc_score, positive, scores))
+        assert same(ours.auc(counts)[0], reference(sklearn_metrics().roc_auc_score, positive, scores))
 
 
 @MANY
 @given(st.integers(0, 80), st.integers(0, 80))
 def test_mcnemar_is_the_binomial_test_of_scipy(first_only: int, second_only: int) -> None:
-    theirs = scipy.stats.binomtest(first_only, max(1, first_only + second_only)).pvalue
+    theirs = scipy_stats().binomtest(first_only, max(1, first_only + second_only)).pvalue
     assert same(ours.mcnemar(first_only, second_only), 1.0 if first_only == second_only else theirs)
 
 
@@ -100,7 +124,7 @@ def test_fleiss_kappa_of_two_raters_is_cohens_on_both_orders(pairs: list[tuple[i
     else:
         first, second = zip(*pairs, strict=True)
         assert mine is not None
-        assert same(mine, reference(sklearn.metrics.cohen_kappa_score, first + second, second + first))
+        assert same(mine, reference(sklearn_metrics().cohen_kappa_score, first + second, second + first))
 
 
 def test_fleiss_kappa_of_the_example_in_the_literature_is_0_21() -> None:
@@ -125,7 +149,7 @@ def test_fleiss_kappa_refuses_subjects_with_different_numbers_of_ratings() -> No
 @given(st.integers(1, 500), st.data())
 def test_wilson_is_that_of_scipy(total: int, data: st.DataObject) -> None:
     successes = data.draw(st.integers(0, total))
-    low, high = scipy.stats.binomtest(successes, total).proportion_ci(method="wilson")
+    low, high = scipy_stats().binomtest(successes, total).proportion_ci(method="wilson")
     mine = ours.wilson(successes, total)
     assert mine.low is not None
     assert mine.high is not None
@@ -140,9 +164,11 @@ def means(values: ours.Array) -> Callable[[ours.Counts], dict[str, ours.Array]]:
 def test_bootstrap_intervals_agree_with_scipy() -> None:
     values = np.random.default_rng(5).normal(3.0, 2.0, size=400)
     mine = ours.bootstrap(means(values), 400, ours.Resampling(1, 4000))["mean"]
-    theirs = scipy.stats.bootstrap(
-        (values,), np.mean, method="percentile", n_resamples=4000, rng=np.random.default_rng(2)
-    ).confidence_interval
+    theirs = (
+        scipy_stats()
+        .bootstrap((values,), np.mean, method="percentile", n_resamples=4000, rng=np.random.default_rng(2))
+        .confidence_interval
+    )
     assert mine.value == pytest.approx(values.mean())
     assert mine.low == pytest.approx(theirs.low, abs=0.02)
     assert mine.high == pytest.approx(theirs.high, abs=0.02)

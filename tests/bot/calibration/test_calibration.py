@@ -6,7 +6,6 @@ import random
 from collections.abc import Sequence
 
 import pytest
-from scipy import stats
 
 from bot.calibration import risk
 from bot.calibration.findings import Bouncer, PastVerdict, draw_line
@@ -33,12 +32,16 @@ def harm_of(line: int, cases: Sequence[Judged]) -> float:
     ("successes", "trials", "chance"), [(0, 59, 0.05), (3, 200, 0.05), (90, 100, 0.9), (5, 5, 0.2)]
 )
 def test_binomial_sums_are_scipys(successes: int, trials: int, chance: float) -> None:
+    from scipy import stats  # at the top it would take every collection of tests half a second
+
     assert risk.binomial_cdf(successes, trials, chance) == pytest.approx(
         stats.binom.cdf(successes, trials, chance)
     )
 
 
 def test_the_upper_limit_is_clopper_and_pearsons() -> None:
+    from scipy import stats
+
     for harmed, good in ((0, 20), (1, 59), (7, 133), (20, 20)):
         expected = 1.0 if harmed == good else stats.beta.ppf(0.95, harmed + 1, good - harmed)
         assert risk.upper_bound(harmed, good) == pytest.approx(expected, abs=1e-9)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import Field
 
@@ -112,6 +112,8 @@ def test_a_failure_in_the_second_turn_has_the_usage_of_the_first(error: BouncerE
 scalars = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text()
 values = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=8)
 objects = st.dictionaries(st.text(), values)
+#: Objects take long to draw.
+FEW = settings(max_examples=30)
 prose = st.text(alphabet=st.characters(exclude_characters="{}`<"))
 
 
@@ -172,6 +174,7 @@ def test_many_faults_are_listed_briefly_without_the_input() -> None:
     assert "canary" not in str(caught.value).replace("extra", "")
 
 
+@FEW
 @given(prose, objects, prose)
 def test_prose_around_an_object_changes_nothing(before: str, value: dict[str, Any], after: str) -> None:
     text, long_text = json.dumps(value), json.dumps(value, ensure_ascii=False, indent=2)
@@ -180,6 +183,7 @@ def test_prose_around_an_object_changes_nothing(before: str, value: dict[str, An
     assert extract(f"{before}\n```json\n{text}\n```\n{after}") == value
 
 
+@FEW
 @given(objects, objects)
 def test_two_different_objects_are_refused(first: dict[str, Any], second: dict[str, Any]) -> None:
     text = f"{json.dumps(first)} {json.dumps(second)}"
@@ -190,6 +194,7 @@ def test_two_different_objects_are_refused(first: dict[str, Any], second: dict[s
             extract(text)
 
 
+@FEW
 @given(objects, st.data())
 def test_a_truncated_object_is_refused(value: dict[str, Any], data: st.DataObject) -> None:
     text = json.dumps(value)
