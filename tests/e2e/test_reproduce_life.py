@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders import NO_PLUGINS
 from tests.e2e.site import VAGUE, Repository, Site
 
 pytestmark = pytest.mark.debian("bubblewrap")
@@ -33,6 +34,7 @@ REPORT = "With version 4.2 `split([1, 2, 3], 2)` returns `[[1, 2]]`. I expect `[
 def home(repository: Repository) -> Callable[..., str]:
     def make(mode: str, samples: int = 3) -> str:
         files = {
+            "pytest.ini": NO_PLUGINS["pytest.ini"].decode(),
             "shapes.py": BUGGY,
             "tests/test_shapes.py": TESTS,
             ".github/bouncer.yml": CONFIG.replace("MODE", mode).replace("SAMPLES", str(samples)),
