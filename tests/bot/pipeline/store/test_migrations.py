@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -12,12 +11,14 @@ from alembic.migration import MigrationContext
 from sqlalchemy import select, text
 
 from bot.core.errors import OperatorError
-from bot.pipeline.store import migrate, open_database
+from bot.pipeline.store import migrate, migrated, open_database
 from bot.pipeline.store.counters import Counters, counter_key
 from bot.pipeline.store.migration import HEAD, VERSION, version
 from bot.pipeline.store.tables import DELIVERIES, METADATA
 
-START = "import sys; from bot.pipeline.store import *; migrate(open_database(sys.argv[1]))"
+#: Forked from a process that has imported this module once.
+PROCESSES = get_context("forkserver")
+PROCESSES.set_forkserver_preload([__name__])
 
 
 @pytest.fixture
@@ -47,8 +48,9 @@ def is_as_declared(database):
     return version(database) == HEAD
 
 
-def test_a_new_database_has_the_tables_that_are_declared(database):
-    assert is_as_declared(database)
+def test_a_new_database_has_the_tables_that_are_declared(database_url):
+    with migrated(database_url) as database:
+        assert is_as_declared(database)
 
 
 def test_the_migrations_end_where_the_tables_are_declared(old):
@@ -68,9 +70,17 @@ def test_files_of_a_database_that_stand_open_to_others_are_closed(tmp_path: Path
     database.close()
 
 
+def start(url):
+    migrate(open_database(url))
+
+
 def test_processes_that_start_at_once_migrate_once(database_url):
-    starts = [subprocess.Popen([sys.executable, "-c", START, database_url]) for _ in range(4)]
-    assert [start.wait(60) for start in starts] == [0, 0, 0, 0]
+    starts = [PROCESSES.Process(target=start, args=(database_url,)) for _ in range(4)]
+    for process in starts:
+        process.start()
+    for process in starts:
+        process.join(60)
+    assert [process.exitcode for process in starts] == [0, 0, 0, 0]
     database = open_database(database_url)
     assert version(database) == HEAD
     database.close()
@@ -121,10 +131,11 @@ def test_jobs_of_the_first_version_are_made_anew_and_counts_go_on(old):
     assert Counters(old).all() == {counter_key("bouncer_postings", type="upsert_comment"): 1.0}
 
 
-def test_a_database_of_a_newer_bouncer_is_left_alone(database):
-    database.execute(text(f"UPDATE {VERSION.name} SET version_num = '9999'"))
-    with pytest.raises(OperatorError, match=r"9999.*newer"):
-        migrate(database)
+def test_a_database_of_a_newer_bouncer_is_left_alone(database_url):
+    with migrated(database_url) as database:
+        database.execute(text(f"UPDATE {VERSION.name} SET version_num = '9999'"))
+        with pytest.raises(OperatorError, match=r"9999.*newer"):
+            migrate(database)
 
 
 def test_sqlite_is_in_wal_mode_for_everybody(tmp_path: Path):
