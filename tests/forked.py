@@ -5,6 +5,7 @@ What has to start as an operator starts it, such as ``bouncer serve``, uses ``su
 
 from __future__ import annotations
 
+import atexit
 import gc
 import json
 import os
@@ -23,12 +24,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 import bot.cli
-from tests.bot.pipeline import worker_process
+from tests.bot.pipeline import dying, worker_process
 
 _ROOT = Path(__file__).resolve().parents[1]
 _NUMBER = struct.Struct("i")
 #: Modules that can be run as by ``python -m``.
-_MODULES = {"bot": bot.cli.main, "tests.bot.pipeline.worker_process": worker_process.main}
+_MODULES = {
+    "bot": bot.cli.main,
+    "tests.bot.pipeline.dying": dying.main,
+    "tests.bot.pipeline.worker_process": worker_process.main,
+}
 
 
 class Process:
@@ -110,11 +115,19 @@ def _start(
 
 @cache
 def _parent() -> tuple[socket.socket, subprocess.Popen[bytes]]:
-    """Start the process that the others are forked from. It ends when this one's socket is closed."""
+    """Start the process that the others are forked from. It ends with this one."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         command = [sys.executable, "-m", "tests.forked", str(theirs.fileno())]
-        return ours, subprocess.Popen(command, cwd=_ROOT, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+        parent = subprocess.Popen(command, cwd=_ROOT, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+    atexit.register(_end, ours, parent)
+    return ours, parent
+
+
+def _end(requests: socket.socket, parent: subprocess.Popen[bytes]) -> None:
+    requests.close()
+    parent.kill()
+    parent.wait()
 
 
 def _serve(requests: socket.socket) -> None:

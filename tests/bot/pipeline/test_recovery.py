@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
+import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -17,16 +17,9 @@ from bot.pipeline.queue import Queue
 from bot.pipeline.runner import MAX_DEATHS
 from bot.pipeline.store import Database
 from bot.pipeline.worker import MAX_WORKERS, Consumer, Lease, Pace, Recovery, take_lease
+from tests import forked
 from tests.bot.pipeline.builders import make_inbox, opened
 from tests.bot.pipeline.rig import ROOT, wait
-
-HOLD = """
-import sys, time
-from bot.pipeline.store import open_database
-from bot.pipeline.worker import take_lease
-print(take_lease(open_database(sys.argv[1])).number, flush=True)
-time.sleep(60)
-"""
 
 
 @pytest.fixture
@@ -58,15 +51,16 @@ def delivered(database: Database, queue: Queue) -> Jobs:
 
 
 def dying(url: str) -> int:
-    command = [sys.executable, "-m", "tests.bot.pipeline.dying", url]
-    return subprocess.run(command, cwd=ROOT, timeout=60, check=False).returncode
+    log = Path(os.devnull)
+    return forked.start(("tests.bot.pipeline.dying", url), os.environ, ROOT, log).wait(60)
 
 
-def test_two_processes_never_share_a_place_and_a_killed_one_frees_its_own(database, database_url, lease):
-    def hold() -> tuple[subprocess.Popen[bytes], int]:
-        process = subprocess.Popen([sys.executable, "-c", HOLD, database_url], stdout=subprocess.PIPE, cwd=ROOT)
-        assert process.stdout
-        return process, int(process.stdout.readline())
+def test_two_processes_never_share_a_place_and_a_killed_one_frees_its_own(database, database_url, lease, tmp_path):
+    def hold() -> tuple[forked.Process, int]:
+        log = tmp_path / f"{uuid.uuid4()}.log"
+        process = forked.start(("tests.bot.pipeline.dying", database_url, "hold"), os.environ, ROOT, log)
+        wait(lambda: log.exists() and log.read_text().endswith("\n"))
+        return process, int(log.read_text())
 
     first, first_place = hold()
     second, second_place = hold()
@@ -74,16 +68,14 @@ def test_two_processes_never_share_a_place_and_a_killed_one_frees_its_own(databa
     # A process that is stopped is not dead: what it is in the middle of may still happen.
     os.kill(first.pid, signal.SIGSTOP)
     assert database.take_lock("worker-1") is None
-    first.kill()
+    os.kill(first.pid, signal.SIGKILL)
     first.wait()
-    first.stdout.close()
     wait(lambda: (lock := database.take_lock("worker-1")) and (lock.release() or True), 5)
     third, three = hold()
     assert three == 1
     for process in (second, third):
-        process.kill()
+        os.kill(process.pid, signal.SIGKILL)
         process.wait()
-        process.stdout.close()
 
 
 def test_more_workers_than_places_get_one_clear_line(database):
