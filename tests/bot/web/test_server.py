@@ -17,6 +17,10 @@ from flask import Flask
 from bot.web.server import LoneWorker, Server
 from tests.bot.pipeline.rig import free_port, wait
 
+#: Forked from a process that has imported this module once.
+SERVERS = get_context("forkserver")
+SERVERS.set_forkserver_preload([__name__])
+
 
 def make_app() -> Flask:
     """Return an app that says on stderr what it does."""
@@ -47,7 +51,7 @@ def run(port: int, timeout: int, turn_seconds: float, log: str) -> None:
 
 
 def start(port: int, log: Path, timeout: int = 60, turn_seconds: float = 0) -> BaseProcess:
-    process = get_context("spawn").Process(target=run, args=(port, timeout, turn_seconds, str(log)))
+    process = SERVERS.Process(target=run, args=(port, timeout, turn_seconds, str(log)))
     process.start()
     return process
 

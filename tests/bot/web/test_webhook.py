@@ -26,6 +26,9 @@ from tests.bot.pipeline.rig import free_port, wait
 
 SECRETS = ("new-secret", "old-secret")
 PAYLOADS = Path(__file__).resolve().parents[2] / "payloads"
+#: Forked from a process that has imported this module once.
+SERVERS = get_context("forkserver")
+SERVERS.set_forkserver_preload([__name__])
 OPENED = sorted((PAYLOADS / "issues").glob("opened*.json"))[0].read_bytes()
 
 
@@ -74,7 +77,7 @@ def serve(url: str, port: int, secrets: tuple[str, ...]) -> None:
 
 def start(database: Database, secrets: tuple[str, ...]) -> Iterator[Site]:
     port = free_port()
-    server = get_context("spawn").Process(target=serve, args=(database.url, port, secrets))
+    server = SERVERS.Process(target=serve, args=(database.url, port, secrets))
     server.start()
 
     def up() -> bool:
