@@ -121,6 +121,7 @@ def log_in(page: Page, site: str) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
 
 
+@pytest.mark.parametrize("page", ["phone-dark"], indirect=True)
 def test_no_page_is_wider_than_a_phone(page: Page, site: str, filled: Backend) -> None:
     log_in(page, site)
     for path in PATHS:
@@ -128,6 +129,7 @@ def test_no_page_is_wider_than_a_phone(page: Page, site: str, filled: Backend) -
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), path
 
 
+@pytest.mark.parametrize("page", ["phone-dark"], indirect=True)
 def test_words_longer_than_a_phone_is_wide_are_broken(page: Page, site: str, backend: Backend) -> None:
     long = decision(1, repository=f"acme/{'x' * 80}").model_copy(update={"reason": "W" * 256})
     backend.ledger().decisions.record("long:triage", (long,), "c0ffee")
@@ -172,6 +174,7 @@ def test_nothing_is_cut_at_500_pixels(chromium: Browser, site: str, filled: Back
     page.close()
 
 
+@pytest.mark.parametrize("page", ["desktop-light"], indirect=True)
 def test_the_keyboard_reaches_everything(page: Page, site: str, filled: Backend) -> None:
     page.goto(f"{site}/login")
     # What is typed before the field has the focus goes nowhere.
