@@ -184,14 +184,27 @@ def _main(arguments: list[str], environment: dict[str, str], folder: str, memory
 def _import_all() -> None:
     """Import what the processes need, with the SDKs that they import when they need a model or GitHub."""
 
+    import markdown_it  # noqa: F401
+    import openai.resources.chat.completions  # noqa: F401
+
     import bot.app
     import bot.cli.bouncers
     import bot.cli.review
     import bot.cli.web
+    import bot.github.app
+    import bot.github.archive
+    import bot.github.offline
+    import bot.github.reader
+    import bot.models.openai
+    import bot.models.recorded
     import bot.pipeline.publisher
     import bot.pipeline.runner
     import bot.pipeline.worker
+    import bot.reproduction.pipeline
+    import bot.sandbox.bubblewrap
     import bot.web.app
+    import bot.web.dashboard.acting
+    import bot.web.dashboard.reading
     import bot.web.server  # noqa: F401
 
     gc.collect()
