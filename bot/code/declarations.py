@@ -21,14 +21,31 @@ _WRAPPERS = frozenset({
     "t", "dyn", "mut", "const", "struct", "impl", "undefined", "null", "None", "Readonly", "Type", "type",
     "readonly", "Nullable", "lambda",
 })  # fmt: skip
+#: Calls that give the value in a wrapper.
+UNWRAPPING = frozenset({
+    "unwrap()", "expect()", "clone()", "borrow()", "borrow_mut()", "lock()", "read()", "write()", "as_ref()",
+    "as_mut()", "orElseThrow()",
+})  # fmt: skip
 WORD = re.compile(r"[A-Za-z_$][\w$]*")
 #: Words that stand where a type could stand.
-_NO_TYPES = frozenset({"return", "else", "new", "await", "const", "let", "var", "in"})
+_NO_TYPES = frozenset({
+    "return", "else", "new", "await", "const", "let", "var", "in", "throw", "case", "range", "final", "mut",
+})  # fmt: skip
+_NO_VALUES = frozenset({"None", "null", "nil", "undefined", "true", "false", "True", "False"})
+#: Most characters of the expression that a variable is set to.
+_LONGEST_VALUE = 2_000
+#: A name with what joins it to the one before it; the type arguments of a call; brackets outside of strings; and
+#: what may follow an expression that is only names and calls.
+_NAME = re.compile(r"(\s*(?:[?!]?\.|::|->))?([A-Za-z_$#@][\w$]*)")
+_TYPE_ARGUMENTS = re.compile(r"(?:(?:::)?<[^()\n]{0,200}>|\[[^()\n]{0,200}\])(?=\()")
+_BRACKETS = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]{0,80}'|`[^`]*`|[()\[\]{}]")
+_END_OF_VALUE = re.compile(r"[ \t]*(?:$|[;),}{#]|/[/*]|else\b|\r?\n(?!\s*(?:[?|&+*/]|(?:or|and)\b)))")
 
 
 def segments(receiver: str) -> list[str]:
     """Return the parts of a receiver: ``(await a::b(x).c)`` gives ``a``, ``b()`` and ``c``."""
     text, depth = "", 0
+    receiver = re.sub(r"\.await\b(?!\()", "", receiver)
     for char in receiver.replace("?.", ".").replace("::", ".").replace("->", ".").replace("!.", "."):
         if char in ")]":
             depth = max(depth - 1, 0)
@@ -51,25 +68,73 @@ def type_names(declared: str) -> list[str]:
 
 
 def declared_type(text: str, word: str, language: str) -> str:
-    """Return the type that a variable or parameter is declared with, or constructed from; empty if none is."""
+    """Return the type that a variable or parameter is declared with; empty if none is."""
     if not text or not WORD.fullmatch(word):
         return ""
     name = re2.escape(word)
-    patterns = [
-        rf"\b{name}\s*(?::=|=)[^\n]*\.\(\*?([\w.]+)\)",
-        rf"\b{name}\s*(?::=|=)\s*(?:await\s+)?(?:new\s+|&)?([A-Za-z_][\w.:]*)\s*[({{]",
-    ]
     if language in ("python", "script", "rust"):
-        patterns.insert(0, rf"\b{name}\??\s*:\s*([^=,;)\n{{]{{1,80}})")
+        patterns = [rf"\b{name}\??\s*:\s*([^:=,;)\n{{][^=,;)\n{{]{{0,79}})"]
     elif language == "go":
-        patterns.insert(0, rf"\b{name}\s+(\*?[A-Za-z_][\w.]*)\s*[,)\n=]")
+        patterns = [
+            rf"\b{name}(?:,[ \t]*\w+)*[ \t]+(\*?[A-Za-z_][\w.]*)[ \t]*[,)\n=]",
+            rf"\b{name}\s*(?:,\s*\w+\s*)?:?=[^\n]*\.\(\*?([\w.]+)\)",
+        ]
     else:
-        patterns.insert(0, rf"\b([A-Za-z_]\w*(?:<[^;(){{}}\n]{{0,60}}>)?)[\s*]+{name}\s*[;=,)\[:]")
-    for pattern in patterns:
-        match = re2.search(pattern, text)
-        if match is not None and match[1] not in _NO_TYPES:
-            return str(match[1])
+        patterns = [rf"\b([A-Za-z_]\w*(?:<[^;(){{}}\n]{{0,60}}>)?)[\s*]+{name}\s*[;=,)\[:]"]
+    code = _without_comments(text, language)
+    matches = (match[1] for pattern in patterns for match in re2.finditer(pattern, code))
+    return next((str(match) for match in matches if match not in _NO_TYPES), "")
+
+
+def assigned_value(text: str, word: str, language: str) -> str:
+    """Return the names and calls of the expression that a variable is set to: ``store.New()``; else an empty text.
+
+    In Go, which has several results, the variable is the first on its side.
+    """
+    if not text or not WORD.fullmatch(word):
+        return ""
+    before = r"(?m)(?:^|[;{]|\b(?:if|for|switch|var)\b)[ \t]*" if language == "go" else r"(?:^|[^.\w$])"
+    further = r"(?:,[ \t]*\w+)*" if language == "go" else r"(?::[^=\n(]{0,60})?"
+    code = _without_comments(text, language)
+    pattern = rf"{before}{re2.escape(word)}[ \t]*{further}[ \t]*:?=\s*(?:await\s+|new[\s(]\s*|&(?:mut\s+)?)*"
+    for match in re2.finditer(pattern, code):
+        value = _chain(code[match.end() : match.end() + _LONGEST_VALUE])
+        if value and value not in _NO_VALUES:
+            return value
     return ""
+
+
+def _without_comments(text: str, language: str) -> str:
+    return text if language == "python" else re2.sub(r"//[^\n]*", "", text)
+
+
+def _chain(text: str) -> str:
+    """Return the names and calls that a text starts with, joined by dots, if they are a whole expression."""
+    parts: list[str] = []
+    at = 0
+    while match := _NAME.match(text, at):
+        if bool(match[1]) != bool(parts):
+            return ""
+        at, calls = match.end(), ""
+        if generic := _TYPE_ARGUMENTS.match(text, at):
+            at = generic.end()
+        while text[at : at + 1] == "(":
+            at, calls = _closing(text, at), f"{calls}()"
+        if text[at : at + 1] in ("?", "!") and text[at : at + 2] not in ("?.", "??", "!.", "!="):
+            at += 1
+        if match[2] != "await" or calls:
+            parts.append(match[2] + calls)
+    return ".".join(parts) if _END_OF_VALUE.match(text, at) else ""
+
+
+def _closing(text: str, start: int) -> int:
+    """Return the place behind the bracket that closes the one at ``start``, or the end of the text."""
+    depth = 0
+    for match in _BRACKETS.finditer(text, start):
+        depth += (match[0] in "([{") - (match[0] in ")]}")
+        if not depth:
+            return match.end()
+    return len(text)
 
 
 def is_local(lines: Sequence[str], name: str, scope: Sequence[Definition], line: int) -> bool:

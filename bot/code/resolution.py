@@ -10,7 +10,17 @@ from collections.abc import Iterator, Sequence
 
 import re2
 
-from bot.code.declarations import WORD, declared_type, function_text, go_receiver, is_local, segments, type_names
+from bot.code.declarations import (
+    UNWRAPPING,
+    WORD,
+    assigned_value,
+    declared_type,
+    function_text,
+    go_receiver,
+    is_local,
+    segments,
+    type_names,
+)
 from bot.code.imports import DEFAULT, STAR, Imported, imported_names
 from bot.code.index import CodeIndex, FileDefinition, family
 from bot.code.names import is_telling
@@ -18,6 +28,8 @@ from bot.code.syntax import Definition, Reference
 
 #: Most imports, bases or members that are followed one after the other.
 _DEPTH = 4
+#: Longest chain of members and calls that is followed.
+_LONGEST_CHAIN = 6
 _OWN = frozenset({"self", "this", "cls", "Self", "@"})
 Places = tuple[FileDefinition, ...]
 #: The answer if the definition is outside of the repository: a search elsewhere in it would only find namesakes.
@@ -201,37 +213,53 @@ class Resolver:
                     return imported.paths
         return ()
 
-    def _owner(self, path: str, parts: Sequence[str], scope: Sequence[Definition], line: int) -> Places | None:
+    def _owner(
+        self, path: str, parts: Sequence[str], scope: Sequence[Definition], line: int, depth: int = 0
+    ) -> Places | None:
         """Return the classes of a receiver's value, or _OUTSIDE; None if it is a module, or nothing tells."""
-        if not parts or len(parts) > _DEPTH:
+        if not parts or len(parts) > _LONGEST_CHAIN or depth > _DEPTH:
             return None
         first, *rest = parts
-        is_call, word = first.endswith("()"), first.removesuffix("()")
+        word = first.removesuffix("()")
+        owner: Places | None
         if word in _OWN or (family(path) == "go" and word == go_receiver(self._lines(path), scope)):
             owner = self._class_of(path, scope)
         elif word == "super":
             owner = tuple(base for place in self._class_of(path, scope) for base in self.bases(place))[:3]
         else:
-            declared = declared_type(function_text(self._lines(path), scope, line), word, family(path))
-            places = self._class_named(path, declared, scope) if declared else self._bare(path, word, scope, line)
-            if not places and not declared:
+            owner = self._plain(path, first, scope, line, depth)
+            if owner is None:
                 modules = self._modules(path, word)
                 return self._through_module(modules, rest) if modules and rest else None
-            owner = self._classes(places, is_call=is_call)
-        for part in rest:
+        return self._member_classes(owner, rest)
+
+    def _plain(self, path: str, part: str, scope: Sequence[Definition], line: int, depth: int) -> Places | None:
+        """Return the classes of a plain name or of its call, or _OUTSIDE; None if nothing defines the name."""
+        word, is_call = part.removesuffix("()"), part.endswith("()")
+        text = function_text(self._lines(path), scope, line)
+        if declared := declared_type(text, word, family(path)):
+            return self._classes(self._class_named(path, declared, scope), is_call=is_call)
+        if not is_call and (value := assigned_value(text, word, family(path))):
+            return self._owner(path, segments(value), scope, line, depth + 1) or _OUTSIDE
+        places = self._bare(path, word, scope, line)
+        return self._classes(places, is_call=is_call) if places else None
+
+    def _member_classes(self, owner: Places, parts: Sequence[str]) -> Places | None:
+        """Return the classes of what is reached from a value; None if its class lacks it."""
+        for part in parts:
             members = self._members(owner, part.removesuffix("()"))
+            if part in UNWRAPPING and not members:
+                continue
             if not members:
                 return None if owner else _OUTSIDE
             owner = self._classes(members, is_call=part.endswith("()"))
         return owner
 
-    def _through_module(self, modules: Sequence[str], parts: Sequence[str]) -> Places:
+    def _through_module(self, modules: Sequence[str], parts: Sequence[str]) -> Places | None:
         """Return the classes of a value that is reached through a module."""
         first, *rest = parts
-        owner = self._classes(self._top_level(modules, first.removesuffix("()")), is_call=first.endswith("()"))
-        for part in rest:
-            owner = self._classes(self._members(owner, part.removesuffix("()")), is_call=part.endswith("()"))
-        return owner
+        places = self._top_level(modules, first.removesuffix("()"))
+        return self._member_classes(self._classes(places, is_call=first.endswith("()")), rest)
 
     def _classes(self, places: Sequence[FileDefinition], *, is_call: bool) -> Places:
         """Return the classes of values: a class itself, the type of a value, or of a function's result."""
@@ -246,6 +274,8 @@ class Resolver:
 
     def _class_named(self, path: str, declared: str, scope: Sequence[Definition]) -> Places:
         """Return the class that a declared type names; none for a container."""
+        if declared.startswith("("):  # several results in Go, a tuple in Rust
+            declared = declared[1:].split(",")[0].rstrip(")") if family(path) == "go" else ""
         words = type_names(declared)
         for position, word in enumerate(words[:4]):
             if word in ("Self", "self"):

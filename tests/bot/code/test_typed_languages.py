@@ -1,0 +1,78 @@
+# ruff: noqa: E501 - lines of code in other languages
+"""Which code is shown beside a change in Go, Java, Rust and C, and which namesakes are not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from tests.bot.code.test_context import surroundings
+
+#: A file of this many further lines is not shown whole.
+LONG = "\n" * 60
+
+
+def shown(files: Mapping[str, str], path: str, new: str) -> str:
+    """Return the context of a change whose new line is ``new``, which stands once in the file."""
+    return surroundings(files, path, f"{new} // old", new).within(6_000).text
+
+
+GO_STORE = {
+    "go.mod": "module e.com/a\n",
+    "s/s.go": "package s\n\ntype Store struct{ n int }\n\nfunc New() *Store {\n\treturn &Store{}\n}\n\n"
+    "func Open(k string) (*Store, error) {\n\treturn New(), nil\n}\n\nfunc Both() (*Other, *Store) {\n\treturn nil, nil\n}\n\n"
+    "func (s *Store) Get(k string) error {\n\treturn check(k)\n}\n" + LONG,
+    "s/o.go": "package s\n\ntype Other struct{}\n\nfunc NewOther() *Other {\n\treturn nil\n}\n\nfunc (o *Other) Get(k string) error {\n\treturn nil\n}\n",
+}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "\tx := s.New()\n\treturn x.Get(k)",
+        "\tx, err := s.Open(k)\n\tif err != nil {\n\t\treturn err\n\t}\n\treturn x.Get(k)",
+        "\tif x, err := s.Open(k); err == nil {\n\t\treturn x.Get(k)\n\t}\n\treturn nil",
+        "\tx := new(s.Store)\n\treturn x.Get(k)",
+        "\tx := &s.Store{n: 1}\n\ty := x\n\treturn y.Get(k)",
+    ],
+)
+def test_a_variable_has_the_type_of_what_it_is_set_to(body: str) -> None:
+    user = f'package m\n\nimport "e.com/a/s"\n\nfunc user(k string) error {{\n{body}\n}}\n'
+    text = shown({**GO_STORE, "m/m.go": user}, "s/s.go", "\treturn check(k)")
+    assert "--- m/m.go\n@ 5 `user` calls `Get`" in text
+    user = user.replace("New()", "NewOther()").replace("s.Open(k)", "s.Both()").replace("s.Store", "s.Other")
+    assert "m/m.go" not in shown({**GO_STORE, "m/m.go": user}, "s/s.go", "\treturn check(k)")
+
+
+@pytest.mark.parametrize("value", ["New() == nil", "New()[0]", "x.Get", "items[0]", "x.y.z()"])
+def test_a_variable_of_another_expression_has_no_type(value: str) -> None:
+    user = f"package s\n\nfunc user(k string) error {{\n\tx := {value}\n\treturn x.Get(k)\n}}\n"
+    assert "`user`" not in shown({**GO_STORE, "s/u.go": user}, "s/s.go", "\treturn check(k)")
+
+
+def test_a_wrapped_value_in_rust_is_that_value() -> None:
+    files = {
+        "src/a.rs": "pub struct Store;\nimpl Store {\n    pub fn open(p: u8) -> Result<Self, u8> {\n        Ok(Store)\n    }\n"
+        "    pub fn get(&self) -> u8 {\n        check(1)\n    }\n}\npub fn make() -> Result<Store, u8> {\n    Store::open(1)\n}\n"
+        + LONG,
+        "src/b.rs": "use crate::a::{make, Store};\nfn opened() -> u8 {\n    let s = Store::open(1).unwrap();\n    s.get()\n}\n"
+        "fn made() -> Result<u8, u8> {\n    let s = make()?;\n    Ok(s.get())\n}\nfn other(o: &O) {\n    let s = o.open(1).unwrap();\n    s.get()\n}\n",
+    }
+    text = shown(files, "src/a.rs", "        check(1)")
+    assert "`opened` calls `get`" in text
+    assert "`made` calls `get`" in text
+    assert "other" not in text
+
+
+def test_a_variable_in_java_has_the_type_of_its_value() -> None:
+    files = {
+        "p/Store.java": "package p;\nclass Store {\n    static Store of(int n) {\n        return null;\n    }\n    int get() {\n        return check(1);\n    }\n}\n"
+        + LONG,
+        "p/Use.java": "package p;\nclass Use {\n    Store make() {\n        return null;\n    }\n    int a() {\n        var s = Store.of(1);\n        return s.get();\n    }\n"
+        "    int b() {\n        var s = make();\n        return s.get();\n    }\n    int c() {\n        var s = other();\n        return s.get();\n    }\n}\n",
+    }
+    text = shown(files, "p/Store.java", "        return check(1);")
+    assert "`Use.a` calls `get`" in text
+    assert "`Use.b` calls `get`" in text
+    assert "Use.c" not in text
