@@ -21,6 +21,8 @@ class Imported(NamedTuple):
 
 #: Stands for all names of a module.
 STAR = "*"
+#: Stands for the classes of a package in Java, whose folder is its name.
+PACKAGE = "package"
 #: Stands for the only name that a script exports.
 DEFAULT = "default"
 
@@ -157,9 +159,11 @@ def _java(text: str, path: str, files: FileNames) -> Iterator[tuple[str, Importe
     if is_static and not star:
         *parts, member = parts
     suffix = "/".join(parts)
-    if is_static or not star:
-        places = files.ending_with(f"{suffix}.java")[:2]
-        yield (STAR if star else member or parts[-1]), Imported(places, STAR if star else member or parts[-1])
+    if star and not is_static:
+        yield PACKAGE, Imported((), suffix)
+        return
+    places = files.ending_with(f"{suffix}.java")[:2]
+    yield (STAR if star else member or parts[-1]), Imported(places, STAR if star else member or parts[-1])
 
 
 def _rust(text: str, path: str, files: FileNames) -> Iterator[tuple[str, Imported]]:

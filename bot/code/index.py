@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from time import monotonic
 from typing import NamedTuple
 
@@ -119,7 +120,7 @@ class CodeIndex:
     def references(self, path: str, names: Collection[str], lines: Collection[int] = ()) -> tuple[Reference, ...]:
         """Return the references of a file to ``names`` and on ``lines``; none after a limit."""
         parsed = self._parse(path, frozenset(names), frozenset(lines))
-        self._outlines.setdefault(path, Outline(parsed.definitions, parsed.imports))
+        self._outlines.setdefault(path, replace(parsed, references=()))
         return parsed.references
 
     def _parse(self, path: str, names: frozenset[str], lines: frozenset[int]) -> Outline:

@@ -23,6 +23,9 @@ MAX_NESTING = 50
 _IMPORT, _TYPE, _RECEIVER = 2_000, 120, 120
 
 
+_PACKAGES = frozenset({"package_clause", "package_declaration"})
+
+
 @dataclass(frozen=True, slots=True)
 class _Open:
     """A node around the current one, and the names of the definitions up to it."""
@@ -41,12 +44,15 @@ def outline(text: str, path: str, names: frozenset[str], lines: frozenset[int]) 
     data = text.encode("utf-8", "surrogatepass")
     definitions: list[Definition] = []
     imports: list[Import] = []
+    package = ""
     open_: list[_Open] = []
     for node in _outline_nodes(tree, grammar):
         while open_ and open_[-1].node.end_byte <= node.start_byte:
             open_.pop()
         if _is_import(node, grammar, data):
-            if len(imports) < MAX_IMPORTS:
+            if node.type in _PACKAGES:
+                package = _text(node, data, _IMPORT).strip()
+            elif len(imports) < MAX_IMPORTS:
                 imports.append(Import(node.start_point.row + 1, _text(node, data, _IMPORT).rstrip()))
             continue
         outer = open_[-1].names if open_ else ()
@@ -61,7 +67,7 @@ def outline(text: str, path: str, names: frozenset[str], lines: frozenset[int]) 
     definitions.sort(key=lambda definition: (definition.first, -definition.last))
     places = islice(_offsets(data, {name.encode() for name in names}, lines), 4 * MAX_REFERENCES)
     references = filter(None, (_reference(tree, data, grammar, offset, line) for offset, line in places))
-    return Outline(tuple(definitions), tuple(imports), tuple(islice(references, MAX_REFERENCES)))
+    return Outline(tuple(definitions), tuple(imports), package, tuple(islice(references, MAX_REFERENCES)))
 
 
 def _definition(node: Node, around: Sequence[_Open], grammar: Grammar, data: bytes) -> Definition | None:
@@ -246,10 +252,12 @@ def _first(node: Node, around: Sequence[_Open], grammar: Grammar) -> int:
 _WORD = re.compile(rb"[A-Za-z_$#][\w$]*")
 #: Node types of names, the fields of what stands before the dot, and of the name behind it.
 _NAMES = re.compile(r"identifier$|^(?:property|field)_identifier$")
+#: ``super(1)`` and ``this(1)``.
+_CONSTRUCTORS = frozenset({("super", "constructor"), ("this", "constructor"), ("super", "function")})
 _BEFORE = ("object", "operand", "value", "argument", "path", "scope", "package", "module")
 _BEHIND = frozenset({"attribute", "property", "field", "name"})
 _CALLS = frozenset({"call", "call_expression", "method_invocation", "new_expression", "object_creation_expression",
-                    "macro_invocation"})  # fmt: skip
+                    "macro_invocation", "explicit_constructor_invocation"})  # fmt: skip
 _CALLED = frozenset({"function", "constructor", "name", "macro", "type"})
 _MEMBERS = frozenset({"attribute", "member_expression", "selector_expression", "field_expression", "field_access",
                       "method_invocation", "scoped_identifier", "qualified_type", "scoped_type_identifier",
@@ -277,7 +285,9 @@ def _reference(tree: Tree, data: bytes, grammar: Grammar, offset: int, line: int
             return None
         chain.append((node, cursor.field_name or ""))
     leaf, field = chain[-1]
-    if leaf.start_byte != offset or not _NAMES.search(leaf.type) or len(chain) < 2:
+    if leaf.start_byte != offset or len(chain) < 2:
+        return None
+    if not _NAMES.search(leaf.type) and (leaf.type, field) not in _CONSTRUCTORS:
         return None
     if any(node.type != "export_statement" and _is_import(node, grammar, data) for node, _ in chain[1:-1]):
         return None

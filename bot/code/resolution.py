@@ -7,6 +7,8 @@ guess is a member with a telling name that the repository defines once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
+from posixpath import commonprefix
 
 import re2
 
@@ -21,7 +23,7 @@ from bot.code.declarations import (
     segments,
     type_names,
 )
-from bot.code.imports import DEFAULT, STAR, Imported, imported_names
+from bot.code.imports import DEFAULT, PACKAGE, STAR, Imported, imported_names
 from bot.code.index import CodeIndex, FileDefinition, family
 from bot.code.names import is_telling
 from bot.code.syntax import Definition, Reference
@@ -73,6 +75,8 @@ class Resolver:
 
     def _resolve(self, path: str, reference: Reference) -> Places:
         scope = self.scope(path, reference.line)
+        if not reference.receiver and reference.name in ("super", "this"):
+            return self._constructors(path, reference.name, scope)
         if not reference.receiver:
             return self._bare(path, reference.name, scope, reference.line)
         parts = segments(reference.receiver)
@@ -139,16 +143,26 @@ class Resolver:
         places = self._imported(path, name)
         if places is not None:
             return places
-        if language in ("go", "java"):
-            package = self.index.files.in_folder(path.rpartition("/")[0], f".{language}")
-            if language == "java":
-                package = tuple(place for place in package if place.endswith(f"/{name}.java"))
-            if top := self._top_level(package, name):
-                return top
+        if top := self._top_level(self._package_files(path, name), name):
+            return top
         if language == "java" and scope:
             return self._members(self._class_of(path, scope), name)
         if language == "c" and len(name) > 2:
             return tuple(place for place in self.only(path, name) if _is_visible(place.definition, (), "c"))
+        return ()
+
+    def _package_files(self, path: str, name: str) -> tuple[str, ...]:
+        """Return the files that may define a name which Go or Java can use without naming it in an import."""
+        files, folder = self.index.files, path.rpartition("/")[0]
+        if family(path) != "java":
+            return files.in_folder(folder, ".go") if family(path) == "go" else ()
+        package = self.index.outline(path).package.removeprefix("package").strip(" ;").replace(".", "/")
+        imported = (entry.name for entry in self._names(path).get(PACKAGE, ()))
+        for suffix in filter(None, (folder, package, *imported)):
+            # Tests have a folder of their own, and modules may have packages of one name.
+            matches = files.ending_with(f"{suffix}/{name}.java")
+            if matches:
+                return (max(matches, key=lambda match: len(commonprefix((match, path)))),)
         return ()
 
     def _imported(self, path: str, name: str) -> Places | None:
@@ -303,6 +317,15 @@ class Resolver:
         if scope and scope[0].within:
             return self._bare(path, scope[0].within.split(".")[0], (), 0)
         return ()
+
+    def _constructors(self, path: str, word: str, scope: Sequence[Definition]) -> Places:
+        """Return the constructors that ``super(...)`` or ``this(...)`` calls, or their class without one."""
+        own = self._class_of(path, scope)
+        owners = own if word == "this" else tuple(islice((base for place in own for base in self.bases(place)), 1))
+        members = (
+            self._own_members(owner, name) for owner in owners for name in (owner.definition.name, "constructor")
+        )
+        return next(filter(None, members), owners)
 
     def _members(self, owners: Sequence[FileDefinition], name: str) -> Places:
         """Return the members of classes, else of their bases."""

@@ -45,7 +45,7 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """A statement that imports names, or names the package of its file."""
+    """A statement that imports names."""
 
     first: int
     text: str
@@ -70,6 +70,8 @@ class Outline:
 
     definitions: tuple[Definition, ...] = ()
     imports: tuple[Import, ...] = ()
+    package: str = ""
+    """The clause that names the package of the file."""
     references: tuple[Reference, ...] = ()
 
 

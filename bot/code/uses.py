@@ -23,6 +23,8 @@ MAX_CALLERS, MAX_ALL_CALLERS, MAX_TESTS, MAX_LINES = 4, 14, 1, 3
 MAX_FILES, MAX_IN_FILE = 12, 3
 #: Methods that are called by the name of their class.
 _CONSTRUCTORS = frozenset({"__init__", "__new__", "constructor"})
+#: How other constructors call one, by family of languages.
+_DELEGATIONS = {"python": ("__init__",), "script": ("super",), "java": ("super", "this")}
 
 
 def uses_of_changes(changed: Changed) -> Iterator[CodeExcerpt]:
@@ -96,7 +98,7 @@ def uses(
         visible = changed.visible(path)
         users: dict[Definition | None, list[Reference]] = {}
         aliases = dict.fromkeys(alias.findall(changed.index.text(path) or ""))
-        mentions = changed.index.references(path, [name, *list(aliases)[:3]])
+        mentions = changed.index.references(path, [name, *list(aliases)[:3], *_delegations(targets)])
         for reference in mentions if targets else (*_imports(changed, path, name), *mentions):
             if reference.line not in visible and _means(changed, path, reference, targets):
                 users.setdefault(changed.around_line(path, reference.line), []).append(reference)
@@ -123,12 +125,23 @@ def _imports(changed: Changed, path: str, name: str) -> Iterator[Reference]:
             yield Reference(name, "", statement.first, "read")
 
 
+def _delegations(targets: Sequence[FileDefinition]) -> tuple[str, ...]:
+    is_constructor = any(_is_constructor(target) for target in targets)
+    return _DELEGATIONS.get(family(targets[0].path), ()) if is_constructor else ()
+
+
+def _is_constructor(place: FileDefinition) -> bool:
+    return place.definition.name in (place.definition.within.rpartition(".")[2], *_CONSTRUCTORS)
+
+
 def _means(changed: Changed, path: str, reference: Reference, targets: Sequence[FileDefinition]) -> bool:
     """Return True if a reference means one of the targets, or a member that overrides it or is overridden."""
     if not targets:
         return not changed.resolver.resolve(path, reference)
     return any(
-        _is_same(place, target) or _is_constructed(place, target) or _are_related(changed, place, target)
+        _is_same(place, target)
+        or (reference.kind == "call" and _is_constructed(place, target))
+        or _are_related(changed, place, target)
         for place in changed.resolver.resolve(path, reference)
         for target in targets
     )
@@ -141,7 +154,7 @@ def _is_same(place: FileDefinition, target: FileDefinition) -> bool:
 def _is_constructed(place: FileDefinition, target: FileDefinition) -> bool:
     is_class = place.definition.kind == "class" and place.path == target.path
     owner = target.definition.within.rpartition(".")[2]
-    return is_class and place.definition.name == owner and target.definition.name in (owner, *_CONSTRUCTORS)
+    return is_class and place.definition.name == owner and _is_constructor(target)
 
 
 def _are_related(changed: Changed, member: FileDefinition, other: FileDefinition) -> bool:

@@ -76,3 +76,59 @@ def test_a_variable_in_java_has_the_type_of_its_value() -> None:
     assert "`Use.a` calls `get`" in text
     assert "`Use.b` calls `get`" in text
     assert "Use.c" not in text
+
+
+JAVA_CALC = "package com.x;\npublic class Calc {\n    public Calc(int n) {\n        check(n);\n    }\n    public int add(int a) {\n        return a;\n    }\n}\n"
+
+
+def test_a_test_in_another_folder_of_the_package_is_shown() -> None:
+    test = "package com.x;\nclass CalcTest {\n    void adds() {\n        Calc calc = new Calc(1);\n        equal(calc.add(1));\n    }\n}\n"
+    files = {
+        "a/src/main/java/com/x/Calc.java": JAVA_CALC + LONG,
+        "b/src/main/java/com/x/Calc.java": JAVA_CALC,
+        "a/src/test/java/com/x/CalcTest.java": test,
+    }
+    assert "`CalcTest.adds` calls `add`" in shown(files, "a/src/main/java/com/x/Calc.java", "        return a;")
+    files["b/src/main/java/com/x/Calc.java"] += LONG
+    assert "CalcTest" not in shown(files, "b/src/main/java/com/x/Calc.java", "        return a;")
+
+
+def test_an_import_of_a_whole_package_gives_its_classes() -> None:
+    use = (
+        "package q;\nimport com.x.*;\nclass Use {\n    int f(Calc calc) {\n        return calc.add(2);\n    }\n}\n"
+        + LONG
+    )
+    files = {"src/com/x/Calc.java": JAVA_CALC, "src/z/Calc.java": JAVA_CALC, "src/q/Use.java": use}
+    text = shown(files, "src/q/Use.java", "        return calc.add(2);")
+    assert "--- src/com/x/Calc.java\n@ 6 `Calc.add`, called by `f`" in text
+    assert "src/z" not in text
+    assert "package q" not in text
+
+
+def test_constructors_that_call_a_changed_one_are_shown() -> None:
+    child = "package com.x;\nclass Child extends Calc {\n    Calc other;\n    Child() {\n        super(3);\n    }\n    Child(int n) {\n        this();\n    }\n}\n"
+    files = {"src/com/x/Calc.java": JAVA_CALC + LONG, "src/com/x/Child.java": child}
+    text = shown(files, "src/com/x/Calc.java", "        check(n);")
+    assert "@ 4 `Child.Child` calls `Calc`\n Child() {\n     super(3);\n }" in text
+    assert "extends" not in text
+    assert "this();" not in text
+    files = {
+        "src/a.ts": "export class Base {\n  constructor(n: number) {\n    check(n)\n  }\n}\n" + LONG,
+        "src/b.ts": "import { Base } from './a'\nclass B extends Base {\n  constructor() {\n    super(1)\n  }\n}\nclass C extends D {\n  constructor() {\n    super(2)\n  }\n}\n",
+    }
+    text = shown(files, "src/a.ts", "    check(n)")
+    assert "super(1)" in text
+    assert "super(2)" not in text
+
+
+def test_a_called_constructor_of_a_base_is_shown() -> None:
+    child = "package com.x;\nclass Child extends Calc {\n    Child() {\n        super(3);\n    }\n}\n" + LONG
+    files = {"src/com/x/Calc.java": JAVA_CALC + LONG, "src/com/x/Child.java": child}
+    assert "`Calc.Calc`, called by `Child`\n public Calc(int n) {" in shown(
+        files, "src/com/x/Child.java", "        super(3);"
+    )
+
+
+def test_a_package_clause_is_no_import() -> None:
+    files = {"s/s.go": "package s\n\ntype T struct{}\n\nfunc (s *T) f(n int) {\n\ts.g(n)\n}\n" + LONG}
+    assert "package s" not in shown(files, "s/s.go", "\ts.g(n)")
