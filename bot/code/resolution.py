@@ -77,12 +77,13 @@ class Resolver:
         scope = self.scope(path, reference.line)
         if not reference.receiver and reference.name in ("super", "this"):
             return self._constructors(path, reference.name, scope)
+        is_call = reference.kind == "call"
         if not reference.receiver:
-            return self._bare(path, reference.name, scope, reference.line)
+            return self._bare(path, reference.name, scope, reference.line, is_call=is_call)
         parts = segments(reference.receiver)
         owner = self._owner(path, parts, scope, reference.line)
         if owner is not None:
-            places = self._members(owner, reference.name)
+            places = self._members(owner, reference.name, is_call=is_call)
             if places or family(path) != "c":
                 return places
         modules = self._modules(path, reference.receiver)
@@ -91,7 +92,7 @@ class Resolver:
         last = parts[-1] if parts else ""
         if is_telling(last):  # a field that the repository defines once
             owner = self._classes(self.only(path, last.removesuffix("()")), is_call=last.endswith("()"))
-            if places := self._members(owner, reference.name):
+            if places := self._members(owner, reference.name, is_call=is_call):
                 return places
         if family(path) == "c" or is_telling(reference.name):
             return self.only(path, reference.name)
@@ -126,7 +127,9 @@ class Resolver:
                     yield base
                     yield from self.bases(base, depth + 1)
 
-    def _bare(self, path: str, name: str, scope: Sequence[Definition], line: int) -> Places:
+    def _bare(
+        self, path: str, name: str, scope: Sequence[Definition], line: int, *, is_call: bool = False
+    ) -> Places:
         """Return the definitions that a plain name means: of its file, of an import, or of the whole package."""
         language = family(path)
         own = [
@@ -134,10 +137,16 @@ class Resolver:
             for definition in self.index.definitions(path)
             if definition.name == name and _is_visible(definition, scope, language)
         ]
-        if own:
+        is_hidden = (
+            language == "java"
+            and not is_call
+            and declared_type(function_text(self._lines(path), scope, line), name, language)
+        )
+        if own and not is_hidden:
             nearest = max(len(definition.within) for definition in own)
             nested = [definition for definition in own if len(definition.within) == nearest]
-            return tuple(FileDefinition(path, definition) for definition in _implementations(nested))
+            keep = _implementations(_of_kind(nested, language, is_call=is_call))
+            return tuple(FileDefinition(path, definition) for definition in keep)
         if scope and is_local(self._lines(path), name, scope, line):
             return ()
         places = self._imported(path, name)
@@ -146,7 +155,7 @@ class Resolver:
         if top := self._top_level(self._package_files(path, name), name):
             return top
         if language == "java" and scope:
-            return self._members(self._class_of(path, scope), name)
+            return self._members(self._class_of(path, scope), name, is_call=is_call)
         if language == "c" and len(name) > 2:
             return tuple(place for place in self.only(path, name) if _is_visible(place.definition, (), "c"))
         return ()
@@ -255,18 +264,19 @@ class Resolver:
             return self._classes(self._class_named(path, declared, scope), is_call=is_call)
         if not is_call and (value := assigned_value(text, word, family(path))):
             return self._owner(path, segments(value), scope, line, depth + 1) or _OUTSIDE
-        places = self._bare(path, word, scope, line)
+        places = self._bare(path, word, scope, line, is_call=is_call)
         return self._classes(places, is_call=is_call) if places else None
 
     def _member_classes(self, owner: Places, parts: Sequence[str]) -> Places | None:
         """Return the classes of what is reached from a value; None if its class lacks it."""
         for part in parts:
-            members = self._members(owner, part.removesuffix("()"))
+            is_call = part.endswith("()")
+            members = self._members(owner, part.removesuffix("()"), is_call=is_call)
             if part in UNWRAPPING and not members:
                 continue
             if not members:
                 return None if owner else _OUTSIDE
-            owner = self._classes(members, is_call=part.endswith("()"))
+            owner = self._classes(members, is_call=is_call)
         return owner
 
     def _through_module(self, modules: Sequence[str], parts: Sequence[str]) -> Places | None:
@@ -323,19 +333,21 @@ class Resolver:
         own = self._class_of(path, scope)
         owners = own if word == "this" else tuple(islice((base for place in own for base in self.bases(place)), 1))
         members = (
-            self._own_members(owner, name) for owner in owners for name in (owner.definition.name, "constructor")
+            self._own_members(owner, name, is_call=True)
+            for owner in owners
+            for name in (owner.definition.name, "constructor")
         )
         return next(filter(None, members), owners)
 
-    def _members(self, owners: Sequence[FileDefinition], name: str) -> Places:
+    def _members(self, owners: Sequence[FileDefinition], name: str, *, is_call: bool) -> Places:
         """Return the members of classes, else of their bases."""
         for owner in owners:
             for place in (owner, *self.bases(owner)):
-                if places := self._own_members(place, name):
+                if places := self._own_members(place, name, is_call=is_call):
                     return places
         return ()
 
-    def _own_members(self, owner: FileDefinition, name: str) -> Places:
+    def _own_members(self, owner: FileDefinition, name: str, *, is_call: bool) -> Places:
         files: tuple[str, ...] = (owner.path,)
         if family(owner.path) == "go":
             files = self.index.files.in_folder(owner.path.rpartition("/")[0], ".go")
@@ -343,7 +355,8 @@ class Resolver:
         places = [
             member for member in members if member.definition.within.rpartition(".")[2] == owner.definition.name
         ]
-        keep = _implementations([place.definition for place in places])
+        candidates = _of_kind([place.definition for place in places], family(owner.path), is_call=is_call)
+        keep = _implementations(candidates)
         return tuple(place for place in places if place.definition in keep)[:3]
 
 
@@ -357,6 +370,13 @@ def _is_visible(definition: Definition, scope: Sequence[Definition], language: s
     if not around:
         return False
     return around[-1].kind == "function" or language == "java"
+
+
+def _of_kind(definitions: Sequence[Definition], language: str, *, is_call: bool) -> Sequence[Definition]:
+    """Return the methods or the fields of one name, which a class may have both in Java and Rust."""
+    if language not in ("java", "rust"):
+        return definitions
+    return [definition for definition in definitions if (definition.kind == "value") != is_call] or definitions
 
 
 def _implementations(definitions: Sequence[Definition]) -> list[Definition]:

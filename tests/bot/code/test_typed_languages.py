@@ -132,3 +132,49 @@ def test_a_called_constructor_of_a_base_is_shown() -> None:
 def test_a_package_clause_is_no_import() -> None:
     files = {"s/s.go": "package s\n\ntype T struct{}\n\nfunc (s *T) f(n int) {\n\ts.g(n)\n}\n" + LONG}
     assert "package s" not in shown(files, "s/s.go", "\ts.g(n)")
+
+
+JAVA_POOL = (
+    "package p;\nclass Pool {\n    int size = 0;\n" + LONG + "    int size() {\n        return size;\n    }\n"
+)
+RUST_POOL = (
+    "pub struct Pool {\n    pub a: u8,\n    pub size: u32,\n}\n"
+    + LONG
+    + "impl Pool {\n    pub fn size(&self) -> u32 {\n        self.size\n    }\n"
+)
+
+
+@pytest.mark.parametrize("new", ["        this.size += n;", "        size += n;"])
+def test_a_field_is_not_the_method_of_its_name(new: str) -> None:
+    files = {"p/Pool.java": JAVA_POOL + LONG + f"    void grow(int n) {{\n{new}\n    }}\n}}\n"}
+    text = shown(files, "p/Pool.java", new)
+    assert "`Pool.size`, set by `grow`" in text
+    assert "    int size = 0;" in text
+    assert "int size()" not in text
+    new = "        self.size += n;"
+    files = {"src/a.rs": RUST_POOL + LONG + f"    fn grow(&mut self, n: u32) {{\n{new}\n    }}\n}}\n"}
+    text = shown(files, "src/a.rs", new)
+    assert "pub size: u32" in text
+    assert "pub fn size" not in text
+
+
+def test_uses_of_a_field_are_no_calls_of_the_method_of_its_name() -> None:
+    use = "package p;\nclass Use {\n    int field(Pool pool) {\n        return pool.size;\n    }\n    int method(Pool pool) {\n        return pool.size();\n    }\n}\n"
+    files = {"p/Pool.java": JAVA_POOL + "}\n", "p/Use.java": use}
+    text = shown(files, "p/Pool.java", "    int size = 0;")
+    assert "`Use.field` uses `size`" in text
+    assert "Use.method" not in text
+    text = shown(files, "p/Pool.java", "        return size;")
+    assert "`Use.method` calls `size`" in text
+    assert "Use.field" not in text
+    use = "use crate::a::Pool;\nfn field(p: &Pool) -> u32 {\n    p.size\n}\nfn method(p: &Pool) -> u32 {\n    p.size()\n}\n"
+    text = shown({"src/a.rs": RUST_POOL + "}\n", "src/b.rs": use}, "src/a.rs", "    pub size: u32,")
+    assert "`field` uses `size`" in text
+    assert "`method`" not in text
+
+
+def test_a_parameter_in_java_is_not_the_field_of_its_name() -> None:
+    use = "    int twice(int size) {\n        return size * 2;\n    }\n    int half() {\n        return size / 2;\n    }\n}\n"
+    text = shown({"p/Pool.java": JAVA_POOL + LONG + use}, "p/Pool.java", "    int size = 0;")
+    assert "`Pool.half` uses `size`" in text
+    assert "twice" not in text
