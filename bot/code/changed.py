@@ -11,8 +11,8 @@ from bot.code.declarations import segments
 from bot.code.diff import Diff, FileDiff
 from bot.code.file_classes import is_test
 from bot.code.index import CodeIndex, FileDefinition, family
+from bot.code.interfaces import InterfaceResolver
 from bot.code.names import is_comment
-from bot.code.resolution import Resolver
 from bot.code.syntax import Definition, Reference, callables, enclosing
 from bot.core.text import show
 
@@ -29,7 +29,7 @@ class Changed:
         self.diff = diff
         self.files = files
         self.index = index
-        self.resolver = Resolver(index)
+        self.resolver = InterfaceResolver(index)
         self._references: dict[str, tuple[Reference, ...]] = {}
 
     @cached_property

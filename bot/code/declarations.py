@@ -32,6 +32,8 @@ _NO_TYPES = frozenset({
     "return", "else", "new", "await", "const", "let", "var", "in", "throw", "case", "range", "final", "mut",
 })  # fmt: skip
 _NO_VALUES = frozenset({"None", "null", "nil", "undefined", "true", "false", "True", "False"})
+#: Deepest type arguments in a list of bases.
+_DEEPEST_ARGUMENTS = 4
 #: Most characters of the expression that a variable is set to.
 _LONGEST_VALUE = 2_000
 #: A name with what joins it to the one before it; the type arguments of a call; brackets outside of strings; and
@@ -155,6 +157,45 @@ def function_text(lines: Sequence[str], scope: Sequence[Definition], line: int) 
     if not functions:
         return ""
     return "\n".join(lines[functions[0].first - 1 : max(line, functions[0].first)])[-20_000:]
+
+
+def base_names(declared: str) -> list[list[str]]:
+    """Return the names of the bases of a class, with their modules, without their type arguments."""
+    for _ in range(_DEEPEST_ARGUMENTS):
+        declared = re.sub(r"<[^<>]*>|\[[^\[\]]*\]", "", declared)
+    return [WORD.findall(name) for name in re.findall(r"[A-Za-z_$][\w$.:]*", declared)]
+
+
+def go_signature(head: str, name: str) -> tuple[str, ...]:
+    """Return the types of a method's parameters and of its results, without their packages."""
+    head = (
+        re.sub(r"//[^\n]*", "", head[:_LONGEST_VALUE]).replace("interface{}", "any").replace("struct{}", "empty")
+    )
+    start = re.search(rf"\b{re.escape(name)}\s*\(", head)
+    if start is None:
+        return ()
+    end = _closing(head, start.end() - 1)
+    results = head[end:].partition("{")[0].strip()
+    results = results[1:-1] if results.startswith("(") else results
+    return (*_go_types(head[start.end() : end - 1]), "->", *_go_types(results))
+
+
+def _go_types(parameters: str) -> list[str]:
+    """Return the types in a list of parameters or results, of which several may share one: ``a, b int``."""
+    parts, depth = [""], 0
+    for char in parameters:
+        depth += (char in "([{") - (char in ")]}")
+        if char == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += char
+    parts = [" ".join(part.split()) for part in parts if part.strip()]
+    have_names = any(re.match(r"(?!(?:func|chan|map)\b)\w+ ", part) for part in parts)
+    types: list[str] = []
+    for part in reversed(parts):
+        own = part.partition(" ")[2] if have_names else part
+        types.append(re.sub(r"\b\w+\.", "", own) or types[-1])
+    return types[::-1]
 
 
 def go_receiver(lines: Sequence[str], scope: Sequence[Definition]) -> str:

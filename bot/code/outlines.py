@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 MAX_DEFINITIONS, MAX_IMPORTS, MAX_REFERENCES = 10_000, 1_000, 3_000
 #: Deepest nesting of definitions.
 MAX_NESTING = 50
+#: Fields and nodes that hold the bases of a class.
+_BASES = ("superclasses", "superclass", "interfaces", "trait", "bounds")
+_HERITAGE = frozenset({"class_heritage", "extends_interfaces", "extends_type_clause"})
 #: Bytes of an import, of a type, and of a receiver.
 _IMPORT, _TYPE, _RECEIVER = 2_000, 120, 120
 
@@ -131,11 +134,10 @@ def _is_lasting(node: Node, around: Sequence[_Open], grammar: Grammar, name: str
 def _type(node: Node, kind: Kind, data: bytes) -> str:
     """Return the start of a declared type or of a list of bases, in one line."""
     if kind == "class":
-        bases = (
-            node.child_by_field_name(field) for field in ("superclasses", "superclass", "interfaces", "trait")
-        )
+        bases = [node.child_by_field_name(field) for field in _BASES]
+        bases += [child for child in node.named_children if child.type in _HERITAGE]
+        bases += _embedded(node)
         parts = [_text(base, data, _TYPE) for base in bases if base is not None]
-        parts += [_text(child, data, _TYPE) for child in node.named_children if child.type == "class_heritage"]
         return " ".join(" ".join(parts).split())[:_TYPE]
     for field in ("return_type", "result", "type"):
         declared = node.child_by_field_name(field)
@@ -145,6 +147,21 @@ def _type(node: Node, kind: Kind, data: bytes) -> str:
     if kind == "value" and value is not None and value.type in ("call", "new_expression", "identifier"):
         return _text(value, data, _TYPE).split("(")[0].removeprefix("new ").strip()
     return ""
+
+
+def _embedded(node: Node) -> list[Node]:
+    """Return the types that a struct or an interface of Go embeds."""
+    inner = node.child_by_field_name("type")
+    if inner is None or inner.type not in ("struct_type", "interface_type"):
+        return []
+    members = inner.named_children if inner.type == "interface_type" else inner.named_children[0].named_children
+    types = [
+        member.child_by_field_name("type") if member.type == "field_declaration" else member
+        for member in members[:MAX_DEFINITIONS]
+        if member.type == "type_elem"
+        or (member.type == "field_declaration" and not member.child_by_field_name("name"))
+    ]
+    return [type_ for type_ in types if type_ is not None]
 
 
 def _is_import(node: Node, grammar: Grammar, data: bytes) -> bool:
@@ -195,6 +212,12 @@ def _name(node: Node, around: Sequence[_Open], grammar: Grammar, data: bytes) ->
     )
     if own is None and node.type in ("impl_item", "type_item"):
         own = node.child_by_field_name("type")
+    if own is None and node.type == "field_declaration" and grammar.name == "go":  # an embedded type
+        return (
+            re.split(r"[\[{]", _text(node.child_by_field_name("type") or node, data, LONGEST_NAME))[0]
+            .split(".")[-1]
+            .strip("* ")
+        )
     inner = node.child_by_field_name("declarator")
     while own is None and inner is not None:  # C: pointers, arrays and functions around the name
         own = inner.child_by_field_name("name") or (None if inner.child_count else inner)

@@ -14,8 +14,8 @@ import re2
 
 from bot.code.declarations import (
     UNWRAPPING,
-    WORD,
     assigned_value,
+    base_names,
     declared_type,
     function_text,
     go_receiver,
@@ -121,8 +121,10 @@ class Resolver:
         """Yield the classes that a class extends or implements, nearest first."""
         if depth >= _DEPTH:
             return
-        for word in WORD.findall(place.definition.type):
-            for base in self._bare(place.path, word, (), place.definition.first):
+        for names in base_names(place.definition.type):
+            modules = self._modules(place.path, ".".join(names[:-1])) if len(names) > 1 else ()
+            places = self._top_level(modules, names[-1]) if modules else self._bare(place.path, names[-1], (), 0)
+            for base in places:
                 if base.definition.kind == "class" and base != place:
                     yield base
                     yield from self.bases(base, depth + 1)

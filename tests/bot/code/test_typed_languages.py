@@ -178,3 +178,87 @@ def test_a_parameter_in_java_is_not_the_field_of_its_name() -> None:
     text = shown({"p/Pool.java": JAVA_POOL + LONG + use}, "p/Pool.java", "    int size = 0;")
     assert "`Pool.half` uses `size`" in text
     assert "twice" not in text
+
+
+GO_SERVER = {
+    "go.mod": "module e.com/a\n",
+    "s/base.go": "package s\n\ntype base struct{ n int }\n\nfunc (b *base) grow(k int) {\n\tb.n += check(k)\n}\n\n"
+    "type other struct{}\n\nfunc (o *other) grow(k int) {\n}\n" + LONG,
+    "s/server.go": 'package s\n\nimport "e.com/a/t"\n\ntype Server struct {\n\t*base\n\tt.Pool\n}\n\nfunc (s *Server) Accept(k int) {\n\ts.grow(k)\n\ts.base.grow(1)\n\ts.Drop(k)\n}\n'
+    + LONG,
+    "s/pool.go": "package s\n\ntype Pool struct{}\n\nfunc (p *Pool) Drop(k int) {\n}\n",
+    "t/t.go": "package t\n\ntype Pool struct{}\n\nfunc (p *Pool) Drop(n int) {\n}\n",
+}
+
+
+def test_methods_of_an_embedded_type_are_those_of_the_struct() -> None:
+    text = shown(GO_SERVER, "s/server.go", "\ts.grow(k)")
+    assert "`base.grow`, called by `Accept`" in text
+    assert "other" not in text
+    text = shown(GO_SERVER, "s/server.go", "\ts.Drop(k)")
+    assert "--- t/t.go\n@ 5 `Pool.Drop`, called by `Accept`" in text
+    assert "s/pool.go" not in text
+    assert "`Server.Accept` calls `grow`" in shown(GO_SERVER, "s/base.go", "\tb.n += check(k)")
+
+
+GO_HANDLERS = {
+    "go.mod": "module e.com/a\n",
+    "s/handler.go": "package s\n\ntype Handler interface {\n\tHandle(a, b int, f func(int) error) (n int, err error)\n\tName() string\n}\n",
+    "s/echo.go": "package s\n\ntype Echo struct{}\n\nfunc (e *Echo) Handle(x int, y int, f func(int) error) (int, error) {\n\treturn check(x)\n}\n\n"
+    'func (e *Echo) Name() string { return "" }\n' + LONG,
+    "s/half.go": "package s\n\ntype Half struct{}\n\nfunc (h *Half) Handle(x int, y int, f func(int) error) (int, error) {\n\treturn half(x)\n}\n"
+    + LONG,
+    "s/text.go": "package s\n\ntype Text struct{}\n\nfunc (t *Text) Handle(x, y string, f func(int) error) (int, error) {\n\treturn text(x)\n}\n\n"
+    'func (t *Text) Name() string { return "" }\n' + LONG,
+    "m/m.go": 'package m\n\nimport "e.com/a/s"\n\nfunc serve(h s.Handler) {\n\th.Handle(1, 2, nil)\n}\n' + LONG,
+}
+
+
+def test_a_method_of_an_interface_in_go_stands_for_its_implementations() -> None:
+    assert "`serve` calls `Handle`" in shown(GO_HANDLERS, "s/echo.go", "\treturn check(x)")
+    assert "`serve`" not in shown(GO_HANDLERS, "s/half.go", "\treturn half(x)")
+    assert "`serve`" not in shown(GO_HANDLERS, "s/text.go", "\treturn text(x)")
+    text = shown(GO_HANDLERS, "m/m.go", "\th.Handle(1, 2, nil)")
+    assert "`Handler.Handle`, called by `serve`" in text
+    assert "`Echo.Handle`, called by `serve`" in text
+    assert "s/half.go" not in text
+    assert "s/text.go" not in text
+
+
+@pytest.mark.parametrize(
+    ("files", "path", "new", "shows", "hides"),
+    [
+        (
+            {
+                "p/Repo.java": "package p;\ninterface Repo extends Finder {\n}\ninterface Other {\n    int find(int n);\n}\n",
+                "p/Finder.java": "package p;\ninterface Finder {\n    int find(int n);\n}\n",
+                "p/Sql.java": "package p;\nclass Sql implements Repo {\n    public int find(int n) {\n        return n;\n    }\n}\n",
+                "p/No.java": "package p;\nclass No implements Other {\n    public int find(int n) {\n        return 0;\n    }\n}\n",
+                "q/Use.java": "package q;\nimport p.Repo;\nclass Use {\n    int use(Repo repo) {\n        return repo.find(1);\n    }\n}\n"
+                + LONG,
+            },
+            "q/Use.java",
+            "        return repo.find(1);",
+            "`Sql.find`, called by `use`",
+            "p/No.java",
+        ),
+        (
+            {
+                "src/a.rs": "pub trait Codec {\n    fn decode(&self, n: u8) -> u8;\n}\npub struct Plain;\nimpl Codec for Plain {\n    fn decode(&self, n: u8) -> u8 {\n        n\n    }\n}\n"
+                "pub struct No;\nimpl From<Codec> for No {\n    fn decode(&self, n: u8) -> u8 {\n        0\n    }\n}\n",
+                "src/b.rs": "use crate::a::Codec;\nfn user(c: &dyn Codec) -> u8 {\n    c.decode(1)\n}\n" + LONG,
+            },
+            "src/b.rs",
+            "    c.decode(1)",
+            "`Plain.decode`, called by `user`",
+            "impl From",
+        ),
+    ],
+    ids=["java", "rust"],
+)
+def test_a_called_method_without_a_body_shows_its_implementation(
+    files: Mapping[str, str], path: str, new: str, shows: str, hides: str
+) -> None:
+    text = shown(files, path, new)
+    assert shows in text
+    assert hides not in text

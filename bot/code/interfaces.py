@@ -1,0 +1,79 @@
+"""Find the methods that stand for a method without a body: those of the classes that implement its interface."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import re2
+
+from bot.code.declarations import go_signature
+from bot.code.file_classes import is_test
+from bot.code.index import CodeIndex, FileDefinition, family
+from bot.code.resolution import Places, Resolver
+from bot.code.syntax import Reference
+
+#: If a method has more implementations, none of them stands for it.
+MAX_IMPLEMENTATIONS = 2
+
+
+class InterfaceResolver(Resolver):
+    """Resolves a call of a method without a body to its implementations too."""
+
+    def __init__(self, index: CodeIndex) -> None:
+        super().__init__(index)
+        self._implementations: dict[FileDefinition, Places] = {}
+
+    def resolve(self, path: str, reference: Reference) -> Places:
+        """Return the definitions that a reference of a file means; none if that is not certain."""
+        places = super().resolve(path, reference)
+        if reference.kind != "call":
+            return places
+        methods = [method for place in places for method in self.implementations(place)]
+        return tuple(dict.fromkeys((*places, *methods)))
+
+    def implementations(self, method: FileDefinition) -> Places:
+        """Return the methods that implement one without a body, if they are few."""
+        if method not in self._implementations:
+            methods = tuple(self._find_implementations(method))
+            self._implementations[method] = methods if len(methods) <= MAX_IMPLEMENTATIONS else ()
+        return self._implementations[method]
+
+    def _find_implementations(self, method: FileDefinition) -> Iterator[FileDefinition]:
+        path, definition = method
+        language = family(path)
+        text = "\n".join(self._lines(path)[definition.first - 1 : definition.last])
+        has_body = "{" in re2.sub(r"(?:interface|struct)\{\}", "", text) or language in ("python", "c")
+        owners = self.owner_of(method)[:1] if definition.kind == "function" and not has_body else ()
+        others = self.index.defining([definition.name], language).get(definition.name, ()) if owners else ()
+        for other in others:
+            if other.definition.kind == "function" and other != method and not is_test(other.path):
+                derived = self.owner_of(other)[:1]
+                if derived and self._implements(derived[0], owners[0]):
+                    yield other
+
+    def _implements(self, derived: FileDefinition, interface: FileDefinition) -> bool:
+        """Return True if a class names an interface as a base, or has its methods in Go."""
+        if family(interface.path) != "go":
+            bases = ((base.path, base.definition.first) for base in self.bases(derived))
+            return (interface.path, interface.definition.first) in bases
+        return all(
+            any(
+                self._signature(method) == self._signature(demand)
+                for method in self._members((derived,), demand.definition.name, is_call=True)
+            )
+            for place in (interface, *self.bases(interface))
+            for demand in self._methods_inside(place)
+        )
+
+    def _methods_inside(self, place: FileDefinition) -> list[FileDefinition]:
+        path, definition = place
+        return [
+            FileDefinition(path, method)
+            for method in self.index.definitions(path)
+            if method.kind == "function" and definition.first <= method.first <= definition.last
+        ]
+
+    def _signature(self, method: FileDefinition) -> tuple[str, ...]:
+        path, definition = method
+        head = self._lines(path)[definition.first - 1 : max(definition.body, definition.first)]
+        return go_signature("\n".join(head), definition.name)
