@@ -15,6 +15,7 @@ _CONTAINERS = re.compile(
     r"iterator|mutablemapping|mapping|queue|deque|stream|promise|record|linked\w+)\b)",
     re.I,
 )
+_ARRAY = re.compile(r"[\w.]+(?:<[\w., ]*>)?\[\]")
 #: Wrappers, through which members are reached.
 _WRAPPERS = frozenset({
     "Optional", "Option", "Arc", "Rc", "Box", "RefCell", "Cell", "Mutex", "RwLock", "Final", "ClassVar", "typing",
@@ -62,10 +63,11 @@ def segments(receiver: str) -> list[str]:
 
 
 def type_names(declared: str) -> list[str]:
-    """Return the names that a declared type may mean, likely ones first; none for a container."""
-    if _CONTAINERS.match(declared.strip(" :?'\"")):
+    """Return the names that a declared type may mean, likely ones first; of a container only its own."""
+    text = declared.strip(" :?'\"")
+    if _ARRAY.match(text):
         return []
-    words = WORD.findall(declared)
+    words = WORD.findall(re.split(r"[\[<]", text)[0] if _CONTAINERS.match(text) else text)
     return [word for word in words if word not in _WRAPPERS] or words
 
 

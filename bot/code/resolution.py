@@ -83,9 +83,7 @@ class Resolver:
         parts = segments(reference.receiver)
         owner = self._owner(path, parts, scope, reference.line)
         if owner is not None:
-            places = self._members(owner, reference.name, is_call=is_call)
-            if places or family(path) != "c":
-                return places
+            return self._members(owner, reference.name, is_call=is_call)
         modules = self._modules(path, reference.receiver)
         if modules:
             return self._exported(Imported(modules, reference.name), 0)
@@ -94,9 +92,7 @@ class Resolver:
             owner = self._classes(self.only(path, last.removesuffix("()")), is_call=last.endswith("()"))
             if places := self._members(owner, reference.name, is_call=is_call):
                 return places
-        if family(path) == "c" or is_telling(reference.name):
-            return self.only(path, reference.name)
-        return ()
+        return self._own_member(path, reference.name) if is_telling(reference.name) else ()
 
     def only(self, path: str, name: str) -> Places:
         """Return the definition of a name that the repository's files of a language define once."""
@@ -110,6 +106,15 @@ class Resolver:
             real = [place for place in real if place.path.rpartition("/")[0] == folder]
             owners = {(place.path, place.definition.within) for place in real}
         return tuple(real[:1]) if len(owners) == 1 else ()
+
+    def _own_member(self, path: str, name: str) -> Places:
+        """Return the member that the repository defines once, in a class that the file defines or imports."""
+        return tuple(
+            place
+            for place in self.only(path, name)
+            for owner in (place.definition.within.rpartition(".")[2],)
+            if owner and place.path in {owner.path for owner in self._bare(path, owner, (), 0)}
+        )
 
     def owner_of(self, member: FileDefinition) -> Places:
         """Return the class of a method."""
@@ -184,9 +189,7 @@ class Resolver:
             if not imported.is_module and (places := self._exported(imported, 0)):
                 return places
         if entries:
-            # ``use other_crate::Name``, ``import { name } from "package-of-the-workspace"``
-            outside = [imported for imported in entries if not imported.paths and imported.name == name]
-            return self.only(path, name) if outside and is_telling(name) and family(path) != "python" else _OUTSIDE
+            return _OUTSIDE
         for imported in names.get(STAR, ()):
             if places := self._exported(imported._replace(name=name), 0):
                 return places
@@ -231,6 +234,8 @@ class Resolver:
     def _modules(self, path: str, receiver: str) -> tuple[str, ...]:
         """Return the files of the module that a receiver names."""
         parts = segments(receiver)
+        if family(path) == "script" and ".".join(parts) in ("exports", "module.exports"):
+            return (path,)
         names = self._names(path)
         for name in (".".join(parts), parts[0] if len(parts) == 1 else ""):
             for imported in names.get(name, ()):
