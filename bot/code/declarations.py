@@ -36,10 +36,11 @@ _NO_VALUES = frozenset({"None", "null", "nil", "undefined", "true", "false", "Tr
 #: Deepest type arguments in a list of bases.
 _DEEPEST_ARGUMENTS = 4
 #: Most characters of the expression that a variable is set to.
-_LONGEST_VALUE = 2_000
+LONGEST_VALUE = 2_000
 #: A name with what joins it to the one before it; the type arguments of a call; brackets outside of strings; and
 #: what may follow an expression that is only names and calls.
 _NAME = re.compile(r"(\s*(?:[?!]?\.|::|->))?([A-Za-z_$#@][\w$]*)")
+_BEFORE_VALUE = re.compile(r"(?:await\s+|new[\s(]\s*|&(?:mut\s+)?)*")
 _TYPE_ARGUMENTS = re.compile(r"(?:(?:::)?<[^()\n]{0,200}>|\[[^()\n]{0,200}\])(?=\()")
 _BRACKETS = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]{0,80}'|`[^`]*`|[()\[\]{}]")
 _END_OF_VALUE = re.compile(r"[ \t]*(?:$|[;),}{#]|/[/*]|else\b|\r?\n(?!\s*(?:[?|&+*/]|(?:or|and)\b)))")
@@ -100,9 +101,9 @@ def assigned_value(text: str, word: str, language: str) -> str:
     before = r"(?m)(?:^|[;{]|\b(?:if|for|switch|var)\b)[ \t]*" if language == "go" else r"(?:^|[^.\w$])"
     further = r"(?:,[ \t]*\w+)*" if language == "go" else r"(?::[^=\n(]{0,60})?"
     code = _without_comments(text, language)
-    pattern = rf"{before}{re2.escape(word)}[ \t]*{further}[ \t]*:?=\s*(?:await\s+|new[\s(]\s*|&(?:mut\s+)?)*"
+    pattern = rf"{before}{re2.escape(word)}[ \t]*{further}[ \t]*:?=\s*"
     for match in re2.finditer(pattern, code):
-        value = _chain(code[match.end() : match.end() + _LONGEST_VALUE])
+        value = chain(code[match.end() : match.end() + LONGEST_VALUE])
         if value and value not in _NO_VALUES:
             return value
     return ""
@@ -112,10 +113,11 @@ def _without_comments(text: str, language: str) -> str:
     return text if language == "python" else re2.sub(r"//[^\n]*", "", text)
 
 
-def _chain(text: str) -> str:
+def chain(text: str) -> str:
     """Return the names and calls that a text starts with, joined by dots, if they are a whole expression."""
     parts: list[str] = []
-    at = 0
+    before = _BEFORE_VALUE.match(text)
+    at = before.end() if before is not None else 0
     while match := _NAME.match(text, at):
         if bool(match[1]) != bool(parts):
             return ""

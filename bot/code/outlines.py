@@ -9,6 +9,7 @@ from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from bot.code.declarations import LONGEST_VALUE, chain
 from bot.code.syntax import Definition, Grammar, Import, Kind, Outline, Reference, ReferenceKind, grammar_of
 from bot.code.trees import LONGEST_NAME, MAX_DEPTH, language_of, nodes, parse
 
@@ -27,6 +28,15 @@ _IMPORT, _TYPE, _RECEIVER = 2_000, 120, 120
 
 
 _PACKAGES = frozenset({"package_clause", "package_declaration"})
+
+#: Parameters of a constructor in TypeScript, and what makes them fields.
+_PARAMETERS = frozenset({"required_parameter", "optional_parameter"})
+_FIELD_MODIFIERS = frozenset({"accessibility_modifier", "readonly", "override_modifier"})
+#: The names of values; what scripts assign that outlives a call; and what a function is assigned to that is not
+#: called by the function's own name.
+_PLAIN = re.compile(r"(?:self\.)?[\w$#]+")
+_ASSIGNED = re.compile(r"(?:this|exports|module\.exports|[\w$]+\.prototype)\.[\w$#]+")
+_MEMBER = re.compile(r"[\w$.]+\.(?!exports$|default$)[\w$#]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +74,8 @@ def outline(text: str, path: str, names: frozenset[str], lines: frozenset[int]) 
             if len(definitions) == MAX_DEFINITIONS:
                 break
             definitions.append(definition)
-            outer = (*outer, definition.name) if definition.kind != "value" else outer
+            own = (*definition.within.split("."), definition.name)
+            outer = tuple(filter(None, own)) if definition.kind != "value" else outer
         is_function = node.type in grammar.functions or bool(open_ and open_[-1].is_function)
         open_.append(_Open(node, outer, is_function))
     definitions.sort(key=lambda definition: (definition.first, -definition.last))
@@ -93,8 +104,10 @@ def _definition(node: Node, around: Sequence[_Open], grammar: Grammar, data: byt
     within = ".".join(outer for outer in (around[-1].names if around else ()) if outer)
     if kind == "function" and grammar.name == "go" and (receiver := node.child_by_field_name("receiver")):
         within = (re.findall(r"[A-Za-z_]\w*", _text(receiver, data, _TYPE).partition("[")[0]) or [""])[-1]
-    if kind == "value" and name.startswith("self."):
-        name, within = name[5:], within.rpartition(".")[0]
+    if name.startswith(("self.", "this.")):  # in a method, or in a function that is called by ``new``
+        name, within = name[5:], within.rpartition(".")[0] or within
+    elif node.type in _PARAMETERS:
+        within = within.rpartition(".")[0]
     elif "." in name:  # ``Owner.prototype.name = function``
         owner, *_, name = name.split(".")
         within = within if owner in ("exports", "module") else owner
@@ -107,6 +120,7 @@ def _definition(node: Node, around: Sequence[_Open], grammar: Grammar, data: byt
         within=within,
         call="" if name or kind != "function" else _call(node, around, grammar, data),
         type=_type(node, kind, data),
+        value=_value(node, data) if kind == "value" else "",
     )
 
 
@@ -128,7 +142,9 @@ def _is_lasting(node: Node, around: Sequence[_Open], grammar: Grammar, name: str
         return not is_local and declarator is None
     if any(child.type in grammar.functions or child.type in grammar.classes for child in node.named_children):
         return False
-    return not is_local
+    if node.type in _PARAMETERS:
+        return any(child.type in _FIELD_MODIFIERS for child in node.children)
+    return not is_local if not name.startswith("this.") else bool(around and any(around[-1].names))
 
 
 def _type(node: Node, kind: Kind, data: bytes) -> str:
@@ -143,9 +159,6 @@ def _type(node: Node, kind: Kind, data: bytes) -> str:
         declared = node.child_by_field_name(field)
         if declared is not None:
             return " ".join(_text(declared, data, _TYPE).split())
-    value = node.child_by_field_name("value") or node.child_by_field_name("right")
-    if kind == "value" and value is not None and value.type in ("call", "new_expression", "identifier"):
-        return _text(value, data, _TYPE).split("(")[0].removeprefix("new ").strip()
     return ""
 
 
@@ -162,6 +175,15 @@ def _embedded(node: Node) -> list[Node]:
         or (member.type == "field_declaration" and not member.child_by_field_name("name"))
     ]
     return [type_ for type_ in types if type_ is not None]
+
+
+def _value(node: Node, data: bytes) -> str:
+    """Return the names and calls of the expression that gives a value."""
+    value = node.child_by_field_name("value") or node.child_by_field_name("right")
+    if value is None or value.end_byte - value.start_byte > LONGEST_VALUE:
+        return ""
+    text = chain(_text(value, data, LONGEST_VALUE))
+    return text if len(text) <= _RECEIVER else ""
 
 
 def _is_import(node: Node, grammar: Grammar, data: bytes) -> bool:
@@ -208,7 +230,10 @@ def _query(grammar: Grammar) -> Any:
 def _name(node: Node, around: Sequence[_Open], grammar: Grammar, data: bytes) -> str:
     """Return the name of a definition; for a function value, that of its variable or key."""
     own = next(
-        filter(None, (node.child_by_field_name(field) for field in ("name", "property", "key", "left"))), None
+        filter(
+            None, (node.child_by_field_name(field) for field in ("name", "property", "key", "left", "pattern"))
+        ),
+        None,
     )
     if own is None and node.type in ("impl_item", "type_item"):
         own = node.child_by_field_name("type")
@@ -223,13 +248,16 @@ def _name(node: Node, around: Sequence[_Open], grammar: Grammar, data: bytes) ->
         own = inner.child_by_field_name("name") or (None if inner.child_count else inner)
         inner = inner.child_by_field_name("declarator")
     owner = around[-1].node if around else None
-    if own is None and owner is not None and owner.type in grammar.owners:
+    if owner is not None and owner.type in grammar.owners and node.type not in grammar.values:
         value, name = grammar.owners[owner.type]
-        own = owner.child_by_field_name(name) if owner.child_by_field_name(value) == node else None
+        target = owner.child_by_field_name(name) if owner.child_by_field_name(value) == node else None
+        if target is not None and (own is None or _MEMBER.fullmatch(_text(target, data, LONGEST_NAME))):
+            own = target
     if own is None:
         return ""
     text = _text(own, data, LONGEST_NAME).split("<")[0].split("[")[0]
-    if grammar.values and node.type in grammar.values and not re.fullmatch(r"(?:self\.)?[\w$#]+", text):
+    form = _ASSIGNED if node.type == "assignment_expression" else _PLAIN
+    if node.type in grammar.values and not form.fullmatch(text):
         return ""
     return text.strip("'\"")
 

@@ -50,6 +50,8 @@ class Resolver:
     def __init__(self, index: CodeIndex) -> None:
         self.index = index
         self._imports: dict[str, dict[str, tuple[Imported, ...]]] = {}
+        self._values: list[FileDefinition] = []
+        """The values whose classes are being resolved."""
 
     def scope(self, path: str, line: int) -> tuple[Definition, ...]:
         """Return the functions and classes around a line, outermost first."""
@@ -68,7 +70,7 @@ class Resolver:
             function
             for place in places
             if place.definition.kind == "value"  # ``static create = createEnum``
-            for function in self._bare(place.path, place.definition.type, (), 0)
+            for function in self._bare(place.path, place.definition.value, (), 0)
             if function.definition.kind == "function"
         ]
         return (*places, *functions)
@@ -301,7 +303,22 @@ class Resolver:
             is_property = definition.kind == "function" and definition.body > definition.first + 1
             if definition.type and (is_call or definition.kind == "value" or is_property):
                 return self._class_named(place.path, definition.type, self.scope(place.path, definition.first))
+            if definition.value:
+                return self._classes_of_value(place)
+            if is_call and family(place.path) == "script" and definition.name[0].isupper():
+                return (place,)  # called by ``new``
         return ()
+
+    def _classes_of_value(self, place: FileDefinition) -> Places:
+        """Return the classes of the expression that a value is set to."""
+        path, definition = place
+        if place in self._values or len(self._values) >= _DEPTH:
+            return _OUTSIDE
+        self._values.append(place)
+        scope = self.scope(path, definition.first)
+        owner = self._owner(path, segments(definition.value), scope, definition.first)
+        self._values.pop()
+        return owner or _OUTSIDE
 
     def _class_named(self, path: str, declared: str, scope: Sequence[Definition]) -> Places:
         """Return the class that a declared type names; none for a container."""
@@ -317,8 +334,8 @@ class Resolver:
             classes = tuple(place for place in places if place.definition.kind == "class")
             if classes:
                 return classes
-            if any(place.definition.kind == "value" and place.definition.type for place in places):
-                return self._class_named(places[0].path, places[0].definition.type, ()) if position < 1 else ()
+            if any(place.definition.kind == "value" for place in places):
+                return self._classes(places, is_call=False) if position < 1 else ()
         return ()
 
     def _class_of(self, path: str, scope: Sequence[Definition]) -> Places:

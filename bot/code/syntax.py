@@ -24,7 +24,7 @@ class Definition:
 
     A value is a constant, field, enum member or macro. ``call`` is the call that an anonymous function is an
     argument of: ``it("works", ...)``. ``type`` is the start of the declared type of a value or of a function's
-    result, and of the list of bases of a class.
+    result, and of the list of bases of a class. ``value`` are the names and calls that a value is set to.
     """
 
     kind: Kind
@@ -35,6 +35,7 @@ class Definition:
     within: str = ""
     call: str = ""
     type: str = ""
+    value: str = ""
 
     @property
     def qualified(self) -> str:
@@ -127,7 +128,7 @@ _JAVASCRIPT = Grammar(
     heads={"export_statement": "declaration"},
     owners={**_SCRIPT_OWNERS, "field_definition": ("value", "property")},
     calls=frozenset({"call_expression"}),
-    values=frozenset({"variable_declarator", "field_definition", "pair"}),
+    values=frozenset({"variable_declarator", "field_definition", "pair", "assignment_expression"}),
     imports=frozenset({"import_statement", "export_statement"}),
 )  # fmt: skip
 _TYPESCRIPT = replace(
@@ -140,7 +141,8 @@ _TYPESCRIPT = replace(
        "type_alias_declaration"},
     owners={**_SCRIPT_OWNERS, "public_field_definition": ("value", "name")},
     values=frozenset(
-        {"variable_declarator", "public_field_definition", "pair", "property_signature", "enum_assignment"}
+        {"variable_declarator", "public_field_definition", "pair", "property_signature", "enum_assignment",
+         "required_parameter", "optional_parameter"}
     ),
     maker="language_typescript",
 )  # fmt: skip

@@ -74,3 +74,87 @@ def test_a_module_of_javascript_calls_what_it_exports() -> None:
     text = shown(files, "lib/u.js", "  return exports.one(n)")
     assert "`one`, called by `all`" in text
     assert "lib/v.js" not in text
+
+
+@pytest.mark.parametrize(
+    ("value", "use"),
+    [
+        ("exports.TIMEOUT = 30", "u.TIMEOUT"),
+        ("module.exports.TIMEOUT = 30", "u.TIMEOUT"),
+        ("  TIMEOUT: 30,", "u.TIMEOUT"),
+    ],
+)
+def test_what_a_module_of_javascript_exports_is_a_value(value: str, use: str) -> None:
+    own = f"module.exports = {{\n{value}\n}}\n" if value[0] == " " else f"{value}\n"
+    user = f"const u = require('./u')\nfunction f () {{\n  return {use} * 2\n}}\nfunction g (v) {{\n  return v.TIMEOUT\n}}\n"
+    text = shown({"lib/u.js": own + LONG, "lib/v.js": user}, "lib/u.js", value)
+    assert "`f` uses `TIMEOUT`" in text
+    assert "`g` uses" not in text
+
+
+@pytest.mark.parametrize("function", ["function send (body)", "function (body)"])
+def test_a_prototype_is_the_class_of_its_methods(function: str) -> None:
+    other = "function Socket () {}\nSocket.prototype.send = function (x) { return x }\nSocket.prototype.set = function (x) { return x }\n"
+    files = {
+        "lib/r.js": "function Response () {\n  this.headers = {}\n}\nResponse.prototype.set = function set (k) {\n  return k\n}\n"
+        + "\n" * 40
+        + f"Response.prototype.send = {function} {{\n  this.set(body, this.headers)\n}}\nmodule.exports = Response\n{LONG}",
+        "lib/app.js": "const Response = require('./r')\nfunction handle (req) {\n  const res = new Response()\n  return res.send('x')\n}\n",
+        "lib/socket.js": f"{other}function other () {{\n  const s = new Socket()\n  s.send(1)\n}}\n",
+    }
+    text = shown(files, "lib/r.js", "  this.set(body, this.headers)")
+    assert "`Response.set`, called by `send`" in text
+    assert "`Response.headers`, used by `send`" in text
+    assert "`handle` calls `send`" in text
+    assert "lib/socket.js" not in text
+
+
+SERVICE = {
+    "src/repo.ts": "export class Repo {\n  load(id: string) {\n    return id\n  }\n}\nclass Other {\n  load(id: string) {\n    return 0\n  }\n}\n",
+    "src/s.ts": "import { Repo } from './repo'\nexport class Service {\n  constructor(private readonly repo: Repo, other: Repo) {}\n"
+    + "\n" * 40
+    + "  find(id: string) {\n    return this.repo.load(id)\n  }\n  bad(id: string) {\n    return this.other.load(id)\n  }\n}\n"
+    + LONG,
+    "src/c.ts": "import { Service } from './s'\nexport class Ctl {\n  constructor(private service: Service) {}\n"
+    "  show(id: string) {\n    return this.service.find(id)\n  }\n}\n"
+    "export class Strange {\n  constructor(service: Service) {}\n  hide(id: string) {\n    return this.service.find(id)\n  }\n}\n",
+}
+
+
+def test_a_parameter_with_a_modifier_is_a_field_in_typescript() -> None:
+    text = shown(SERVICE, "src/s.ts", "    return this.repo.load(id)")
+    assert "`Repo.load`, called by `find`" in text
+    assert "`Ctl.show` calls `find`" in text
+    assert "Other" not in text
+    assert "`Strange" not in text
+
+
+STORE = (
+    "class Store:\n    def __init__(self, path):\n        self.path = path\n\n    def __enter__(self):\n        return self\n\n"
+    "    def get(self, k):\n        return check(k)\n\n    @classmethod\n    def open(cls, p) -> Self:\n        return cls(p)\n\n"
+    "class Other:\n    def get(self, k):\n        return 0\n\n\ndef make(path) -> Store:\n    return Store(path)\n\n\n"
+    "def other(path) -> Other:\n    return Other()\n\n\ndef find(path) -> list[Store]:\n    return []\n" + LONG
+)
+
+
+@pytest.mark.parametrize(
+    ("head", "value"),
+    [
+        ("store: Store", "store"),
+        ("store: 'Store | None' = None", "store"),
+        ("path", "Store(path)"),
+        ("path", "make(path)"),
+        ("path", "s.Store.open(path)"),
+    ],
+)
+def test_a_field_has_the_type_of_what_it_is_set_to(head: str, value: str) -> None:
+    user = (
+        "from a import s\nfrom a.s import Other, Store, make, other\n\n\nclass Service:\n"
+        f"    def __init__(self, {head}):\n        self.store = {value}\n\n    def show(self):\n        return self.store.get(1)\n"
+    )
+    assert "`Service.show` calls `get`" in shown(
+        {"a/s.py": STORE, "a/u.py": user}, "a/s.py", "        return check(k)"
+    )
+    user = user.replace("make(", "other(").replace(": Store", ": Other").replace("= Store(", "= Other(")
+    user = user.replace(": 'Store", ": 'Other").replace("s.Store", "s.Missing")
+    assert "a/u.py" not in shown({"a/s.py": STORE, "a/u.py": user}, "a/s.py", "        return check(k)")
