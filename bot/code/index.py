@@ -87,7 +87,8 @@ class CodeIndex:
         self.ran_out_of_time = False
         """True if code was not searched or parsed because ``seconds`` were over."""
         tree_paths = [path for path in tree.paths() if texts.get(path, "") is not None]
-        self.files = FileNames([*tree_paths, *(path for path, text in texts.items() if text is not None)])
+        text_paths = (path for path, text in texts.items() if text is not None)
+        self.files = FileNames([*tree_paths, *text_paths], self.text)
         for path in sorted(self.files.paths):
             if name := family(path):
                 self._families.setdefault(name, []).append(path)

@@ -158,3 +158,31 @@ def test_a_field_has_the_type_of_what_it_is_set_to(head: str, value: str) -> Non
     user = user.replace("make(", "other(").replace(": Store", ": Other").replace("= Store(", "= Other(")
     user = user.replace(": 'Store", ": 'Other").replace("s.Store", "s.Missing")
     assert "a/u.py" not in shown({"a/s.py": STORE, "a/u.py": user}, "a/s.py", "        return check(k)")
+
+
+USER = "export function label(t: string) {\n  return parse(t)\n}\n" + LONG
+PARSE = "export function parse(text: string) {\n  return text\n}\n"
+OTHER = PARSE.replace("return text", "return 0")
+BASE = '{// "paths": {}\n "compilerOptions": {"baseUrl": "src", "paths": {"@/*": ["./*"], "~d": ["lib/d.ts"],},}, /* "*/}'
+
+
+@pytest.mark.parametrize(
+    ("target", "files"),
+    [
+        ("@/lib/d", {"tsconfig.json": BASE, "src/lib/d.ts": PARSE, "lib/d.ts": OTHER}),
+        ("~d", {"tsconfig.json": BASE, "src/lib/d.ts": PARSE, "lib/d.ts": OTHER}),
+        ("lib/d", {"tsconfig.base.json": BASE, "src/lib/d.ts": PARSE, "lib/d.ts": OTHER}),
+        ("@x/core", {"core/package.json": '{"name": "@x/core"}', "core/src/index.ts": PARSE, "lib/d.ts": OTHER}),
+        ("core/d", {"core/package.json": '{"name": "core"}', "core/d.js": PARSE, "lib/d.ts": OTHER}),
+    ],
+)
+def test_a_path_of_a_tsconfig_and_a_package_lead_to_a_file(target: str, files: Mapping[str, str]) -> None:
+    user = {"src/u.ts": f"import {{ parse }} from '{target}'\n{USER}"}
+    text = shown({**files, **user}, "src/u.ts", "  return parse(t)")
+    assert "`parse`, called by `label`" in text
+    assert "return text" in text
+    assert "return 0" not in text
+    elsewhere = {path: text for path, text in files.items() if not path.endswith(".json")}
+    assert "`parse`" not in shown(
+        {**elsewhere, **user, "tsconfig.json": "{" * 40_000}, "src/u.ts", "  return parse(t)"
+    )
