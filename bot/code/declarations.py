@@ -41,7 +41,7 @@ LONGEST_VALUE = 2_000
 #: what may follow an expression that is only names and calls.
 _NAME = re.compile(r"(\s*(?:[?!]?\.|::|->))?([A-Za-z_$#@][\w$]*)")
 _BEFORE_VALUE = re.compile(r"(?:await\s+|new[\s(]\s*|&(?:mut\s+)?)*")
-_TYPE_ARGUMENTS = re.compile(r"(?:(?:::)?<[^()\n]{0,200}>|\[[^()\n]{0,200}\])(?=\()")
+_TYPE_ARGUMENTS = re.compile(r"(?:(?:::)?<[^()\n]{0,200}>|\[[^()\n]{0,200}\])(?=\(|::)")
 _BRACKETS = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]{0,80}'|`[^`]*`|[()\[\]{}]")
 _END_OF_VALUE = re.compile(r"[ \t]*(?:$|[;),}{#]|/[/*]|else\b|\r?\n(?!\s*(?:[?|&+*/]|(?:or|and)\b)))")
 
@@ -143,13 +143,25 @@ def _closing(text: str, start: int) -> int:
     return len(text)
 
 
+def bound_type(head: str, word: str, language: str) -> str:
+    """Return the type that a type parameter is bound to in the head of a function or class; empty if none is."""
+    sign = {"rust": r"\s*:\s*", "go": r"\s+", "java": r"\s+extends\s+", "script": r"\s+extends\s+"}.get(language)
+    if sign is None or not WORD.fullmatch(word):
+        return ""
+    match = re2.search(rf"[<\[,\s]{re2.escape(word)}{sign}((?:\w+(?:::|\.))*[A-Z]\w*)", head)
+    return str(match[1]) if match else ""
+
+
 def is_local(lines: Sequence[str], name: str, scope: Sequence[Definition], line: int) -> bool:
     """Return True if a name is a parameter or a variable of the functions around a line."""
     escaped = re2.escape(name)
-    parameter = rf"(?:[(,|]|^)\s*(?:mut |final |\*+|&)*{escaped}\s*[,):=?|]|[\w>\]*&]\s+\**{escaped}\s*[,)=]"
+    parameter = (
+        rf"(?:[(,|]|^)\s*(?:mut |final |\*+|&)*{escaped}\s*(?:[,)=?|]|:[^:])|[\w>\]*&]\s+\**{escaped}\s*[,)=]"
+    )
     for definition in scope:
         head = "\n".join(lines[definition.first - 1 : max(definition.body, definition.first)])
-        if definition.kind == "function" and re2.search(parameter, head.partition("{")[0]):
+        is_macro = re.match(r"[\w:]+!", definition.call) is not None
+        if definition.kind == "function" and not is_macro and re2.search(parameter, head.partition("{")[0]):
             return True
     variable = rf"\b{escaped}\s*(?::[^=\n(]{{0,60}})?(?::=|=[^=>])|\bfor\s+\(?(?:const |let |var )?{escaped}\b"
     return re2.search(variable, function_text(lines, scope, line)) is not None

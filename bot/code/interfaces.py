@@ -14,6 +14,8 @@ from bot.code.syntax import Reference
 
 #: If a method has more implementations, none of them stands for it.
 MAX_IMPLEMENTATIONS = 2
+#: Most files that are searched for the functions that a pointer is set to.
+MAX_FILES = 6
 
 
 class InterfaceResolver(Resolver):
@@ -34,13 +36,16 @@ class InterfaceResolver(Resolver):
     def implementations(self, method: FileDefinition) -> Places:
         """Return the methods that implement one without a body, if they are few."""
         if method not in self._implementations:
-            methods = tuple(self._find_implementations(method))
+            self._implementations[method] = ()
+            methods = tuple(dict.fromkeys(self._find_implementations(method)))
             self._implementations[method] = methods if len(methods) <= MAX_IMPLEMENTATIONS else ()
         return self._implementations[method]
 
     def _find_implementations(self, method: FileDefinition) -> Iterator[FileDefinition]:
         path, definition = method
         language = family(path)
+        if language == "c":
+            yield from self._find_set(method)
         text = "\n".join(self._lines(path)[definition.first - 1 : definition.last])
         has_body = "{" in re2.sub(r"(?:interface|struct)\{\}", "", text) or language in ("python", "c")
         owners = self.owner_of(method)[:1] if definition.kind == "function" and not has_body else ()
@@ -50,6 +55,26 @@ class InterfaceResolver(Resolver):
                 derived = self.owner_of(other)[:1]
                 if derived and self._implements(derived[0], owners[0]):
                     yield other
+
+    def _find_set(self, member: FileDefinition) -> Iterator[FileDefinition]:
+        """Yield the functions that a pointer in a struct of C is set to."""
+        path, definition = member
+        name = definition.name
+        if not definition.within or f"(*{name})" not in "".join(
+            self._lines(path)[definition.first - 1 : definition.last]
+        ):
+            return
+        value = re2.compile(rf"\b{re2.escape(name)}\s*=\s*&?(\w+)\s*(?:[,;}}/]|$)")
+        for other in self.index.mentioning([name], "c")[name][:MAX_FILES]:
+            lines = self._lines(other)
+            for reference in self.index.references(other, [name]):
+                match = value.search(lines[reference.line - 1]) if reference.kind != "call" else None
+                if match is not None and member in super().resolve(other, reference):
+                    yield from (
+                        place
+                        for place in self._bare(other, match[1], (), 0)
+                        if place.definition.kind == "function"
+                    )
 
     def _implements(self, derived: FileDefinition, interface: FileDefinition) -> bool:
         """Return True if a class names an interface as a base, or has its methods in Go."""

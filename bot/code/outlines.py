@@ -246,7 +246,8 @@ def _name(node: Node, around: Sequence[_Open], grammar: Grammar, data: bytes) ->
     inner = node.child_by_field_name("declarator")
     while own is None and inner is not None:  # C: pointers, arrays and functions around the name
         own = inner.child_by_field_name("name") or (None if inner.child_count else inner)
-        inner = inner.child_by_field_name("declarator")
+        is_pointer = inner.type == "parenthesized_declarator"  # to a function
+        inner = inner.named_child(0) if is_pointer else inner.child_by_field_name("declarator")
     owner = around[-1].node if around else None
     if owner is not None and owner.type in grammar.owners and node.type not in grammar.values:
         value, name = grammar.owners[owner.type]
@@ -315,6 +316,18 @@ _MEMBERS = frozenset({"attribute", "member_expression", "selector_expression", "
                       "nested_type_identifier"})  # fmt: skip
 
 
+#: From the name of a field to the literal that sets it, in Rust, Go and C.
+_LITERALS = (
+    ("field_initializer", "field_initializer_list", "struct_expression"),
+    ("shorthand_field_initializer", "field_initializer_list", "struct_expression"),
+    ("literal_element", "keyed_element", "literal_value", "composite_literal"),
+    ("field_designator", "initializer_pair", "initializer_list", "init_declarator", "declaration"),
+    ("field_designator", "initializer_pair", "initializer_list", "compound_literal_expression"),
+)
+_LITERAL_TYPES = frozenset({"type_identifier", "qualified_type", "generic_type", "generic_type_with_turbofish",
+                            "scoped_type_identifier"})  # fmt: skip
+
+
 def _offsets(data: bytes, names: Collection[bytes], lines: Collection[int]) -> Iterator[tuple[int, int]]:
     """Yield offset and line of the words that may be references."""
     start = 0
@@ -364,4 +377,23 @@ def _reference(tree: Tree, data: bytes, grammar: Grammar, offset: int, line: int
         kind = "write"
     elif outer.type in ("keyword_argument", "pair") and role in ("name", "key"):
         kind = "argument"
+    elif literal := _literal_type(chain):
+        kind, receiver = "argument", re.split(r"::<|[<\[]", _text(literal, data, _RECEIVER))[0]
     return Reference(_text(leaf, data, LONGEST_NAME), receiver, line, kind)
+
+
+def _literal_type(chain: Sequence[tuple[Node, str]]) -> Node | None:
+    """Return the type of the literal whose field the last node names: ``S{n: 1}``, ``struct s v = {.n = 1}``."""
+    types = [node.type for node, _ in chain[-6:-1]][::-1]
+    up = next((len(path) for path in _LITERALS if types[: len(path)] == list(path)), 0)
+    if not up or (types[1] == "keyed_element" and chain[-2][1] != "key"):
+        return None
+    if types[0] == "field_initializer" and chain[-1][1] == "value":
+        return None
+    outer = chain[-1 - up][0]
+    declared = outer.child_by_field_name("type") or outer.child_by_field_name("name")
+    if declared is not None and declared.type == "type_descriptor":
+        declared = declared.child_by_field_name("type")
+    if declared is not None and declared.type == "struct_specifier":
+        declared = declared.child_by_field_name("name")
+    return declared if declared is not None and declared.type in _LITERAL_TYPES else None

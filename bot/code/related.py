@@ -59,6 +59,9 @@ def _rest(changed: Changed, *, of_tests: bool) -> Iterator[CodeExcerpt]:
                 yield CodeExcerpt(
                     path, head(changed.index, FileDefinition(path, other)), f"another {named(other)}"
                 )
+        for method in changed.resolver.implementations(FileDefinition(path, definition)) if is_missing else ():
+            title = f"{named(method.definition)} implements {named(definition)}"
+            yield CodeExcerpt(method.path, head(changed.index, method), title)
 
 
 def _accessors(changed: Changed, path: str, definition: Definition) -> list[Definition]:
@@ -104,7 +107,7 @@ def _definitions(changed: Changed, *, is_changed: bool) -> Iterator[CodeExcerpt]
         ]
         if not is_changed:
             references += changed.further_references(file)
-        receivers = {reference.receiver for reference in references}
+        receivers = {reference.receiver for reference in references if reference.kind != "argument"}
         first_uses: dict[tuple[str, str], Reference] = {}
         for reference in sorted(references, key=lambda reference: reference.kind != "call"):
             first_uses.setdefault((reference.receiver, reference.name), reference)

@@ -16,6 +16,7 @@ from bot.code.declarations import (
     UNWRAPPING,
     assigned_value,
     base_names,
+    bound_type,
     declared_type,
     function_text,
     go_receiver,
@@ -334,6 +335,10 @@ class Resolver:
             classes = tuple(place for place in places if place.definition.kind == "class")
             if classes:
                 return classes
+            for outer in reversed(() if places else scope):
+                head = "\n".join(self._lines(path)[outer.first - 1 : max(outer.body, outer.first)])
+                if bound := bound_type(head, word, family(path)):
+                    return self._class_named(path, bound, ())
             if any(place.definition.kind == "value" for place in places):
                 return self._classes(places, is_call=False) if position < 1 else ()
         return ()

@@ -138,6 +138,8 @@ def _means(changed: Changed, path: str, reference: Reference, targets: Sequence[
     """Return True if a reference means one of the targets, or a member that overrides it or is overridden."""
     if not targets:
         return not changed.resolver.resolve(path, reference)
+    if reference.kind == "argument":
+        return False
     return any(
         _is_same(place, target)
         or (reference.kind == "call" and _is_constructed(place, target))

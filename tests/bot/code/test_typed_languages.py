@@ -262,3 +262,114 @@ def test_a_called_method_without_a_body_shows_its_implementation(
     text = shown(files, path, new)
     assert shows in text
     assert hides not in text
+
+
+def test_a_type_parameter_is_what_it_is_bound_to() -> None:
+    files = {
+        "src/a.rs": "pub trait Codec {\n    fn name(&self) -> u8 {\n        check(1)\n    }\n}\n" + LONG,
+        "src/b.rs": "use crate::a::Codec;\nfn used<C: Codec>(c: C) -> u8 {\n    c.name()\n}\nfn free<C: Other>(c: C) -> u8 {\n    c.name()\n}\n"
+        "struct Holder<C>\nwhere\n    C: Codec,\n{\n    c: C,\n}\nimpl<C: Codec> Holder<C> {\n    fn held(&self) -> u8 {\n        self.c.name()\n    }\n}\n",
+    }
+    text = shown(files, "src/a.rs", "        check(1)")
+    assert "`used` calls `name`" in text
+    assert "`Holder.held` calls `name`" in text
+    assert "free" not in text
+    user = 'package m\n\nimport "e.com/a/s"\n\nfunc user[T s.Handler](h T) {\n\th.Handle(1, 2, nil)\n}\n\nfunc other[T any](h T) {\n\th.Handle(1, 2, nil)\n}\n'
+    text = shown({**GO_HANDLERS, "m/m.go": user}, "s/echo.go", "\treturn check(x)")
+    assert "`user` calls `Handle`" in text
+    assert "other" not in text
+    use = "package q;\nimport com.x.Calc;\nclass Use<T extends Calc> {\n    int f(T calc) {\n        return calc.add(2);\n    }\n    <U extends V> int g(U calc) {\n        return calc.add(2);\n    }\n}\n"
+    text = shown(
+        {"src/com/x/Calc.java": JAVA_CALC + LONG, "src/q/Use.java": use},
+        "src/com/x/Calc.java",
+        "        return a;",
+    )
+    assert "`Use.f` calls `add`" in text
+    assert "Use.g" not in text
+
+
+def test_a_variant_in_the_arguments_of_a_macro_is_a_use() -> None:
+    files = {
+        "src/a.rs": "pub enum Kind {\n    First,\n    Second(u8),\n    Third,\n}\n" + LONG,
+        "src/b.rs": "use crate::a::Kind;\nfn used(k: Kind) -> bool {\n    matches!(k, Kind::Second(_))\n}\nenum Other {\n    Second(u8),\n}\nfn unused(o: Other) -> bool {\n    matches!(o, Other::Second(_))\n}\n",
+    }
+    text = shown(files, "src/a.rs", "    Second(u8),")
+    assert "matches!(k, Kind::Second(_))" in text
+    assert "Other" not in text
+
+
+@pytest.mark.parametrize(
+    ("files", "path", "new", "shows"),
+    [
+        (
+            {
+                "go.mod": "module e.com/a\n",
+                "s/s.go": "package s\n\nconst Limit = 77\n\ntype Config struct {\n\tLimit int\n}\n",
+                "m/m.go": 'package m\n\nimport "e.com/a/s"\n\nconst Limit = 77\n\nvar c = s.Config{\n\tLimit: 3,\n}\n'
+                + LONG,
+            },
+            "m/m.go",
+            "\tLimit: 3,",
+            "type Config struct {\n     Limit int",
+        ),
+        (
+            {
+                "src/a.rs": "pub struct Config {\n    pub limit: u8,\n}\npub fn limit() -> u8 {\n    77\n}\n",
+                "src/b.rs": "use crate::a::{limit, Config};\nfn make() -> Config {\n    Config {\n        limit: 3,\n    }\n}\n"
+                + LONG,
+            },
+            "src/b.rs",
+            "        limit: 3,",
+            "pub struct Config {\n     pub limit: u8,",
+        ),
+        (
+            {
+                "a.h": "struct config {\n    int limit;\n};\n",
+                "b.c": "int limit(void)\n{\n    return 77;\n}\n",
+                "c.c": '#include "a.h"\nstatic struct config c = {\n    .limit = 3,\n};\n' + LONG,
+            },
+            "c.c",
+            "    .limit = 3,",
+            "struct config {\n     int limit;",
+        ),
+    ],
+    ids=["go", "rust", "c"],
+)
+def test_a_name_in_a_literal_is_the_field_of_its_type(
+    files: Mapping[str, str], path: str, new: str, shows: str
+) -> None:
+    text = shown(files, path, new)
+    assert shows in text
+    assert "77" not in text
+
+
+C_OPS = {
+    "ops.h": "struct ops {\n    int (*read)(int n);\n    void (*drop)(int n);\n};\n" + LONG,
+    "buf.c": '#include "ops.h"\nint buf_read(int n)\n{\n    return n;\n}\nstatic const struct ops table = {\n    .read = buf_read,\n};\n',
+    "other.c": "struct other {\n    int (*read)(int n);\n};\nint no_read(int n)\n{\n    return 0;\n}\nstatic struct other o = {\n    .read = no_read,\n};\n",
+    "use.c": '#include "ops.h"\nint run(struct ops *o)\n{\n    return o->read(1);\n}\nint unused(struct x *o)\n{\n    return o->read(2);\n}\n'
+    + LONG,
+}
+
+
+def test_a_pointer_to_a_function_in_c_stands_for_what_it_is_set_to() -> None:
+    text = shown(C_OPS, "use.c", "    return o->read(1);")
+    assert "`ops.read`, called by `run`" in text
+    assert "--- buf.c\n@ 2 `buf_read`, called by `run`" in text
+    assert "other.c" not in text
+    text = shown(C_OPS, "ops.h", "    int (*read)(int n);")
+    assert "`buf_read` implements `ops.read`" in text
+    assert "`run` calls `read`" in text
+    assert "other.c" not in text
+    assert "unused" not in text
+
+
+def test_implementations_of_a_changed_method_without_a_body_are_shown() -> None:
+    files = {
+        "src/a.rs": "pub trait Codec {\n    fn decode(&self, n: u8) -> u8;\n}\n" + LONG,
+        "src/b.rs": "use crate::a::Codec;\nstruct Plain;\nimpl Codec for Plain {\n    fn decode(&self, n: u8) -> u8 {\n        n\n    }\n}\n",
+        "src/c.rs": "struct No;\nimpl No {\n    fn decode(&self, n: u8) -> u8 {\n        n\n    }\n}\n",
+    }
+    text = shown(files, "src/a.rs", "    fn decode(&self, n: u8) -> u8;")
+    assert "`Plain.decode` implements `Codec.decode`" in text
+    assert "src/c.rs" not in text
