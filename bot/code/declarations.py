@@ -184,9 +184,8 @@ def base_names(declared: str) -> list[list[str]]:
 
 def go_signature(head: str, name: str) -> tuple[str, ...]:
     """Return the types of a method's parameters and of its results, without their packages."""
-    head = (
-        re.sub(r"//[^\n]*", "", head[:_LONGEST_VALUE]).replace("interface{}", "any").replace("struct{}", "empty")
-    )
+    head = re.sub(r"//[^\n]*", "", head[:LONGEST_VALUE])
+    head = head.replace("interface{}", "any").replace("struct{}", "empty")
     start = re.search(rf"\b{re.escape(name)}\s*\(", head)
     if start is None:
         return ()
@@ -218,3 +217,30 @@ def go_receiver(lines: Sequence[str], scope: Sequence[Definition]) -> str:
     """Return the name that a method in Go gives to its receiver, or an empty text."""
     match = re.match(r"func\s*\(\s*(\w+)", lines[scope[0].first - 1]) if scope else None
     return match[1] if match else ""
+
+
+def is_visible(definition: Definition, scope: Sequence[Definition], language: str) -> bool:
+    """Return True if the plain name of a definition can be used in a scope of its file."""
+    if not definition.within:
+        return True
+    if language == "c":
+        return definition.kind != "value" or not definition.type  # an enumerator, not a field
+    around = [outer for outer in scope if outer.qualified == definition.within]
+    if not around:
+        return False
+    return around[-1].kind == "function" or language == "java"
+
+
+def of_kind(definitions: Sequence[Definition], language: str, *, is_call: bool) -> Sequence[Definition]:
+    """Return the methods or the fields of one name, which a class may have both in Java and Rust."""
+    if language not in ("java", "rust"):
+        return definitions
+    return [definition for definition in definitions if (definition.kind == "value") != is_call] or definitions
+
+
+def implementations(definitions: Sequence[Definition]) -> list[Definition]:
+    """Return the definitions with a body if there are any: no overloads and prototypes. At most two."""
+    whole = [definition for definition in definitions if definition.last > definition.first]
+    if len(whole) > 2 and all(definition.kind == "function" for definition in whole):
+        whole = whole[-2:]
+    return (whole or list(definitions))[-2:]

@@ -20,7 +20,10 @@ from bot.code.declarations import (
     declared_type,
     function_text,
     go_receiver,
+    implementations,
     is_local,
+    is_visible,
+    of_kind,
     segments,
     type_names,
 )
@@ -145,7 +148,7 @@ class Resolver:
         own = [
             definition
             for definition in self.index.definitions(path)
-            if definition.name == name and _is_visible(definition, scope, language)
+            if definition.name == name and is_visible(definition, scope, language)
         ]
         is_hidden = (
             language == "java"
@@ -155,7 +158,7 @@ class Resolver:
         if own and not is_hidden:
             nearest = max(len(definition.within) for definition in own)
             nested = [definition for definition in own if len(definition.within) == nearest]
-            keep = _implementations(_of_kind(nested, language, is_call=is_call))
+            keep = implementations(of_kind(nested, language, is_call=is_call))
             return tuple(FileDefinition(path, definition) for definition in keep)
         if scope and is_local(self._lines(path), name, scope, line):
             return ()
@@ -167,7 +170,7 @@ class Resolver:
         if language == "java" and scope:
             return self._members(self._class_of(path, scope), name, is_call=is_call)
         if language == "c" and len(name) > 2:
-            return tuple(place for place in self.only(path, name) if _is_visible(place.definition, (), "c"))
+            return tuple(place for place in self.only(path, name) if is_visible(place.definition, (), "c"))
         return ()
 
     def _package_files(self, path: str, name: str) -> tuple[str, ...]:
@@ -231,7 +234,7 @@ class Resolver:
         """Return the top-level definitions of a name in these files."""
         places = self.index.named(name, paths)
         top = [place for place in places if not place.definition.within] or (places if with_members else [])
-        keep = _implementations([place.definition for place in top])
+        keep = implementations([place.definition for place in top])
         return tuple(place for place in top if place.definition in keep)[:2]
 
     def _modules(self, path: str, receiver: str) -> tuple[str, ...]:
@@ -384,33 +387,6 @@ class Resolver:
         places = [
             member for member in members if member.definition.within.rpartition(".")[2] == owner.definition.name
         ]
-        candidates = _of_kind([place.definition for place in places], family(owner.path), is_call=is_call)
-        keep = _implementations(candidates)
+        candidates = of_kind([place.definition for place in places], family(owner.path), is_call=is_call)
+        keep = implementations(candidates)
         return tuple(place for place in places if place.definition in keep)[:3]
-
-
-def _is_visible(definition: Definition, scope: Sequence[Definition], language: str) -> bool:
-    """Return True if the plain name of a definition can be used in a scope of its file."""
-    if not definition.within:
-        return True
-    if language == "c":
-        return definition.kind != "value" or not definition.type  # an enumerator, not a field
-    around = [outer for outer in scope if outer.qualified == definition.within]
-    if not around:
-        return False
-    return around[-1].kind == "function" or language == "java"
-
-
-def _of_kind(definitions: Sequence[Definition], language: str, *, is_call: bool) -> Sequence[Definition]:
-    """Return the methods or the fields of one name, which a class may have both in Java and Rust."""
-    if language not in ("java", "rust"):
-        return definitions
-    return [definition for definition in definitions if (definition.kind == "value") != is_call] or definitions
-
-
-def _implementations(definitions: Sequence[Definition]) -> list[Definition]:
-    """Return the definitions with a body if there are any: no overloads and prototypes. At most two."""
-    whole = [definition for definition in definitions if definition.last > definition.first]
-    if len(whole) > 2 and all(definition.kind == "function" for definition in whole):
-        whole = whole[-2:]
-    return (whole or list(definitions))[-2:]
