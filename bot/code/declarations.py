@@ -22,10 +22,10 @@ _WRAPPERS = frozenset({
     "t", "dyn", "mut", "const", "struct", "impl", "undefined", "null", "None", "Readonly", "Type", "type",
     "readonly", "Nullable", "lambda",
 })  # fmt: skip
-#: Calls that give the value in a wrapper.
-UNWRAPPING = frozenset({
+#: Calls in Rust and Java that give the value in a wrapper, or one of the same class, which need not define them.
+OF_SAME_CLASS = frozenset({
     "unwrap()", "expect()", "clone()", "borrow()", "borrow_mut()", "lock()", "read()", "write()", "as_ref()",
-    "as_mut()", "orElseThrow()",
+    "as_mut()", "default()", "from()", "orElseThrow()",
 })  # fmt: skip
 WORD = re.compile(r"[A-Za-z_$][\w$]*")
 #: Words that stand where a type could stand.

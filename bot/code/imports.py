@@ -33,6 +33,7 @@ DEFAULT = "default"
 #: Most files that configure the imports of scripts, most of them in one folder, and their length.
 _MAX_CONFIGURATIONS, _MAX_IN_FOLDER, _LONGEST = 200, 8, 50_000
 _CONFIGURATION = re.compile(r"[jt]sconfig(?:\.[\w.-]+)?\.json")
+_CRATE = re2.compile(r"(?m)^\[(?:package|lib)\]\s*(?:[^\[\n][^\n]*\n+)*?name\s*=\s*\"([\w-]+)\"")
 #: Strings, and what JSON does not have: comments and a last comma.
 _NO_JSON = re2.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*(?:[\s\S]*?\*/|[\s\S]*)')
 _LAST_COMMA = re2.compile(r'("(?:\\.|[^"\\])*")|,\s*([}\]])')
@@ -110,6 +111,17 @@ class FileNames:
                 roots = (f"{folder}/src", str(folder), f"{folder}/{content.get('main', 'lib')}")
                 packages.setdefault(name, roots)
         return packages
+
+    @cached_property
+    def crates(self) -> dict[str, str]:
+        """The folders of the sources of the repository's crates, by name."""
+        crates: dict[str, str] = {}
+        for path in sorted(self._by_name.get("Cargo.toml", ()), key=lambda path: path.count("/"))[
+            :_MAX_CONFIGURATIONS
+        ]:
+            for match in _CRATE.finditer((self._read(path) or "")[:_LONGEST]):
+                crates.setdefault(match[1].replace("-", "_"), (PurePosixPath(path).parent / "src").as_posix())
+        return crates
 
     def _json(self, path: str) -> Any:
         text = self._read(path) or ""
@@ -235,7 +247,7 @@ def _java(text: str, path: str, files: FileNames) -> Iterator[tuple[str, Importe
     if star and not is_static:
         yield PACKAGE, Imported((), suffix)
         return
-    places = files.ending_with(f"{suffix}.java")[:2]
+    places = files.ending_with(f"{suffix}.java")[:2] or files.ending_with(f"{'/'.join(parts[:-1])}.java")[:2]
     yield (STAR if star else member or parts[-1]), Imported(places, STAR if star else member or parts[-1])
 
 
@@ -308,13 +320,9 @@ def _rust_file(root: PurePosixPath, segments: Sequence[str], files: FileNames) -
 
 
 def _rust_crate(segments: Sequence[str], files: FileNames) -> tuple[str, ...]:
-    """Return the file of a module of a crate in the same workspace, matches by the name of its folder."""
-    crate = segments[0].replace("_", "-")
-    for name in (crate, segments[0], crate.rpartition("-")[2]):
-        for root in (name, f"crates/{name}"):
-            if f"{root}/src/lib.rs" in files.paths:
-                return _rust_file(PurePosixPath(f"{root}/src"), segments[1:], files)
-    return ()
+    """Return the file of a module of a crate in the repository."""
+    root = files.crates.get(segments[0])
+    return () if root is None else _rust_file(PurePosixPath(root), segments[1:], files)
 
 
 _READERS: dict[str, Callable[[str, str, FileNames], Iterator[tuple[str, Imported]]]] = {

@@ -238,11 +238,9 @@ def _name(node: Node, around: Sequence[_Open], grammar: Grammar, data: bytes) ->
     if own is None and node.type in ("impl_item", "type_item"):
         own = node.child_by_field_name("type")
     if own is None and node.type == "field_declaration" and grammar.name == "go":  # an embedded type
-        return (
-            re.split(r"[\[{]", _text(node.child_by_field_name("type") or node, data, LONGEST_NAME))[0]
-            .split(".")[-1]
-            .strip("* ")
-        )
+        own = node.child_by_field_name("type")
+        while own is not None and own.child_count:
+            own = own.child_by_field_name("name") or own.child_by_field_name("type")
     inner = node.child_by_field_name("declarator")
     while own is None and inner is not None:  # C: pointers, arrays and functions around the name
         own = inner.child_by_field_name("name") or (None if inner.child_count else inner)
@@ -364,6 +362,9 @@ def _reference(tree: Tree, data: bytes, grammar: Grammar, offset: int, line: int
         if before is not None and before.start_byte != leaf.start_byte:
             receiver = "".join(_text(before, data, _RECEIVER).split())
         at = at if parent.type == "method_invocation" else at - 1
+    if parent.type == "method_reference" and leaf.prev_named_sibling is not None:
+        receiver = "".join(_text(leaf.prev_named_sibling, data, _RECEIVER).split())
+        return Reference(_text(leaf, data, LONGEST_NAME), receiver, line, "call")
     if parent.type == "token_tree":  # Rust: the arguments of a macro are not parsed
         match = re.search(rb"([\w.:]*[\w)])(?:\.|::)$", data[max(0, offset - _RECEIVER) : offset])
         is_call = data[leaf.end_byte : leaf.end_byte + 1] == b"("

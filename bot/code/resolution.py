@@ -13,7 +13,7 @@ from posixpath import commonprefix
 import re2
 
 from bot.code.declarations import (
-    UNWRAPPING,
+    OF_SAME_CLASS,
     assigned_value,
     base_names,
     bound_type,
@@ -285,7 +285,7 @@ class Resolver:
         for part in parts:
             is_call = part.endswith("()")
             members = self._members(owner, part.removesuffix("()"), is_call=is_call)
-            if part in UNWRAPPING and not members:
+            if not members and part in OF_SAME_CLASS and owner and family(owner[0].path) in ("rust", "java"):
                 continue
             if not members:
                 return None if owner else _OUTSIDE

@@ -373,3 +373,37 @@ def test_implementations_of_a_changed_method_without_a_body_are_shown() -> None:
     text = shown(files, "src/a.rs", "    fn decode(&self, n: u8) -> u8;")
     assert "`Plain.decode` implements `Codec.decode`" in text
     assert "src/c.rs" not in text
+
+
+def test_a_reference_to_a_method_in_java_has_a_receiver() -> None:
+    use = "package q;\nimport com.x.Calc;\nclass Use {\n    IntFunction used(Calc calc) {\n        return calc::add;\n    }\n    int add(int n) {\n        return 77;\n    }\n}\n"
+    text = shown(
+        {"src/com/x/Calc.java": JAVA_CALC + LONG, "src/q/Use.java": use},
+        "src/com/x/Calc.java",
+        "        return a;",
+    )
+    assert "`Use.used` calls `add`" in text
+    files = {"src/com/x/Calc.java": JAVA_CALC, "src/q/Use.java": use + LONG}
+    assert "77" not in shown(files, "src/q/Use.java", "        return calc::add;")
+
+
+def test_a_class_in_a_class_in_java_can_be_imported() -> None:
+    limits = "package p;\nclass Limits {\n    enum Mode {\n        FAST,\n        SLOW\n    }\n}\n" + LONG
+    use = "package q;\nimport p.Limits.Mode;\nclass Use {\n    boolean slow(Mode mode) {\n        return mode == Mode.SLOW;\n    }\n}\n"
+    assert "`Use.slow` uses `SLOW`" in shown(
+        {"p/Limits.java": limits, "q/Use.java": use}, "p/Limits.java", "        SLOW"
+    )
+
+
+def test_a_crate_of_the_repository_is_known_by_its_manifest() -> None:
+    store = "pub struct Store;\nimpl Store {\n    pub fn get(&self) -> u8 {\n        check(1)\n    }\n}\n" + LONG
+    test = "use my_app::Store;\n#[test]\nfn works() {\n    let s = Store::default();\n    assert_eq!(s.get(), 1);\n}\n"
+    files = {
+        "Cargo.toml": '[workspace]\nmembers = []\n\n[package]\nversion = "1"\nname = "my-app"\n\n[[bin]]\nname = "other"\n',
+        "src/lib.rs": "mod store;\npub use store::Store;\n",
+        "src/store.rs": store,
+        "tests/it.rs": test,
+    }
+    assert "`works` calls `get`" in shown(files, "src/store.rs", "        check(1)")
+    files["tests/it.rs"] = test.replace("my_app", "other")
+    assert "works" not in shown(files, "src/store.rs", "        check(1)")
