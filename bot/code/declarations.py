@@ -12,15 +12,24 @@ from bot.code.syntax import Definition
 #: Containers, whose members are not those of their elements.
 _CONTAINERS = re.compile(
     r"^[&*\s]*(?:\[|(?:\w+\.)*(?:list|set|dict|tuple|map|array|vec\w*|hash\w*|btree\w*|collection|sequence|iterable|"
-    r"iterator|mutablemapping|mapping|queue|deque|stream|promise|record|linked\w+)\b)",
+    r"iterator|mutablemapping|mapping|queue|deque|stream|record|linked\w+)\b)",
     re.I,
 )
 _ARRAY = re.compile(r"[\w.]+(?:<[\w., ]*>)?\[\]")
+_ELEMENTS = re.compile(
+    r"(?:readonly )?(?:\w+\.)*(?:list|(?:frozen|readonly)?set|(?:mutable)?sequence|collection|deque|"
+    r"(?:async)?(?:iterable|iterator|generator)|(?:readonly)?array)[\[<](.+)",
+    re.I,
+)
+#: What gives a name its value in Python and in scripts, other than an assignment.
+_WITH = r"(?m)^[ \t]*(?:async[ \t]+)?with[ \t]+(.+)[ \t]as[ \t]+%s[ \t]*[,:]"
+_FOR = r"(?m)\bfor[ \t]+%s[ \t]+in[ \t]+([A-Za-z_][\w.]*(?:\([^()\n]*\))?)[ \t]*(?:[:\])}]|if\b|$)"
+_FOR_OF = r"\bfor\s*(?:await\s*)?\((?:const|let|var)\s+%s\s+of\s+([\w.$]+(?:\([^()\n]*\))?)\s*\)"
 #: Wrappers, through which members are reached.
 _WRAPPERS = frozenset({
     "Optional", "Option", "Arc", "Rc", "Box", "RefCell", "Cell", "Mutex", "RwLock", "Final", "ClassVar", "typing",
     "t", "dyn", "mut", "const", "struct", "impl", "undefined", "null", "None", "Readonly", "Type", "type",
-    "readonly", "Nullable", "lambda",
+    "readonly", "Nullable", "lambda", "Promise", "Awaitable",
 })  # fmt: skip
 #: Calls in Rust and Java that give the value in a wrapper, or one of the same class, which need not define them.
 OF_SAME_CLASS = frozenset({
@@ -36,7 +45,7 @@ _NO_VALUES = frozenset({"None", "null", "nil", "undefined", "true", "false", "Tr
 #: Deepest type arguments in a list of bases.
 _DEEPEST_ARGUMENTS = 4
 #: Most characters of the expression that a variable is set to.
-LONGEST_VALUE = 2_000
+_LONGEST_VALUE = 2_000
 #: A name with what joins it to the one before it; the type arguments of a call; brackets outside of strings; and
 #: what may follow an expression that is only names and calls.
 _NAME = re.compile(r"(\s*(?:[?!]?\.|::|->))?([A-Za-z_$#@][\w$]*)")
@@ -78,7 +87,8 @@ def declared_type(text: str, word: str, language: str) -> str:
         return ""
     name = re2.escape(word)
     if language in ("python", "script", "rust"):
-        patterns = [rf"\b{name}\??\s*:\s*([^:=,;)\n{{][^=,;)\n{{]{{0,79}})"]
+        before = r"(?m)(?:^|[(,])[ \t]*\**" if language == "python" else r"\b"
+        patterns = [rf"{before}{name}\??[ \t]*:[ \t]*([^:=,;)\n{{][^=,;)\n{{]{{0,79}})"]
     elif language == "go":
         patterns = [
             rf"\b{name}(?:,[ \t]*\w+)*[ \t]+(\*?[A-Za-z_][\w.]*)[ \t]*[,)\n=]",
@@ -103,10 +113,37 @@ def assigned_value(text: str, word: str, language: str) -> str:
     code = _without_comments(text, language)
     pattern = rf"{before}{re2.escape(word)}[ \t]*{further}[ \t]*:?=\s*"
     for match in re2.finditer(pattern, code):
-        value = chain(code[match.end() : match.end() + LONGEST_VALUE])
+        value = chain(code[match.end() : match.end() + _LONGEST_VALUE])
         if value and value not in _NO_VALUES:
             return value
-    return ""
+    return _bound_value(text, word, language)
+
+
+def _bound_value(text: str, word: str, language: str) -> str:
+    """Return the expression that ``with`` binds to a name, or the one in which ``for`` looks, with ``[]``."""
+    name = re2.escape(word)
+    if language not in ("python", "script"):
+        return ""
+    if language == "python" and (match := re2.search(_WITH % name, text)) is not None:
+        return chain(re2.split(r"\s+as\s+\w+\s*,", match[1])[-1].strip())
+    match = re2.search((_FOR if language == "python" else _FOR_OF) % name, text)
+    value = chain(match[1]) if match is not None else ""
+    return f"{value}[]" if value else ""
+
+
+def element_parts(expression: str, level: int) -> list[str]:
+    """Return the parts of an expression that is joined by dots, of whose elements the value is meant."""
+    return f"{expression}{'[]' * level}".split(".")
+
+
+def element_type(declared: str) -> str:
+    """Return the start of the type of what a container holds; empty if it is none, or holds several types."""
+    text = declared.strip(" :?'\"")
+    match = _ARRAY.match(text)
+    if match is not None:
+        return match[0].removesuffix("[]")
+    match = _ELEMENTS.match(text)
+    return match[1] if match is not None else ""
 
 
 def _without_comments(text: str, language: str) -> str:
@@ -184,7 +221,7 @@ def base_names(declared: str) -> list[list[str]]:
 
 def go_signature(head: str, name: str) -> tuple[str, ...]:
     """Return the types of a method's parameters and of its results, without their packages."""
-    head = re.sub(r"//[^\n]*", "", head[:LONGEST_VALUE])
+    head = re.sub(r"//[^\n]*", "", head[:_LONGEST_VALUE])
     head = head.replace("interface{}", "any").replace("struct{}", "empty")
     start = re.search(rf"\b{re.escape(name)}\s*\(", head)
     if start is None:

@@ -9,7 +9,7 @@ from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from bot.code.declarations import LONGEST_VALUE, chain
+from bot.code.declarations import chain
 from bot.code.syntax import Definition, Grammar, Import, Kind, Outline, Reference, ReferenceKind, grammar_of
 from bot.code.trees import LONGEST_NAME, MAX_DEPTH, language_of, nodes, parse
 
@@ -23,8 +23,8 @@ MAX_NESTING = 50
 #: Fields and nodes that hold the bases of a class.
 _BASES = ("superclasses", "superclass", "interfaces", "trait", "bounds")
 _HERITAGE = frozenset({"class_heritage", "extends_interfaces", "extends_type_clause"})
-#: Bytes of an import, of a type, and of a receiver.
-_IMPORT, _TYPE, _RECEIVER = 2_000, 120, 120
+#: Bytes of an import, of a type, of a receiver, and of the expression that gives a value.
+_IMPORT, _TYPE, _RECEIVER, _VALUE = 2_000, 120, 120, 2_000
 
 
 _PACKAGES = frozenset({"package_clause", "package_declaration"})
@@ -180,9 +180,9 @@ def _embedded(node: Node) -> list[Node]:
 def _value(node: Node, data: bytes) -> str:
     """Return the names and calls of the expression that gives a value."""
     value = node.child_by_field_name("value") or node.child_by_field_name("right")
-    if value is None or value.end_byte - value.start_byte > LONGEST_VALUE:
+    if value is None or value.end_byte - value.start_byte > _VALUE:
         return ""
-    text = chain(_text(value, data, LONGEST_VALUE))
+    text = chain(_text(value, data, _VALUE))
     return text if len(text) <= _RECEIVER else ""
 
 

@@ -18,6 +18,8 @@ from bot.code.declarations import (
     base_names,
     bound_type,
     declared_type,
+    element_parts,
+    element_type,
     function_text,
     go_receiver,
     implementations,
@@ -271,61 +273,68 @@ class Resolver:
 
     def _plain(self, path: str, part: str, scope: Sequence[Definition], line: int, depth: int) -> Places | None:
         """Return the classes of a plain name or of its call, or _OUTSIDE; None if nothing defines the name."""
-        word, is_call = part.removesuffix("()"), part.endswith("()")
+        word, is_call, level = part.rstrip("()[]"), "()" in part, part.count("[]")
         text = function_text(self._lines(path), scope, line)
         if declared := declared_type(text, word, family(path)):
-            return self._classes(self._class_named(path, declared, scope), is_call=is_call)
+            return self._classes(self._class_named(path, declared, scope, level), is_call=is_call)
         if not is_call and (value := assigned_value(text, word, family(path))):
-            return self._owner(path, segments(value), scope, line, depth + 1) or _OUTSIDE
+            return self._owner(path, element_parts(value, level), scope, line, depth + 1) or _OUTSIDE
         places = self._bare(path, word, scope, line, is_call=is_call)
-        return self._classes(places, is_call=is_call) if places else None
+        return self._classes(places, is_call=is_call, level=level) if places else None
 
     def _member_classes(self, owner: Places, parts: Sequence[str]) -> Places | None:
         """Return the classes of what is reached from a value; None if its class lacks it."""
         for part in parts:
-            is_call = part.endswith("()")
-            members = self._members(owner, part.removesuffix("()"), is_call=is_call)
+            is_call = "()" in part
+            members = self._members(owner, part.rstrip("()[]"), is_call=is_call)
             if not members and part in OF_SAME_CLASS and owner and family(owner[0].path) in ("rust", "java"):
                 continue
             if not members:
                 return None if owner else _OUTSIDE
-            owner = self._classes(members, is_call=is_call)
+            owner = self._classes(members, is_call=is_call, level=part.count("[]"))
         return owner
 
     def _through_module(self, modules: Sequence[str], parts: Sequence[str]) -> Places | None:
         """Return the classes of a value that is reached through a module."""
         first, *rest = parts
-        places = self._top_level(modules, first.removesuffix("()"))
-        return self._member_classes(self._classes(places, is_call=first.endswith("()")), rest)
+        places = self._top_level(modules, first.rstrip("()[]"))
+        owner = self._classes(places, is_call="()" in first, level=first.count("[]"))
+        return self._member_classes(owner, rest)
 
-    def _classes(self, places: Sequence[FileDefinition], *, is_call: bool) -> Places:
-        """Return the classes of values: a class itself, the type of a value, or of a function's result."""
+    def _classes(self, places: Sequence[FileDefinition], *, is_call: bool, level: int = 0) -> Places:
+        """Return the classes of values: a class itself, the type of a value, or of a function's result.
+
+        With a ``level``, return those of the elements of a container, or of their elements.
+        """
         for place in places:
             definition = place.definition
-            if definition.kind == "class":
+            if definition.kind == "class" and not level:
                 return tuple(place for place in places if place.definition.kind == "class")
             is_property = definition.kind == "function" and definition.body > definition.first + 1
             if definition.type and (is_call or definition.kind == "value" or is_property):
-                return self._class_named(place.path, definition.type, self.scope(place.path, definition.first))
+                scope = self.scope(place.path, definition.first)
+                return self._class_named(place.path, definition.type, scope, level)
             if definition.value:
-                return self._classes_of_value(place)
+                return self._classes_of_value(place, level)
             if is_call and family(place.path) == "script" and definition.name[0].isupper():
                 return (place,)  # called by ``new``
         return ()
 
-    def _classes_of_value(self, place: FileDefinition) -> Places:
+    def _classes_of_value(self, place: FileDefinition, level: int) -> Places:
         """Return the classes of the expression that a value is set to."""
         path, definition = place
         if place in self._values or len(self._values) >= _DEPTH:
             return _OUTSIDE
         self._values.append(place)
         scope = self.scope(path, definition.first)
-        owner = self._owner(path, segments(definition.value), scope, definition.first)
+        owner = self._owner(path, element_parts(definition.value, level), scope, definition.first)
         self._values.pop()
         return owner or _OUTSIDE
 
-    def _class_named(self, path: str, declared: str, scope: Sequence[Definition]) -> Places:
-        """Return the class that a declared type names; none for a container."""
+    def _class_named(self, path: str, declared: str, scope: Sequence[Definition], level: int = 0) -> Places:
+        """Return the class that a declared type names, or that of its elements; none for a container."""
+        for _ in range(min(level, _DEPTH)):
+            declared = element_type(declared)
         if declared.startswith("("):  # several results in Go, a tuple in Rust
             declared = declared[1:].split(",")[0].rstrip(")") if family(path) == "go" else ""
         words = type_names(declared)

@@ -186,3 +186,48 @@ def test_a_path_of_a_tsconfig_and_a_package_lead_to_a_file(target: str, files: M
     assert "`parse`" not in shown(
         {**elsewhere, **user, "tsconfig.json": "{" * 40_000}, "src/u.ts", "  return parse(t)"
     )
+
+
+@pytest.mark.parametrize(
+    ("head", "body"),
+    [
+        ("p", "    s = make(p)\n    return s.get(1)"),
+        ("p", "    s = make(p)\n    if s:\n        return s.get(1)"),
+        ("p", "    with Store(p) as s:\n        return s.get(2)"),
+        ("p", "    with open(p) as f, make(f) as s:\n        return s.get(2)"),
+        ("stores: list[Store]", "    for s in stores:\n        s.get(4)"),
+        ("stores: dict[str, list[Store]]", "    for s in find(stores):\n        s.get(4)"),
+        ("p", "    found = find(p)\n    return [s.get(4) for s in found]"),
+        ("rows: list[list[Store]]", "    for row in rows:\n        for s in row:\n            s.get(4)"),
+    ],
+)
+def test_a_variable_has_the_type_of_what_binds_it_in_python(head: str, body: str) -> None:
+    user = f"from a.s import Other, Store, find, make, other\n\n\ndef user({head}):\n{body}\n"
+    assert "`user` calls `get`" in shown({"a/s.py": STORE, "a/u.py": user}, "a/s.py", "        return check(k)")
+    user = user.replace("make(", "other(").replace("Store", "Other").replace("find(", "Other(")
+    assert "a/u.py" not in shown({"a/s.py": STORE, "a/u.py": user}, "a/s.py", "        return check(k)")
+
+
+@pytest.mark.parametrize(
+    ("head", "body"),
+    [
+        ("p: string", "  const s = make(p)\n  return s.load('1')"),
+        ("p: string", "  const s = await later(p)\n  return s.load('1')"),
+        ("list: Repo[]", "  for (const s of list) {\n    s.load('1')\n  }"),
+        ("list: ReadonlyArray<Repo>", "  for (const s of list) {\n    s.load('1')\n  }"),
+    ],
+)
+def test_a_variable_has_the_type_of_what_binds_it_in_typescript(head: str, body: str) -> None:
+    own = (
+        SERVICE["src/repo.ts"]
+        .replace("class Other", "export class Other")
+        .replace("return id", "return check(id)")
+    )
+    made = "export function make(p: string): Repo {\n  return new Repo()\n}\nexport async function later(p: string): Promise<Repo> {\n  return new Repo()\n}\n"
+    user = (
+        f"import {{ Other, Repo, later, make }} from './repo'\nexport async function user({head}) {{\n{body}\n}}\n"
+    )
+    files = {"src/repo.ts": own + made + LONG, "src/u.ts": user}
+    assert "`user` calls `load`" in shown(files, "src/repo.ts", "    return check(id)")
+    files = {"src/repo.ts": own + made.replace("Repo", "Other") + LONG, "src/u.ts": user.replace("Repo", "Other")}
+    assert "`user`" not in shown(files, "src/repo.ts", "    return check(id)")
