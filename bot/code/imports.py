@@ -93,8 +93,10 @@ class FileNames:
                 options = _entries(_entries(self._json(path)).get("compilerOptions"))
                 base = f"{folder}/{options.get('baseUrl', '.')}"
                 for pattern, places in _entries(options.get("paths")).items():
-                    listed = places if isinstance(places, list) else []
-                    pairs += [(pattern, f"{base}/{place}") for place in listed if isinstance(place, str)]
+                    texts = (
+                        [place for place in places if isinstance(place, str)] if isinstance(places, list) else []
+                    )
+                    pairs += [(pattern, f"{base}/{place}") for place in texts]
                 if "baseUrl" in options:
                     pairs.append(("*", f"{base}/*"))
             del pairs[_MAX_CONFIGURATIONS:]

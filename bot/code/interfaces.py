@@ -9,7 +9,8 @@ import re2
 from bot.code.declarations import go_signature
 from bot.code.file_classes import is_test
 from bot.code.index import CodeIndex, FileDefinition, family
-from bot.code.resolution import Places, Resolver
+from bot.code.modules import Places
+from bot.code.resolution import Resolver
 from bot.code.syntax import Reference
 
 #: If a method has more implementations, none of them stands for it.

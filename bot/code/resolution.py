@@ -1,16 +1,14 @@
 """Find the definitions that a reference means: by scope, import path and the type of its receiver.
 
 The rules are those that the languages share; a name that they do not resolve has no definition here. The only
-guess is a member with a telling name that the repository defines once.
+guess is a member with a telling name that the repository defines once, in a class of the file or of its imports,
+or as a field.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from posixpath import commonprefix
-
-import re2
 
 from bot.code.declarations import (
     OF_SAME_CLASS,
@@ -29,33 +27,22 @@ from bot.code.declarations import (
     segments,
     type_names,
 )
-from bot.code.imports import DEFAULT, PACKAGE, STAR, Imported, imported_names
+from bot.code.imports import Imported
 from bot.code.index import CodeIndex, FileDefinition, family
+from bot.code.modules import DEPTH, OUTSIDE, Modules, Places
 from bot.code.names import is_telling
 from bot.code.syntax import Definition, Reference
 
-#: Most imports, bases or members that are followed one after the other.
-_DEPTH = 4
 #: Longest chain of members and calls that is followed.
 _LONGEST_CHAIN = 6
 _OWN = frozenset({"self", "this", "cls", "Self", "@"})
-Places = tuple[FileDefinition, ...]
-#: The answer if the definition is outside of the repository: a search elsewhere in it would only find namesakes.
-#: None is the answer if nothing tells what is meant.
-_OUTSIDE: Places = ()
-#: What a script exports as its only value.
-_DEFAULT_EXPORT = re2.compile(
-    r"(?m)^(?:export default (?:async )?(?:function\*? |class )?|module\.exports = (?:function |class )?)"
-    r"([A-Za-z_$][\w$]*)"
-)
 
 
-class Resolver:
+class Resolver(Modules):
     """Resolves the references of one repository."""
 
     def __init__(self, index: CodeIndex) -> None:
-        self.index = index
-        self._imports: dict[str, dict[str, tuple[Imported, ...]]] = {}
+        super().__init__(index)
         self._values: list[FileDefinition] = []
         """The values whose classes are being resolved."""
 
@@ -96,7 +83,7 @@ class Resolver:
         if modules:
             return self._exported(Imported(modules, reference.name), 0)
         last = parts[-1] if parts else ""
-        if is_telling(last):  # a field that the repository defines once
+        if len(parts) > 1 and is_telling(last):  # a field that the repository defines once
             owner = self._classes(self.only(path, last.removesuffix("()")), is_call=last.endswith("()"))
             if places := self._members(owner, reference.name, is_call=is_call):
                 return places
@@ -132,7 +119,7 @@ class Resolver:
 
     def bases(self, place: FileDefinition, depth: int = 0) -> Iterator[FileDefinition]:
         """Yield the classes that a class extends or implements, nearest first."""
-        if depth >= _DEPTH:
+        if depth >= DEPTH:
             return
         for names in base_names(place.definition.type):
             modules = self._modules(place.path, ".".join(names[:-1])) if len(names) > 1 else ()
@@ -175,87 +162,11 @@ class Resolver:
             return tuple(place for place in self.only(path, name) if is_visible(place.definition, (), "c"))
         return ()
 
-    def _package_files(self, path: str, name: str) -> tuple[str, ...]:
-        """Return the files that may define a name which Go or Java can use without naming it in an import."""
-        files, folder = self.index.files, path.rpartition("/")[0]
-        if family(path) != "java":
-            return files.in_folder(folder, ".go") if family(path) == "go" else ()
-        package = self.index.outline(path).package.removeprefix("package").strip(" ;").replace(".", "/")
-        imported = (entry.name for entry in self._names(path).get(PACKAGE, ()))
-        for suffix in filter(None, (folder, package, *imported)):
-            # Tests have a folder of their own, and modules may have packages of one name.
-            matches = files.ending_with(f"{suffix}/{name}.java")
-            if matches:
-                return (max(matches, key=lambda match: len(commonprefix((match, path)))),)
-        return ()
-
-    def _imported(self, path: str, name: str) -> Places | None:
-        """Return what an import gives a name, which may be _OUTSIDE; None without an import of it."""
-        names = self._names(path)
-        entries = names.get(name, ())
-        for imported in entries:
-            if not imported.is_module and (places := self._exported(imported, 0)):
-                return places
-        if entries:
-            return _OUTSIDE
-        for imported in names.get(STAR, ()):
-            if places := self._exported(imported._replace(name=name), 0):
-                return places
-        return None
-
-    def _exported(self, imported: Imported, depth: int) -> Places:
-        """Return the definitions that a module exports under a name, itself or from another module."""
-        name = imported.name
-        if name == DEFAULT:
-            exports = (_DEFAULT_EXPORT.search(self.index.text(path) or "") for path in imported.paths)
-            match = next(filter(None, exports), None)
-            if match is None:
-                return ()
-            name = str(match[1])
-        if places := self._top_level(imported.paths, name, with_members=True):
-            return places
-        if depth < _DEPTH:
-            for path in imported.paths:
-                names = self._names(path)
-                stars = [star._replace(name=name) for star in names.get(STAR, ())]
-                for further in (*names.get(name, ()), *stars):
-                    if not further.is_module and (places := self._exported(further, depth + 1)):
-                        return places
-        return ()
-
-    def _lines(self, path: str) -> list[str]:
-        return (self.index.text(path) or "").split("\n")
-
-    def _names(self, path: str) -> dict[str, tuple[Imported, ...]]:
-        if path not in self._imports:
-            imports = self.index.outline(path).imports
-            self._imports[path] = imported_names(imports, path, family(path), self.index.files)
-        return self._imports[path]
-
-    def _top_level(self, paths: Sequence[str], name: str, *, with_members: bool = False) -> Places:
-        """Return the top-level definitions of a name in these files."""
-        places = self.index.named(name, paths)
-        top = [place for place in places if not place.definition.within] or (places if with_members else [])
-        keep = implementations([place.definition for place in top])
-        return tuple(place for place in top if place.definition in keep)[:2]
-
-    def _modules(self, path: str, receiver: str) -> tuple[str, ...]:
-        """Return the files of the module that a receiver names."""
-        parts = segments(receiver)
-        if family(path) == "script" and ".".join(parts) in ("exports", "module.exports"):
-            return (path,)
-        names = self._names(path)
-        for name in (".".join(parts), parts[0] if len(parts) == 1 else ""):
-            for imported in names.get(name, ()):
-                if imported.is_module:
-                    return imported.paths
-        return ()
-
     def _owner(
         self, path: str, parts: Sequence[str], scope: Sequence[Definition], line: int, depth: int = 0
     ) -> Places | None:
-        """Return the classes of a receiver's value, or _OUTSIDE; None if it is a module, or nothing tells."""
-        if not parts or len(parts) > _LONGEST_CHAIN or depth > _DEPTH:
+        """Return the classes of a receiver's value, or OUTSIDE; None if it is a module, or nothing tells."""
+        if not parts or len(parts) > _LONGEST_CHAIN or depth > DEPTH:
             return None
         first, *rest = parts
         word = first.removesuffix("()")
@@ -272,13 +183,13 @@ class Resolver:
         return self._member_classes(owner, rest)
 
     def _plain(self, path: str, part: str, scope: Sequence[Definition], line: int, depth: int) -> Places | None:
-        """Return the classes of a plain name or of its call, or _OUTSIDE; None if nothing defines the name."""
+        """Return the classes of a plain name or of its call, or OUTSIDE; None if nothing defines the name."""
         word, is_call, level = part.rstrip("()[]"), "()" in part, part.count("[]")
         text = function_text(self._lines(path), scope, line)
         if declared := declared_type(text, word, family(path)):
             return self._classes(self._class_named(path, declared, scope, level), is_call=is_call)
         if not is_call and (value := assigned_value(text, word, family(path))):
-            return self._owner(path, element_parts(value, level), scope, line, depth + 1) or _OUTSIDE
+            return self._owner(path, element_parts(value, level), scope, line, depth + 1) or OUTSIDE
         places = self._bare(path, word, scope, line, is_call=is_call)
         return self._classes(places, is_call=is_call, level=level) if places else None
 
@@ -290,7 +201,7 @@ class Resolver:
             if not members and part in OF_SAME_CLASS and owner and family(owner[0].path) in ("rust", "java"):
                 continue
             if not members:
-                return None if owner else _OUTSIDE
+                return None if owner else OUTSIDE
             owner = self._classes(members, is_call=is_call, level=part.count("[]"))
         return owner
 
@@ -314,8 +225,8 @@ class Resolver:
             if definition.type and (is_call or definition.kind == "value" or is_property):
                 scope = self.scope(place.path, definition.first)
                 return self._class_named(place.path, definition.type, scope, level)
-            if definition.value:
-                return self._classes_of_value(place, level)
+            if definition.value and (owner := self._classes_of_value(place, level)):
+                return owner
             if is_call and family(place.path) == "script" and definition.name[0].isupper():
                 return (place,)  # called by ``new``
         return ()
@@ -323,17 +234,17 @@ class Resolver:
     def _classes_of_value(self, place: FileDefinition, level: int) -> Places:
         """Return the classes of the expression that a value is set to."""
         path, definition = place
-        if place in self._values or len(self._values) >= _DEPTH:
-            return _OUTSIDE
+        if place in self._values or len(self._values) >= DEPTH:
+            return OUTSIDE
         self._values.append(place)
         scope = self.scope(path, definition.first)
         owner = self._owner(path, element_parts(definition.value, level), scope, definition.first)
         self._values.pop()
-        return owner or _OUTSIDE
+        return owner or OUTSIDE
 
     def _class_named(self, path: str, declared: str, scope: Sequence[Definition], level: int = 0) -> Places:
         """Return the class that a declared type names, or that of its elements; none for a container."""
-        for _ in range(min(level, _DEPTH)):
+        for _ in range(min(level, DEPTH)):
             declared = element_type(declared)
         if declared.startswith("("):  # several results in Go, a tuple in Rust
             declared = declared[1:].split(",")[0].rstrip(")") if family(path) == "go" else ""

@@ -38,6 +38,9 @@ def test_a_member_of_an_unknown_value_is_no_namesake() -> None:
     fake = "export class FakeXhr {\n  setRequestHeader(n) {\n    return n\n  }\n}\n"
     use = "export function send(xhr) {\n  xhr.setRequestHeader(1)\n}\n" + LONG
     assert "FakeXhr" not in shown({"a/f.js": fake, "a/u.js": use}, "a/u.js", "  xhr.setRequestHeader(1)")
+    fake += "const testRequest = new FakeXhr()\n"
+    use = use.replace("xhr.set", "testRequest.set")
+    assert "FakeXhr" not in shown({"a/f.js": fake, "a/u.js": use}, "a/u.js", "  testRequest.setRequestHeader(1)")
 
 
 def test_a_member_of_an_unknown_struct_is_no_function() -> None:
@@ -145,6 +148,7 @@ STORE = (
         ("path", "Store(path)"),
         ("path", "make(path)"),
         ("path", "s.Store.open(path)"),
+        ("path", "None\n        self.store = Store(path)"),
     ],
 )
 def test_a_field_has_the_type_of_what_it_is_set_to(head: str, value: str) -> None:
@@ -223,11 +227,14 @@ def test_a_variable_has_the_type_of_what_binds_it_in_typescript(head: str, body:
         .replace("class Other", "export class Other")
         .replace("return id", "return check(id)")
     )
-    made = "export function make(p: string): Repo {\n  return new Repo()\n}\nexport async function later(p: string): Promise<Repo> {\n  return new Repo()\n}\n"
+    factories = "export function make(p: string): Repo {\n  return new Repo()\n}\nexport async function later(p: string): Promise<Repo> {\n  return new Repo()\n}\n"
     user = (
         f"import {{ Other, Repo, later, make }} from './repo'\nexport async function user({head}) {{\n{body}\n}}\n"
     )
-    files = {"src/repo.ts": own + made + LONG, "src/u.ts": user}
+    files = {"src/repo.ts": own + factories + LONG, "src/u.ts": user}
     assert "`user` calls `load`" in shown(files, "src/repo.ts", "    return check(id)")
-    files = {"src/repo.ts": own + made.replace("Repo", "Other") + LONG, "src/u.ts": user.replace("Repo", "Other")}
+    files = {
+        "src/repo.ts": own + factories.replace("Repo", "Other") + LONG,
+        "src/u.ts": user.replace("Repo", "Other"),
+    }
     assert "`user`" not in shown(files, "src/repo.ts", "    return check(id)")

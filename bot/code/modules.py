@@ -1,0 +1,108 @@
+"""The definitions that a name of another module means: by the imports and exports of files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from posixpath import commonprefix
+
+import re2
+
+from bot.code.declarations import implementations, segments
+from bot.code.imports import DEFAULT, PACKAGE, STAR, Imported, imported_names
+from bot.code.index import CodeIndex, FileDefinition, family
+
+#: Most imports, bases or members that are followed one after the other.
+DEPTH = 4
+Places = tuple[FileDefinition, ...]
+#: The answer if the definition is outside of the repository: a search elsewhere in it would only find namesakes.
+#: None is the answer if nothing tells what is meant.
+OUTSIDE: Places = ()
+#: What a script exports as its only value.
+_DEFAULT_EXPORT = re2.compile(
+    r"(?m)^(?:export default (?:async )?(?:function\*? |class )?|module\.exports = (?:function |class )?)"
+    r"([A-Za-z_$][\w$]*)"
+)
+
+
+class Modules:
+    """Resolves imported names of one repository."""
+
+    def __init__(self, index: CodeIndex) -> None:
+        self.index = index
+        self._imports: dict[str, dict[str, tuple[Imported, ...]]] = {}
+
+    def _imported(self, path: str, name: str) -> Places | None:
+        """Return what an import gives a name, which may be OUTSIDE; None without an import of it."""
+        names = self._names(path)
+        entries = names.get(name, ())
+        for imported in entries:
+            if not imported.is_module and (places := self._exported(imported, 0)):
+                return places
+        if entries:
+            return OUTSIDE
+        for imported in names.get(STAR, ()):
+            if places := self._exported(imported._replace(name=name), 0):
+                return places
+        return None
+
+    def _exported(self, imported: Imported, depth: int) -> Places:
+        """Return the definitions that a module exports under a name, itself or from another module."""
+        name = imported.name
+        if name == DEFAULT:
+            exports = (_DEFAULT_EXPORT.search(self.index.text(path) or "") for path in imported.paths)
+            match = next(filter(None, exports), None)
+            if match is None:
+                return ()
+            name = str(match[1])
+        if places := self._top_level(imported.paths, name, with_members=True):
+            return places
+        if depth < DEPTH:
+            for path in imported.paths:
+                names = self._names(path)
+                stars = [star._replace(name=name) for star in names.get(STAR, ())]
+                for further in (*names.get(name, ()), *stars):
+                    if not further.is_module and (places := self._exported(further, depth + 1)):
+                        return places
+        return ()
+
+    def _names(self, path: str) -> dict[str, tuple[Imported, ...]]:
+        if path not in self._imports:
+            imports = self.index.outline(path).imports
+            self._imports[path] = imported_names(imports, path, family(path), self.index.files)
+        return self._imports[path]
+
+    def _top_level(self, paths: Sequence[str], name: str, *, with_members: bool = False) -> Places:
+        """Return the top-level definitions of a name in these files."""
+        places = self.index.named(name, paths)
+        top = [place for place in places if not place.definition.within] or (places if with_members else [])
+        keep = implementations([place.definition for place in top])
+        return tuple(place for place in top if place.definition in keep)[:2]
+
+    def _modules(self, path: str, receiver: str) -> tuple[str, ...]:
+        """Return the files of the module that a receiver names."""
+        parts = segments(receiver)
+        if family(path) == "script" and ".".join(parts) in ("exports", "module.exports"):
+            return (path,)
+        names = self._names(path)
+        for name in (".".join(parts), parts[0] if len(parts) == 1 else ""):
+            for imported in names.get(name, ()):
+                if imported.is_module:
+                    return imported.paths
+        return ()
+
+    def _package_files(self, path: str, name: str) -> tuple[str, ...]:
+        """Return the files that may define a name which Go or Java can use without naming it in an import."""
+        files, folder = self.index.files, path.rpartition("/")[0]
+        if family(path) != "java":
+            return files.in_folder(folder, ".go") if family(path) == "go" else ()
+        package = self.index.outline(path).package.removeprefix("package").strip(" ;").replace(".", "/")
+        imported = (entry.name for entry in self._names(path).get(PACKAGE, ()))
+        for suffix in filter(None, (folder, package, *imported)):
+            # Tests have a folder of their own, and modules may have packages of one name.
+            matches = files.ending_with(f"{suffix}/{name}.java")
+            if matches:
+                return (max(matches, key=lambda match: len(commonprefix((match, path)))),)
+        return ()
+
+    def _lines(self, path: str) -> list[str]:
+        return (self.index.text(path) or "").split("\n")
