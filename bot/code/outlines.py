@@ -24,7 +24,7 @@ MAX_NESTING = 50
 _BASES = ("superclasses", "superclass", "interfaces", "trait", "bounds")
 _HERITAGE = frozenset({"class_heritage", "extends_interfaces", "extends_type_clause"})
 #: Bytes of an import, of a type, of a receiver, and of the expression that gives a value.
-_IMPORT, _TYPE, _RECEIVER, _VALUE = 2_000, 120, 120, 2_000
+_IMPORT, _TYPE, _RECEIVER, _VALUE = 2_000, 120, 120, 500
 
 
 _PACKAGES = frozenset({"package_clause", "package_declaration"})
