@@ -246,7 +246,7 @@ def _go_types(parameters: str) -> list[str]:
     types: list[str] = []
     for part in reversed(parts):
         own = part.partition(" ")[2] if have_names else part
-        types.append(re.sub(r"\b\w+\.", "", own) or types[-1])
+        types.append(re.sub(r"\b\w+\.", "", own) or "".join(types[-1:]))
     return types[::-1]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from bot.code.declarations import go_signature
 from tests.bot.code.test_context import surroundings
 
 #: A file of this many further lines is not shown whole.
@@ -407,3 +408,8 @@ def test_a_crate_of_the_repository_is_known_by_its_manifest() -> None:
     assert "`works` calls `get`" in shown(files, "src/store.rs", "        check(1)")
     files["tests/it.rs"] = test.replace("my_app", "other")
     assert "works" not in shown(files, "src/store.rs", "        check(1)")
+
+
+@pytest.mark.parametrize("head", ["func (s S) F(a int, b) {", "F(,)", "F((((", "F(a []", "F", ""])
+def test_parameters_that_are_no_go_have_some_signature(head: str) -> None:
+    assert isinstance(go_signature(head, "F"), tuple)
