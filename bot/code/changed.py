@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import groupby
 
 import re2
 
 from bot.code.declarations import segments
-from bot.code.diff import Diff, FileDiff
+from bot.code.diff import Diff, DiffLine, FileDiff, Hunk
 from bot.code.file_classes import is_test
 from bot.code.index import CodeIndex, FileDefinition, family
 from bot.code.interfaces import InterfaceResolver
 from bot.code.names import is_comment
-from bot.code.syntax import Definition, Reference, callables, enclosing
+from bot.code.parser_process import NotParsed
+from bot.code.syntax import Definition, Reference, callables, enclosing, outline
 from bot.core.text import show
 
 #: Lines of a long function that are shown because the change depends on them, or they on the change.
 MAX_SOURCES = 8
+#: Blank lines between a removal and the code beside it.
+MAX_BLANK = 3
 
 _WORD = re2.compile(r"(?:^|[^.\w\"'])([A-Za-z_$][\w$]*)")
 
@@ -31,6 +35,7 @@ class Changed:
         self.index = index
         self.resolver = InterfaceResolver(index)
         self._references: dict[str, tuple[Reference, ...]] = {}
+        self._runs: dict[int, list[tuple[list[DiffLine], list[int]]]] = {}
 
     @cached_property
     def readable(self) -> list[FileDiff]:
@@ -53,7 +58,7 @@ class Changed:
         results: list[tuple[FileDefinition, tuple[int, ...]]] = []
         for file in self.readable:
             definitions = self.index.definitions(file.path)
-            numbers = changed_lines(file)
+            numbers = self.lines(file)
             for definition, lines in around(callables(definitions), numbers):
                 results.append((FileDefinition(file.path, definition), lines))
             for definition in definitions:
@@ -78,20 +83,57 @@ class Changed:
             self._references[path] = self.index.references(path, (), self.visible(path))
         return self._references[path]
 
+    def lines(self, file: FileDiff) -> set[int]:
+        """Return the lines of the new file that a change adds, or from beside which it only removes."""
+        return {number for _, places in self.runs(file) for number in places}
+
+    def added(self, file: FileDiff) -> set[int]:
+        """Return the lines of the new file that a change adds."""
+        return {
+            line.new for hunk in file.hunks for line in hunk.lines if line.mark == "+" and line.new is not None
+        }
+
+    def runs(self, file: FileDiff) -> list[tuple[list[DiffLine], list[int]]]:
+        """Return each run of changed lines, and its lines in the new file.
+
+        Of a run that only removes, these are the lines beside it in the definition that it was in: none if that
+        is gone.
+        """
+        if id(file) not in self._runs:
+            before = self.definitions_before(file)
+            gone = {line.old for hunk in file.hunks for line in hunk.lines if line.mark == "-"}
+            runs = [run for hunk in file.hunks for run in _runs(hunk)]
+            old = _owners(before or (), {line.old or 0 for run, _ in runs for line in run}, gone)
+            source = (self.index.text(file.path) or "").split("\n")
+            beside = {at: _beside(source, at) for _, at in runs}
+            new = _owners(self.index.definitions(file.path), {n for pair in beside.values() for n in pair})
+            self._runs[id(file)] = []
+            for run, at in runs:
+                owners = {old.get(line.old or 0, "") for line in run}
+                places = [line.new for line in run if line.new is not None] or [
+                    number for number in beside[at] if before is None or new.get(number, "") in owners
+                ]
+                self._runs[id(file)].append((run, places))
+        return self._runs[id(file)]
+
+    def definitions_before(self, file: FileDiff) -> tuple[Definition, ...] | None:
+        """Return the definitions of a file before the change, or None if they are unknown."""
+        path = file.old_path or file.path
+        text = self.index.before.get(path)
+        try:
+            return None if text is None else outline(text, path).definitions
+        except NotParsed:
+            return None
+
     def further_references(self, file: FileDiff) -> Iterator[Reference]:
         """Yield the names on removed lines, and the calls on lines that depend on changed ones."""
-        for hunk in file.hunks:
-            texts = {
-                mark: "\n".join(
-                    line.text for line in hunk.lines if line.mark == mark and not is_comment(line.text)
-                )
-                for mark in "+-"
-            }
-            removed = set(_WORD.findall(texts["-"])) - set(_WORD.findall(texts["+"]))
-            anchor = next((line.new for line in hunk.lines if line.new is not None), 1)
-            for word in sorted(removed):
+        added = {line.text for hunk in file.hunks for line in hunk.lines if line.mark == "+"}
+        remaining = _words(added)
+        for run, places in self.runs(file):
+            removed = _words(line.text for line in run if line.mark == "-") if places else set()
+            for word in sorted(removed - remaining):
                 if len(word) > 3:
-                    yield Reference(word, "", anchor, "read")
+                    yield Reference(word, "", places[0], "removed")
         numbers: set[int] = set()
         for (path, definition), lines in self.definitions:
             if path == file.path and definition.kind == "function":
@@ -129,18 +171,39 @@ class Changed:
         return next((outer for outer in reversed(self.resolver.scope(path, line)) if outer.name), None)
 
 
-def changed_lines(file: FileDiff) -> set[int]:
-    """Return the lines of the new file that a change adds, or that stand where it only removes."""
-    numbers: set[int] = set()
-    for hunk in file.hunks:
-        added = {line.new for line in hunk.lines if line.mark == "+" and line.new is not None}
-        behind = {
-            line.new
-            for before, line in zip(hunk.lines, hunk.lines[1:], strict=False)
-            if before.mark == "-" and line.new is not None
-        }
-        numbers |= added or behind
-    return numbers
+def _runs(hunk: Hunk) -> Iterator[tuple[list[DiffLine], int]]:
+    """Yield each run of changed lines, with the number of the line of the new file that follows on its start."""
+    at = hunk.new_start + all(line.new is None for line in hunk.lines)
+    for is_context, group in groupby(hunk.lines, lambda line: line.mark == " "):
+        lines = list(group)
+        if not is_context:
+            yield lines, at
+        at += sum(line.new is not None for line in lines)
+
+
+def _beside(source: Sequence[str], at: int) -> list[int]:
+    """Return the nearest line with text before a line of a file, and the nearest from there on."""
+    before = range(at - 1, max(at - 2 - MAX_BLANK, 0), -1)
+    behind = range(at, min(at + MAX_BLANK, len(source)) + 1)
+    nearest = (next((number for number in side if source[number - 1].strip()), 0) for side in (before, behind))
+    return [number for number in nearest if number]
+
+
+def _owners(
+    definitions: tuple[Definition, ...], lines: Collection[int], gone: Collection[int | None] = ()
+) -> dict[int, str]:
+    """Return the name of the innermost definition around these lines. One that begins on a line that is gone
+    counts to the one around it."""
+    return {
+        line: definition.within if definition.first in gone else definition.qualified
+        for definition, numbers in around(definitions, lines)
+        for line in numbers
+    }
+
+
+def _words(lines: Iterable[str]) -> set[str]:
+    """Return the names that lines of code begin with or use, without those behind a dot or in a text."""
+    return set(_WORD.findall("\n".join(line for line in lines if not is_comment(line))))
 
 
 def around(

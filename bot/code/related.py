@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 
-from bot.code.changed import Changed, changed_lines, named
+from bot.code.changed import Changed, named
 from bot.code.declarations import WORD, segments
 from bot.code.index import CodeIndex, FileDefinition, family
 from bot.code.page import CodeExcerpt
@@ -99,7 +99,7 @@ def _definitions(changed: Changed, *, is_changed: bool) -> Iterator[CodeExcerpt]
     """Yield the definitions of what the changed lines use, or of what the lines beside them use."""
     count, most = 0, MAX_DEFINITIONS if is_changed else MAX_BESIDE
     for file in changed.sources:
-        numbers = changed_lines(file)
+        numbers = changed.added(file)
         references = [
             reference
             for reference in changed.references(file.path)
@@ -133,12 +133,14 @@ def _definition(
     """Return an excerpt of definitions in one file, with the first reference that means one of them."""
     user = changed.around_line(path, reference.line)
     by = "the change" if user is None else f"`{show(user.name or user.call)}`"
-    verb = {"call": "called", "write": "set"}.get(reference.kind, "used")
+    verb = {"call": "called by", "write": "set by", "removed": "in removed lines of"}.get(
+        reference.kind, "used by"
+    )
     names = list(dict.fromkeys(named(place.definition) for place in places))
     list_of_names = ", ".join(names[:4]) + (" and more" if len(names) > 4 else "")
     is_called = reference.kind == "call"
     lines = {number for place in places for number in head(changed.index, place, is_called=is_called)}
-    return CodeExcerpt(places[0].path, tuple(sorted(lines)), f"{list_of_names}, {verb} by {by}")
+    return CodeExcerpt(places[0].path, tuple(sorted(lines)), f"{list_of_names}, {verb} {by}")
 
 
 def head(index: CodeIndex, place: FileDefinition, *, is_called: bool = False) -> tuple[int, ...]:
@@ -183,7 +185,7 @@ def _class_head(index: CodeIndex, place: FileDefinition) -> tuple[int, ...]:
 def _imports(changed: Changed) -> Iterator[CodeExcerpt]:
     """Yield the lines of imports that changed lines use."""
     for file in changed.sources:
-        numbers = changed_lines(file)
+        numbers = changed.added(file)
         used = {
             word
             for reference in changed.references(file.path)

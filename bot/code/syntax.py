@@ -52,7 +52,7 @@ class Import:
     text: str
 
 
-ReferenceKind = Literal["call", "read", "write", "argument"]
+ReferenceKind = Literal["call", "read", "write", "argument", "removed"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,7 @@ from bot.code.changed import Changed, named
 from bot.code.file_classes import is_test
 from bot.code.index import FileDefinition, family
 from bot.code.page import CodeExcerpt
-from bot.code.parser_process import NotParsed
-from bot.code.syntax import Definition, Reference, outline
+from bot.code.syntax import Definition, Reference
 from bot.core.text import show
 
 #: Longest caller, test, and method that uses a changed field of its class, that are shown whole; and lines beside
@@ -74,12 +73,8 @@ def _removed(changed: Changed) -> dict[str, str]:
     before: dict[str, str] = {}
     for file in changed.files:
         numbers = {line.old for hunk in file.hunks for line in hunk.lines if line.mark == "-"}
-        text = changed.index.before.get(file.old_path or file.path) if numbers and not is_test(file.path) else None
-        try:
-            definitions = outline(text, file.old_path or file.path).definitions if text is not None else ()
-        except NotParsed:
-            continue
-        for definition in definitions:
+        definitions = changed.definitions_before(file) if numbers and not is_test(file.path) else ()
+        for definition in definitions or ():
             if definition.first in numbers and len(definition.name) > 2:
                 before[definition.name] = file.path
     after = {definition.name for file in changed.readable for definition in changed.index.definitions(file.path)}
