@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
 
 import re2
 
 from bot.code.declarations import segments
-from bot.code.diff import Diff, DiffLine, FileDiff, Hunk
+from bot.code.diff import DiffLine, FileDiff, Hunk, lines_shown
 from bot.code.file_classes import is_test
 from bot.code.index import CodeIndex, FileDefinition, family
 from bot.code.interfaces import InterfaceResolver
@@ -27,12 +27,15 @@ _WORD = re2.compile(r"(?:^|[^.\w\"'])([A-Za-z_$][\w$]*)")
 
 
 class Changed:
-    """The change of some files, after it. ``diff`` is the whole change."""
+    """The change of some files, after it. ``visible`` are the lines of the new files that the question shows."""
 
-    def __init__(self, diff: Diff, files: Sequence[FileDiff], index: CodeIndex) -> None:
-        self.diff = diff
+    def __init__(
+        self, files: Sequence[FileDiff], index: CodeIndex, visible: Mapping[str, Collection[int]]
+    ) -> None:
         self.files = files
         self.index = index
+        self.shown = lines_shown(files)
+        self._visible = visible
         self.resolver = InterfaceResolver(index)
         self._references: dict[str, tuple[Reference, ...]] = {}
         self._runs: dict[int, list[tuple[list[DiffLine], list[int]]]] = {}
@@ -72,19 +75,18 @@ class Changed:
         modules = (outer.name for outer in self.resolver.scope(path, line)) if path.endswith(".rs") else ()
         return all(file.path != path for file in self.sources) or "tests" in modules
 
-    def visible(self, path: str) -> frozenset[int]:
-        """Return the lines of a file that the diff shows."""
-        files = [file for file in self.diff.named(path) if file.path == path]
-        return frozenset(number for file in files for number in file.commentable("RIGHT"))
+    def visible(self, path: str) -> Collection[int]:
+        """Return the lines of a file that the question shows."""
+        return self._visible.get(path, ())
 
     def references(self, path: str) -> tuple[Reference, ...]:
-        """Return the references on the lines that the diff shows of a changed file."""
+        """Return the references on the lines that the change of a file shows."""
         if path not in self._references:
-            self._references[path] = self.index.references(path, (), self.visible(path))
+            self._references[path] = self.index.references(path, (), self.shown.get(path, ()))
         return self._references[path]
 
     def lines(self, file: FileDiff) -> set[int]:
-        """Return the lines of the new file that a change adds, or from beside which it only removes."""
+        """Return the lines of the new file that a change adds, or beside which it only removes."""
         return {number for _, places in self.runs(file) for number in places}
 
     def added(self, file: FileDiff) -> set[int]:
@@ -94,7 +96,7 @@ class Changed:
         }
 
     def runs(self, file: FileDiff) -> list[tuple[list[DiffLine], list[int]]]:
-        """Return each run of changed lines, and its lines in the new file.
+        """Return the runs of changed lines, with their lines in the new file.
 
         Of a run that only removes, these are the lines beside it in the definition that it was in: none if that
         is gone.
@@ -106,7 +108,8 @@ class Changed:
             old = _owners(before or (), {line.old or 0 for run, _ in runs for line in run}, gone)
             source = (self.index.text(file.path) or "").split("\n")
             beside = {at: _beside(source, at) for _, at in runs}
-            new = _owners(self.index.definitions(file.path), {n for pair in beside.values() for n in pair})
+            neighbours = {number for numbers in beside.values() for number in numbers}
+            new = _owners(self.index.definitions(file.path), neighbours)
             self._runs[id(file)] = []
             for run, at in runs:
                 owners = {old.get(line.old or 0, "") for line in run}
@@ -192,8 +195,10 @@ def _beside(source: Sequence[str], at: int) -> list[int]:
 def _owners(
     definitions: tuple[Definition, ...], lines: Collection[int], gone: Collection[int | None] = ()
 ) -> dict[int, str]:
-    """Return the name of the innermost definition around these lines. One that begins on a line that is gone
-    counts to the one around it."""
+    """Return the name of the innermost definition around these lines.
+
+    A definition that begins on a line that is gone counts to the one around it.
+    """
     return {
         line: definition.within if definition.first in gone else definition.qualified
         for definition, numbers in around(definitions, lines)
@@ -202,7 +207,7 @@ def _owners(
 
 
 def _words(lines: Iterable[str]) -> set[str]:
-    """Return the names that lines of code begin with or use, without those behind a dot or in a text."""
+    """Return the names in lines of code, without those behind a dot."""
     return set(_WORD.findall("\n".join(line for line in lines if not is_comment(line))))
 
 

@@ -14,7 +14,7 @@ from itertools import islice
 import re2
 
 from bot.code.changed import Changed, named
-from bot.code.diff import Diff, Sides
+from bot.code.diff import Diff, FileDiff, Sides, lines_shown
 from bot.code.index import SECONDS, CodeIndex, FileDefinition, family
 from bot.code.names import PATH, names_in
 from bot.code.page import CodeExcerpt, ContextPage
@@ -51,24 +51,24 @@ class Surroundings:
     def within(
         self,
         budget: int,
-        paths: Collection[str] | None = None,
+        files: Sequence[FileDiff] | None = None,
         phrases: Sequence[str] = (),
         visible: Mapping[str, Collection[int]] | None = None,
     ) -> CodeContext:
-        """Return the code around the change of ``paths`` (None: all files) in at most ``budget`` tokens.
+        """Return the code around the change of ``files`` (None: the whole change) in at most ``budget`` tokens.
 
         ``phrases`` are phrases that name code: it is looked up and comes first. ``visible`` are the lines of the
-        new files that the question shows already (None: all that the diff shows). No line is shown twice.
+        new files that the question shows already (None: those of ``files``). No line is shown twice.
         """
         if budget <= 0:
             return CodeContext(why="switched off")
         if self.sides is None:
             return CodeContext(why=self.why)
-        files = [file for file in self.diff.files if paths is None or file.path in paths]
-        if visible is None:
-            visible = {file.path: file.commentable("RIGHT") for file in self.diff.files}
+        places = {file.path: place for place, file in enumerate(self.diff.files)}
+        files = self.diff.files if files is None else sorted(files, key=lambda file: places[file.path])
+        visible = lines_shown(files) if visible is None else visible
         page = ContextPage(self._index.text, budget, visible)
-        changed = Changed(self.diff, files, self._index)
+        changed = Changed(files, self._index, visible)
         looked_up = tuple(phrase for phrase in phrases if page.add_all(look_up(phrase, changed)))
         page.add_all(excerpts(changed))
         # It keeps 128 patterns with their automata, together some 40 MB; those of other names are of no use.

@@ -108,6 +108,14 @@ class Diff:
         return Diff(tuple(file for file in self.files if file.path in paths), self.flaws)
 
 
+def lines_shown(files: Iterable[FileDiff]) -> dict[str, frozenset[int]]:
+    """Return the lines of the new files that their hunks show, by path."""
+    lines: dict[str, frozenset[int]] = {}
+    for file in files:
+        lines[file.path] = lines.get(file.path, frozenset()) | file.commentable("RIGHT")
+    return lines
+
+
 def parse(text: str) -> Diff:
     """Read a unified diff (``git diff``, ``diff -u``, a mailed patch). Never raises: see ``Diff.flaws``."""
     sections = cut(text)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import NamedTuple
 
@@ -30,13 +30,21 @@ _HEAD = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """The part of a change for one model call: its files as text, and an upper limit of its tokens."""
+    """The part of a change for one model call: its files as text, and an upper limit of its tokens.
+
+    ``files`` has of a file that is split only the lines that are shown.
+    """
 
     blocks: tuple[str, ...]
     tokens: int
-    paths: tuple[str, ...]
+    files: tuple[FileDiff, ...]
     others: str = ""
     """Signatures that the other pieces change, and lines that they remove."""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The (new) names of its files."""
+        return tuple(file.path for file in self.files)
 
     @property
     def text(self) -> str:
@@ -86,16 +94,28 @@ class _Box:
             self.files.setdefault(id(unit.file), (unit.file, []))[1].extend(unit.rows)
             self.hunks.update((id(unit.file), row.place[0]) for row in unit.rows)
 
-    def piece(self, others: str = "") -> Piece:
-        """Return each file as text, with its rows in the order of the diff."""
+    def piece(self, counts: Mapping[int, int], others: str = "") -> Piece:
+        """Return each file as text, with its rows in their order. ``counts`` are the rows of all files."""
         blocks: list[str] = []
+        files: list[FileDiff] = []
         for file, rows in self.files.values():
+            is_whole = len(rows) == counts[id(file)]
+            files.append(file if is_whole else _with_lines(file, {row.place for row in rows}))
             lines: list[str] = []
             for number, of_hunk in groupby(sorted(rows), lambda row: row.place[0]):
                 lines += [_hunk_head(file, number), *(row.text for row in of_hunk)]
             blocks.append(render(file, lines))
         tokens = self.tokens + (estimate(others) + _BETWEEN if others else 0)
-        return Piece(tuple(blocks), tokens, tuple(file.path for file, _ in self.files.values()), others)
+        return Piece(tuple(blocks), tokens, tuple(files), others)
+
+
+def _with_lines(file: FileDiff, places: Collection[Place]) -> FileDiff:
+    """Return the file with only these lines of its hunks."""
+    hunks = []
+    for number, hunk in enumerate(file.hunks):
+        lines = tuple(line for at, line in enumerate(hunk.lines) if (number, at) in places)
+        hunks += [replace(hunk, lines=lines)] if lines else []
+    return replace(file, hunks=tuple(hunks))
 
 
 def _row_tokens(units: Iterable[_Unit]) -> int:
@@ -119,8 +139,13 @@ class Symbols:
         old = definitions(before, file.old_path or file.path) if before is not None else ()
         new = definitions(after, file.path) if after is not None else ()
         self._file, self._old, self._new = file, _by_line(old), _by_line(new)
-        #: Lines of the new file that are the head of a function or class.
-        self._heads = {number for definition in new for number in range(definition.first, definition.body + 1)}
+        #: Lines of the new file that are the head of a function or class. In Python, its body begins below.
+        below = file.path.endswith((".py", ".pyi"))
+        self._heads = {
+            number
+            for definition in new
+            for number in range(definition.first, max(definition.body - below, definition.first) + 1)
+        }
         old_names, new_names = ({_bare(name) for name in side.values()} for side in (self._old, self._new))
         #: Bare names that only the old file, and only the new file defines.
         self.removed, self.added = old_names - new_names, new_names - old_names
@@ -244,9 +269,10 @@ def fill(
     for file in files:
         by_topic.setdefault(topic(file), []).append(_Unit(file, _rows(file, notes)))
     groups = list(by_topic.values())
+    counts = {id(unit.file): len(unit.rows) for group in groups for unit in group}
     if _fits([unit for group in groups for unit in group], budget):
         filling = Filling(groups, budget, most)
-        return filling, tuple(box.piece() for box in filling.boxes)
+        return filling, tuple(box.piece(counts) for box in filling.boxes)
     symbols = {id(unit.file): Symbols(unit.file, sides) for group in groups for unit in group}
     filling = Filling(_clusters(groups, budget, symbols), budget, most)
     for limit in (budget - budget // share for share in OTHERS):
@@ -255,12 +281,12 @@ def fill(
             filling = reserving
             break
     others = (_others(number, filling.boxes, symbols, budget) for number in range(len(filling.boxes)))
-    return filling, tuple(box.piece(text) for box, text in zip(filling.boxes, others, strict=True))
+    return filling, tuple(box.piece(counts, text) for box, text in zip(filling.boxes, others, strict=True))
 
 
 def _others(number: int, boxes: Sequence[_Box], symbols: Mapping[int, Symbols], budget: int) -> str:
     """Return the changed signatures of the other boxes, then their removed lines, as far as there is room."""
-    room = min(budget - boxes[number].tokens, budget // OTHERS[0]) - _BETWEEN
+    room = min(budget - boxes[number].tokens, budget // OTHERS[0]) - _BETWEEN - estimate(_more(budget))
     rows: list[tuple[bool, int, int, _Row]] = []
     for place, box in enumerate(boxes):
         for key, (file, of_file) in box.files.items() if place != number else ():
@@ -276,11 +302,16 @@ def _others(number: int, boxes: Sequence[_Box], symbols: Mapping[int, Symbols], 
         if row.tokens + head <= room:
             selected.setdefault((place, key), []).append(row)
             room -= row.tokens + head
-    texts = (
+    texts = [
         "\n".join([_part_head(place, boxes[place].files[key][0]), *(row.text for row in sorted(of_file))])
         for (place, key), of_file in sorted(selected.items(), key=lambda entry: entry[0][0])
-    )
-    return "\n".join(texts)
+    ]
+    more = len(rows) - sum(map(len, selected.values()))
+    return "\n".join([*texts, _more(more)] if more and texts else texts)
+
+
+def _more(count: int) -> str:
+    return f"[and {count} more lines]"
 
 
 def _part_head(place: int, file: FileDiff) -> str:

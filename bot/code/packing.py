@@ -43,8 +43,11 @@ class Packed:
     """Files that the forge did not include in the diff."""
     unchanged: tuple[str, ...] = ()
     """Files that are left out because an earlier review read all that matters of them."""
-    visible: Mapping[str, frozenset[int]] | None = None
-    """The lines of the new files that are shown; None if nothing was left out as ``unchanged``."""
+
+    @property
+    def files_shown(self) -> tuple[FileDiff, ...]:
+        """The files of all pieces, of a split file its parts."""
+        return tuple(file for piece in self.pieces for file in piece.files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,6 @@ def pack(
         omitted=tuple(omitted),
         reformatted="" if files or read_files or omitted or diff.flaws else _reformatted(same_files),
         unchanged=tuple(read_files),
-        visible={file.path: file.commentable("RIGHT") for file in files} if filters.unchanged else None,
     )
 
 

@@ -26,6 +26,8 @@ SMALL_FILE, DEFINITION, CLASS, VALUE, IMPORTS = 60, 20, 24, 8, 20
 #: Most definitions that are looked up for changed lines, and for the lines beside them.
 MAX_DEFINITIONS, MAX_BESIDE = 40, 16
 
+_VERBS = {"call": "called by", "write": "set by", "removed": "in removed lines of"}
+
 
 def excerpts(changed: Changed) -> Iterator[CodeExcerpt]:
     """Yield all excerpts about a change, the most needed first."""
@@ -133,9 +135,7 @@ def _definition(
     """Return an excerpt of definitions in one file, with the first reference that means one of them."""
     user = changed.around_line(path, reference.line)
     by = "the change" if user is None else f"`{show(user.name or user.call)}`"
-    verb = {"call": "called by", "write": "set by", "removed": "in removed lines of"}.get(
-        reference.kind, "used by"
-    )
+    verb = _VERBS.get(reference.kind, "used by")
     names = list(dict.fromkeys(named(place.definition) for place in places))
     list_of_names = ", ".join(names[:4]) + (" and more" if len(names) > 4 else "")
     is_called = reference.kind == "call"

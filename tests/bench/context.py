@@ -93,7 +93,7 @@ def score(case: Case, repository: GitRepository, *, with_missing: bool) -> Score
     diff, tree = read_change(repository, case.commit)
     packed = pack(diff, REVIEW.call_tokens, REVIEW.max_calls)
     surrounded = Surroundings(diff, Sides(tree))
-    contexts = [surrounded.within(REVIEW.context_tokens, piece.paths) for piece in packed.pieces]
+    contexts = [surrounded.within(REVIEW.context_tokens, piece.files) for piece in packed.pieces]
     in_diff = places_in_diff(diff)
     places = set().union(*(places_in_text(context.text, tree.read) for context in contexts))
     needs = [(need, tree.read(need.path) or "") for need in case.needs]
@@ -140,7 +140,7 @@ def print_large(repos: Path) -> None:
             packed = pack(diff, REVIEW.call_tokens, REVIEW.max_calls, ChangeFilters(same=same))
             surrounded = Surroundings(diff, sides)
             for piece in packed.pieces:
-                surrounded.within(REVIEW.context_tokens, piece.paths)
+                surrounded.within(REVIEW.context_tokens, piece.files)
             wall = perf_counter() - began
             parser_process._pool.close()
             print(f"{folder.name}: {commit[:10]}, {len(diff.files)} files, {len(tree.paths()):,} in the tree, "
@@ -176,7 +176,7 @@ def print_tasks(repos: Path, source: str) -> None:
             filters = ChangeFilters(same=reformatted(diff, sides))
             packed = pack(diff, REVIEW.call_tokens, REVIEW.max_calls, filters)
             surrounded = Surroundings(diff, sides)
-            context = sum(surrounded.within(REVIEW.context_tokens, piece.paths).tokens for piece in packed.pieces)
+            context = sum(surrounded.within(REVIEW.context_tokens, piece.files).tokens for piece in packed.pieces)
         change = sum(piece.tokens for piece in packed.pieces)
         costs.setdefault(kind_of(diff, packed), []).append((estimate(task.pull.diff), change, context))
     for kind, rows in sorted(costs.items()):

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bot.code.context import Surroundings, surroundings
-from bot.code.diff import Diff, parse
+from bot.code.diff import Diff, lines_shown, parse
 from bot.code.packing import BEYOND, ChangeFilters, Packed, pack
 from bot.core.actions import Decision, Minimize, Skipped
 from bot.core.errors import ForgeError
@@ -97,10 +97,7 @@ class _Review:
             return Decision(kind="review", subject=self.subject, abstained="empty", reason="the change is empty")
         if self.is_over:
             self.packed = packed = replace(packed, pieces=())
-        self.contexts = [
-            self.around.within(self.config.context_tokens, piece.paths, visible=packed.visible)
-            for piece in packed.pieces
-        ]
+        self.contexts = [self.around.within(self.config.context_tokens, piece.files) for piece in packed.pieces]
         change = Change(
             title=self.pull.title,
             description=self.pull.body,
@@ -164,8 +161,9 @@ class _Review:
             source = text_at(self.services.forge, finding.path, self.pull.head_sha)
         code = around(finding, packed.diff, source)
         paths = {finding.path, *(place.rpartition(":")[0] for place in finding.places)}
-        visible = packed.visible if is_short else code.visible
-        context = self.around.within(budget, paths, finding.depends_on, visible)
+        files = [file for file in packed.files_shown if file.path in paths]
+        visible = lines_shown(packed.files_shown) if is_short else code.visible
+        context = self.around.within(budget, files, finding.depends_on, visible)
         whole = "\n\n".join(piece.text for piece in packed.pieces) if is_short else ""
         return replace(code, whole=whole, context=context.text)
 

@@ -1,12 +1,15 @@
-"""What is shown of the code around a change, and what is stated about it, by kind of change."""
+# ruff: noqa: E501 - lines of code in other languages
+"""The code that is shown around a change, and its stated relation to it, by kind of change."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from difflib import unified_diff
 
 from bot.code.context import Surroundings
 from bot.code.diff import Sides, parse
+from bot.code.packing import pack
 from bot.github.offline import RecordedTree
 
 Edits = Mapping[str, tuple[str, str]]
@@ -65,3 +68,37 @@ def test_a_removed_function_does_not_count_to_its_neighbours() -> None:
     assert "calls" not in text
     text = shown(files, "a/old.py", "    return LIMIT + a\n", "    return a\n")
     assert "`LIMIT`, in removed lines of `moved`" in text
+
+
+def test_a_part_of_a_file_has_the_context_of_what_it_shows() -> None:
+    def source(more: str) -> str:
+        body = "".join(f"    x{number} = a + {number}{more}\n" for number in range(12))
+        return "".join(
+            f"def func{number:02}(a{more and ', c'}):\n{body}    return x1\n\n\n" for number in range(20)
+        )
+
+    users = {
+        f"a/use{number:02}.py": f"from a.big import func{number:02}\n\n\ndef use{number:02}():\n    return func{number:02}(1)\n"
+        for number in range(20)
+    }
+    around = surroundings({"a/big.py": source(""), **users}, {"a/big.py": (source(""), source(" + c"))})
+    pieces = pack(around.diff, 4_000, 3, sides=around.sides).pieces
+    assert len(pieces) == 3
+    for piece in pieces:
+        changed = set(re.findall(r"\+ def (func\d+)", piece.text))
+        callers = set(re.findall(r"calls `(func\d+)`", around.within(6_000, piece.files).text))
+        assert callers
+        assert callers <= changed
+    assert "+ def func00(a, c):" in pieces[-1].others
+    assert "+     x0" not in pieces[-1].others
+    assert "more lines]" in pieces[-1].others
+
+
+def test_a_part_shows_what_it_uses_of_another_part() -> None:
+    files = {
+        "a/x.py": "def limit(a):\n    return a + 1\n",
+        "a/y.py": "from a.x import limit\n\n\ndef f(a):\n    return 2\n",
+    }
+    around = surroundings(files, {"a/x.py": ("a + 1", "a + 2"), "a/y.py": ("return 2", "return limit(a)")})
+    assert "return a + 2" not in around.within(6_000).text
+    assert "`limit`, called by `f`" in around.within(6_000, around.diff.files[1:]).text
