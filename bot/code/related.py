@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 
@@ -26,6 +27,7 @@ SMALL_FILE, DEFINITION, CLASS, VALUE, IMPORTS = 60, 20, 24, 8, 20
 #: Most definitions that are looked up for changed lines, and for the lines beside them.
 MAX_DEFINITIONS, MAX_BESIDE = 40, 16
 
+_ACCESSOR = re.compile(r"\s*@(?:[\w.]*property|\w+\.(?:getter|setter|deleter))\b")
 _VERBS = {"call": "called by", "write": "set by", "removed": "in removed lines of"}
 
 
@@ -70,8 +72,14 @@ def _accessors(changed: Changed, path: str, definition: Definition) -> list[Defi
     """Return the other accessors of a property in Python."""
     if family(path) != "python" or not definition.within or definition.kind == "class":
         return []
-    methods = callables(changed.index.definitions(path))
-    return [other for other in methods if other.qualified == definition.qualified and other != definition][:2]
+    source = (changed.index.text(path) or "").split("\n")
+    accessors = [
+        method
+        for method in callables(changed.index.definitions(path))
+        if method.qualified == definition.qualified
+        and any(_ACCESSOR.match(source[number - 1]) for number in range(method.first, method.body))
+    ]
+    return [other for other in accessors if other != definition][:2] if definition in accessors else []
 
 
 def _body(changed: Changed, path: str, definition: Definition, lines: Collection[int]) -> tuple[int, ...]:
