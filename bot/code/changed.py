@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import groupby
+from itertools import chain, groupby
 
 import re2
 
@@ -23,6 +23,9 @@ MAX_SOURCES = 8
 #: Blank lines between a removal and the code beside it.
 MAX_BLANK = 3
 
+#: Calls that take a function: tests, and others with a text as their first argument.
+_TEST_CALL = re2.compile(r"(?:it|test|specify)\b[\w.]*\(")
+_TITLED = re2.compile(r"[\w$.]+\(\s*['\"`]")
 _WORD = re2.compile(r"(?:^|[^.\w\"'])([A-Za-z_$][\w$]*)")
 
 
@@ -170,8 +173,20 @@ class Changed:
         return results
 
     def around_line(self, path: str, line: int) -> Definition | None:
-        """Return the innermost function or class with a name around a line."""
-        return next((outer for outer in reversed(self.resolver.scope(path, line)) if outer.name), None)
+        """Return the innermost function or class with a name around a line, else test or call with a title.
+
+        At the top level it is the value that the line is in, if there is one.
+        """
+        around = self.resolver.scope(path, line)[::-1]
+        with_name = (definition for definition in around if definition.name)
+        tests = (definition for definition in around if _TEST_CALL.match(definition.call))
+        titled = (definition for definition in around if _TITLED.match(definition.call))
+        return next(chain(with_name, tests, titled, self._values_around(path, line)), None)
+
+    def _values_around(self, path: str, line: int) -> Iterator[Definition]:
+        for definition in self.index.definitions(path):
+            if definition.kind == "value" and definition.first <= line <= definition.last:
+                yield definition
 
 
 def _runs(hunk: Hunk) -> Iterator[tuple[list[DiffLine], int]]:
