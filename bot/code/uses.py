@@ -20,6 +20,9 @@ CALLER, TEST, METHOD, BESIDE_CALL = 12, 8, 30, 2
 MAX_CALLERS, MAX_ALL_CALLERS, MAX_TESTS, MAX_LINES = 4, 14, 1, 3
 #: Most files that are searched for one name, and users in one of them.
 MAX_FILES, MAX_IN_FILE = 12, 3
+#: Further users of a name in a file that are named only.
+MAX_FURTHER = 6
+_HANDLER = re2.compile(r"\s*(?:\}\s*)?(?:except|catch|finally)\b")
 #: Methods that are called by the name of their class.
 _CONSTRUCTORS = frozenset({"__init__", "__new__", "constructor"})
 #: How other constructors call one, by family of languages.
@@ -99,17 +102,31 @@ def uses(
                 users.setdefault(changed.around_line(path, reference.line), []).append(reference)
         if path in homes:
             users.pop(None, None)  # lists of exports
-        names: set[str] = set()
-        for user, references in users.items():
-            own_name = "" if user is None else user.qualified
-            if own_name not in names and len(names) < MAX_IN_FILE:  # several with one name are alike
-                is_own = user is not None and any(
-                    target.definition.kind == "value" and target.definition.within == user.within
-                    for target in targets
-                )
-                longest = METHOD if is_own else TEST if is_test(path) else CALLER
-                yield _user(path, user, references, label, longest)
-            names.add(own_name)
+        by_name: dict[str, tuple[Definition | None, list[Reference]]] = {}
+        for user, references in users.items():  # several with one name are alike
+            by_name.setdefault("" if user is None else user.qualified, (user, references))
+        shown = list(by_name.values())[:MAX_IN_FILE]
+        further = list(by_name.values())[MAX_IN_FILE:]
+        for place, (user, references) in enumerate(shown, start=1):
+            is_own = user is not None and any(
+                target.definition.kind == "value" and target.definition.within == user.within for target in targets
+            )
+            longest = METHOD if is_own else TEST if is_test(path) else CALLER
+            more = _further(further, targets) if place == len(shown) else ""
+            yield _user(changed, path, user, references, f"{label}{more}", longest)
+
+
+def _further(users: Sequence[tuple[Definition | None, list[Reference]]], targets: Sequence[FileDefinition]) -> str:
+    """Name further users of a value in a file, or count those of a function."""
+    is_value = any(target.definition.kind == "value" for target in targets)
+    named_users = users[:MAX_FURTHER] if is_value else ()
+    names = [
+        f"{'' if user is None else named(user)} line {references[0].line}".strip()
+        for user, references in named_users
+    ]
+    rest = len(users) - len(names)
+    names += [f"{rest} more in this file"] if rest else []
+    return f"; so do {', '.join(names)}" if names else ""
 
 
 def _imports(changed: Changed, path: str, name: str) -> Iterator[Reference]:
@@ -169,7 +186,12 @@ def _are_related(changed: Changed, member: FileDefinition, other: FileDefinition
 
 
 def _user(
-    path: str, user: Definition | None, references: Sequence[Reference], target: str, longest: int
+    changed: Changed,
+    path: str,
+    user: Definition | None,
+    references: Sequence[Reference],
+    target: str,
+    longest: int,
 ) -> CodeExcerpt:
     """Return the lines of one user around its first references."""
     numbers = [reference.line for reference in references][:MAX_LINES]
@@ -179,8 +201,29 @@ def _user(
     lines: Collection[int] = range(user.first, user.last + 1)
     if user.last - user.first >= longest:
         beside = {line for number in numbers for line in range(number - BESIDE_CALL, number + BESIDE_CALL + 1)}
-        lines = {user.first, *beside.intersection(lines)}
+        source = (changed.index.text(path) or "").split("\n")[: user.last]
+        calls = [reference.line for reference in references if reference.kind == "call"][:1]
+        handlers = {line for number in calls for line in _handlers(source, number)}
+        lines = {user.first, *handlers, *beside.intersection(lines)}
     return CodeExcerpt(path, tuple(sorted(lines)), f"{named(user)} {verb} {target}")
+
+
+def _handlers(source: Sequence[str], call: int) -> Iterator[int]:
+    """Yield the lines that handle the errors of a call on a line, each with the first line of its block."""
+    # Handlers of a ``try`` around the call are indented less than what is in it.
+    level, is_among_handlers = _indentation(source[call - 1]), False
+    for number, line in enumerate(source[call:], start=call + 1):
+        indentation = _indentation(line)
+        if not line.strip() or indentation > level or (indentation == level and not is_among_handlers):
+            continue
+        is_among_handlers = _HANDLER.match(line) is not None
+        level = indentation
+        if is_among_handlers:
+            yield from (number, number + 1)
+
+
+def _indentation(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _distance(path: str, homes: Sequence[str]) -> int:

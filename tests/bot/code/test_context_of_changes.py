@@ -102,3 +102,52 @@ def test_a_part_shows_what_it_uses_of_another_part() -> None:
     around = surroundings(files, {"a/x.py": ("a + 1", "a + 2"), "a/y.py": ("return 2", "return limit(a)")})
     assert "return a + 2" not in around.within(6_000).text
     assert "`limit`, called by `f`" in around.within(6_000, around.diff.files[1:]).text
+
+
+def test_overloads_are_no_accessors() -> None:
+    stubs = "    @overload\n    def read(self, size: int) -> bytes: ...\n    @overload\n    def read(self, size: None) -> str: ...\n"
+    body = "".join(f"        a{number} = {number}\n" for number in range(50))
+    files = {"a/x.py": f"class R:\n{stubs}    def read(self, size=None):\n{body}        return size\n\n{PADDING}"}
+    assert "overload" not in shown(files, "a/x.py", "        return size\n", "        return 1\n")
+    pair = f"    @property\n    def read(self):\n{body}        return size\n\n\n\n\n    @read.setter\n    def read(self, value):\n        self.kept = value\n"
+    files = {"a/x.py": f"class R:\n{pair}\n{PADDING}"}
+    text = shown(files, "a/x.py", "        return size\n", "        return 1\n")
+    assert "another `R.read`\n @read.setter\n def read(self, value):" in text
+
+
+def test_a_long_caller_is_shown_with_what_handles_its_errors() -> None:
+    lines = "".join(f"    k{number} = {number}\n" for number in range(14))
+    files = {
+        "a/x.py": PADDING + "def load(a):\n    raise Missing(a)\n",
+        "a/u.py": (
+            f"from a.x import load\n\n\ndef outer(a):\n{lines}    try:\n        b = 1\n        c = 2\n        d = 3\n"
+            "        load(b)\n        e = 4\n        f = 5\n        g = 6\n    except OSError:\n        return 10\n"
+            "    except Missing:\n        return 11\n    try:\n        other()\n    except KeyError:\n        return 12\n"
+        ),
+    }
+    text = shown(files, "a/x.py", "raise Missing(a)", "raise Gone(a)")
+    assert "     except OSError:\n         return 10\n     except Missing:\n         return 11" in text
+    assert "KeyError" not in text
+
+
+def test_further_users_of_a_field_are_named() -> None:
+    methods = "".join(f"    def m{number}(self):\n        return self.items[0]\n\n" for number in range(1, 7))
+    files = {
+        "a/x.py": f"class Pool:\n    def __init__(self):\n        self.n = 0\n        self.items = []\n\n\n\n\n{methods}{PADDING}"
+    }
+    text = shown(files, "a/x.py", "self.items = []", "self.items = None")
+    assert "`Pool.m3` uses `items`; so do `Pool.m4` line 19, `Pool.m5` line 22, `Pool.m6` line 25\n" in text
+
+
+def test_a_test_without_a_name_is_shown_with_its_title() -> None:
+    files = {
+        "src/p.ts": "".join(f"function unrelated{n}() {{\n  return {n}\n}}\n" for n in range(30))
+        + "export function parse(text: string) {\n  return text\n}\n",
+        "test/p.test.ts": (
+            "import { parse } from '../src/p'\n\ndescribe('parse', () => {\n  it('keeps text', () => {\n"
+            "    const all = ['a'].map((one) => parse(one))\n    expect(all[0]).toBe('a')\n  })\n})\n"
+        ),
+    }
+    text = shown(files, "src/p.ts", "  return text", "  return text + 1")
+    assert "`it('keeps text', () => {` calls `parse`\n it('keeps text', () => {" in text
+    assert "expect(all[0])" in text
