@@ -23,6 +23,9 @@ MAX_FILES, MAX_IN_FILE = 12, 3
 #: Further users of a name in a file that are named only.
 MAX_FURTHER = 6
 _HANDLER = re2.compile(r"\s*(?:\}\s*)?(?:except|catch|finally)\b")
+#: Lines of a list of exports.
+LONGEST_LIST = 100
+_EXPORTS = re2.compile(r"(?:module\.)?exports\b|export\s*(?:default\b|[{*=])")
 #: Methods that are called by the name of their class.
 _CONSTRUCTORS = frozenset({"__init__", "__new__", "constructor"})
 #: How other constructors call one, by family of languages.
@@ -99,9 +102,9 @@ def uses(
         mentions = changed.index.references(path, [name, *list(aliases)[:3], *_delegations(targets)])
         for reference in mentions if targets else (*_imports(changed, path, name), *mentions):
             if reference.line not in visible and _means(changed, path, reference, targets):
-                users.setdefault(changed.around_line(path, reference.line), []).append(reference)
-        if path in homes:
-            users.pop(None, None)  # lists of exports
+                user = changed.around_line(path, reference.line)
+                if path not in homes or not _is_listed(changed, path, reference.line, user):
+                    users.setdefault(user, []).append(reference)
         by_name: dict[str, tuple[Definition | None, list[Reference]]] = {}
         for user, references in users.items():  # several with one name are alike
             by_name.setdefault("" if user is None else user.qualified, (user, references))
@@ -114,6 +117,17 @@ def uses(
             longest = METHOD if is_own else TEST if is_test(path) else CALLER
             more = _further(further, targets) if place == len(shown) else ""
             yield _user(changed, path, user, references, f"{label}{more}", longest)
+
+
+def _is_listed(changed: Changed, path: str, line: int, user: Definition | None) -> bool:
+    """Return True for a line at the top level of a file that only exports or declares names of it."""
+    if user is not None and (user.kind != "value" or user.within):
+        return False
+    if family(path) == "c":
+        return user is None
+    source = (changed.index.text(path) or "").split("\n")[max(0, line - LONGEST_LIST) : line]
+    statement = next((text for text in reversed(source) if text[:1].strip(" \t\r)]},;")), "")
+    return _EXPORTS.match(statement) is not None
 
 
 def _further(users: Sequence[tuple[Definition | None, list[Reference]]], targets: Sequence[FileDefinition]) -> str:

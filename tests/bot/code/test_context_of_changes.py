@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from difflib import unified_diff
 
+import pytest
+
 from bot.code.context import Surroundings
 from bot.code.diff import Sides, parse
 from bot.code.packing import pack
@@ -151,3 +153,56 @@ def test_a_test_without_a_name_is_shown_with_its_title() -> None:
     text = shown(files, "src/p.ts", "  return text", "  return text + 1")
     assert "`it('keeps text', () => {` calls `parse`\n it('keeps text', () => {" in text
     assert "expect(all[0])" in text
+
+
+C_FUNCTIONS = "".join(f"static int other{number}(int a)\n{{\n    return a;\n}}\n\n" for number in range(20))
+C_TABLE = "static const struct ops default_ops = {\n    .read = buf_read,\n};\n"
+JS_FUNCTIONS = "".join(f"function other{number} (a) {{\n  return a\n}}\n\n" for number in range(20))
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "old", "row"),
+    [
+        (
+            "src/b.c",
+            f"static int buf_read(int n);\n\n{C_FUNCTIONS}static int buf_read(int n)\n{{\n    return -n;\n}}\n\n{C_FUNCTIONS}{C_TABLE}",
+            "return -n",
+            "`default_ops` uses `buf_read`\n static const struct ops default_ops = {\n     .read = buf_read,",
+        ),
+        (
+            "a/b.py",
+            f"{PADDING}def read_it(n):\n    return -n\n\n\n{PADDING}HANDLERS = {{\n    'read': read_it,\n}}\nregister(read_it)\n",
+            "return -n",
+            "`HANDLERS` uses `read_it`\n HANDLERS = {\n     'read': read_it,",
+        ),
+        (
+            "lib/b.js",
+            f"{JS_FUNCTIONS}function readIt (n) {{\n  return -n\n}}\n\n{JS_FUNCTIONS}const handlers = {{\n  read: readIt\n}}\nmodule.exports = {{\n  readIt,\n  read: readIt,\n}}\n",
+            "return -n",
+            "`handlers` uses `readIt`\n const handlers = {\n   read: readIt",
+        ),
+    ],
+    ids=["c", "python", "javascript"],
+)
+def test_a_registration_in_the_changed_file_is_shown(path: str, source: str, old: str, row: str) -> None:
+    text = shown({path: source}, path, old, "return n")
+    assert row in text
+    assert "exports" not in text
+    assert "buf_read(int n);" not in text
+    assert ("register(read_it)" in text) == path.endswith(".py")
+
+
+def test_a_value_that_the_diff_shows_is_not_shown_again() -> None:
+    go = "package s\n\ntype Config struct {\n\tName string\n\tMax int\n}\nfunc (s *Server) Accept(c Config) int {\n\treturn c.Max\n}\n"
+    files = {"s/s.go": go + "".join(f"\nfunc other{number}() int {{\n\treturn 1\n}}\n" for number in range(20))}
+    text = shown(files, "s/s.go", "return c.Max", "return c.Max + 1")
+    assert text == ""
+
+
+def test_a_lone_bracket_costs_no_line() -> None:
+    lines = "".join(f"    int a{number};\n" for number in range(12))
+    java = f"class Row {{\n{lines}    int last;\n    static int f(Row row) {{\n        return 1;\n    }}\n}}\n"
+    more = "".join(f"class C{number} {{\n    int b;\n}}\n" for number in range(30))
+    text = shown({"a/Row.java": java + more}, "a/Row.java", "    int last;\n", "    long last;\n")
+    assert " class Row {" in text
+    assert "\n }" not in text
