@@ -51,8 +51,8 @@ class ContextPage:
         visible = self._shown.setdefault(excerpt.path, set())
         source = (self._text(excerpt.path) or "").split("\n")
         lines = [number for number in excerpt.lines if number not in visible and number <= len(source)]
-        fresh = [number for number in lines if source[number - 1].strip()]
-        if not any(source[number - 1].strip(" \t{}()[];,") for number in fresh):
+        fresh = _without_lone_brackets([number for number in lines if source[number - 1].strip()], source)
+        if not fresh:
             return bool(excerpt.lines)
         text = _excerpt(excerpt.relation, source, fresh)
         cost = estimate(text) + 1
@@ -65,6 +65,16 @@ class ContextPage:
         self._excerpts.setdefault(excerpt.path, []).append((fresh[0], text))
         self.tokens += cost
         return True
+
+
+def _without_lone_brackets(lines: Sequence[int], source: Sequence[str]) -> list[int]:
+    """Leave out the lines of brackets that do not follow on another line."""
+    results: list[int] = []
+    for number in lines:
+        is_bracket = not source[number - 1].strip(" \t{}()[];,")
+        if not is_bracket or (results and not any(map(str.strip, source[results[-1] : number - 1]))):
+            results.append(number)
+    return results
 
 
 def _head(path: str) -> str:

@@ -126,6 +126,8 @@ def _definitions(changed: Changed, *, is_changed: bool) -> Iterator[CodeExcerpt]
             for place in changed.resolver.resolve(file.path, reference) if count < most else ():
                 if place.path == file.path and place.definition.first <= reference.line <= place.definition.last:
                     continue
+                if place.definition.kind == "value" and place.definition.first in changed.visible(place.path):
+                    continue
                 if place.definition.kind == "class" and reference.kind == "read" and reference.name in receivers:
                     continue  # the member that is used is shown
                 count += 1
