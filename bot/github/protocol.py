@@ -147,7 +147,8 @@ _BUILD_FOLDERS = frozenset({"node_modules", "__pycache__", "venv", "site-package
 def _files_below(folder: Path, working: bool) -> Iterator[str]:
     for parent, folders, names in os.walk(folder, followlinks=False):
         if working:
-            folders[:] = [name for name in folders if not name.startswith(".") and name not in _BUILD_FOLDERS]
+            hidden = {name for name in folders if name.startswith(".")} - {".github"}
+            folders[:] = [name for name in folders if name not in hidden | _BUILD_FOLDERS]
         inside = Path(parent).relative_to(folder).as_posix()
         for name in names:
             if not Path(parent, name).is_symlink():
