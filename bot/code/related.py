@@ -28,16 +28,19 @@ SMALL_FILE, DEFINITION, CLASS, VALUE, IMPORTS = 60, 20, 24, 8, 20
 MAX_DEFINITIONS, MAX_BESIDE = 40, 16
 
 _ACCESSOR = re.compile(r"\s*@(?:[\w.]*property|\w+\.(?:getter|setter|deleter))\b")
+#: The new name in ``import a as b``, ``const { a: b } = require(...)`` and ``b "example.org/a"``.
+_RENAMES = re.compile(r"(?:\bas\s+|\w\s*:\s*|^(?=\w+\s+[\"`]))([\w$]+)")
 _VERBS = {"call": "called by", "write": "set by", "removed": "in removed lines of"}
 
 
 def excerpts(changed: Changed) -> Iterator[CodeExcerpt]:
     """Yield all excerpts about a change, the most needed first."""
-    yield from _rest(changed, of_tests=False)
+    rest = list(_rest(changed, of_tests=False))
+    yield from rest
     yield from _definitions(changed, is_changed=True)
     yield from uses_of_changes(changed)
     yield from _definitions(changed, is_changed=False)
-    yield from _imports(changed)
+    yield from _imports(changed, rest)
     yield from _rest(changed, of_tests=True)
 
 
@@ -192,8 +195,8 @@ def _class_head(index: CodeIndex, place: FileDefinition) -> tuple[int, ...]:
     return tuple(sorted(lines))[:FIELDS]
 
 
-def _imports(changed: Changed) -> Iterator[CodeExcerpt]:
-    """Yield the lines of imports that changed lines use."""
+def _imports(changed: Changed, rest: Sequence[CodeExcerpt]) -> Iterator[CodeExcerpt]:
+    """Yield the lines of imports that changed lines use, and those that rename what the rest of the code uses."""
     for file in changed.sources:
         numbers = changed.added(file)
         used = {
@@ -202,11 +205,18 @@ def _imports(changed: Changed) -> Iterator[CodeExcerpt]:
             if reference.line in numbers
             for word in (reference.name, *segments(reference.receiver)[:1])
         }
+        source = (changed.index.text(file.path) or "").split("\n")
+        others = {number for excerpt in rest if excerpt.path == file.path for number in excerpt.lines}
+        words = {word for number in others for word in WORD.findall(source[number - 1])}
         lines: set[int] = set()
         for statement in changed.index.outline(file.path).imports:
             rows = enumerate(statement.text.split("\n"), start=statement.first)
-            matches = {number for number, row in rows if used.intersection(WORD.findall(row))}
-            if matches:
+            matches = {
+                number
+                for number, row in rows
+                if used.intersection(WORD.findall(row)) or words.intersection(_RENAMES.findall(row))
+            }
+            if matches and not statement.text.startswith("package"):
                 lines |= {statement.first, *matches}
         if lines:
             yield CodeExcerpt(file.path, tuple(sorted(lines))[:IMPORTS], "imports")

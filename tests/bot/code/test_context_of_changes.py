@@ -195,8 +195,7 @@ def test_a_registration_in_the_changed_file_is_shown(path: str, source: str, old
 def test_a_value_that_the_diff_shows_is_not_shown_again() -> None:
     go = "package s\n\ntype Config struct {\n\tName string\n\tMax int\n}\nfunc (s *Server) Accept(c Config) int {\n\treturn c.Max\n}\n"
     files = {"s/s.go": go + "".join(f"\nfunc other{number}() int {{\n\treturn 1\n}}\n" for number in range(20))}
-    text = shown(files, "s/s.go", "return c.Max", "return c.Max + 1")
-    assert text == ""
+    assert "Config.Max" not in shown(files, "s/s.go", "return c.Max", "return c.Max + 1")
 
 
 def test_a_lone_bracket_costs_no_line() -> None:
@@ -206,3 +205,24 @@ def test_a_lone_bracket_costs_no_line() -> None:
     text = shown({"a/Row.java": java + more}, "a/Row.java", "    int last;\n", "    long last;\n")
     assert " class Row {" in text
     assert "\n }" not in text
+
+
+@pytest.mark.parametrize(
+    ("path", "imports", "body", "new"),
+    [
+        ("a/x.py", "import json\nimport ujson as fast\n", "def f(a):\n    b = fast.loads(a)\n    c = json.loads(a)\n", "import ujson as fast"),
+        ("a/x.go", 'package a\n\nimport (\n\t"json"\n\tfast "x.org/ujson"\n)\n', "func f(a int) int {\n\tb := fast.Loads(a)\n\tc := json.Loads(a)\n", 'fast "x.org/ujson"'),
+        ("a/x.js", "const json = require('json')\nconst { loads: fast } = require('ujson')\n", "function f (a) {\n  b = fast(a)\n  c = json.loads(a)\n", "const { loads: fast } = require('ujson')"),
+    ],
+    ids=["python", "go", "javascript"],
+)  # fmt: skip
+def test_imports_that_rename_what_is_shown_are_shown(path: str, imports: str, body: str, new: str) -> None:
+    comment = {"a/x.py": "#"}.get(path, "//")
+    ending = "" if path.endswith("py") else "}\n"
+    filler = f"    {comment} d\n" * 6
+    gap = "\n" * 70
+    files = {path: f"{imports}{gap}{body}{filler}    last(a)\n{ending}" + f"{comment} e\n" * 60}
+    text = shown(files, path, "last(a)", "last(a + 1)")
+    assert f"imports\n {new}\n" in text.replace("    ", "")
+    assert "rest of `f`" in text
+    assert "import json" not in text
