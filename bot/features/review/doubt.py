@@ -87,6 +87,7 @@ class Doubting:
 
     def _prompt(self, finding: Finding, code: Code) -> Prompt:
         place = finding.path if finding.line is None else f"{finding.path}, line {finding.line}"
+        place += f"; also {', '.join(finding.places)}" if finding.places else ""
         code_lines = "\n".join(finding.code)
         system, user = self.prompts.render(
             "review.doubt",
