@@ -93,6 +93,7 @@ def _rules(tree: SourceTree, services: Services) -> Iterable[HouseRule]:
 
 
 _HEADING = re.compile(r"^#{1,6}[ \t]+(.{1,200})$|^(.{1,200})\n(?:={3,}|-{3,})[ \t]*$", re.M)
+_FENCED = re.compile(r"^[ \t]*(```|~~~)[\s\S]*?(?:^[ \t]*\1|\Z)", re.M)
 _ON_CODE = re.compile(
     r"cod(?:e|ing)|style|convention|nam(?:es|ing)|lint|typ(?:es|ing)|tests?\b|testing|error|exception|architecture|"
     r"design|guideline|principle|rules?\b|security|performance|compatib|deprecat|api\b|review|pattern|practice",
@@ -100,14 +101,16 @@ _ON_CODE = re.compile(
 )
 _NOT_ON_CODE = re.compile(
     r"code of conduct|set(?:ting)? ?up|install|getting started|environment|commit|pull request|branch|"
-    r"release|licen[cs]e|issue|bug report|question|communit|document|run(?:ning)? |build(?:ing)?\b|command",
+    r"release|licen[cs]e|issue|bug report|question|communit|document|run(?:ning)? |build(?:ing)?\b|command|"
+    r"process\b",
     re.I,
 )
 
 
 def _sections_on_code(text: str, *, is_for_agents: bool) -> str:
     """Return the sections on code by their headings; of a file for agents, all but those on other work."""
-    headings = list(_HEADING.finditer(text))
+    # A comment in an example is no heading.
+    headings = list(_HEADING.finditer(_FENCED.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)))
     if not headings:
         return text.strip() if is_for_agents else ""
     sections = [text[: headings[0].start()].strip()] if is_for_agents else []
@@ -138,8 +141,13 @@ _MANIFESTS: tuple[tuple[str, str, re.Pattern[str] | tuple[str, ...]], ...] = (
 
 #: Workflows, whose matrix names versions if no manifest does.
 _WORKFLOW = re.compile(r"\.github/workflows/[^/]+\.ya?ml")
-_MATRIX = re.compile(r"\b(python|node|go|java)(?:-version)?['\"]?[ \t]*:[ \t]*(\[[^\]{}]{1,200}\])")
-MAX_WORKFLOWS = 10
+_MATRIX = re.compile(
+    r"^[ \t-]*['\"]?(python|node|go|java|jdk|rust)(?:[-_]version)?['\"]?[ \t]*:"
+    r"([ \t]*\[[^\]{}]{1,400}\]|(?:[ \t]*\n[ \t]*-[ \t][^\n:]{1,60}){1,30}|[^\n{]{1,60})",
+    re.M,
+)
+_VERSION = re.compile(r"(?<![\w.$-])[~^<>=]*\d[\w.*+-]*")
+MAX_WORKFLOWS, MAX_VERSIONS = 10, 12
 
 
 def _runtimes(tree: SourceTree) -> tuple[str, ...]:
@@ -150,12 +158,25 @@ def _runtimes(tree: SourceTree) -> tuple[str, ...]:
         version = _read_version(text, path, location) if text else ""
         if version and language not in versions:
             versions[language] = f"{language} {' '.join(version.split())[:60]} ({path})"
+    for language, text in _tested(tree).items():
+        versions.setdefault(language, text)
+    return tuple(versions.values())
+
+
+def _tested(tree: SourceTree) -> dict[str, str]:
+    """Return for each language the versions in the workflow that names most of them."""
+    most: dict[str, tuple[int, str]] = {}
     workflows = [path for path in tree.paths() if _WORKFLOW.fullmatch(path)]
     for path in sorted(workflows)[:MAX_WORKFLOWS]:
-        for key, version in _MATRIX.findall(tree.read(path) or ""):
-            language = key.capitalize()
-            versions.setdefault(language, f"{language} {' '.join(version.split())[:60]} ({path})")
-    return tuple(versions.values())
+        by_language: dict[str, dict[str, None]] = {}
+        for key, text in _MATRIX.findall(tree.read(path) or ""):
+            language = "Java" if key == "jdk" else key.capitalize()
+            by_language.setdefault(language, {}).update(dict.fromkeys(_VERSION.findall(re.sub("#.*", "", text))))
+        for language, all_versions in by_language.items():
+            if len(all_versions) > most.get(language, (0, ""))[0]:
+                versions = ", ".join(list(all_versions)[:MAX_VERSIONS])
+                most[language] = len(all_versions), f"{language} {versions} ({path})"
+    return {language: text for language, (_, text) in most.items()}
 
 
 def _read_version(text: str, path: str, location: re.Pattern[str] | tuple[str, ...]) -> str:
