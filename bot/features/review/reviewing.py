@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 
 from bot.code.context import Surroundings, surroundings
 from bot.code.diff import Diff, lines_shown, parse
+from bot.code.filling import Piece
 from bot.code.packing import BEYOND, ChangeFilters, Packed, pack
 from bot.core.actions import Decision, Minimize, Skipped
 from bot.core.errors import ForgeError
@@ -108,12 +109,18 @@ class _Review:
             contexts=tuple(context.text for context in self.contexts),
         )
         look_around = self._look_around if self.config.investigate else None
-        result = strategies.review(packed, change, self.config, services.model, services.prompts, look_around)
+        result = strategies.review(
+            packed, change, self.config, services.model, services.prompts, self._look_up, look_around
+        )
         self.doubting = Doubting(services.model, services.prompts, change, self._code, self.config.min_confidence)
         self.proving = Proving(services, self.pull, self.around.diff, packed.omitted)
         with TemporaryDirectory(prefix="bouncer-") as folder:
             selected, suppressed = self._select(result, Path(folder))
         return self._decision(result, selected, suppressed)
+
+    def _look_up(self, piece: Piece, phrases: Sequence[str]) -> str:
+        context = self.around.within(self.config.context_tokens, piece.files, phrases)
+        return context.text if context.looked_up else ""
 
     def _look_around(self, question: Question) -> Notes:
         services = self.services

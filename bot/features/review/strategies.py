@@ -33,6 +33,8 @@ from bot.features.shared.investigation import Notes
 from bot.models.protocol import Model, Prompt, Reply, Templates, ask_all
 from bot.models.wrappers import spent
 
+#: Names of code that one round lacked and the next is shown.
+MAX_PHRASES = 8
 #: Characters of a pull request's title and description that a reviewer is shown.
 MAX_TITLE = 300
 MAX_DESCRIPTION = 6_000
@@ -63,11 +65,13 @@ class Question:
     parts: int
     change: Change
     notes: str = ""
+    looked_up: str = ""
+    """The code around the piece, with what an earlier round lacked; empty in the first round."""
 
     @property
     def context(self) -> str:
         """The code around the piece; empty without it."""
-        return self.change.contexts[self.part - 1] if self.change.contexts else ""
+        return self.looked_up or (self.change.contexts[self.part - 1] if self.change.contexts else "")
 
     @property
     def code(self) -> str:
@@ -117,12 +121,21 @@ class PieceReview(NamedTuple):
     replies: Sequence[Reply[ReviewReply] | None]
     """None for a look without a usable answer."""
     failures: Sequence[ModelError] = ()
+    further_code: str = ""
+    """Code that later rounds were shown."""
 
 
-def reflexion(model: Model, prompts: Templates, question: Question, iterations: int) -> PieceReview:
+#: Returns the code around a piece with the code that these phrases name; empty if there is none.
+LookUp = Callable[[Piece, Sequence[str]], str]
+
+
+def reflexion(
+    model: Model, prompts: Templates, question: Question, iterations: int, look_up: LookUp
+) -> PieceReview:
     """Look once, then at most ``iterations`` times again, until a round changes nothing.
 
-    A later round without a usable answer ends the review with the findings of the round before it.
+    A later round is shown the code that the findings before it depend on. If one has no usable answer, the
+    findings of the round before it remain.
     Raises ModelError or TransientError for the first look, TransientError for any.
     """
     rounds, failures = [_ask(model, question.prompt(prompts, "review.single-shot"))], list[ModelError]()
@@ -130,8 +143,16 @@ def reflexion(model: Model, prompts: Templates, question: Question, iterations: 
         previous = rounds[-1].reply.value.findings
         values = [finding.model_dump(mode="json", exclude={"recognised"}) for finding in previous]
         as_json = json.dumps(values, ensure_ascii=False, indent=1)
+        phrases = dict.fromkeys(phrase for finding in previous for phrase in finding.depends_on)
+        if phrases and (code := look_up(question.piece, list(phrases)[:MAX_PHRASES])):
+            question = replace(question, looked_up=code)
         prompt = question.prompt(
-            prompts, "review.reflexion", round=number, previous=previous, previous_json=as_json
+            prompts,
+            "review.reflexion",
+            round=number,
+            previous=previous,
+            previous_json=as_json,
+            looked_up=question.looked_up,
         )
         try:
             rounds.append(_ask(model, prompt))
@@ -140,7 +161,7 @@ def reflexion(model: Model, prompts: Templates, question: Question, iterations: 
             break
         if _substance(rounds[-1].reply.value.findings) == _substance(previous):
             break
-    return PieceReview(rounds, [rounds[-1].reply], failures)
+    return PieceReview(rounds, [rounds[-1].reply], failures, question.looked_up)
 
 
 def _ask(model: Model, prompt: Prompt) -> Round:
@@ -233,6 +254,7 @@ def review(
     config: ReviewConfig,
     model: Model,
     prompts: Templates,
+    look_up: LookUp,
     look_around: Callable[[Question], Notes] | None = None,
 ) -> Result:
     """Review every piece, after a look at the code around it if ``look_around`` is given.
@@ -255,7 +277,7 @@ def review(
             if config.strategy == "panel":
                 piece_review = panel(model, prompts, question, config.looks)
             else:
-                piece_review = reflexion(model, prompts, question, iterations)
+                piece_review = reflexion(model, prompts, question, iterations, look_up)
         except ModelError as error:
             result.failures.append(error)
             is_spent = isinstance(error, BudgetExceeded)
@@ -267,7 +289,8 @@ def review(
         findings += [[] for _ in range(len(piece_review.replies) - len(findings))]
         for findings_of_look, reply in zip(findings, piece_review.replies, strict=True):
             if reply is not None:
-                anchored, dropped = anchor(reply.value.findings[:MAX_REPORTED], packed.diff, question.code)
+                code = f"{question.code}\n{piece_review.further_code}"
+                anchored, dropped = anchor(reply.value.findings[:MAX_REPORTED], packed.diff, code)
                 findings_of_look += [finding.model_copy(update={"models": (reply.model,)}) for finding in anchored]
                 result.dropped += dropped
     if result.failures and not result.rounds:

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - lines of other languages
 """The context of a change: the code around it, house rules, the linked issue."""
 
 from __future__ import annotations
@@ -195,23 +196,63 @@ def test_only_the_sections_on_code_of_house_rules_are_shown(services: Build) -> 
     model = ScriptedModel([reviews.CLEAN])
     text = (
         b"# Contributing\n\nHello.\n\n## Setting up\n\nInstall make.\n\n## Code style\n\nNo globals.\n\n"
-        b"Tests\n-----\n\nMock nothing.\n\n## Code of conduct\n\nBe kind.\n"
+        b"Tests\n-----\n\nMock nothing.\n\n## Code of conduct\n\nBe kind.\n\n"
+        b"## Code review process\n\nWait.\n\n```sh\n# code style\nlint\n```\n"
     )
     files = {HEAD: {**FILES, "CONTRIBUTING.md": b"x"}}
     review(services, model, checkouts=files, files={"main:CONTRIBUTING.md": text})
     question = model.asked[0].user
     assert "## Code style\nNo globals.\n\nTests\n-----\nMock nothing." in question
-    assert not any(words in question for words in ("Hello.", "Install make.", "Be kind."))
+    assert not any(words in question for words in ("Hello.", "Install make.", "Be kind.", "Wait.", "lint"))
 
 
-def test_versions_come_from_workflows_if_no_manifest_names_them(services: Build) -> None:
+@pytest.mark.parametrize(
+    ("matrix", "versions"),
+    [
+        ("node-version: [18, 20]\n        python: [3.8]", "Node 18, 20"),
+        ('node-version:\n          - "18"  # oldest\n          - 20.x\n        os:\n          - ubuntu-22.04', "Node 18, 20.x"),
+        ("include:\n          - node-version: '18'\n          - {os: x, node: 9}\n          - node-version: 20", "Node 18, 20"),
+        ("jdk: [8, 17]", "Java 8, 17"),
+        ("rust: [1.60.0, stable]", "Rust 1.60.0"),
+        ("go: [\n          '1.20',\n          '1.21',\n        ]", "Go 1.20, 1.21"),
+    ],
+    ids=["inline", "block", "include", "jdk", "rust", "lines"],
+)  # fmt: skip
+def test_versions_come_from_workflows_if_no_manifest_names_them(
+    services: Build, matrix: str, versions: str
+) -> None:
     model = ScriptedModel([reviews.CLEAN])
-    workflow = (
-        b"jobs:\n  test:\n    strategy:\n      matrix:\n        node-version: [18, 20]\n        python: [3.8]\n"
+    workflow = f"jobs:\n  test:\n    strategy:\n      matrix:\n        {matrix}\n    steps:\n      - x: ${{{{ matrix.node }}}}\n"
+    style = "jobs:\n  style:\n    steps:\n      - uses: actions/setup-node@v4\n        with:\n          node-version: 22\n"
+    files = {".github/workflows/ci.yml": workflow.encode()}
+    if versions.startswith("Node"):
+        files[".github/workflows/a-style.yml"] = style.encode()
+    review(services, model, checkouts={HEAD: {**FILES, **files}})
+    supported = [line for line in model.asked[0].user.split("\n") if line.startswith("Supports ")]
+    assert sorted(supported) == sorted(
+        ["Supports Python >=3.9 (pyproject.toml)", f"Supports {versions} (.github/workflows/ci.yml)"]
     )
-    review(services, model, checkouts={HEAD: {**FILES, ".github/workflows/ci.yml": workflow}})
-    versions = "Supports Python >=3.9 (pyproject.toml)\nSupports Node [18, 20] (.github/workflows/ci.yml)\n"
-    assert versions in model.asked[0].user
+
+
+def test_a_round_of_reflexion_is_shown_the_code_that_the_last_lacked(services: Build) -> None:
+    defect = finding(quote="BOUND = 3", symbol="BOUND", depends_on=["`elsewhere`"])
+    later = finding(quote="BOUND = 3", symbol="elsewhere", comment="Breaks.")
+    model = ScriptedModel([reviews.reply(defect), reviews.reply(later), reviews.reply(later)])
+    files = {**FILES, "lib/other.py": b"def elsewhere():\n    return 7\n"}
+    decision = review(services, model, "review: {strategy: reflexion}", checkouts={HEAD: files})
+    assert "elsewhere, looked up" not in model.asked[0].user
+    assert "@ 1 `elsewhere`, looked up\n def elsewhere():\n     return 7" in model.asked[1].user
+    assert "was looked up; what could be found" in model.asked[1].user
+    assert decision.record.dropped == ()
+
+
+def test_the_second_question_names_all_places_of_a_finding(services: Build) -> None:
+    place = {"path": "src/app.py", "quote": "        return parse(path, fallback())", "line": None}
+    defect = finding(quote="BOUND = 3", symbol="BOUND", places=[place])
+    doubt = {"trace": "", "breaks_when": "", "quote": "", "instead": "", "verdict": "refuted"}
+    model = ScriptedModel([reviews.reply(defect), doubt])
+    review(services, model, "review: {doubt: true}", checkouts={HEAD: FILES})
+    assert "src/app.py, line 3; also src/app.py:12\n" in model.asked[1].user
 
 
 def test_the_linked_issue_goes_to_the_reviewer_with_long_logs_cut(services: Build) -> None:
