@@ -41,6 +41,7 @@ class Changed:
         self._visible = visible
         self.resolver = InterfaceResolver(index)
         self._references: dict[str, tuple[Reference, ...]] = {}
+        self._before: dict[str, tuple[Definition, ...] | None] = {}
         self._runs: dict[int, list[tuple[list[DiffLine], list[int]]]] = {}
 
     @cached_property
@@ -64,11 +65,13 @@ class Changed:
         results: list[tuple[FileDefinition, tuple[int, ...]]] = []
         for file in self.readable:
             definitions = self.index.definitions(file.path)
-            numbers = self.lines(file)
+            numbers, added = self.lines(file), self.added(file)
             for definition, lines in around(callables(definitions), numbers):
                 results.append((FileDefinition(file.path, definition), lines))
             for definition in definitions:
-                lines = tuple(sorted(numbers.intersection(range(definition.first, definition.last + 1))))
+                # What is removed beside a line is in no value that ends there.
+                of_value = numbers if definition.first < definition.last else added
+                lines = tuple(sorted(of_value.intersection(range(definition.first, definition.last + 1))))
                 if definition.kind == "value" and lines:
                     results.append((FileDefinition(file.path, definition), lines))
         return results
@@ -105,31 +108,40 @@ class Changed:
         is gone.
         """
         if id(file) not in self._runs:
-            before = self.definitions_before(file)
-            gone = {line.old for hunk in file.hunks for line in hunk.lines if line.mark == "-"}
             runs = [run for hunk in file.hunks for run in _runs(hunk)]
-            old = _owners(before or (), {line.old or 0 for run, _ in runs for line in run}, gone)
-            source = (self.index.text(file.path) or "").split("\n")
-            beside = {at: _beside(source, at) for _, at in runs}
-            neighbours = {number for numbers in beside.values() for number in numbers}
-            new = _owners(self.index.definitions(file.path), neighbours)
-            self._runs[id(file)] = []
-            for run, at in runs:
-                owners = {old.get(line.old or 0, "") for line in run}
-                places = [line.new for line in run if line.new is not None] or [
-                    number for number in beside[at] if before is None or new.get(number, "") in owners
-                ]
-                self._runs[id(file)].append((run, places))
+            beside = self._beside(file, [run for run in runs if all(line.mark == "-" for line in run[0])])
+            self._runs[id(file)] = [
+                (run, beside.get(at, []) or [line.new for line in run if line.new is not None]) for run, at in runs
+            ]
         return self._runs[id(file)]
+
+    def _beside(self, file: FileDiff, runs: Sequence[tuple[list[DiffLine], int]]) -> dict[int, list[int]]:
+        """Return for runs of removed lines the lines beside them in the definition that they were in."""
+        source = (self.index.text(file.path) or "").split("\n")
+        beside = {at: _neighbours(source, at) for _, at in runs}
+        before = self.definitions_before(file) if runs else None
+        if before is None:
+            return beside
+        gone = {line.old for hunk in file.hunks for line in hunk.lines if line.mark == "-"}
+        old = _owners(before, {line.old or 0 for run, _ in runs for line in run}, gone)
+        new = _owners(
+            self.index.definitions(file.path), {number for numbers in beside.values() for number in numbers}
+        )
+        for run, at in runs:
+            owners = {old.get(line.old or 0, "") for line in run}
+            beside[at] = [number for number in beside[at] if new.get(number, "") in owners]
+        return beside
 
     def definitions_before(self, file: FileDiff) -> tuple[Definition, ...] | None:
         """Return the definitions of a file before the change, or None if they are unknown."""
         path = file.old_path or file.path
-        text = self.index.before.get(path)
-        try:
-            return None if text is None else outline(text, path).definitions
-        except NotParsed:
-            return None
+        if path not in self._before:
+            text = self.index.before.get(path)
+            try:
+                self._before[path] = None if text is None else outline(text, path).definitions
+            except NotParsed:
+                self._before[path] = None
+        return self._before[path]
 
     def further_references(self, file: FileDiff) -> Iterator[Reference]:
         """Yield the names on removed lines, and the calls on lines that depend on changed ones."""
@@ -191,17 +203,18 @@ class Changed:
 
 def _runs(hunk: Hunk) -> Iterator[tuple[list[DiffLine], int]]:
     """Yield each run of changed lines, with the number of the line of the new file that follows on its start."""
-    at = hunk.new_start + all(line.new is None for line in hunk.lines)
+    numbers = [line.new for line in hunk.lines if line.new is not None]
+    at = numbers[0] if numbers else hunk.new_start + 1
     for is_context, group in groupby(hunk.lines, lambda line: line.mark == " "):
         lines = list(group)
         if not is_context:
             yield lines, at
-        at += sum(line.new is not None for line in lines)
+        at = max((line.new for line in lines if line.new is not None), default=at - 1) + 1
 
 
-def _beside(source: Sequence[str], at: int) -> list[int]:
+def _neighbours(source: Sequence[str], at: int) -> list[int]:
     """Return the nearest line with text before a line of a file, and the nearest from there on."""
-    before = range(at - 1, max(at - 2 - MAX_BLANK, 0), -1)
+    before = range(min(at - 1, len(source)), max(at - 2 - MAX_BLANK, 0), -1)
     behind = range(at, min(at + MAX_BLANK, len(source)) + 1)
     nearest = (next((number for number in side if source[number - 1].strip()), 0) for side in (before, behind))
     return [number for number in nearest if number]

@@ -99,11 +99,12 @@ def uses(
         visible = changed.visible(path)
         users: dict[Definition | None, list[Reference]] = {}
         aliases = dict.fromkeys(alias.findall(changed.index.text(path) or ""))
+        source = (changed.index.text(path) or "").split("\n")
         mentions = changed.index.references(path, [name, *list(aliases)[:3], *_delegations(targets)])
         for reference in mentions if targets else (*_imports(changed, path, name), *mentions):
             if reference.line not in visible and _means(changed, path, reference, targets):
                 user = changed.around_line(path, reference.line)
-                if path not in homes or not _is_listed(changed, path, reference.line, user):
+                if path not in homes or not _is_listed(source, path, reference.line, user):
                     users.setdefault(user, []).append(reference)
         by_name: dict[str, tuple[Definition | None, list[Reference]]] = {}
         for user, references in users.items():  # several with one name are alike
@@ -116,17 +117,17 @@ def uses(
             )
             longest = METHOD if is_own else TEST if is_test(path) else CALLER
             more = _further(further, targets) if place == len(shown) else ""
-            yield _user(changed, path, user, references, f"{label}{more}", longest)
+            yield _user(source, path, user, references, f"{label}{more}", longest)
 
 
-def _is_listed(changed: Changed, path: str, line: int, user: Definition | None) -> bool:
+def _is_listed(source: Sequence[str], path: str, line: int, user: Definition | None) -> bool:
     """Return True for a line at the top level of a file that only exports or declares names of it."""
     if user is not None and (user.kind != "value" or user.within):
         return False
     if family(path) == "c":
         return user is None
-    source = (changed.index.text(path) or "").split("\n")[max(0, line - LONGEST_LIST) : line]
-    statement = next((text for text in reversed(source) if text[:1].strip(" \t\r)]},;")), "")
+    before = reversed(source[max(0, line - LONGEST_LIST) : line])
+    statement = next((text for text in before if text[:1].strip(" \t\r)]},;")), "")
     return _EXPORTS.match(statement) is not None
 
 
@@ -200,7 +201,7 @@ def _are_related(changed: Changed, member: FileDefinition, other: FileDefinition
 
 
 def _user(
-    changed: Changed,
+    source: Sequence[str],
     path: str,
     user: Definition | None,
     references: Sequence[Reference],
@@ -215,9 +216,8 @@ def _user(
     lines: Collection[int] = range(user.first, user.last + 1)
     if user.last - user.first >= longest:
         beside = {line for number in numbers for line in range(number - BESIDE_CALL, number + BESIDE_CALL + 1)}
-        source = (changed.index.text(path) or "").split("\n")[: user.last]
         calls = [reference.line for reference in references if reference.kind == "call"][:1]
-        handlers = {line for number in calls for line in _handlers(source, number)}
+        handlers = {line for number in calls for line in _handlers(source[: user.last], number)}
         lines = {user.first, *handlers, *beside.intersection(lines)}
     return CodeExcerpt(path, tuple(sorted(lines)), f"{named(user)} {verb} {target}")
 

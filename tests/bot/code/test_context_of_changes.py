@@ -49,7 +49,7 @@ def test_a_function_whose_last_line_is_removed_has_changed() -> None:
 
 
 def test_a_method_whose_last_line_is_removed_has_changed() -> None:
-    store = "class Store:\n    def add(self, k):\n        self.items[k] = 1\n        self.size += 1\n\n    def drop(self, k):\n        del self.items[k]\n"
+    store = "class Store:\n    def __init__(self):\n        self.items = {}\n        self.size = 0\n\n    def add(self, k):\n        self.items[k] = 1\n        self.size += 1\n\n    def drop(self, k):\n        del self.items[k]\n"
     files = {
         "a/s.py": PADDING + store,
         "a/u.py": "from a.s import Store\n\n\ndef use(s: Store):\n    s.add(1)\n\n\ndef no(s: Store):\n    s.drop(1)\n",
@@ -57,6 +57,7 @@ def test_a_method_whose_last_line_is_removed_has_changed() -> None:
     text = shown(files, "a/s.py", "        self.size += 1\n", "")
     assert "`use` calls `add`" in text
     assert "`no`" not in text
+    assert "`items`" not in text
 
 
 def test_a_removed_function_does_not_count_to_its_neighbours() -> None:
