@@ -104,7 +104,8 @@ def uses(
         for reference in mentions if targets else (*_imports(changed, path, name), *mentions):
             if reference.line not in visible and _means(changed, path, reference, targets):
                 user = changed.around_line(path, reference.line)
-                if path not in homes or not _is_listed(source, path, reference.line, user):
+                is_prototype = family(path) == "c" and user is None and bool(targets)
+                if not is_prototype and not (path in homes and _is_exported(source, reference.line, user)):
                     users.setdefault(user, []).append(reference)
         by_name: dict[str, tuple[Definition | None, list[Reference]]] = {}
         for user, references in users.items():  # several with one name are alike
@@ -120,12 +121,10 @@ def uses(
             yield _user(source, path, user, references, f"{label}{more}", longest)
 
 
-def _is_listed(source: Sequence[str], path: str, line: int, user: Definition | None) -> bool:
-    """Return True for a line at the top level of a file that only exports or declares names of it."""
+def _is_exported(source: Sequence[str], line: int, user: Definition | None) -> bool:
+    """Return True for a line at the top level of a file that only exports names of it."""
     if user is not None and (user.kind != "value" or user.within):
         return False
-    if family(path) == "c":
-        return user is None
     before = reversed(source[max(0, line - LONGEST_LIST) : line])
     statement = next((text for text in before if text[:1].strip(" \t\r)]},;")), "")
     return _EXPORTS.match(statement) is not None

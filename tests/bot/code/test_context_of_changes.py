@@ -186,7 +186,7 @@ JS_FUNCTIONS = "".join(f"function other{number} (a) {{\n  return a\n}}\n\n" for 
     ids=["c", "python", "javascript"],
 )
 def test_a_registration_in_the_changed_file_is_shown(path: str, source: str, old: str, row: str) -> None:
-    text = shown({path: source}, path, old, "return n")
+    text = shown({path: source, "src/b.h": "int buf_read(int n);\n"}, path, old, "return n")
     assert row in text
     assert "exports" not in text
     assert "buf_read(int n);" not in text
