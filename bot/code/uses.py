@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import islice
 
 import re2
 
@@ -110,14 +111,12 @@ def uses(
         by_name: dict[str, tuple[Definition | None, list[Reference]]] = {}
         for user, references in users.items():  # several with one name are alike
             by_name.setdefault("" if user is None else user.qualified, (user, references))
-        shown = list(by_name.values())[:MAX_IN_FILE]
-        further = list(by_name.values())[MAX_IN_FILE:]
-        for place, (user, references) in enumerate(shown, start=1):
+        for place, (user, references) in enumerate(islice(by_name.values(), MAX_IN_FILE), start=1):
             is_own = user is not None and any(
                 target.definition.kind == "value" and target.definition.within == user.within for target in targets
             )
             longest = METHOD if is_own else TEST if is_test(path) else CALLER
-            more = _further(further, targets) if place == len(shown) else ""
+            more = _further(list(by_name.values())[place:], targets) if place == MAX_IN_FILE else ""
             yield _user(source, path, user, references, f"{label}{more}", longest)
 
 

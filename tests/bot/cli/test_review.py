@@ -82,6 +82,24 @@ def test_the_code_around_a_change_is_read_from_a_checkout(
     assert json.loads(output)["verdict"] == ("clean" if command == "review" else "INCORRECT")
 
 
+def test_the_workflows_of_a_checkout_are_read(
+    tmp_path: Path, bouncer: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    workflow = "jobs:\n  test:\n    strategy:\n      matrix:\n        node: [18, 20]\n"
+    for name, text in {"src/app.py": LOAD, ".github/workflows/ci.yml": workflow, "change.diff": DIFF}.items():
+        Path("here", name).parent.mkdir(parents=True, exist_ok=True)
+        Path("here", name).write_text(text)
+    line = {
+        "model": "m",
+        "subject": "offline/files#1",
+        "contains": "Supports Node 18, 20 (.github/workflows/ci.yml)",
+    }
+    Path("replies.jsonl").write_text(json.dumps({**line, "findings": [], "reasoning": "r"}) + "\n")
+    arguments = ("--diff", "here/change.diff", "--repo", "here", "--model", "recorded:replies.jsonl#m")
+    assert bouncer("review", *arguments)[0] == 0
+
+
 @pytest.fixture
 def run(tmp_path: Path, bouncer: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run the command in an empty folder with a model that reports ``findings``; exit code and output."""
