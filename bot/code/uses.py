@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 
 import re2
@@ -43,18 +44,23 @@ def uses_of_changes(changed: Changed) -> Iterator[CodeExcerpt]:
         names = dict.fromkeys([*targets, *(name for name, path in removed.items() if family(path) == language)])
         for name, paths in changed.index.mentioning(names, language).items():
             places = targets.get(name, [])
-            used = 0
+            callers: list[CodeExcerpt] = []
             for excerpt in uses(changed, name, places, paths):
                 if is_test(excerpt.path):
                     tests += 1
-                    if tests > MAX_TESTS:
-                        continue
-                else:
-                    users.add((excerpt.path, excerpt.lines[0]))
-                    used += 1
-                    if used > MAX_CALLERS or len(users) > MAX_ALL_CALLERS:
-                        break
-                yield excerpt
+                    if tests <= MAX_TESTS:
+                        yield excerpt
+                    continue
+                users.add((excerpt.path, excerpt.lines[0]))
+                if len(callers) == MAX_CALLERS or len(users) > MAX_ALL_CALLERS:
+                    callers[-1:] = [_with_others(caller) for caller in callers[-1:]]
+                    break
+                callers.append(excerpt)
+            yield from callers
+
+
+def _with_others(excerpt: CodeExcerpt) -> CodeExcerpt:
+    return replace(excerpt, relation=f"{excerpt.relation}; so do others")
 
 
 def _targets(changed: Changed) -> dict[str, list[FileDefinition]]:
@@ -138,7 +144,7 @@ def _further(users: Sequence[tuple[Definition | None, list[Reference]]], targets
         for user, references in named_users
     ]
     rest = len(users) - len(names)
-    names += [f"{rest} more in this file"] if rest else []
+    names += [f"{rest} more"] if rest else []
     return f"; so do {', '.join(names)}" if names else ""
 
 

@@ -142,6 +142,15 @@ def test_further_users_of_a_field_are_named() -> None:
     assert "`Pool.m3` uses `items`; so do `Pool.m4` line 19, `Pool.m5` line 22, `Pool.m6` line 25\n" in text
 
 
+@pytest.mark.parametrize("count", [4, 5])
+def test_a_name_with_more_callers_than_are_shown_says_so(count: int) -> None:
+    files = {"a/x.py": f"{PADDING}def load(a):\n    return a\n"}
+    files |= {f"a/u{n}.py": f"from a.x import load\n\n\ndef use{n}():\n    load({n})\n" for n in range(count)}
+    text = shown(files, "a/x.py", "def load(a):\n    return a\n", "def load(a):\n    return -a\n")
+    assert text.count("calls `load`") == 4
+    assert ("`use3` calls `load`; so do others" in text) == (count == 5)
+
+
 def test_a_test_without_a_name_is_shown_with_its_title() -> None:
     files = {
         "src/p.ts": "".join(f"function unrelated{n}() {{\n  return {n}\n}}\n" for n in range(30))
