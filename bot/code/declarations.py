@@ -162,7 +162,7 @@ def chain(text: str) -> str:
         if generic := _TYPE_ARGUMENTS.match(text, at):
             at = generic.end()
         while text[at : at + 1] == "(":
-            at, calls = _closing(text, at), f"{calls}()"
+            at, calls = closing(text, at), f"{calls}()"
         if text[at : at + 1] in ("?", "!") and text[at : at + 2] not in ("?.", "??", "!.", "!="):
             at += 1
         if match[2] != "await" or calls:
@@ -170,7 +170,7 @@ def chain(text: str) -> str:
     return ".".join(parts) if _END_OF_VALUE.match(text, at) else ""
 
 
-def _closing(text: str, start: int) -> int:
+def closing(text: str, start: int) -> int:
     """Return the place behind the bracket that closes the one at ``start``, or the end of the text."""
     depth = 0
     for match in _BRACKETS.finditer(text, start):
@@ -226,7 +226,7 @@ def go_signature(head: str, name: str) -> tuple[str, ...]:
     start = re.search(rf"\b{re.escape(name)}\s*\(", head)
     if start is None:
         return ()
-    end = _closing(head, start.end() - 1)
+    end = closing(head, start.end() - 1)
     results = head[end:].partition("{")[0].strip()
     results = results[1:-1] if results.startswith("(") else results
     return (*_go_types(head[start.end() : end - 1]), "->", *_go_types(results))

@@ -145,6 +145,10 @@ class CodeIndex:
                 self._mentions[language, word].append(path)
         return {name: self._mentions[language, word] for name, word in words.items()}
 
+    def containing(self, words: Collection[str], language: str) -> Iterator[tuple[str, str]]:
+        """Yield path and text of a family's files with one of these words, which may have hyphens."""
+        return self._texts_with(words, rf"\b{_ANY}\b", language)
+
     def defining(self, names: Collection[str], language: str) -> dict[str, tuple[FileDefinition, ...]]:
         """Return by name all its definitions in a family's files; a name that is defined too often is absent."""
         candidates: dict[str, list[str]] = {}

@@ -9,6 +9,7 @@ from itertools import islice
 from bot.code.changed import Changed, named
 from bot.code.declarations import WORD, segments
 from bot.code.index import CodeIndex, FileDefinition, family
+from bot.code.options import options
 from bot.code.page import CodeExcerpt
 from bot.code.syntax import Definition, Reference, callables, enclosing
 from bot.code.uses import uses_of_changes
@@ -38,6 +39,7 @@ def excerpts(changed: Changed) -> Iterator[CodeExcerpt]:
     rest = list(_rest(changed, of_tests=False))
     yield from rest
     yield from _definitions(changed, is_changed=True)
+    yield from options(changed)
     yield from uses_of_changes(changed)
     yield from _definitions(changed, is_changed=False)
     yield from _imports(changed, rest)

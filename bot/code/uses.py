@@ -123,7 +123,7 @@ def uses(
             )
             longest = METHOD if is_own else TEST if is_test(path) else CALLER
             more = _further(list(by_name.values())[place:], targets) if place == MAX_IN_FILE else ""
-            yield _user(source, path, user, references, f"{label}{more}", longest)
+            yield user_excerpt(source, path, user, references, f"{label}{more}", longest)
 
 
 def _is_exported(source: Sequence[str], line: int, user: Definition | None) -> bool:
@@ -204,7 +204,7 @@ def _are_related(changed: Changed, member: FileDefinition, other: FileDefinition
     return any(_is_same(base, owner) for derived, owner in pairs for base in changed.resolver.bases(derived))
 
 
-def _user(
+def user_excerpt(
     source: Sequence[str],
     path: str,
     user: Definition | None,

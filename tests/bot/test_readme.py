@@ -61,5 +61,5 @@ def test_its_set_up_commands_are_one_line_each() -> None:
     lines = [line for line in README.read_text("utf-8").splitlines() if line.startswith("python3 -m venv")]
     assert [line.rpartition(" && ")[2] for line in lines] == [
         ".venv/bin/bouncer demo",
-        ".venv/bin/python -m pytest",
+        ".venv/bin/python -m pytest -n 4 --dist loadfile",
     ]

@@ -236,3 +236,66 @@ def test_imports_that_rename_what_is_shown_are_shown(path: str, imports: str, bo
     assert f"imports\n {new}\n" in text.replace("    ", "")
     assert "rest of `f`" in text
     assert "import json" not in text
+
+
+PYTEST = "def pytest_addoption(parser):\n    group = parser.getgroup('debug')\n    group.addoption(\n        '--version',\n        action='count',\n        dest='version',\n    )\n    group.addoption('--versions', default=0)\n"
+ARGPARSE = "def parser(p):\n    p.add_argument('-m', '--max-count', type=int)\n    p.add_argument('--max', dest='count')\n"
+CLICK = "import click\n\n@click.option('--all', 'everything')\ndef f(everything):\n    pass\n"
+COMMANDER = "program\n  .option('-m, --max-count <n>', 'how many')\n  .option('--max <n>')\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "path", "reading", "row"),
+    [
+        (
+            PYTEST,
+            "a/main.py",
+            "config.option.version",
+            "@ 3 the option `version`, read by `use`\n group.addoption(\n     '--version',",
+        ),
+        (PYTEST, "a/main.py", "config.getoption('--version')", "@ 3 the option `version`"),
+        (
+            ARGPARSE,
+            "a/main.py",
+            "args.max_count",
+            "@ 2 the option `max_count`, read by `use`\n p.add_argument('-m', '--max-count'",
+        ),
+        (ARGPARSE, "a/main.py", "self.options.count", "@ 3 the option `count`"),
+        (CLICK, "a/main.py", "opts.everything", "@ 3 the option `everything`"),
+        (COMMANDER, "a/main.js", "opts.maxCount", "@ 2 the option `maxCount`"),
+    ],
+)
+def test_an_option_that_is_read_is_shown_where_it_is_declared(
+    source: str, path: str, reading: str, row: str
+) -> None:
+    use = (
+        f"function use (config) {{\n  return {reading}\n}}\n"
+        if path.endswith("js")
+        else f"def use(config):\n    return {reading}\n"
+    )
+    declares = path.replace("main", "options")
+    files = {path: use, declares: source + "\n" * 80}
+    text = shown(files, path, f"return {reading}", f"return !{reading}")
+    assert row in text
+    assert text.count("the option") == 1
+    twice = {**files, path.replace("main", "other"): source}
+    assert "the option" not in shown(twice, path, f"return {reading}", f"return !{reading}"), (
+        "which one is not certain"
+    )
+
+
+def test_readers_of_a_changed_option_are_shown() -> None:
+    reader = "def use(config, item):\n    if config.option.version > 1:\n        return item.version\n"
+    getter = "def other(config):\n    return config.getoption('version')\n"
+    namesake = "def third(release):\n    return release.version\n"
+    files = {"a/options.py": PYTEST + "\n" * 80, "a/use.py": reader, "b/other.py": getter, "c/third.py": namesake}
+    text = shown(files, "a/options.py", "action='count'", "action='store_true'")
+    assert "`use` uses the option `version`\n def use(config, item):" in text
+    assert "`other` uses the option `version`" in text
+    assert "third" not in text
+
+
+def test_a_huge_file_of_unclosed_options_is_read_in_time() -> None:
+    hostile = "add_argument(" * 20_000
+    files = {"a/main.py": "def use(args):\n    return args.version\n", "a/b.py": f"'version'\n{hostile}"}
+    assert "the option" not in shown(files, "a/main.py", "return args", "return not args")
