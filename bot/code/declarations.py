@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import islice
 
 import re2
 
@@ -46,6 +47,8 @@ _NO_VALUES = frozenset({"None", "null", "nil", "undefined", "true", "false", "Tr
 _DEEPEST_ARGUMENTS = 4
 #: Most characters of the expression that a variable is set to.
 _LONGEST_VALUE = 2_000
+#: Most expressions of one variable that are read.
+_MAX_VALUES = 20
 #: A name with what joins it to the one before it; the type arguments of a call; brackets outside of strings; and
 #: what may follow an expression that is only names and calls.
 _NAME = re.compile(r"(\s*(?:[?!]?\.|::|->))?([A-Za-z_$#@][\w$]*)")
@@ -112,7 +115,7 @@ def assigned_value(text: str, word: str, language: str) -> str:
     further = r"(?:,[ \t]*\w+)*" if language == "go" else r"(?::[^=\n(]{0,60})?"
     code = _without_comments(text, language)
     pattern = rf"{before}{re2.escape(word)}[ \t]*{further}[ \t]*:?=\s*"
-    for match in re2.finditer(pattern, code):
+    for match in islice(re2.finditer(pattern, code), _MAX_VALUES):
         value = chain(code[match.end() : match.end() + _LONGEST_VALUE])
         if value and value not in _NO_VALUES:
             return value

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from bot.code.declarations import assigned_value
 from tests.bot.code.test_context import surroundings
 
 #: A file of this many further lines is not shown whole.
@@ -238,3 +239,8 @@ def test_a_variable_has_the_type_of_what_binds_it_in_typescript(head: str, body:
         "src/u.ts": user.replace("Repo", "Other"),
     }
     assert "`user`" not in shown(files, "src/repo.ts", "    return check(id)")
+
+
+@pytest.mark.parametrize(("count", "value"), [(5, "make()"), (5_000, "")])
+def test_only_the_first_values_of_a_variable_are_read(count: int, value: str) -> None:
+    assert assigned_value("x = y + 1\n" * count + "x = make()\n", "x", "python") == value
