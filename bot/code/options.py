@@ -23,6 +23,8 @@ from bot.core.text import show
 
 #: Most options of a change that are looked up; characters and lines of a declaration; files with readers of one.
 MAX_OPTIONS, LONGEST, LINES, MAX_READERS = 8, 2_000, 8, 4
+#: Most calls of one file that are read.
+MAX_CALLS = 1_000
 
 _DECLARES = re2.compile(r"\b(?:_?add_?option|add_argument|addini|option|argument)\s*\(")
 _READS = re2.compile(
@@ -106,7 +108,7 @@ def _readers(changed: Changed, option: _Declaration, language: str) -> Iterator[
 
 def _calls(path: str, text: str) -> Iterator[_Declaration]:
     """Yield the calls of a file that declare an option."""
-    for match in _DECLARES.finditer(text):
+    for match in islice(_DECLARES.finditer(text), MAX_CALLS):
         call = text[match.end() - 1 : match.end() + LONGEST]
         end = closing(call, 0)
         if name := _declared_name(call[1:end], family(path)):
