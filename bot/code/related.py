@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from itertools import islice
 
 from bot.code.changed import Changed, named
 from bot.code.declarations import WORD, segments
@@ -25,12 +24,15 @@ SMALL_CLASS, CLASS_HEAD, BESIDE_IN_CLASS, FIELDS = 8, 1, 3, 20
 SMALL_OWNER, CONSTRUCTOR = 14, 32
 #: Longest file that is shown whole; lines of a function, of a class, of a value and of imports.
 SMALL_FILE, DEFINITION, CLASS, VALUE, IMPORTS = 60, 20, 24, 8, 20
+#: Lines of a docstring, and of a long function of which there is room for more.
+DOCSTRING, BODY = 5, 120
 #: Most definitions that are looked up for changed lines, and for the lines beside them.
 MAX_DEFINITIONS, MAX_BESIDE = 40, 16
 
 _ACCESSOR = re.compile(r"\s*@(?:[\w.]*property|\w+\.(?:getter|setter|deleter))\b")
 #: The new name in ``import a as b``, ``const { a: b } = require(...)`` and ``b "example.org/a"``.
 _RENAMES = re.compile(r"(?:\bas\s+|\w\s*:\s*|^(?=\w+\s+[\"`]))([\w$]+)")
+_DOCSTRING = re.compile(r"\s*[rRuU]?(\"\"\"|''')")
 _VERBS = {"call": "called by", "write": "set by", "removed": "in removed lines of"}
 
 
@@ -44,6 +46,7 @@ def excerpts(changed: Changed) -> Iterator[CodeExcerpt]:
     yield from _definitions(changed, is_changed=False)
     yield from _imports(changed, rest)
     yield from _rest(changed, of_tests=True)
+    yield from _bodies(changed)
 
 
 def _rest(changed: Changed, *, of_tests: bool) -> Iterator[CodeExcerpt]:
@@ -99,10 +102,10 @@ def _body(changed: Changed, path: str, definition: Definition, lines: Collection
     whole, beside = (WHOLE_OF_MANY, BESIDE_OF_MANY) if len(functions) > MANY else (WHOLE, BESIDE)
     if is_class:
         whole, beside = SMALL_CLASS, BESIDE_IN_CLASS
-    if last - first < whole:
-        return tuple(range(first, last + 1))
-    count = max(definition.body - first, 0) + (CLASS_HEAD if is_class else HEAD)
-    numbers = set(_first_lines(changed.index, path, range(first, last + 1), count))
+    own = _lines(changed.index, FileDefinition(path, definition))
+    if len(own) <= whole:
+        return own
+    numbers = set(own[: max(definition.body - first, 0) + (CLASS_HEAD if is_class else HEAD)])
     for number in lines:
         numbers.update(range(max(first, number - beside), min(last, number + beside) + 1))
     if not is_class:
@@ -110,7 +113,16 @@ def _body(changed: Changed, path: str, definition: Definition, lines: Collection
     return tuple(sorted(numbers))
 
 
-def _definitions(changed: Changed, *, is_changed: bool) -> Iterator[CodeExcerpt]:
+def _bodies(changed: Changed) -> Iterator[CodeExcerpt]:
+    """Yield the rest of long functions: those that changed, and those that changed lines call."""
+    for place, _ in changed.definitions:
+        path, definition = place
+        if definition.kind == "function" and not changed.is_in_test(path, definition.first):
+            yield CodeExcerpt(path, _lines(changed.index, place)[:BODY], f"rest of {named(definition)}")
+    yield from _definitions(changed, is_changed=True, most_lines=BODY)
+
+
+def _definitions(changed: Changed, *, is_changed: bool, most_lines: int = DEFINITION) -> Iterator[CodeExcerpt]:
     """Yield the definitions of what the changed lines use, or of what the lines beside them use."""
     count, most = 0, MAX_DEFINITIONS if is_changed else MAX_BESIDE
     for file in changed.sources:
@@ -139,13 +151,13 @@ def _definitions(changed: Changed, *, is_changed: bool) -> Iterator[CodeExcerpt]
                 if place.definition.kind == "value":
                     values.setdefault(place.path, []).append((place, reference))
                 else:
-                    yield _definition(changed, [place], file.path, reference)
+                    yield _definition(changed, [place], file.path, reference, most_lines)
         for pairs in values.values():
-            yield _definition(changed, [place for place, _ in pairs], file.path, pairs[0][1])
+            yield _definition(changed, [place for place, _ in pairs], file.path, pairs[0][1], most_lines)
 
 
 def _definition(
-    changed: Changed, places: Sequence[FileDefinition], path: str, reference: Reference
+    changed: Changed, places: Sequence[FileDefinition], path: str, reference: Reference, most_lines: int
 ) -> CodeExcerpt:
     """Return an excerpt of definitions in one file, with the first reference that means one of them."""
     user = changed.around_line(path, reference.line)
@@ -154,11 +166,14 @@ def _definition(
     names = list(dict.fromkeys(named(place.definition) for place in places))
     list_of_names = ", ".join(names[:4]) + (" and more" if len(names) > 4 else "")
     is_called = reference.kind == "call"
-    lines = {number for place in places for number in head(changed.index, place, is_called=is_called)}
+    most = most_lines if is_called else DEFINITION
+    lines = {number for place in places for number in head(changed.index, place, is_called=is_called, most=most)}
     return CodeExcerpt(places[0].path, tuple(sorted(lines)), f"{list_of_names}, {verb} {by}")
 
 
-def head(index: CodeIndex, place: FileDefinition, *, is_called: bool = False) -> tuple[int, ...]:
+def head(
+    index: CodeIndex, place: FileDefinition, *, is_called: bool = False, most: int = DEFINITION
+) -> tuple[int, ...]:
     """Return the lines of a definition that are shown: all of a short one, else its start.
 
     Of a class that is not called, these are its fields.
@@ -166,24 +181,31 @@ def head(index: CodeIndex, place: FileDefinition, *, is_called: bool = False) ->
     path, definition = place
     first, last = definition.first, definition.last
     if definition.kind == "value":
-        own = range(first, min(last, first + VALUE - 1) + 1)
+        value = range(first, min(last, first + VALUE - 1) + 1)
         owner = enclosing(callables(index.definitions(path)), first, last)
         if owner is None:
-            return tuple(own)
+            return tuple(value)
         if owner.last - owner.first < (CONSTRUCTOR if owner.kind == "function" else SMALL_OWNER):
             return tuple(range(owner.first, owner.last + 1))
-        return tuple(sorted({owner.first, *own}))
-    if last - first < (DEFINITION if definition.kind == "function" else CLASS):
-        return tuple(range(first, last + 1))
-    if definition.kind == "class" and not is_called:
+        return tuple(sorted({owner.first, *value}))
+    own = _lines(index, place)
+    if definition.kind == "class" and not is_called and len(own) > CLASS:
         return _class_head(index, place)
-    return _first_lines(index, path, range(first, last + 1), max(definition.body - first, 0) + DEFINITION)
+    return own[: max(definition.body - first, 0) + (most if definition.kind == "function" else DEFINITION)]
 
 
-def _first_lines(index: CodeIndex, path: str, lines: range, count: int) -> tuple[int, ...]:
-    """Return the first lines with text among some lines of a file."""
+def _lines(index: CodeIndex, place: FileDefinition) -> tuple[int, ...]:
+    """Return the lines of a definition that have text, without the middle of a long docstring."""
+    path, definition = place
     source = (index.text(path) or "").split("\n")
-    return tuple(islice((number for number in lines if source[number - 1].strip()), count))
+    numbers = [number for number in range(definition.first, definition.last + 1) if source[number - 1].strip()]
+    opening = _DOCSTRING.match(source[definition.body - 1]) if family(path) == "python" else None
+    if opening is None or opening[1] in source[definition.body - 1][opening.end() :]:
+        return tuple(numbers)
+    rest = range(definition.body + 1, definition.last + 1)
+    last = next((number for number in rest if opening[1] in source[number - 1]), definition.last)
+    text = [number for number in numbers if definition.body <= number <= last]
+    return tuple(number for number in numbers if number not in text[DOCSTRING - 1 : -1])
 
 
 def _class_head(index: CodeIndex, place: FileDefinition) -> tuple[int, ...]:

@@ -301,3 +301,43 @@ def test_only_the_first_calls_of_a_file_are_read() -> None:
     assert "the option" not in shown(files, "a/main.py", "return args", "return not args")
     files["a/b.py"] = source[-30:]
     assert "the option" in shown(files, "a/main.py", "return args", "return not args")
+
+
+LONG = "".join(f"    step{number}(a)\n" for number in range(60))
+
+
+@pytest.mark.parametrize("quotes", ['"""', "'''"])
+def test_a_long_docstring_leaves_room_for_the_code(quotes: str) -> None:
+    text = "".join(f"    sentence {number}\n" for number in range(50))
+    helper = f"def helper(a):\n    r{quotes}Do it.\n{text}    {quotes}\n    if a == {quotes}{quotes}:\n        a = 1\n    return a\n"
+    files = {
+        "a/h.py": helper + "\n" * 80,
+        "a/use.py": "from a.h import helper\n\ndef use(a):\n    return helper(a)\n",
+    }
+    context = shown(files, "a/use.py", "helper(a)", "helper(a + 1)")
+    assert "r" + quotes + "Do it." in context
+    assert "sentence 2" in context
+    assert "sentence 3" not in context
+    assert f"     {quotes}\n     if a ==" in context
+    assert "         a = 1\n     return a" in context
+
+
+def test_what_a_changed_line_calls_is_shown_whole_if_there_is_room() -> None:
+    files = {
+        "a/h.py": f"def helper(a):\n{LONG}    return a\n\n\ndef other(a):\n{LONG}    return a\n",
+        "a/use.py": "from a.h import helper, other\n\n\ndef use(a):\n    other(a)\n    return helper(a)\n",
+    }
+    edit = {"a/use.py": ("return helper(a)", "return helper(a + 1)")}
+    context = surroundings(files, edit).within(6_000)
+    assert [context.text.count(f" step{number}(a)") for number in (0, 19, 20, 59)] == [2, 2, 1, 1]
+    assert context.left_out == 0
+    narrow = surroundings(files, edit).within(700)
+    assert [narrow.text.count(f" step{number}(a)") for number in (0, 19, 20, 59)] == [2, 2, 0, 0]
+    assert narrow.left_out == 1
+
+
+def test_the_rest_of_a_long_changed_function_is_shown_if_there_is_room() -> None:
+    files = {"a/use.py": f"def use(a):\n{LONG}    return a\n"}
+    edit = {"a/use.py": ("    return a\n", "    return a + 1\n")}
+    assert "step30(a)" in surroundings(files, edit).within(2_000).text
+    assert "step30(a)" not in surroundings(files, edit).within(300).text
