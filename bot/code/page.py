@@ -28,7 +28,8 @@ class ContextPage:
     ) -> None:
         self._text, self._budget = text, budget
         self._shown = {path: set(lines) for path, lines in visible.items()}
-        self._excerpts: dict[str, list[tuple[int, str]]] = {}
+        #: By file and relation: the lines that are shown, and their text.
+        self._excerpts: dict[str, dict[str, tuple[list[int], str]]] = {}
         self.tokens = self.left_out = 0
 
     def add_all(self, excerpts: Iterable[CodeExcerpt]) -> bool:
@@ -44,7 +45,9 @@ class ContextPage:
     @property
     def text(self) -> str:
         """The excerpts: the files in the order in which they came, each in the order of its lines."""
-        files = ([_head(path), *(text for _, text in sorted(parts))] for path, parts in self._excerpts.items())
+        files = (
+            [_head(path), *(text for _, text in sorted(parts.values()))] for path, parts in self._excerpts.items()
+        )
         return "\n\n".join(map("\n".join, files))
 
     def _add(self, excerpt: CodeExcerpt) -> bool:
@@ -54,15 +57,18 @@ class ContextPage:
         fresh = _without_lone_brackets([number for number in lines if source[number - 1].strip()], source)
         if not fresh:
             return bool(excerpt.lines)
-        text = _excerpt(excerpt.relation, source, fresh)
-        cost = estimate(text) + 1
-        if excerpt.path not in self._excerpts:
+        parts = self._excerpts.get(excerpt.path, {})
+        before, old_text = parts.get(excerpt.relation, ([], ""))
+        lines = sorted([*before, *fresh])
+        text = _excerpt(excerpt.relation, source, lines)
+        cost = estimate(text) + 1 - (estimate(old_text) + 1 if before else 0)
+        if not parts:
             cost += estimate(_head(excerpt.path)) + 2
         if self.tokens + cost > self._budget:
             self.left_out += 1
             return False
         visible.update(fresh)
-        self._excerpts.setdefault(excerpt.path, []).append((fresh[0], text))
+        self._excerpts.setdefault(excerpt.path, {})[excerpt.relation] = lines, text
         self.tokens += cost
         return True
 

@@ -330,6 +330,7 @@ def test_what_a_changed_line_calls_is_shown_whole_if_there_is_room() -> None:
     edit = {"a/use.py": ("return helper(a)", "return helper(a + 1)")}
     context = surroundings(files, edit).within(6_000)
     assert [context.text.count(f" step{number}(a)") for number in (0, 19, 20, 59)] == [2, 2, 1, 1]
+    assert context.text.count("`helper`, called by `use`") == 1, "one excerpt, in the order of its lines"
     assert context.left_out == 0
     narrow = surroundings(files, edit).within(700)
     assert [narrow.text.count(f" step{number}(a)") for number in (0, 19, 20, 59)] == [2, 2, 0, 0]
