@@ -114,12 +114,13 @@ def _body(changed: Changed, path: str, definition: Definition, lines: Collection
 
 
 def _bodies(changed: Changed) -> Iterator[CodeExcerpt]:
-    """Yield the rest of long functions: those that changed, and those that changed lines call."""
+    """Yield the rest of long functions: those that changed, and those that are called there."""
     for place, _ in changed.definitions:
         path, definition = place
         if definition.kind == "function" and not changed.is_in_test(path, definition.first):
             yield CodeExcerpt(path, _lines(changed.index, place)[:BODY], f"rest of {named(definition)}")
-    yield from _definitions(changed, is_changed=True, most_lines=BODY)
+    for is_changed in (True, False):
+        yield from _definitions(changed, is_changed=is_changed, most_lines=BODY)
 
 
 def _definitions(changed: Changed, *, is_changed: bool, most_lines: int = DEFINITION) -> Iterator[CodeExcerpt]:
