@@ -1,32 +1,30 @@
-"""The definitions, imports and references of a file. Only child processes call this module, by ``parse_apart``."""
+"""The definitions and imports of a file. Only child processes call this module, by ``parse_apart``."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from bot.code.declarations import chain
-from bot.code.syntax import Definition, Grammar, Import, Kind, Outline, Reference, ReferenceKind, grammar_of
-from bot.code.trees import LONGEST_NAME, MAX_DEPTH, language_of, nodes, parse
+from bot.code.references import references
+from bot.code.syntax import Definition, Grammar, Import, Kind, Outline, grammar_of
+from bot.code.trees import LONGEST_NAME, MAX_DEPTH, is_import, language_of, nodes, parse, text_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Tree
 
-#: Most definitions and imports of one file, and most references that are returned.
-MAX_DEFINITIONS, MAX_IMPORTS, MAX_REFERENCES = 10_000, 1_000, 3_000
+#: Most definitions and imports of one file.
+MAX_DEFINITIONS, MAX_IMPORTS = 10_000, 1_000
 #: Deepest nesting of definitions.
 MAX_NESTING = 50
 #: Fields and nodes that hold the bases of a class.
 _BASES = ("superclasses", "superclass", "interfaces", "trait", "bounds")
 _HERITAGE = frozenset({"class_heritage", "extends_interfaces", "extends_type_clause"})
-#: Bytes of an import, of a type, of a receiver, and of the expression that gives a value.
-_IMPORT, _TYPE, _RECEIVER, _VALUE = 2_000, 120, 120, 500
-
-
+#: Bytes of an import and of a type, of the expression that gives a value, and characters of what is kept of it.
+_IMPORT, _TYPE, _VALUE, _CHAIN = 2_000, 120, 500, 120
 _PACKAGES = frozenset({"package_clause", "package_declaration"})
 
 #: Parameters of a constructor in TypeScript, and what makes them fields.
@@ -62,11 +60,11 @@ def outline(text: str, path: str, names: frozenset[str], lines: frozenset[int]) 
     for node in _outline_nodes(tree, grammar):
         while open_ and open_[-1].node.end_byte <= node.start_byte:
             open_.pop()
-        if _is_import(node, grammar, data):
+        if is_import(node, grammar, data):
             if node.type in _PACKAGES:
-                package = _text(node, data, _IMPORT).strip()
+                package = text_of(node, data, _IMPORT).strip()
             elif len(imports) < MAX_IMPORTS:
-                imports.append(Import(node.start_point.row + 1, _text(node, data, _IMPORT).rstrip()))
+                imports.append(Import(node.start_point.row + 1, text_of(node, data, _IMPORT).rstrip()))
             continue
         outer = open_[-1].names if open_ else ()
         definition = _definition(node, open_, grammar, data)
@@ -79,9 +77,9 @@ def outline(text: str, path: str, names: frozenset[str], lines: frozenset[int]) 
         is_function = node.type in grammar.functions or bool(open_ and open_[-1].is_function)
         open_.append(_Open(node, outer, is_function))
     definitions.sort(key=lambda definition: (definition.first, -definition.last))
-    places = islice(_offsets(data, {name.encode() for name in names}, lines), 4 * MAX_REFERENCES)
-    references = filter(None, (_reference(tree, data, grammar, offset, line) for offset, line in places))
-    return Outline(tuple(definitions), tuple(imports), package, tuple(islice(references, MAX_REFERENCES)))
+    return Outline(
+        tuple(definitions), tuple(imports), package, tuple(references(tree, data, grammar, names, lines))
+    )
 
 
 def _definition(node: Node, around: Sequence[_Open], grammar: Grammar, data: bytes) -> Definition | None:
@@ -103,7 +101,7 @@ def _definition(node: Node, around: Sequence[_Open], grammar: Grammar, data: byt
         return None
     within = ".".join(outer for outer in (around[-1].names if around else ()) if outer)
     if kind == "function" and grammar.name == "go" and (receiver := node.child_by_field_name("receiver")):
-        within = (re.findall(r"[A-Za-z_]\w*", _text(receiver, data, _TYPE).partition("[")[0]) or [""])[-1]
+        within = (re.findall(r"[A-Za-z_]\w*", text_of(receiver, data, _TYPE).partition("[")[0]) or [""])[-1]
     if name.startswith(("self.", "this.")):  # in a method, or in a function that is called by ``new``
         name, within = name[5:], within.rpartition(".")[0] or within
     elif node.type in _PARAMETERS:
@@ -153,12 +151,12 @@ def _type(node: Node, kind: Kind, data: bytes) -> str:
         bases = [node.child_by_field_name(field) for field in _BASES]
         bases += [child for child in node.named_children if child.type in _HERITAGE]
         bases += _embedded(node)
-        parts = [_text(base, data, _TYPE) for base in bases if base is not None]
+        parts = [text_of(base, data, _TYPE) for base in bases if base is not None]
         return " ".join(" ".join(parts).split())[:_TYPE]
     for field in ("return_type", "result", "type"):
         declared = node.child_by_field_name(field)
         if declared is not None:
-            return " ".join(_text(declared, data, _TYPE).split())
+            return " ".join(text_of(declared, data, _TYPE).split())
     return ""
 
 
@@ -182,14 +180,8 @@ def _value(node: Node, data: bytes) -> str:
     value = node.child_by_field_name("value") or node.child_by_field_name("right")
     if value is None or value.end_byte - value.start_byte > _VALUE:
         return ""
-    text = chain(_text(value, data, _VALUE))
-    return text if len(text) <= _RECEIVER else ""
-
-
-def _is_import(node: Node, grammar: Grammar, data: bytes) -> bool:
-    if node.type in grammar.imports:
-        return node.type != "export_statement" or node.child_by_field_name("source") is not None
-    return node.type == "variable_declarator" and re.search(rb"=\s*require\(", _bytes(node, data, 600)) is not None
+    text = chain(text_of(value, data, _VALUE))
+    return text if len(text) <= _CHAIN else ""
 
 
 def _outline_nodes(tree: Tree, grammar: Grammar) -> list[Node]:
@@ -212,11 +204,6 @@ def _outline_nodes(tree: Tree, grammar: Grammar) -> list[Node]:
 def _types(grammar: Grammar) -> frozenset[str]:
     types = grammar.functions | grammar.classes | grammar.calls | grammar.values | grammar.imports
     return types.union(grammar.heads, grammar.owners)
-
-
-@cache
-def _defining(grammar: Grammar) -> frozenset[str]:
-    return grammar.functions | grammar.classes | grammar.values - {"pair"}
 
 
 @cache
@@ -250,11 +237,11 @@ def _name(node: Node, around: Sequence[_Open], grammar: Grammar, data: bytes) ->
     if owner is not None and owner.type in grammar.owners and node.type not in grammar.values:
         value, name = grammar.owners[owner.type]
         target = owner.child_by_field_name(name) if owner.child_by_field_name(value) == node else None
-        if target is not None and (own is None or _MEMBER.fullmatch(_text(target, data, LONGEST_NAME))):
+        if target is not None and (own is None or _MEMBER.fullmatch(text_of(target, data, LONGEST_NAME))):
             own = target
     if own is None:
         return ""
-    text = _text(own, data, LONGEST_NAME).split("<")[0].split("[")[0]
+    text = text_of(own, data, LONGEST_NAME).split("<")[0].split("[")[0]
     form = _ASSIGNED if node.type == "assignment_expression" else _PLAIN
     if node.type in grammar.values and not form.fullmatch(text):
         return ""
@@ -270,16 +257,7 @@ def _call(node: Node, around: Sequence[_Open], grammar: Grammar, data: bytes) ->
         arguments = call.child_by_field_name("arguments") if call is not None else None
         if arguments is None or not arguments.start_byte <= node.start_byte < arguments.end_byte:
             return ""
-    return "" if call is None else _text(call, data, LONGEST_NAME).split("\n")[0].rstrip()[:60]
-
-
-def _text(node: Node, data: bytes, most: int) -> str:
-    return _bytes(node, data, most).decode("utf-8", "replace")
-
-
-def _bytes(node: Node, data: bytes, most: int) -> bytes:
-    """Return the start of a node's text. ``node.text`` could be most of a hostile file, many times."""
-    return data[node.start_byte : min(node.end_byte, node.start_byte + most)]
+    return "" if call is None else text_of(call, data, LONGEST_NAME).split("\n")[0].rstrip()[:60]
 
 
 def _first(node: Node, around: Sequence[_Open], grammar: Grammar) -> int:
@@ -297,104 +275,3 @@ def _first(node: Node, around: Sequence[_Open], grammar: Grammar) -> int:
             break
         node = outer
     return node.start_point.row + 1
-
-
-_WORD = re.compile(rb"[A-Za-z_$#][\w$]*")
-#: Node types of names, the fields of what stands before the dot, and of the name behind it.
-_NAMES = re.compile(r"identifier$|^(?:property|field)_identifier$")
-#: ``super(1)`` and ``this(1)``.
-_CONSTRUCTORS = frozenset({("super", "constructor"), ("this", "constructor"), ("super", "function")})
-_BEFORE = ("object", "operand", "value", "argument", "path", "scope", "package", "module")
-_BEHIND = frozenset({"attribute", "property", "field", "name"})
-_CALLS = frozenset({"call", "call_expression", "method_invocation", "new_expression", "object_creation_expression",
-                    "macro_invocation", "explicit_constructor_invocation"})  # fmt: skip
-_CALLED = frozenset({"function", "constructor", "name", "macro", "type"})
-_MEMBERS = frozenset({"attribute", "member_expression", "selector_expression", "field_expression", "field_access",
-                      "method_invocation", "scoped_identifier", "qualified_type", "scoped_type_identifier",
-                      "nested_type_identifier"})  # fmt: skip
-
-
-#: From the name of a field to the literal that sets it, in Rust, Go and C.
-_LITERALS = (
-    ("field_initializer", "field_initializer_list", "struct_expression"),
-    ("shorthand_field_initializer", "field_initializer_list", "struct_expression"),
-    ("literal_element", "keyed_element", "literal_value", "composite_literal"),
-    ("field_designator", "initializer_pair", "initializer_list", "init_declarator", "declaration"),
-    ("field_designator", "initializer_pair", "initializer_list", "compound_literal_expression"),
-)
-_LITERAL_TYPES = frozenset({"type_identifier", "qualified_type", "generic_type", "generic_type_with_turbofish",
-                            "scoped_type_identifier"})  # fmt: skip
-
-
-def _offsets(data: bytes, names: Collection[bytes], lines: Collection[int]) -> Iterator[tuple[int, int]]:
-    """Yield offset and line of the words that may be references."""
-    start = 0
-    for number, text in enumerate(data.split(b"\n"), start=1):
-        if number in lines or any(name in text for name in names):
-            for match in _WORD.finditer(text[:2_000]):
-                if number in lines or match[0] in names:
-                    yield start + match.start(), number
-        start += len(text) + 1
-
-
-def _reference(tree: Tree, data: bytes, grammar: Grammar, offset: int, line: int) -> Reference | None:
-    """Return the reference at an offset, or None for a definition, a comment or a part of a text."""
-    cursor = tree.walk()
-    chain: list[tuple[Node, str]] = [(tree.root_node, "")]
-    while len(chain) < MAX_DEPTH and cursor.goto_first_child_for_byte(offset) is not None:
-        node = cursor.node
-        if node is None or node.start_byte > offset:
-            return None
-        chain.append((node, cursor.field_name or ""))
-    leaf, field = chain[-1]
-    if leaf.start_byte != offset or len(chain) < 2:
-        return None
-    if not _NAMES.search(leaf.type) and (leaf.type, field) not in _CONSTRUCTORS:
-        return None
-    if any(node.type != "export_statement" and _is_import(node, grammar, data) for node, _ in chain[1:-1]):
-        return None
-    parent = chain[-2][0]
-    if field in ("name", "property", "key") and parent.type in _defining(grammar):
-        return None
-    receiver, at = "", len(chain) - 1
-    if parent.type in _MEMBERS and field in _BEHIND:
-        before = next(filter(None, (parent.child_by_field_name(name) for name in _BEFORE)), None)
-        if before is not None and before.start_byte != leaf.start_byte:
-            receiver = "".join(_text(before, data, _RECEIVER).split())
-        at = at if parent.type == "method_invocation" else at - 1
-    if parent.type == "method_reference" and leaf.prev_named_sibling is not None:
-        receiver = "".join(_text(leaf.prev_named_sibling, data, _RECEIVER).split())
-        return Reference(_text(leaf, data, LONGEST_NAME), receiver, line, "call")
-    if parent.type == "token_tree":  # Rust: the arguments of a macro are not parsed
-        match = re.search(rb"([\w.:]*[\w)])(?:\.|::)$", data[max(0, offset - _RECEIVER) : offset])
-        is_call = data[leaf.end_byte : leaf.end_byte + 1] == b"("
-        receiver = match[1].decode("utf-8", "replace") if match else ""
-        return Reference(_text(leaf, data, LONGEST_NAME), receiver, line, "call" if is_call else "read")
-    kind: ReferenceKind = "read"
-    outer, role = chain[at - 1][0], chain[at][1]
-    if outer.type in _CALLS and role in _CALLED:
-        kind = "call"
-    elif role == "left" and "assignment" in outer.type:
-        kind = "write"
-    elif outer.type in ("keyword_argument", "pair") and role in ("name", "key"):
-        kind = "argument"
-    elif literal := _literal_type(chain):
-        kind, receiver = "argument", re.split(r"::<|[<\[]", _text(literal, data, _RECEIVER))[0]
-    return Reference(_text(leaf, data, LONGEST_NAME), receiver, line, kind)
-
-
-def _literal_type(chain: Sequence[tuple[Node, str]]) -> Node | None:
-    """Return the type of the literal whose field the last node names: ``S{n: 1}``, ``struct s v = {.n = 1}``."""
-    types = [node.type for node, _ in chain[-6:-1]][::-1]
-    up = next((len(path) for path in _LITERALS if types[: len(path)] == list(path)), 0)
-    if not up or (types[1] == "keyed_element" and chain[-2][1] != "key"):
-        return None
-    if types[0] == "field_initializer" and chain[-1][1] == "value":
-        return None
-    outer = chain[-1 - up][0]
-    declared = outer.child_by_field_name("type") or outer.child_by_field_name("name")
-    if declared is not None and declared.type == "type_descriptor":
-        declared = declared.child_by_field_name("type")
-    if declared is not None and declared.type == "struct_specifier":
-        declared = declared.child_by_field_name("name")
-    return declared if declared is not None and declared.type in _LITERAL_TYPES else None

@@ -96,6 +96,25 @@ def nodes(tree: Tree) -> Iterator[tuple[Node, Sequence[Node]]]:
             ancestors.pop()
 
 
+def text_of(node: Node, data: bytes, most: int) -> str:
+    """Return the start of a node's text, ``most`` bytes of it."""
+    return bytes_of(node, data, most).decode("utf-8", "replace")
+
+
+def bytes_of(node: Node, data: bytes, most: int) -> bytes:
+    """Return the start of a node's text. ``node.text`` could be most of a hostile file, many times."""
+    return data[node.start_byte : min(node.end_byte, node.start_byte + most)]
+
+
+def is_import(node: Node, grammar: Grammar, data: bytes) -> bool:
+    """Return True if a node imports names."""
+    if node.type in grammar.imports:
+        return node.type != "export_statement" or node.child_by_field_name("source") is not None
+    return (
+        node.type == "variable_declarator" and re.search(rb"=\s*require\(", bytes_of(node, data, 600)) is not None
+    )
+
+
 _OPENING = bytes.maketrans(b"([{)]}", b"\x01\x01\x01\x00\x00\x00")
 _NO_BRACKETS = bytes(set(range(256)) - set(b"([{)]}"))
 
