@@ -11,11 +11,11 @@ import re2
 from bot.code.declarations import segments
 from bot.code.diff import DiffLine, FileDiff, Hunk, lines_shown
 from bot.code.file_classes import is_test
-from bot.code.index import CodeIndex, FileDefinition, family
+from bot.code.index import CodeIndex, FileDefinition
 from bot.code.interfaces import InterfaceResolver
 from bot.code.names import is_comment
 from bot.code.parser_process import NotParsed
-from bot.code.syntax import Definition, Reference, callables, enclosing, outline
+from bot.code.syntax import Definition, Reference, callables, enclosing, family, outline
 from bot.core.text import show
 
 #: Lines of a long function that are shown because the change depends on them, or they on the change.
@@ -71,7 +71,7 @@ class Changed:
             for definition in definitions:
                 # What is removed beside a line is in no value that ends there.
                 of_value = numbers if definition.first < definition.last else added
-                lines = tuple(sorted(of_value.intersection(range(definition.first, definition.last + 1))))
+                lines = tuple(sorted(of_value.intersection(definition.lines)))
                 if definition.kind == "value" and lines:
                     results.append((FileDefinition(file.path, definition), lines))
         return results
@@ -117,7 +117,7 @@ class Changed:
 
     def _beside(self, file: FileDiff, runs: Sequence[tuple[list[DiffLine], int]]) -> dict[int, list[int]]:
         """Return for runs of removed lines the lines beside them in the definition that they were in."""
-        source = (self.index.text(file.path) or "").split("\n")
+        source = self.index.lines(file.path)
         beside = {at: _neighbours(source, at) for _, at in runs}
         before = self.definitions_before(file) if runs else None
         if before is None:
@@ -165,7 +165,7 @@ class Changed:
 
         Those that the diff shows are left out.
         """
-        source = (self.index.text(path) or "").split("\n")
+        source = self.index.lines(path)
         read: set[str] = set()
         assigned: set[str] = set()
         for reference in self.references(path):
@@ -178,9 +178,7 @@ class Changed:
             words = sorted(re2.escape(name) for name in names - {"self", "this"} if len(name) > 2)
             if words:
                 pattern = re2.compile(form % "|".join(words))
-                lines = [
-                    number for number in range(definition.first, definition.last + 1) if number not in visible
-                ]
+                lines = [number for number in definition.lines if number not in visible]
                 results.update([number for number in lines if pattern.search(source[number - 1])][:MAX_SOURCES])
         return results
 
@@ -197,7 +195,7 @@ class Changed:
 
     def _values_around(self, path: str, line: int) -> Iterator[Definition]:
         for definition in self.index.definitions(path):
-            if definition.kind == "value" and definition.first <= line <= definition.last:
+            if definition.kind == "value" and line in definition.lines:
                 yield definition
 
 

@@ -15,11 +15,11 @@ import re2
 
 from bot.code.changed import Changed, named
 from bot.code.diff import Diff, FileDiff, Sides, lines_shown
-from bot.code.index import SECONDS, CodeIndex, FileDefinition, family
+from bot.code.index import SECONDS, CodeIndex, FileDefinition
 from bot.code.names import PATH, names_in
 from bot.code.page import CodeExcerpt, ContextPage
 from bot.code.related import excerpts, head
-from bot.code.syntax import grammar_of
+from bot.code.syntax import family, grammar_of
 from bot.code.uses import uses
 from bot.core.actions import CodeContext
 from bot.core.errors import ForgeError, NotRecorded, TransientError
@@ -159,4 +159,4 @@ def _definitions(name: str, changed: Changed, paths: Sequence[str]) -> list[File
 
 def _belongs(place: FileDefinition, owner: str) -> bool:
     module = place.path.rpartition("/")[2].partition(".")[0]
-    return owner in (place.definition.within.rpartition(".")[2], module)
+    return owner in (place.definition.owner, module)

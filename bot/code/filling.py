@@ -190,13 +190,12 @@ def _by_line(candidates: Sequence[Definition]) -> dict[int, str]:
     by_size = sorted(candidates, key=lambda definition: definition.first - definition.last)
     for definition in by_size:
         if definition.kind == "class" or not definition.name:
-            names.update(dict.fromkeys(range(definition.first, definition.last + 1), definition.qualified))
+            names.update(dict.fromkeys(definition.lines, definition.qualified))
     inside: set[int] = set()
     for definition in by_size:
         if definition.kind == "function" and definition.name and definition.first not in inside:
-            lines = range(definition.first, definition.last + 1)
-            names.update(dict.fromkeys(lines, definition.qualified))
-            inside.update(lines)
+            names.update(dict.fromkeys(definition.lines, definition.qualified))
+            inside.update(definition.lines)
     return names
 
 

@@ -12,7 +12,7 @@ import re2
 
 from bot.code.imports import FileNames
 from bot.code.parser_process import NotParsed
-from bot.code.syntax import Definition, Outline, Reference, grammar_of, outline
+from bot.code.syntax import DEFINES, Definition, Outline, Reference, family, outline
 from bot.github.protocol import SourceTree
 
 #: Most characters of a repository that are searched, most files that are parsed, and seconds for all of it.
@@ -20,49 +20,12 @@ MAX_SEARCHED, MAX_PARSED, SECONDS = 60_000_000, 150, 20.0
 #: Most files that are parsed to find the definition of one name.
 MAX_DEFINING = 6
 
-#: Stands for the names in a pattern.
-_ANY = "NAMES"
-#: What a line that defines a name looks like, by family of languages. It may match more, but misses little.
-_DEFINES = {
-    "python": rf"\b(?:def|class)[ \t]+{_ANY}\b|^[ \t]*(?:self\.)?{_ANY}[ \t]*[:=]",
-    "script": (
-        rf"\b(?:function\*?|class|interface|type|enum|const|let|var|namespace)[ \t]+{_ANY}\b|\.{_ANY}[ \t]*="
-        r"|^[ \t]*(?:(?:export|default|static|async|public|private|protected|readonly|get|set|abstract)[ \t]+)*"
-        rf"[$#]?{_ANY}[ \t]*[(<:=?]"
-    ),
-    "go": (
-        rf"\bfunc[ \t]*(?:\([^()\n]*\))?[ \t]*{_ANY}\b|\b(?:type|const|var)[ \t]+{_ANY}\b"
-        rf"|^[ \t]+{_ANY}[ \t]+[^ \t=:.]"
-    ),
-    "java": (
-        rf"\b(?:class|interface|enum|record)[ \t]+{_ANY}\b|^[ \t]*[^\n;=()*/.]*[ \t>]{_ANY}[ \t]*[(;=,]"
-        rf"|^[ \t]*{_ANY}[ \t]*[(,;]"
-    ),
-    "rust": (
-        rf"\b(?:fn|struct|enum|trait|type|const|static|union|mod|macro_rules!)[ \t]+{_ANY}\b"
-        rf"|^[ \t]*(?:pub[^\n ]* )?{_ANY}[ \t]*[:,({{=]"
-    ),
-    "c": (
-        rf"^[A-Za-z_][^\n;=(){{}}]*[ \t*]{_ANY}[ \t]*[(;=\[]|#[ \t]*define[ \t]+{_ANY}\b"
-        rf"|\b(?:struct|enum|union)[ \t]+{_ANY}[ \t]*\{{|\}}[ \t*]*{_ANY}[ \t]*;"
-        rf"|^[ \t]+[A-Za-z_][\w \t*]*[ \t*]{_ANY}[ \t]*[;:\[]|^[ \t]*{_ANY}[ \t]*(?:,|=[^=;]*,|$)"
-    ),
-}
-
 
 class FileDefinition(NamedTuple):
     """A definition and the path of its file."""
 
     path: str
     definition: Definition
-
-
-def family(path: str) -> str:
-    """Return the languages that can name each other's definitions, or an empty text without a grammar."""
-    grammar = grammar_of(path)
-    if grammar is None:
-        return ""
-    return "script" if grammar.name in ("javascript", "typescript", "tsx") else grammar.name
 
 
 class CodeIndex:
@@ -98,6 +61,10 @@ class CodeIndex:
         if path not in self._texts:
             self._texts[path] = self._tree.read(path) if path in self.files.paths else None
         return self._texts[path]
+
+    def lines(self, path: str) -> list[str]:
+        """Return the lines of a file; one empty line if it is missing or not text."""
+        return (self.text(path) or "").split("\n")
 
     def outline(self, path: str) -> Outline:
         """Return the outline of a file without references; an empty one after a limit."""
@@ -140,25 +107,25 @@ class CodeIndex:
         words = {name: name.lstrip("$#") for name in names}
         fresh = {word for word in words.values() if (language, word) not in self._mentions}
         self._mentions |= {(language, word): [] for word in fresh}
-        for path, text in self._texts_with(fresh, rf"\b{_ANY}\b", language):
+        for path, text in self._texts_with(fresh, r"\bNAMES\b", language):
             for word in fresh.intersection(_WORD.findall(text)):
                 self._mentions[language, word].append(path)
         return {name: self._mentions[language, word] for name, word in words.items()}
 
     def containing(self, words: Collection[str], language: str) -> Iterator[tuple[str, str]]:
         """Yield path and text of a family's files with one of these words, which may have hyphens."""
-        return self._texts_with(words, rf"\b{_ANY}\b", language)
+        return self._texts_with(words, r"\bNAMES\b", language)
 
     def defining(self, names: Collection[str], language: str) -> dict[str, tuple[FileDefinition, ...]]:
         """Return by name all its definitions in a family's files; a name that is defined too often is absent."""
         candidates: dict[str, list[str]] = {}
-        for path, text in self._texts_with(names, rf"(?m){_DEFINES[language]}", language):
+        for path, text in self._texts_with(names, rf"(?m){DEFINES[language]}", language):
             for name in names:
                 if name in text:
                     candidates.setdefault(name, []).append(path)
         results: dict[str, tuple[FileDefinition, ...]] = {}
         for name, paths in candidates.items():
-            pattern = re2.compile(f"(?m){_DEFINES[language].replace(_ANY, re2.escape(name.lstrip('$#')))}")
+            pattern = re2.compile(f"(?m){DEFINES[language].replace('NAMES', re2.escape(name.lstrip('$#')))}")
             likely = [path for path in paths if pattern.search(self.text(path) or "")]
             if len(likely) <= MAX_DEFINING and (places := self.named(name, likely)):
                 results[name] = tuple(places)
@@ -169,7 +136,7 @@ class CodeIndex:
         if not names:
             return
         alternatives = "|".join(sorted(re2.escape(name.lstrip("$#")) for name in names))
-        compiled = re2.compile(pattern.replace(_ANY, f"(?:{alternatives})"))
+        compiled = re2.compile(pattern.replace("NAMES", f"(?:{alternatives})"))
         remaining = MAX_SEARCHED
         for path in self._families.get(language, ()):
             text = self.text(path)

@@ -8,10 +8,10 @@ import re2
 
 from bot.code.declarations import go_signature
 from bot.code.file_classes import is_test
-from bot.code.index import CodeIndex, FileDefinition, family
+from bot.code.index import CodeIndex, FileDefinition
 from bot.code.modules import Places
 from bot.code.resolution import Resolver
-from bot.code.syntax import Reference
+from bot.code.syntax import Reference, family
 
 #: If a method has more implementations, none of them stands for it.
 MAX_IMPLEMENTATIONS = 2
@@ -47,7 +47,7 @@ class InterfaceResolver(Resolver):
         language = family(path)
         if language == "c":
             yield from self._find_set(method)
-        text = "\n".join(self._lines(path)[definition.first - 1 : definition.last])
+        text = "\n".join(self.index.lines(path)[definition.first - 1 : definition.last])
         has_body = "{" in re2.sub(r"(?:interface|struct)\{\}", "", text) or language in ("python", "c")
         owners = self.owner_of(method)[:1] if definition.kind == "function" and not has_body else ()
         others = self.index.defining([definition.name], language).get(definition.name, ()) if owners else ()
@@ -62,12 +62,12 @@ class InterfaceResolver(Resolver):
         path, definition = member
         name = definition.name
         if not definition.within or f"(*{name})" not in "".join(
-            self._lines(path)[definition.first - 1 : definition.last]
+            self.index.lines(path)[definition.first - 1 : definition.last]
         ):
             return
         value = re2.compile(rf"\b{re2.escape(name)}\s*=\s*&?(\w+)\s*(?:[,;}}/]|$)")
         for other in self.index.mentioning([name], "c")[name][:MAX_FILES]:
-            lines = self._lines(other)
+            lines = self.index.lines(other)
             for reference in self.index.references(other, [name]):
                 match = value.search(lines[reference.line - 1]) if reference.kind != "call" else None
                 if match is not None and member in super().resolve(other, reference):
@@ -96,10 +96,10 @@ class InterfaceResolver(Resolver):
         return [
             FileDefinition(path, method)
             for method in self.index.definitions(path)
-            if method.kind == "function" and definition.first <= method.first <= definition.last
+            if method.kind == "function" and method.first in definition.lines
         ]
 
     def _signature(self, method: FileDefinition) -> tuple[str, ...]:
         path, definition = method
-        head = self._lines(path)[definition.first - 1 : max(definition.body, definition.first)]
+        head = self.index.lines(path)[definition.first - 1 : max(definition.body, definition.first)]
         return go_signature("\n".join(head), definition.name)

@@ -9,7 +9,8 @@ import re2
 
 from bot.code.declarations import implementations, segments
 from bot.code.imports import DEFAULT, PACKAGE, STAR, Imported, imported_names
-from bot.code.index import CodeIndex, FileDefinition, family
+from bot.code.index import CodeIndex, FileDefinition
+from bot.code.syntax import family
 
 #: Most imports, bases or members that are followed one after the other.
 DEPTH = 4
@@ -103,6 +104,3 @@ class Modules:
             if matches:
                 return (max(matches, key=lambda match: len(commonprefix((match, path)))),)
         return ()
-
-    def _lines(self, path: str) -> list[str]:
-        return (self.index.text(path) or "").split("\n")

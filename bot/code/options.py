@@ -14,10 +14,10 @@ import re2
 
 from bot.code.changed import Changed, named
 from bot.code.declarations import closing
-from bot.code.index import CodeIndex, family
+from bot.code.index import CodeIndex
 from bot.code.names import is_comment
 from bot.code.page import CodeExcerpt
-from bot.code.syntax import Reference
+from bot.code.syntax import Reference, family
 from bot.code.uses import CALLER, user_excerpt
 from bot.core.text import show
 
@@ -55,23 +55,25 @@ def options(changed: Changed) -> Iterator[CodeExcerpt]:
         text, numbers = changed.index.text(file.path) or "", changed.lines(file)
         first_reads: dict[str, int] = {}
         for number in sorted(numbers):
-            for name in _read(text.split("\n")[number - 1 : number]):
+            for name in _names_read(text.split("\n")[number - 1 : number]):
                 first_reads.setdefault(name, number)
         for name, number in islice(first_reads.items(), MAX_OPTIONS):
-            places = list(islice(_declarations(changed.index, name, language), 2))
+            places = list(islice(_declarations_of(changed.index, name, language), 2))
             if len(places) == 1:  # several programs may have an option of one name
                 user = changed.around_line(file.path, number)
                 by = "the change" if user is None else named(user)
                 lines = range(places[0].first, min(places[0].last, places[0].first + LINES - 1) + 1)
                 yield CodeExcerpt(places[0].path, tuple(lines), f"the option `{show(name)}`, read by {by}")
         declared = (
-            place for place in _calls(file.path, text) if numbers.intersection(range(place.first, place.last + 1))
+            place
+            for place in _declarations_in(file.path, text)
+            if numbers.intersection(range(place.first, place.last + 1))
         )
         for place in islice(declared, MAX_OPTIONS):
             yield from islice(_readers(changed, place, language), MAX_READERS)
 
 
-def _read(lines: list[str]) -> list[str]:
+def _names_read(lines: list[str]) -> list[str]:
     """Return the names of the options that these lines read."""
     return [
         attribute or literal
@@ -81,10 +83,10 @@ def _read(lines: list[str]) -> list[str]:
     ]
 
 
-def _declarations(index: CodeIndex, name: str, language: str) -> Iterator[_Declaration]:
+def _declarations_of(index: CodeIndex, name: str, language: str) -> Iterator[_Declaration]:
     """Yield the declarations of an option in all files of a family."""
     for path, text in index.containing(_spellings(name), language):
-        yield from (place for place in _calls(path, text) if _fold(place.name) == _fold(name))
+        yield from (place for place in _declarations_in(path, text) if _fold(place.name) == _fold(name))
 
 
 def _readers(changed: Changed, option: _Declaration, language: str) -> Iterator[CodeExcerpt]:
@@ -94,7 +96,7 @@ def _readers(changed: Changed, option: _Declaration, language: str) -> Iterator[
         numbers = [
             number
             for number, line in enumerate(source, start=1)
-            if number not in visible and _fold(option.name) in map(_fold, _read([line]))
+            if number not in visible and _fold(option.name) in map(_fold, _names_read([line]))
         ]
         if numbers:
             user = changed.around_line(path, numbers[0])
@@ -106,7 +108,7 @@ def _readers(changed: Changed, option: _Declaration, language: str) -> Iterator[
             yield user_excerpt(source, path, user, references, f"the option `{show(option.name)}`", CALLER)
 
 
-def _calls(path: str, text: str) -> Iterator[_Declaration]:
+def _declarations_in(path: str, text: str) -> Iterator[_Declaration]:
     """Yield the calls of a file that declare an option."""
     for match in islice(_DECLARES.finditer(text), MAX_CALLS):
         call = text[match.end() - 1 : match.end() + LONGEST]

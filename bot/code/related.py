@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterator, Sequence
 
 from bot.code.changed import Changed, named
 from bot.code.declarations import WORD, segments
-from bot.code.index import CodeIndex, FileDefinition, family
+from bot.code.index import CodeIndex, FileDefinition
 from bot.code.options import options
 from bot.code.page import CodeExcerpt
-from bot.code.syntax import Definition, Reference, callables, enclosing
+from bot.code.syntax import Definition, Reference, callables, enclosing, family
 from bot.code.uses import uses_of_changes
 from bot.core.text import show
 
@@ -40,10 +40,10 @@ def excerpts(changed: Changed) -> Iterator[CodeExcerpt]:
     """Yield all excerpts about a change, the most needed first."""
     rest = list(_rest(changed, of_tests=False))
     yield from rest
-    yield from _definitions(changed, is_changed=True)
+    yield from _used_definitions(changed, is_changed=True)
     yield from options(changed)
     yield from uses_of_changes(changed)
-    yield from _definitions(changed, is_changed=False)
+    yield from _used_definitions(changed, is_changed=False)
     yield from _imports(changed, rest)
     yield from _rest(changed, of_tests=True)
     yield from _bodies(changed)
@@ -65,7 +65,7 @@ def _rest(changed: Changed, *, of_tests: bool) -> Iterator[CodeExcerpt]:
             heads = {
                 outer.first for outer in changed.resolver.scope(path, definition.first) if outer.kind != "class"
             }
-            numbers = heads.union(_body(changed, path, definition, lines))
+            numbers = heads.union(_rest_lines(changed, path, definition, lines))
             yield CodeExcerpt(path, tuple(sorted(numbers)), f"rest of {named(definition)}")
             for other in _accessors(changed, path, definition):
                 yield CodeExcerpt(
@@ -80,7 +80,7 @@ def _accessors(changed: Changed, path: str, definition: Definition) -> list[Defi
     """Return the other accessors of a property in Python."""
     if family(path) != "python" or not definition.within or definition.kind == "class":
         return []
-    source = (changed.index.text(path) or "").split("\n")
+    source = changed.index.lines(path)
     accessors = [
         method
         for method in callables(changed.index.definitions(path))
@@ -90,7 +90,7 @@ def _accessors(changed: Changed, path: str, definition: Definition) -> list[Defi
     return [other for other in accessors if other != definition][:2] if definition in accessors else []
 
 
-def _body(changed: Changed, path: str, definition: Definition, lines: Collection[int]) -> tuple[int, ...]:
+def _rest_lines(changed: Changed, path: str, definition: Definition, lines: Collection[int]) -> tuple[int, ...]:
     """Return a short definition whole, else its head and the lines beside changes; of a function more."""
     first, last = definition.first, definition.last
     is_class = definition.kind == "class"
@@ -120,10 +120,12 @@ def _bodies(changed: Changed) -> Iterator[CodeExcerpt]:
         if definition.kind == "function" and not changed.is_in_test(path, definition.first):
             yield CodeExcerpt(path, _lines(changed.index, place)[:BODY], f"rest of {named(definition)}")
     for is_changed in (True, False):
-        yield from _definitions(changed, is_changed=is_changed, most_lines=BODY)
+        yield from _used_definitions(changed, is_changed=is_changed, most_lines=BODY)
 
 
-def _definitions(changed: Changed, *, is_changed: bool, most_lines: int = DEFINITION) -> Iterator[CodeExcerpt]:
+def _used_definitions(
+    changed: Changed, *, is_changed: bool, most_lines: int = DEFINITION
+) -> Iterator[CodeExcerpt]:
     """Yield the definitions of what the changed lines use, or of what the lines beside them use."""
     count, most = 0, MAX_DEFINITIONS if is_changed else MAX_BESIDE
     for file in changed.sources:
@@ -142,7 +144,7 @@ def _definitions(changed: Changed, *, is_changed: bool, most_lines: int = DEFINI
         values: dict[str, list[tuple[FileDefinition, Reference]]] = {}
         for reference in first_uses.values():
             for place in changed.resolver.resolve(file.path, reference) if count < most else ():
-                if place.path == file.path and place.definition.first <= reference.line <= place.definition.last:
+                if place.path == file.path and reference.line in place.definition.lines:
                     continue
                 if place.definition.kind == "value" and place.definition.first in changed.visible(place.path):
                     continue
@@ -187,7 +189,7 @@ def head(
         if owner is None:
             return tuple(value)
         if owner.last - owner.first < (CONSTRUCTOR if owner.kind == "function" else SMALL_OWNER):
-            return tuple(range(owner.first, owner.last + 1))
+            return tuple(owner.lines)
         return tuple(sorted({owner.first, *value}))
     own = _lines(index, place)
     if definition.kind == "class" and not is_called and len(own) > CLASS:
@@ -198,8 +200,8 @@ def head(
 def _lines(index: CodeIndex, place: FileDefinition) -> tuple[int, ...]:
     """Return the lines of a definition that have text, without the middle of a long docstring."""
     path, definition = place
-    source = (index.text(path) or "").split("\n")
-    numbers = [number for number in range(definition.first, definition.last + 1) if source[number - 1].strip()]
+    source = index.lines(path)
+    numbers = [number for number in definition.lines if source[number - 1].strip()]
     opening = _DOCSTRING.match(source[definition.body - 1]) if family(path) == "python" else None
     if opening is None or opening[1] in source[definition.body - 1][opening.end() :]:
         return tuple(numbers)
@@ -230,7 +232,7 @@ def _imports(changed: Changed, rest: Sequence[CodeExcerpt]) -> Iterator[CodeExce
             if reference.line in numbers
             for word in (reference.name, *segments(reference.receiver)[:1])
         }
-        source = (changed.index.text(file.path) or "").split("\n")
+        source = changed.index.lines(file.path)
         others = {number for excerpt in rest if excerpt.path == file.path for number in excerpt.lines}
         words = {word for number in others for word in WORD.findall(source[number - 1])}
         lines: set[int] = set()

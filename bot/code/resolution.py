@@ -28,10 +28,10 @@ from bot.code.declarations import (
     type_names,
 )
 from bot.code.imports import Imported
-from bot.code.index import CodeIndex, FileDefinition, family
+from bot.code.index import CodeIndex, FileDefinition
 from bot.code.modules import DEPTH, OUTSIDE, Modules, Places
 from bot.code.names import is_telling
-from bot.code.syntax import Definition, Reference
+from bot.code.syntax import Definition, Reference, family
 
 #: Longest chain of members and calls that is followed.
 _LONGEST_CHAIN = 6
@@ -51,7 +51,7 @@ class Resolver(Modules):
         return tuple(
             definition
             for definition in self.index.definitions(path)
-            if definition.kind != "value" and definition.first <= line <= definition.last
+            if definition.kind != "value" and line in definition.lines
         )
 
     def resolve(self, path: str, reference: Reference) -> Places:
@@ -107,8 +107,8 @@ class Resolver(Modules):
         return tuple(
             place
             for place in self.only(path, name)
-            for owner in (place.definition.within.rpartition(".")[2],)
-            if owner and place.path in {owner.path for owner in self._bare(path, owner, (), 0)}
+            if place.definition.owner
+            and place.path in {owner.path for owner in self._bare(path, place.definition.owner, (), 0)}
         )
 
     def owner_of(self, member: FileDefinition) -> Places:
@@ -142,14 +142,14 @@ class Resolver(Modules):
         is_hidden = (
             language == "java"
             and not is_call
-            and declared_type(function_text(self._lines(path), scope, line), name, language)
+            and declared_type(function_text(self.index.lines(path), scope, line), name, language)
         )
         if own and not is_hidden:
             nearest = max(len(definition.within) for definition in own)
             nested = [definition for definition in own if len(definition.within) == nearest]
             keep = implementations(of_kind(nested, language, is_call=is_call))
             return tuple(FileDefinition(path, definition) for definition in keep)
-        if scope and is_local(self._lines(path), name, scope, line):
+        if scope and is_local(self.index.lines(path), name, scope, line):
             return ()
         places = self._imported(path, name)
         if places is not None:
@@ -171,7 +171,7 @@ class Resolver(Modules):
         first, *rest = parts
         word = first.removesuffix("()")
         owner: Places | None
-        if word in _OWN or (family(path) == "go" and word == go_receiver(self._lines(path), scope)):
+        if word in _OWN or (family(path) == "go" and word == go_receiver(self.index.lines(path), scope)):
             owner = self._class_of(path, scope)
         elif word == "super":
             owner = tuple(base for place in self._class_of(path, scope) for base in self.bases(place))[:3]
@@ -185,7 +185,7 @@ class Resolver(Modules):
     def _plain(self, path: str, part: str, scope: Sequence[Definition], line: int, depth: int) -> Places | None:
         """Return the classes of a plain name or of its call, or OUTSIDE; None if nothing defines the name."""
         word, is_call, level = part.rstrip("()[]"), "()" in part, part.count("[]")
-        text = function_text(self._lines(path), scope, line)
+        text = function_text(self.index.lines(path), scope, line)
         if declared := declared_type(text, word, family(path)):
             return self._classes(self._class_named(path, declared, scope, level), is_call=is_call)
         if not is_call and (value := assigned_value(text, word, family(path))):
@@ -259,7 +259,7 @@ class Resolver(Modules):
             if classes:
                 return classes
             for outer in reversed(() if places else scope):
-                head = "\n".join(self._lines(path)[outer.first - 1 : max(outer.body, outer.first)])
+                head = "\n".join(self.index.lines(path)[outer.first - 1 : max(outer.body, outer.first)])
                 if bound := bound_type(head, word, family(path)):
                     return self._class_named(path, bound, ())
             if any(place.definition.kind == "value" for place in places):
@@ -304,9 +304,7 @@ class Resolver(Modules):
         if family(owner.path) == "go":
             files = self.index.files.in_folder(owner.path.rpartition("/")[0], ".go")
         members = self.index.named(name, files)
-        places = [
-            member for member in members if member.definition.within.rpartition(".")[2] == owner.definition.name
-        ]
+        places = [member for member in members if member.definition.owner == owner.definition.name]
         candidates = of_kind([place.definition for place in places], family(owner.path), is_call=is_call)
         keep = implementations(candidates)
         return tuple(place for place in places if place.definition in keep)[:3]

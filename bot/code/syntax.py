@@ -1,6 +1,9 @@
 """Functions and classes of a source file, and a fingerprint of its code, for languages with a grammar here.
 
 A child process parses in bounded time. A truncated, half-merged or hostile file gives the part that could be read.
+
+A language is a ``Grammar`` here, a reader of its imports in ``imports.py`` and its forms of declarations in
+``declarations.py``. What else differs between languages is decided by ``family``.
 """
 
 from __future__ import annotations
@@ -36,6 +39,16 @@ class Definition:
     call: str = ""
     type: str = ""
     value: str = ""
+
+    @property
+    def lines(self) -> range:
+        """The numbers of its lines."""
+        return range(self.first, self.last + 1)
+
+    @property
+    def owner(self) -> str:
+        """The name of the innermost class or function around it."""
+        return self.within.rpartition(".")[2]
 
     @property
     def qualified(self) -> str:
@@ -88,6 +101,8 @@ class Grammar:
     endings: tuple[str, ...]
     functions: frozenset[str]
     classes: frozenset[str]
+    defines: str
+    """A pattern of lines that define a name, with NAMES for it. It may match more lines, but misses few."""
     heads: Mapping[str, str] = field(default_factory=dict, hash=False)
     owners: Mapping[str, tuple[str, str]] = field(default_factory=dict, hash=False)
     calls: frozenset[str] = frozenset()
@@ -96,6 +111,8 @@ class Grammar:
     values: frozenset[str] = frozenset()
     """Nodes that define a value, unless they are in a function."""
     imports: frozenset[str] = frozenset()
+    family: str = ""
+    """The languages that can name each other's definitions, if there are others."""
     package: str = ""
     """The name of its package after ``tree_sitter_``, if it is not ``name``."""
     maker: str = "language"
@@ -111,6 +128,7 @@ PYTHON = Grammar(
     heads={"decorated_definition": "definition"},
     values=frozenset({"assignment"}),
     imports=frozenset({"import_statement", "import_from_statement"}),
+    defines=r"\b(?:def|class)[ \t]+NAMES\b|^[ \t]*(?:self\.)?NAMES[ \t]*[:=]",
 )
 _SCRIPT_OWNERS = {
     "variable_declarator": ("value", "name"),
@@ -130,6 +148,12 @@ _JAVASCRIPT = Grammar(
     calls=frozenset({"call_expression"}),
     values=frozenset({"variable_declarator", "field_definition", "pair", "assignment_expression"}),
     imports=frozenset({"import_statement", "export_statement"}),
+    defines=(
+        r"\b(?:function\*?|class|interface|type|enum|const|let|var|namespace)[ \t]+NAMES\b|\.NAMES[ \t]*="
+        r"|^[ \t]*(?:(?:export|default|static|async|public|private|protected|readonly|get|set|abstract)[ \t]+)*"
+        r"[$#]?NAMES[ \t]*[(<:=?]"
+    ),
+    family="script",
 )  # fmt: skip
 _TYPESCRIPT = replace(
     _JAVASCRIPT,
@@ -155,6 +179,10 @@ _GO = Grammar(
     calls=frozenset({"call_expression"}),
     values=frozenset({"const_spec", "var_spec", "field_declaration"}),
     imports=frozenset({"import_spec", "package_clause"}),
+    defines=(
+        r"\bfunc[ \t]*(?:\([^()\n]*\))?[ \t]*NAMES\b|\b(?:type|const|var)[ \t]+NAMES\b"
+        r"|^[ \t]+NAMES[ \t]+[^ \t=:.]"
+    ),
 )
 _JAVA = Grammar(
     "java",
@@ -166,6 +194,10 @@ _JAVA = Grammar(
     ),
     values=frozenset({"field_declaration", "constant_declaration", "enum_constant"}),
     imports=frozenset({"import_declaration", "package_declaration"}),
+    defines=(
+        r"\b(?:class|interface|enum|record)[ \t]+NAMES\b|^[ \t]*[^\n;=()*/.]*[ \t>]NAMES[ \t]*[(;=,]"
+        r"|^[ \t]*NAMES[ \t]*[(,;]"
+    ),
 )  # fmt: skip
 _RUST = Grammar(
     "rust",
@@ -174,6 +206,10 @@ _RUST = Grammar(
     classes=frozenset({"impl_item", "trait_item", "struct_item", "enum_item", "union_item", "mod_item"}),
     values=frozenset({"const_item", "static_item", "field_declaration", "enum_variant", "type_item"}),
     imports=frozenset({"use_declaration"}),
+    defines=(
+        r"\b(?:fn|struct|enum|trait|type|const|static|union|mod|macro_rules!)[ \t]+NAMES\b"
+        r"|^[ \t]*(?:pub[^\n ]* )?NAMES[ \t]*[:,({=]"
+    ),
 )
 _C = Grammar(
     "c",
@@ -183,17 +219,27 @@ _C = Grammar(
     values=frozenset({"preproc_def", "type_definition", "enumerator", "field_declaration", "declaration"}),
     imports=frozenset({"preproc_include"}),
     compares=False,
+    defines=(
+        r"^[A-Za-z_][^\n;=(){}]*[ \t*]NAMES[ \t]*[(;=\[]|#[ \t]*define[ \t]+NAMES\b"
+        r"|\b(?:struct|enum|union)[ \t]+NAMES[ \t]*\{|\}[ \t*]*NAMES[ \t]*;"
+        r"|^[ \t]+[A-Za-z_][\w \t*]*[ \t*]NAMES[ \t]*[;:\[]|^[ \t]*NAMES[ \t]*(?:,|=[^=;]*,|$)"
+    ),
 )
-_BY_ENDING = {
-    ending: grammar
-    for grammar in (PYTHON, _JAVASCRIPT, _TYPESCRIPT, _TSX, _GO, _JAVA, _RUST, _C)
-    for ending in grammar.endings
-}
+_GRAMMARS = (PYTHON, _JAVASCRIPT, _TYPESCRIPT, _TSX, _GO, _JAVA, _RUST, _C)
+_BY_ENDING = {ending: grammar for grammar in _GRAMMARS for ending in grammar.endings}
+#: By family of languages: see ``Grammar.defines``.
+DEFINES = {grammar.family or grammar.name: grammar.defines for grammar in _GRAMMARS}
 
 
 def grammar_of(path: str) -> Grammar | None:
     """Return the grammar by the file's suffix, or None if there is none."""
     return _BY_ENDING.get(PurePosixPath(path).suffix.lower())
+
+
+def family(path: str) -> str:
+    """Return the languages that can name each other's definitions, or an empty text without a grammar."""
+    grammar = grammar_of(path)
+    return grammar.family or grammar.name if grammar is not None else ""
 
 
 def compares(path: str) -> bool:

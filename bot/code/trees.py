@@ -148,7 +148,6 @@ _BREAK_AFTER = frozenset(
      b"await", b"asserts"}
 )  # fmt: skip
 _BREAK_BEFORE = frozenset({b"++", b"--", b"=>", b"!", b"as", b"satisfies", b"is"})
-_SCRIPTS = frozenset({"javascript", "typescript", "tsx"})
 #: Go's package "C", whose preceding comment is compiled as C, however it is quoted.
 _CGO = re.compile(rb'["`](?:C|\\[^"\n]*)["`]')
 
@@ -167,7 +166,7 @@ def fingerprint(text: str, path: str, comments: bool = True) -> str | None:
         return None
     if grammar.name == "java" and b"\\u" in data:
         return None
-    if grammar.name in _SCRIPTS and (b"<!--" in data or b"-->" in data):
+    if grammar.family == "script" and (b"<!--" in data or b"-->" in data):
         return None
     tokens = (_comments if grammar is PYTHON else _tokens)(tree, grammar, data, comments)
     if tokens is None:
@@ -238,7 +237,7 @@ def _tokens(tree: Tree, grammar: Grammar, data: bytes, every: bool) -> list[byte
             skipped_depth, end = depth, node.end_byte
             continue
         tokens.append(gap.strip())  # what the grammar skips is white space, or it counts
-        breaks = grammar.name in _SCRIPTS and (last in _BREAK_AFTER or word in _BREAK_BEFORE)
+        breaks = grammar.family == "script" and (last in _BREAK_AFTER or word in _BREAK_BEFORE)
         if breaks and (b"\n" in gap or b"\r" in gap):
             tokens.append(b"\n")
         if whole:
@@ -256,7 +255,7 @@ def _comment(text: bytes) -> bytes:
 
 def _string(text: bytes, grammar: Grammar) -> bytes:
     """Return a string in double quotes if changing its quotes does not change its value."""
-    has_single_quotes = grammar.name in _SCRIPTS and text[:1] == text[-1:] == b"'" and len(text) >= 2
+    has_single_quotes = grammar.family == "script" and text[:1] == text[-1:] == b"'" and len(text) >= 2
     if has_single_quotes and b'"' not in text and b"\\" not in text:
         return b'"' + text[1:-1] + b'"'
     return text

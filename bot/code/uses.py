@@ -10,9 +10,9 @@ import re2
 
 from bot.code.changed import Changed, named
 from bot.code.file_classes import is_test
-from bot.code.index import FileDefinition, family
+from bot.code.index import FileDefinition
 from bot.code.page import CodeExcerpt
-from bot.code.syntax import Definition, Reference
+from bot.code.syntax import Definition, Reference, family
 from bot.core.text import show
 
 #: Longest caller, test, and method that uses a changed field of its class, that are shown whole; and lines beside
@@ -74,7 +74,7 @@ def _targets(changed: Changed) -> dict[str, list[FileDefinition]]:
         for definition in dict.fromkeys((place.definition, outermost)):
             name = definition.name
             if name in _CONSTRUCTORS:
-                name = definition.within.rpartition(".")[2]
+                name = definition.owner
             # What changed in a class is searched by its own name.
             if definition.kind != "class" and len(name) > 2:
                 targets.setdefault(name, []).append(FileDefinition(place.path, definition))
@@ -106,7 +106,7 @@ def uses(
         visible = changed.visible(path)
         users: dict[Definition | None, list[Reference]] = {}
         aliases = dict.fromkeys(alias.findall(changed.index.text(path) or ""))
-        source = (changed.index.text(path) or "").split("\n")
+        source = changed.index.lines(path)
         mentions = changed.index.references(path, [name, *list(aliases)[:3], *_delegations(targets)])
         for reference in mentions if targets else (*_imports(changed, path, name), *mentions):
             if reference.line not in visible and _means(changed, path, reference, targets):
@@ -162,7 +162,7 @@ def _delegations(targets: Sequence[FileDefinition]) -> tuple[str, ...]:
 
 
 def _is_constructor(place: FileDefinition) -> bool:
-    return place.definition.name in (place.definition.within.rpartition(".")[2], *_CONSTRUCTORS)
+    return place.definition.name in (place.definition.owner, *_CONSTRUCTORS)
 
 
 def _means(changed: Changed, path: str, reference: Reference, targets: Sequence[FileDefinition]) -> bool:
@@ -186,7 +186,7 @@ def _is_same(place: FileDefinition, target: FileDefinition) -> bool:
 
 def _is_constructed(place: FileDefinition, target: FileDefinition) -> bool:
     is_class = place.definition.kind == "class" and place.path == target.path
-    owner = target.definition.within.rpartition(".")[2]
+    owner = target.definition.owner
     return is_class and place.definition.name == owner and _is_constructor(target)
 
 
@@ -217,7 +217,7 @@ def user_excerpt(
     verb = "calls" if references[0].kind == "call" else "uses"
     if user is None:
         return CodeExcerpt(path, tuple(sorted(set(numbers))), f"{verb} {target}")
-    lines: Collection[int] = range(user.first, user.last + 1)
+    lines: Collection[int] = user.lines
     if user.last - user.first >= longest:
         beside = {line for number in numbers for line in range(number - BESIDE_CALL, number + BESIDE_CALL + 1)}
         calls = [reference.line for reference in references if reference.kind == "call"][:1]

@@ -23,8 +23,8 @@ from bot.code import parser_process
 from bot.code.context import Surroundings
 from bot.code.diff import Diff, Sides, parse
 from bot.code.file_classes import Risk, risk, skip_reason
-from bot.code.index import family
 from bot.code.packing import ChangeFilters, Packed, pack
+from bot.code.syntax import family
 from bot.core.config import RepoConfig
 from bot.core.text import estimate
 from bot.features.review.meaning import reformatted

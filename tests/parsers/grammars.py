@@ -6,9 +6,8 @@ from __future__ import annotations
 from functools import partial
 
 from bot.code.imports import FileNames, imported_names
-from bot.code.index import family
 from bot.code.parser_process import NotParsed
-from bot.code.syntax import fingerprint, outline
+from bot.code.syntax import family, fingerprint, outline
 from tests.parsers.parser import Parser
 
 _TOKENS = (
