@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -19,6 +20,9 @@ from bot.github.protocol import SourceTree
 MAX_SEARCHED, MAX_PARSED, SECONDS = 60_000_000, 150, 20.0
 #: Most files that are parsed to find the definition of one name.
 MAX_DEFINING = 6
+#: Lines that are shown of a docstring, and most lines of a long function.
+DOCSTRING, BODY = 5, 120
+_DOCSTRING = re2.compile(r"\s*[rRuU]?(\"\"\"|''')")
 
 
 class FileDefinition(NamedTuple):
@@ -65,6 +69,24 @@ class CodeIndex:
     def lines(self, path: str) -> list[str]:
         """Return the lines of a file; one empty line if it is missing or not text."""
         return (self.text(path) or "").split("\n")
+
+    def code(self, path: str, definition: Definition) -> tuple[int, ...]:
+        """Return the lines of a definition that have text, without the middle of a long docstring."""
+        source = self.lines(path)
+        numbers = tuple(number for number in definition.lines if source[number - 1].strip())
+        opening = _DOCSTRING.match(source[definition.body - 1]) if family(path) == "python" else None
+        if opening is None or opening[1] in source[definition.body - 1][opening.end() :]:
+            return numbers
+        rest = range(definition.body + 1, definition.last + 1)
+        last = next((number for number in rest if opening[1] in source[number - 1]), definition.last)
+        middle = [number for number in numbers if definition.body <= number <= last][DOCSTRING - 1 : -1]
+        return tuple(number for number in numbers if number not in middle)
+
+    def body(self, path: str, definition: Definition, line: int = 0) -> tuple[int, ...]:
+        """Return at most ``BODY`` lines of the code of a definition: those around ``line``, else the first."""
+        numbers = self.code(path, definition)
+        first = max(0, min(bisect_left(numbers, line) - BODY // 2, len(numbers) - BODY))
+        return numbers[first : first + BODY]
 
     def outline(self, path: str) -> Outline:
         """Return the outline of a file without references; an empty one after a limit."""

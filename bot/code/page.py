@@ -18,6 +18,8 @@ class CodeExcerpt:
     path: str
     lines: tuple[int, ...]
     relation: str
+    more: tuple[int, ...] = ()
+    """Lines that are shown beside them if there is room after all other excerpts."""
 
 
 class ContextPage:
@@ -34,7 +36,11 @@ class ContextPage:
 
     def add_all(self, excerpts: Iterable[CodeExcerpt]) -> bool:
         """Add the lines of excerpts that are not shown yet. Return True if all lines of one of them are shown."""
-        results = [self._add(excerpt) for excerpt in excerpts]
+        all_excerpts = list(excerpts)
+        results = [self._add(excerpt, excerpt.lines) for excerpt in all_excerpts]
+        self.left_out += results.count(False)
+        for excerpt in all_excerpts:
+            self._add(excerpt, excerpt.more)
         return any(results)
 
     @property
@@ -50,13 +56,13 @@ class ContextPage:
         )
         return "\n\n".join(map("\n".join, files))
 
-    def _add(self, excerpt: CodeExcerpt) -> bool:
+    def _add(self, excerpt: CodeExcerpt, numbers: Sequence[int]) -> bool:
         visible = self._shown.setdefault(excerpt.path, set())
         source = (self._text(excerpt.path) or "").split("\n")
-        lines = [number for number in excerpt.lines if number not in visible and number <= len(source)]
+        lines = [number for number in numbers if number not in visible and number <= len(source)]
         fresh = _without_lone_brackets([number for number in lines if source[number - 1].strip()], source)
         if not fresh:
-            return bool(excerpt.lines)
+            return bool(numbers)
         parts = self._excerpts.get(excerpt.path, {})
         before, old_text = parts.get(excerpt.relation, ([], ""))
         lines = sorted([*before, *fresh])
@@ -65,7 +71,6 @@ class ContextPage:
         if not parts:
             cost += estimate(_head(excerpt.path)) + 2
         if self.tokens + cost > self._budget:
-            self.left_out += 1
             return False
         visible.update(fresh)
         self._excerpts.setdefault(excerpt.path, {})[excerpt.relation] = lines, text

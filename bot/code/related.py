@@ -24,15 +24,12 @@ SMALL_CLASS, CLASS_HEAD, BESIDE_IN_CLASS, FIELDS = 8, 1, 3, 20
 SMALL_OWNER, CONSTRUCTOR = 14, 32
 #: Longest file that is shown whole; lines of a function, of a class, of a value and of imports.
 SMALL_FILE, DEFINITION, CLASS, VALUE, IMPORTS = 60, 20, 24, 8, 20
-#: Lines of a docstring, and of a long function of which there is room for more.
-DOCSTRING, BODY = 5, 120
 #: Most definitions that are looked up for changed lines, and for the lines beside them.
 MAX_DEFINITIONS, MAX_BESIDE = 40, 16
 
 _ACCESSOR = re.compile(r"\s*@(?:[\w.]*property|\w+\.(?:getter|setter|deleter))\b")
 #: The new name in ``import a as b``, ``const { a: b } = require(...)`` and ``b "example.org/a"``.
 _RENAMES = re.compile(r"(?:\bas\s+|\w\s*:\s*|^(?=\w+\s+[\"`]))([\w$]+)")
-_DOCSTRING = re.compile(r"\s*[rRuU]?(\"\"\"|''')")
 _VERBS = {"call": "called by", "write": "set by", "removed": "in removed lines of"}
 
 
@@ -46,7 +43,6 @@ def excerpts(changed: Changed) -> Iterator[CodeExcerpt]:
     yield from _used_definitions(changed, is_changed=False)
     yield from _imports(changed, rest)
     yield from _rest(changed, of_tests=True)
-    yield from _bodies(changed)
 
 
 def _rest(changed: Changed, *, of_tests: bool) -> Iterator[CodeExcerpt]:
@@ -62,11 +58,12 @@ def _rest(changed: Changed, *, of_tests: bool) -> Iterator[CodeExcerpt]:
     for (path, definition), lines in changed.definitions:
         is_missing = path not in whole and changed.is_in_test(path, definition.first) == of_tests
         if is_missing and definition.kind != "value":
-            heads = {
-                outer.first for outer in changed.resolver.scope(path, definition.first) if outer.kind != "class"
-            }
-            numbers = heads.union(_rest_lines(changed, path, definition, lines))
-            yield CodeExcerpt(path, tuple(sorted(numbers)), f"rest of {named(definition)}")
+            around = [outer for outer in changed.resolver.scope(path, definition.first) if outer.kind != "class"]
+            numbers = {outer.first for outer in around}.union(_rest_lines(changed, path, definition, lines))
+            whole_functions = [outer for outer in (*around, definition) if outer.kind == "function"]
+            more = {number for outer in whole_functions for number in changed.index.body(path, outer, min(lines))}
+            title = f"rest of {named(definition)}"
+            yield CodeExcerpt(path, tuple(sorted(numbers)), title, tuple(sorted(more)) if not of_tests else ())
             for other in _accessors(changed, path, definition):
                 yield CodeExcerpt(
                     path, head(changed.index, FileDefinition(path, other)), f"another {named(other)}"
@@ -102,7 +99,7 @@ def _rest_lines(changed: Changed, path: str, definition: Definition, lines: Coll
     whole, beside = (WHOLE_OF_MANY, BESIDE_OF_MANY) if len(functions) > MANY else (WHOLE, BESIDE)
     if is_class:
         whole, beside = SMALL_CLASS, BESIDE_IN_CLASS
-    own = _lines(changed.index, FileDefinition(path, definition))
+    own = changed.index.code(path, definition)
     if len(own) <= whole:
         return own
     numbers = set(own[: max(definition.body - first, 0) + (CLASS_HEAD if is_class else HEAD)])
@@ -111,16 +108,6 @@ def _rest_lines(changed: Changed, path: str, definition: Definition, lines: Coll
     if not is_class:
         numbers |= changed.dependent_lines(path, definition, lines)
     return tuple(sorted(numbers))
-
-
-def _bodies(changed: Changed) -> Iterator[CodeExcerpt]:
-    """Yield the rest of long functions: those that changed, and those that are called there."""
-    for place, _ in changed.definitions:
-        path, definition = place
-        if definition.kind == "function" and not changed.is_in_test(path, definition.first):
-            yield CodeExcerpt(path, _lines(changed.index, place)[:BODY], f"rest of {named(definition)}")
-    for is_changed in (True, False):
-        yield from _used_definitions(changed, is_changed=is_changed, most_lines=BODY)
 
 
 def _used_definitions(
@@ -154,13 +141,13 @@ def _used_definitions(
                 if place.definition.kind == "value":
                     values.setdefault(place.path, []).append((place, reference))
                 else:
-                    yield _definition(changed, [place], file.path, reference, most_lines)
+                    yield _definition(changed, [place], file.path, reference)
         for pairs in values.values():
-            yield _definition(changed, [place for place, _ in pairs], file.path, pairs[0][1], most_lines)
+            yield _definition(changed, [place for place, _ in pairs], file.path, pairs[0][1])
 
 
 def _definition(
-    changed: Changed, places: Sequence[FileDefinition], path: str, reference: Reference, most_lines: int
+    changed: Changed, places: Sequence[FileDefinition], path: str, reference: Reference
 ) -> CodeExcerpt:
     """Return an excerpt of definitions in one file, with the first reference that means one of them."""
     user = changed.around_line(path, reference.line)
@@ -169,14 +156,14 @@ def _definition(
     names = list(dict.fromkeys(named(place.definition) for place in places))
     list_of_names = ", ".join(names[:4]) + (" and more" if len(names) > 4 else "")
     is_called = reference.kind == "call"
-    most = most_lines if is_called else DEFINITION
-    lines = {number for place in places for number in head(changed.index, place, is_called=is_called, most=most)}
-    return CodeExcerpt(places[0].path, tuple(sorted(lines)), f"{list_of_names}, {verb} {by}")
+    lines = {number for place in places for number in head(changed.index, place, is_called=is_called)}
+    called = [place.definition for place in places if is_called and place.definition.kind == "function"]
+    more = {number for definition in called for number in changed.index.body(places[0].path, definition)}
+    title = f"{list_of_names}, {verb} {by}"
+    return CodeExcerpt(places[0].path, tuple(sorted(lines)), title, tuple(sorted(more)))
 
 
-def head(
-    index: CodeIndex, place: FileDefinition, *, is_called: bool = False, most: int = DEFINITION
-) -> tuple[int, ...]:
+def head(index: CodeIndex, place: FileDefinition, *, is_called: bool = False) -> tuple[int, ...]:
     """Return the lines of a definition that are shown: all of a short one, else its start.
 
     Of a class that is not called, these are its fields.
@@ -191,24 +178,10 @@ def head(
         if owner.last - owner.first < (CONSTRUCTOR if owner.kind == "function" else SMALL_OWNER):
             return tuple(owner.lines)
         return tuple(sorted({owner.first, *value}))
-    own = _lines(index, place)
+    own = index.code(path, definition)
     if definition.kind == "class" and not is_called and len(own) > CLASS:
         return _class_head(index, place)
-    return own[: max(definition.body - first, 0) + (most if definition.kind == "function" else DEFINITION)]
-
-
-def _lines(index: CodeIndex, place: FileDefinition) -> tuple[int, ...]:
-    """Return the lines of a definition that have text, without the middle of a long docstring."""
-    path, definition = place
-    source = index.lines(path)
-    numbers = [number for number in definition.lines if source[number - 1].strip()]
-    opening = _DOCSTRING.match(source[definition.body - 1]) if family(path) == "python" else None
-    if opening is None or opening[1] in source[definition.body - 1][opening.end() :]:
-        return tuple(numbers)
-    rest = range(definition.body + 1, definition.last + 1)
-    last = next((number for number in rest if opening[1] in source[number - 1]), definition.last)
-    text = [number for number in numbers if definition.body <= number <= last]
-    return tuple(number for number in numbers if number not in text[DOCSTRING - 1 : -1])
+    return own[: max(definition.body - first, 0) + DEFINITION]
 
 
 def _class_head(index: CodeIndex, place: FileDefinition) -> tuple[int, ...]:

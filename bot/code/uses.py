@@ -122,8 +122,11 @@ def uses(
                 target.definition.kind == "value" and target.definition.within == user.within for target in targets
             )
             longest = METHOD if is_own else TEST if is_test(path) else CALLER
-            more = _further(list(by_name.values())[place:], targets) if place == MAX_IN_FILE else ""
-            yield user_excerpt(source, path, user, references, f"{label}{more}", longest)
+            others = _further(list(by_name.values())[place:], targets) if place == MAX_IN_FILE else ""
+            excerpt = user_excerpt(source, path, user, references, f"{label}{others}", longest)
+            if user is not None and user.kind == "function" and not is_test(path):
+                excerpt = replace(excerpt, more=changed.index.body(path, user, references[0].line))
+            yield excerpt
 
 
 def _is_exported(source: Sequence[str], line: int, user: Definition | None) -> bool:

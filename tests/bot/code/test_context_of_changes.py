@@ -128,7 +128,7 @@ def test_a_long_caller_is_shown_with_what_handles_its_errors() -> None:
             "    except Missing:\n        return 11\n    try:\n        other()\n    except KeyError:\n        return 12\n"
         ),
     }
-    text = shown(files, "a/x.py", "raise Missing(a)", "raise Gone(a)")
+    text = surroundings(files, {"a/x.py": ("raise Missing(a)", "raise Gone(a)")}).within(250).text
     assert "     except OSError:\n         return 10\n     except Missing:\n         return 11" in text
     assert "KeyError" not in text
 
@@ -328,18 +328,27 @@ def test_what_a_changed_line_calls_is_shown_whole_if_there_is_room() -> None:
         "a/use.py": "from a.h import helper, other\n\n\ndef use(a):\n    other(a)\n    return helper(a)\n",
     }
     edit = {"a/use.py": ("return helper(a)", "return helper(a + 1)")}
-    for tokens, left_out in ((6_000, 0), (1_200, 1), (700, 2)):
+    for tokens, whole in ((6_000, 2), (1_200, 1), (700, 0)):
         context = surroundings(files, edit).within(tokens)
-        assert context.left_out == left_out
         rests = [context.text.count(f" step{number}(a)") for number in (0, 19, 20, 59)]
-        assert rests == [2, 2, 2 - left_out, 2 - left_out]
-        helper, other = (
-            context.text.index("`helper`, called by `use`"),
-            context.text.index("`other`, called by `use`"),
-        )
-        assert "step59(a)" in context.text[helper:other] or left_out == 2, (
+        assert rests == [2, 2, whole, whole]
+        assert context.left_out == 0, "the heads are there"
+        helper, other = (context.text.index(f"`{name}`, called by `use`") for name in ("helper", "other"))
+        assert ("step59(a)" in context.text[helper:other]) == (whole > 0), (
             "what the changed line calls comes first"
         )
+
+
+def test_a_long_caller_is_shown_whole_if_there_is_room() -> None:
+    files = {
+        "a/h.py": PADDING + "def helper(a):\n    return a\n",
+        "a/use.py": f"from a.h import helper\n\n\ndef use(a):\n    b = helper(a)\n{LONG}    return b\n",
+    }
+    edit = {"a/h.py": ("helper(a):\n    return a\n", "helper(a):\n    return a + 1\n")}
+    texts = [surroundings(files, edit).within(tokens).text for tokens in (300, 3_000)]
+    assert ["`use` calls `helper`\n def use(a):\n     b = helper(a)" in text for text in texts] == [True, True]
+    assert ["return b" in text for text in texts] == [False, True]
+    assert texts[1].count("`use` calls `helper`") == 1
 
 
 def test_the_rest_of_a_long_changed_function_is_shown_if_there_is_room() -> None:
