@@ -17,6 +17,7 @@ from os.path import lexists
 from pathlib import Path
 
 from bot.reproduction import console, junit
+from bot.reproduction.notation import arguments, report_files
 from bot.reproduction.pipeline import reproduce_in
 from bot.reproduction.protocol import (
     MAX_OUTPUT,
@@ -68,7 +69,7 @@ class SandboxHarness:
         return self.sandbox.name
 
     def run(self, workdir: Path, targets: Sequence[Target], files: Mapping[str, str]) -> TestReport:
-        report_paths = self.command.reports(targets)
+        report_paths = report_files(self.command, targets)
         # A report of an earlier run must not count for this one.
         stale = {
             path: ""
@@ -77,7 +78,7 @@ class SandboxHarness:
         }
         options = f"{self.env.get('PYTEST_ADDOPTS', '')} {shlex.join(_PYTEST_OPTIONS)}".strip()
         outcome = self._execute(
-            self.command.fill(targets),
+            arguments(self.command, targets),
             workdir,
             {**stale, **files},
             {**(_JAVA_ENVIRONMENT if self.command.runs_java else {}), "PYTEST_ADDOPTS": options},

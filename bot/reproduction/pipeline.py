@@ -22,6 +22,7 @@ from bot.reproduction.context import Checkout, context, machine, read_checkout
 from bot.reproduction.drafting import Drafting, Fault, Option, Patch
 from bot.reproduction.examples import Example
 from bot.reproduction.language import DraftRejected, Language
+from bot.reproduction.notation import command_line
 from bot.reproduction.protocol import (
     Attempt,
     Author,
@@ -241,7 +242,7 @@ def _choose(
             outcome=suggestion.test.outcome,
             agreeing=suggestion.agreeing,
             grade=suggestion.match.grade,
-            command=trial.harness.command.line(suggestion.test.candidate.target),
+            command=command_line(trial.harness.command, suggestion.test.candidate.target),
         )
         for suggestion in selection.suggestions
     ]

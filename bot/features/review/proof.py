@@ -18,6 +18,7 @@ from bot.features.review.record import Doubt
 from bot.features.services import Services
 from bot.features.shared.findings import Finding, Proof, ProofOutcome, Severity
 from bot.features.shared.merge_base import NotReversible, checkouts, revert
+from bot.reproduction.notation import command_line
 from bot.reproduction.protocol import (
     Author,
     Candidate,
@@ -114,7 +115,7 @@ def compare(result: Reproduction, before: Path, harness: Harness) -> Proof:
     passes = (attempt.candidate for attempt in result.attempts if attempt.fate == "passed" and attempt.candidate)
     passing = next(passes, None)
     if not result.tests and passing is not None and _passes(passing, before, harness):
-        return _proof(passing, "passes on both", harness.command.line(passing.target), "")
+        return _proof(passing, "passes on both", command_line(harness.command, passing.target), "")
     why = "its tests fail before the change too" if result.tests else result.reason
     return Proof(outcome="not proven", why=why)
 

@@ -21,6 +21,7 @@ from bot.features.services import Services
 from bot.features.shared.merge_base import NotReversible, checkouts, inside, revert
 from bot.features.verify.record import ExecutedTest, NewTest, NewTests, TestState
 from bot.github.protocol import as_source
+from bot.reproduction.notation import command_line
 from bot.reproduction.protocol import Harness, SetupFailed, Target, TestCommand, TestOutcome, TestReport, combine
 
 #: Characters of an output that are recorded.
@@ -80,7 +81,7 @@ def check_patch(issue: int, test: StoredTest, base: Path, head: Path, harness: H
     return ExecutedTest(
         issue=issue,
         test=f"{test.path}::{test.name}",
-        command=harness.command.line(target),
+        command=command_line(harness.command, target),
         base=before.status,
         head=after.status,
         solved=solved,

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from bot.reproduction import console, junit
 from bot.reproduction.console import last_frame, raised, split_exception
 from bot.reproduction.execution import REPORT, operator_program, report
+from bot.reproduction.notation import arguments
 from bot.reproduction.protocol import Target, TestCommand
 from bot.sandbox.protocol import ProgramResult
 
@@ -198,8 +199,8 @@ def test_exceptions_are_distinguished_from_other_text(text: str, expected: tuple
 def test_tests_are_named_in_the_notation_of_the_runner(
     command: str, path: str, name: str | None, expected: list[str]
 ) -> None:
-    target = Target(path=path, name=name)
-    assert list(TestCommand.parse(command).fill([target, target])) == expected, "equal targets are named once"
+    twice = [Target(path=path, name=name)] * 2
+    assert list(arguments(TestCommand.parse(command), twice)) == expected, "equal targets are named once"
 
 
 def _environment(folder: Path, base: Path) -> Path:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.reproduction.execution import SandboxHarness
+from bot.reproduction.notation import arguments
 from bot.reproduction.protocol import Target, TestCommand
 from bot.sandbox.bubblewrap import Bubblewrap
 from bot.sandbox.protocol import Limits
@@ -219,4 +220,4 @@ def test_a_report_of_yesterday_counts_for_nothing(tmp_path: Path, tool: str, rep
 def test_a_test_is_named_as_its_build_tool_names_it(command: str, argument: str) -> None:
     test = [Target(path="core/src/test/java/a/b/CTest.java", name="a.b.CTest::d")]
 
-    assert argument in TestCommand(argv=tuple(shlex.split(command))).fill(test)
+    assert argument in arguments(TestCommand.parse(command), test)
