@@ -16,7 +16,8 @@ from bot.features.services import Services
 from bot.github.writer import GitHubWriter
 from bot.pipeline.body import Rules
 from bot.pipeline.store.decisions import Postings, PublishOutcome
-from bot.pipeline.writes import Moved, Unwanted, WriteContext, carry_out, unpaced
+from bot.pipeline.write_context import Moved, Unwanted, WriteContext, unpaced
+from bot.pipeline.writes import carry_out
 
 #: Seconds between two writes through one installation (GitHub's best practices for integrators).
 APART_SECONDS = 1.0

@@ -1,20 +1,13 @@
 """One function per action: write it to GitHub, unless it stands there already.
 
-Each returns notes. A note without a write means that our own rules refused the action. What the writes of one
-decision have in common is in ``WriteContext``: the subject, our earlier posts, the register and the pace.
+Each returns notes. A note without a write means that our own rules refused the action.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-from bot import router
 from bot.code.diff import Diff, parse
 from bot.core.actions import (
     Action,
-    Decision,
     InlineComment,
     Minimize,
     OpenDraftPull,
@@ -29,16 +22,11 @@ from bot.core.actions import (
 )
 from bot.core.config import PATH
 from bot.core.errors import ForgeError, NotFound
-from bot.core.subjects import Comment, Issue, PullRequest, ReviewComment
-from bot.features.services import Services
-from bot.github.protocol import PostedReview
-from bot.github.writer import GitHubWriter
-from bot.pipeline.body import MAX_CHECK, Rules, Seal
+from bot.core.subjects import Issue, PullRequest
+from bot.pipeline.body import MAX_CHECK, Rules
 from bot.pipeline.protected_paths import protection
-from bot.pipeline.store.decisions import Posting, Postings, content_hash
-
-if TYPE_CHECKING:
-    from bot.pipeline.publisher import Publisher
+from bot.pipeline.store.decisions import Posting, content_hash
+from bot.pipeline.write_context import Moved, Unwanted, WriteContext, unpaced
 
 #: Why nothing is written if a comment of a shared account stands already.
 NOT_EDITED = (
@@ -51,92 +39,6 @@ MAX_TEST = 200_000
 _WORST_LAST = ("skipped", "success", "neutral", "failure")
 
 Notes = tuple[str, ...]
-
-
-class Moved(Exception):
-    """Raised if the subject changed, or was closed or locked, or its feature switched off, since the decision."""
-
-
-class Unwanted(Exception):
-    """Raised if a person deleted the comment that a decision would change."""
-
-
-def unpaced() -> None:
-    """Allow every write at once."""
-
-
-@dataclass
-class WriteContext:
-    """The writes of one decision for a job; ``done`` counts the actions whose result stands on GitHub."""
-
-    decision: Decision
-    job: str
-    services: Services
-    writer: GitHubWriter
-    publisher: Publisher
-    rules: Rules
-    before_write: Callable[[], None]
-    done: int = 0
-    fresh: Issue | PullRequest | None = None
-    """The subject, as ``check_staleness`` read it."""
-
-    @property
-    def repository(self) -> str:
-        return self.services.forge.repository
-
-    @property
-    def postings(self) -> Postings:
-        return self.publisher.postings
-
-    def check_staleness(self) -> None:
-        """Read the subject again. Raises Moved if it changed, or if the feature was switched off."""
-        subject, feature = self.decision.subject, router.feature_named(self.decision.kind)
-        if not feature.checks_staleness or not subject.number:
-            return
-        if not feature.is_wanted(self.decision, self.services.config):
-            raise Moved
-        if subject.revision.startswith("sha:"):
-            self.fresh = self.services.forge.pull_request(subject.number)
-        elif subject.revision.startswith("text:"):
-            self.fresh = self.services.forge.issue(subject.number)
-        if self.fresh is None:
-            return
-        is_over = self.fresh.state == "closed" or self.fresh.locked
-        if isinstance(self.fresh, PullRequest):
-            is_over |= self.fresh.draft and not self.services.config.pulls.drafts
-        if self.fresh.revision != subject.revision or (self.decision.only_open and is_over):
-            raise Moved
-
-    def issue(self, number: int) -> Issue:
-        """Return an issue, without a request if it was read already."""
-        issue = self.fresh
-        return issue if isinstance(issue, Issue) and issue.number == number else self.services.forge.issue(number)
-
-    def seal(self, number: int) -> Seal:
-        return Seal(repository=self.repository, number=number, key=self.publisher.marker_key)
-
-    def own_post(
-        self, posts: Iterable[Comment | ReviewComment | PostedReview], number: int, marker: tuple[str, str]
-    ) -> int | None:
-        """Return the id of the first of these posts that is ours and has this marker; None if there is none."""
-        me, seal = self.services.forge.identity().id, self.seal(number)
-        return next((post.id for post in posts if post.author.id == me and seal.read(post.body) == marker), None)
-
-    def register(self, key: str, action: Action, number: int, github_id: int, content: str) -> None:
-        """Put a write into the register, and count the action as done."""
-        self.postings.put(
-            Posting(
-                key=key,
-                type=action.type,
-                task=self.decision.kind,
-                repository=self.repository,
-                number=number,
-                job=self.job,
-                github_id=github_id,
-                content_hash=content_hash(content),
-            )
-        )
-        self.done += 1
 
 
 def carry_out(action: Action, context: WriteContext) -> Notes:
