@@ -13,6 +13,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,9 @@ from bot.simgithub import SimulatedGitHub
 from tests import forked
 
 ROOT = Path(__file__).resolve().parents[3]
+#: Processes for functions of tests. All are forked from one process, which imports these modules once.
+PROCESSES = get_context("forkserver")
+PROCESSES.set_forkserver_preload(["bot.web.app", "bot.web.server", __name__])
 SECRET = "rig-secret"
 REPOSITORY = "acme/rocket"
 REPLY = {

@@ -8,18 +8,13 @@ import signal
 import sys
 import threading
 import time
-from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from flask import Flask
 
 from bot.web.server import LoneWorker, Server
-from tests.bot.pipeline.rig import free_port, wait
-
-#: Forked from a process that has imported this module once.
-SERVERS = get_context("forkserver")
-SERVERS.set_forkserver_preload([__name__])
+from tests.bot.pipeline.rig import PROCESSES, free_port, wait
 
 
 def make_app() -> Flask:
@@ -51,7 +46,7 @@ def run(port: int, timeout: int, turn_seconds: float, log: str) -> None:
 
 
 def start(port: int, log: Path, timeout: int = 60, turn_seconds: float = 0) -> BaseProcess:
-    process = SERVERS.Process(target=run, args=(port, timeout, turn_seconds, str(log)))
+    process = PROCESSES.Process(target=run, args=(port, timeout, turn_seconds, str(log)))
     process.start()
     return process
 

@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -23,13 +22,10 @@ from bot.pipeline.store.tables import DELIVERIES
 from bot.settings import Settings
 from bot.web.app import ROOM_BYTES, Backend, create_app
 from bot.web.server import Server
-from tests.bot.pipeline.rig import free_port, wait
+from tests.bot.pipeline.rig import PROCESSES, free_port, wait
 
 SECRETS = ("new-secret", "old-secret")
 PAYLOADS = Path(__file__).resolve().parents[2] / "payloads"
-#: Forked from a process that has imported this module once.
-SERVERS = get_context("forkserver")
-SERVERS.set_forkserver_preload([__name__])
 OPENED = sorted((PAYLOADS / "issues").glob("opened*.json"))[0].read_bytes()
 
 
@@ -78,7 +74,7 @@ def serve(url: str, port: int, secrets: tuple[str, ...]) -> None:
 
 def start(database: Database, secrets: tuple[str, ...]) -> Iterator[Site]:
     port = free_port()
-    server = SERVERS.Process(target=serve, args=(database.url, port, secrets))
+    server = PROCESSES.Process(target=serve, args=(database.url, port, secrets))
     server.start()
 
     def up() -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -15,10 +14,7 @@ from bot.pipeline.store import migrate, migrated, open_database
 from bot.pipeline.store.counters import Counters, counter_key
 from bot.pipeline.store.migration import HEAD, VERSION, version
 from bot.pipeline.store.tables import DELIVERIES, METADATA
-
-#: Forked from a process that has imported this module once.
-PROCESSES = get_context("forkserver")
-PROCESSES.set_forkserver_preload([__name__])
+from tests.bot.pipeline.rig import PROCESSES
 
 
 @pytest.fixture
