@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import product
 
-from bot.features.review.doubt import UPHELD_DEPENDENT
+from bot.features.review.doubt import upheld_from
 from bot.features.review.filtering import AGREEMENT
 from bot.features.shared.findings import Severity
 from evaluation.crbench.judge import Judgement, ReviewComment
@@ -43,7 +43,7 @@ class Filter:
             return False
         if comment.confidence is None or comment.proof == "proven":
             return True
-        minimum = max(self.min_confidence, UPHELD_DEPENDENT) if comment.depends else self.min_confidence
+        minimum = upheld_from(self.min_confidence, depends=comment.depends)
         return comment.confidence + AGREEMENT * (comment.models - 1) >= minimum
 
     @property

@@ -95,7 +95,7 @@ def handle(event: Trigger, services: Services) -> Decision | None:
         return None
     if isinstance(event, events.MergeGroupRequested):
         why = "this is a merge queue's commit; each pull request in it was checked before"
-        check = texts.skipped(event.head_sha, f"Not checked: {why}")
+        check = texts.unchecked(event.head_sha, why)
         return Decision(
             kind="gate", subject=event.subject, actions=(check,), abstained="skipped:queue", reason=why
         )
@@ -200,13 +200,15 @@ def _of_pull(number: int, event: events.RepositoryEvent, services: Services) -> 
         ready=readiness.passes,
         draft=draft,
     )
+    why = f"the gate is {off}" if off else readiness.sentence
+    check = texts.unchecked(pull.head_sha, why) if off else texts.check(pull.head_sha, readiness, services.config)
     return Decision(
         kind="gate",
         subject=subject,
         verdict=None if off else "ready" if readiness.passes else "not ready",
         abstained=OFF if off else None,
-        actions=(texts.check(pull.head_sha, readiness, services.config, off), *changes),
-        reason=f"the gate is {off}" if off else readiness.sentence,
+        actions=(check, *changes),
+        reason=why,
         record=record,
         affects=_later_claims(number, event, before, record, services),
     )

@@ -19,17 +19,19 @@ _LINK = (
 RELEASED = f"Pull requests are no longer made drafts here, so this one is ready for review again. {_NO_MODEL}"
 
 
-def skipped(head_sha: str, title: str) -> SetCheck:
-    """Return a check that lets the pull request pass unseen."""
+def unchecked(head_sha: str, why: str) -> SetCheck:
+    """Return a check that lets the pull request pass unseen, for a reason."""
+    return _skipped(head_sha, f"Not checked: {why}")
+
+
+def _skipped(head_sha: str, title: str) -> SetCheck:
     return SetCheck(name=CHECK, head_sha=head_sha, conclusion="skipped", title=title, summary=title)
 
 
-def check(head_sha: str, readiness: Readiness, config: RepoConfig, off: str = "") -> SetCheck:
-    """Return the check: passed, failed, or skipped for an exemption. ``off`` says how the gate went out of use."""
-    if off:
-        return skipped(head_sha, f"Not checked: the gate is {off}")
+def check(head_sha: str, readiness: Readiness, config: RepoConfig) -> SetCheck:
+    """Return the check: passed, failed, or skipped for an exemption."""
     if readiness.exempt:
-        return skipped(head_sha, readiness.sentence)
+        return _skipped(head_sha, readiness.sentence)
     if readiness.passes:
         return SetCheck(
             name=CHECK,

@@ -24,9 +24,9 @@ from bot.models.protocol import Model, Prompt, Templates, ask_all
 PARALLEL = 4
 #: With a threshold above this, percent, the maintainers want certainty: no finding is kept that is unsure.
 MAX_UNSURE = 50
-#: A finding that depends on code that was not shown is upheld at or above this chance, percent: measured on
-#: AACR-Bench, of those that were upheld at 50 % one in seven was right (docs/replay.md).
-UPHELD_DEPENDENT = 75
+#: The least threshold for a finding that depends on code that was not shown: measured on AACR-Bench, of
+#: those that were upheld at 50 % one in seven was right (docs/replay.md).
+_DEPENDENT = 75
 #: Characters of a recorded reason.
 MAX_REASON = 600
 
@@ -119,7 +119,7 @@ def judge(finding: Finding, reply: DoubtReply, code: Code, threshold: int, promp
         recognised=reply.recognised,
         prompt_hash=prompt_hash,
     )
-    band = _band(reply, max(threshold, UPHELD_DEPENDENT) if finding.depends_on else threshold)
+    band = _band(reply, upheld_from(threshold, depends=bool(finding.depends_on)))
     if band == "refuted" or (band == "unsure" and (finding.severity != Severity.HIGH or threshold > MAX_UNSURE)):
         return doubt.model_copy(update={"outcome": band, "why": reply.trace.strip()[:MAX_REASON]})
     gap = ""
@@ -130,6 +130,11 @@ def judge(finding: Finding, reply: DoubtReply, code: Code, threshold: int, promp
     elif not code.holds(reply.quote):
         gap = "the line where it goes wrong is not in the code"
     return doubt.model_copy(update={"outcome": "not named", "why": gap}) if gap else doubt
+
+
+def upheld_from(threshold: int, *, depends: bool) -> int:
+    """Return the chance, percent, at or above which a finding is upheld, by whether it depends on other code."""
+    return max(threshold, _DEPENDENT) if depends else threshold
 
 
 def _band(reply: DoubtReply, threshold: int) -> Literal["refuted", "unsure", "upheld"]:

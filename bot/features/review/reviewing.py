@@ -60,8 +60,8 @@ class _Review:
         self.proves = self.config.prove and may_run and services.harnesses is not None
         self.memory = live(recall(past), pull, forge)
         self.rounds = rounds(past, self.memory, pull)
-        #: What the change is compared with, in words; empty if the whole change is reviewed.
         is_same_head = self.rounds.since == pull.head_sha
+        #: The time from which changes are reviewed, in words; empty if the whole change is.
         self.since = "its base branch changed" if is_same_head else self.rounds.since[:7]
         #: No finding may be posted on the pull request any more.
         self.is_over = self.rounds.posted >= self.config.max_total

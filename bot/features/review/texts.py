@@ -141,7 +141,10 @@ EXPECTED = frozenset({"review.ignore", "pulls.paths", "binary", "lock file", "ve
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The pull request of the texts, for the host and permalinks; ``since`` says since when it was changed."""
+    """The pull request of the texts, for the host and permalinks.
+
+    ``since`` says in words from when on its changes are reviewed; empty if all of them are.
+    """
 
     repository: Repository
     pull: PullRequest

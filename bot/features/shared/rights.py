@@ -187,9 +187,9 @@ def with_old_check(kind: Task, event: events.Event, services: Services) -> PullR
 
     That is a change of the configuration, or "Re-run". None for other events, and if no check stands on its head.
     """
-    pull: PullRequest | None = None
     if not off_reason(kind, services):
         return None
+    pull: PullRequest | None = None
     if isinstance(event, events.LinkedIssueChanged):
         pull = services.forge.pull_request(event.number)
     elif isinstance(event, events.CheckRerequested):
