@@ -146,11 +146,11 @@ def _decide_one(task: Task, event: Event, services: Services) -> Decision | None
 
 def _in_shadow(decision: Decision | None, services: Services) -> Decision | None:
     """Return the decision with its actions withheld if its feature or the server is in shadow mode."""
+    if decision is None:
+        return None
     # What was posted before shadow mode began must not hold up a merge for ever.
-    is_shadowed = (
-        decision is not None and services.config.mode(decision.kind) == "shadow" and decision.abstained != OFF
-    )
-    if decision is None or not (services.shadow or is_shadowed):
+    is_shadowed = services.config.mode(decision.kind) == "shadow" and decision.abstained != OFF
+    if not (services.shadow or is_shadowed):
         return decision
     cause = next((problem for problem in services.config_problems if decision.kind in problem.shadowed), None)
     because = f" because of {PATH} ({cause})" if cause else ""

@@ -206,15 +206,18 @@ class Settings(BaseSettings):
         "anthropic_base_url",
         "bouncer_public_url",
         "bouncer_about_url",
+        "bouncer_notify_url",
         "otel_exporter_otlp_endpoint",
     )
     @classmethod
-    def _http(cls, value: str | None) -> str | None:
+    def _http(cls, value: str | SecretStr | None) -> str | SecretStr | None:
         if value is None:
             return None
-        parts = urlsplit(value)
+        parts = urlsplit(value if isinstance(value, str) else value.get_secret_value())
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError("must be an http:// or https:// URL")
+        if isinstance(value, SecretStr):
+            return value
         if parts.username or parts.password or parts.query or parts.fragment:
             raise ValueError("must carry no user, password, query or fragment")
         return value.rstrip("/")
@@ -233,14 +236,6 @@ class Settings(BaseSettings):
     @classmethod
     def _proxies(cls, value: object) -> object:
         return {"true": 1, "yes": 1, "on": 1, "false": 0, "no": 0, "off": 0}.get(str(value).lower(), value)
-
-    @field_validator("bouncer_notify_url")
-    @classmethod
-    def _receiver(cls, value: SecretStr | None) -> SecretStr | None:
-        parts = urlsplit(value.get_secret_value()) if value else None
-        if parts is not None and (parts.scheme not in ("http", "https") or not parts.hostname):
-            raise ValueError("must be an http:// or https:// URL")
-        return value
 
     @field_validator("bouncer_admins")
     @classmethod
@@ -275,15 +270,6 @@ class Settings(BaseSettings):
             return ()
         parts = self.github_webhook_secret.get_secret_value().split(",")
         return tuple(part.strip() for part in parts if part.strip())
-
-    @property
-    def admins(self) -> tuple[frozenset[int], frozenset[str], tuple[str, ...]]:
-        """Ids, logins in lower case, and organizations that may open the dashboard with GitHub."""
-        names = [name.strip() for name in self.bouncer_admins.split(",") if name.strip()]
-        ids = frozenset(int(name) for name in names if name.isascii() and name.isdigit())
-        organizations = tuple(name.removeprefix("org:") for name in names if name.startswith("org:"))
-        logins = frozenset(name.lower() for name in names if not name.isdigit() and not name.startswith("org:"))
-        return ids, logins, organizations
 
     @property
     def session_key(self) -> str:
@@ -471,25 +457,3 @@ def unknown_variables(env_file: Path | None = None) -> dict[str, str]:
     if env_file is not None and env_file.is_file():
         variables |= {name for name in dotenv_values(env_file) if name.startswith("BOUNCER_")}
     return {name: next(iter(get_close_matches(name, names, n=1)), "") for name in sorted(variables - names)}
-
-
-class LiveSettings:
-    """The current settings: set-up in the browser completes them while the server runs."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings, self._withheld = settings, settings.withheld
-
-    def webhook_secrets(self) -> tuple[str, ...]:
-        """Return the secrets that sign deliveries. Called for every delivery."""
-        return self._completed().webhook_secrets
-
-    def withheld(self) -> tuple[str, ...]:
-        """Return what must not be stored in the database. Called for every statement."""
-        self._completed()
-        return self._withheld
-
-    def _completed(self) -> Settings:
-        if self._settings.needs_setup:
-            self._settings = self._settings.completed()
-            self._withheld = self._settings.withheld
-        return self._settings

@@ -61,13 +61,12 @@ def server(settings: Settings, processes: int = 1, link: str | None = None) -> S
 
     ``link`` opens set-up, whose state lives in one process.
     """
-    from bot.settings import LiveSettings
     from bot.web.app import Backend, create_app
     from bot.web.public import blueprint
     from bot.web.server import Server
 
     prepare_database(settings)
-    present = LiveSettings(settings)
+    present = _LiveSettings(settings)
     dashboard = dashboard_pages(settings)
     next_step = "To open the dashboard, set BOUNCER_ADMIN_PASSWORD or BOUNCER_ADMINS and start again."
     if link is not None:
@@ -87,6 +86,28 @@ def server(settings: Settings, processes: int = 1, link: str | None = None) -> S
         processes=processes,
         ready=partial(show_link, settings, link) if link else None,
     )
+
+
+class _LiveSettings:
+    """The current settings: set-up in the browser completes them while the server runs."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings, self._withheld = settings, settings.withheld
+
+    def webhook_secrets(self) -> tuple[str, ...]:
+        """Return the secrets that sign deliveries. Called for every delivery."""
+        return self._completed().webhook_secrets
+
+    def withheld(self) -> tuple[str, ...]:
+        """Return what must not be stored in the database. Called for every statement."""
+        self._completed()
+        return self._withheld
+
+    def _completed(self) -> Settings:
+        if self._settings.needs_setup:
+            self._settings = self._settings.completed()
+            self._withheld = self._settings.withheld
+        return self._settings
 
 
 def show_link(settings: Settings, link: str) -> None:

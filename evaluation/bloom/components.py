@@ -210,10 +210,10 @@ def _forest(features: Any, labels: Any, seed: int) -> tuple[float, Any]:
     forest = RandomForestClassifier(n_estimators=TREES, random_state=seed, min_samples_leaf=2).fit(
         train_x, train_y
     )
-    return falls(forest, test_x, test_y, seed)
+    return auc_and_falls(forest, test_x, test_y, seed)
 
 
-def falls(forest: Any, features: Any, labels: Any, seed: int) -> tuple[float, Any]:
+def auc_and_falls(forest: Any, features: Any, labels: Any, seed: int) -> tuple[float, Any]:
     """Return the AUC, and for each column its mean fall when the column is shuffled.
 
     The same numbers as those of scikit-learn's ``permutation_importance``, which asks the forest once for each

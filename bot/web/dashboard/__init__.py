@@ -21,6 +21,15 @@ class Admins(NamedTuple):
     logins: frozenset[str]
     organizations: tuple[str, ...]
 
+    @classmethod
+    def parse(cls, text: str) -> Admins:
+        """Read a valid BOUNCER_ADMINS: ids, logins and ``org:NAME``, separated by commas."""
+        names = [name.strip() for name in text.split(",") if name.strip()]
+        ids = frozenset(int(name) for name in names if name.isascii() and name.isdigit())
+        organizations = tuple(name.removeprefix("org:") for name in names if name.startswith("org:"))
+        logins = frozenset(name.lower() for name in names if not name.isdigit() and not name.startswith("org:"))
+        return cls(ids, logins, organizations)
+
     def admit(self, visitor: Visitor, logins: Logins) -> bool:
         """Return True for a named account or a member of a named organization.
 

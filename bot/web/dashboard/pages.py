@@ -152,7 +152,7 @@ class Entry:
         if refused := self._refused(target):
             # Each attempt asks GitHub.
             return refused
-        admins = Admins(*self._settings.server.admins)
+        admins = Admins.parse(self._settings.server.bouncer_admins)
         try:
             code, verifier = request.args["code"], _own(b"verifier")
             visitor = self._github.visitor(code, self._callback, verifier, admins.organizations)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from evaluation.bloom.components import Presence, _cohens_d, analyze, falls, scott_knott, scott_knott_esd
+from evaluation.bloom.components import Presence, _cohens_d, analyze, auc_and_falls, scott_knott, scott_knott_esd
 
 #: Ten measurements with mean 0 and variance 1.
 _STEPS = [place - 4.5 for place in range(10)]
@@ -101,7 +101,7 @@ def test_columns_are_shuffled_and_scored_as_by_scikit_learn() -> None:
     labels = features[:, 0] ^ (dice.rand(60) < 0.2)
     forest = RandomForestClassifier(n_estimators=5, random_state=0).fit(features[:30], labels[:30])
 
-    auc, means = falls(forest, features[30:], labels[30:], seed=3)
+    auc, means = auc_and_falls(forest, features[30:], labels[30:], seed=3)
 
     theirs = permutation_importance(
         forest, features[30:], labels[30:], scoring="roc_auc", n_repeats=5, random_state=3

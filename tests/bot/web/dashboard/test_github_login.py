@@ -99,7 +99,7 @@ def test_an_account_that_was_renamed_still_comes_in(desk: Desk) -> None:
 
 
 def test_an_id_names_an_account_and_is_no_login(backend: Backend) -> None:
-    admins = Admins(*Settings(bouncer_admins="583231, Ann, org:Acme").admins)
+    admins = Admins.parse(Settings(bouncer_admins="583231, Ann, org:Acme").bouncer_admins)
     logins = backend.ledger().logins
     assert admins.admit(Visitor(id=583231, login="octocat", organizations={}), logins)
     assert not admins.admit(Visitor(id=7, login="583231", organizations={}), logins)
