@@ -201,7 +201,7 @@ class CodeContext(Frozen):
     parts: int = 0
     left_out: int = 0
     looked_up: tuple[str, ...] = ()
-    """The phrases of ``wanted`` for which something is shown."""
+    """The phrases that name code for which something is shown."""
     not_shown: tuple[str, ...] = ()
     """Changed files that cannot be read or do not match the diff: not text, too large, of another commit."""
     too_slow: tuple[str, ...] = ()

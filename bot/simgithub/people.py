@@ -186,11 +186,11 @@ class People:
         user = self.world.user(by) if by else place.owner
         return self._operations.push(place, branch, as_bytes(files), user)
 
-    def tag(self, repository: str, name: str, sha: str = "") -> None:
-        """Tag a commit, by default the head of the default branch."""
+    def tag(self, repository: str, name: str) -> None:
+        """Tag the head of the default branch."""
         with self.world.lock:
             place = self.world.repositories[repository]
-            place.tags[name] = sha or place.branches[place.default_branch]
+            place.tags[name] = place.branches[place.default_branch]
 
     @_action
     def make_draft(self, repository: str, number: int, *, by: str = "") -> None:
