@@ -31,6 +31,10 @@ class FileDefinition(NamedTuple):
     path: str
     definition: Definition
 
+    def is_same(self, other: FileDefinition) -> bool:
+        """Return True if both begin at the same place."""
+        return (self.path, self.definition.first) == (other.path, other.definition.first)
+
 
 class CodeIndex:
     """The files of one commit, each parsed as rarely as possible.

@@ -80,8 +80,7 @@ class InterfaceResolver(Resolver):
     def _implements(self, derived: FileDefinition, interface: FileDefinition) -> bool:
         """Return True if a class names an interface as a base, or has its methods in Go."""
         if family(interface.path) != "go":
-            bases = ((base.path, base.definition.first) for base in self.bases(derived))
-            return (interface.path, interface.definition.first) in bases
+            return any(base.is_same(interface) for base in self.bases(derived))
         return all(
             any(
                 self._signature(method) == self._signature(demand)

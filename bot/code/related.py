@@ -157,8 +157,8 @@ def _definition(
     list_of_names = ", ".join(names[:4]) + (" and more" if len(names) > 4 else "")
     is_called = reference.kind == "call"
     lines = {number for place in places for number in head(changed.index, place, is_called=is_called)}
-    called = [place.definition for place in places if is_called and place.definition.kind == "function"]
-    more = {number for definition in called for number in changed.index.body(places[0].path, definition)}
+    functions = [place.definition for place in places if is_called and place.definition.kind == "function"]
+    more = {number for definition in functions for number in changed.index.body(places[0].path, definition)}
     title = f"{list_of_names}, {verb} {by}"
     return CodeExcerpt(places[0].path, tuple(sorted(lines)), title, tuple(sorted(more)))
 

@@ -91,6 +91,11 @@ class Resolver(Modules):
 
     def only(self, path: str, name: str) -> Places:
         """Return the definition of a name that the repository's files of a language define once."""
+        places = self._all_definitions(path, name)
+        return places[:1] if len({(place.path, place.definition.within) for place in places}) == 1 else ()
+
+    def _all_definitions(self, path: str, name: str) -> Places:
+        """Return the definitions of a name in the repository; of vendored copies, that of the file's folder."""
         places = self.index.defining([name], family(path)).get(name, ())
         functions = [place for place in places if place.definition.kind == "function"]
         bodies = [place for place in functions if place.definition.last > place.definition.first]
@@ -98,18 +103,38 @@ class Resolver(Modules):
         owners = {(place.path, place.definition.within) for place in real}
         if len(owners) > 1:  # of vendored copies, that of the same folder
             folder = path.rpartition("/")[0]
-            real = [place for place in real if place.path.rpartition("/")[0] == folder]
-            owners = {(place.path, place.definition.within) for place in real}
-        return tuple(real[:1]) if len(owners) == 1 else ()
+            near = [place for place in real if place.path.rpartition("/")[0] == folder]
+            real = near or real
+        return tuple(real)
 
     def _own_member(self, path: str, name: str) -> Places:
-        """Return the member that the repository defines once, in a class that the file defines or imports."""
-        return tuple(
-            place
-            for place in self.only(path, name)
-            if place.definition.owner
-            and place.path in {owner.path for owner in self._bare(path, place.definition.owner, (), 0)}
+        """Return the member that the repository defines in one class, or in a class and in one derived from it.
+
+        The file defines or imports one of the classes.
+        """
+        members = self.only(path, name)
+        if not members:
+            members = self._all_definitions(path, name)
+            members = members if len(members) == 2 and self.are_related(*members) else ()
+        owners = {(member.path, member.definition.owner) for member in members if member.definition.owner}
+        at_hand = any(
+            path_of_owner in {place.path for place in self._bare(path, owner, (), 0)}
+            for path_of_owner, owner in owners
         )
+        return members if at_hand else ()
+
+    def are_related(self, member: FileDefinition, other: FileDefinition) -> bool:
+        """Return True if both are members of one name, and the class of one is a base of the other's."""
+        if member.definition.name != other.definition.name or not (
+            member.definition.within and other.definition.within
+        ):
+            return False
+        owners = [self.owner_of(place)[:1] for place in (member, other)]
+        if not all(owners):
+            return False
+        (first,), (second,) = owners
+        pairs = ((first, second), (second, first))
+        return any(base.is_same(owner) for derived, owner in pairs for base in self.bases(derived))
 
     def owner_of(self, member: FileDefinition) -> Places:
         """Return the class of a method."""

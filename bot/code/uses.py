@@ -175,36 +175,18 @@ def _means(changed: Changed, path: str, reference: Reference, targets: Sequence[
     if reference.kind == "argument":
         return False
     return any(
-        _is_same(place, target)
+        place.is_same(target)
         or (reference.kind == "call" and _is_constructed(place, target))
-        or _are_related(changed, place, target)
+        or changed.resolver.are_related(place, target)
         for place in changed.resolver.resolve(path, reference)
         for target in targets
     )
-
-
-def _is_same(place: FileDefinition, target: FileDefinition) -> bool:
-    return place.path == target.path and place.definition.first == target.definition.first
 
 
 def _is_constructed(place: FileDefinition, target: FileDefinition) -> bool:
     is_class = place.definition.kind == "class" and place.path == target.path
     owner = target.definition.owner
     return is_class and place.definition.name == owner and _is_constructor(target)
-
-
-def _are_related(changed: Changed, member: FileDefinition, other: FileDefinition) -> bool:
-    """Return True if both are members of one name, and the class of one is a base of the other's."""
-    if member.definition.name != other.definition.name or not (
-        member.definition.within and other.definition.within
-    ):
-        return False
-    owners = [changed.resolver.owner_of(place)[:1] for place in (member, other)]
-    if not all(owners):
-        return False
-    (first,), (second,) = owners
-    pairs = ((first, second), (second, first))
-    return any(_is_same(base, owner) for derived, owner in pairs for base in changed.resolver.bases(derived))
 
 
 def user_excerpt(

@@ -244,3 +244,15 @@ def test_a_variable_has_the_type_of_what_binds_it_in_typescript(head: str, body:
 @pytest.mark.parametrize(("count", "value"), [(5, "make()"), (5_000, "")])
 def test_only_the_first_values_of_a_variable_are_read(count: int, value: str) -> None:
     assert assigned_value("x = y + 1\n" * count + "x = make()\n", "x", "python") == value
+
+
+@pytest.mark.parametrize(("base", "count"), [("(Variable)", 2), ("", 0)])
+def test_a_member_of_two_related_classes_is_either(base: str, count: int) -> None:
+    derived = f"class Index{base}:\n    def to_index_variable(self):\n        return self\n"
+    files = {
+        "a/v.py": f"class Variable:\n    def to_index_variable(self):\n        return Index(self)\n\n\n{derived}"
+        + "\n" * 80,
+        "a/d.py": "from a.v import Variable\n\n\ndef swap(items):\n    for _, v in items.values():\n        w = v.to_index_variable()\n",
+    }
+    text = shown(files, "a/d.py", "        w = v.to_index_variable()")
+    assert text.count("to_index_variable`, called by `swap`") == count
