@@ -46,6 +46,11 @@ class Modules:
                 return places
         return None
 
+    def is_foreign(self, path: str, name: str) -> bool:
+        """Return True if the file imports the name, and only from outside of the repository."""
+        entries = self._names(path).get(name, ())
+        return bool(entries) and not any(imported.paths for imported in entries)
+
     def _exported(self, imported: Imported, depth: int) -> Places:
         """Return the definitions that a module exports under a name, itself or from another module."""
         name = imported.name

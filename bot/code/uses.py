@@ -9,6 +9,7 @@ from itertools import islice
 import re2
 
 from bot.code.changed import Changed, named
+from bot.code.declarations import segments
 from bot.code.file_classes import is_test
 from bot.code.index import FileDefinition
 from bot.code.page import CodeExcerpt
@@ -171,7 +172,8 @@ def _is_constructor(place: FileDefinition) -> bool:
 def _means(changed: Changed, path: str, reference: Reference, targets: Sequence[FileDefinition]) -> bool:
     """Return True if a reference means one of the targets, or a member that overrides it or is overridden."""
     if not targets:
-        return not changed.resolver.resolve(path, reference)
+        first = (segments(reference.receiver) or [reference.name])[0]
+        return not (changed.resolver.is_foreign(path, first) or changed.resolver.resolve(path, reference))
     if reference.kind == "argument":
         return False
     return any(

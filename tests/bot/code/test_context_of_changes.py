@@ -356,3 +356,22 @@ def test_the_rest_of_a_long_changed_function_is_shown_if_there_is_room() -> None
     edit = {"a/use.py": ("    return a\n", "    return a + 1\n")}
     assert "step30(a)" in surroundings(files, edit).within(2_000).text
     assert "step30(a)" not in surroundings(files, edit).within(300).text
+
+
+@pytest.mark.parametrize(
+    ("use", "is_ours"),
+    [
+        ("import dask.array as da\n\n\ndef use(a):\n    return da.map_blocks(a)\n", False),
+        ("def use(a):\n    from dask.array import map_blocks\n    return map_blocks(a)\n", False),
+        ("from a.s import Store\n\n\ndef use(a: Store):\n    return a.map_blocks(1)\n", True),
+        ("from a.s import store\n\n\ndef use(a):\n    return store.map_blocks(a)\n", True),
+    ],
+)
+def test_a_removed_name_is_not_one_of_another_package(use: str, is_ours: bool) -> None:
+    removed = "    def map_blocks(self, a):\n        return a\n\n"
+    files = {
+        "a/s.py": f"class Store:\n    size = 1\n\n{removed}    def other(self):\n        return 1\n\n\nstore = Store()\n",
+        "a/u.py": use + "\n" * 80,
+    }
+    text = shown(files, "a/s.py", removed, "")
+    assert ("`use` calls the removed `map_blocks`" in text) == is_ours
