@@ -175,15 +175,17 @@ MACHINE = {
     "python3": """\
 if [ "$2" = venv ]; then
     mkdir -p .venv/bin
-    printf '#!/bin/sh\\necho "pip $*" >>asked; [ "$(grep -c pip asked)" != 1 ]' >.venv/bin/pip
-    chmod +x .venv/bin/pip
+    printf '#!/bin/sh\\necho "pip $*" >>asked; [ "$(grep -c ^pip asked)" != 1 ]' >.venv/bin/pip
+    printf '#!/bin/sh\\necho "uv $*" >>asked; exit 1' >.venv/bin/uv
+    chmod +x .venv/bin/pip .venv/bin/uv
 fi""",
 }
 
 
 def test_ci_installs_the_missing_package_alone_and_asks_an_index_twice(tmp_path: Path) -> None:
     (tmp_path / ".ci").mkdir()
-    shutil.copy(ROOT / ".ci" / "run", tmp_path / ".ci" / "run")
+    for name in ("run", "requirements.txt"):
+        shutil.copy(ROOT / ".ci" / name, tmp_path / ".ci" / name)
     (tmp_path / "README.md").write_text("python3 -m venv .venv && echo pytest >>asked && exit 7\n")
     (tmp_path / "bin").mkdir()
     for program, text in MACHINE.items():
@@ -193,5 +195,12 @@ def test_ci_installs_the_missing_package_alone_and_asks_an_index_twice(tmp_path:
     done = subprocess.run([tmp_path / ".ci" / "run"], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 7, done.stderr
     update, install = "apt-get update -qq", "apt-get install -y -qq --no-install-recommends slirp4netns"
-    pip = "pip install -q --require-hashes -r .ci/requirements.txt"
-    assert (tmp_path / "asked").read_text().splitlines() == [update, update, install, pip, pip, "pytest"]
+    pip = "pip install -q --require-hashes -r "
+    calls = (tmp_path / "asked").read_text().splitlines()
+    assert calls[:3] == [update, update, install]
+    assert calls[3:5] == [f"{pip}.venv/uv.txt"] * 2
+    assert calls[5].startswith("uv pip install -q --compile-bytecode --require-hashes"), "uv, else pip"
+    assert calls[6:] == [f"{pip}.ci/requirements.txt", "pytest"]
+    locked_uv = (tmp_path / ".venv" / "uv.txt").read_text()
+    assert re.match(r"uv==[\d.]+ \\\n    --hash=sha256:", locked_uv)
+    assert locked_uv.count("==") == 1
