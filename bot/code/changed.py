@@ -8,8 +8,8 @@ from itertools import chain, groupby
 
 import re2
 
-from bot.code.declarations import segments
 from bot.code.diff import DiffLine, FileDiff, Hunk, lines_shown
+from bot.code.expressions import segments
 from bot.code.file_classes import is_test
 from bot.code.index import CodeIndex, FileDefinition
 from bot.code.interfaces import InterfaceResolver
@@ -182,7 +182,7 @@ class Changed:
                 results.update([number for number in lines if pattern.search(source[number - 1])][:MAX_SOURCES])
         return results
 
-    def around_line(self, path: str, line: int) -> Definition | None:
+    def user_at(self, path: str, line: int) -> Definition | None:
         """Return the innermost function or class with a name around a line, else test or call with a title.
 
         At the top level it is the value that the line is in, if there is one.

@@ -73,7 +73,7 @@ class InterfaceResolver(Resolver):
                 if match is not None and member in super().resolve(other, reference):
                     yield from (
                         place
-                        for place in self._bare(other, match[1], (), 0)
+                        for place in self._by_name(other, match[1], (), 0)
                         if place.definition.kind == "function"
                     )
 

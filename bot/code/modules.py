@@ -7,7 +7,8 @@ from posixpath import commonprefix
 
 import re2
 
-from bot.code.declarations import implementations, segments
+from bot.code.declarations import with_bodies
+from bot.code.expressions import segments
 from bot.code.imports import DEFAULT, PACKAGE, STAR, Imported, imported_names
 from bot.code.index import CodeIndex, FileDefinition
 from bot.code.syntax import family
@@ -81,7 +82,7 @@ class Modules:
         """Return the top-level definitions of a name in these files."""
         places = self.index.named(name, paths)
         top = [place for place in places if not place.definition.within] or (places if with_members else [])
-        keep = implementations([place.definition for place in top])
+        keep = with_bodies([place.definition for place in top])
         return tuple(place for place in top if place.definition in keep)[:2]
 
     def _modules(self, path: str, receiver: str) -> tuple[str, ...]:

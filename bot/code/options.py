@@ -13,7 +13,7 @@ from typing import NamedTuple
 import re2
 
 from bot.code.changed import Changed, named
-from bot.code.declarations import closing
+from bot.code.expressions import closing
 from bot.code.index import CodeIndex
 from bot.code.names import is_comment
 from bot.code.page import CodeExcerpt
@@ -60,7 +60,7 @@ def options(changed: Changed) -> Iterator[CodeExcerpt]:
         for name, number in islice(first_reads.items(), MAX_OPTIONS):
             places = list(islice(_declarations_of(changed.index, name, language), 2))
             if len(places) == 1:  # several programs may have an option of one name
-                user = changed.around_line(file.path, number)
+                user = changed.user_at(file.path, number)
                 by = "the change" if user is None else named(user)
                 lines = range(places[0].first, min(places[0].last, places[0].first + LINES - 1) + 1)
                 yield CodeExcerpt(places[0].path, tuple(lines), f"the option `{show(name)}`, read by {by}")
@@ -99,11 +99,11 @@ def _readers(changed: Changed, option: _Declaration, language: str) -> Iterator[
             if number not in visible and _fold(option.name) in map(_fold, _names_read([line]))
         ]
         if numbers:
-            user = changed.around_line(path, numbers[0])
+            user = changed.user_at(path, numbers[0])
             references = [
                 Reference(option.name, "", number, "read")
                 for number in numbers
-                if changed.around_line(path, number) == user
+                if changed.user_at(path, number) == user
             ]
             yield user_excerpt(source, path, user, references, f"the option `{show(option.name)}`", CALLER)
 

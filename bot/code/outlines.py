@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from bot.code.declarations import chain
+from bot.code.expressions import chain
 from bot.code.references import references
 from bot.code.syntax import Definition, Grammar, Import, Kind, Outline, grammar_of
 from bot.code.trees import LONGEST_NAME, MAX_DEPTH, is_import, language_of, nodes, parse, text_of

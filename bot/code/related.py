@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from bot.code.changed import Changed, named
-from bot.code.declarations import WORD, segments
+from bot.code.expressions import WORD, segments
 from bot.code.index import CodeIndex, FileDefinition
 from bot.code.options import options
 from bot.code.page import CodeExcerpt
@@ -150,7 +150,7 @@ def _definition(
     changed: Changed, places: Sequence[FileDefinition], path: str, reference: Reference
 ) -> CodeExcerpt:
     """Return an excerpt of definitions in one file, with the first reference that means one of them."""
-    user = changed.around_line(path, reference.line)
+    user = changed.user_at(path, reference.line)
     by = "the change" if user is None else f"`{show(user.name or user.call)}`"
     verb = _VERBS.get(reference.kind, "used by")
     names = list(dict.fromkeys(named(place.definition) for place in places))

@@ -1,8 +1,8 @@
 """Find the definitions that a reference means: by scope, import path and the type of its receiver.
 
 The rules are those that the languages share; a name that they do not resolve has no definition here. The only
-guess is a member with a telling name that the repository defines once, in a class of the file or of its imports,
-or as a field.
+guess is a member with a telling name that the repository defines once, or in a class and one derived from it, if
+the file defines or imports that class, or as a field.
 """
 
 from __future__ import annotations
@@ -16,17 +16,16 @@ from bot.code.declarations import (
     base_names,
     bound_type,
     declared_type,
-    element_parts,
     element_type,
     function_text,
     go_receiver,
-    implementations,
     is_local,
     is_visible,
     of_kind,
-    segments,
     type_names,
+    with_bodies,
 )
+from bot.code.expressions import element_parts, segments
 from bot.code.imports import Imported
 from bot.code.index import CodeIndex, FileDefinition
 from bot.code.modules import DEPTH, OUTSIDE, Modules, Places
@@ -63,7 +62,7 @@ class Resolver(Modules):
             function
             for place in places
             if place.definition.kind == "value"  # ``static create = createEnum``
-            for function in self._bare(place.path, place.definition.value, (), 0)
+            for function in self._by_name(place.path, place.definition.value, (), 0)
             if function.definition.kind == "function"
         ]
         return (*places, *functions)
@@ -74,9 +73,9 @@ class Resolver(Modules):
             return self._constructors(path, reference.name, scope)
         is_call = reference.kind == "call"
         if not reference.receiver:
-            return self._bare(path, reference.name, scope, reference.line, is_call=is_call)
+            return self._by_name(path, reference.name, scope, reference.line, is_call=is_call)
         parts = segments(reference.receiver)
-        owner = self._owner(path, parts, scope, reference.line)
+        owner = self._receiver_classes(path, parts, scope, reference.line)
         if owner is not None:
             return self._members(owner, reference.name, is_call=is_call)
         modules = self._modules(path, reference.receiver)
@@ -84,12 +83,14 @@ class Resolver(Modules):
             return self._exported(Imported(modules, reference.name), 0)
         last = parts[-1] if parts else ""
         if len(parts) > 1 and is_telling(last):  # a field that the repository defines once
-            owner = self._classes(self.only(path, last.removesuffix("()")), is_call=last.endswith("()"))
+            owner = self._classes_of_values(
+                self.sole_definition(path, last.removesuffix("()")), is_call=last.endswith("()")
+            )
             if places := self._members(owner, reference.name, is_call=is_call):
                 return places
         return self._own_member(path, reference.name) if is_telling(reference.name) else ()
 
-    def only(self, path: str, name: str) -> Places:
+    def sole_definition(self, path: str, name: str) -> Places:
         """Return the definition of a name that the repository's files of a language define once."""
         places = self._all_definitions(path, name)
         return places[:1] if len({(place.path, place.definition.within) for place in places}) == 1 else ()
@@ -112,13 +113,13 @@ class Resolver(Modules):
 
         The file defines or imports one of the classes.
         """
-        members = self.only(path, name)
+        members = self.sole_definition(path, name)
         if not members:
             members = self._all_definitions(path, name)
             members = members if len(members) == 2 and self.are_related(*members) else ()
         owners = {(member.path, member.definition.owner) for member in members if member.definition.owner}
         at_hand = any(
-            path_of_owner in {place.path for place in self._bare(path, owner, (), 0)}
+            path_of_owner in {place.path for place in self._by_name(path, owner, (), 0)}
             for path_of_owner, owner in owners
         )
         return members if at_hand else ()
@@ -148,13 +149,15 @@ class Resolver(Modules):
             return
         for names in base_names(place.definition.type):
             modules = self._modules(place.path, ".".join(names[:-1])) if len(names) > 1 else ()
-            places = self._top_level(modules, names[-1]) if modules else self._bare(place.path, names[-1], (), 0)
+            places = (
+                self._top_level(modules, names[-1]) if modules else self._by_name(place.path, names[-1], (), 0)
+            )
             for base in places:
                 if base.definition.kind == "class" and base != place:
                     yield base
                     yield from self.bases(base, depth + 1)
 
-    def _bare(
+    def _by_name(
         self, path: str, name: str, scope: Sequence[Definition], line: int, *, is_call: bool = False
     ) -> Places:
         """Return the definitions that a plain name means: of its file, of an import, or of the whole package."""
@@ -172,7 +175,7 @@ class Resolver(Modules):
         if own and not is_hidden:
             nearest = max(len(definition.within) for definition in own)
             nested = [definition for definition in own if len(definition.within) == nearest]
-            keep = implementations(of_kind(nested, language, is_call=is_call))
+            keep = with_bodies(of_kind(nested, language, is_call=is_call))
             return tuple(FileDefinition(path, definition) for definition in keep)
         if scope and is_local(self.index.lines(path), name, scope, line):
             return ()
@@ -184,10 +187,12 @@ class Resolver(Modules):
         if language == "java" and scope:
             return self._members(self._class_of(path, scope), name, is_call=is_call)
         if language == "c" and len(name) > 2:
-            return tuple(place for place in self.only(path, name) if is_visible(place.definition, (), "c"))
+            return tuple(
+                place for place in self.sole_definition(path, name) if is_visible(place.definition, (), "c")
+            )
         return ()
 
-    def _owner(
+    def _receiver_classes(
         self, path: str, parts: Sequence[str], scope: Sequence[Definition], line: int, depth: int = 0
     ) -> Places | None:
         """Return the classes of a receiver's value, or OUTSIDE; None if it is a module, or nothing tells."""
@@ -201,22 +206,24 @@ class Resolver(Modules):
         elif word == "super":
             owner = tuple(base for place in self._class_of(path, scope) for base in self.bases(place))[:3]
         else:
-            owner = self._plain(path, first, scope, line, depth)
+            owner = self._classes_of_name(path, first, scope, line, depth)
             if owner is None:
                 modules = self._modules(path, word)
                 return self._through_module(modules, rest) if modules and rest else None
         return self._member_classes(owner, rest)
 
-    def _plain(self, path: str, part: str, scope: Sequence[Definition], line: int, depth: int) -> Places | None:
+    def _classes_of_name(
+        self, path: str, part: str, scope: Sequence[Definition], line: int, depth: int
+    ) -> Places | None:
         """Return the classes of a plain name or of its call, or OUTSIDE; None if nothing defines the name."""
         word, is_call, level = part.rstrip("()[]"), "()" in part, part.count("[]")
         text = function_text(self.index.lines(path), scope, line)
         if declared := declared_type(text, word, family(path)):
-            return self._classes(self._class_named(path, declared, scope, level), is_call=is_call)
+            return self._classes_of_values(self._class_of_type(path, declared, scope, level), is_call=is_call)
         if not is_call and (value := assigned_value(text, word, family(path))):
-            return self._owner(path, element_parts(value, level), scope, line, depth + 1) or OUTSIDE
-        places = self._bare(path, word, scope, line, is_call=is_call)
-        return self._classes(places, is_call=is_call, level=level) if places else None
+            return self._receiver_classes(path, element_parts(value, level), scope, line, depth + 1) or OUTSIDE
+        places = self._by_name(path, word, scope, line, is_call=is_call)
+        return self._classes_of_values(places, is_call=is_call, level=level) if places else None
 
     def _member_classes(self, owner: Places, parts: Sequence[str]) -> Places | None:
         """Return the classes of what is reached from a value; None if its class lacks it."""
@@ -227,17 +234,17 @@ class Resolver(Modules):
                 continue
             if not members:
                 return None if owner else OUTSIDE
-            owner = self._classes(members, is_call=is_call, level=part.count("[]"))
+            owner = self._classes_of_values(members, is_call=is_call, level=part.count("[]"))
         return owner
 
     def _through_module(self, modules: Sequence[str], parts: Sequence[str]) -> Places | None:
         """Return the classes of a value that is reached through a module."""
         first, *rest = parts
         places = self._top_level(modules, first.rstrip("()[]"))
-        owner = self._classes(places, is_call="()" in first, level=first.count("[]"))
+        owner = self._classes_of_values(places, is_call="()" in first, level=first.count("[]"))
         return self._member_classes(owner, rest)
 
-    def _classes(self, places: Sequence[FileDefinition], *, is_call: bool, level: int = 0) -> Places:
+    def _classes_of_values(self, places: Sequence[FileDefinition], *, is_call: bool, level: int = 0) -> Places:
         """Return the classes of values: a class itself, the type of a value, or of a function's result.
 
         With a ``level``, return those of the elements of a container, or of their elements.
@@ -249,7 +256,7 @@ class Resolver(Modules):
             is_property = definition.kind == "function" and definition.body > definition.first + 1
             if definition.type and (is_call or definition.kind == "value" or is_property):
                 scope = self.scope(place.path, definition.first)
-                return self._class_named(place.path, definition.type, scope, level)
+                return self._class_of_type(place.path, definition.type, scope, level)
             if definition.value and (owner := self._classes_of_value(place, level)):
                 return owner
             if is_call and family(place.path) == "script" and definition.name[0].isupper():
@@ -263,11 +270,11 @@ class Resolver(Modules):
             return OUTSIDE
         self._values.append(place)
         scope = self.scope(path, definition.first)
-        owner = self._owner(path, element_parts(definition.value, level), scope, definition.first)
+        owner = self._receiver_classes(path, element_parts(definition.value, level), scope, definition.first)
         self._values.pop()
         return owner or OUTSIDE
 
-    def _class_named(self, path: str, declared: str, scope: Sequence[Definition], level: int = 0) -> Places:
+    def _class_of_type(self, path: str, declared: str, scope: Sequence[Definition], level: int = 0) -> Places:
         """Return the class that a declared type names, or that of its elements; none for a container."""
         for _ in range(min(level, DEPTH)):
             declared = element_type(declared)
@@ -277,7 +284,7 @@ class Resolver(Modules):
         for position, word in enumerate(words[:4]):
             if word in ("Self", "self"):
                 return self._class_of(path, scope)
-            places = self._bare(path, word, (), 0)
+            places = self._by_name(path, word, (), 0)
             if not places and position and (modules := self._modules(path, words[position - 1])):
                 places = self._top_level(modules, word)
             classes = tuple(place for place in places if place.definition.kind == "class")
@@ -286,9 +293,9 @@ class Resolver(Modules):
             for outer in reversed(() if places else scope):
                 head = "\n".join(self.index.lines(path)[outer.first - 1 : max(outer.body, outer.first)])
                 if bound := bound_type(head, word, family(path)):
-                    return self._class_named(path, bound, ())
+                    return self._class_of_type(path, bound, ())
             if any(place.definition.kind == "value" for place in places):
-                return self._classes(places, is_call=False) if position < 1 else ()
+                return self._classes_of_values(places, is_call=False) if position < 1 else ()
         return ()
 
     def _class_of(self, path: str, scope: Sequence[Definition]) -> Places:
@@ -299,10 +306,10 @@ class Resolver(Modules):
             if family(path) != "rust":
                 return (own,)
             # An ``impl`` block and its type have one name.
-            others = [place for place in self._bare(path, own.definition.name, (), 0) if place != own]
+            others = [place for place in self._by_name(path, own.definition.name, (), 0) if place != own]
             return (own, *others)
         if scope and scope[0].within:
-            return self._bare(path, scope[0].within.split(".")[0], (), 0)
+            return self._by_name(path, scope[0].within.split(".")[0], (), 0)
         return ()
 
     def _constructors(self, path: str, word: str, scope: Sequence[Definition]) -> Places:
@@ -331,5 +338,5 @@ class Resolver(Modules):
         members = self.index.named(name, files)
         places = [member for member in members if member.definition.owner == owner.definition.name]
         candidates = of_kind([place.definition for place in places], family(owner.path), is_call=is_call)
-        keep = implementations(candidates)
+        keep = with_bodies(candidates)
         return tuple(place for place in places if place.definition in keep)[:3]

@@ -9,7 +9,7 @@ from itertools import islice
 import re2
 
 from bot.code.changed import Changed, named
-from bot.code.declarations import segments
+from bot.code.expressions import segments
 from bot.code.file_classes import is_test
 from bot.code.index import FileDefinition
 from bot.code.page import CodeExcerpt
@@ -111,7 +111,7 @@ def uses(
         mentions = changed.index.references(path, [name, *list(aliases)[:3], *_delegations(targets)])
         for reference in mentions if targets else (*_imports(changed, path, name), *mentions):
             if reference.line not in visible and _means(changed, path, reference, targets):
-                user = changed.around_line(path, reference.line)
+                user = changed.user_at(path, reference.line)
                 is_prototype = family(path) == "c" and user is None and bool(targets)
                 if not is_prototype and not (path in homes and _is_exported(source, reference.line, user)):
                     users.setdefault(user, []).append(reference)
