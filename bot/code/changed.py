@@ -157,7 +157,7 @@ class Changed:
             if path == file.path and definition.kind == "function":
                 numbers |= self.dependent_lines(path, definition, lines)
         for reference in self.index.references(file.path, (), numbers) if numbers else ():
-            if reference.kind == "call":
+            if reference.kind == "call" or reference.receiver in ("self", "this"):
                 yield reference
 
     def dependent_lines(self, path: str, definition: Definition, changed: Collection[int]) -> set[int]:

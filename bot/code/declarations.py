@@ -140,7 +140,7 @@ def is_local(lines: Sequence[str], name: str, scope: Sequence[Definition], line:
         rf"(?:[(,|]|^)\s*(?:mut |final |\*+|&)*{escaped}\s*(?:[,)=?|]|:[^:])|[\w>\]*&]\s+\**{escaped}\s*[,)=]"
     )
     for definition in scope:
-        head = "\n".join(lines[definition.first - 1 : max(definition.body, definition.first)])
+        head = "\n".join(lines[definition.first - 1 : definition.body])
         is_macro = re.match(r"[\w:]+!", definition.call) is not None
         if definition.kind == "function" and not is_macro and re2.search(parameter, head.partition("{")[0]):
             return True

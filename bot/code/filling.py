@@ -139,13 +139,8 @@ class Symbols:
         old = definitions(before, file.old_path or file.path) if before is not None else ()
         new = definitions(after, file.path) if after is not None else ()
         self._file, self._old, self._new = file, _by_line(old), _by_line(new)
-        #: Lines of the new file that are the head of a function or class. In Python, its body begins below.
-        below = file.path.endswith((".py", ".pyi"))
-        self._heads = {
-            number
-            for definition in new
-            for number in range(definition.first, max(definition.body - below, definition.first) + 1)
-        }
+        #: Lines of the new file that are the head of a function or class.
+        self._heads = {number for definition in new for number in range(definition.first, definition.body + 1)}
         old_names, new_names = ({_bare(name) for name in side.values()} for side in (self._old, self._new))
         #: Bare names that only the old file, and only the new file defines.
         self.removed, self.added = old_names - new_names, new_names - old_names

@@ -78,12 +78,12 @@ class CodeIndex:
         """Return the lines of a definition that have text, without the middle of a long docstring."""
         source = self.lines(path)
         numbers = tuple(number for number in definition.lines if source[number - 1].strip())
-        opening = _DOCSTRING.match(source[definition.body - 1]) if family(path) == "python" else None
-        if opening is None or opening[1] in source[definition.body - 1][opening.end() :]:
+        body = [number for number in numbers if number > definition.body and family(path) == "python"]
+        opening = _DOCSTRING.match(source[body[0] - 1]) if body else None
+        if opening is None or opening[1] in source[body[0] - 1][opening.end() :]:
             return numbers
-        rest = range(definition.body + 1, definition.last + 1)
-        last = next((number for number in rest if opening[1] in source[number - 1]), definition.last)
-        middle = [number for number in numbers if definition.body <= number <= last][DOCSTRING - 1 : -1]
+        last = next((number for number in body[1:] if opening[1] in source[number - 1]), definition.last)
+        middle = [number for number in body if number <= last][DOCSTRING - 1 : -1]
         return tuple(number for number in numbers if number not in middle)
 
     def body(self, path: str, definition: Definition, line: int = 0) -> tuple[int, ...]:

@@ -100,5 +100,5 @@ class InterfaceResolver(Resolver):
 
     def _signature(self, method: FileDefinition) -> tuple[str, ...]:
         path, definition = method
-        head = self.index.lines(path)[definition.first - 1 : max(definition.body, definition.first)]
+        head = self.index.lines(path)[definition.first - 1 : definition.body]
         return go_signature("\n".join(head), definition.name)

@@ -114,12 +114,19 @@ def _definition(node: Node, around: Sequence[_Open], grammar: Grammar, data: byt
         name,
         first=_first(node, around, grammar),
         last=_last(node),
-        body=(node.child_by_field_name("body") or node).start_point.row + 1,
+        body=_head_end(node, grammar),
         within=within,
         call="" if name or kind != "function" else _call(node, around, grammar, data),
         type=_type(node, kind, data),
         value=_value(node, data) if kind == "value" else "",
     )
+
+
+def _head_end(node: Node, grammar: Grammar) -> int:
+    """Return the line on which the body begins; in Python that of the colon before it."""
+    body = node.child_by_field_name("body") or node
+    colon = next((child for child in node.children if child.type == ":"), body)
+    return (colon if grammar.name == "python" else body).start_point.row + 1
 
 
 def _last(node: Node) -> int:

@@ -102,7 +102,7 @@ def _rest_lines(changed: Changed, path: str, definition: Definition, lines: Coll
     own = changed.index.code(path, definition)
     if len(own) <= whole:
         return own
-    numbers = set(own[: max(definition.body - first, 0) + (CLASS_HEAD if is_class else HEAD)])
+    numbers = set(own[: definition.body - first + (CLASS_HEAD if is_class else HEAD)])
     for number in lines:
         numbers.update(range(max(first, number - beside), min(last, number + beside) + 1))
     if not is_class:
@@ -181,17 +181,16 @@ def head(index: CodeIndex, place: FileDefinition, *, is_called: bool = False) ->
     own = index.code(path, definition)
     if definition.kind == "class" and not is_called and len(own) > CLASS:
         return _class_head(index, place)
-    return own[: max(definition.body - first, 0) + DEFINITION]
+    return own[: definition.body - first + DEFINITION]
 
 
 def _class_head(index: CodeIndex, place: FileDefinition) -> tuple[int, ...]:
+    """Return the head of a class and its fields; of one with a constructor in Python the head alone."""
     path, definition = place
-    fields = {
-        member.first
-        for member in index.definitions(path)
-        if member.kind == "value" and member.within == definition.qualified
-    }
-    lines = fields.union(range(definition.first, max(definition.body, definition.first) + 1))
+    members = [member for member in index.definitions(path) if member.within == definition.qualified]
+    has_constructor = family(path) == "python" and any(member.name == "__init__" for member in members)
+    fields = {member.first for member in members if member.kind == "value" and not has_constructor}
+    lines = fields.union(range(definition.first, definition.body + 1))
     return tuple(sorted(lines))[:FIELDS]
 
 

@@ -253,7 +253,8 @@ class Resolver(Modules):
             definition = place.definition
             if definition.kind == "class" and not level:
                 return tuple(place for place in places if place.definition.kind == "class")
-            is_property = definition.kind == "function" and definition.body > definition.first + 1
+            is_function = definition.kind == "function" and family(place.path) == "python"
+            is_property = is_function and definition.body > definition.first  # it is decorated
             if definition.type and (is_call or definition.kind == "value" or is_property):
                 scope = self.scope(place.path, definition.first)
                 return self._class_of_type(place.path, definition.type, scope, level)
@@ -291,7 +292,7 @@ class Resolver(Modules):
             if classes:
                 return classes
             for outer in reversed(() if places else scope):
-                head = "\n".join(self.index.lines(path)[outer.first - 1 : max(outer.body, outer.first)])
+                head = "\n".join(self.index.lines(path)[outer.first - 1 : outer.body])
                 if bound := bound_type(head, word, family(path)):
                     return self._class_of_type(path, bound, ())
             if any(place.definition.kind == "value" for place in places):

@@ -330,7 +330,7 @@ def test_what_a_changed_line_calls_is_shown_whole_if_there_is_room() -> None:
     edit = {"a/use.py": ("return helper(a)", "return helper(a + 1)")}
     for tokens, whole in ((6_000, 2), (1_200, 1), (700, 0)):
         context = surroundings(files, edit).within(tokens)
-        rests = [context.text.count(f" step{number}(a)") for number in (0, 19, 20, 59)]
+        rests = [context.text.count(f" step{number}(a)") for number in (0, 18, 20, 59)]
         assert rests == [2, 2, whole, whole]
         assert context.left_out == 0, "the heads are there"
         helper, other = (context.text.index(f"`{name}`, called by `use`") for name in ("helper", "other"))
@@ -375,3 +375,17 @@ def test_a_removed_name_is_not_one_of_another_package(use: str, is_ours: bool) -
     }
     text = shown(files, "a/s.py", removed, "")
     assert ("`use` calls the removed `map_blocks`" in text) == is_ours
+
+
+def test_the_fields_of_a_class_with_a_constructor_are_not_listed() -> None:
+    methods = "".join(f"    def m{number}(self):\n        return 1\n\n" for number in range(20))
+    fields = "    _cache: dict\n    _size: int\n\n"
+    files = {
+        "a/s.py": f"class Store:\n{fields}    def __init__(self):\n        self.a = 1\n\n{methods}\n\nclass Row:\n{fields}{methods}",
+        "a/u.py": "from a.s import Row, Store\n\n\ndef use(a):\n    return isinstance(a, Store)\n" + "\n" * 80,
+    }
+    text = shown(files, "a/u.py", "isinstance(a, Store)", "isinstance(a, Store | Row)")
+    store, row = text.index("`Store`, used by"), text.index("`Row`, used by")
+    assert "class Store:" in text
+    assert "_size" not in text[store:row]
+    assert " class Row:\n     _cache: dict\n     _size: int" in text

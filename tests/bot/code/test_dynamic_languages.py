@@ -256,3 +256,11 @@ def test_a_member_of_two_related_classes_is_either(base: str, count: int) -> Non
     }
     text = shown(files, "a/d.py", "        w = v.to_index_variable()")
     assert text.count("to_index_variable`, called by `swap`") == count
+
+
+def test_an_argument_on_the_first_line_of_a_function_is_no_parameter() -> None:
+    files = {
+        "a/s.py": "LIMIT_OF_ALL = 3\n" + "\n" * 80,
+        "a/u.py": "from a.s import LIMIT_OF_ALL\n\n\ndef use(a):\n    return min(a, LIMIT_OF_ALL)\n",
+    }
+    assert "`LIMIT_OF_ALL`, used by `use`" in shown(files, "a/u.py", "    return min(a, LIMIT_OF_ALL)")
