@@ -124,6 +124,7 @@ class DemandsReply(Lenient):
     @field_validator("demands")
     @classmethod
     def _some(cls, demands: tuple[Demand, ...]) -> tuple[Demand, ...]:
+        demands = tuple(demand for demand in demands if demand.text.strip())
         if not demands:
             raise ValueError("at least one demand is needed")
         return demands[:MAX_DEMANDS]
@@ -177,7 +178,7 @@ def rubric_verdict(
         explanation="\n\n".join(f"{demand.text}: {demand.word}. {demand.why}".strip() for demand in graded),
         covered=tuple(demand.text for demand in graded if demand.grade == "met"),
         missing=tuple(demand.text for demand in graded if demand.grade == "not_met" and demand.basis != "guess"),
-        regressions=reply.regressions[:6],
+        regressions=_distinct(reply.regressions),
         demands=tuple(graded),
     )
 
@@ -188,7 +189,7 @@ def _label(graded: Sequence[GradedDemand], reply: RubricReply) -> OutputLabel:
     fails = "not_met" in firm_grades if reply.p_behaviour is None else reply.p_behaviour >= 50
     if fails:
         return OutputLabel.BROAD_MISSING_KEY_ASPECTS if "met" in firm_grades else OutputLabel.INCORRECT
-    precise = not reply.regressions and all(grade == "met" for grade in firm_grades)
+    precise = not _distinct(reply.regressions) and all(grade == "met" for grade in firm_grades)
     return OutputLabel.CORRECT_AND_PRECISE if precise else OutputLabel.CORRECT_BUT_INCOMPLETE
 
 
@@ -208,8 +209,8 @@ def code_before(diff: Diff, sides: Sides | None, budget: int) -> str:
             rows.append(f"{number}  {show(old[number])[:400]}")
             previous = number
         part = "\n".join(rows)
-        budget -= estimate(part)
-        if old and budget >= 0:
+        if old and estimate(part) <= budget:
+            budget -= estimate(part)
             parts.append(part)
     return "\n\n".join(parts)
 

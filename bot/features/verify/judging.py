@@ -141,6 +141,8 @@ class _Judging:
         self.failure: ModelError | None = None
         self.context = CodeContext()
         self.around = Surroundings(Diff(), None)
+        #: The part of the patch that is judged.
+        self.judged = Diff()
         self.omitted: tuple[str, ...] = ()
         #: The patch and the code around it, as every question about it shows them.
         self.material: dict[str, Any] = {}
@@ -156,6 +158,7 @@ class _Judging:
             self.around = surroundings(diff, self.pull, self.services.forge if budget else None)
             self.context = self.around.within(budget)
             part, self.omitted = reviewable_part(patch, diff)
+            self.judged = parse(part)
             if self.omitted:
                 self.exempt = tuple(file.path for file in diff.files if exempts_itself(file))
         self.material = {"patch": part, "context": self.context.text, "omitted": self.omitted}
@@ -208,7 +211,7 @@ class _Judging:
     def _rubric_verdict(self, issue: Issue) -> OutputVerdict:
         """Ask for demands without the patch, then for grades; again if grades lack code that can be shown."""
         budget = self.config.context_tokens
-        code = judgement.code_before(self.around.diff, self.around.sides, budget)
+        code = judgement.code_before(self.judged, self.around.sides, budget)
         name, first = f"#{issue.number}", self._question("verify.demands", issue, "verify.demands", code=code)
         demands = self._ask(first, judgement.DemandsReply, Notes(), name).demands
         numbered = [f"{number}. ({demand.basis}) {demand.text}" for number, demand in enumerate(demands, start=1)]
@@ -220,7 +223,11 @@ class _Judging:
             if context.looked_up:
                 prompt = self._question("verify.rubric", issue, **{**material, "context": context.text})
                 prompt = investigation.informed(self.services.prompts, prompt, notes)
-                reply = self._ask(prompt, judgement.RubricReply, Notes(), name)
+                try:
+                    reply = self._ask(prompt, judgement.RubricReply, Notes(), name)
+                except ModelError as error:
+                    # The first grades stand.
+                    self.usage += error.usage or Usage()
         return judgement.rubric_verdict(demands, reply, issue.number, self.config)
 
     def _question(self, name: str, about: Issue | PullRequest, purpose: str = "verify", **values: Any) -> Prompt:

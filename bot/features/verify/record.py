@@ -55,7 +55,8 @@ class OutputVerdict(Frozen):
     @property
     def open_wording(self) -> bool:
         """True if the patch is right as far as stated, and the issue does not give an exact form."""
-        return not self.bounced and self.p_form is not None and self.p_form >= OPEN_FORM
+        is_right = self.label == OutputLabel.CORRECT_AND_PRECISE
+        return is_right and not self.bounced and self.p_form is not None and self.p_form >= OPEN_FORM
 
 
 class Unjudged(Frozen):

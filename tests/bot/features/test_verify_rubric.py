@@ -12,6 +12,7 @@ from tests.builders import pull_opened
 from tests.scripted import ScriptedModel
 
 CONFIG = "verify: {prompt: rubric}"
+NAMES = ("package-lock.json", "data.py", "x.py")
 DEMANDS: dict[str, Any] = {
     "demands": [
         {"text": "An empty file gives an empty table", "basis": "stated"},
@@ -73,3 +74,49 @@ def test_code_that_a_grade_lacks_is_looked_up_once(services: Build) -> None:
     assert "def pick_one(rows):" in model.asked[2].user
     assert "def pick_one(rows):" not in model.asked[1].user
     assert decision.usage.calls == 3
+
+
+def test_the_first_grades_stand_if_the_second_question_has_no_answer(services: Build) -> None:
+    unknown = {"demand": 1, "why": "It calls `pick_one`.", "grade": "cannot_tell", "missing": "pick_one"}
+    files = {"x.py": b"b\n", "lib.py": b"def pick_one(rows):\n    return rows[0]\n"}
+    model = ScriptedModel([DEMANDS, {**GRADES, "grades": [unknown], "p_behaviour": 20}, "no", "no"])
+    decision, check = verify(model, services, checkouts={"a" * 40: files})
+    assert check.title == "Appears to solve #12 (not executed)"
+    assert decision.record.p_bounce == 20
+    assert decision.usage.calls == 4
+
+
+def test_wording_is_open_only_if_all_that_is_stated_is_met(services: Build) -> None:
+    grade = {**GRADES["grades"][0], "grade": "not_met"}
+    answers = (
+        {**GRADES, "grades": [grade, GRADES["grades"][1]], "p_behaviour": 30},
+        {**GRADES, "regressions": ["Empty tables have no header."], "p_behaviour": 30},
+    )
+    for answer in answers:
+        _, check = verify(ScriptedModel([DEMANDS, answer]), services)
+        assert check.summary.startswith("### #12: Appears to solve it\n")
+
+
+def test_demands_and_regressions_without_words_are_left_out(services: Build) -> None:
+    demands = {"demands": [{"text": " ", "basis": "stated"}, *DEMANDS["demands"]]}
+    decision, check = verify(ScriptedModel([demands, {**GRADES, "regressions": ["", " "]}]), services)
+    (verdict,) = decision.record.verdicts
+    assert [demand.text for demand in verdict.demands] == [demand["text"] for demand in DEMANDS["demands"]]
+    assert (verdict.label, verdict.regressions) == ("CORRECT_AND_PRECISE", ())
+    assert "May have broken" not in check.summary
+
+
+def test_demands_see_the_code_that_is_judged_whatever_else_a_patch_changes(services: Build) -> None:
+    lock = "".join(f'-    "a{number}": "1.0.0",\n+    "a{number}": "1.0.1",\n' for number in range(2_000))
+    before = "".join(f" row {number}\n" for number in range(2_000))
+    changes = (
+        f"--- a/package-lock.json\n+++ b/package-lock.json\n@@ -1,2000 +1,2000 @@\n{lock}",
+        f"--- a/data.py\n+++ b/data.py\n@@ -1,2000 +1,2001 @@\n{before}+row\n",
+        "--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+b\n",
+    )
+    patch = "".join(f"diff --git a/{name} b/{name}\n{change}" for name, change in zip(NAMES, changes, strict=True))
+    model = ScriptedModel([DEMANDS, GRADES])
+    verify(model, services, patch=patch)
+    first = model.asked[0].user
+    assert "=== x.py\n1  a\n" in first
+    assert "package-lock.json" not in first
