@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
+from textwrap import dedent
 
 from pydantic import Field
 
 from bot.core.frozen import Frozen
+from bot.core.text import HTML_COMMENT
 from bot.reproduction.protocol import Report
 
 #: Exception names without information.
@@ -20,7 +22,9 @@ _CRASH = re.compile(
     r"Traceback \(most recent call last\)|\bcrash(?:es|ed)?\b|^[ \t]+at [\w.$]+\(", re.IGNORECASE | re.MULTILINE
 )
 _CALL = re.compile(r"\b[A-Za-z_]\w*\((?!\))[^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)")
-_FENCE = re.compile(r"^(`{3,}+|~{3,}+)[^\n]*+\n(.*?)(?:^\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(
+    r"^[ \t]*+(`{3,}+|~{3,}+)[^\n]*+\n(.*?)(?:^[ \t]*+\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE
+)
 _INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 _DOTTED = re.compile(r"\b[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\b")
 #: A function in a traceback, and the file in a link to a line of code.
@@ -79,10 +83,14 @@ def facts(report: Report) -> Facts:
     )
 
 
-#: A heading, and the words of a sentence about the right behaviour.
-_HEADING = re.compile(r"^#{1,6}[ \t]+(.*)$|^\*\*(.+?)\*\*:?[ \t]*$", re.MULTILINE)
+#: A heading, the text of an empty field of a form, and the words of a sentence about the right behaviour.
+_HEADING = re.compile(
+    r"^#{1,6}[ \t]+(.*)$|^\*\*(.+?)\*\*:?[ \t]*$|^((?i:expected|actual|observed)\b[^\n:]{0,30}):[ \t]*$",
+    re.MULTILINE,
+)
+_EMPTY = "_No response_"
 _EXPECTED = re.compile(r"\b(?:expect(?:s|ed|ation)?|should|must|ought to|instead of|rather than)\b", re.IGNORECASE)
-_SENTENCE = re.compile(r"(?<=[.!?:])[ \t]+(?=[A-Z`'\"(\[])|\n+")
+_SENTENCE = re.compile(r"(?<=[.!?])[ \t]+(?=[A-Z`'\"(\[])|\n+")
 
 
 def framings(report: Report) -> tuple[Report, ...]:
@@ -97,7 +105,7 @@ def framings(report: Report) -> tuple[Report, ...]:
 
 def _example(body: str) -> str:
     """Return the code blocks; without any, the sentences with a call in them."""
-    blocks = [match[0].strip() for match in _FENCE.finditer(body)]
+    blocks = [dedent(match[0]).strip() for match in _FENCE.finditer(body)]
     if blocks:
         return "\n\n".join(blocks)
     return "\n".join(line for line in _sentences(body) if any(map(_CALL.search, _INLINE.findall(line))))
@@ -105,13 +113,16 @@ def _example(body: str) -> str:
 
 def _expected(body: str) -> str:
     """Return the section on the expected result; without one, the sentences that say what should happen."""
-    headings = list(_HEADING.finditer(body))
+    # A comment in code is no heading.
+    headings = list(_HEADING.finditer(_FENCE.sub(lambda block: re.sub(r"[^\n]", " ", block[0]), body)))
     ends = [*(heading.start() for heading in headings[1:]), len(body)]
     for heading, end in zip(headings, ends, strict=False):
         section = body[heading.end() : end].strip()
-        if section and "expect" in (heading[1] or heading[2]).lower():
+        is_filled = HTML_COMMENT.sub("", section).replace(_EMPTY, "").strip()
+        if is_filled and "expect" in (heading[1] or heading[2] or heading[3]).lower():
             return section
-    return "\n".join(line for line in _sentences(_HEADING.sub("", _FENCE.sub("", body))) if _EXPECTED.search(line))
+    prose = _HEADING.sub("", HTML_COMMENT.sub("", _FENCE.sub("", body)))
+    return "\n".join(line for line in _sentences(prose) if _EXPECTED.search(line))
 
 
 def _sentences(text: str) -> list[str]:

@@ -172,6 +172,16 @@ PROSE = "I call `load(EMPTY)` and it fails. It should return `[]`. Thanks!"
         ("It is broken.", []),
         ("", []),
         ("# Expected\n\n# Actual\n\nIt fails.", []),
+        ("### Expected\n\n_No response_\n\n### Version\n\n4.2", []),
+        ("**Expected behavior**\n<!-- What you expected to happen. -->\n**Actual**\nIt fails.", []),
+        ("It fails.\n```python\nload(EMPTY)\n# Expected: []\n```\n", ["```python\nload(EMPTY)\n# Expected: []\n```"]),
+        ("1. Run:\n\n   ```\n   load(EMPTY)\n   ```\n", ["```\nload(EMPTY)\n```"]),
+        ("It fails. Expected: `[]`. Actual: `None`.", ["Expected: `[]`."]),
+        ("Expected:\n```\n[]\n```\nActual:\n```\nNone\n```", ["```\n[]\n```\n\n```\nNone\n```", "```\n[]\n```"]),
+        (
+            "# Expected\n\nIt prints:\n\n```sh\n# total 3\n3\n```\nand no more.\n",
+            ["```sh\n# total 3\n3\n```", "It prints:\n\n```sh\n# total 3\n3\n```\nand no more."],
+        ),
     ],
 )
 def test_a_report_is_framed_as_its_example_and_as_its_expected_result(body: str, parts: list[str]) -> None:
