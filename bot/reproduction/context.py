@@ -113,7 +113,9 @@ class Context(Frozen):
     host: str | None = Field(description="path of the test file most like the report; None without test files")
     host_text: str = Field("", description="its head; also its end if none of its tests is shown")
     definitions: tuple[Excerpt, ...] = ()
-    tests: tuple[Excerpt, ...] = Field((), description="existing tests that use what the report names")
+    tests: tuple[Excerpt, ...] = Field(
+        (), description="existing tests that use what the report names, and that ``host_text`` does not show"
+    )
     fixtures: tuple[Excerpt, ...] = Field((), description="pytest's, available to a test in the host")
     command: str = Field("", description="how the test is run, with {tests} as its placeholder")
     machine: str = Field("", description="the environment in which it is run")
@@ -143,12 +145,13 @@ def context(facts: Facts, checkout: Checkout, language: Language) -> Context:
     names = (*(excerpt.name for excerpt in relevant), *facts.names)
     symbols = {name.rpartition(".")[2] for name in names}
     tests = _tests_using(symbols, host, checkout, language) if host else ()
+    host_text = _beginning(checkout.tests[host], tests) if host else ""
     return Context(
         layout=layout(checkout.paths),
         host=host,
-        host_text=_beginning(checkout.tests[host], tests) if host else "",
+        host_text=host_text,
         definitions=_within(relevant, MAX_SOURCE),
-        tests=tests,
+        tests=tuple(test for test in tests if test.path != host or test.source not in host_text),
         fixtures=_fixtures(host, checkout) if host else (),
     )
 

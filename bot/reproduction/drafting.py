@@ -50,7 +50,7 @@ class Mended(Lenient):
 class CodeEdit(Lenient):
     """A replacement in a file."""
 
-    path: str = Field(description="as it is shown above the code")
+    path: str = Field(description="as it is shown above the code, without the line")
     old: str = Field(description="whole lines, copied exactly, that stand once in the file; no line numbers")
     new: str = Field(description="the lines in their place")
 

@@ -124,7 +124,7 @@ def _reproduce(trial: Trial, facts: Facts, drafting: Drafting, options: Options)
         reason=reason,
         tests=tests,
         attempts=tuple(
-            attempt.model_copy(update={"why": selection.dropped.get(attempt.number) or attempt.why})
+            attempt.model_copy(update={"why": attempt.why or selection.dropped.get(attempt.number, "")})
             for attempt in in_order
         ),
         drafts=len(drafts),
@@ -164,7 +164,7 @@ def _repair(
                 fault = {"fault": answer.at_fault.removeprefix("the "), "why": why}
                 results[number] = results[number].model_copy(update=fault)
                 settled.add(number)
-            elif answer.code == codes[number]:
+            elif answer.code.strip() in ("", codes[number].strip()):
                 results[number] = results[number].model_copy(update={"repaired": True})
                 settled.add(number)
             else:
@@ -196,9 +196,9 @@ _FAULTS: Mapping[Fault, str] = {
 
 def _explained(result: Reproduction) -> Reproduction:
     """Add the reason why no draft could be used: a fault that most replies name, the time, or the drafts."""
-    faults = Counter(attempt.fault for attempt in result.attempts if attempt.fate == "unusable")
+    faults = Counter(attempt.fault for attempt in result.attempts if attempt.fault)
     fault, count = max(faults.items(), key=lambda item: item[1], default=("", 0))
-    if fault and count * 2 > len(result.attempts):
+    if count * 2 > len(result.attempts):
         why = next(attempt.why for attempt in result.attempts if attempt.fault == fault)
         return result.model_copy(update={"state": "not run", "abstained": fault, "reason": why})
     fates = {attempt.fate for attempt in result.attempts}

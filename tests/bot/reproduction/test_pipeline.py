@@ -216,7 +216,7 @@ def test_the_prompt_shows_the_code_and_how_its_tests_are_run(project: Path, harn
     run(project, harness, model)
     for question in (prompt.user for prompt in model.asked):
         assert "The test is added to the test file `tests/test_lists.py`" in question
-        assert "def test_split_even():\n    assert split([1, 2, 3, 4], 2) == [[1, 2], [3, 4]]" in question
+        assert question.count("def test_split_even():\n    assert split([1, 2, 3, 4], 2) == [[1, 2], [3, 4]]") == 1
         assert "@pytest.fixture\ndef pair():\n    return [1, 2]" in question
         assert "-m pytest -q -p no:cacheprovider" in question
         assert f"Python {platform.python_version()} on Linux" in question
@@ -253,6 +253,21 @@ def test_a_model_can_report_that_no_test_can_be_written(
     result = run(project, quick, model, samples=2)
     assert (result.state, result.abstained) == ("not run", word)
     assert result.reason.startswith(message)
+
+
+def test_a_fault_counts_for_drafts_that_fail_for_another_reason(project: Path, quick: SandboxHarness) -> None:
+    given_up: Line = {"plan": "No db.", "at_fault": "the environment", "code": ""}
+    fails = "import unittest\n\nclass T(unittest.TestCase):\n    def test_x(self):\n        raise ConnectionError\n"
+    result = run(project, quick, scripted([fails] * 2, repairs=[given_up] * 2), samples=2)
+    assert (result.state, result.abstained) == ("not run", "environment")
+    assert {attempt.why for attempt in result.attempts} == {result.reason}
+
+
+def test_an_empty_repair_is_none(project: Path, quick: SandboxHarness) -> None:
+    model = scripted([unittest_of(NO_SUCH_MODULE)], repairs=[{"plan": "", "at_fault": "the test", "code": " "}])
+    result = run(project, quick, model)
+    assert [prompt.purpose for prompt in model.asked] == ["reproduce", "reproduce-repair"]
+    assert "No module named 'shapes.pieces'" in result.attempts[0].why
 
 
 def test_one_of_two_refusals_is_no_majority(project: Path, quick: SandboxHarness) -> None:

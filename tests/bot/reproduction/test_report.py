@@ -174,7 +174,7 @@ PROSE = "I call `load(EMPTY)` and it fails. It should return `[]`. Thanks!"
         ("# Expected\n\n# Actual\n\nIt fails.", []),
         ("### Expected\n\n_No response_\n\n### Version\n\n4.2", []),
         ("**Expected behavior**\n<!-- What you expected to happen. -->\n**Actual**\nIt fails.", []),
-        ("It fails.\n```python\nload(EMPTY)\n# Expected: []\n```\n", ["```python\nload(EMPTY)\n# Expected: []\n```"]),
+        ("It fails.\n```\nload(EMPTY)\n# Expected: []\n```\n", ["```\nload(EMPTY)\n# Expected: []\n```"]),
         ("1. Run:\n\n   ```\n   load(EMPTY)\n   ```\n", ["```\nload(EMPTY)\n```"]),
         ("It fails. Expected: `[]`. Actual: `None`.", ["Expected: `[]`."]),
         ("Expected:\n```\n[]\n```\nActual:\n```\nNone\n```", ["```\n[]\n```\n\n```\nNone\n```", "```\n[]\n```"]),
