@@ -125,13 +125,9 @@ class _Review:
     def _look_around(self, question: Question) -> Notes:
         services = self.services
         prompt = question.prompt(services.prompts, "review.single-shot")
-        try:
-            return investigation.investigate(
-                services.model, services.prompts, prompt, services.forge, self.pull.head_sha
-            )
-        except ForgeError:
-            # Only the code around the change cannot be read: the change is reviewed without it.
-            return Notes()
+        return investigation.investigate(
+            services.model, services.prompts, prompt, services.forge, self.pull.head_sha
+        )
 
     def _select(self, result: Result, folder: Path) -> tuple[tuple[Finding, ...], tuple[Suppressed, ...]]:
         """Return the findings to post and the others, once all that are to be posted were verified and proven.

@@ -15,6 +15,7 @@ from typing import Literal
 from pydantic import Field
 
 from bot.core.actions import Usage
+from bot.core.errors import ForgeError
 from bot.core.frozen import Frozen, Lenient
 from bot.features.shared.labels import PlaceLookedAt
 from bot.github.protocol import FolderTree, Forge, SourceTree
@@ -67,16 +68,16 @@ class CommitCode:
 def investigate(model: Model, prompts: Templates, prompt: Prompt, forge: Forge, ref: str) -> Notes:
     """Let the model look at the files at commit ``ref`` before it is asked ``prompt``.
 
-    The files are fetched at the first look. Raises the errors of the model and the forge.
+    The files are fetched at the first look. Raises the errors of the model.
     """
     with TemporaryDirectory(prefix="bouncer-look-") as folder:
         return look_around(model, prompts, prompt, CommitCode(forge, ref, folder))
 
 
 def look_around(model: Model, prompts: Templates, prompt: Prompt, code: CommitCode) -> Notes:
-    """Let the model look at the code before it is asked ``prompt``.
+    """Let the model look at the code before it is asked ``prompt``. Raises the errors of the model.
 
-    Raises the errors of the model and the forge.
+    If the code cannot be read, there are no looks, and the question is asked without them.
     """
     looks: tuple[Look, ...] = ()
     usage = Usage()
@@ -89,7 +90,10 @@ def look_around(model: Model, prompts: Templates, prompt: Prompt, code: CommitCo
         step, usage = reply.value, usage + reply.usage
         if step.action == "done" or not steps:
             return Notes(text=step.notes[:MAX_NOTES], looks=looks, usage=usage)
-        files = Files(code.tree)
+        try:
+            files = Files(code.tree)
+        except ForgeError:
+            return Notes(usage=usage)
         if step.action == "list":
             text = files.list(step.target)
         elif step.action == "read":

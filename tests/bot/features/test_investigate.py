@@ -12,6 +12,7 @@ from bot.core.subjects import Issue
 from bot.features.services import IndexedIssue
 from bot.models.conversation import Answer
 from bot.router import decide
+from tests.bot.features import reviews
 from tests.bot.features import test_triage as triage
 from tests.bot.features import test_verify as verify
 from tests.bot.features.conftest import Build
@@ -44,6 +45,19 @@ def test_a_patch_is_judged_with_what_the_base_commit_says(services: Build) -> No
     assert decision.verdict == "CORRECT_AND_PRECISE"
     assert decision.record.tool_calls == 1
     assert decision.usage.calls == 3
+
+
+def test_code_that_cannot_be_read_is_done_without_and_the_look_costs(services: Build) -> None:
+    fields: dict[str, Any] = {"missing": ("issues 15", "checkouts ba5e")}
+    event, pull = pull_opened(base_sha="ba5e", head_sha="ba5e"), verify.pull(base_sha="ba5e", head_sha="ba5e")
+    model = ScriptedModel([LOOK, verify.GOOD])
+    patch = verify.snapshot(12, pull_request=pull, **fields)
+    decision = verify.verify(event, services(model, patch, "verify: {investigate: true}"))
+    assert (decision.verdict, decision.usage.calls) == ("CORRECT_AND_PRECISE", 2)
+    change = reviews.snapshot(head_sha="ba5e", recorded=fields)
+    model = ScriptedModel([LOOK, reviews.CLEAN])
+    decision = reviews.review(event, services(model, change, "review: {investigate: true}"))
+    assert (decision.verdict, decision.usage.calls) == ("clean", 2)
 
 
 @pytest.mark.parametrize("script", [[LOOK], [LOOK, DONE]])
