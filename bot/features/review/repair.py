@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate, islice
@@ -17,8 +17,6 @@ from bot.features.review.meaning import same
 from bot.features.review.record import RepairFlaw
 from bot.features.shared.findings import Edit, Finding
 
-#: Characters of the shortest part of a line that an edit may replace.
-MIN_PART = 4
 #: Places that are compared.
 MAX_MATCHES = 1_000
 
@@ -29,13 +27,14 @@ class Repairs:
 
     diff: Diff
     text: Callable[[str], str | None]
-    _flaws: dict[str, RepairFlaw | None] = field(default_factory=dict)
+    _flaws: dict[tuple[str, tuple[Edit, ...]], RepairFlaw | None] = field(default_factory=dict)
 
     def flaw(self, finding: Finding) -> RepairFlaw | None:
         """Return what is wrong with the repair; None if nothing is, or if it cannot be tried."""
-        if finding.fingerprint not in self._flaws:
-            self._flaws[finding.fingerprint] = self._try(finding)
-        return self._flaws[finding.fingerprint]
+        key = finding.fingerprint, finding.repair
+        if key not in self._flaws:
+            self._flaws[key] = self._try(finding)
+        return self._flaws[key]
 
     def _try(self, finding: Finding) -> RepairFlaw | None:
         before: dict[str, list[str]] = {}
@@ -58,12 +57,28 @@ class Repairs:
                     break
             else:
                 return None if whole is None else "repair_does_not_apply"
-        is_same = all(
-            same(old, new, path, comments=False)
-            for path, texts in before.items()
-            for old, new in zip(texts, after[path], strict=True)
-        )
-        return "repair_changes_nothing" if before and is_same else None
+        if not before or not _are_same(before, after, comments=False):
+            return None
+        is_for_readers = self._is_about_comment(finding) and not _are_same(before, after, comments=True)
+        return None if is_for_readers else "repair_changes_nothing"
+
+    def _is_about_comment(self, finding: Finding) -> bool:
+        """Return True if the lines of the finding hold no code, so that a change of comments can repair it."""
+        text = self.text(finding.path)
+        if not text or finding.line is None or finding.side == "LEFT":
+            return False
+        lines = text.split("\n")
+        rest = lines[: (finding.start_line or finding.line) - 1] + lines[finding.line :]
+        return same(text, "\n".join(rest), finding.path, comments=False)
+
+
+def _are_same(before: Mapping[str, list[str]], after: Mapping[str, list[str]], *, comments: bool) -> bool:
+    """Return True if all texts certainly mean the same, by path."""
+    return all(
+        same(old, new, path, comments=comments)
+        for path, texts in before.items()
+        for old, new in zip(texts, after[path], strict=True)
+    )
 
 
 def replaced(text: str, edit: Edit, near: int) -> str | None:
@@ -79,7 +94,7 @@ def replaced(text: str, edit: Edit, near: int) -> str | None:
             first, end = numbers[at], numbers[at + len(pattern) - 1] + 1
             return "\n".join(lines[:first] + in_indentation(_lines(new), old, lines[first:end]) + lines[end:])
     part = edit.old.strip()
-    numbers_with_part = [number for number, line in enumerate(lines) if len(part) >= MIN_PART and part in line]
+    numbers_with_part = [number for number, line in enumerate(lines) if part and part in line]
     if not numbers_with_part:
         return None
     number = min(numbers_with_part, key=lambda number: abs(number + 1 - near))

@@ -13,7 +13,7 @@ from bot.features.shared.findings import Edit
 from bot.web.dashboard.posted import unposted
 from tests.bot.features import reviews
 from tests.bot.features.conftest import Build
-from tests.bot.features.reviews import reply, snapshot
+from tests.bot.features.reviews import DIFF, reply, snapshot
 from tests.builders import finding, pull_opened
 from tests.scripted import ScriptedModel
 
@@ -37,6 +37,7 @@ MENDS = {
     "without indentation": [edit("return data.value", "if data is None:\n    return None\nreturn data.value")],
     "with number and mark": [edit("   12 +         return data.value", "   12 +         return None")],
     "part of a line": [edit("data.value", "data and data.value")],
+    "operator": [edit("=", "+=")],
     "fence": [edit("```python\n        return data.value\n```", "```python\n        return 1\n```")],
     "two edits": [edit("data = parse(file)", "data = read(file)"), edit("import lib", "from lib import read")],
     "deletes": [edit("        return data.value", "")],
@@ -79,6 +80,28 @@ def test_a_repair_that_fails_drops_the_finding_and_is_shown(
     assert [row.why for row in unposted(decision)] == [why]
     assert decision.record.counts == {"posted": 0, "reported": 1, f"suppressed:{why.replace(' ', '_')}": 1}
     assert len(decision.record.suppressed[0].finding.repair) == len(edits)
+
+
+def test_a_repair_of_a_comment_mends_a_finding_about_it(services: Build) -> None:
+    head = HEAD.replace("\n\n\n# a", "\n\n# a", 1)
+    assert head.split("\n")[14] == "# a second"
+    diff = DIFF + "@@ -14,2 +15,2 @@\n-# another\n+# a second\n def other(data):\n"
+    files = {"checkouts": {"a" * 40: {"src/app.py": head.encode()}}}
+    for quote, line, verdict in (("# a second", 15, "defects"), ("data = parse(file)", 11, "clean")):
+        mends = finding(quote=quote, line=line, severity="low", repair=[edit("# a second", "# the other")])
+        case = snapshot(diff).model_copy(update=files)
+        model = ScriptedModel([reply(mends)])
+        decision = reviews.review(pull_opened(), services(model, case, "review: {min_severity: low}"))
+        assert decision.verdict == verdict
+
+
+def test_each_repair_of_two_findings_on_one_line_is_tried(services: Build) -> None:
+    files = {"checkouts": {"a" * 40: {"src/app.py": HEAD.encode()}}}
+    first = finding(confidence=90, repair=[edit("return value.data", "return None")])
+    second = finding(confidence=80, comment="It is a copy.", repair=[edit("data.value", "data.value.copy()")])
+    model = ScriptedModel([reply(first, second)])
+    decision = reviews.review(pull_opened(), services(model, snapshot().model_copy(update=files)))
+    assert [posted.comment for posted in decision.record.posted] == ["It is a copy."]
 
 
 def test_only_what_is_known_of_a_file_can_drop_a_finding(services: Build) -> None:
