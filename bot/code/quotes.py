@@ -19,6 +19,8 @@ _SHORTEST_PART = 4
 _MARGIN = re.compile(r"^\s*(?:\d+\s*\|?\s?[-+ ]?|\|\s?[-+ ]?|[-+])")
 _WORD = re.compile(r"\w+")
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
+# The end of a long line, which is shown up to WIDEST characters.
+_CUT = re.compile(r"\w*…$")
 _BREAK = "\0"
 
 
@@ -40,11 +42,11 @@ class Quoted:
 
 
 def bare(quote: str) -> str:
-    """Squeeze the white space of a quote and remove blank lines around it and a fence."""
+    """Squeeze the white space of a quote; remove blank lines, a fence and the mark of a cut line around it."""
     lines = quote.strip().split("\n")
     if len(lines) > 1 and _FENCE.match(lines[0]):
         lines = lines[1:-1] if _FENCE.match(lines[-1]) else lines[1:]
-    return squeeze_lines("\n".join(lines))
+    return _CUT.sub("", squeeze_lines("\n".join(lines)))
 
 
 class Index:

@@ -43,10 +43,11 @@ class Code:
         return "\n\n".join(filter(None, (self.change, self.function)))
 
     def holds(self, quote: str) -> bool:
-        """Return True if the quoted line stands in it."""
+        """Return True if the quoted lines stand in it; lines that the change removes may stand between them."""
         further = (without_margin(line) for line in f"{self.whole}\n{self.context}".split("\n"))
         text = "\n" + "\n".join(squeeze(line) for line in (*self.lines, *further)) + "\n"
-        return any(len(words) > 1 and words in text for words in (bare(quote), bare(without_margin(quote))))
+        quotes = (bare(quote), bare(without_margin(quote)))
+        return any(len(words) > 1 and all(line in text for line in words.split("\n")) for words in quotes)
 
 
 def around(finding: Finding, diff: Diff, source: str | None) -> Code:

@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.code.diff import FileDiff, parse
+from bot.code.diff import FileDiff, parse, render_line
 from bot.core.text import squeeze_lines
 from bot.features.review.anchoring import anchor
 from bot.features.shared.findings import Finding, Reported
 from tests.bot.code.diffs import Generated, diffs
 from tests.bot.code.github_rules import parse_shown
 
+LONG = "rows = [" + ", ".join(map(str, range(1000, 1200))) + "]"
 DIFF = """diff --git a/src/app.py b/src/app.py
 index 1..2 100644
 --- a/src/app.py
@@ -250,3 +251,13 @@ def test_no_text_at_all_makes_the_reader_fall_over(text: str) -> None:
     diff = parse(text)
     assert diff.files or diff.flaws or not text.strip()
     anchor([reported()], diff)
+
+
+def test_a_line_that_was_shown_cut_can_be_quoted_as_it_was_shown() -> None:
+    diff = parse(f"--- a/a.py\n+++ b/a.py\n@@ -1 +1,2 @@\n a = 1\n+{LONG}\n")
+    (line,) = (line for line in diff.files[0].hunks[0].lines if line.mark == "+")
+    shown = render_line(line)
+    assert shown.endswith("…")
+    for quote in (shown, shown.partition("+ ")[2]):
+        (finding,), dropped = anchor([reported(path="a.py", quote=quote, symbol="")], diff)
+        assert (finding.line, dropped) == (2, ())
