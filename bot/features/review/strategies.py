@@ -317,7 +317,13 @@ def merge_looks(opinions: Sequence[Sequence[Finding]]) -> tuple[Finding, ...]:
             else:
                 group.append(finding)
                 unmatched.remove(group)
-    return tuple(_as_one(group) for group in groups)
+    return tuple(map(_of_looks, groups))
+
+
+def _of_looks(group: Sequence[Finding]) -> Finding:
+    """Return one finding for all looks at it. What one look was not shown, another one may have seen."""
+    is_independent = not all(finding.depends_on for finding in group)
+    return _as_one(group).model_copy(update={"depends_on": ()}) if is_independent else _as_one(group)
 
 
 def merge_causes(findings: Sequence[Finding]) -> tuple[Finding, ...]:

@@ -120,7 +120,7 @@ _NOT_POSTED: Mapping[Reason, str] = {
     "below_severity": "below `review.min_severity`",
     "late": f"neither of high severity nor proven, from review {LATE} on",
     "unlikely": "below `review.min_confidence`",
-    "doubted": "refuted by a second look",
+    "doubted": "not upheld by a second look",
     "over_total": "over `review.max_total`",
     "over_limit": "over `review.max_findings`",
     "repair_does_not_apply": "with a repair that does not apply",

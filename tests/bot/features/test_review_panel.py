@@ -120,6 +120,21 @@ def test_a_finding_that_is_refuted_gives_its_place_to_the_next_one(services: Bui
     assert decision.usage.calls == 3
 
 
+def test_a_quote_of_lines_between_which_one_was_removed_counts(services: Build) -> None:
+    quote = "    with open(path) as file:\n        data = parse(file)"
+    decision = review(services(ScriptedModel([reply(EMPTY), {**NAMED, "quote": quote}]), snapshot(), DOUBT))
+    assert [doubt.outcome for doubt in decision.record.doubts] == ["stands"]
+
+
+def test_code_that_one_of_two_looks_was_shown_is_no_dependency(services: Build) -> None:
+    config = "review: {strategy: panel, looks: 2}"
+    for depends_on, outcome in ((["parse"], "unsure"), ([], "stands")):
+        first, second = (finding(severity="medium", depends_on=names) for names in (["load"], depends_on))
+        model = ScriptedModel([reply(first), reply(second), {**NAMED, "p_holds": 60}])
+        decision = review(services(model, snapshot(), config))
+        assert [doubt.outcome for doubt in decision.record.doubts] == [outcome]
+
+
 def test_a_finding_stays_only_where_input_line_and_effect_are_named(services: Build) -> None:
     for lacking, why in (
         ({"breaks_when": " "}, "no input or state was named with which it breaks"),
@@ -202,6 +217,7 @@ def test_an_unsure_finding_stands_only_if_its_severity_is_high(services: Build) 
     assert (len(comments(high)), high.record.as_json()["doubts"][0]["outcome"]) == (1, "stands")
     medium = review(services(ScriptedModel([reply({**EMPTY, "severity": "medium"}), unsure]), snapshot(), DOUBT))
     assert (comments(medium), medium.record.as_json()["doubts"][0]["outcome"]) == ([], "unsure")
+    assert "- 1 not upheld by a second look" in reviews.check(medium).summary
     strict = "review: {doubt: true, min_confidence: 60}"
     assert comments(review(services(ScriptedModel([reply(EMPTY), unsure]), snapshot(), strict))) == []
 

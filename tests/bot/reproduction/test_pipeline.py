@@ -257,7 +257,7 @@ def test_a_model_can_report_that_no_test_can_be_written(
 
 def test_a_fault_counts_for_drafts_that_fail_for_another_reason(project: Path, quick: SandboxHarness) -> None:
     given_up: Line = {"plan": "No db.", "at_fault": "the environment", "code": ""}
-    fails = "import unittest\n\nclass T(unittest.TestCase):\n    def test_x(self):\n        raise ConnectionError\n"
+    fails = "import unittest\n\nclass T(unittest.TestCase):\n    def test(self):\n        raise ConnectionError\n"
     result = run(project, quick, scripted([fails] * 2, repairs=[given_up] * 2), samples=2)
     assert (result.state, result.abstained) == ("not run", "environment")
     assert {attempt.why for attempt in result.attempts} == {result.reason}
