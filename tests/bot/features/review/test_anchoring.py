@@ -256,8 +256,8 @@ def test_no_text_at_all_makes_the_reader_fall_over(text: str) -> None:
 def test_a_line_that_was_shown_cut_can_be_quoted_as_it_was_shown() -> None:
     diff = parse(f"--- a/a.py\n+++ b/a.py\n@@ -1 +1,2 @@\n a = 1\n+{LONG}\n")
     (line,) = (line for line in diff.files[0].hunks[0].lines if line.mark == "+")
-    shown = render_line(line)
-    assert shown.endswith("…")
-    for quote in (shown, shown.partition("+ ")[2]):
+    row = render_line(line)
+    assert row.endswith("…")
+    for quote in (row, row.partition("+ ")[2]):
         (finding,), dropped = anchor([reported(path="a.py", quote=quote, symbol="")], diff)
         assert (finding.line, dropped) == (2, ())
