@@ -104,6 +104,7 @@ class Drafting:
         }
         replies = self._ask_all(questions, Draft)
         if not replies and self.failures:
+            self.failures[0].usage = self.usage
             raise self.failures[0]
         return {number: reply.code for number, reply in replies.items()}
 

@@ -104,6 +104,12 @@ def test_a_test_that_was_asked_for_is_offered_in_a_comment_and_recorded(services
     assert test.command == tuple(PYTEST.split())
 
 
+def test_all_drafts_without_a_usable_answer_cost(services: Build) -> None:
+    config = CONFIG.replace("samples: 1", "samples: 3")
+    decision = reproduce(services, ASKED, ScriptedModel(lambda prompt: "I cannot."), config)
+    assert (decision.abstained, decision.usage.calls) == ("model:malformed", 6)
+
+
 def test_draft_pull_request_adds_the_test_and_nothing_else(services: Build) -> None:
     decision = reproduce(services, ASKED, drafts(RIGHT), CONFIG.replace("comment", "pull"))
     pull, label = decision.actions
