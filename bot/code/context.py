@@ -33,6 +33,8 @@ MAX_NAMES, MAX_PLACES, MAX_CALLERS = 6, 3, 4
 #: Characters of a phrase that are read.
 LONGEST = 500
 
+#: The form in which questions ask for phrases: ``name``, ``name in path`` or ``callers of name``.
+_ASKED_FOR = re.compile(r"(?:callers of |(?:class|function|method) )?(\S+)(?: in \S+)?", re.I)
 _ASKS_FOR_USES = re.compile(r"\b(?:callers?|calls?|called|uses?|used|usages?|users?)\b", re.I)
 
 
@@ -129,11 +131,13 @@ def surroundings(diff: Diff, pull: PullRequest, forge: Forge | None) -> Surround
 def look_up(phrase: str, changed: Changed) -> Iterator[CodeExcerpt]:
     """Yield the definitions that a phrase names, and their callers if it asks for them.
 
-    Only names in the form of code count, or a phrase that is one name. A name with many definitions gives none.
+    Only names in the form of code count, or a phrase of the form that is asked for. A name with many definitions
+    gives none.
     """
     phrase = phrase[:LONGEST]
     paths = PATH.findall(phrase)
-    for name in names_in(phrase)[:MAX_NAMES]:
+    asked = _ASKED_FOR.fullmatch(phrase.strip())
+    for name in names_in(asked[1] if asked else phrase)[:MAX_NAMES]:
         places = _definitions(name, changed, paths)
         for place in places:
             yield CodeExcerpt(place.path, head(changed.index, place), f"{named(place.definition)}, looked up")

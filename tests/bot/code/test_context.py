@@ -65,6 +65,8 @@ def test_no_line_is_shown_twice() -> None:
         ("`Store.fetch`", "@ 12 `Store.fetch`, looked up\n def fetch(self, name, last):"),
         ("what load() in app/store.py returns", "@ 4 `load`, looked up\n def load(path):"),
         ("LAST", "@ 1 `LAST`, looked up\n LAST = 7"),
+        ("load in app/store.py", "@ 4 `load`, looked up\n def load(path):"),
+        ("class Store in app/store.py", "@ 8 `Store`, looked up\n class Store(Base):"),
     ],
 )
 def test_a_phrase_looks_up_the_code_that_it_names_first(phrase: str, row: str) -> None:
@@ -74,9 +76,12 @@ def test_a_phrase_looks_up_the_code_that_it_names_first(phrase: str, row: str) -
     assert row in context.text.split("\n\n")[0]
 
 
-def test_a_phrase_that_asks_for_callers_gets_them() -> None:
+@pytest.mark.parametrize("phrase", ["callers of `run`", "callers of run", "Callers of run in app/main.py"])
+def test_a_phrase_that_asks_for_callers_gets_them(phrase: str) -> None:
     around = surroundings(PYTHON, "app/main.py", "LIMIT = 2", "LIMIT = 3")
-    assert "`start` calls `run`" in around.within(6_000, phrases=["callers of `run`"]).text
+    context = around.within(6_000, phrases=[phrase])
+    assert context.looked_up == (phrase,)
+    assert "`start` calls `run`" in context.text
 
 
 GO = {
