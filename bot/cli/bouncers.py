@@ -193,6 +193,7 @@ def _part(verdict: OutputVerdict, *, with_issue: bool) -> list[str]:
         verdict.explanation,
     ]
     lines += [f"- missing: {point}" for point in verdict.missing]
+    lines += [f"- may have broken: {point}" for point in verdict.regressions]
     lines += [f"- not said: {point}" for point in verdict.unsaid]
     return lines + [f"- covered: {point}" for point in verdict.covered]
 

@@ -271,7 +271,7 @@ def names_no_behaviour(pull: PullRequest, diff: Diff) -> bool:
 
 def description_verdict(reply: DescriptionReply, config: VerifyConfig) -> OutputVerdict | None:
     """Return the verdict; None if the model finds no claim. A change that is not described never bounces alone."""
-    claims = reply.claims[:MAX_POINTS]
+    claims = [claim for claim in reply.claims if claim.text.strip()][:MAX_POINTS]
     if not claims:
         return None
     unmet = tuple(claim.text for claim in claims if claim.implemented == "no")

@@ -47,6 +47,12 @@ def test_json_is_one_object_and_nothing_else(run: Run) -> None:
     assert (report["label"], report["bounced"], report["questions"]) == ("VAGUE", True, ["Which file?"])
 
 
+def test_what_a_patch_may_have_broken_is_printed(run: Run) -> None:
+    reply = {"text": json.dumps({"explanation": "-", "regressions": ["Old files."], "label": "INCORRECT"})}
+    _, out, _ = run("verify", "--issue", "issue.md", "--patch", "fix.diff", reply=reply)
+    assert "- may have broken: Old files.\n" in out
+
+
 @pytest.mark.parametrize(
     ("content", "why"),
     [

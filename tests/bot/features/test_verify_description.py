@@ -90,9 +90,10 @@ def test_one_line_about_tests_and_lock_files_is_judged(services: Build) -> None:
 
 
 def test_a_text_without_a_claim_is_not_judged(services: Build) -> None:
-    check, decision = described(services, {"claims": []}, body="")
-    assert check.title == "Not judged: the description names no behaviour"
-    assert (decision.abstained, decision.usage.calls) == ("no-behaviour", 1)
+    for claims in ([], [{"text": " ", "implemented": "yes"}]):
+        check, decision = described(services, {"claims": claims}, body="")
+        assert check.title == "Not judged: the description names no behaviour"
+        assert (decision.abstained, decision.usage.calls) == ("no-behaviour", 1)
 
 
 def test_the_question_shows_words_and_patch_as_material(services: Build) -> None:
