@@ -87,14 +87,18 @@ class _Anchoring:
 
 
 def _last_name(symbol: str) -> str:
-    """Return the last name in a symbol, such as ``load`` of ``app.Store.load()``; empty if there is none."""
-    names = re.findall(r"[^\W\d]\w*", symbol)
+    """Return the last name in a symbol, such as ``load`` of ``app.Store.load(path)``; empty if there is none."""
+    names = re.findall(r"[^\W\d]\w*", re.sub(r"\([^()]*\)", "", symbol))
     return names[-1] if names else ""
 
 
+#: What the header of a file says behind its path.
+_FACTS = re.compile(r" \((?:added|deleted|renamed|copied|mode)\b.*\)$")
+
+
 def files_named(diff: Diff, path: str) -> tuple[FileDiff, ...]:
-    """Return the files of a path; models often add ``a/``, ``b/`` or ``./`` to it."""
-    clean = path.strip().strip("`")
+    """Return the files of a path; models add ``a/``, ``b/`` or ``./`` to it, and copy what a header says of it."""
+    clean = _FACTS.sub("", path.strip().strip("`"))
     for name in (path, clean, re.sub(r"^(?:[ab]|\.)/", "", clean)):
         if files := diff.named(name):
             return files

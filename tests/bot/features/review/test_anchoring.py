@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.code.diff import FileDiff, parse, render_line
+from bot.code.diff import FileDiff, parse, render, render_line
 from bot.core.text import squeeze_lines
 from bot.features.review.anchoring import anchor
 from bot.features.shared.findings import Finding, Reported
@@ -147,9 +147,17 @@ def test_what_is_not_in_the_diff_is_dropped_with_its_reason() -> None:
     assert reason(path="logo.png", quote="anything") == "quote_not_in_diff"
 
 
+def test_a_path_may_be_copied_with_what_its_header_says() -> None:
+    (file,) = parse(DIFF).named("new name.py")
+    header = render(file, ()).removeprefix("=== ")
+    assert header == "new name.py (renamed from old name.py)"
+    assert place(path=header, quote="x = 2", symbol="").line == 1
+
+
 def test_a_symbol_counts_where_it_stands_as_a_word() -> None:
     assert place(symbol="data.value").line == 13
     assert place(symbol="`load()`").line == 13
+    assert place(symbol="load(path, fallback)").symbol == "load"
     assert reason(symbol="dat") == "symbol_not_in_diff"
 
 
