@@ -13,11 +13,12 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from bot.code.diff import Diff, Sides
 from bot.code.file_classes import is_test, skip_reason
+from bot.code.quotes import bare, without_margin
 from bot.code.syntax import definitions, enclosing
 from bot.core.config import VerifyConfig
 from bot.core.frozen import Lenient
 from bot.core.subjects import PullRequest
-from bot.core.text import HTML_COMMENT, estimate, show
+from bot.core.text import HTML_COMMENT, estimate, show, squeeze_lines
 from bot.features.shared.labels import Chance, OutputLabel, agreeing, bounces, tidy_label
 from bot.features.verify.record import Basis, Grade, GradedDemand, OutputVerdict
 
@@ -158,14 +159,20 @@ def missing_code(reply: RubricReply) -> tuple[str, ...]:
 
 
 def rubric_verdict(
-    demands: Sequence[Demand], reply: RubricReply, issue: int, config: VerifyConfig
+    demands: Sequence[Demand], reply: RubricReply, issue: int, config: VerifyConfig, code: str
 ) -> OutputVerdict:
-    """Return the verdict. The chance that the behaviour is wrong decides; a guess that is missed does not."""
+    """Return the verdict. The chance that the behaviour is wrong decides; a guess that is missed does not.
+
+    A quote that is not in ``code``, which the question showed, is left out.
+    """
     grades = {grade.demand: grade for grade in reversed(reply.grades)}
     ungraded = DemandGrade(demand=0, grade="cannot_tell", why="it was not graded")
+    lines = squeeze_lines(without_margin(code))
     graded: list[GradedDemand] = []
     for number, demand in enumerate(demands, start=1):
         grade = grades.get(number, ungraded).model_dump(exclude={"demand"})
+        if not all(line in lines for line in bare(without_margin(grade["quote"])).split("\n")):
+            grade["quote"] = ""
         graded.append(GradedDemand(text=demand.text, basis=demand.basis, **grade))
     label = _label(graded, reply)
     return OutputVerdict(

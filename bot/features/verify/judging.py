@@ -221,14 +221,16 @@ class _Judging:
         if phrases := judgement.missing_code(reply):
             context = self.around.within(budget, None, phrases)
             if context.looked_up:
-                prompt = self._question("verify.rubric", issue, **{**material, "context": context.text})
+                material["context"] = context.text
+                prompt = self._question("verify.rubric", issue, **material)
                 prompt = investigation.informed(self.services.prompts, prompt, notes)
                 try:
                     reply = self._ask(prompt, judgement.RubricReply, Notes(), name)
                 except ModelError as error:
                     # The first grades stand.
                     self.usage += error.usage or Usage()
-        return judgement.rubric_verdict(demands, reply, issue.number, self.config)
+        shown = f"{material['patch']}\n{material['context']}\n{notes.text}"
+        return judgement.rubric_verdict(demands, reply, issue.number, self.config, shown)
 
     def _question(self, name: str, about: Issue | PullRequest, purpose: str = "verify", **values: Any) -> Prompt:
         """Return the prompt ``name`` about an issue, or about the pull request by its own words."""

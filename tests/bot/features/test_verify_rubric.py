@@ -106,6 +106,15 @@ def test_demands_and_regressions_without_words_are_left_out(services: Build) -> 
     assert "May have broken" not in check.summary
 
 
+def test_only_quotes_that_the_question_shows_are_posted(services: Build) -> None:
+    files = {"x.py": b"b\n\n\nother = b  # far away\n"}
+    for quote, cell in (("return Table()", ""), ("+b\nother = b", "`+b other = b`"), ("b", "`b`"), ("b\nc", "")):
+        grades = [{**GRADES["grades"][0], "quote": quote}, GRADES["grades"][1]]
+        model = ScriptedModel([DEMANDS, {**GRADES, "grades": grades}])
+        _, check = verify(model, services, checkouts={"a" * 40: files})
+        assert f"| stated | met | {cell} |\n" in check.summary
+
+
 def test_demands_see_the_code_that_is_judged_whatever_else_a_patch_changes(services: Build) -> None:
     lock = "".join(f'-    "a{number}": "1.0.0",\n+    "a{number}": "1.0.1",\n' for number in range(2_000))
     before = "".join(f" row {number}\n" for number in range(2_000))
