@@ -136,8 +136,8 @@ def look_up(phrase: str, changed: Changed) -> Iterator[CodeExcerpt]:
     """
     phrase = phrase[:LONGEST]
     paths = PATH.findall(phrase)
-    asked = _ASKED_FOR.fullmatch(phrase.strip())
-    for name in names_in(asked[1] if asked else phrase)[:MAX_NAMES]:
+    match = _ASKED_FOR.fullmatch(phrase.strip())
+    for name in names_in(match[1] if match else phrase)[:MAX_NAMES]:
         places = _definitions(name, changed, paths)
         for place in places:
             yield CodeExcerpt(place.path, head(changed.index, place), f"{named(place.definition)}, looked up")

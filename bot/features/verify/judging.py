@@ -221,16 +221,16 @@ class _Judging:
         if phrases := judgement.missing_code(reply):
             context = self.around.within(budget, None, phrases)
             if context.looked_up:
-                material["context"] = context.text
-                prompt = self._question("verify.rubric", issue, **material)
+                extended = {**material, "context": context.text}
+                prompt = self._question("verify.rubric", issue, **extended)
                 prompt = investigation.informed(self.services.prompts, prompt, notes)
                 try:
-                    reply = self._ask(prompt, judgement.RubricReply, Notes(), name)
+                    reply, material = self._ask(prompt, judgement.RubricReply, Notes(), name), extended
                 except ModelError as error:
                     # The first grades stand.
                     self.usage += error.usage or Usage()
-        shown = f"{material['patch']}\n{material['context']}\n{notes.text}"
-        return judgement.rubric_verdict(demands, reply, issue.number, self.config, shown)
+        visible = "\n".join((material["patch"], material["context"], notes.text))
+        return judgement.rubric_verdict(demands, reply, issue.number, self.config, visible)
 
     def _question(self, name: str, about: Issue | PullRequest, purpose: str = "verify", **values: Any) -> Prompt:
         """Return the prompt ``name`` about an issue, or about the pull request by its own words."""
