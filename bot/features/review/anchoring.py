@@ -12,7 +12,15 @@ from collections.abc import Collection, Iterable, Sequence
 from bot.code.diff import Diff, FileDiff
 from bot.code.quotes import Index, Quoted, bare, without_margin
 from bot.core.text import show, squeeze, squeeze_lines
-from bot.features.shared.findings import Dropped, DropReason, Finding, FurtherPlace, Reported, fingerprint
+from bot.features.shared.findings import (
+    Dropped,
+    DropReason,
+    Finding,
+    FurtherPlace,
+    Reported,
+    fingerprint,
+    place_name,
+)
 
 #: Names of code, that is not shown, that one finding may depend on.
 MAX_PHRASES = 5
@@ -78,7 +86,8 @@ class _Anchoring:
         """Return the other places of the defect that are in the diff."""
         places = [place for place in reported.places[:_MAX_PLACES] if squeeze_lines(place.quote)]
         matches = [self._best(files_named(self._diff, place.path), place) for place in places]
-        return tuple(dict.fromkeys(f"{match[0].path}:{match[1].numbers[0]}" for match in matches if match))
+        hits = (match for match in matches if match)
+        return tuple(dict.fromkeys(place_name(file.path, quoted.numbers[0], quoted.side) for file, quoted in hits))
 
     def _index(self, file: FileDiff) -> Index:
         if id(file) not in self._indexes:
@@ -124,7 +133,7 @@ def _finding(
     first, last = (None, None) if place is None else place.numbers
     lines = () if place is None else tuple(line.text for line in place.lines)
     code = tuple(map(squeeze, lines)) or tuple(squeeze_lines(reported.quote).split("\n"))
-    own = {f"{file.path}:{line.number(place.side)}" for line in place.lines} if place else set()
+    own = {place_name(file.path, line.number(place.side), place.side) for line in place.lines} if place else set()
     return Finding(
         path=file.path,
         line=last,

@@ -12,7 +12,7 @@ from bot.code.quotes import bare, without_margin
 from bot.code.syntax import definitions, enclosing
 from bot.core.subjects import Side
 from bot.core.text import show, squeeze
-from bot.features.shared.findings import Finding
+from bot.features.shared.findings import REMOVED, Finding
 
 #: Lines that are shown on each side of a place of the finding, and of a line with a name that it mentions.
 AROUND, BESIDE_NAME = 60, 12
@@ -82,7 +82,7 @@ def _line_numbers(finding: Finding) -> dict[str, list[int]]:
     if finding.line is not None:
         numbers[finding.path] = [finding.line]
     for place in finding.places:
-        path, _, number = place.rpartition(":")
+        path, _, number = place.removesuffix(REMOVED).rpartition(":")
         if number.isdigit():
             numbers.setdefault(path, []).append(int(number))
     return numbers

@@ -208,6 +208,15 @@ class Proof(Frozen):
     output: str = Field("", description="its output on the head")
 
 
+#: Behind the number of a line that the change removes, which counts in the old file.
+REMOVED = " (removed)"
+
+
+def place_name(path: str, number: int | None, side: Side) -> str:
+    """Return ``a.py:10``, or ``a.py:10 (removed)`` for a removed line."""
+    return f"{path}:{number}{REMOVED if side == 'LEFT' else ''}"
+
+
 class Finding(Frozen):
     """A defect whose path, quote and symbol are in the diff."""
 
@@ -231,17 +240,18 @@ class Finding(Frozen):
     models: tuple[str, ...] = Field((), description="the models of these looks")
     repair: tuple[Edit, ...] = Field((), description="its smallest repair; empty if none was given")
     recognised: Grade | None = Field(None, description="if its model knew it from elsewhere; None: not asked")
-    places: tuple[str, ...] = Field((), description="further places of the same cause: ``path:line``")
+    places: tuple[str, ...] = Field((), description="further places of the same cause, see ``place_name``")
     depends_on: tuple[str, ...] = Field(
         (), description="code that was not shown and that decides whether it holds"
     )
 
     @property
     def own_places(self) -> tuple[str, ...]:
-        """The lines it is about, as ``path:line``."""
+        """The names of the lines that it is about."""
         if self.line is None:
             return ()
-        return tuple(f"{self.path}:{number}" for number in range(self.start_line or self.line, self.line + 1))
+        numbers = range(self.start_line or self.line, self.line + 1)
+        return tuple(place_name(self.path, number, self.side) for number in numbers)
 
     @property
     def proven(self) -> bool:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from bot.code.diff import FileDiff, parse, render, render_line
 from bot.core.text import squeeze_lines
 from bot.features.review.anchoring import anchor
+from bot.features.review.strategies import merge_causes
 from bot.features.shared.findings import Finding, Reported
 from tests.bot.code.diffs import Generated, diffs
 from tests.bot.code.github_rules import parse_shown
@@ -269,3 +270,18 @@ def test_a_line_that_was_shown_cut_can_be_quoted_as_it_was_shown() -> None:
     for quote in (row, row.partition("+ ")[2]):
         (finding,), dropped = anchor([reported(path="a.py", quote=quote, symbol="")], diff)
         assert (finding.line, dropped) == (2, ())
+
+
+def test_a_removed_line_is_no_place_of_the_new_line_with_its_number() -> None:
+    diff = parse(
+        "--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,3 @@\n-check(path)\n+read(path)\n+read(path, mode)\n keep()\n"
+    )
+    new = reported(
+        path="a.py", quote="read(path, mode)", symbol="", places=[{"path": "a.py", "quote": "read(path)"}]
+    )
+    old = reported(path="a.py", quote="check(path)", symbol="", comment="Nothing is checked any more.")
+    both = {"path": "a.py", "quote": "read(path)\nread(path, mode)"}, {"path": "a.py", "quote": "check(path)"}
+    whole = reported(path="a.py", quote="keep()", symbol="", places=both)
+    findings, _ = anchor([new, old, whole], diff)
+    assert [finding.places for finding in findings] == [("a.py:1",), (), ("a.py:1", "a.py:1 (removed)")]
+    assert [finding.comment for finding in merge_causes(findings[:2])] == [new.comment, old.comment]
