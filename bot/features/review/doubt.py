@@ -141,6 +141,6 @@ def _band(reply: DoubtReply, threshold: int) -> Literal["refuted", "unsure", "up
     """Return the band of the chance; without one, the model's word."""
     if reply.p_holds is None:
         return reply.verdict
-    if reply.p_holds >= threshold:
-        return "upheld"
-    return "refuted" if reply.p_holds < SECOND_QUESTION else "unsure"
+    if reply.p_holds < SECOND_QUESTION:
+        return "refuted"
+    return "upheld" if reply.p_holds >= threshold else "unsure"

@@ -222,6 +222,13 @@ def test_an_unsure_finding_stands_only_if_its_severity_is_high(services: Build) 
     assert comments(review(services(ScriptedModel([reply(EMPTY), unsure]), snapshot(), strict))) == []
 
 
+def test_a_refuted_finding_is_dropped_whatever_the_threshold(services: Build) -> None:
+    refuted = {**NAMED, "p_holds": 5, "verdict": "refuted"}
+    config = "review: {doubt: true, min_confidence: 0}"
+    decision = review(services(ScriptedModel([reply(EMPTY), refuted]), snapshot(), config))
+    assert (comments(decision), decision.record.doubts[0].outcome) == ([], "refuted")
+
+
 @pytest.mark.parametrize(("severity", "chance", "count"), [("medium", 70, 0), ("medium", 75, 1), ("high", 70, 1)])
 def test_a_finding_that_depends_on_other_code_has_to_be_more_certain(
     services: Build, severity: str, chance: int, count: int
