@@ -23,7 +23,7 @@ Kind = Literal["function", "class", "value"]
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A function, class or value; lines count from 1 and include decorators. ``body`` is the line on which its head ends.
+    """A function, class or value; lines count from 1 and include decorators. On line ``body`` its head ends.
 
     A value is a constant, field, enum member or macro. ``call`` is the call that an anonymous function is an
     argument of: ``it("works", ...)``. ``type`` is the start of the declared type of a value or of a function's
