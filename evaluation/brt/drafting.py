@@ -23,7 +23,6 @@ from bot.core.frozen import Frozen
 from bot.models.prompts import Prompts
 from bot.models.protocol import Model
 from bot.reproduction.examples import Example, fixed_examples, nearest
-from bot.reproduction.execution import SandboxHarness
 from bot.reproduction.pipeline import language_of, reproduce_in
 from bot.reproduction.protocol import Attempt, Author, Options, Report, Reproduction, TestCommand
 from bot.reproduction.report import Facts, facts, parse_report
@@ -32,7 +31,7 @@ from bot.sandbox.protocol import Limits, ProgramRun, Sandbox
 from bot.settings import Settings
 from evaluation.benchmark import Session
 from evaluation.brt.cases import Candidate, Case, Checkouts, read_candidates, read_cases
-from evaluation.brt.judge import Judge
+from evaluation.brt.judge import Judge, KeepingHarness
 from evaluation.brt.libro import THRESHOLD
 from evaluation.brt.metrics import Features
 from evaluation.brt.report import BRT, CANDIDATES
@@ -96,11 +95,12 @@ class Drafter:
         report = parse_report(case.problem_statement)
         recognition = Recognition(self.model) if self.recognition else None
         command = TestCommand(argv=case.command)
+        harness = KeepingHarness(self.sandbox, command, env=case.env, limits=self.limits, by_operator=True)
         result = reproduce_in(
             case.base,
             report,
             Author(recognition or self.model, self.prompts, case.instance_id),
-            SandboxHarness(self.sandbox, command, env=case.env, limits=self.limits, by_operator=True),
+            harness,
             self.options,
             prompt_examples=examples_for(
                 case.instance_id, report, self.book, language_of(case.base, command).name
@@ -115,13 +115,12 @@ class Drafter:
         if "unrecorded" in result.failures and not self.model.id.startswith("recorded:"):
             # Answers are still to come: fewer drafts would be another experiment.
             raise Postponed("some of the case's drafts have not been answered yet")
-        outcome = self.judge_result(case, result)
+        outcome = self.judge_result(case, result, Judge(self.sandbox, self.limits, harness.reports))
         recognised = recognition.details() if recognition else {}
         return dataclasses.replace(outcome, details={**outcome.details, **recognised})
 
-    def judge_result(self, case: Case, result: Reproduction) -> Outcome:
+    def judge_result(self, case: Case, result: Reproduction, judge: Judge) -> Outcome:
         """The record: a judgement of every draft that fails on the buggy version; others reproduce nothing."""
-        judge = Judge(self.sandbox, self.limits)
         judgements: dict[tuple[str, str], dict[str, Any]] = {}
         report_facts = facts(parse_report(case.problem_statement))
         drafts = [

@@ -9,8 +9,8 @@ does not agree with itself reproduces nothing.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from pydantic import Field
@@ -39,11 +39,25 @@ class Judgement(Frozen):
 
 
 @dataclass(frozen=True)
+class KeepingHarness(SandboxHarness):
+    """Keeps the reports of its runs, by what was run where."""
+
+    reports: dict[object, list[TestReport]] = field(default_factory=dict)
+
+    def run(self, workdir: Path, targets: Sequence[Target], files: Mapping[str, str]) -> TestReport:
+        report = super().run(workdir, targets, files)
+        self.reports.setdefault((workdir, *targets, *files.items()), []).append(report)
+        return report
+
+
+@dataclass(frozen=True)
 class Judge:
     """Judges candidates in ``sandbox``, each run of a test command under ``limits``."""
 
     sandbox: Sandbox
     limits: Limits
+    reports: Mapping[object, list[TestReport]] = field(default_factory=dict)
+    """Reports of a KeepingHarness: what was run already is not run again."""
 
     def judge(self, case: Case, candidate: Candidate) -> Judgement:
         """Apply ``candidate`` to copies of both versions and run what it adds. Raises SandboxError."""
@@ -64,7 +78,8 @@ class Judge:
 
         def run(tree: Path) -> TestReport:
             # The same files on both versions: the one difference between the runs is the code under test.
-            return harness.run(tree, added.targets, files)
+            earlier = self.reports.get((tree, *added.targets, *files.items()))
+            return earlier.pop(0) if earlier else harness.run(tree, added.targets, files)
 
         base, fixed = run(case.base), run(case.fixed)
         is_new = not any((case.base / path).exists() for path in files)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import csv
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from bot.reproduction.report import parse_report
+from bot.sandbox.bubblewrap import Bubblewrap
+from bot.sandbox.protocol import ProgramResult, ProgramRun
 from evaluation.brt.cases import Checkouts, read_cases
 from evaluation.brt.drafting import Pair, examples_for
 from evaluation.run.folder import Record, RunFolder
@@ -32,7 +35,8 @@ CASES = {"two-of-three": [GREEDY, RIGHT, PASSING], "only-wrong": [GREEDY, PASSIN
 @pytest.fixture
 def bench(tmp_path: Path) -> Path:
     """Three cases on one project, and a recorded model that knows two of them."""
-    checkouts(tmp_path, {"lists.py": BUGGY}, {"lists.py": FIXED})
+    tests = {"test_lists.py": HEAD.replace("_rest", "_some") + "self.assertEqual(split([1], 1), [[1]])\n"}
+    checkouts(tmp_path, {"lists.py": BUGGY, **tests}, {"lists.py": FIXED, **tests})
     write("cases.jsonl", ({**UNITTEST_CASE, "instance_id": name, "problem_statement": REPORT} for name in CASES))
     lines = [
         {"model": "m", "subject": name, "plan": "", "code": code}
@@ -44,7 +48,15 @@ def bench(tmp_path: Path) -> Path:
 
 
 @pytest.mark.debian("bubblewrap")
-def test_drafts_are_judged_ranked_and_scored(bench: Path) -> None:
+def test_drafts_are_judged_ranked_and_scored(bench: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: list[tuple[str, str]] = []
+    run_program = Bubblewrap.run
+
+    def counted(sandbox: Bubblewrap, request: ProgramRun) -> ProgramResult:
+        runs.append((request.workdir.name, "".join(request.files.values())))
+        return run_program(sandbox, request)
+
+    monkeypatch.setattr(Bubblewrap, "run", counted)
     arguments = ["--cases", "cases.jsonl", "--model", "recorded:drafts.jsonl#m", "--out", "run", "--samples", "3"]
 
     run = printed("replay", "brt", *arguments)
@@ -52,6 +64,13 @@ def test_drafts_are_judged_ranked_and_scored(bench: Path) -> None:
 
     records = {record["task_id"]: record for record in read("run/records.jsonl")}
     assert run["failed"] == 1
+    # A draft of two cases runs twice for each on the buggy version, and not once more to be judged.
+    statements = [draft.removeprefix(HEAD) for draft in (GREEDY, RIGHT, PASSING)]
+    times = Counter(
+        (version, statement) for version, text in runs for statement in statements if statement in text
+    )
+    assert [times["base", statement] for statement in statements] == [4, 2, 4]
+    assert [times["fixed", statement] for statement in statements] == [2, 2, 0]
     drafts = records["two-of-three"]["drafts"]
     assert [draft["brt"] for draft in drafts] == [False, True, False]
     assert [draft["base"]["status"] for draft in drafts] == ["failed", "failed", "passed"]
