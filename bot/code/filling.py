@@ -274,24 +274,32 @@ def fill(
         if reserving.shown == filling.shown and len(reserving.boxes) == len(filling.boxes):
             filling = reserving
             break
-    others = (_others(number, filling.boxes, symbols, budget) for number in range(len(filling.boxes)))
+    rows = _telling(filling.boxes, symbols) if len(filling.boxes) > 1 else []
+    others = (_others(number, filling.boxes, rows, budget) for number in range(len(filling.boxes)))
     return filling, tuple(box.piece(counts, text) for box, text in zip(filling.boxes, others, strict=True))
 
 
-def _others(number: int, boxes: Sequence[_Box], symbols: Mapping[int, Symbols], budget: int) -> str:
-    """Return the changed signatures of the other boxes, then their removed lines, as far as there is room."""
-    room = min(budget - boxes[number].tokens, budget // OTHERS[0]) - _BETWEEN - estimate(_more(budget))
+def _telling(boxes: Sequence[_Box], symbols: Mapping[int, Symbols]) -> list[tuple[int, int, _Row]]:
+    """Return the changed signatures of all boxes, then their removed lines, with box and file."""
     rows: list[tuple[bool, int, int, _Row]] = []
     for place, box in enumerate(boxes):
-        for key, (file, of_file) in box.files.items() if place != number else ():
+        for key, (file, of_file) in box.files.items():
             for row in of_file:
                 line = file.hunks[row.place[0]].lines[row.place[1]]
                 is_signature = line.mark != " " and symbols[key].is_signature(line)
-                is_shown = row.text == render_line(line) and any(map(str.isalnum, line.text))
-                if is_shown and (is_signature or line.mark == "-"):
+                if not is_signature and line.mark != "-":
+                    continue
+                if row.text == render_line(line) and any(map(str.isalnum, line.text)):
                     rows.append((not is_signature, place, key, row))
+    return [entry[1:] for entry in sorted(rows, key=lambda entry: entry[0])]
+
+
+def _others(number: int, boxes: Sequence[_Box], telling: Sequence[tuple[int, int, _Row]], budget: int) -> str:
+    """Return what tells of the other boxes, as far as there is room."""
+    room = min(budget - boxes[number].tokens, budget // OTHERS[0]) - _BETWEEN - estimate(_more(budget))
+    rows = [entry for entry in telling if entry[0] != number]
     selected: dict[tuple[int, int], list[_Row]] = {}
-    for _, place, key, row in sorted(rows, key=lambda entry: entry[0]):
+    for place, key, row in rows:
         head = 0 if (place, key) in selected else estimate(_part_head(place, boxes[place].files[key][0])) + 1
         if row.tokens + head <= room:
             selected.setdefault((place, key), []).append(row)
