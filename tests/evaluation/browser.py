@@ -45,11 +45,11 @@ def look(page: Path, figures: int) -> None:
     """Open a page at each width, with all that is folded; no two texts overlap, and nothing is cut off."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        tab = browser.new_page()
+        tab.goto(page.as_uri())
         for width in WIDTHS:
-            tab = browser.new_page(viewport={"width": width, "height": 900})
-            tab.goto(page.as_uri())
+            tab.set_viewport_size({"width": width, "height": 900})
             matches = tab.evaluate(_LOOK)
-            tab.close()
             assert len(matches["texts"]) == figures, matches["texts"]
             assert all(count > 4 for count in matches["texts"])
             assert matches["words"] > 50
