@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from bot.core.subjects import Issue, Repository
 from bot.github.offline import AUTHOR
 from bot.github.protocol import Past, PastIssue
+from bot.reproduction.setup import Recipe
 from evaluation.crbench.judge import comments_in
 from evaluation.run.folder import RunFolder
 from tests.evaluation.crbench.repositories import Scratch
@@ -176,7 +178,9 @@ def compared(report: dict[str, Any], figure: str) -> tuple[float, float, float]:
     return old, fresh, difference
 
 
-def test_a_set_up_that_fails_is_told_and_tried_again() -> None:
+def test_a_set_up_that_fails_is_told_and_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The interpreter would take seconds to make an environment.
+    monkeypatch.setattr("evaluation.fresh.bench.Recipe", partial(Recipe, python="true"))
     ran = command(f"{BUILD} --out other --setup 'exit 3' --json", code=1)
     steps = ran.json["steps"]
     assert f"1 of 1: {BUG}, " in ran.err
