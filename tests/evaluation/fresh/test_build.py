@@ -1,4 +1,4 @@
-"""``bouncer-eval build fresh`` on twelve planted bugs: what is real is found, what is flaky is not kept."""
+"""``bouncer-eval build fresh`` on ten planted bugs: what is real is found, what is flaky is not kept."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.evaluation.running import command, read, write
 
 pytestmark = pytest.mark.debian("bubblewrap")
 
-REAL, FLAKY, UNTESTED = range(1, 9), (9, 10), (11, 12)
+REAL, FLAKY, UNTESTED = range(1, 7), (7, 8), (9, 10)
 #: Of the real ones: mended at two places, and by a condition.
 SPREAD, GUARDED = (1, 2), (3, 4)
 BETWEEN = tuple(f"# {number}" for number in range(12))
@@ -114,7 +114,7 @@ def test_planted_bugs_are_found_and_a_killed_build_goes_on(planted: Path, tmp_pa
 
     assert 4 <= len(before) < len(REAL) + len(FLAKY)
     assert finished(out)[: len(before)] == before
-    assert (output["changes"], output["fixes"], output["with code and tests"]) == (25, 12, 10)
+    assert (output["changes"], output["fixes"], output["with code and tests"]) == (21, 10, 8)
     assert output["run"] == output["with tests to name"] == len(REAL) + len(FLAKY)
     cases = read_cases(str(out / "reproduction.jsonl"))
     assert set(cases) == {f"ada__planted-{100 + bug}" for bug in REAL}
@@ -123,17 +123,17 @@ def test_planted_bugs_are_found_and_a_killed_build_goes_on(planted: Path, tmp_pa
     assert sum(count for step, count in output.items() if step.startswith("not kept")) == len(FLAKY)
     rows = {row["instance_id"]: row for row in read(out / "reproduction.jsonl")}
     assert rows["ada__planted-101"]["problem_statement"] == "m1 is off\n\nBy one, at both ends."
-    assert [rows[f"ada__planted-{100 + bug}"]["stated"] for bug in (1, 2, 8)] == [
+    assert [rows[f"ada__planted-{100 + bug}"]["stated"] for bug in (1, 2, 6)] == [
         "issue", "pull request", "changelog entry",
     ]  # fmt: skip
     outputs = {task.instance_id: task for task in output_tasks(str(out / "output.jsonl"))}
     truths = {name: task.bounce for name, task in outputs.items()}
     assert all(truths[f"ada__planted-{100 + bug}.fix"] is False for bug in REAL)
-    # Of m8's, the first is that without the changelog's hunk: no test finds it wrong.
+    # Of m6's, the first is that without the changelog's hunk: no test finds it wrong.
     assert {name for name, bounce in truths.items() if bounce and ".variant" in name} == {
         *(f"ada__planted-{100 + bug}.variant{number}" for bug in SPREAD for number in (1, 2)),
         *(f"ada__planted-{100 + bug}.variant1" for bug in GUARDED),
-        "ada__planted-108.variant2",
+        "ada__planted-106.variant2",
     }
     assert (truths["ada__planted-105.agent"], truths["ada__planted-105.other"]) == (True, False)
     reviews = {task.instance_id: task for task in read_tasks(str(out / "review.jsonl"))}
