@@ -8,11 +8,16 @@ import shutil
 import socket
 import sys
 from collections.abc import Generator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from bot.sandbox.bubblewrap import Bubblewrap
+    from bot.sandbox.protocol import ProgramResult, ProgramRun
 
 # A busy machine is no finding: examples are not timed.
 settings.register_profile("bouncer", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -38,6 +43,27 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no research data at {folder}: set BOUNCER_DATA")
     return folder
+
+
+@pytest.fixture
+def remembered_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run a program once on the same files in a test. Flaky tests need a second run; others repeat the first."""
+    from bot.sandbox.bubblewrap import Bubblewrap
+
+    results: dict[str, ProgramResult] = {}
+    run = Bubblewrap.run
+
+    def remembered(sandbox: Bubblewrap, request: ProgramRun) -> ProgramResult:
+        if request.writable:
+            return run(sandbox, request)
+        files = (path for path in sorted(request.workdir.rglob("*")) if path.is_file())
+        tree = [(path.relative_to(request.workdir), path.stat().st_mode, path.read_bytes()) for path in files]
+        key = repr((sandbox, replace(request, workdir=Path()), tree))
+        if key not in results:
+            results[key] = run(sandbox, request)
+        return results[key]
+
+    monkeypatch.setattr(Bubblewrap, "run", remembered)
 
 
 def missing(reason: str) -> None:

@@ -24,7 +24,7 @@ from tests.bot.features.conftest import Build, Remembered, decision_on
 from tests.builders import ANN, BOUNCER, MIA, NO_PLUGINS
 from tests.scripted import ScriptedModel
 
-pytestmark = pytest.mark.debian("bubblewrap")
+pytestmark = [pytest.mark.debian("bubblewrap"), pytest.mark.usefixtures("remembered_runs")]
 
 SHA = "abc1234" + "0" * 33
 PYTEST = "python -m pytest -q -p no:cacheprovider {tests}"

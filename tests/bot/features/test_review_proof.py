@@ -133,6 +133,7 @@ def spoken(*looks: tuple[str, ...]) -> ScriptedModel:
 
 
 @pytest.mark.debian("bubblewrap")
+@pytest.mark.usefixtures("remembered_runs")
 def test_planted_regressions_are_seen_doubted_and_proven(services: Build) -> None:
     model = spoken(
         ("last", "double"),

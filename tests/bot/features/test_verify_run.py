@@ -26,7 +26,7 @@ from tests.bot.features.conftest import NO_ENVIRONMENTS, Build, Remembered, chec
 from tests.builders import BASE, HEAD, MIA, NO_PLUGINS, REPOSITORY, comment_on_pull, issue, pull, pull_opened
 from tests.scripted import ScriptedModel
 
-pytestmark = pytest.mark.debian("bubblewrap")
+pytestmark = [pytest.mark.debian("bubblewrap"), pytest.mark.usefixtures("remembered_runs")]
 
 GOOD: dict[str, Any] = {"explanation": "Reads well.", "p_bounce": 4, "label": "CORRECT_AND_PRECISE"}
 BAD: dict[str, Any] = {"explanation": "Looks wrong.", "p_bounce": 90, "label": "INCORRECT"}

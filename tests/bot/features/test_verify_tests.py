@@ -23,6 +23,8 @@ from tests.bot.features.test_verify_run import BAD, GOOD
 from tests.builders import BASE, HEAD, NO_PLUGINS, diff_of, issue, pull
 from tests.scripted import ScriptedModel
 
+pytestmark = pytest.mark.usefixtures("remembered_runs")
+
 CONFIG = "verify: {tests: true}\nreproduce: {command: 'python -m pytest -q {tests}'}"
 Files = dict[str, str]
 

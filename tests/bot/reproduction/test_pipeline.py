@@ -23,7 +23,7 @@ from tests.scripted import Line, ScriptedModel
 
 from .conftest import REPORT
 
-pytestmark = pytest.mark.debian("bubblewrap")
+pytestmark = [pytest.mark.debian("bubblewrap"), pytest.mark.usefixtures("remembered_runs")]
 
 RIGHT = "from shapes.lists import split\n\ndef test_rest():\n    assert split([1, 2, 3], 2) == [[1, 2], [3]]\n"
 SHORTER = "from shapes.lists import split\n\ndef test_r():\n    assert split([1], 2) == [[1]]\n"

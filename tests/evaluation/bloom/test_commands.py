@@ -22,7 +22,7 @@ FIXED = BUGGY.replace("len(items) // size", "-(-len(items) // size)")
 REPORT = "split_list drops the rest\n\n`split_list([1, 2, 3], 2)` gives `[[1, 2]]`. I expect `[[1, 2], [3]]`.\n"
 TEST = UNITTEST_HEAD.format(name="split_list") + "self.assertEqual(split_list([1, 2, 3], 2), [[1, 2], [3]])\n"
 
-pytestmark = pytest.mark.debian("bubblewrap")
+pytestmark = [pytest.mark.debian("bubblewrap"), pytest.mark.usefixtures("remembered_runs")]
 
 
 @pytest.fixture

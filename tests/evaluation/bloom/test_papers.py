@@ -17,7 +17,7 @@ from tests.evaluation.running import command, read, write
 
 __all__ = ["bench"]
 
-pytestmark = pytest.mark.debian("bubblewrap")
+pytestmark = [pytest.mark.debian("bubblewrap"), pytest.mark.usefixtures("remembered_runs")]
 
 RENAMED = "func_cut_into_pieces"
 QUOTED = "`split_list([1, 2, 3], 2)`, `[[1, 2]]`, `[[1, 2], [3]]`"

@@ -19,6 +19,8 @@ from evaluation.run.folder import Record, RunFolder
 from tests.evaluation.checkouts import UNITTEST_CASE, UNITTEST_HEAD, checkouts
 from tests.evaluation.running import facts_of, printed, read, refusal, write
 
+pytestmark = pytest.mark.usefixtures("remembered_runs")
+
 BUGGY = (
     "def split(items, size):\n    return [items[i * size : (i + 1) * size] for i in range(len(items) // size)]\n"
 )

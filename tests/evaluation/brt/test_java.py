@@ -19,6 +19,7 @@ pytestmark = [
     pytest.mark.debian("bubblewrap"),
     pytest.mark.debian("default-jdk-headless"),
     pytest.mark.debian("junit5"),
+    pytest.mark.usefixtures("remembered_runs"),
 ]
 
 JARS = [

@@ -17,6 +17,7 @@ from evaluation.brt.judge import Judge, Judgement, added_in, verdict
 from tests.evaluation.checkouts import CASE, UNITTEST_CASE, checkouts
 from tests.evaluation.running import command, write
 
+pytestmark = pytest.mark.usefixtures("remembered_runs")
 debian = pytest.mark.debian("bubblewrap")
 BUGGY = "def mean(numbers):\n    return sum(numbers) / len(numbers)\n"
 FIXED = "def mean(numbers):\n    return sum(numbers) / len(numbers) if numbers else 0\n"

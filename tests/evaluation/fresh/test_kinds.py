@@ -20,7 +20,7 @@ from evaluation.run.folder import RunFolder
 from tests.evaluation.crbench.repositories import Scratch
 from tests.evaluation.running import command, read, write
 
-pytestmark = pytest.mark.debian("bubblewrap")
+pytestmark = [pytest.mark.debian("bubblewrap"), pytest.mark.usefixtures("remembered_runs")]
 
 BUG = "ada__lists-12"
 CUTOFF = ("--cutoff", "2020-09-01")
