@@ -56,11 +56,10 @@ def test_many(number): assert halve(number) == 1
 """
 #: Tests that end the run of the others.
 ENDING_FILE = """\
-import os, signal
+import os, signal, time
 def test_dies(): os.kill(os.getpid(), signal.SIGSEGV)
 def test_kills(): os.kill(os.getpid(), signal.SIGKILL)
-def test_hangs():
-    while True: pass
+def test_hangs(): time.sleep(60)
 def test_eats(): [b"x" * (1 << 20) for number in range(100_000)]
 """
 UNITTEST_FILE = """\

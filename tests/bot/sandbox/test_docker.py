@@ -84,7 +84,7 @@ def test_the_container_has_no_network_no_rights_and_the_given_limits(
 
 
 def test_a_program_over_its_time_is_killed_in_the_engine(engine: Engine, project: Path) -> None:
-    outcome = run(project, "while True: pass", limits=Limits(seconds=1))
+    outcome = run(project, "import time; time.sleep(60)", limits=Limits(seconds=1))
     assert outcome.ending == "timeout"
     assert [call[0] for call in engine.calls] == ["run", "kill", "rm"]
     assert engine.containers == []
