@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bot.code import parser_process
 from bot.core.actions import Decision
 from bot.core.subjects import Issue
 from bot.github.offline import Snapshot
@@ -140,7 +141,9 @@ def test_a_review_names_a_file_that_was_too_slow_to_parse(services: Build) -> No
     assert reviews.check(decision).summary.count(NOTE) == 1
 
 
-def test_a_check_names_a_file_that_was_too_slow_to_parse(services: Build) -> None:
+def test_a_check_names_a_file_that_was_too_slow_to_parse(services: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The child's own limits take a second and more; a review reaches them.
+    monkeypatch.setattr(parser_process, "DEADLINE_SECONDS", 0.2)
     checkouts = {BASE: {"A.java": SLOW.replace("g(1)", "g(0)").encode()}}
     request = pull(base_sha=BASE)
     recorded = verify.snapshot(12, pull_request=request, diffs={20: {"text": SLOW_DIFF}}, checkouts=checkouts)
