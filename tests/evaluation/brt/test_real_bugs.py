@@ -75,27 +75,19 @@ def _case(bug: Bug, releases: Path) -> dict[str, Any]:
 def _candidates(bug: Bug) -> list[dict[str, str]]:
     tests = {"gold": bug.gold, "wrong": bug.wrong, "passing": bug.passing}
     path = "tests/test_report.py"
-    lines = [
+    return [
         {"instance_id": bug.id, "candidate_id": name, "path": path, "content": test}
         for name, test in tests.items()
     ]
-    if bug is not BUGS[0]:
-        return lines
-    added = "".join(f"+{line}\n" for line in bug.gold.splitlines())
-    header = f"--- /dev/null\n+++ b/{path}\n@@ -0,0 +1,{len(bug.gold.splitlines())} @@\n"
-    lines.append({"instance_id": bug.id, "candidate_id": "patch", "patch": header + added})
-    return lines
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.id)
 def test_the_gold_test_reproduces_the_bug(records: Mapping[str, dict[str, Any]], bug: Bug) -> None:
-    # As a patch it is the same test: once is enough.
-    for name in ("gold", "patch") if bug is BUGS[0] else ("gold",):
-        record = records[f"{bug.id}/{name}"]
-        assert (record["applied"], record["brt"], record["flaky"]) == (True, True, False), record["reason"]
-        assert record["base"]["status"] == ("timeout" if bug.exception is None else "failed")
-        assert record["base"]["exception_type"] == bug.exception
-        assert record["fixed"]["status"] == "passed"
+    record = records[f"{bug.id}/gold"]
+    assert (record["applied"], record["brt"], record["flaky"]) == (True, True, False), record["reason"]
+    assert record["base"]["status"] == ("timeout" if bug.exception is None else "failed")
+    assert record["base"]["exception_type"] == bug.exception
+    assert record["fixed"]["status"] == "passed"
 
 
 @pytest.mark.parametrize(
