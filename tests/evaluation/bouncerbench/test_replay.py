@@ -206,7 +206,7 @@ def test_a_replay_that_is_killed_and_resumed_gives_the_same_records(
 ) -> None:
     responses = shared_data / "bouncerbench/recorded_input_responses.jsonl.gz"
     arguments = [
-        "replay", "bouncerbench-input", "--tasks", str(issues), "--limit", "400",
+        "replay", "bouncerbench-input", "--tasks", str(issues), "--limit", "200",
         "--model", f"recorded:{responses}#o4-mini", "--out",
     ]  # fmt: skip
     killed, straight = tmp_path / "killed", tmp_path / "straight"
@@ -223,7 +223,7 @@ def test_a_replay_that_is_killed_and_resumed_gives_the_same_records(
     assert _size(killed / "records.jsonl") > 0
     command(*arguments, killed)
     command(*arguments, straight)
-    assert len(read(killed / "records.jsonl")) == 400
+    assert len(read(killed / "records.jsonl")) == 200
     assert (killed / "records.jsonl").read_bytes() == (straight / "records.jsonl").read_bytes()
 
 
