@@ -137,6 +137,7 @@ def drafted(subject: str, code: str) -> dict[str, Any]:
 
 
 @pytest.mark.debian("bubblewrap")
+@pytest.mark.usefixtures("remembered_runs")
 def test_findings_are_proven_in_the_sandbox_and_counted_apart(project: Path, tasks: Path) -> None:
     looks = {
         MERGED: finding("engine.py", "return items[0]", f"{HIT} It raises IndexError: list index out of range."),
