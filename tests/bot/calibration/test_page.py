@@ -48,9 +48,11 @@ def test_the_page_is_accessible_and_requests_no_other_url(tmp_path: Path) -> Non
     requested_urls: list[str] = []
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        page = chromium.new_page()
+        page.on("request", lambda request: requested_urls.append(request.url))
         for width, scheme in ((1200, "light"), (375, "dark")):
-            page = chromium.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
-            page.on("request", lambda request: requested_urls.append(request.url))
+            page.set_viewport_size({"width": width, "height": 800})
+            page.emulate_media(color_scheme=scheme)
             page.goto(file.as_uri())
             assert [violation["id"] for violation in Axe().run(page).response["violations"]] == []
             assert page.evaluate("document.documentElement.scrollWidth") <= width
