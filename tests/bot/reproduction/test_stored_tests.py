@@ -27,6 +27,7 @@ STORED = StoredTest(
 
 
 @pytest.mark.debian("bubblewrap")
+@pytest.mark.usefixtures("remembered_runs")
 def test_a_patch_cannot_replace_the_stored_test(project: Path, harness: SandboxHarness) -> None:
     head = project.with_name("head")
     shutil.copytree(project, head)
@@ -36,6 +37,7 @@ def test_a_patch_cannot_replace_the_stored_test(project: Path, harness: SandboxH
 
 
 @pytest.mark.debian("bubblewrap")
+@pytest.mark.usefixtures("remembered_runs")
 def test_a_bug_already_fixed_on_base_gives_no_verdict(project: Path, harness: SandboxHarness) -> None:
     source = project / "shapes/lists.py"
     source.write_text(source.read_text().replace("len(items) // size", "-(-len(items) // size)"))
