@@ -221,7 +221,7 @@ def of_kind(definitions: Sequence[Definition], language: str, *, is_call: bool) 
 
 def with_bodies(definitions: Sequence[Definition]) -> list[Definition]:
     """Return the definitions with a body if there are any: no overloads and prototypes. At most two."""
-    whole = [definition for definition in definitions if definition.last > definition.first]
+    whole = [definition for definition in definitions if definition.last > definition.body]
     if len(whole) > 2 and all(definition.kind == "function" for definition in whole):
         whole = whole[-2:]
     return (whole or list(definitions))[-2:]
