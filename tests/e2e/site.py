@@ -17,6 +17,7 @@ from bot.simgithub import SimulatedGitHub
 from bot.simgithub.state import CheckRunState, Pull, Review, ReviewCommentState
 from tests import forked
 from tests.bot.pipeline.rig import Rig, wait
+from tests.databases import migrated_sqlite
 from tests.e2e.provider import Provider, provider
 
 PASSWORD = "correct horse battery"
@@ -230,9 +231,8 @@ def site(folder: Path, *names: str, url: str = "", **environment: str) -> Iterat
 def stopped(folder: Path, *names: str, url: str = "") -> Iterator[Site]:
     """A site in which nothing runs yet."""
     with provider() as model, SimulatedGitHub() as github:
-        shop = Site(
-            github, model, url or f"sqlite:///{folder / 'bouncer.db'}", folder, *(names or ("acme/first",))
-        )
+        database = url or migrated_sqlite(folder / "bouncer.db")
+        shop = Site(github, model, database, folder, *(names or ("acme/first",)))
         try:
             yield shop
         finally:

@@ -23,6 +23,7 @@ from bot.pipeline.job import OPEN
 from bot.pipeline.store import Ledger, migrate, open_database
 from bot.simgithub import SimulatedGitHub
 from tests import forked
+from tests.databases import migrated_sqlite
 
 ROOT = Path(__file__).resolve().parents[3]
 #: Processes for functions of tests. All are forked from one process, which imports these modules once.
@@ -175,7 +176,7 @@ class Rig:
 def rigged(folder: Path, url: str = "", repositories: tuple[str, ...] = (REPOSITORY,)) -> Iterator[Rig]:
     """A rig on a simulated GitHub of its own; the default database is a new SQLite file."""
     with SimulatedGitHub() as github:
-        rig = Rig(github, url or f"sqlite:///{folder}/x.db", folder, repositories)
+        rig = Rig(github, url or migrated_sqlite(folder / "x.db"), folder, repositories)
         try:
             yield rig
         finally:
@@ -187,7 +188,7 @@ def wait(until: Callable[[], object], seconds: float = 30.0, event: str = "") ->
     deadline = time.monotonic() + seconds
     while not until():
         assert time.monotonic() < deadline, f"not within {seconds} s: {event}"
-        time.sleep(0.05)
+        time.sleep(0.1)
 
 
 def free_port() -> int:

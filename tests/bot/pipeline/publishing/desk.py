@@ -17,10 +17,11 @@ from bot.github.reader import GitHubForge
 from bot.github.writer import GitHubWriter
 from bot.models.prompts import Prompts
 from bot.pipeline.publisher import Published, Publisher
-from bot.pipeline.store import Database, Ledger, migrate, open_database
+from bot.pipeline.store import Database, Ledger, open_database
 from bot.router import SLASH_COMMANDS
 from bot.simgithub import SimulatedGitHub
 from tests.conformance.checking import violations
+from tests.databases import migrated_sqlite
 from tests.scripted import ScriptedModel
 
 NAME = "octo/demo"
@@ -51,9 +52,8 @@ class Desk:
 
     def forgetful(self, folder: Path) -> Desk:
         """The same with an empty register, as after a crash between a write and its record."""
-        database = open_database(f"sqlite:///{folder}/forgot-{len(list(folder.iterdir()))}.db")
-        migrate(database)
-        ledger = Ledger(database)
+        url = migrated_sqlite(folder / f"forgot-{len(list(folder.iterdir()))}.db")
+        ledger = Ledger(open_database(url))
         return replace(self, ledger=ledger, publisher=Publisher(ledger.postings, [SECRET]))
 
     def written(self) -> list[tuple[str, str]]:

@@ -16,7 +16,7 @@ from bot.features.review.record import ReviewRecord
 from bot.features.triage.record import TriageRecord
 from bot.github.oauth import GitHubLogin
 from bot.models.protocol import Prompt
-from bot.pipeline.store import Ledger, Posting, migrate
+from bot.pipeline.store import Ledger, Posting
 from bot.pipeline.store.tables import DELIVERIES
 from bot.settings import Settings
 from bot.web.app import Backend
@@ -25,6 +25,7 @@ from bot.web.dashboard.pages import blueprint
 from tests.bot.pipeline.builders import job, unread
 from tests.bot.pipeline.driven import dead_letter
 from tests.builders import placed_finding
+from tests.databases import migrated_sqlite
 from tests.serving import served
 
 PASSWORD = "correct horse"
@@ -34,8 +35,7 @@ HOSTILE = '<script>document.title="owned"</script>"\'><img src=x onerror=alert(1
 
 @pytest.fixture
 def backend(tmp_path: Path) -> Iterator[Backend]:
-    backend = Backend(f"sqlite:///{tmp_path / 'bouncer.db'}")
-    migrate(backend.ledger().database)
+    backend = Backend(migrated_sqlite(tmp_path / "bouncer.db"))
     yield backend
     backend.close()
 
