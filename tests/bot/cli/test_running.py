@@ -30,6 +30,7 @@ def log_output(request):
     stream = getattr(request, "param", io.StringIO)()
     root = logging.getLogger()
     before = root.handlers[:], root.level
+    config = structlog.get_config()
     configure_logs("DEBUG", [CANARY], stream)
     yield stream.getvalue
     for handler in root.handlers[:]:
@@ -37,7 +38,7 @@ def log_output(request):
     for handler in before[0]:
         root.addHandler(handler)
     root.setLevel(before[1])
-    structlog.reset_defaults()
+    structlog.configure(**config)
 
 
 def test_a_line_is_one_json_object_with_what_is_bound(log_output):
