@@ -84,6 +84,7 @@ def test_an_outage_of_a_day_loses_no_verdict(bench: Bench) -> None:
     assert bench.run(job).outcome == "posted"
 
 
+@pytest.mark.usefixtures("database")
 def test_a_model_s_answer_brings_waiting_jobs_forward(bench: Bench) -> None:
     refuse(bench, ProviderRefused(REFUSED))
     waiting = [bench.open(f"Broken {number}") for number in range(3)]
