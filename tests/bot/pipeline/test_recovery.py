@@ -112,7 +112,7 @@ def test_nothing_is_taken_from_a_worker_that_lives(database, database_url, recov
     assert recovery.take_over() == 0
     assert delivered.get("d:triage").state == "running"
     locks[-1].release()
-    assert recovery.take_over() == 1
+    wait(lambda: recovery.take_over() == 1)
 
 
 def test_what_was_cancelled_is_not_brought_back_by_the_death_of_its_worker(
