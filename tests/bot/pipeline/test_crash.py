@@ -17,7 +17,7 @@ from tests.bot.pipeline.builders import opened
 from tests.bot.pipeline.rig import Rig, rigged, wait
 
 #: Enough for kills to hit every stage; `python -m tests.bench kills` makes 1,000 on each database.
-DELIVERED = 64
+DELIVERED = 32
 KILLS = 16
 #: Of an opened issue.
 JOBS = len(router.tasks(opened()))
