@@ -11,7 +11,7 @@ from tests.bot.pipeline.publishing.rendering import fault
 from tests.bot.pipeline.publishing.surfaces import HOST, OWN_SECRET, Press, Register
 
 #: Texts in continuous integration; ``python -m tests.bench markdown`` takes any number.
-TEXTS, PARTS = 10_000, 4
+TEXTS, PARTS = 3_600, 3
 
 
 @pytest.mark.parametrize("part", range(PARTS))
