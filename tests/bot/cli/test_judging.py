@@ -13,6 +13,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
 from tests.bot.cli.github_commands import CLEAR, SOLVES, VAGUE, Ran
+from tests.builders import NO_PLUGINS
 
 DIFF = "--- a/app.py\n+++ b/app.py\n@@ -1 +1 @@\n-a\n+b\n"
 
@@ -153,6 +154,8 @@ def test_a_patch_is_judged_by_its_words_and_its_new_tests(run: Run) -> None:
     Path("words.md").write_text("# Halve odd numbers\n\nhalf(3) is 1.5, for #12. Fixes #12\n")
     Path("tested.diff").write_text(TESTED)
     Path("here").mkdir()
+    for name, data in NO_PLUGINS.items():
+        Path("here", name).write_bytes(data)
     Path("here/rocket.py").write_text("def half(x):\n    return x / 2\n")
     Path("here/test_rocket.py").write_text("".join(f"{line[1:]}\n" for line in TESTED.splitlines()[-5:]))
     words = ("verify", "--description", "words.md", "--patch", "tested.diff")

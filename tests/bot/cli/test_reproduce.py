@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.bot.cli.github_commands import Ran
+from tests.bot.reproduction.test_pipeline import unittest_of
 from tests.builders import NO_PLUGINS
 
 pytestmark = pytest.mark.debian("bubblewrap")
@@ -44,6 +45,17 @@ def run(tmp_path: Path, bouncer: Callable[..., Ran], monkeypatch: pytest.MonkeyP
     return act
 
 
+@pytest.fixture
+def quick(run: Run) -> Run:
+    """Run the command with drafts for unittest, which starts in a third of pytest's time."""
+
+    def act(*codes: str, options: tuple[str, ...]) -> Ran:
+        command = COMMAND.replace("pytest", "unittest")
+        return run(*map(unittest_of, codes), options=("--test-command", command, *options))
+
+    return act
+
+
 def test_the_best_test_is_printed_with_its_command_and_failure(run: Run) -> None:
     code, output, _ = run(RIGHT, WRONG, options=("--samples", "2"))
 
@@ -72,19 +84,19 @@ def test_json_is_one_object_with_the_test_and_what_became_of_every_draft(run: Ru
     assert value["model"] == "recorded:drafts.jsonl#m"
 
 
-def test_keys_of_bouncer_yml_are_read_and_overridden(run: Run) -> None:
+def test_keys_of_bouncer_yml_are_read_and_overridden(quick: Run) -> None:
     Path("bouncer.yml").write_text("reproduce: {samples: 1, threshold: 2}\n")
 
-    code, output, _ = run(RIGHT, RIGHT, options=("--config", "bouncer.yml"))
+    code, output, _ = quick(RIGHT, RIGHT, options=("--config", "bouncer.yml"))
     assert (code, output.splitlines()[0].partition(":")[0]) == (0, "Not reproduced")
-    code, output, _ = run(RIGHT, RIGHT, options=("--config", "bouncer.yml", "--set", "reproduce.threshold=1"))
+    code, output, _ = quick(RIGHT, RIGHT, options=("--config", "bouncer.yml", "--set", "reproduce.threshold=1"))
     assert "(1 of 1 drafts agree)" in output
-    code, output, _ = run(RIGHT, RIGHT, options=("--config", "bouncer.yml", "--samples", "2"))
+    code, output, _ = quick(RIGHT, RIGHT, options=("--config", "bouncer.yml", "--samples", "2"))
     assert "(2 of 2 drafts agree)" in output
 
 
-def test_nothing_reproduced_is_an_answer_with_its_reasons(run: Run) -> None:
-    code, output, _ = run(WRONG, options=("--samples", "1"))
+def test_nothing_reproduced_is_an_answer_with_its_reasons(quick: Run) -> None:
+    code, output, _ = quick(WRONG, options=("--samples", "1"))
 
     assert code == 0
     assert output.splitlines() == [
@@ -99,9 +111,9 @@ def test_garbage_is_no_test(run: Run) -> None:
     assert (code, output.splitlines()[0]) == (0, "Not reproduced: no draft became a test that can be run")
 
 
-def test_a_gate_fails_where_nothing_was_reproduced(run: Run) -> None:
-    assert run(WRONG, options=("--samples", "1", "--fail-on", "not-reproduced"))[0] == 1
-    assert run(WRONG, options=("--samples", "1", "--fail-on", "not-run"))[0] == 0
+def test_a_gate_fails_where_nothing_was_reproduced(quick: Run) -> None:
+    assert quick(WRONG, options=("--samples", "1", "--fail-on", "not-reproduced"))[0] == 1
+    assert quick(WRONG, options=("--samples", "1", "--fail-on", "not-run"))[0] == 0
 
 
 def test_an_error_of_the_provider_ends_with_2_and_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
