@@ -392,7 +392,9 @@ def test_the_fields_of_a_class_with_a_constructor_are_not_listed() -> None:
 
 
 def test_a_called_function_is_shown_without_its_overload_stubs() -> None:
-    stubs = "@t.overload\ndef edit(a: int) -> int: ...\n\n\n@t.overload\ndef edit(\n    a: str,\n) -> str: ...\n\n\n"
+    stubs = (
+        "@t.overload\ndef edit(a: int) -> int: ...\n\n\n@t.overload\ndef edit(\n    a: str,\n) -> str: ...\n\n\n"
+    )
     files = {
         "a/s.py": f"import typing as t\n\n\n{stubs}def edit(a):\n    return a\n" + "\n" * 80,
         "a/u.py": "from a.s import edit\n\n\ndef use(a):\n    return edit(a)\n",
