@@ -12,7 +12,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urljoin
 
+from sqlalchemy import text
+
 from bot.core.actions import Decision, Task
+from bot.pipeline.inbox import DEBOUNCE_SECONDS
 from bot.simgithub import SimulatedGitHub
 from bot.simgithub.state import CheckRunState, Pull, Review, ReviewCommentState
 from tests import forked
@@ -36,6 +39,13 @@ VAGUE = ("It breaks", "It does not work any more.")
 Repository = Callable[..., str]
 
 OPEN = ("waiting", "queued", "running")
+
+#: Starts the jobs that wait for nothing but the end of the debounce.
+_START_DEBOUNCED = """
+    UPDATE {}workflow_status SET status = 'ENQUEUED' WHERE status = 'DELAYED' AND attributes ->> 'stage' = 'decide'
+    AND attributes ->> 'kind' <> 'issue_unanswered' AND CAST(attributes ->> 'attempt' AS NUMERIC) = 0
+    AND CAST(attributes ->> 'due' AS NUMERIC) - CAST(attributes ->> 'created_at' AS NUMERIC) < :seconds
+"""
 
 
 class Slowly:
@@ -92,7 +102,10 @@ class Site(Rig):
         return (ran.err if code else ran.out).decode()
 
     def quiet(self, seconds: float = 60.0, meanwhile: Callable[[], object] = lambda: None) -> None:
-        """Wait until everything that happened so far was dealt with. Fail if nothing happens for ``seconds``."""
+        """Wait until everything that happened so far was dealt with. Fail if nothing happens for ``seconds``.
+
+        Nothing else happens before that, so no job waits for a newer event that would supersede its own.
+        """
         self.github.settle()
         wait(lambda: not self.in_vain(), seconds, "every delivery was accepted in the end")
         progress, since = self._progress(0), time.monotonic()
@@ -106,10 +119,12 @@ class Site(Rig):
 
     def _left(self) -> int:
         """Count what is unfinished, the jobs of the deliveries included that the last writes cause."""
-        if left := self.unfinished():
-            return left
-        self.github.settle()
-        return self.unfinished()
+        if not (counts := self.unfinished_by_state()):
+            self.github.settle()
+            counts = self.unfinished_by_state()
+        if "DELAYED" in counts:
+            self.database.execute(text(_START_DEBOUNCED.format(self.schema)), {"seconds": DEBOUNCE_SECONDS + 0.1})
+        return sum(counts.values())
 
     def _progress(self, left: int) -> tuple[int, ...]:
         """Numbers that change while anything is done: a slow machine is no failure, one that stands still is."""

@@ -7,7 +7,7 @@ import re
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,6 @@ from sqlalchemy import inspect, text
 from werkzeug import Request, Response
 
 from bot.github.webhook import sign
-from bot.pipeline.queue import Queue
 from tests import forked
 from tests.bot.pipeline.rig import wait
 from tests.e2e.echo import Gateway, gateway
@@ -120,9 +119,8 @@ def test_no_secret_is_seen_anywhere(with_password: str, tmp_path: Path) -> None:
         strange_deliveries(shop, canaries)
         github_repeats_tokens(shop, github)
         the_model_repeats_keys(shop)
-        with closing(Queue(shop.database)) as queue:
-            # A job whose keys were refused waits for an operator: this one is quick.
-            shop.quiet(meanwhile=queue.bring_forward)
+        # A job whose keys were refused waits for an operator: this one is quick.
+        shop.quiet(meanwhile=shop.queue.bring_forward)
         assert {item.split(".")[0] for item in github.repeated} >= {"eyJhbGciOiJSUzI1NiIsInR5cCI6IkpXVCJ9"}
         assert set(shop.github.world.tokens) & set(github.repeated), "no token was repeated at all"
         keys = {question.key.removeprefix("Bearer ") for question in shop.model.asked}

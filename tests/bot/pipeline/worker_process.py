@@ -25,7 +25,7 @@ def run() -> None:
     alive = work(
         loaded,
         stop,
-        Pace(concurrency=4, apart=0, polling_seconds=0.2, round_seconds=0.5),
+        Pace(concurrency=4, apart=0, polling_seconds=0.2, round_seconds=1.0),
         float(os.environ.get("DAY_SECONDS", 86_400)),
     )
     os._exit(0 if alive else 1)
