@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -231,8 +232,12 @@ class Prices:
 
 def load_prices(file: Path | None = None) -> Prices:
     """Load the packaged table, overridden by an operator's file; raises SettingsError."""
-    packaged = _read(PACKAGED)
-    return Prices({**packaged, **(_read(file) if file else {})})
+    return Prices({**_packaged(), **(_read(file) if file else {})})
+
+
+@cache
+def _packaged() -> Mapping[str, Price]:
+    return _read(PACKAGED)
 
 
 def _read(file: Path) -> dict[str, Price]:

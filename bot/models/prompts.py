@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -48,11 +49,10 @@ class Prompts:
         self._packaged = packaged
         if folder is not None:
             _check(folder, packaged)
-        folders = [*(() if folder is None else (folder,)), *packaged, *_PACKAGED]
-        self._environment = ImmutableSandboxedEnvironment(
-            loader=_Halves(folders), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        packaged_folders = (*packaged, *_PACKAGED)
+        self._environment = (
+            _compiled(packaged_folders) if folder is None else _environment(folder, *packaged_folders)
         )
-        self._environment.filters |= {"untrusted": untrusted, "fenced": fenced}
 
     def render(self, name: str, **values: object) -> Messages:
         """Fill in the prompt ``name``; raises SettingsError that names the file and what is wrong with it."""
@@ -85,6 +85,20 @@ class Prompts:
     def _text(self, name: str) -> str:
         assert self._environment.loader is not None
         return self._environment.loader.get_source(self._environment, f"{name}{SUFFIX}")[0]
+
+
+def _environment(*folders: Path) -> Environment:
+    environment = ImmutableSandboxedEnvironment(
+        loader=_Halves(folders), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"untrusted": untrusted, "fenced": fenced}
+    return environment
+
+
+@cache
+def _compiled(packaged: tuple[Path, ...]) -> Environment:
+    """Return the environment of packaged prompts, which are compiled once in a process."""
+    return _environment(*packaged)
 
 
 class _Halves(FileSystemLoader):
