@@ -19,6 +19,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -131,33 +132,55 @@ def _end(requests: socket.socket, parent: subprocess.Popen[bytes]) -> None:
 
 
 def _serve(requests: socket.socket) -> None:
-    """Fork a process for each request, until the other end is closed."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    """Fork a process for each request and report its exit code, until the other end is closed."""
+    deaths, waking = os.pipe()
+    os.set_blocking(waking, False)
+    signal.set_wakeup_fd(waking)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    reporting: dict[int, int] = {}
     while True:
+        readable, _, _ = select.select([requests, deaths], [], [])
+        if deaths in readable:
+            os.read(deaths, 4096)
+            _report_ends(reporting)
+        if requests not in readable:
+            continue
         request, files, _, _ = socket.recv_fds(requests, 1 << 20, 4)
         if not request:
             return
-        if os.fork() == 0:
+        if (pid := os.fork()) == 0:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             requests.close()
-            _watch(request, *files)
-        for file in files:
+            for file in (deaths, waking, *reporting.values()):
+                os.close(file)
+            _become(request, *files)
+        *streams, reporting[pid] = files
+        for file in streams:
             os.close(file)
 
 
-def _watch(request: bytes, stdin: int, output: int, errors: int, status: int) -> None:
-    """Fork the process, and report its id and then its exit code."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    if (pid := os.fork()) == 0:
-        os.setsid()
-        os.write(status, _NUMBER.pack(os.getpid()))
+def _report_ends(reporting: dict[int, int]) -> None:
+    """Report the exit codes of the processes that ended."""
+    while reporting:
+        pid, code = os.waitpid(-1, os.WNOHANG)
+        if pid == 0:
+            return
+        status = reporting.pop(pid)
+        with suppress(BrokenPipeError):
+            os.write(status, _NUMBER.pack(os.waitstatus_to_exitcode(code)))
         os.close(status)
-        for number, file in enumerate((stdin, output, errors)):
-            os.dup2(file, number)
-            os.close(file)
-        _main(*json.loads(request))
-    _, code = os.waitpid(pid, 0)
-    os.write(status, _NUMBER.pack(os.waitstatus_to_exitcode(code)))
-    os._exit(0)
+
+
+def _become(request: bytes, stdin: int, output: int, errors: int, status: int) -> None:
+    """Report the id of this process, and be the process that was requested."""
+    os.setsid()
+    os.write(status, _NUMBER.pack(os.getpid()))
+    os.close(status)
+    for number, file in enumerate((stdin, output, errors)):
+        os.dup2(file, number)
+        os.close(file)
+    _main(*json.loads(request))
 
 
 def _main(arguments: list[str], environment: dict[str, str], folder: str, memory: int) -> None:
@@ -201,6 +224,7 @@ def _import_all() -> None:
     import bot.pipeline.runner
     import bot.pipeline.worker
     import bot.reproduction.pipeline
+    import bot.reproduction.setup
     import bot.sandbox.bubblewrap
     import bot.web.app
     import bot.web.dashboard.acting
