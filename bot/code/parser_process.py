@@ -21,7 +21,6 @@ from functools import cache
 from multiprocessing.connection import Connection, Pipe
 from typing import Any, ParamSpec, TypeVar, get_type_hints
 
-import structlog
 from pydantic import TypeAdapter, ValidationError
 
 P = ParamSpec("P")
@@ -40,8 +39,6 @@ _NICE = 5
 
 _START = "import sys; fd, *sys.path[:] = sys.argv[1:]; from bot.code.parser_process import serve; serve(int(fd))"
 
-_log = structlog.get_logger(__name__)
-
 
 class NotParsed(Exception):
     """A text took too much time or memory, or crashed its parser."""
@@ -56,18 +53,25 @@ def parse_apart(function: Callable[P, R], *arguments: P.args, **keywords: P.kwar
     try:
         answer = child.ask(pickle.dumps((function, arguments, keywords)))
         if "error" in answer:
-            _log.error("parser_failed", function=function.__qualname__, error=answer["error"])
+            _log().error("parser_failed", function=function.__qualname__, error=answer["error"])
             raise NotParsed(answer["error"].strip().rpartition("\n")[2])
         result: R = _type_of(function).validate_python(answer["value"])
     except (OSError, EOFError, ValueError, ValidationError, KeyError, TypeError) as error:
         child.end()
-        _log.warning("parser_ended", function=function.__qualname__, exit_code=child.exit_code)
+        _log().warning("parser_ended", function=function.__qualname__, exit_code=child.exit_code)
         raise NotParsed("its parser took too long or ended") from error
     except BaseException:
         child.end()
         raise
     _pool.give_back(child)
     return result
+
+
+def _log() -> Any:
+    """Return the logger. Children, of which many may start, write no log and do without its import."""
+    import structlog
+
+    return structlog.get_logger(__name__)
 
 
 class _Child:
