@@ -40,10 +40,13 @@ Repository = Callable[..., str]
 
 OPEN = ("waiting", "queued", "running")
 
-#: Starts the jobs that wait for nothing but the end of the debounce.
-_START_DEBOUNCED = """
-    UPDATE {}workflow_status SET status = 'ENQUEUED' WHERE status = 'DELAYED' AND attributes ->> 'stage' = 'decide'
-    AND attributes ->> 'kind' <> 'issue_unanswered' AND CAST(attributes ->> 'attempt' AS NUMERIC) = 0
+#: Starts the jobs that wait, but no reminders; and a condition: they wait for nothing but the debounce.
+_START = """
+    UPDATE {}workflow_status SET status = 'ENQUEUED'
+    WHERE status = 'DELAYED' AND attributes ->> 'kind' <> 'issue_unanswered'
+"""
+_DEBOUNCED = """
+    AND attributes ->> 'stage' = 'decide' AND CAST(attributes ->> 'attempt' AS NUMERIC) = 0
     AND CAST(attributes ->> 'due' AS NUMERIC) - CAST(attributes ->> 'created_at' AS NUMERIC) < :seconds
 """
 
@@ -123,8 +126,13 @@ class Site(Rig):
             self.github.settle()
             counts = self.unfinished_by_state()
         if "DELAYED" in counts:
-            self.database.execute(text(_START_DEBOUNCED.format(self.schema)), {"seconds": DEBOUNCE_SECONDS + 0.1})
+            start = text(_START.format(self.schema) + _DEBOUNCED)
+            self.database.execute(start, {"seconds": DEBOUNCE_SECONDS + 0.1})
         return sum(counts.values())
+
+    def hasten(self) -> None:
+        """Start the jobs now that wait for their next try."""
+        self.database.execute(text(_START.format(self.schema)))
 
     def _progress(self, left: int) -> tuple[int, ...]:
         """Numbers that change while anything is done: a slow machine is no failure, one that stands still is."""

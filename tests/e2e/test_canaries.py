@@ -120,7 +120,7 @@ def test_no_secret_is_seen_anywhere(with_password: str, tmp_path: Path) -> None:
         github_repeats_tokens(shop, github)
         the_model_repeats_keys(shop)
         # A job whose keys were refused waits for an operator: this one is quick.
-        shop.quiet(meanwhile=shop.queue.bring_forward)
+        shop.quiet(meanwhile=shop.hasten)
         assert {item.split(".")[0] for item in github.repeated} >= {"eyJhbGciOiJSUzI1NiIsInR5cCI6IkpXVCJ9"}
         assert set(shop.github.world.tokens) & set(github.repeated), "no token was repeated at all"
         keys = {question.key.removeprefix("Bearer ") for question in shop.model.asked}
