@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
@@ -11,6 +13,7 @@ from bot.features.reproduce.record import ReproduceRecord
 from bot.features.services import Services
 from bot.router import decide
 from bot.sandbox.bubblewrap import Bubblewrap
+from bot.sandbox.protocol import ProgramResult, ProgramRun
 from tests.attacks.corpus import params
 from tests.bot.features.conftest import Remembered, history, reproduced_by, services  # noqa: F401
 from tests.bot.features.test_watch import DAILY, NEW, OLD, next_day, snapshot
@@ -71,6 +74,24 @@ def reproduced_in(folder: str) -> Decision:
     return decision.model_copy(update={"record": decision.record.model_copy(update={"test": test})})
 
 
+@dataclass
+class Remembering:
+    """A real sandbox that runs the test once on each version of the code, and answers the same the next times."""
+
+    sandbox: Bubblewrap = field(default_factory=Bubblewrap)
+    results: dict[bytes, ProgramResult] = field(default_factory=dict)
+    host_programs = True
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.sandbox, name)
+
+    def run(self, program: ProgramRun) -> ProgramResult:
+        code = (program.workdir / "rocket.py").read_bytes()
+        if code not in self.results:
+            self.results[code] = self.sandbox.run(program)
+        return self.results[code]
+
+
 @pytest.mark.debian("bubblewrap")
 @pytest.mark.parametrize(("never", "attack"), params(NAMES))
 def test_names_in_a_bugs_life(
@@ -82,11 +103,12 @@ def test_names_in_a_bugs_life(
     folder, tag, title = attack
     history.past.append(reproduced_in(folder))
     merged = pull(number=15, title=title, state="closed", merged=True)
+    sandbox = Remembering()
 
     def posted(old: bytes, new: bytes, *, bisects: bool) -> str:
         code = {sha: NO_PLUGINS | {"rocket.py": text} for sha, text in ((OLD, old), (NEW, new))}
         state = snapshot(checkouts=code, tags={tag: OLD}, pulls_for_commit={NEW: (merged,)})
-        built = services(ScriptedModel(), state, DAILY, sandbox=Bubblewrap())
+        built = services(ScriptedModel(), state, DAILY, sandbox=sandbox)
         event = comment_created("/bouncer bisect", MIA)
         (decision,) = decide(event, built, only="watch") if bisects else next_day(built)
         (comment,) = (action for action in decision.actions if isinstance(action, UpsertComment))
