@@ -8,23 +8,22 @@ import pytest
 
 from tests.e2e.site import Site
 
-#: By file: what its parser takes minutes over once it is repeated. Far longer files are given up sooner. The
-#: other languages are in ``tests.attacks.test_code``.
-SLOW = {"src/A.java": "a<", "src/b.rs": "&;"}
-SIZE = 80_000
+PATH = "src/A.java"
+#: Its parser takes minutes over it. Far longer files are given up sooner. The other languages are in
+#: ``tests.attacks.test_code``.
+SLOW = "a<" * 40_000
 
 
-def hostile(unit: str, first: str) -> str:
-    return f"{first}\n\n\n\n\n\n{unit * (SIZE // len(unit))}\n"
+def hostile(first: str) -> dict[str, str]:
+    return {PATH: f"{first}\n\n\n\n\n\n{SLOW}\n"}
 
 
 @pytest.mark.timeout(280)
 def test_a_hostile_pull_request_delays_no_other_installation(shop: Site) -> None:
-    home = shop.repository("acme/hostile", {path: hostile(unit, "a  =  1") for path, unit in SLOW.items()})
+    home = shop.repository("acme/hostile", hostile("a  =  1"))
     quiet = shop.repository("globex/quiet")
     ages: list[float] = []
-    files = {path: hostile(unit, "a = 1") for path, unit in SLOW.items()}
-    pull = shop.github.open_pull(home, "Tidy up", files=files)
+    pull = shop.github.open_pull(home, "Tidy up", files=hostile("a = 1"))
     issue = shop.github.open_issue(quiet, "Broken", "It does not work.")
     began, seconds = time.monotonic(), 0.0
     while not (seconds and shop.decided(home, pull, "review")) and time.monotonic() < began + 240:
