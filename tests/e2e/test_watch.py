@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 
 from tests.bot.pipeline.rig import wait
-from tests.builders import NO_PLUGINS
 from tests.e2e.provider import completion
 from tests.e2e.site import Site, site
-from tests.e2e.test_reproduce_life import BUGGY, FIXED, REPORT, TESTS
+from tests.e2e.test_reproduce_life import BUGGY, FIXED, REPORT
 
 pytestmark = pytest.mark.debian("bubblewrap")
 
@@ -27,7 +26,18 @@ reproduce:
   mode: comment
   samples: 1
   watch: daily
-  command: python -m pytest -q {tests}
+  command: python -m unittest -q {tests}
+"""
+#: Of unittest, which starts in a third of pytest's time.
+TESTS = """\
+import unittest
+
+from shapes import split
+
+
+class ShapesTest(unittest.TestCase):
+    def test_even(self):
+        self.assertEqual(split([1, 2], 2), [[1, 2]])
 """
 HOME = "acme/history"
 STILL = "def tick():\n    return 0\n"
@@ -41,7 +51,16 @@ def tick():
     time.sleep(5 * (slot + 1) - time.time())
     return int(slot % 2)
 """
-TICKS = "from clock import tick\n\n\ndef test_tick():\n    assert tick() == 1\n"
+TICKS = """\
+import unittest
+
+from clock import tick
+
+
+class ClockTest(unittest.TestCase):
+    def test_tick(self):
+        self.assertEqual(tick(), 1)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +145,7 @@ def make_flaky(shop: Site) -> int:
     github.comment(HOME, number, "/bouncer bisect", "mia")
     wait(lambda: comment_of(shop, number, "mia: "), 240, "not bisected")
     assert comment_of(shop, number, "mia: ").startswith(
-        f"mia: `tests/test_clock.py::test_issue_{number}` is flaky: its runs on {sha[:7]} differ, so a bisection "
+        f"mia: `tests/test_clock.py::ClockTest::test_issue_{number}` is flaky: its runs on {sha[:7]} differ, so a "
     )
     # A first run that fails as ever is enough for a day: it takes another commit then.
     while not is_flaky(shop, number):
@@ -153,7 +172,7 @@ def watched(shop: Site, number: int) -> list[Any]:
 
 
 def test_the_watch_goes_on_under_the_new_name_of_the_default_branch(hasty: Site) -> None:
-    files = {"pytest.ini": NO_PLUGINS["pytest.ini"].decode(), "shapes.py": BUGGY, "tests/test_shapes.py": TESTS}
+    files = {"shapes.py": BUGGY, "tests/test_shapes.py": TESTS}
     home = hasty.repository("acme/branches", {**files, ".github/bouncer.yml": CONFIG})
     number = hasty.github.open_issue(home, "split drops the rest", REPORT)
     hasty.github.comment(home, number, "/bouncer reproduce", "mia")
@@ -170,7 +189,6 @@ def test_the_watch_goes_on_under_the_new_name_of_the_default_branch(hasty: Site)
 def test_regression_is_bisected_and_its_fix_and_its_return_are_told(hasty: Site) -> None:
     github = hasty.github
     files = {
-        "pytest.ini": NO_PLUGINS["pytest.ini"].decode(),
         "shapes.py": FIXED,
         "tests/test_shapes.py": TESTS,
         "clock.py": STILL,
@@ -198,8 +216,8 @@ def test_regression_is_bisected_and_its_fix_and_its_return_are_told(hasty: Site)
     github.comment(HOME, number, "/bouncer bisect", "mia")
     wait(lambda: comment_of(hasty, number, "mia: "), 240, "bisected")
     assert comment_of(hasty, number, "mia: ").startswith(
-        f"mia: `tests/test_shapes.py::test_issue_{number}` fails since {bad[:7]} (pull request #{regression}). "
-        "It passes on `v1.1`; 7 commits were built, 1 of which cannot be run."
+        f"mia: `tests/test_shapes.py::ShapesTest::test_issue_{number}` fails since {bad[:7]} "
+        f"(pull request #{regression}). It passes on `v1.1`; 7 commits were built, 1 of which cannot be run."
     )
     bisections = [item for item in hasty.decided(HOME, number, "watch") if item.verdict == "bisected"]
     assert len(bisections) == 1, "nothing is run for a stranger"
