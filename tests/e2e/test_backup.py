@@ -38,20 +38,21 @@ def copy(url: str, folder: Path) -> str:
 
 def test_restored_backup_goes_on_with_what_happened_since(database_url: str, tmp_path: Path) -> None:
     with stopped(tmp_path, "acme/rocket", url=database_url) as shop:
-        server = shop.start("bot", "serve")
-        wait(shop.ready, 120, "serve is up")
+        old = shop.web(), shop.worker()
+        wait(shop.ready, 120, "web and worker are up")
         shop.connect()
         first = shop.slowly.open_issue("acme/rocket", "It breaks", "It does not work.")
         restored = copy(database_url, tmp_path)
         # After the backup: one issue is answered, and its deliveries count as delivered.
         second = shop.slowly.open_issue("acme/rocket", "It breaks too", "It does not work.")
-        shop.kill(server)
+        for process in old:
+            shop.kill(process)
         # The new machine has the backup and nothing else. One more issue comes while it is not up.
         shop.environment["DATABASE_URL"] = restored
         third = shop.github.open_issue("acme/rocket", "It still breaks", "It does not work.")
         shop.github.settle()
-        shop.start("bot", "serve")
-        wait(shop.ready, 120, "serve is up again")
+        shop.web(), shop.worker()
+        wait(shop.ready, 120, "web and worker are up again")
         assert "deliveries requested" in shop.run("jobs", "redeliver", "--since", "1d")
         wait(lambda: len(shop.comments_on("acme/rocket", third)) == 1, 60, "the third issue is answered")
         numbers = {first, second, third}

@@ -42,7 +42,7 @@ def test_sigterm_ends_everything_in_time_and_the_next_start_goes_on(tmp_path: Pa
         # What was begun was ended: it is decided. A write that was not begun is left to the next start.
         assert [decision.verdict for decision in shop.decided(home, slow, "triage")] == ["VAGUE"]
 
-        shop.start("bot", "serve")
+        shop.web(), shop.worker()
         wait(shop.ready, 60, "up again")
         shop.quiet()
         assert all(bounced(shop, home, number) for number in (slow, *others))
