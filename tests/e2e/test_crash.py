@@ -12,7 +12,7 @@ from tests.bot.pipeline.rig import wait
 from tests.bot.pipeline.test_crash import KILLS, Killer
 from tests.e2e.site import APP, BROKEN, CLEAR, Site, stopped
 
-HOMES = 8
+HOMES = 4
 PULLS = 3
 #: Each pull request is opened, then pushed to once.
 DELIVERIES = 2 * HOMES * PULLS

@@ -174,6 +174,7 @@ def test_a_recheck_before_the_conversion_is_written_decides_nothing(
     number = opened(shop, place, issue)
     wait(lambda: shop.decided(place, number, "gate"), 30, "decided, and not written yet")
     shop.github.comment(place, number, "/bouncer recheck", "mia")
+    shop.quiet(meanwhile=shop.hasten)
     assert answer(shop, place, number)[0] == "failure"
     assert is_draft(shop, place, number)
     shop.github.label(place, issue, "ready", by="mia")
