@@ -166,8 +166,7 @@ def merge_group(shop: Site, home: str, sha: str) -> dict[str, Any]:
         }
 
 
-@pytest.mark.parametrize("mode", ["off", "shadow"])
-@pytest.mark.parametrize("way", ["by the change", "by re-run"])
+@pytest.mark.parametrize(("way", "mode"), [("by the change", "off"), ("by re-run", "shadow")])
 def test_checks_end_after_their_features_were_switched_off(
     shop: Site, repository: Repository, way: str, mode: str
 ) -> None:
