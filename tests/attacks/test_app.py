@@ -63,17 +63,19 @@ def test_webhook_twice(shop: Site, never: str, attack: Sequence[bytes]) -> None:
 @pytest.fixture(scope="module")
 def comments(shop: Site) -> dict[str, int]:
     """Post every comment on its own issue. Return the number of the issue by the name of the attack."""
-    home = shop.repository("acme/commands", {PATH: "triage: {mode: 'off', accepted_label: ready}"})
-    shop.github.grant(home, READER, "read")
+    home, attacks, edited = "acme/commands", list(cases(commands.TABLE)), list(cases(commands.EDITED))
+    shop.github.create_repository(home, {PATH: "triage: {mode: 'off', accepted_label: ready}"})
     shop.github.world.user(MACHINE, "Bot")
-    shop.github.grant(home, MACHINE, "admin")
-    issues = {"control": shop.github.open_issue(home, "It breaks", author=AUTHOR)}
+    for login, role in ((MAINTAINER, "triage"), (READER, "read"), (MACHINE, "admin")):
+        shop.github.grant(home, login, role)
+    # The app is installed after that, so that it has nothing to decide about the issues themselves.
+    names = ["control", *(name for _, name, _ in (*attacks, *edited))]
+    issues = {name: shop.github.open_issue(home, "It breaks", author=AUTHOR) for name in names}
+    shop.github.install(shop.app, home)
     shop.github.comment(home, issues["control"], "/bouncer accept", MAINTAINER)
-    for _, name, (sender, text) in cases(commands.TABLE):
-        issues[name] = shop.github.open_issue(home, "It breaks", author=AUTHOR)
+    for _, name, (sender, text) in attacks:
         shop.github.comment(home, issues[name], text, sender)
-    for _, name, (sender, text, editor, later) in cases(commands.EDITED):
-        issues[name] = shop.github.open_issue(home, "It breaks", author=AUTHOR)
+    for _, name, (sender, text, editor, later) in edited:
         comment = shop.github.comment(home, issues[name], text, sender)
         shop.github.edit_comment(home, comment, later, by=editor)
     shop.quiet()
