@@ -143,10 +143,10 @@ def _reformatted(same_files: Sequence[Skipped]) -> str:
 def _listed(diff: Diff, pieces: Sequence[Piece], skipped: Sequence[Skipped]) -> tuple[str, ...]:
     """Return one line per file: its change and size, and the part that shows it or the reason that none does."""
     reasons = {skip.path: skip.reason for skip in skipped}
-    shown = [frozenset(piece.paths) for piece in pieces]
+    paths_of_parts = [frozenset(piece.paths) for piece in pieces]
     lines = []
     for file in diff.files:
-        parts = [str(number) for number, paths in enumerate(shown, start=1) if file.path in paths]
+        parts = [str(number) for number, paths in enumerate(paths_of_parts, start=1) if file.path in paths]
         where = f"part {', '.join(parts)}" if parts else f"not shown: {reasons.get(file.path, 'nothing to show')}"
         lines.append(f"{show(file.path)[:_NAME]} ({file.change}, +{file.added} -{file.removed}): {where}")
     more = len(lines) - _LISTED
