@@ -157,9 +157,13 @@ def function_text(lines: Sequence[str], scope: Sequence[Definition], line: int) 
 
 
 def base_names(declared: str) -> list[list[str]]:
-    """Return the names of the bases of a class, with their modules, without their type arguments."""
+    """Return the names of the bases of a class, with their modules, without their type arguments.
+
+    A metaclass, and other keywords in the list of bases, are none.
+    """
     for _ in range(_DEEPEST_ARGUMENTS):
         declared = re.sub(r"<[^<>]*>|\[[^\[\]]*\]", "", declared)
+    declared = re.sub(r"\b\w+\s*=\s*[\w.]+", "", declared)
     return [WORD.findall(name) for name in re.findall(r"[A-Za-z_$][\w$.:]*", declared)]
 
 

@@ -264,3 +264,11 @@ def test_an_argument_on_the_first_line_of_a_function_is_no_parameter() -> None:
         "a/u.py": "from a.s import LIMIT_OF_ALL\n\n\ndef use(a):\n    return min(a, LIMIT_OF_ALL)\n",
     }
     assert "`LIMIT_OF_ALL`, used by `use`" in shown(files, "a/u.py", "    return min(a, LIMIT_OF_ALL)")
+
+
+@pytest.mark.parametrize(("bases", "is_caller"), [("Meta", True), ("Base, metaclass=Meta", False)])
+def test_a_metaclass_is_no_base(bases: str, is_caller: bool) -> None:
+    meta = f"class Meta(type):\n    def __init__(self, a):\n        self.a = a.strip()\n{LONG}"
+    user = f"from a.m import Base, Meta\n\n\nclass User({bases}):\n    def __init__(self, a):\n        super().__init__(a)\n"
+    files = {"a/m.py": f"{meta}\n\nclass Base:\n    size = 1\n", "a/u.py": user}
+    assert ("calls `Meta`" in shown(files, "a/m.py", "        self.a = a.strip()")) == is_caller
