@@ -224,7 +224,12 @@ def of_kind(definitions: Sequence[Definition], language: str, *, is_call: bool) 
 
 
 def with_bodies(definitions: Sequence[Definition]) -> list[Definition]:
-    """Return the definitions with a body if there are any: no overloads and prototypes. At most two."""
+    """Return the definitions with a body if there are any: no overloads and prototypes. At most two.
+
+    Of a field that several methods set, these are the first ones, as in the constructor.
+    """
+    if all(definition.kind == "value" for definition in definitions):
+        return list(definitions)[:2]
     whole = [definition for definition in definitions if definition.last > definition.body]
     if len(whole) > 2 and all(definition.kind == "function" for definition in whole):
         whole = whole[-2:]

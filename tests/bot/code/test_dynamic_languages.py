@@ -272,3 +272,18 @@ def test_a_metaclass_is_no_base(bases: str, is_caller: bool) -> None:
     user = f"from a.m import Base, Meta\n\n\nclass User({bases}):\n    def __init__(self, a):\n        super().__init__(a)\n"
     files = {"a/m.py": f"{meta}\n\nclass Base:\n    size = 1\n", "a/u.py": user}
     assert ("calls `Meta`" in shown(files, "a/m.py", "        self.a = a.strip()")) == is_caller
+
+
+def test_of_a_field_the_place_that_sets_it_first_is_shown() -> None:
+    setters = "".join(
+        f"    def load{number}(self):\n        self.data_of_all = {number}\n        return self\n\n"
+        for number in range(9)
+    )
+    store = f"class Store:\n    def __init__(self, data):\n        self.data_of_all = data\n\n{setters}"
+    files = {
+        "a/s.py": store + LONG,
+        "a/u.py": "from a.s import Store\n\n\ndef use(store: Store):\n    return store.data_of_all\n",
+    }
+    text = shown(files, "a/u.py", "    return store.data_of_all")
+    assert "self.data_of_all = data" in text
+    assert "load8" not in text
