@@ -208,7 +208,8 @@ def _imports(changed: Changed, rest: Sequence[CodeExcerpt]) -> Iterator[CodeExce
         others = {number for excerpt in rest if excerpt.path == file.path for number in excerpt.lines}
         words = {word for number in others for word in WORD.findall(source[number - 1])}
         lines: set[int] = set()
-        for statement in changed.index.outline(file.path).imports:
+        statements = {statement.text: statement for statement in changed.index.outline(file.path).imports[::-1]}
+        for statement in statements.values():  # functions often repeat one
             rows = enumerate(statement.text.split("\n"), start=statement.first)
             matches = {
                 number

@@ -402,3 +402,14 @@ def test_a_called_function_is_shown_without_its_overload_stubs() -> None:
     text = shown(files, "a/u.py", "edit(a)", "edit(a + 1)")
     assert "`edit`, called by `use`\n def edit(a):\n     return a" in text
     assert "overload" not in text
+
+
+def test_an_import_that_functions_repeat_is_shown_once() -> None:
+    local = "".join(f"def f{number}(a):\n    from a.s import helper\n    return a\n\n\n" for number in range(30))
+    files = {
+        "a/s.py": "def helper(a):\n    return a\n" + "\n" * 80,
+        "a/u.py": f"{local}def use(a):\n    from a.s import helper\n    b = a\n    c = a\n    d = a\n    return helper(a)\n",
+    }
+    text = shown(files, "a/u.py", "return helper(a)", "return helper(a + 1)")
+    assert text.count("from a.s import helper") <= 2, "as the import, and in the rest of the function"
+    assert "@ 2 imports\n from a.s import helper" in text
