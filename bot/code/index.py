@@ -83,7 +83,7 @@ class CodeIndex:
         if opening is None or opening[1] in source[body[0] - 1][opening.end() :]:
             return numbers
         last = next((number for number in body[1:] if opening[1] in source[number - 1]), definition.last)
-        middle = [number for number in body if number <= last][DOCSTRING - 1 : -1]
+        middle = frozenset([number for number in body if number <= last][DOCSTRING - 1 : -1])
         return tuple(number for number in numbers if number not in middle)
 
     def body(self, path: str, definition: Definition, line: int = 0) -> tuple[int, ...]:
