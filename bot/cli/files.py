@@ -103,7 +103,7 @@ def progress() -> Iterator[Callable[..., None]]:
 
 def read_diff(path: str, *, may_be_empty: bool = False) -> str:
     """Read a unified diff. Raises OperatorError that names the file if it cannot be read."""
-    from bot.code.diff import parse
+    from bot.code.change.diff import parse
 
     text = read_text(path, may_be_empty=may_be_empty)
     diff = parse(text)
@@ -272,7 +272,7 @@ def decide(
 
 def _commit(snapshot: Snapshot, repo: Path) -> str:
     """Return the commit that a checkout holds: the head if it contains the change, else the base."""
-    from bot.code.diff import Sides, parse
+    from bot.code.change.diff import Sides, parse
     from bot.github.protocol import FolderTree
 
     [(number, pull)] = snapshot.pull_requests.items()

@@ -5,7 +5,7 @@ Each returns notes. A note without a write means that our own rules refused the 
 
 from __future__ import annotations
 
-from bot.code.diff import Diff, parse
+from bot.code.change.diff import Diff, parse
 from bot.core.actions import (
     Action,
     InlineComment,

@@ -13,8 +13,8 @@ from pathlib import Path, PurePosixPath
 
 from pydantic import Field
 
-from bot.code.names import called_names
-from bot.code.syntax import Definition, definitions, enclosing
+from bot.code.parsing.syntax import Definition, definitions, enclosing
+from bot.code.symbols.names import called_names
 from bot.core.errors import OperatorError
 from bot.core.frozen import Frozen
 from bot.reproduction.language import Excerpt, Language

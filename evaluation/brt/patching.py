@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from unidiff.errors import UnidiffParseError
 from unidiff.patch import Hunk, PatchedFile, PatchSet
 
-from bot.code.sections import unquote
+from bot.code.change.sections import unquote
 from bot.core.errors import BouncerError
 
 _NOWHERE = "/dev/null"

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from bot import app, settings
-from bot.code.diff import parse
+from bot.code.change.diff import parse
 from bot.core.errors import BudgetExceeded, OperatorError
 from bot.core.text import amount
 from bot.features.review.doubt import Doubting

@@ -21,7 +21,7 @@ from typing import Literal, get_args
 import numpy as np
 from pydantic import Field
 
-from bot.code.diff import Diff, Hunk, parse
+from bot.code.change.diff import Diff, Hunk, parse
 from bot.core.actions import Usage
 from bot.core.errors import BudgetExceeded, ModelError, TransientError
 from bot.core.frozen import Frozen, Lenient

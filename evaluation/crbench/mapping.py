@@ -16,8 +16,8 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from bot.code.diff import FileDiff, Hunk, parse
-from bot.code.file_classes import is_test
+from bot.code.change.diff import FileDiff, Hunk, parse
+from bot.code.change.file_classes import is_test
 from bot.core.errors import BouncerError
 from bot.core.frozen import Frozen, Lenient
 from bot.core.text import amount

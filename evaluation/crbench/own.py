@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 
-from bot.code.file_classes import is_test
+from bot.code.change.file_classes import is_test
 from bot.core.errors import NotFound
 from bot.core.subjects import Issue
 from bot.features.shared.links import closing_links

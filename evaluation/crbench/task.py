@@ -12,7 +12,7 @@ from typing import Literal, TypeVar
 
 from pydantic import BaseModel, Field, field_validator
 
-from bot.code.diff import FileDiff
+from bot.code.change.diff import FileDiff
 from bot.core.actions import Usage
 from bot.core.frozen import Frozen
 from bot.features.shared.findings import Category, Impact, Severity

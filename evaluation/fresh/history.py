@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError
 
-from bot.code.file_classes import is_test
+from bot.code.change.file_classes import is_test
 from bot.core.errors import OperatorError
 from bot.core.frozen import Frozen
 from bot.core.subjects import Issue

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from bot.code.diff import parse
-from bot.code.file_classes import reviewable_part
-from bot.code.packing import pack
+from bot.code.change.diff import parse
+from bot.code.change.file_classes import reviewable_part
+from bot.code.change.packing import pack
 from bot.core.actions import SetCheck
 from bot.features.review.texts import EXPECTED
 from bot.features.services import Services

@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 import pytest
 
-from bot.code.diff import parse
-from bot.code.names import names_in
-from bot.code.packing import pack
-from bot.code.syntax import definitions, fingerprint
+from bot.code.change.diff import parse
+from bot.code.change.packing import pack
+from bot.code.parsing.syntax import definitions, fingerprint
+from bot.code.symbols.names import names_in
 from bot.core.redaction import redact
 from bot.features.review.meaning import same
 from bot.features.shared.links import closing_links

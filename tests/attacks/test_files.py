@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from bot.code.diff import parse
+from bot.code.change.diff import parse
 from tests import forked
 from tests.attacks.corpus import cases, params
 from tests.forked import Ended

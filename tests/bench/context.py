@@ -19,12 +19,12 @@ from statistics import mean
 from time import perf_counter
 from typing import NamedTuple
 
-from bot.code import parser_process
-from bot.code.context import Surroundings
-from bot.code.diff import Diff, Sides, parse
-from bot.code.file_classes import Risk, risk, skip_reason
-from bot.code.packing import ChangeFilters, Packed, pack
-from bot.code.syntax import family
+from bot.code.change.diff import Diff, Sides, parse
+from bot.code.change.file_classes import Risk, risk, skip_reason
+from bot.code.change.packing import ChangeFilters, Packed, pack
+from bot.code.context.surroundings import Surroundings
+from bot.code.parsing import parser_process
+from bot.code.parsing.syntax import family
 from bot.core.config import RepoConfig
 from bot.core.text import estimate
 from bot.features.review.meaning import reformatted

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.code.diff import Diff
+from bot.code.change.diff import Diff
 
 #: Every third change of a language is kept for the end: nothing was tuned on it.
 KEPT_BACK = 3

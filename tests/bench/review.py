@@ -21,8 +21,8 @@ from time import perf_counter, process_time
 from typing import Any, NamedTuple
 
 from bot.app import now
-from bot.code.diff import parse
-from bot.code.packing import pack
+from bot.code.change.diff import parse
+from bot.code.change.packing import pack
 from bot.core.config import RepoConfig
 from bot.core.text import estimate
 from bot.features.review.anchoring import anchor

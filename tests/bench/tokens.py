@@ -27,7 +27,7 @@ from tempfile import TemporaryDirectory
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from bot.code.packing import pack
+from bot.code.change.packing import pack
 from bot.core.text import estimate
 from evaluation.git.repository import GitRepository, find_clone
 from tests.bench.context import NEEDS, REVIEW, kind_of, read_change

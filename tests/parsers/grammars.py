@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from bot.code.imports import FileNames, imported_names
-from bot.code.parser_process import NotParsed
-from bot.code.syntax import family, fingerprint, outline
+from bot.code.parsing.parser_process import NotParsed
+from bot.code.parsing.syntax import family, fingerprint, outline
+from bot.code.symbols.imports import FileNames, imported_names
 from tests.parsers.parser import Parser
 
 _TOKENS = (

@@ -7,8 +7,8 @@ from contextlib import suppress
 
 from pydantic import ValidationError
 
-from bot.code import diff, quotes
-from bot.code.packing import ChangeFilters, pack
+from bot.code.change import diff, quotes
+from bot.code.change.packing import ChangeFilters, pack
 from bot.core import config_file
 from bot.core.config import ReviewConfig
 from bot.core.markdown import clean, clean_line, code_span, fence

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain
 
-from bot.code.diff import parse
+from bot.code.change.diff import parse
 from bot.core import config_file, events
 from bot.core.actions import Decision, OpenDraftPull, Record, SetCheck, Task
 from bot.core.commands import Command

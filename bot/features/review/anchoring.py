@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 
-from bot.code.diff import Diff, FileDiff
-from bot.code.quotes import Index, Quoted, bare, without_margin
+from bot.code.change.diff import Diff, FileDiff
+from bot.code.change.quotes import Index, Quoted, bare, without_margin
 from bot.core.text import show, squeeze, squeeze_lines
 from bot.features.shared.findings import (
     Dropped,

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from bot.code.context import Surroundings
-from bot.code.packing import Packed
+from bot.code.change.packing import Packed
+from bot.code.context.surroundings import Surroundings
 from bot.core.config import Instruction, gitignore
 from bot.core.errors import ForgeError, NotRecorded
 from bot.core.subjects import PullRequest

@@ -11,8 +11,8 @@ from time import monotonic
 
 import re2
 
-from bot.code.diff import Diff, Hunk, Sides, apply_hunks
-from bot.code.syntax import MAX_BYTES, compares, fingerprint
+from bot.code.change.diff import Diff, Hunk, Sides, apply_hunks
+from bot.code.parsing.syntax import MAX_BYTES, compares, fingerprint
 
 #: Suffixes of languages without a grammar here in which indentation has no meaning.
 _FREE_FORM = frozenset({".c", ".h", ".cc", ".cpp", ".hpp", ".cs", ".css", ".scss", ".less", ".swift", ".kt"})

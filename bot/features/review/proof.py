@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bot.code.diff import Diff
+from bot.code.change.diff import Diff
 from bot.core.actions import Usage
 from bot.core.errors import BudgetExceeded, ForgeError, ModelError, SandboxError
 from bot.core.subjects import PullRequest

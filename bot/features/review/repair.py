@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate, islice
 
-from bot.code.diff import Diff
-from bot.code.quotes import bare, offsets, without_margin
-from bot.code.syntax import MAX_BYTES
+from bot.code.change.diff import Diff
+from bot.code.change.quotes import bare, offsets, without_margin
+from bot.code.parsing.syntax import MAX_BYTES
 from bot.core.text import squeeze
 from bot.features.review.anchoring import files_named, in_indentation
 from bot.features.review.meaning import same

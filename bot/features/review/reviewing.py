@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bot.code.context import Surroundings, surroundings
-from bot.code.diff import Diff, lines_shown, parse
-from bot.code.filling import Piece
-from bot.code.packing import BEYOND, ChangeFilters, Packed, pack
+from bot.code.change.diff import Diff, lines_shown, parse
+from bot.code.change.filling import Piece
+from bot.code.change.packing import BEYOND, ChangeFilters, Packed, pack
+from bot.code.context.surroundings import Surroundings, surroundings
 from bot.core.actions import Decision, Minimize, Skipped
 from bot.core.errors import ForgeError
 from bot.core.subjects import Subject

@@ -15,10 +15,10 @@ from itertools import takewhile
 
 import re2
 
-from bot.code.changed import around
-from bot.code.diff import Diff, DiffLine, FileDiff, Sides
-from bot.code.filling import Place
-from bot.code.syntax import definitions
+from bot.code.change.diff import Diff, DiffLine, FileDiff, Sides
+from bot.code.change.filling import Place
+from bot.code.context.changed import around
+from bot.code.parsing.syntax import definitions
 from bot.core.actions import Decision
 from bot.core.subjects import PullRequest
 from bot.features.review.record import ReviewRecord

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from bot.code.filling import Piece
-from bot.code.packing import Packed
-from bot.code.quotes import bare
+from bot.code.change.filling import Piece
+from bot.code.change.packing import Packed
+from bot.code.change.quotes import bare
 from bot.core.actions import Skipped, Usage
 from bot.core.config import ReviewConfig
 from bot.core.errors import BudgetExceeded, ModelError

@@ -6,10 +6,10 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from bot.code.diff import Diff, DiffLine, FileDiff, Hunk, render, render_line
-from bot.code.names import names_in
-from bot.code.quotes import bare, without_margin
-from bot.code.syntax import definitions, enclosing
+from bot.code.change.diff import Diff, DiffLine, FileDiff, Hunk, render, render_line
+from bot.code.change.quotes import bare, without_margin
+from bot.code.parsing.syntax import definitions, enclosing
+from bot.code.symbols.names import names_in
 from bot.core.subjects import Side
 from bot.core.text import show, squeeze
 from bot.features.shared.findings import REMOVED, Finding

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from bot.code.diff import Diff, FileDiff, apply_hunks
+from bot.code.change.diff import Diff, FileDiff, apply_hunks
 from bot.core.errors import NotRecorded
 from bot.core.subjects import PullRequest
 from bot.features.services import Services

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from bot.code.diff import changed_paths
+from bot.code.change.diff import changed_paths
 from bot.core import events
 from bot.core.actions import Decision
 from bot.core.commands import Command

@@ -11,10 +11,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from bot.code.diff import Diff, Sides
-from bot.code.file_classes import is_test, skip_reason
-from bot.code.quotes import bare, without_margin
-from bot.code.syntax import definitions, enclosing
+from bot.code.change.diff import Diff, Sides
+from bot.code.change.file_classes import is_test, skip_reason
+from bot.code.change.quotes import bare, without_margin
+from bot.code.parsing.syntax import definitions, enclosing
 from bot.core.config import VerifyConfig
 from bot.core.frozen import Lenient
 from bot.core.subjects import PullRequest

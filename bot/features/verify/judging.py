@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from bot.code.context import Surroundings, surroundings
-from bot.code.diff import Diff, parse
-from bot.code.file_classes import exempts_itself, reviewable_part
+from bot.code.change.diff import Diff, parse
+from bot.code.change.file_classes import exempts_itself, reviewable_part
+from bot.code.context.surroundings import Surroundings, surroundings
 from bot.core import events
 from bot.core.actions import CodeContext, Decision, Usage
 from bot.core.errors import BudgetExceeded, ForgeError, ModelError

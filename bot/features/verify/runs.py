@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
-from bot.code import file_classes, syntax
-from bot.code.diff import Diff, FileDiff
+from bot.code.change import file_classes
+from bot.code.change.diff import Diff, FileDiff
+from bot.code.parsing import syntax
 from bot.core.errors import ForgeError, SandboxError
 from bot.core.subjects import PullRequest
 from bot.features.reproduce.record import StoredTest, stored_test

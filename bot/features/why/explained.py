@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from bot.code.diff import parse
+from bot.code.change.diff import parse
 from bot.core import events
 from bot.core.actions import Record
 from bot.core.errors import ForgeError

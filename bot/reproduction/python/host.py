@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from bot.code.parser_process import NotParsed, parse_apart
+from bot.code.parsing.parser_process import NotParsed, parse_apart
 from bot.reproduction.language import DraftRejected, Excerpt
 from bot.reproduction.lexical import most_alike
 from bot.reproduction.python.names import module_imports, module_names

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import PurePosixPath
 
-from bot.code.parser_process import NotParsed, parse_apart
+from bot.code.parsing.parser_process import NotParsed, parse_apart
 from bot.reproduction.language import Excerpt, Injected, Names
 from bot.reproduction.python.draft import code_of, invert, render, take_apart
 from bot.reproduction.python.host import read_definitions

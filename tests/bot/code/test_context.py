@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from bot.code.context import Surroundings
-from bot.code.diff import Sides, parse
+from bot.code.change.diff import Sides, parse
+from bot.code.context.surroundings import Surroundings
 from bot.github.offline import RecordedTree
 
 

@@ -9,9 +9,9 @@ from difflib import unified_diff
 
 import pytest
 
-from bot.code.context import Surroundings
-from bot.code.diff import Sides, parse
-from bot.code.packing import pack
+from bot.code.change.diff import Sides, parse
+from bot.code.change.packing import pack
+from bot.code.context.surroundings import Surroundings
 from bot.github.offline import RecordedTree
 
 Edits = Mapping[str, tuple[str, str]]

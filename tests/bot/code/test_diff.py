@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.code.diff import Diff, FileDiff, Sides, parse, render
+from bot.code.change.diff import Diff, FileDiff, Sides, parse, render
 from bot.github.offline import RecordedTree
 from tests.bot.code.diffs import git
 

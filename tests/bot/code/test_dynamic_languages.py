@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from bot.code.declarations import assigned_value
+from bot.code.symbols.declarations import assigned_value
 from tests.bot.code.test_context import surroundings
 
 #: A file of this many further lines is not shown whole.

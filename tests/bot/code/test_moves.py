@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bot.code.diff import Sides, apply_hunks, parse
-from bot.code.packing import ChangeFilters, pack
+from bot.code.change.diff import Sides, apply_hunks, parse
+from bot.code.change.packing import ChangeFilters, pack
 from bot.core.actions import REFORMATTED
 from bot.features.review.meaning import reformatted
 from bot.github.offline import RecordedTree

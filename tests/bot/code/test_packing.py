@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.code.diff import Sides, parse
-from bot.code.file_classes import is_test
-from bot.code.packing import ChangeFilters, Packed, pack
+from bot.code.change.diff import Sides, parse
+from bot.code.change.file_classes import is_test
+from bot.code.change.packing import ChangeFilters, Packed, pack
 from bot.core.text import estimate, show
 from bot.github.offline import RecordedTree
 from tests.bot.code.diffs import Generated, diffs

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.code.diff import Diff, parse
-from bot.code.packing import pack
+from bot.code.change.diff import Diff, parse
+from bot.code.change.packing import pack
 from bot.core.text import estimate
 from bot.features.review.anchoring import anchor
 from bot.features.shared.findings import Reported

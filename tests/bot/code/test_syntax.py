@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.code import parser_process, syntax, trees
-from bot.code.parser_process import NotParsed, parse_apart
-from bot.code.syntax import definitions, enclosing
+from bot.code.parsing import parser_process, syntax, trees
+from bot.code.parsing.parser_process import NotParsed, parse_apart
+from bot.code.parsing.syntax import definitions, enclosing
 from bot.features.review import meaning
 
 PYTHON = """\

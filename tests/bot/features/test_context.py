@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.code import parser_process
+from bot.code.parsing import parser_process
 from bot.core.actions import Decision
 from bot.core.subjects import Issue
 from bot.github.offline import Snapshot

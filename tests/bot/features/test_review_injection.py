@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bot.code.diff import parse
+from bot.code.change.diff import parse
 from bot.core.actions import InlineComment
 from bot.features.review.texts import CHECK
 from bot.github.offline import Snapshot

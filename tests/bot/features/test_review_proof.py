@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bot.code.diff import parse
+from bot.code.change.diff import parse
 from bot.features.shared.merge_base import NotReversible, revert
 from bot.github.offline import Snapshot
 from bot.github.protocol import PullDiff

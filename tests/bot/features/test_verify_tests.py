@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.code.diff import parse
+from bot.code.change.diff import parse
 from bot.core.actions import Decision
 from bot.features.verify.runs import _targets
 from bot.github.offline import Snapshot

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.code.diff import parse
+from bot.code.change.diff import parse
 from bot.github.payloads import assemble, quoted
 from bot.simgithub import diffs
 from tests.bot.code.diffs import git

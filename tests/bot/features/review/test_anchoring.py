@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.code.diff import FileDiff, parse, render, render_line
+from bot.code.change.diff import FileDiff, parse, render, render_line
 from bot.core.text import squeeze_lines
 from bot.features.review.anchoring import anchor
 from bot.features.review.strategies import merge_causes

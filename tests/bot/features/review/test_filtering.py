@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.code.diff import parse
+from bot.code.change.diff import parse
 from bot.core.config import ReviewConfig
 from bot.features.review.anchoring import anchor
 from bot.features.review.filtering import Situation, select

@@ -6,7 +6,7 @@ from time import monotonic
 
 import pytest
 
-from bot.code.diff import Diff, parse
+from bot.code.change.diff import Diff, parse
 from bot.features.review.rounds import MAX_LINES, Scope, line_hashes
 from bot.features.shared.findings import Finding
 from tests.builders import placed_finding

@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 import re2
 
-from bot.code.changed import Changed, named
-from bot.code.expressions import closing
-from bot.code.index import CodeIndex
-from bot.code.names import is_comment
-from bot.code.page import CodeExcerpt
-from bot.code.syntax import Reference, family
-from bot.code.uses import CALLER, user_excerpt
+from bot.code.context.changed import Changed, named
+from bot.code.context.page import CodeExcerpt
+from bot.code.context.uses import CALLER, user_excerpt
+from bot.code.parsing.expressions import closing
+from bot.code.parsing.syntax import Reference, family
+from bot.code.symbols.index import CodeIndex
+from bot.code.symbols.names import is_comment
 from bot.core.text import show
 
 #: Most options of a change that are looked up; characters and lines of a declaration; files with readers of one.

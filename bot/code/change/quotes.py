@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
-from bot.code.diff import DiffLine, FileDiff
+from bot.code.change.diff import DiffLine, FileDiff
 from bot.core.subjects import Side
 from bot.core.text import squeeze, squeeze_lines
 

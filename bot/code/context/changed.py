@@ -8,14 +8,14 @@ from itertools import chain, groupby
 
 import re2
 
-from bot.code.diff import DiffLine, FileDiff, Hunk, lines_shown
-from bot.code.expressions import segments
-from bot.code.file_classes import is_test
-from bot.code.index import CodeIndex, FileDefinition
-from bot.code.interfaces import InterfaceResolver
-from bot.code.names import is_comment
-from bot.code.parser_process import NotParsed
-from bot.code.syntax import Definition, Reference, callables, enclosing, family, outline
+from bot.code.change.diff import DiffLine, FileDiff, Hunk, lines_shown
+from bot.code.change.file_classes import is_test
+from bot.code.parsing.expressions import segments
+from bot.code.parsing.parser_process import NotParsed
+from bot.code.parsing.syntax import Definition, Reference, callables, enclosing, family, outline
+from bot.code.symbols.index import CodeIndex, FileDefinition
+from bot.code.symbols.interfaces import InterfaceResolver
+from bot.code.symbols.names import is_comment
 from bot.core.text import show
 
 #: Lines of a long function that are shown because the change depends on them, or they on the change.

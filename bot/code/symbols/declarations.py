@@ -8,8 +8,8 @@ from itertools import islice
 
 import re2
 
-from bot.code.expressions import WORD, chain, closing
-from bot.code.syntax import Definition
+from bot.code.parsing.expressions import WORD, chain, closing
+from bot.code.parsing.syntax import Definition
 
 #: Containers, whose members are not those of their elements.
 _CONTAINERS = re.compile(

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from bot.code.changed import Changed, named
-from bot.code.expressions import WORD, segments
-from bot.code.index import CodeIndex, FileDefinition
-from bot.code.options import options
-from bot.code.page import CodeExcerpt
-from bot.code.syntax import Definition, Reference, callables, enclosing, family
-from bot.code.uses import uses_of_changes
+from bot.code.context.changed import Changed, named
+from bot.code.context.options import options
+from bot.code.context.page import CodeExcerpt
+from bot.code.context.uses import uses_of_changes
+from bot.code.parsing.expressions import WORD, segments
+from bot.code.parsing.syntax import Definition, Reference, callables, enclosing, family
+from bot.code.symbols.index import CodeIndex, FileDefinition
 from bot.core.text import show
 
 #: Longest function around a change that is shown whole; lines of the head of a longer one, and beside each change.

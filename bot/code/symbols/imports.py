@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import re2
 
-from bot.code.syntax import Import
+from bot.code.parsing.syntax import Import
 
 
 class Imported(NamedTuple):

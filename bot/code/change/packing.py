@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from bot.code.diff import WIDEST, Diff, FileDiff, Sides
-from bot.code.file_classes import claim, language, risk, skip_reason
-from bot.code.filling import Filling, Piece, fill
-from bot.code.moves import find_moves
-from bot.code.syntax import compares
+from bot.code.change.diff import WIDEST, Diff, FileDiff, Sides
+from bot.code.change.file_classes import claim, language, risk, skip_reason
+from bot.code.change.filling import Filling, Piece, fill
+from bot.code.change.moves import find_moves
+from bot.code.parsing.syntax import compares
 from bot.core.actions import REFORMATTED, SPACED, Skipped
 from bot.core.config import gitignore
 from bot.core.text import show

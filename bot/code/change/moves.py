@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import re2
 
-from bot.code.diff import Diff, DiffLine, Mark, Sides
+from bot.code.change.diff import Diff, DiffLine, Mark, Sides
 from bot.core.text import show
 
 #: Non-blank lines that make a move; fewer are equal by chance.

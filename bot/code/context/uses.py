@@ -8,12 +8,12 @@ from itertools import islice
 
 import re2
 
-from bot.code.changed import Changed, named
-from bot.code.expressions import segments
-from bot.code.file_classes import is_test
-from bot.code.index import FileDefinition
-from bot.code.page import CodeExcerpt
-from bot.code.syntax import Definition, Reference, family
+from bot.code.change.file_classes import is_test
+from bot.code.context.changed import Changed, named
+from bot.code.context.page import CodeExcerpt
+from bot.code.parsing.expressions import segments
+from bot.code.parsing.syntax import Definition, Reference, family
+from bot.code.symbols.index import FileDefinition
 from bot.core.text import show
 
 #: Longest caller, test, and method that uses a changed field of its class, that are shown whole; and lines beside

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import NamedTuple
 
-from bot.code.diff import DiffLine, FileDiff, Sides, render, render_line
-from bot.code.file_classes import topic
-from bot.code.moves import Notes
-from bot.code.syntax import Definition, definitions
+from bot.code.change.diff import DiffLine, FileDiff, Sides, render, render_line
+from bot.code.change.file_classes import topic
+from bot.code.change.moves import Notes
+from bot.code.parsing.syntax import Definition, definitions
 from bot.core.text import estimate, show
 
 # The blank line between two blocks, in tokens.

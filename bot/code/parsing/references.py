@@ -8,8 +8,8 @@ from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from bot.code.syntax import Grammar, Reference, ReferenceKind
-from bot.code.trees import LONGEST_NAME, MAX_DEPTH, is_import, text_of
+from bot.code.parsing.syntax import Grammar, Reference, ReferenceKind
+from bot.code.parsing.trees import LONGEST_NAME, MAX_DEPTH, is_import, text_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Tree

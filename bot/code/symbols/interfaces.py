@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import re2
 
-from bot.code.declarations import go_signature
-from bot.code.file_classes import is_test
-from bot.code.index import CodeIndex, FileDefinition
-from bot.code.modules import Places
-from bot.code.resolution import Resolver
-from bot.code.syntax import Reference, family
+from bot.code.change.file_classes import is_test
+from bot.code.parsing.syntax import Reference, family
+from bot.code.symbols.declarations import go_signature
+from bot.code.symbols.index import CodeIndex, FileDefinition
+from bot.code.symbols.modules import Places
+from bot.code.symbols.resolution import Resolver
 
 #: If a method has more implementations, none of them stands for it.
 MAX_IMPLEMENTATIONS = 2

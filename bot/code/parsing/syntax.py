@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Literal
 
-from bot.code.parser_process import NotParsed, parse_apart
+from bot.code.parsing.parser_process import NotParsed, parse_apart
 
 #: A larger file is data or generated; bytes.
 MAX_BYTES = 1_000_000
@@ -271,7 +271,7 @@ def outline(
 
     Return nothing for an unknown language. Raises NotParsed if the parser exceeds its limits.
     """
-    from bot.code import outlines
+    from bot.code.parsing import outlines
 
     return parse_apart(outlines.outline, text, path, names, lines) if _is_readable(text, path) else Outline()
 
@@ -283,7 +283,7 @@ def fingerprint(text: str, path: str, comments: bool = True) -> str | None:
     Without ``comments``, only those count that tools read as directives.
     Return None for an unknown language or a syntax error, or if the parser exceeds its limits.
     """
-    from bot.code import trees
+    from bot.code.parsing import trees
 
     if not (_is_readable(text, path) and compares(path)):
         return None

@@ -7,11 +7,11 @@ from posixpath import commonprefix
 
 import re2
 
-from bot.code.declarations import with_bodies
-from bot.code.expressions import segments
-from bot.code.imports import DEFAULT, PACKAGE, STAR, Imported, imported_names
-from bot.code.index import CodeIndex, FileDefinition
-from bot.code.syntax import family
+from bot.code.parsing.expressions import segments
+from bot.code.parsing.syntax import family
+from bot.code.symbols.declarations import with_bodies
+from bot.code.symbols.imports import DEFAULT, PACKAGE, STAR, Imported, imported_names
+from bot.code.symbols.index import CodeIndex, FileDefinition
 
 #: Most imports, bases or members that are followed one after the other.
 DEPTH = 4

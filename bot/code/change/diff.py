@@ -14,7 +14,7 @@ from typing import Literal, cast
 from unidiff.errors import UnidiffParseError
 from unidiff.patch import PatchSet
 
-from bot.code.sections import Flaw, RawHunk, Section, cut, read_names
+from bot.code.change.sections import Flaw, RawHunk, Section, cut, read_names
 from bot.core.subjects import Side
 from bot.core.text import show
 from bot.github.protocol import SourceTree

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import re2
 
-from bot.code.imports import FileNames
-from bot.code.parser_process import NotParsed
-from bot.code.syntax import DEFINES, Definition, Outline, Reference, family, outline
+from bot.code.parsing.parser_process import NotParsed
+from bot.code.parsing.syntax import DEFINES, Definition, Outline, Reference, family, outline
+from bot.code.symbols.imports import FileNames
 from bot.github.protocol import SourceTree
 
 #: Most characters of a repository that are searched, most files that are parsed, and seconds for all of it.

@@ -13,14 +13,14 @@ from itertools import islice
 
 import re2
 
-from bot.code.changed import Changed, named
-from bot.code.diff import Diff, FileDiff, Sides, lines_shown
-from bot.code.index import SECONDS, CodeIndex, FileDefinition
-from bot.code.names import PATH, names_in
-from bot.code.page import CodeExcerpt, ContextPage
-from bot.code.related import excerpts, head
-from bot.code.syntax import family, grammar_of
-from bot.code.uses import uses
+from bot.code.change.diff import Diff, FileDiff, Sides, lines_shown
+from bot.code.context.changed import Changed, named
+from bot.code.context.page import CodeExcerpt, ContextPage
+from bot.code.context.related import excerpts, head
+from bot.code.context.uses import uses
+from bot.code.parsing.syntax import family, grammar_of
+from bot.code.symbols.index import SECONDS, CodeIndex, FileDefinition
+from bot.code.symbols.names import PATH, names_in
 from bot.core.actions import CodeContext
 from bot.core.errors import ForgeError, NotRecorded, TransientError
 from bot.core.subjects import PullRequest

@@ -6,8 +6,8 @@ import re
 from enum import IntEnum
 from pathlib import PurePosixPath
 
-from bot.code.diff import Diff, FileDiff
-from bot.code.sections import cut
+from bot.code.change.diff import Diff, FileDiff
+from bot.code.change.sections import cut
 from bot.core.subjects import Side
 
 # Files that programs write: lock files, vendored and generated code.

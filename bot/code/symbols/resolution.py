@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from bot.code.declarations import (
+from bot.code.parsing.expressions import element_parts, segments
+from bot.code.parsing.syntax import Definition, Reference, family
+from bot.code.symbols.declarations import (
     OF_SAME_CLASS,
     assigned_value,
     base_names,
@@ -25,12 +27,10 @@ from bot.code.declarations import (
     type_names,
     with_bodies,
 )
-from bot.code.expressions import element_parts, segments
-from bot.code.imports import Imported
-from bot.code.index import CodeIndex, FileDefinition
-from bot.code.modules import DEPTH, OUTSIDE, Modules, Places
-from bot.code.names import is_telling
-from bot.code.syntax import Definition, Reference, family
+from bot.code.symbols.imports import Imported
+from bot.code.symbols.index import CodeIndex, FileDefinition
+from bot.code.symbols.modules import DEPTH, OUTSIDE, Modules, Places
+from bot.code.symbols.names import is_telling
 
 #: Longest chain of members and calls that is followed.
 _LONGEST_CHAIN = 6

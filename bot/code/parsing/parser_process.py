@@ -37,7 +37,7 @@ MAX_IDLE = 2
 #: Niceness of children: the worker's threads go first.
 _NICE = 5
 
-_START = "import sys; fd, *sys.path[:] = sys.argv[1:]; from bot.code.parser_process import serve; serve(int(fd))"
+_START = f"import sys; fd, *sys.path[:] = sys.argv[1:]; from {__name__} import serve; serve(int(fd))"
 
 
 class NotParsed(Exception):
