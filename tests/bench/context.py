@@ -24,7 +24,7 @@ from bot.code.change.file_classes import Risk, risk, skip_reason
 from bot.code.change.packing import ChangeFilters, Packed, pack
 from bot.code.context.surroundings import Surroundings
 from bot.code.parsing import parser_process
-from bot.code.parsing.syntax import family
+from bot.code.parsing.grammars import family
 from bot.core.config import RepoConfig
 from bot.core.text import estimate
 from bot.features.review.meaning import reformatted

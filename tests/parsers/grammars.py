@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from functools import partial
 
+from bot.code.parsing.grammars import family
 from bot.code.parsing.parser_process import NotParsed
-from bot.code.parsing.syntax import family, fingerprint, outline
+from bot.code.parsing.syntax import fingerprint, outline
 from bot.code.symbols.imports import FileNames, imported_names
 from tests.parsers.parser import Parser
 

@@ -12,7 +12,7 @@ from bot.code.change.diff import WIDEST, Diff, FileDiff, Sides
 from bot.code.change.file_classes import claim, language, risk, skip_reason
 from bot.code.change.filling import Filling, Piece, fill
 from bot.code.change.moves import find_moves
-from bot.code.parsing.syntax import compares
+from bot.code.parsing.grammars import compares
 from bot.core.actions import REFORMATTED, SPACED, Skipped
 from bot.core.config import gitignore
 from bot.core.text import show

@@ -11,8 +11,9 @@ import re2
 from bot.code.change.diff import DiffLine, FileDiff, Hunk, lines_shown
 from bot.code.change.file_classes import is_test
 from bot.code.parsing.expressions import segments
+from bot.code.parsing.grammars import family
 from bot.code.parsing.parser_process import NotParsed
-from bot.code.parsing.syntax import Definition, Reference, callables, enclosing, family, outline
+from bot.code.parsing.syntax import Definition, Reference, callables, enclosing, outline
 from bot.code.symbols.index import CodeIndex, FileDefinition
 from bot.code.symbols.interfaces import InterfaceResolver
 from bot.code.symbols.names import is_comment

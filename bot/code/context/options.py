@@ -16,7 +16,8 @@ from bot.code.context.changed import Changed, named
 from bot.code.context.page import CodeExcerpt
 from bot.code.context.uses import CALLER, user_excerpt
 from bot.code.parsing.expressions import closing
-from bot.code.parsing.syntax import Reference, family
+from bot.code.parsing.grammars import family
+from bot.code.parsing.syntax import Reference
 from bot.code.symbols.index import CodeIndex
 from bot.code.symbols.names import is_comment
 from bot.core.text import show

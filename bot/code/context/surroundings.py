@@ -18,7 +18,7 @@ from bot.code.context.changed import Changed, named
 from bot.code.context.page import CodeExcerpt, ContextPage
 from bot.code.context.related import excerpts, head
 from bot.code.context.uses import uses
-from bot.code.parsing.syntax import family, grammar_of
+from bot.code.parsing.grammars import family, grammar_of
 from bot.code.symbols.index import SECONDS, CodeIndex, FileDefinition
 from bot.code.symbols.names import PATH, names_in
 from bot.core.actions import CodeContext

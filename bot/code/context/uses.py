@@ -12,7 +12,8 @@ from bot.code.change.file_classes import is_test
 from bot.code.context.changed import Changed, named
 from bot.code.context.page import CodeExcerpt
 from bot.code.parsing.expressions import segments
-from bot.code.parsing.syntax import Definition, Reference, family
+from bot.code.parsing.grammars import family
+from bot.code.parsing.syntax import Definition, Reference
 from bot.code.symbols.index import FileDefinition
 from bot.core.text import show
 

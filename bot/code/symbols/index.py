@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 import re2
 
+from bot.code.parsing.grammars import DEFINES, family
 from bot.code.parsing.parser_process import NotParsed
-from bot.code.parsing.syntax import DEFINES, Definition, Outline, Reference, family, outline
+from bot.code.parsing.syntax import Definition, Outline, Reference, outline
 from bot.code.symbols.imports import FileNames
 from bot.github.protocol import SourceTree
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import re2
 
 from bot.code.change.file_classes import is_test
-from bot.code.parsing.syntax import Reference, family
+from bot.code.parsing.grammars import family
+from bot.code.parsing.syntax import Reference
 from bot.code.symbols.declarations import go_signature
 from bot.code.symbols.index import CodeIndex, FileDefinition
 from bot.code.symbols.modules import Places

@@ -8,7 +8,7 @@ from posixpath import commonprefix
 import re2
 
 from bot.code.parsing.expressions import segments
-from bot.code.parsing.syntax import family
+from bot.code.parsing.grammars import family
 from bot.code.symbols.declarations import with_bodies
 from bot.code.symbols.imports import DEFAULT, PACKAGE, STAR, Imported, imported_names
 from bot.code.symbols.index import CodeIndex, FileDefinition

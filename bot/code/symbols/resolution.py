@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from bot.code.parsing.expressions import element_parts, segments
-from bot.code.parsing.syntax import Definition, Reference, family
+from bot.code.parsing.grammars import family
+from bot.code.parsing.syntax import Definition, Reference
 from bot.code.symbols.declarations import (
     OF_SAME_CLASS,
     assigned_value,

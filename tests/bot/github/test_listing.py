@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bot.code.change.diff import parse
 from bot.github.payloads import assemble, quoted
 from bot.simgithub import diffs
-from tests.bot.code.diffs import git
+from tests.bot.code.change.diffs import git
 
 PATCH = "@@ -1 +1 @@\n-a\n+b"
 

@@ -13,8 +13,8 @@ from bot.core.text import squeeze_lines
 from bot.features.review.anchoring import anchor
 from bot.features.review.strategies import merge_causes
 from bot.features.shared.findings import Finding, Reported
-from tests.bot.code.diffs import Generated, diffs
-from tests.bot.code.github_rules import parse_shown
+from tests.bot.code.change.diffs import Generated, diffs
+from tests.bot.code.change.github_rules import parse_shown
 
 LONG = "rows = [" + ", ".join(map(str, range(1000, 1200))) + "]"
 DIFF = """diff --git a/src/app.py b/src/app.py

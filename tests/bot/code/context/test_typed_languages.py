@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from bot.code.symbols.declarations import go_signature
-from tests.bot.code.test_context import surroundings
+from tests.bot.code.context.test_context import surroundings
 
 #: A file of this many further lines is not shown whole.
 LONG = "\n" * 60

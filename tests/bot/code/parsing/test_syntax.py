@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.code.parsing import parser_process, syntax, trees
+from bot.code.parsing import grammars, parser_process, trees
 from bot.code.parsing.parser_process import NotParsed, parse_apart
 from bot.code.parsing.syntax import definitions, enclosing
 from bot.features.review import meaning
@@ -287,5 +287,5 @@ def test_any_text_can_be_read(text: str, path: str) -> None:
 
 
 def test_an_unknown_language_has_no_definitions() -> None:
-    assert syntax.grammar_of("a.cob") is None
+    assert grammars.grammar_of("a.cob") is None
     assert definitions("PROCEDURE DIVISION.", "a.cob") == ()

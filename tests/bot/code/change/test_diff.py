@@ -8,7 +8,7 @@ import pytest
 
 from bot.code.change.diff import Diff, FileDiff, Sides, parse, render
 from bot.github.offline import RecordedTree
-from tests.bot.code.diffs import git
+from tests.bot.code.change.diffs import git
 
 
 def only(text: str) -> FileDiff:

@@ -15,7 +15,7 @@ from bot.code.change.packing import pack
 from bot.core.text import estimate
 from bot.features.review.anchoring import anchor
 from bot.features.shared.findings import Reported
-from tests.bot.code.github_rules import parse_shown
+from tests.bot.code.change.github_rules import parse_shown
 from tests.builders import finding
 
 SOURCES = {

@@ -15,7 +15,7 @@ from bot.code.change.file_classes import is_test
 from bot.code.change.packing import ChangeFilters, Packed, pack
 from bot.core.text import estimate, show
 from bot.github.offline import RecordedTree
-from tests.bot.code.diffs import Generated, diffs
+from tests.bot.code.change.diffs import Generated, diffs
 
 
 def added(path: str, rows: Sequence[str]) -> str:
