@@ -93,6 +93,7 @@ class _LiveSettings:
 
     def __init__(self, settings: Settings) -> None:
         self._settings, self._withheld = settings, settings.withheld
+        self._needs_setup = settings.needs_setup
 
     def webhook_secrets(self) -> tuple[str, ...]:
         """Return the secrets that sign deliveries. Called for every delivery."""
@@ -104,9 +105,10 @@ class _LiveSettings:
         return self._withheld
 
     def _completed(self) -> Settings:
-        if self._settings.needs_setup:
+        if self._needs_setup:
             self._settings = self._settings.completed()
             self._withheld = self._settings.withheld
+            self._needs_setup = self._settings.needs_setup
         return self._settings
 
 
