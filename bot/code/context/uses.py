@@ -12,9 +12,9 @@ from bot.code.change.file_classes import is_test
 from bot.code.context.changed import Changed, named
 from bot.code.context.page import CodeExcerpt
 from bot.code.parsing.expressions import segments
-from bot.code.parsing.grammars import family
 from bot.code.parsing.syntax import Definition, Reference
 from bot.code.symbols.index import FileDefinition
+from bot.code.symbols.languages import language_of
 from bot.core.text import show
 
 #: Longest caller, test, and method that uses a changed field of its class, that are shown whole; and lines beside
@@ -32,8 +32,6 @@ LONGEST_LIST = 100
 _EXPORTS = re2.compile(r"(?:module\.)?exports\b|export\s*(?:default\b|[{*=])")
 #: Methods that are called by the name of their class.
 _CONSTRUCTORS = frozenset({"__init__", "__new__", "constructor"})
-#: How other constructors call one, by family of languages.
-_DELEGATIONS = {"python": ("__init__",), "script": ("super",), "java": ("super", "this")}
 
 
 def uses_of_changes(changed: Changed) -> Iterator[CodeExcerpt]:
@@ -41,9 +39,13 @@ def uses_of_changes(changed: Changed) -> Iterator[CodeExcerpt]:
     removed, all_targets = _removed(changed), _targets(changed)
     tests = 0
     users: set[tuple[str, int]] = set()
-    for language in dict.fromkeys(family(file.path) for file in changed.sources):
-        targets = {name: places for name, places in all_targets.items() if family(places[0].path) == language}
-        names = dict.fromkeys([*targets, *(name for name, path in removed.items() if family(path) == language)])
+    for language in dict.fromkeys(language_of(file.path).name for file in changed.sources):
+        targets = {
+            name: places for name, places in all_targets.items() if language_of(places[0].path).name == language
+        }
+        names = dict.fromkeys(
+            [*targets, *(name for name, path in removed.items() if language_of(path).name == language)]
+        )
         for name, paths in changed.index.mentioning(names, language).items():
             places = targets.get(name, [])
             callers: list[CodeExcerpt] = []
@@ -113,7 +115,7 @@ def uses(
         for reference in mentions if targets else (*_imports(changed, path, name), *mentions):
             if reference.line not in visible and _means(changed, path, reference, targets):
                 user = changed.user_at(path, reference.line)
-                is_prototype = family(path) == "c" and user is None and bool(targets)
+                is_prototype = language_of(path).is_flat and user is None and bool(targets)
                 if not is_prototype and not (path in homes and _is_exported(source, reference.line, user)):
                     users.setdefault(user, []).append(reference)
         by_name: dict[str, tuple[Definition | None, list[Reference]]] = {}
@@ -163,7 +165,7 @@ def _imports(changed: Changed, path: str, name: str) -> Iterator[Reference]:
 
 def _delegations(targets: Sequence[FileDefinition]) -> tuple[str, ...]:
     is_constructor = any(_is_constructor(target) for target in targets)
-    return _DELEGATIONS.get(family(targets[0].path), ()) if is_constructor else ()
+    return language_of(targets[0].path).delegations if is_constructor else ()
 
 
 def _is_constructor(place: FileDefinition) -> bool:

@@ -1,7 +1,7 @@
 """The languages whose files are parsed: the node types of their grammars, and patterns of lines that define names.
 
-A language is a ``Grammar`` here, a reader of its imports in ``symbols/imports.py`` and its forms of declaration in
-``symbols/declarations.py``. What else differs between languages is decided by ``family``.
+A language whose files are parsed is a ``Grammar`` here. If it has a family or a name of its own, it has a file in
+``symbols/languages`` too, for what the grammar does not say.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Declarations, read from the text of a function by pattern: types of variables, local names, receivers."""
+"""Declarations, read from the text of a function by pattern: types of variables and local names."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from itertools import islice
 
 import re2
 
-from bot.code.parsing.expressions import WORD, chain, closing
+from bot.code.parsing.expressions import WORD, chain
 from bot.code.parsing.syntax import Definition
+from bot.code.symbols.language_rules import LanguageRules
 
 #: Containers, whose members are not those of their elements.
 _CONTAINERS = re.compile(
@@ -23,20 +24,11 @@ _ELEMENTS = re.compile(
     r"(?:async)?(?:iterable|iterator|generator)|(?:readonly)?array)[\[<](.+)",
     re.I,
 )
-#: What gives a name its value in Python and in scripts, other than an assignment.
-_WITH = r"(?m)^[ \t]*(?:async[ \t]+)?with[ \t]+(.+)[ \t]as[ \t]+%s[ \t]*[,:]"
-_FOR = r"(?m)\bfor[ \t]+%s[ \t]+in[ \t]+([A-Za-z_][\w.]*(?:\([^()\n]*\))?)[ \t]*(?:[:\])}]|if\b|$)"
-_FOR_OF = r"\bfor\s*(?:await\s*)?\((?:const|let|var)\s+%s\s+of\s+([\w.$]+(?:\([^()\n]*\))?)\s*\)"
 #: Wrappers, through which members are reached.
 _WRAPPERS = frozenset({
     "Optional", "Option", "Arc", "Rc", "Box", "RefCell", "Cell", "Mutex", "RwLock", "Final", "ClassVar", "typing",
     "t", "dyn", "mut", "const", "struct", "impl", "undefined", "null", "None", "Readonly", "Type", "type",
     "readonly", "Nullable", "lambda", "Promise", "Awaitable",
-})  # fmt: skip
-#: Calls in Rust and Java that give the value in a wrapper, or one of the same class, which need not define them.
-OF_SAME_CLASS = frozenset({
-    "unwrap()", "expect()", "clone()", "borrow()", "borrow_mut()", "lock()", "read()", "write()", "as_ref()",
-    "as_mut()", "default()", "from()", "orElseThrow()",
 })  # fmt: skip
 #: Words that stand where a type could stand.
 _NO_TYPES = frozenset({
@@ -60,54 +52,42 @@ def type_names(declared: str) -> list[str]:
     return [word for word in words if word not in _WRAPPERS] or words
 
 
-def declared_type(text: str, word: str, language: str) -> str:
+def declared_type(text: str, word: str, language: LanguageRules) -> str:
     """Return the type that a variable or parameter is declared with; empty if none is."""
     if not text or not WORD.fullmatch(word):
         return ""
-    name = re2.escape(word)
-    if language in ("python", "script", "rust"):
-        before = r"(?m)(?:^|[(,])[ \t]*\**" if language == "python" else r"\b"
-        patterns = [rf"{before}{name}\??[ \t]*:[ \t]*([^:=,;)\n{{][^=,;)\n{{]{{0,79}})"]
-    elif language == "go":
-        patterns = [
-            rf"\b{name}(?:,[ \t]*\w+)*[ \t]+(\*?[A-Za-z_][\w.]*)[ \t]*[,)\n=]",
-            rf"\b{name}\s*(?:,\s*\w+\s*)?:?=[^\n]*\.\(\*?([\w.]+)\)",
-        ]
-    else:
-        patterns = [rf"\b([A-Za-z_]\w*(?:<[^;(){{}}\n]{{0,60}}>)?)[\s*]+{name}\s*[;=,)\[:]"]
     code = _without_comments(text, language)
-    matches = (match[1] for pattern in patterns for match in re2.finditer(pattern, code))
+    matches = (match[1] for pattern in language.declares for match in re2.finditer(_of(pattern, word), code))
     return next((str(match) for match in matches if match not in _NO_TYPES), "")
 
 
-def assigned_value(text: str, word: str, language: str) -> str:
+def assigned_value(text: str, word: str, language: LanguageRules) -> str:
     """Return the names and calls of the expression that a variable is set to: ``store.New()``; else an empty text.
 
     In Go, which has several results, the variable is the first on its side.
     """
     if not text or not WORD.fullmatch(word):
         return ""
-    before = r"(?m)(?:^|[;{]|\b(?:if|for|switch|var)\b)[ \t]*" if language == "go" else r"(?:^|[^.\w$])"
-    further = r"(?:,[ \t]*\w+)*" if language == "go" else r"(?::[^=\n(]{0,60})?"
     code = _without_comments(text, language)
-    pattern = rf"{before}{re2.escape(word)}[ \t]*{further}[ \t]*:?=\s*"
-    for match in islice(re2.finditer(pattern, code), _MAX_VALUES):
+    for match in islice(re2.finditer(_of(language.assigns, word), code), _MAX_VALUES):
         value = chain(code[match.end() : match.end() + _LONGEST_VALUE])
         if value and value not in _NO_VALUES:
             return value
     return _bound_value(text, word, language)
 
 
-def _bound_value(text: str, word: str, language: str) -> str:
+def _bound_value(text: str, word: str, language: LanguageRules) -> str:
     """Return the expression that ``with`` binds to a name, or the one in which ``for`` looks, with ``[]``."""
-    name = re2.escape(word)
-    if language not in ("python", "script"):
-        return ""
-    if language == "python" and (match := re2.search(_WITH % name, text)) is not None:
+    if language.contexts and (match := re2.search(_of(language.contexts, word), text)) is not None:
         return chain(re2.split(r"\s+as\s+\w+\s*,", match[1])[-1].strip())
-    match = re2.search((_FOR if language == "python" else _FOR_OF) % name, text)
+    match = re2.search(_of(language.loops, word), text) if language.loops else None
     value = chain(match[1]) if match is not None else ""
     return f"{value}[]" if value else ""
+
+
+def _of(pattern: str, word: str) -> str:
+    """Return a language's pattern for one name."""
+    return pattern.replace("NAME", re2.escape(word))
 
 
 def element_type(declared: str) -> str:
@@ -120,16 +100,15 @@ def element_type(declared: str) -> str:
     return match[1] if match is not None else ""
 
 
-def _without_comments(text: str, language: str) -> str:
-    return text if language == "python" else re2.sub(r"//[^\n]*", "", text)
+def _without_comments(text: str, language: LanguageRules) -> str:
+    return re.sub(language.comments, "", text) if language.comments else text
 
 
-def bound_type(head: str, word: str, language: str) -> str:
+def bound_type(head: str, word: str, language: LanguageRules) -> str:
     """Return the type that a type parameter is bound to in the head of a function or class; empty if none is."""
-    sign = {"rust": r"\s*:\s*", "go": r"\s+", "java": r"\s+extends\s+", "script": r"\s+extends\s+"}.get(language)
-    if sign is None or not WORD.fullmatch(word):
+    if not language.bounds or not WORD.fullmatch(word):
         return ""
-    match = re2.search(rf"[<\[,\s]{re2.escape(word)}{sign}((?:\w+(?:::|\.))*[A-Z]\w*)", head)
+    match = re2.search(rf"[<\[,\s]{re2.escape(word)}{language.bounds}((?:\w+(?:::|\.))*[A-Z]\w*)", head)
     return str(match[1]) if match else ""
 
 
@@ -167,58 +146,21 @@ def base_names(declared: str) -> list[list[str]]:
     return [WORD.findall(name) for name in re.findall(r"[A-Za-z_$][\w$.:]*", declared)]
 
 
-def go_signature(head: str, name: str) -> tuple[str, ...]:
-    """Return the types of a method's parameters and of its results, without their packages."""
-    head = re.sub(r"//[^\n]*", "", head[:_LONGEST_VALUE])
-    head = head.replace("interface{}", "any").replace("struct{}", "empty")
-    start = re.search(rf"\b{re.escape(name)}\s*\(", head)
-    if start is None:
-        return ()
-    end = closing(head, start.end() - 1)
-    results = head[end:].partition("{")[0].strip()
-    results = results[1:-1] if results.startswith("(") else results
-    return (*_go_types(head[start.end() : end - 1]), "->", *_go_types(results))
-
-
-def _go_types(parameters: str) -> list[str]:
-    """Return the types in a list of parameters or results, of which several may share one: ``a, b int``."""
-    parts, depth = [""], 0
-    for char in parameters:
-        depth += (char in "([{") - (char in ")]}")
-        if char == "," and not depth:
-            parts.append("")
-        else:
-            parts[-1] += char
-    parts = [" ".join(part.split()) for part in parts if part.strip()]
-    have_names = any(re.match(r"(?!(?:func|chan|map)\b)\w+ ", part) for part in parts)
-    types: list[str] = []
-    for part in reversed(parts):
-        own = part.partition(" ")[2] if have_names else part
-        types.append(re.sub(r"\b\w+\.", "", own) or "".join(types[-1:]))
-    return types[::-1]
-
-
-def go_receiver(lines: Sequence[str], scope: Sequence[Definition]) -> str:
-    """Return the name that a method in Go gives to its receiver, or an empty text."""
-    match = re.match(r"func\s*\(\s*(\w+)", lines[scope[0].first - 1]) if scope else None
-    return match[1] if match else ""
-
-
-def is_visible(definition: Definition, scope: Sequence[Definition], language: str) -> bool:
+def is_visible(definition: Definition, scope: Sequence[Definition], language: LanguageRules) -> bool:
     """Return True if the plain name of a definition can be used in a scope of its file."""
     if not definition.within:
         return True
-    if language == "c":
+    if language.is_flat:
         return definition.kind != "value" or not definition.type  # an enumerator, not a field
     around = [outer for outer in scope if outer.qualified == definition.within]
     if not around:
         return False
-    return around[-1].kind == "function" or language == "java"
+    return around[-1].kind == "function" or language.names_members
 
 
-def of_kind(definitions: Sequence[Definition], language: str, *, is_call: bool) -> Sequence[Definition]:
-    """Return the methods or the fields of one name, which a class may have both in Java and Rust."""
-    if language not in ("java", "rust"):
+def of_kind(definitions: Sequence[Definition], language: LanguageRules, *, is_call: bool) -> Sequence[Definition]:
+    """Return the methods or the fields of one name, if a class may have both."""
+    if not language.separates_fields:
         return definitions
     return [definition for definition in definitions if (definition.kind == "value") != is_call] or definitions
 

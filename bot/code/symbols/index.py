@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 import re2
 
-from bot.code.parsing.grammars import DEFINES, family
+from bot.code.parsing.grammars import DEFINES
 from bot.code.parsing.parser_process import NotParsed
 from bot.code.parsing.syntax import Definition, Outline, Reference, outline
 from bot.code.symbols.imports import FileNames
+from bot.code.symbols.languages import language_of
 from bot.github.protocol import SourceTree
 
 #: Most characters of a repository that are searched, most files that are parsed, and seconds for all of it.
@@ -52,7 +53,7 @@ class CodeIndex:
         self._outlines: dict[str, Outline] = {}
         self._until = monotonic() + seconds
         self._parsed = 0
-        self._families: dict[str, list[str]] = {}
+        self._by_language: dict[str, list[str]] = {}
         self._mentions: dict[tuple[str, str], list[str]] = {}
         self.too_slow: set[str] = set()
         """Paths of files without an outline because their parser, or all before it, took too long."""
@@ -62,8 +63,8 @@ class CodeIndex:
         text_paths = (path for path, text in texts.items() if text is not None)
         self.files = FileNames([*tree_paths, *text_paths], self.text)
         for path in sorted(self.files.paths):
-            if name := family(path):
-                self._families.setdefault(name, []).append(path)
+            if name := language_of(path).name:
+                self._by_language.setdefault(name, []).append(path)
 
     def text(self, path: str) -> str | None:
         """Return a file's text, or None if it is missing or not text."""
@@ -79,7 +80,7 @@ class CodeIndex:
         """Return the lines of a definition that have text, without the middle of a long docstring."""
         source = self.lines(path)
         numbers = tuple(number for number in definition.lines if source[number - 1].strip())
-        body = [number for number in numbers if number > definition.body and family(path) == "python"]
+        body = [number for number in numbers if number > definition.body and language_of(path).has_docstrings]
         opening = _DOCSTRING.match(source[body[0] - 1]) if body else None
         if opening is None or opening[1] in source[body[0] - 1][opening.end() :]:
             return numbers
@@ -130,7 +131,7 @@ class CodeIndex:
         return Outline()
 
     def mentioning(self, names: Collection[str], language: str) -> dict[str, list[str]]:
-        """Return by name the paths of a family's files that contain it as a word, in order."""
+        """Return by name the paths of a language's files that contain it as a word, in order."""
         words = {name: name.lstrip("$#") for name in names}
         fresh = {word for word in words.values() if (language, word) not in self._mentions}
         self._mentions |= {(language, word): [] for word in fresh}
@@ -140,11 +141,11 @@ class CodeIndex:
         return {name: self._mentions[language, word] for name, word in words.items()}
 
     def containing(self, words: Collection[str], language: str) -> Iterator[tuple[str, str]]:
-        """Yield path and text of a family's files with one of these words, which may have hyphens."""
+        """Yield path and text of a language's files with one of these words, which may have hyphens."""
         return self._texts_with(words, r"\bNAMES\b", language)
 
     def defining(self, names: Collection[str], language: str) -> dict[str, tuple[FileDefinition, ...]]:
-        """Return by name all its definitions in a family's files; a name that is defined too often is absent."""
+        """Return by name all its definitions in a language's files; a name that is defined too often is absent."""
         candidates: dict[str, list[str]] = {}
         for path, text in self._texts_with(names, rf"(?m){DEFINES[language]}", language):
             for name in names:
@@ -159,13 +160,13 @@ class CodeIndex:
         return results
 
     def _texts_with(self, names: Collection[str], pattern: str, language: str) -> Iterator[tuple[str, str]]:
-        """Yield path and text of a family's files that match ``pattern`` for one of the names."""
+        """Yield path and text of a language's files that match ``pattern`` for one of the names."""
         if not names:
             return
         alternatives = "|".join(sorted(re2.escape(name.lstrip("$#")) for name in names))
         compiled = re2.compile(pattern.replace("NAMES", f"(?:{alternatives})"))
         remaining = MAX_SEARCHED
-        for path in self._families.get(language, ()):
+        for path in self._by_language.get(language, ()):
             text = self.text(path)
             if text is None:
                 continue

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 import re2
 
 from bot.code.change.file_classes import is_test
-from bot.code.parsing.grammars import family
 from bot.code.parsing.syntax import Reference
-from bot.code.symbols.declarations import go_signature
 from bot.code.symbols.index import CodeIndex, FileDefinition
+from bot.code.symbols.languages import language_of
 from bot.code.symbols.modules import Places
 from bot.code.symbols.resolution import Resolver
 
@@ -45,13 +44,13 @@ class InterfaceResolver(Resolver):
 
     def _find_implementations(self, method: FileDefinition) -> Iterator[FileDefinition]:
         path, definition = method
-        language = family(path)
-        if language == "c":
+        language = language_of(path)
+        if language.is_flat:
             yield from self._find_set(method)
         text = "\n".join(self.index.lines(path)[definition.first - 1 : definition.last])
-        has_body = "{" in re2.sub(r"(?:interface|struct)\{\}", "", text) or language in ("python", "c")
+        has_body = "{" in re2.sub(r"(?:interface|struct)\{\}", "", text) or not language.has_interfaces
         owners = self.owner_of(method)[:1] if definition.kind == "function" and not has_body else ()
-        others = self.index.defining([definition.name], language).get(definition.name, ()) if owners else ()
+        others = self.index.defining([definition.name], language.name).get(definition.name, ()) if owners else ()
         for other in others:
             if other.definition.kind == "function" and other != method and not is_test(other.path):
                 derived = self.owner_of(other)[:1]
@@ -80,15 +79,17 @@ class InterfaceResolver(Resolver):
 
     def _implements(self, derived: FileDefinition, interface: FileDefinition) -> bool:
         """Return True if a class names an interface as a base, or has its methods in Go."""
-        if family(interface.path) != "go":
+        signature = language_of(interface.path).signature
+        if signature is None:
             return any(base.is_same(interface) for base in self.bases(derived))
         return all(
             any(
-                self._signature(method) == self._signature(demand)
-                for method in self._members((derived,), demand.definition.name, is_call=True)
+                signature(self._head(method), name) == signature(self._head(demand), name)
+                for method in self._members((derived,), name, is_call=True)
             )
             for place in (interface, *self.bases(interface))
             for demand in self._methods_inside(place)
+            for name in (demand.definition.name,)
         )
 
     def _methods_inside(self, place: FileDefinition) -> list[FileDefinition]:
@@ -99,7 +100,6 @@ class InterfaceResolver(Resolver):
             if method.kind == "function" and method.first in definition.lines
         ]
 
-    def _signature(self, method: FileDefinition) -> tuple[str, ...]:
+    def _head(self, method: FileDefinition) -> str:
         path, definition = method
-        head = self.index.lines(path)[definition.first - 1 : definition.body]
-        return go_signature("\n".join(head), definition.name)
+        return "\n".join(self.index.lines(path)[definition.first - 1 : definition.body])

@@ -8,10 +8,10 @@ from posixpath import commonprefix
 import re2
 
 from bot.code.parsing.expressions import segments
-from bot.code.parsing.grammars import family
 from bot.code.symbols.declarations import with_bodies
-from bot.code.symbols.imports import DEFAULT, PACKAGE, STAR, Imported, imported_names
+from bot.code.symbols.imports import DEFAULT, PACKAGE, STAR, Imported
 from bot.code.symbols.index import CodeIndex, FileDefinition
+from bot.code.symbols.languages import language_of
 
 #: Most imports, bases or members that are followed one after the other.
 DEPTH = 4
@@ -74,8 +74,10 @@ class Modules:
 
     def _names(self, path: str) -> dict[str, tuple[Imported, ...]]:
         if path not in self._imports:
-            imports = self.index.outline(path).imports
-            self._imports[path] = imported_names(imports, path, family(path), self.index.files)
+            names = self._imports[path] = {}
+            for statement in self.index.outline(path).imports:
+                for local, imported in language_of(path).imports(statement.text, path, self.index.files):
+                    names[local] = (*names.get(local, ()), imported)
         return self._imports[path]
 
     def _top_level(self, paths: Sequence[str], name: str, *, with_members: bool = False) -> Places:
@@ -88,7 +90,7 @@ class Modules:
     def _modules(self, path: str, receiver: str) -> tuple[str, ...]:
         """Return the files of the module that a receiver names."""
         parts = segments(receiver)
-        if family(path) == "script" and ".".join(parts) in ("exports", "module.exports"):
+        if ".".join(parts) in language_of(path).own_module:
             return (path,)
         names = self._names(path)
         for name in (".".join(parts), parts[0] if len(parts) == 1 else ""):
@@ -99,9 +101,9 @@ class Modules:
 
     def _package_files(self, path: str, name: str) -> tuple[str, ...]:
         """Return the files that may define a name which Go or Java can use without naming it in an import."""
-        files, folder = self.index.files, path.rpartition("/")[0]
-        if family(path) != "java":
-            return files.in_folder(folder, ".go") if family(path) == "go" else ()
+        files, folder, language = self.index.files, path.rpartition("/")[0], language_of(path)
+        if not language.names_members:
+            return files.in_folder(folder, language.package_ending) if language.package_ending else ()
         package = self.index.outline(path).package.removeprefix("package").strip(" ;").replace(".", "/")
         imported = (entry.name for entry in self._names(path).get(PACKAGE, ()))
         for suffix in filter(None, (folder, package, *imported)):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from bot.code.symbols.declarations import go_signature
+from bot.code.symbols.languages.go import signature
 from tests.bot.code.context.test_context import surroundings
 
 #: A file of this many further lines is not shown whole.
@@ -140,7 +140,7 @@ def test_a_crate_of_the_repository_is_known_by_its_manifest() -> None:
 
 @pytest.mark.parametrize("head", ["func (s S) F(a int, b) {", "F(,)", "F((((", "F(a []", "F", ""])
 def test_parameters_that_are_no_go_have_some_signature(head: str) -> None:
-    assert isinstance(go_signature(head, "F"), tuple)
+    assert isinstance(signature(head, "F"), tuple)
 
 
 #: A path, a new line in it, parts of the context that is shown with it, and what is not in it.
