@@ -15,7 +15,7 @@ from bot.code.parsing.parser_process import NotParsed
 from bot.code.parsing.syntax import Definition, Reference, callables, enclosing, outline
 from bot.code.symbols.index import CodeIndex, FileDefinition
 from bot.code.symbols.interfaces import InterfaceResolver
-from bot.code.symbols.languages import language_of
+from bot.code.symbols.languages import rules_of
 from bot.code.symbols.names import is_comment
 from bot.core.text import show
 
@@ -50,7 +50,7 @@ class Changed:
         """The changed files with a grammar. Of copies that change alike, that of the shortest path."""
         files: dict[object, FileDiff] = {}
         for file in sorted(self.files, key=lambda file: len(file.path)):
-            if language_of(file.path).name and file.change != "deleted" and self.index.text(file.path) is not None:
+            if rules_of(file.path).name and file.change != "deleted" and self.index.text(file.path) is not None:
                 added = tuple(line.text for hunk in file.hunks for line in hunk.lines if line.mark == "+")
                 files.setdefault((file.path.rpartition("/")[2], added), file)
         return [file for file in self.files if file in files.values()]

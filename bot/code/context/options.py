@@ -18,7 +18,7 @@ from bot.code.context.uses import CALLER, user_excerpt
 from bot.code.parsing.expressions import closing
 from bot.code.parsing.syntax import Reference
 from bot.code.symbols.index import CodeIndex
-from bot.code.symbols.languages import language_of
+from bot.code.symbols.languages import rules_of
 from bot.code.symbols.names import is_comment
 from bot.core.text import show
 
@@ -50,7 +50,7 @@ class _Declaration(NamedTuple):
 def options(changed: Changed) -> Iterator[CodeExcerpt]:
     """Yield the declarations of options that changed lines read, and the readers of options that they declare."""
     for file in changed.sources:
-        language = language_of(file.path).name
+        language = rules_of(file.path).name
         if language not in ("python", "script"):
             continue
         text, numbers = changed.index.text(file.path) or "", changed.lines(file)
@@ -114,7 +114,7 @@ def _declarations_in(path: str, text: str) -> Iterator[_Declaration]:
     for match in islice(_DECLARES.finditer(text), MAX_CALLS):
         call = text[match.end() - 1 : match.end() + LONGEST]
         end = closing(call, 0)
-        if name := _declared_name(call[1:end], language_of(path).name):
+        if name := _declared_name(call[1:end], rules_of(path).name):
             first = text.count("\n", 0, match.start()) + 1
             yield _Declaration(path, name, first, first + text.count("\n", match.start(), match.end() - 1 + end))
 

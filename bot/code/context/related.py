@@ -12,7 +12,7 @@ from bot.code.context.uses import uses_of_changes
 from bot.code.parsing.expressions import WORD, segments
 from bot.code.parsing.syntax import Definition, Reference, callables, enclosing
 from bot.code.symbols.index import CodeIndex, FileDefinition
-from bot.code.symbols.languages import language_of
+from bot.code.symbols.languages import rules_of
 from bot.core.text import show
 
 #: Longest function around a change that is shown whole; lines of the head of a longer one, and beside each change.
@@ -76,7 +76,7 @@ def _rest(changed: Changed, *, of_tests: bool) -> Iterator[CodeExcerpt]:
 
 def _accessors(changed: Changed, path: str, definition: Definition) -> list[Definition]:
     """Return the other accessors of a property in Python."""
-    if not language_of(path).has_properties or not definition.within or definition.kind == "class":
+    if not rules_of(path).has_properties or not definition.within or definition.kind == "class":
         return []
     source = changed.index.lines(path)
     accessors = [
@@ -189,7 +189,7 @@ def _class_head(index: CodeIndex, place: FileDefinition) -> tuple[int, ...]:
     """Return the head of a class and its fields; of one with a constructor in Python the head alone."""
     path, definition = place
     members = [member for member in index.definitions(path) if member.within == definition.qualified]
-    constructor = language_of(path).constructor
+    constructor = rules_of(path).constructor
     has_constructor = any(member.name == constructor for member in members) if constructor else False
     fields = {member.first for member in members if member.kind == "value" and not has_constructor}
     lines = fields.union(range(definition.first, definition.body + 1))

@@ -20,7 +20,7 @@ from bot.code.context.related import excerpts, head
 from bot.code.context.uses import uses
 from bot.code.parsing.grammars import grammar_of
 from bot.code.symbols.index import SECONDS, CodeIndex, FileDefinition
-from bot.code.symbols.languages import language_of
+from bot.code.symbols.languages import rules_of
 from bot.code.symbols.names import PATH, names_in
 from bot.core.actions import CodeContext
 from bot.core.errors import ForgeError, NotRecorded, TransientError
@@ -144,14 +144,14 @@ def look_up(phrase: str, changed: Changed) -> Iterator[CodeExcerpt]:
             yield CodeExcerpt(place.path, head(changed.index, place), f"{named(place.definition)}, looked up")
         if places and _ASKS_FOR_USES.search(phrase):
             last = places[0].definition.name
-            mentions = changed.index.mentioning([last], language_of(places[0].path).name)[last]
+            mentions = changed.index.mentioning([last], rules_of(places[0].path).name)[last]
             yield from islice(uses(changed, last, places, mentions), MAX_CALLERS)
 
 
 def _definitions(name: str, changed: Changed, paths: Sequence[str]) -> list[FileDefinition]:
     """Return the definitions of a qualified name, in the languages of the change."""
     *owners, last = name.split(".")
-    languages = dict.fromkeys(filter(None, (language_of(file.path).name for file in changed.files)))
+    languages = dict.fromkeys(filter(None, (rules_of(file.path).name for file in changed.files)))
     places = [place for language in languages for place in changed.index.defining([last], language).get(last, ())]
     by_path = [place for place in places if any(place.path.endswith(path) for path in paths)]
     by_owner = [place for place in places if owners and _belongs(place, owners[-1])]

@@ -14,7 +14,7 @@ from bot.code.context.page import CodeExcerpt
 from bot.code.parsing.expressions import segments
 from bot.code.parsing.syntax import Definition, Reference
 from bot.code.symbols.index import FileDefinition
-from bot.code.symbols.languages import language_of
+from bot.code.symbols.languages import rules_of
 from bot.core.text import show
 
 #: Longest caller, test, and method that uses a changed field of its class, that are shown whole; and lines beside
@@ -39,12 +39,12 @@ def uses_of_changes(changed: Changed) -> Iterator[CodeExcerpt]:
     removed, all_targets = _removed(changed), _targets(changed)
     tests = 0
     users: set[tuple[str, int]] = set()
-    for language in dict.fromkeys(language_of(file.path).name for file in changed.sources):
+    for language in dict.fromkeys(rules_of(file.path).name for file in changed.sources):
         targets = {
-            name: places for name, places in all_targets.items() if language_of(places[0].path).name == language
+            name: places for name, places in all_targets.items() if rules_of(places[0].path).name == language
         }
         names = dict.fromkeys(
-            [*targets, *(name for name, path in removed.items() if language_of(path).name == language)]
+            [*targets, *(name for name, path in removed.items() if rules_of(path).name == language)]
         )
         for name, paths in changed.index.mentioning(names, language).items():
             places = targets.get(name, [])
@@ -115,7 +115,7 @@ def uses(
         for reference in mentions if targets else (*_imports(changed, path, name), *mentions):
             if reference.line not in visible and _means(changed, path, reference, targets):
                 user = changed.user_at(path, reference.line)
-                is_prototype = language_of(path).is_flat and user is None and bool(targets)
+                is_prototype = rules_of(path).is_flat and user is None and bool(targets)
                 if not is_prototype and not (path in homes and _is_exported(source, reference.line, user)):
                     users.setdefault(user, []).append(reference)
         by_name: dict[str, tuple[Definition | None, list[Reference]]] = {}
@@ -165,7 +165,7 @@ def _imports(changed: Changed, path: str, name: str) -> Iterator[Reference]:
 
 def _delegations(targets: Sequence[FileDefinition]) -> tuple[str, ...]:
     is_constructor = any(_is_constructor(target) for target in targets)
-    return language_of(targets[0].path).delegations if is_constructor else ()
+    return rules_of(targets[0].path).delegations if is_constructor else ()
 
 
 def _is_constructor(place: FileDefinition) -> bool:

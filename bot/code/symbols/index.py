@@ -15,7 +15,7 @@ from bot.code.parsing.grammars import DEFINES
 from bot.code.parsing.parser_process import NotParsed
 from bot.code.parsing.syntax import Definition, Outline, Reference, outline
 from bot.code.symbols.imports import FileNames
-from bot.code.symbols.languages import language_of
+from bot.code.symbols.languages import rules_of
 from bot.github.protocol import SourceTree
 
 #: Most characters of a repository that are searched, most files that are parsed, and seconds for all of it.
@@ -63,7 +63,7 @@ class CodeIndex:
         text_paths = (path for path, text in texts.items() if text is not None)
         self.files = FileNames([*tree_paths, *text_paths], self.text)
         for path in sorted(self.files.paths):
-            if name := language_of(path).name:
+            if name := rules_of(path).name:
                 self._by_language.setdefault(name, []).append(path)
 
     def text(self, path: str) -> str | None:
@@ -80,7 +80,7 @@ class CodeIndex:
         """Return the lines of a definition that have text, without the middle of a long docstring."""
         source = self.lines(path)
         numbers = tuple(number for number in definition.lines if source[number - 1].strip())
-        body = [number for number in numbers if number > definition.body and language_of(path).has_docstrings]
+        body = [number for number in numbers if number > definition.body and rules_of(path).has_docstrings]
         opening = _DOCSTRING.match(source[body[0] - 1]) if body else None
         if opening is None or opening[1] in source[body[0] - 1][opening.end() :]:
             return numbers

@@ -9,7 +9,7 @@ import re2
 from bot.code.change.file_classes import is_test
 from bot.code.parsing.syntax import Reference
 from bot.code.symbols.index import CodeIndex, FileDefinition
-from bot.code.symbols.languages import language_of
+from bot.code.symbols.languages import rules_of
 from bot.code.symbols.modules import Places
 from bot.code.symbols.resolution import Resolver
 
@@ -44,7 +44,7 @@ class InterfaceResolver(Resolver):
 
     def _find_implementations(self, method: FileDefinition) -> Iterator[FileDefinition]:
         path, definition = method
-        language = language_of(path)
+        language = rules_of(path)
         if language.is_flat:
             yield from self._find_set(method)
         text = "\n".join(self.index.lines(path)[definition.first - 1 : definition.last])
@@ -79,7 +79,7 @@ class InterfaceResolver(Resolver):
 
     def _implements(self, derived: FileDefinition, interface: FileDefinition) -> bool:
         """Return True if a class names an interface as a base, or has its methods in Go."""
-        signature = language_of(interface.path).signature
+        signature = rules_of(interface.path).signature
         if signature is None:
             return any(base.is_same(interface) for base in self.bases(derived))
         return all(

@@ -11,7 +11,7 @@ from bot.code.parsing.expressions import segments
 from bot.code.symbols.declarations import with_bodies
 from bot.code.symbols.imports import DEFAULT, PACKAGE, STAR, Imported
 from bot.code.symbols.index import CodeIndex, FileDefinition
-from bot.code.symbols.languages import language_of
+from bot.code.symbols.languages import rules_of
 
 #: Most imports, bases or members that are followed one after the other.
 DEPTH = 4
@@ -76,7 +76,7 @@ class Modules:
         if path not in self._imports:
             names = self._imports[path] = {}
             for statement in self.index.outline(path).imports:
-                for local, imported in language_of(path).imports(statement.text, path, self.index.files):
+                for local, imported in rules_of(path).imports(statement.text, path, self.index.files):
                     names[local] = (*names.get(local, ()), imported)
         return self._imports[path]
 
@@ -90,7 +90,7 @@ class Modules:
     def _modules(self, path: str, receiver: str) -> tuple[str, ...]:
         """Return the files of the module that a receiver names."""
         parts = segments(receiver)
-        if ".".join(parts) in language_of(path).own_module:
+        if ".".join(parts) in rules_of(path).own_module:
             return (path,)
         names = self._names(path)
         for name in (".".join(parts), parts[0] if len(parts) == 1 else ""):
@@ -101,7 +101,7 @@ class Modules:
 
     def _package_files(self, path: str, name: str) -> tuple[str, ...]:
         """Return the files that may define a name which Go or Java can use without naming it in an import."""
-        files, folder, language = self.index.files, path.rpartition("/")[0], language_of(path)
+        files, folder, language = self.index.files, path.rpartition("/")[0], rules_of(path)
         if not language.names_members:
             return files.in_folder(folder, language.package_ending) if language.package_ending else ()
         package = self.index.outline(path).package.removeprefix("package").strip(" ;").replace(".", "/")

@@ -27,7 +27,7 @@ from bot.code.symbols.declarations import (
 )
 from bot.code.symbols.imports import Imported
 from bot.code.symbols.index import CodeIndex, FileDefinition
-from bot.code.symbols.languages import language_of
+from bot.code.symbols.languages import rules_of
 from bot.code.symbols.modules import DEPTH, OUTSIDE, Modules, Places
 from bot.code.symbols.names import is_telling
 
@@ -96,7 +96,7 @@ class Resolver(Modules):
 
     def _all_definitions(self, path: str, name: str) -> Places:
         """Return the definitions of a name in the repository; of vendored copies, that of the file's folder."""
-        places = self.index.defining([name], language_of(path).name).get(name, ())
+        places = self.index.defining([name], rules_of(path).name).get(name, ())
         functions = [place for place in places if place.definition.kind == "function"]
         bodies = [place for place in functions if place.definition.last > place.definition.first]
         real = bodies or [place for place in places if not place.path.endswith(".d.ts")]
@@ -160,7 +160,7 @@ class Resolver(Modules):
         self, path: str, name: str, scope: Sequence[Definition], line: int, *, is_call: bool = False
     ) -> Places:
         """Return the definitions that a plain name means: of its file, of an import, or of the whole package."""
-        language = language_of(path)
+        language = rules_of(path)
         own = [
             definition
             for definition in self.index.definitions(path)
@@ -200,7 +200,7 @@ class Resolver(Modules):
         first, *rest = parts
         word = first.removesuffix("()")
         owner: Places | None
-        if word in _OWN or (word and word == language_of(path).receiver(self.index.lines(path), scope)):
+        if word in _OWN or (word and word == rules_of(path).receiver(self.index.lines(path), scope)):
             owner = self._class_of(path, scope)
         elif word == "super":
             owner = tuple(base for place in self._class_of(path, scope) for base in self.bases(place))[:3]
@@ -217,9 +217,9 @@ class Resolver(Modules):
         """Return the classes of a plain name or of its call, or OUTSIDE; None if nothing defines the name."""
         word, is_call, level = part.rstrip("()[]"), "()" in part, part.count("[]")
         text = function_text(self.index.lines(path), scope, line)
-        if declared := declared_type(text, word, language_of(path)):
+        if declared := declared_type(text, word, rules_of(path)):
             return self._classes_of_values(self._class_of_type(path, declared, scope, level), is_call=is_call)
-        if not is_call and (value := assigned_value(text, word, language_of(path))):
+        if not is_call and (value := assigned_value(text, word, rules_of(path))):
             return self._receiver_classes(path, element_parts(value, level), scope, line, depth + 1) or OUTSIDE
         places = self._by_name(path, word, scope, line, is_call=is_call)
         return self._classes_of_values(places, is_call=is_call, level=level) if places else None
@@ -229,7 +229,7 @@ class Resolver(Modules):
         for part in parts:
             is_call = "()" in part
             members = self._members(owner, part.rstrip("()[]"), is_call=is_call)
-            if not members and owner and part in language_of(owner[0].path).same_class:
+            if not members and owner and part in rules_of(owner[0].path).same_class:
                 continue
             if not members:
                 return None if owner else OUTSIDE
@@ -252,14 +252,14 @@ class Resolver(Modules):
             definition = place.definition
             if definition.kind == "class" and not level:
                 return tuple(place for place in places if place.definition.kind == "class")
-            is_function = definition.kind == "function" and language_of(place.path).has_properties
+            is_function = definition.kind == "function" and rules_of(place.path).has_properties
             is_property = is_function and definition.body > definition.first  # it is decorated
             if definition.type and (is_call or definition.kind == "value" or is_property):
                 scope = self.scope(place.path, definition.first)
                 return self._class_of_type(place.path, definition.type, scope, level)
             if definition.value and (owner := self._classes_of_value(place, level)):
                 return owner
-            if is_call and language_of(place.path).functions_are_classes and definition.name[0].isupper():
+            if is_call and rules_of(place.path).functions_are_classes and definition.name[0].isupper():
                 return (place,)  # called by ``new``
         return ()
 
@@ -279,7 +279,7 @@ class Resolver(Modules):
         for _ in range(min(level, DEPTH)):
             declared = element_type(declared)
         if declared.startswith("("):  # several results in Go, a tuple in Rust
-            declared = declared[1:].split(",")[0].rstrip(")") if language_of(path).has_several_results else ""
+            declared = declared[1:].split(",")[0].rstrip(")") if rules_of(path).has_several_results else ""
         words = type_names(declared)
         for position, word in enumerate(words[:4]):
             if word in ("Self", "self"):
@@ -292,7 +292,7 @@ class Resolver(Modules):
                 return classes
             for outer in reversed(() if places else scope):
                 head = "\n".join(self.index.lines(path)[outer.first - 1 : outer.body])
-                if bound := bound_type(head, word, language_of(path)):
+                if bound := bound_type(head, word, rules_of(path)):
                     return self._class_of_type(path, bound, ())
             if any(place.definition.kind == "value" for place in places):
                 return self._classes_of_values(places, is_call=False) if position < 1 else ()
@@ -303,7 +303,7 @@ class Resolver(Modules):
         classes = [definition for definition in scope if definition.kind == "class"]
         if classes:
             own = FileDefinition(path, classes[-1])
-            if not language_of(path).splits_types:
+            if not rules_of(path).splits_types:
                 return (own,)
             # An ``impl`` block and its type have one name.
             others = [place for place in self._by_name(path, own.definition.name, (), 0) if place != own]
@@ -333,7 +333,7 @@ class Resolver(Modules):
 
     def _own_members(self, owner: FileDefinition, name: str, *, is_call: bool) -> Places:
         files: tuple[str, ...] = (owner.path,)
-        language = language_of(owner.path)
+        language = rules_of(owner.path)
         if language.package_ending:
             files = self.index.files.in_folder(owner.path.rpartition("/")[0], language.package_ending)
         members = self.index.named(name, files)

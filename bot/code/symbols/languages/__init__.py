@@ -11,6 +11,6 @@ _LANGUAGES = {language.name: language for language in _ALL}
 _OTHER = LanguageRules("")
 
 
-def language_of(path: str) -> LanguageRules:
+def rules_of(path: str) -> LanguageRules:
     """Return the language of a file by its suffix; without a grammar, one without a name."""
     return _LANGUAGES.get(family(path), _OTHER)
