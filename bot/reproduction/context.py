@@ -13,7 +13,8 @@ from pathlib import Path, PurePosixPath
 
 from pydantic import Field
 
-from bot.code.parsing.syntax import Definition, definitions, enclosing
+from bot.code.parsing.definitions import Definition, enclosing
+from bot.code.parsing.syntax import definitions
 from bot.code.symbols.names import called_names
 from bot.core.errors import OperatorError
 from bot.core.frozen import Frozen

@@ -15,7 +15,8 @@ from typing import NamedTuple
 from bot.code.change.diff import DiffLine, FileDiff, Sides, render, render_line
 from bot.code.change.file_classes import topic
 from bot.code.change.moves import Notes
-from bot.code.parsing.syntax import Definition, definitions
+from bot.code.parsing.definitions import Definition
+from bot.code.parsing.syntax import definitions
 from bot.core.text import estimate, show
 
 # The blank line between two blocks, in tokens.

@@ -10,9 +10,10 @@ import re2
 
 from bot.code.change.diff import DiffLine, FileDiff, Hunk, lines_shown
 from bot.code.change.file_classes import is_test
+from bot.code.parsing.definitions import Definition, Reference, callables, enclosing
 from bot.code.parsing.expressions import segments
 from bot.code.parsing.parser_process import NotParsed
-from bot.code.parsing.syntax import Definition, Reference, callables, enclosing, outline
+from bot.code.parsing.syntax import outline
 from bot.code.symbols.index import CodeIndex, FileDefinition
 from bot.code.symbols.interfaces import InterfaceResolver
 from bot.code.symbols.languages import rules_of

@@ -15,8 +15,8 @@ import re2
 from bot.code.context.changed import Changed, named
 from bot.code.context.page import CodeExcerpt
 from bot.code.context.uses import CALLER, user_excerpt
+from bot.code.parsing.definitions import Reference
 from bot.code.parsing.expressions import closing
-from bot.code.parsing.syntax import Reference
 from bot.code.symbols.index import CodeIndex
 from bot.code.symbols.languages import rules_of
 from bot.code.symbols.names import is_comment

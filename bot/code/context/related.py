@@ -9,8 +9,8 @@ from bot.code.context.changed import Changed, named
 from bot.code.context.options import options
 from bot.code.context.page import CodeExcerpt
 from bot.code.context.uses import uses_of_changes
+from bot.code.parsing.definitions import Definition, Reference, callables, enclosing
 from bot.code.parsing.expressions import WORD, segments
-from bot.code.parsing.syntax import Definition, Reference, callables, enclosing
 from bot.code.symbols.index import CodeIndex, FileDefinition
 from bot.code.symbols.languages import rules_of
 from bot.core.text import show

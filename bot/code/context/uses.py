@@ -11,8 +11,8 @@ import re2
 from bot.code.change.file_classes import is_test
 from bot.code.context.changed import Changed, named
 from bot.code.context.page import CodeExcerpt
+from bot.code.parsing.definitions import Definition, Reference
 from bot.code.parsing.expressions import segments
-from bot.code.parsing.syntax import Definition, Reference
 from bot.code.symbols.index import FileDefinition
 from bot.code.symbols.languages import rules_of
 from bot.core.text import show

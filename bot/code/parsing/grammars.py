@@ -10,6 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
+#: A larger file is data or generated, and not parsed; bytes.
+MAX_BYTES = 1_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class Grammar:

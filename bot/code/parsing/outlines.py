@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from bot.code.parsing.definitions import Definition, Import, Kind, Outline
 from bot.code.parsing.expressions import chain
 from bot.code.parsing.grammars import Grammar, grammar_of
 from bot.code.parsing.references import references
-from bot.code.parsing.syntax import Definition, Import, Kind, Outline
 from bot.code.parsing.trees import LONGEST_NAME, MAX_DEPTH, is_import, language_of, nodes, parse, text_of
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from bot.code.parsing.definitions import Reference, ReferenceKind
 from bot.code.parsing.grammars import Grammar
-from bot.code.parsing.syntax import Reference, ReferenceKind
 from bot.code.parsing.trees import LONGEST_NAME, MAX_DEPTH, is_import, text_of
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from hashlib import sha256
 from time import thread_time
 from typing import TYPE_CHECKING, Any
 
-from bot.code.parsing.grammars import PYTHON, Grammar, grammar_of
-from bot.code.parsing.syntax import MAX_BYTES
+from bot.code.parsing.grammars import MAX_BYTES, PYTHON, Grammar, grammar_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Tree

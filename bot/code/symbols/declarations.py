@@ -8,8 +8,8 @@ from itertools import islice
 
 import re2
 
+from bot.code.parsing.definitions import Definition
 from bot.code.parsing.expressions import WORD, chain
-from bot.code.parsing.syntax import Definition
 from bot.code.symbols.language_rules import LanguageRules
 
 #: Containers, whose members are not those of their elements.

@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 import re2
 
+from bot.code.parsing.definitions import Definition, Outline, Reference
 from bot.code.parsing.grammars import DEFINES
 from bot.code.parsing.parser_process import NotParsed
-from bot.code.parsing.syntax import Definition, Outline, Reference, outline
+from bot.code.parsing.syntax import outline
 from bot.code.symbols.imports import FileNames
 from bot.code.symbols.languages import rules_of
 from bot.github.protocol import SourceTree

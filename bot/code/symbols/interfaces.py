@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import re2
 
 from bot.code.change.file_classes import is_test
-from bot.code.parsing.syntax import Reference
+from bot.code.parsing.definitions import Reference
 from bot.code.symbols.index import CodeIndex, FileDefinition
 from bot.code.symbols.languages import rules_of
 from bot.code.symbols.modules import Places

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from bot.code.parsing.syntax import Definition
+from bot.code.parsing.definitions import Definition
 from bot.code.symbols.imports import FileNames, Imported
 
 #: A pattern of the type after the name of a variable and a colon.

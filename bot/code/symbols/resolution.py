@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from bot.code.parsing.definitions import Definition, Reference
 from bot.code.parsing.expressions import element_parts, segments
-from bot.code.parsing.syntax import Definition, Reference
 from bot.code.symbols.declarations import (
     assigned_value,
     base_names,

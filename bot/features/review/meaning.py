@@ -12,8 +12,8 @@ from time import monotonic
 import re2
 
 from bot.code.change.diff import Diff, Hunk, Sides, apply_hunks
-from bot.code.parsing.grammars import compares
-from bot.code.parsing.syntax import MAX_BYTES, fingerprint
+from bot.code.parsing.grammars import MAX_BYTES, compares
+from bot.code.parsing.syntax import fingerprint
 
 #: Suffixes of languages without a grammar here in which indentation has no meaning.
 _FREE_FORM = frozenset({".c", ".h", ".cc", ".cpp", ".hpp", ".cs", ".css", ".scss", ".less", ".swift", ".kt"})

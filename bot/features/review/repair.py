@@ -10,7 +10,7 @@ from itertools import accumulate, islice
 
 from bot.code.change.diff import Diff
 from bot.code.change.quotes import bare, offsets, without_margin
-from bot.code.parsing.syntax import MAX_BYTES
+from bot.code.parsing.grammars import MAX_BYTES
 from bot.core.text import squeeze
 from bot.features.review.anchoring import files_named, in_indentation
 from bot.features.review.meaning import same

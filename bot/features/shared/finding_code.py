@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from bot.code.change.diff import Diff, DiffLine, FileDiff, Hunk, render, render_line
 from bot.code.change.quotes import bare, without_margin
-from bot.code.parsing.syntax import definitions, enclosing
+from bot.code.parsing.definitions import enclosing
+from bot.code.parsing.syntax import definitions
 from bot.code.symbols.names import names_in
 from bot.core.subjects import Side
 from bot.core.text import show, squeeze

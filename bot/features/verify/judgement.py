@@ -14,7 +14,8 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from bot.code.change.diff import Diff, Sides
 from bot.code.change.file_classes import is_test, skip_reason
 from bot.code.change.quotes import bare, without_margin
-from bot.code.parsing.syntax import definitions, enclosing
+from bot.code.parsing.definitions import enclosing
+from bot.code.parsing.syntax import definitions
 from bot.core.config import VerifyConfig
 from bot.core.frozen import Lenient
 from bot.core.subjects import PullRequest

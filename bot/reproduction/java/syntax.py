@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from bot.code.parsing import trees
+from bot.code.parsing.grammars import MAX_BYTES
 from bot.code.parsing.parser_process import NotParsed, parse_apart
-from bot.code.parsing.syntax import MAX_BYTES
 
 TYPES = frozenset(
     {"class_declaration", "interface_declaration", "enum_declaration", "record_declaration",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from bot.code.parsing.definitions import Definition
 from bot.code.parsing.expressions import closing
-from bot.code.parsing.syntax import Definition
 from bot.code.symbols.imports import FileNames, Imported
 from bot.code.symbols.language_rules import LanguageRules
 

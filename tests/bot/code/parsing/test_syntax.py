@@ -15,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.code.parsing import grammars, parser_process, trees
+from bot.code.parsing.definitions import enclosing
 from bot.code.parsing.parser_process import NotParsed, parse_apart
-from bot.code.parsing.syntax import definitions, enclosing
+from bot.code.parsing.syntax import definitions
 from bot.features.review import meaning
 
 PYTHON = """\
