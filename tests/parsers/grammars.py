@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from bot.code.parsing.grammars import family
 from bot.code.parsing.parser_process import NotParsed
 from bot.code.parsing.syntax import fingerprint, outline
-from bot.code.symbols.imports import FileNames, imported_names
+from bot.code.symbols.imports import FileNames
+from bot.code.symbols.languages import rules_of
 from tests.parsers.parser import Parser
 
 _TOKENS = (
@@ -25,7 +25,7 @@ def _read(text: str, path: str) -> object:
     except NotParsed:
         return None
     for statement in parsed.imports:
-        imported_names([statement], path, family(path), FileNames(["a.py", "b/a.rs"]))
+        list(rules_of(path).imports(statement.text, path, FileNames(["a.py", "b/a.rs"])))
     return parsed, fingerprint(text, path)
 
 
