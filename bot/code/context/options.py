@@ -53,10 +53,10 @@ def options(changed: Changed) -> Iterator[CodeExcerpt]:
         language = rules_of(file.path).name
         if language not in ("python", "script"):
             continue
-        text, numbers = changed.index.text(file.path) or "", changed.lines(file)
+        source, numbers = changed.index.lines(file.path), changed.lines(file)
         first_reads: dict[str, int] = {}
         for number in sorted(numbers):
-            for name in _names_read(text.split("\n")[number - 1 : number]):
+            for name in _names_read(source[number - 1 : number]):
                 first_reads.setdefault(name, number)
         for name, number in islice(first_reads.items(), MAX_OPTIONS):
             places = list(islice(_declarations_of(changed.index, name, language), 2))
@@ -67,7 +67,7 @@ def options(changed: Changed) -> Iterator[CodeExcerpt]:
                 yield CodeExcerpt(places[0].path, tuple(lines), f"the option `{show(name)}`, read by {by}")
         declared = (
             place
-            for place in _declarations_in(file.path, text)
+            for place in _declarations_in(file.path, "\n".join(source))
             if numbers.intersection(range(place.first, place.last + 1))
         )
         for place in islice(declared, MAX_OPTIONS):

@@ -26,9 +26,9 @@ class ContextPage:
     """The excerpts that fit into a budget, by file. No line is shown twice, nor one that is visible elsewhere."""
 
     def __init__(
-        self, text: Callable[[str], str | None], budget: int, visible: Mapping[str, Collection[int]]
+        self, source: Callable[[str], list[str]], budget: int, visible: Mapping[str, Collection[int]]
     ) -> None:
-        self._text, self._budget = text, budget
+        self._source, self._budget = source, budget
         self._shown = {path: set(lines) for path, lines in visible.items()}
         #: By file and relation: the lines that are shown, and their text.
         self._excerpts: dict[str, dict[str, tuple[list[int], str]]] = {}
@@ -58,7 +58,7 @@ class ContextPage:
 
     def _add(self, excerpt: CodeExcerpt, numbers: Sequence[int]) -> bool:
         visible = self._shown.setdefault(excerpt.path, set())
-        source = (self._text(excerpt.path) or "").split("\n")
+        source = self._source(excerpt.path)
         lines = [number for number in numbers if number not in visible and number <= len(source)]
         fresh = _without_lone_brackets([number for number in lines if source[number - 1].strip()], source)
         if not fresh:

@@ -70,7 +70,7 @@ class Surroundings:
         places = {file.path: place for place, file in enumerate(self.diff.files)}
         files = self.diff.files if files is None else sorted(files, key=lambda file: places[file.path])
         visible = lines_shown(files) if visible is None else visible
-        page = ContextPage(self._index.text, budget, visible)
+        page = ContextPage(self._index.lines, budget, visible)
         changed = Changed(files, self._index, visible)
         looked_up = tuple(phrase for phrase in phrases if page.add_all(look_up(phrase, changed)))
         page.add_all(excerpts(changed))

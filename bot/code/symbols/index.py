@@ -23,6 +23,8 @@ from bot.github.protocol import SourceTree
 MAX_SEARCHED, MAX_PARSED, SECONDS = 60_000_000, 150, 20.0
 #: Most files that are parsed to find the definition of one name.
 MAX_DEFINING = 6
+#: Most files whose lines are kept.
+MAX_SPLIT = 16
 #: Lines that are shown of a docstring, and most lines of a long function.
 DOCSTRING, BODY = 5, 120
 _DOCSTRING = re2.compile(r"\s*[rRuU]?(\"\"\"|''')")
@@ -51,6 +53,7 @@ class CodeIndex:
         self._tree = tree
         self._texts = dict(texts)
         self.before = before
+        self._lines: dict[str, list[str]] = {}
         self._outlines: dict[str, Outline] = {}
         self._until = monotonic() + seconds
         self._parsed = 0
@@ -75,7 +78,11 @@ class CodeIndex:
 
     def lines(self, path: str) -> list[str]:
         """Return the lines of a file; one empty line if it is missing or not text."""
-        return (self.text(path) or "").split("\n")
+        if path not in self._lines:
+            if len(self._lines) == MAX_SPLIT:
+                self._lines.clear()
+            self._lines[path] = (self.text(path) or "").split("\n")
+        return self._lines[path]
 
     def code(self, path: str, definition: Definition) -> tuple[int, ...]:
         """Return the lines of a definition that have text, without the middle of a long docstring."""
@@ -125,7 +132,7 @@ class CodeIndex:
         if text is None or self._parsed >= MAX_PARSED:
             return Outline()
         self._parsed += 1
-        if self._is_in_time():
+        if self.is_in_time():
             with suppress(NotParsed):
                 return outline(text, path, names, lines)
         self.too_slow.add(path)
@@ -172,12 +179,13 @@ class CodeIndex:
             if text is None:
                 continue
             remaining -= len(text)
-            if remaining < 0 or not self._is_in_time():
+            if remaining < 0 or not self.is_in_time():
                 return
             if compiled.search(text):
                 yield path, text
 
-    def _is_in_time(self) -> bool:
+    def is_in_time(self) -> bool:
+        """Return False if ``seconds`` are over."""
         self.ran_out_of_time = self.ran_out_of_time or monotonic() > self._until
         return not self.ran_out_of_time
 
