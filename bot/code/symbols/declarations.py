@@ -39,6 +39,9 @@ _NO_VALUES = frozenset({"None", "null", "nil", "undefined", "true", "false", "Tr
 _DEEPEST_ARGUMENTS = 4
 #: Most characters of the expression that a variable is set to.
 _LONGEST_VALUE = 2_000
+#: Where a function of Python begins, and where the parameters of one have ended.
+_BEHIND_DECORATORS = re2.compile(r"(?m)^[ \t]*(?:async[ \t]+)?def\b")
+_AFTER_PARAMETERS = re2.compile(r"\{|=>\s*[\w$.]+\(|\)\s*(?:->[^:\n]*)?:\s")
 #: Most expressions of one variable that are read.
 _MAX_VALUES = 20
 
@@ -112,19 +115,41 @@ def bound_type(head: str, word: str, language: LanguageRules) -> str:
     return str(match[1]) if match else ""
 
 
-def is_local(lines: Sequence[str], name: str, scope: Sequence[Definition], line: int) -> bool:
-    """Return True if a name is a parameter or a variable of the functions around a line."""
+def is_local(
+    lines: Sequence[str],
+    name: str,
+    scope: Sequence[Definition],
+    line: int,
+    language: LanguageRules,
+    *,
+    is_call: bool,
+) -> bool:
+    """Return True if a name is a parameter of the functions around a line, or a variable that is set up to it."""
+    if is_call and language.names_members:  # methods have names of their own
+        return False
     escaped = re2.escape(name)
     parameter = (
-        rf"(?:[(,|]|^)\s*(?:mut |final |\*+|&)*{escaped}\s*(?:[,)=?|]|:[^:])|[\w>\]*&]\s+\**{escaped}\s*[,)=]"
+        rf"(?:[(,]|^)\s*(?:mut |final |\*+|&)*{escaped}\s*(?:[,)=?]|:[^:])|[\w>\]*&]\s+\**{escaped}\s*[,)=]"
     )
     for definition in scope:
         head = "\n".join(lines[definition.first - 1 : definition.body])
         is_macro = re.match(r"[\w:]+!", definition.call) is not None
-        if definition.kind == "function" and not is_macro and re2.search(parameter, head.partition("{")[0]):
+        if definition.kind == "function" and not is_macro and re2.search(parameter, _parameters(head)):
             return True
-    variable = rf"\b{escaped}\s*(?::[^=\n(]{{0,60}})?(?::=|=[^=>])|\bfor\s+\(?(?:const |let |var )?{escaped}\b"
-    return re2.search(variable, function_text(lines, scope, line)) is not None
+    text = function_text(lines, scope, line)
+    if re2.search(rf"\bglobal\b[^\n]*\b{escaped}\b", text):
+        return False
+    if not language.variable:
+        return bool(declared_type(text, name, language))
+    return re2.search(_of(language.variable, name), text) is not None
+
+
+def _parameters(head: str) -> str:
+    """Return the head of a function up to the end of its parameters, without decorators and type arguments."""
+    start = _BEHIND_DECORATORS.search(head)
+    head = head if start is None else head[start.start() :]
+    end = _AFTER_PARAMETERS.search(head)
+    return re.sub(r"<[^<>]*>|\[[^\[\]]*\]", "", head if end is None else head[: end.start() + 1])
 
 
 def function_text(lines: Sequence[str], scope: Sequence[Definition], line: int) -> str:
@@ -168,11 +193,10 @@ def of_kind(definitions: Sequence[Definition], language: LanguageRules, *, is_ca
 def with_bodies(definitions: Sequence[Definition]) -> list[Definition]:
     """Return the definitions with a body if there are any: no overloads and prototypes. At most two.
 
-    Of a field that several methods set, these are the first ones, as in the constructor.
+    Of a field that several methods set, these are the first ones, as in the constructor; of a type in Rust too,
+    whose ``impl`` blocks follow.
     """
     if all(definition.kind == "value" for definition in definitions):
         return list(definitions)[:2]
-    whole = [definition for definition in definitions if definition.last > definition.body]
-    if len(whole) > 2 and all(definition.kind == "function" for definition in whole):
-        whole = whole[-2:]
-    return (whole or list(definitions))[-2:]
+    whole = [definition for definition in definitions if definition.last > definition.body] or list(definitions)
+    return whole[:2] if all(definition.kind == "class" for definition in whole) else whole[-2:]

@@ -33,6 +33,8 @@ class LanguageRules:
     """Yield the local names, with their meaning, of a statement in a file of ``path``."""
     declares: tuple[str, ...] = (r"\b([A-Za-z_]\w*(?:<[^;(){}\n]{0,60}>)?)[\s*]+NAME\s*[;=,)\[:]",)
     """Patterns of declarations of a variable or parameter; their group is the start of its type."""
+    variable: str = ""
+    """A pattern of what makes a name a variable of a function, if that is not its type before it."""
     assigns: str = r"(?:^|[^.\w$])NAME[ \t]*(?::[^=\n(]{0,60})?[ \t]*:?=\s*"
     """A pattern of what stands before the value that a variable is set to."""
     contexts: str = ""
@@ -41,7 +43,7 @@ class LanguageRules:
     """A pattern of the expression in whose elements a loop with this variable looks."""
     bounds: str = ""
     """A pattern of what stands between a type parameter and the type to which it is bound."""
-    comments: str = r"//[^\n]*"
+    comments: str = r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)"
     """A pattern of comments in which declarations must not be looked for."""
     receiver: Callable[[Sequence[str], Sequence[Definition]], str] = _no_receiver
     """Return the name that the outermost method of a scope gives to its receiver."""

@@ -61,7 +61,8 @@ class Modules:
             if match is None:
                 return ()
             name = str(match[1])
-        if places := self._top_level(imported.paths, name, with_members=True):
+        # A star imports no members.
+        if places := self._top_level(imported.paths, name, with_members=not depth):
             return places
         if depth < DEPTH:
             for path in imported.paths:

@@ -41,16 +41,19 @@ class Resolver(Modules):
 
     def __init__(self, index: CodeIndex) -> None:
         super().__init__(index)
+        self._scopes: dict[tuple[str, int], tuple[Definition, ...]] = {}
         self._values: list[FileDefinition] = []
         """The values whose classes are being resolved."""
 
     def scope(self, path: str, line: int) -> tuple[Definition, ...]:
         """Return the functions and classes around a line, outermost first."""
-        return tuple(
-            definition
-            for definition in self.index.definitions(path)
-            if definition.kind != "value" and line in definition.lines
-        )
+        if (path, line) not in self._scopes:
+            self._scopes[path, line] = tuple(
+                definition
+                for definition in self.index.definitions(path)
+                if definition.first <= line <= definition.last and definition.kind != "value"
+            )
+        return self._scopes[path, line]
 
     def resolve(self, path: str, reference: Reference) -> Places:
         """Return the definitions that a reference of a file means; none if that is not certain."""
@@ -72,7 +75,9 @@ class Resolver(Modules):
             return self._constructors(path, reference.name, scope)
         is_call = reference.kind == "call"
         if not reference.receiver:
-            return self._by_name(path, reference.name, scope, reference.line, is_call=is_call)
+            # A variable may be set to the result of a function of its name.
+            line = reference.line - (reference.kind in ("call", "removed"))
+            return self._by_name(path, reference.name, scope, line, is_call=is_call)
         parts = segments(reference.receiver)
         owner = self._receiver_classes(path, parts, scope, reference.line)
         if owner is not None:
@@ -88,6 +93,19 @@ class Resolver(Modules):
             if places := self._members(owner, reference.name, is_call=is_call):
                 return places
         return self._own_member(path, reference.name) if is_telling(reference.name) else ()
+
+    def can_mean(self, path: str, reference: Reference, removed: Definition) -> bool:
+        """Return True if a reference can mean a definition that is gone, and means nothing else."""
+        parts = segments(reference.receiver)
+        if self.is_foreign(path, (parts or [reference.name])[0]) or self.resolve(path, reference):
+            return False
+        owner = removed.owner
+        if not reference.receiver:
+            return not owner or rules_of(path).names_members or is_telling(reference.name)
+        classes = self._receiver_classes(path, parts, self.scope(path, reference.line), reference.line)
+        if classes is not None:
+            return any(base.definition.name == owner for place in classes for base in (place, *self.bases(place)))
+        return is_telling(reference.name) or bool(self._modules(path, reference.receiver))
 
     def sole_definition(self, path: str, name: str) -> Places:
         """Return the definition of a name that the repository's files of a language define once."""
@@ -166,18 +184,16 @@ class Resolver(Modules):
             for definition in self.index.definitions(path)
             if definition.name == name and is_visible(definition, scope, language)
         ]
-        is_hidden = (
-            language.names_members
-            and not is_call
-            and declared_type(function_text(self.index.lines(path), scope, line), name, language)
-        )
-        if own and not is_hidden:
+        is_nested = not language.names_members and any(definition.within for definition in own)
+        if scope and not is_nested:
+            lines = self.index.lines(path)
+            if is_local(lines, name, scope, line, language, is_call=is_call):
+                return ()
+        if own:
             nearest = max(len(definition.within) for definition in own)
             nested = [definition for definition in own if len(definition.within) == nearest]
             keep = with_bodies(of_kind(nested, language, is_call=is_call))
             return tuple(FileDefinition(path, definition) for definition in keep)
-        if scope and is_local(self.index.lines(path), name, scope, line):
-            return ()
         places = self._imported(path, name)
         if places is not None:
             return places

@@ -73,6 +73,7 @@ LANGUAGE = LanguageRules(
         r"\bNAME(?:,[ \t]*\w+)*[ \t]+(\*?[A-Za-z_][\w.]*)[ \t]*[,)\n=]",
         r"\bNAME\s*(?:,\s*\w+\s*)?:?=[^\n]*\.\(\*?([\w.]+)\)",
     ),
+    variable=r"\bNAME(?:,[ \t]*\w+)*[ \t]*:=|\bvar[ \t]+NAME\b",
     assigns=r"(?m)(?:^|[;{]|\b(?:if|for|switch|var)\b)[ \t]*NAME[ \t]*(?:,[ \t]*\w+)*[ \t]*:?=\s*",
     bounds=r"\s+",
     receiver=receiver,

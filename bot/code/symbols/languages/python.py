@@ -51,6 +51,10 @@ LANGUAGE = LanguageRules(
     "python",
     imports=_imports,
     declares=(r"(?m)(?:^|[(,])[ \t]*\**NAME\??[ \t]*:[ \t]*([^:=,;)\n{][^=,;)\n{]{0,79})",),
+    variable=(  # an argument has no blank before its sign
+        r"(?m)^[ \t]*(?:[\w, \t]*,[ \t]*)?NAME(?:[ \t]*,[\w, \t]*)?(?:[ \t]*:[^=\n]{1,60})?[ \t]+=[^=]"
+        r"|\bfor[ \t]+\(?(?:\w+,[ \t]*)*NAME\b|\bas[ \t]+NAME[ \t]*:|\bNAME[ \t]*:="
+    ),
     contexts=r"(?m)^[ \t]*(?:async[ \t]+)?with[ \t]+(.+)[ \t]as[ \t]+NAME[ \t]*[,:]",
     loops=r"(?m)\bfor[ \t]+NAME[ \t]+in[ \t]+([A-Za-z_][\w.]*(?:\([^()\n]*\))?)[ \t]*(?:[:\])}]|if\b|$)",
     comments="",

@@ -88,6 +88,9 @@ LANGUAGE = LanguageRules(
     "rust",
     imports=_imports,
     declares=(COLON,),
+    variable=(
+        r"\blet\s+(?:mut\s+)?NAME\b|\blet\s[^=;:\n]*[(,&\s]NAME\s*[,)]|\bfor\s+\(?(?:\w+,\s*)*NAME\b"
+    ),
     bounds=r"\s*:\s*",
     same_class=frozenset({
         "unwrap()", "expect()", "clone()", "borrow()", "borrow_mut()", "lock()", "read()", "write()", "as_ref()",

@@ -47,6 +47,7 @@ LANGUAGE = LanguageRules(
     "script",
     imports=_imports,
     declares=(COLON,),
+    variable=r"\b(?:const|let|var)\s+NAME\b",
     loops=r"\bfor\s*(?:await\s*)?\((?:const|let|var)\s+NAME\s+of\s+([\w.$]+(?:\([^()\n]*\))?)\s*\)",
     bounds=r"\s+extends\s+",
     own_module=("exports", "module.exports"),
