@@ -22,6 +22,10 @@ from bot.core.text import show
 
 #: Lines of a long function that are shown because the change depends on them, or they on the change.
 MAX_SOURCES = 8
+#: More functions than this are many.
+MANY = 9
+#: Characters of a line in which names are looked for.
+LONGEST = 2_000
 #: Blank lines between a removal and the code beside it.
 MAX_BLANK = 3
 
@@ -77,6 +81,12 @@ class Changed:
                 if definition.kind == "value" and lines:
                     results.append((FileDefinition(file.path, definition), lines))
         return results
+
+    @cached_property
+    def is_in_many(self) -> bool:
+        """True if the change is in many functions, so that less of each is shown."""
+        places = (place for place, _ in self.definitions if place.definition.kind == "function")
+        return sum(not self.is_in_test(place.path, place.definition.first) for place in places) > MANY
 
     def is_in_test(self, path: str, line: int) -> bool:
         """Return True for a line of a test file, or of a module of tests in Rust; False if only tests change."""
@@ -147,11 +157,9 @@ class Changed:
 
     def further_references(self, file: FileDiff) -> Iterator[Reference]:
         """Yield the names on removed lines, and the calls on lines that depend on changed ones."""
-        added = {line.text for hunk in file.hunks for line in hunk.lines if line.mark == "+"}
-        remaining = _words(added)
         for run, places in self.runs(file):
-            removed = _words(line.text for line in run if line.mark == "-") if places else set()
-            for word in sorted(removed - remaining):
+            removed, added = (_words(line.text for line in run if line.mark == mark) for mark in "-+")
+            for word in sorted(removed - added) if places else ():
                 if len(word) > 3:
                     yield Reference(word, "", places[0], "removed")
         numbers: set[int] = set()
@@ -236,7 +244,7 @@ def _owners(
 
 def _words(lines: Iterable[str]) -> set[str]:
     """Return the names in lines of code, without those behind a dot."""
-    return set(_WORD.findall("\n".join(line for line in lines if not is_comment(line))))
+    return set(_WORD.findall("\n".join(line[:LONGEST] for line in lines if not is_comment(line))))
 
 
 def around(

@@ -17,8 +17,8 @@ from bot.core.text import show
 
 #: Longest function around a change that is shown whole; lines of the head of a longer one, and beside each change.
 WHOLE, HEAD, BESIDE = 40, 8, 10
-#: If a change is in more functions than this, less of each is shown: longest whole, and lines beside each change.
-MANY, WHOLE_OF_MANY, BESIDE_OF_MANY = 9, 24, 5
+#: If a change is in many functions, less of each is shown: longest whole, and lines beside each change.
+WHOLE_OF_MANY, BESIDE_OF_MANY = 24, 5
 #: The same for a class. More of its fields are not shown.
 SMALL_CLASS, CLASS_HEAD, BESIDE_IN_CLASS, FIELDS = 8, 1, 3, 20
 #: Longest class, and longest function that sets it, that are shown whole around a field.
@@ -52,13 +52,15 @@ def _rest(changed: Changed, *, of_tests: bool) -> Iterator[CodeExcerpt]:
     for file in changed.readable:
         if changed.is_in_test(file.path, 1) != of_tests:
             continue
-        count = (changed.index.text(file.path) or "").count("\n")
-        if count < SMALL_FILE and file.change != "added":
+        count = len(changed.index.lines(file.path))
+        if count <= SMALL_FILE and file.change != "added":
             whole.add(file.path)
             yield CodeExcerpt(file.path, tuple(range(1, count + 1)), "rest of the file")
     for (path, definition), lines in changed.definitions:
         is_missing = path not in whole and changed.is_in_test(path, definition.first) == of_tests
-        if is_missing and definition.kind != "value":
+        if is_missing and definition.kind == "value":
+            yield CodeExcerpt(path, (definition.first,), f"rest of {named(definition)}")
+        elif is_missing:
             around = [outer for outer in changed.resolver.scope(path, definition.first) if outer.kind != "class"]
             numbers = {outer.first for outer in around}.union(_rest_lines(changed, path, definition, lines))
             whole_functions = [outer for outer in (*around, definition) if outer.kind == "function"]
@@ -79,25 +81,21 @@ def _accessors(changed: Changed, path: str, definition: Definition) -> list[Defi
     if not rules_of(path).has_properties or not definition.within or definition.kind == "class":
         return []
     source = changed.index.lines(path)
-    accessors = [
-        method
-        for method in callables(changed.index.definitions(path))
-        if method.qualified == definition.qualified
-        and any(_ACCESSOR.match(source[number - 1]) for number in range(method.first, method.body))
-    ]
-    return [other for other in accessors if other != definition][:2] if definition in accessors else []
+
+    def is_accessor(method: Definition) -> bool:
+        return any(_ACCESSOR.match(line) for line in source[method.first - 1 : method.body - 1])
+
+    if not is_accessor(definition):
+        return []
+    others = (other for other in changed.index.definitions(path) if other.qualified == definition.qualified)
+    return [other for other in others if other != definition and is_accessor(other)][:2]
 
 
 def _rest_lines(changed: Changed, path: str, definition: Definition, lines: Collection[int]) -> tuple[int, ...]:
     """Return a short definition whole, else its head and the lines beside changes; of a function more."""
     first, last = definition.first, definition.last
     is_class = definition.kind == "class"
-    functions = [
-        place
-        for place, _ in changed.definitions
-        if place.definition.kind == "function" and not changed.is_in_test(place.path, place.definition.first)
-    ]
-    whole, beside = (WHOLE_OF_MANY, BESIDE_OF_MANY) if len(functions) > MANY else (WHOLE, BESIDE)
+    whole, beside = (WHOLE_OF_MANY, BESIDE_OF_MANY) if changed.is_in_many else (WHOLE, BESIDE)
     if is_class:
         whole, beside = SMALL_CLASS, BESIDE_IN_CLASS
     own = changed.index.code(path, definition)
@@ -188,7 +186,11 @@ def head(index: CodeIndex, place: FileDefinition, *, is_called: bool = False) ->
 def _class_head(index: CodeIndex, place: FileDefinition) -> tuple[int, ...]:
     """Return the head of a class and its fields; of one with a constructor in Python the head alone."""
     path, definition = place
-    members = [member for member in index.definitions(path) if member.within == definition.qualified]
+    members = [
+        member
+        for member in index.definitions(path)
+        if member.within == definition.qualified and member.first in definition.lines
+    ]
     constructor = rules_of(path).constructor
     has_constructor = any(member.name == constructor for member in members) if constructor else False
     fields = {member.first for member in members if member.kind == "value" and not has_constructor}

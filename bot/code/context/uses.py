@@ -12,7 +12,6 @@ from bot.code.change.file_classes import is_test
 from bot.code.context.changed import Changed, named
 from bot.code.context.page import CodeExcerpt
 from bot.code.parsing.definitions import Definition, Reference
-from bot.code.parsing.expressions import segments
 from bot.code.symbols.index import FileDefinition
 from bot.code.symbols.languages import rules_of
 from bot.core.text import show
@@ -36,20 +35,23 @@ _CONSTRUCTORS = frozenset({"__init__", "__new__", "constructor"})
 
 def uses_of_changes(changed: Changed) -> Iterator[CodeExcerpt]:
     """Yield the uses of all that a change alters or removes, within limits."""
-    removed, all_targets = _removed(changed), _targets(changed)
+    removed, all_targets = _removed(changed), list(_targets(changed))
     tests = 0
     users: set[tuple[str, int]] = set()
     for language in dict.fromkeys(rules_of(file.path).name for file in changed.sources):
-        targets = {
-            name: places for name, places in all_targets.items() if rules_of(places[0].path).name == language
-        }
+        targets: dict[str, list[FileDefinition]] = {}
+        for name, place in all_targets:
+            if rules_of(place.path).name == language:
+                targets.setdefault(name, []).append(place)
         names = dict.fromkeys(
-            [*targets, *(name for name, path in removed.items() if rules_of(path).name == language)]
+            [*targets, *(name for name, place in removed.items() if rules_of(place.path).name == language)]
         )
         for name, paths in changed.index.mentioning(names, language).items():
+            if not changed.index.is_in_time():
+                return
             places = targets.get(name, [])
             callers: list[CodeExcerpt] = []
-            for excerpt in uses(changed, name, places, paths):
+            for excerpt in uses(changed, name, places, paths, removed.get(name)):
                 if is_test(excerpt.path):
                     tests += 1
                     if tests <= MAX_TESTS:
@@ -67,9 +69,8 @@ def _with_others(excerpt: CodeExcerpt) -> CodeExcerpt:
     return replace(excerpt, relation=f"{excerpt.relation}; so do others")
 
 
-def _targets(changed: Changed) -> dict[str, list[FileDefinition]]:
-    """Return what changed outside of tests, by the name that others use for it."""
-    targets: dict[str, list[FileDefinition]] = {}
+def _targets(changed: Changed) -> Iterator[tuple[str, FileDefinition]]:
+    """Yield what changed outside of tests, with the name that others use for it."""
     for place, _ in changed.definitions:
         if changed.is_in_test(place.path, place.definition.first):
             continue
@@ -81,27 +82,30 @@ def _targets(changed: Changed) -> dict[str, list[FileDefinition]]:
                 name = definition.owner
             # What changed in a class is searched by its own name.
             if definition.kind != "class" and len(name) > 2:
-                targets.setdefault(name, []).append(FileDefinition(place.path, definition))
-    return targets
+                yield name, FileDefinition(place.path, definition)
 
 
-def _removed(changed: Changed) -> dict[str, str]:
-    """Return the names whose definitions the change removes, with their files."""
-    before: dict[str, str] = {}
+def _removed(changed: Changed) -> dict[str, FileDefinition]:
+    """Return the definitions that the change removes, by name."""
+    before: dict[str, FileDefinition] = {}
     for file in changed.files:
         numbers = {line.old for hunk in file.hunks for line in hunk.lines if line.mark == "-"}
         definitions = changed.definitions_before(file) if numbers and not is_test(file.path) else ()
         for definition in definitions or ():
             if definition.first in numbers and len(definition.name) > 2:
-                before[definition.name] = file.path
+                before[definition.name] = FileDefinition(file.path, definition)
     after = {definition.name for file in changed.readable for definition in changed.index.definitions(file.path)}
-    return {name: path for name, path in before.items() if name not in after}
+    return {name: place for name, place in before.items() if name not in after}
 
 
 def uses(
-    changed: Changed, name: str, targets: Sequence[FileDefinition], paths: Iterable[str]
+    changed: Changed,
+    name: str,
+    targets: Sequence[FileDefinition],
+    paths: Iterable[str],
+    removed: FileDefinition | None = None,
 ) -> Iterator[CodeExcerpt]:
-    """Yield the excerpts of these files that use one of the targets, or the removed name if there are none."""
+    """Yield the excerpts of these files that use one of the targets, or what is removed if there are none."""
     label = f"`{show(name)}`" if targets else f"the removed `{show(name)}`"
     homes = [target.path for target in targets]
     near = sorted(paths, key=lambda path: (path not in homes, is_test(path), _distance(path, homes)))
@@ -113,7 +117,7 @@ def uses(
         source = changed.index.lines(path)
         mentions = changed.index.references(path, [name, *list(aliases)[:3], *_delegations(targets)])
         for reference in mentions if targets else (*_imports(changed, path, name), *mentions):
-            if reference.line not in visible and _means(changed, path, reference, targets):
+            if reference.line not in visible and _means(changed, path, reference, targets, removed):
                 user = changed.user_at(path, reference.line)
                 is_prototype = rules_of(path).is_flat and user is None and bool(targets)
                 if not is_prototype and not (path in homes and _is_exported(source, reference.line, user)):
@@ -172,12 +176,24 @@ def _is_constructor(place: FileDefinition) -> bool:
     return place.definition.name in (place.definition.owner, *_CONSTRUCTORS)
 
 
-def _means(changed: Changed, path: str, reference: Reference, targets: Sequence[FileDefinition]) -> bool:
-    """Return True if a reference means one of the targets, or a member that overrides it or is overridden."""
-    if not targets:
-        first = (segments(reference.receiver) or [reference.name])[0]
-        return not (changed.resolver.is_foreign(path, first) or changed.resolver.resolve(path, reference))
-    if reference.kind == "argument":
+def _means(
+    changed: Changed,
+    path: str,
+    reference: Reference,
+    targets: Sequence[FileDefinition],
+    removed: FileDefinition | None,
+) -> bool:
+    """Return True if a reference means one of the targets, or a member that overrides it or is overridden.
+
+    Without targets, return True if it can mean what is removed. A value is no use of itself.
+    """
+    if not targets and removed is not None:
+        return changed.resolver.can_mean(path, reference, removed.definition)
+    is_inside = any(
+        target.definition.kind == "value" and target.path == path and reference.line in target.definition.lines
+        for target in targets
+    )
+    if reference.kind == "argument" or is_inside:
         return False
     return any(
         place.is_same(target)
