@@ -196,7 +196,7 @@ def with_bodies(definitions: Sequence[Definition]) -> list[Definition]:
     Of a field that several methods set, these are the first ones, as in the constructor; of a type in Rust too,
     whose ``impl`` blocks follow.
     """
-    if all(definition.kind == "value" for definition in definitions):
+    if {definition.kind for definition in definitions} in ({"value"}, {"class"}):
         return list(definitions)[:2]
-    whole = [definition for definition in definitions if definition.last > definition.body] or list(definitions)
-    return whole[:2] if all(definition.kind == "class" for definition in whole) else whole[-2:]
+    whole = [definition for definition in definitions if definition.last > definition.body]
+    return (whole or list(definitions))[-2:]
