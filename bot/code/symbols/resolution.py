@@ -7,6 +7,7 @@ the file defines or imports that class, or as a field.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
@@ -165,11 +166,7 @@ class Resolver(Modules):
         if depth >= DEPTH:
             return
         for names in base_names(place.definition.type):
-            modules = self._modules(place.path, ".".join(names[:-1])) if len(names) > 1 else ()
-            places = (
-                self._top_level(modules, names[-1]) if modules else self._by_name(place.path, names[-1], (), 0)
-            )
-            for base in places:
+            for base in self._of_type(place.path, ".".join(names[:-1]), names[-1]):
                 if base.definition.kind == "class" and base != place:
                     yield base
                     yield from self.bases(base, depth + 1)
@@ -182,7 +179,10 @@ class Resolver(Modules):
         own = [
             definition
             for definition in self.index.definitions(path)
-            if definition.name == name and is_visible(definition, scope, language)
+            if definition.name == name
+            and is_visible(definition, scope, language)
+            # In Java, a name that is not called is no method, and the name of a class not its constructor.
+            and (is_call or not language.names_members or definition.kind != "function")
         ]
         is_nested = not language.names_members and any(definition.within for definition in own)
         if scope and not is_nested:
@@ -206,6 +206,16 @@ class Resolver(Modules):
                 place for place in self.sole_definition(path, name) if is_visible(place.definition, (), language)
             )
         return ()
+
+    def _of_type(self, path: str, qualifier: str, name: str) -> Places:
+        """Return the definitions that the name of a type means, which may be one of another module."""
+        if modules := self._modules(path, qualifier) if qualifier else ():
+            return self._top_level(modules, name)
+        # In Go, all other qualified names are those of foreign packages.
+        first = (segments(qualifier) or [""])[0]
+        if qualifier and (rules_of(path).package_ending or self.is_foreign(path, first)):
+            return OUTSIDE
+        return self._by_name(path, name, (), 0)
 
     def _receiver_classes(
         self, path: str, parts: Sequence[str], scope: Sequence[Definition], line: int, depth: int = 0
@@ -300,9 +310,8 @@ class Resolver(Modules):
         for position, word in enumerate(words[:4]):
             if word in ("Self", "self"):
                 return self._class_of(path, scope)
-            places = self._by_name(path, word, (), 0)
-            if not places and position and (modules := self._modules(path, words[position - 1])):
-                places = self._top_level(modules, word)
+            qualifier = re.search(rf"(\w[\w.:]*)(?:\.|::){re.escape(word)}\b", declared)
+            places = self._of_type(path, qualifier[1] if qualifier is not None else "", word)
             classes = tuple(place for place in places if place.definition.kind == "class")
             if classes:
                 return classes
