@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, groupby
@@ -32,7 +33,8 @@ MAX_BLANK = 3
 #: Calls that take a function: tests, and others with a text as their first argument.
 _TEST_CALL = re2.compile(r"(?:it|test|specify)\b[\w.]*\(")
 _TITLED = re2.compile(r"[\w$.]+\(\s*['\"`]")
-_WORD = re2.compile(r"(?:^|[^.\w\"'])([A-Za-z_$][\w$]*)")
+#: Not by re2, which refuses lone surrogates.
+_WORD = re.compile(r"(?:^|[^.\w\"'])([A-Za-z_$][\w$]*)", re.ASCII)
 
 
 class Changed:

@@ -280,23 +280,26 @@ class Resolver(Modules):
                 return tuple(place for place in places if place.definition.kind == "class")
             is_function = definition.kind == "function" and rules_of(place.path).has_properties
             is_property = is_function and definition.body > definition.first  # it is decorated
-            if definition.type and (is_call or definition.kind == "value" or is_property):
-                scope = self.scope(place.path, definition.first)
-                return self._class_of_type(place.path, definition.type, scope, level)
-            if definition.value and (owner := self._classes_of_value(place, level)):
-                return owner
+            is_typed = definition.type and (is_call or definition.kind == "value" or is_property)
+            if is_typed or definition.value:
+                owner = self._classes_of_value(place, level, is_typed=bool(is_typed))
+                if owner or is_typed:
+                    return owner
             if is_call and rules_of(place.path).functions_are_classes and definition.name[0].isupper():
                 return (place,)  # called by ``new``
         return ()
 
-    def _classes_of_value(self, place: FileDefinition, level: int) -> Places:
-        """Return the classes of the expression that a value is set to."""
+    def _classes_of_value(self, place: FileDefinition, level: int, *, is_typed: bool) -> Places:
+        """Return the classes of a declared type, or of the expression that a value is set to."""
         path, definition = place
         if place in self._values or len(self._values) >= DEPTH:
             return OUTSIDE
         self._values.append(place)
         scope = self.scope(path, definition.first)
-        owner = self._receiver_classes(path, element_parts(definition.value, level), scope, definition.first)
+        if is_typed:
+            owner: Places | None = self._class_of_type(path, definition.type, scope, level)
+        else:
+            owner = self._receiver_classes(path, element_parts(definition.value, level), scope, definition.first)
         self._values.pop()
         return owner or OUTSIDE
 

@@ -7,6 +7,9 @@ from time import process_time
 
 import pytest
 
+from bot.code.change.diff import Sides, parse
+from bot.code.context.surroundings import Surroundings
+from bot.github.offline import RecordedTree
 from tests.bot.code.context.test_context_of_changes import PADDING, shown, surroundings
 
 #: A file of this many further lines is not shown whole.
@@ -245,3 +248,16 @@ def test_the_name_of_a_class_in_java_is_not_its_constructor() -> None:
 def test_odd_qualified_types_are_read(declared: str) -> None:
     source = f"struct Server;\nimpl Server {{\n    fn close(&self) {{\n    }}\n}}\n{LONG}fn run(s: &{declared}) {{\n    s.close();\n}}\n"
     assert "`Server" in shown({"src/a.rs": source}, "src/a.rs", "    s.close();\n", "    s.close(1);\n")
+
+
+@pytest.mark.parametrize("values", ["a: b = 1\nb: a = 2\n", "a: a = 1\n", "a = b.c\nb = a.c\n"])
+def test_values_whose_types_name_each_other_end(values: str) -> None:
+    source = f"{values}{LONG}def use(c):\n    x = c\n    return a.run(x)\n"
+    assert "`a`, used by `use`" in shown({"a/x.py": source}, "a/x.py", "return a.run(x)", "return a.run(a)")
+
+
+def test_lone_surrogates_in_removed_lines_are_read() -> None:
+    source = f"def use(c):\n    return 1\n{LONG}def helper(a):\n    return a\n"
+    diff = "--- a/a/x.py\n+++ b/a/x.py\n@@ -2 +2 @@\n-    return helper('\ud800')\n+    return 1\n"
+    around = Surroundings(parse(diff), Sides(RecordedTree({"a/x.py": source.encode()})))
+    assert "`helper`, in removed lines of `use`" in around.within(4_000).text
