@@ -119,7 +119,7 @@ def uses(
         for reference in mentions if targets else (*_imports(changed, path, name), *mentions):
             if reference.line not in visible and _means(changed, path, reference, targets, removed):
                 user = changed.user_at(path, reference.line)
-                is_prototype = rules_of(path).is_flat and user is None and bool(targets)
+                is_prototype = bool(targets) and _is_prototype(path, source, reference, user)
                 if not is_prototype and not (path in homes and _is_exported(source, reference.line, user)):
                     users.setdefault(user, []).append(reference)
         by_name: dict[str, tuple[Definition | None, list[Reference]]] = {}
@@ -135,6 +135,13 @@ def uses(
             if user is not None and user.kind == "function" and not is_test(path):
                 excerpt = replace(excerpt, more=changed.index.body(path, user, references[0].line))
             yield excerpt
+
+
+def _is_prototype(path: str, source: Sequence[str], reference: Reference, user: Definition | None) -> bool:
+    """Return True for a prototype in C, which macros before it can make a value for the parser."""
+    if user is None or not rules_of(path).is_flat:
+        return rules_of(path).is_flat
+    return user.kind == "value" and reference.kind != "call" and f"{reference.name}(" in source[reference.line - 1]
 
 
 def _is_exported(source: Sequence[str], line: int, user: Definition | None) -> bool:

@@ -261,3 +261,15 @@ def test_lone_surrogates_in_removed_lines_are_read() -> None:
     diff = "--- a/a/x.py\n+++ b/a/x.py\n@@ -2 +2 @@\n-    return helper('\ud800')\n+    return 1\n"
     around = Surroundings(parse(diff), Sides(RecordedTree({"a/x.py": source.encode()})))
     assert "`helper`, in removed lines of `use`" in around.within(4_000).text
+
+
+def test_a_prototype_in_c_behind_macros_is_no_use() -> None:
+    table = "struct entry all_entries[] = {\n    {1, make_thing},\n};\n"
+    files = {
+        "a/x.c": f"{LONG}Thing *make_thing(Options options)\n{{\n    return find(options);\n}}\n",
+        "a/x.h": "extern SDL_DECLSPEC SDL_Renderer * SDLCALL make_thing(SDL_PropertiesID props);\n" + LONG,
+        "a/t.c": table + LONG,
+    }
+    text = shown(files, "a/x.c", "find(options)", "find(options + 1)")
+    assert "a/x.h" not in text
+    assert "`all_entries` uses `make_thing`" in text
