@@ -30,20 +30,20 @@ class Modules:
     """Resolves imported names of one repository."""
 
     def __init__(self, index: CodeIndex) -> None:
-        self.index = index
+        self._index = index
         self._imports: dict[str, dict[str, tuple[Imported, ...]]] = {}
 
-    def _imported(self, path: str, name: str) -> Places | None:
+    def imported(self, path: str, name: str) -> Places | None:
         """Return what an import gives a name, which may be OUTSIDE; None without an import of it."""
         names = self._names(path)
         entries = names.get(name, ())
         for imported in entries:
-            if not imported.is_module and (places := self._exported(imported, 0)):
+            if not imported.is_module and (places := self.exported(imported)):
                 return places
         if entries:
             return OUTSIDE
         for imported in names.get(STAR, ()):
-            if places := self._exported(imported._replace(name=name), 0):
+            if places := self.exported(imported._replace(name=name)):
                 return places
         return None
 
@@ -52,43 +52,43 @@ class Modules:
         entries = self._names(path).get(name, ())
         return bool(entries) and not any(imported.paths for imported in entries)
 
-    def _exported(self, imported: Imported, depth: int) -> Places:
+    def exported(self, imported: Imported, depth: int = 0) -> Places:
         """Return the definitions that a module exports under a name, itself or from another module."""
         name = imported.name
         if name == DEFAULT:
-            exports = (_DEFAULT_EXPORT.search(self.index.text(path) or "") for path in imported.paths)
+            exports = (_DEFAULT_EXPORT.search(self._index.text(path) or "") for path in imported.paths)
             match = next(filter(None, exports), None)
             if match is None:
                 return ()
             name = str(match[1])
         # A star imports no members.
-        if places := self._top_level(imported.paths, name, with_members=not depth):
+        if places := self.top_level(imported.paths, name, with_members=not depth):
             return places
         if depth < DEPTH:
             for path in imported.paths:
                 names = self._names(path)
                 stars = [star._replace(name=name) for star in names.get(STAR, ())]
                 for further in (*names.get(name, ()), *stars):
-                    if not further.is_module and (places := self._exported(further, depth + 1)):
+                    if not further.is_module and (places := self.exported(further, depth + 1)):
                         return places
         return ()
 
     def _names(self, path: str) -> dict[str, tuple[Imported, ...]]:
         if path not in self._imports:
             names = self._imports[path] = {}
-            for statement in self.index.outline(path).imports:
-                for local, imported in rules_of(path).imports(statement.text, path, self.index.files):
+            for statement in self._index.outline(path).imports:
+                for local, imported in rules_of(path).imports(statement.text, path, self._index.files):
                     names[local] = (*names.get(local, ()), imported)
         return self._imports[path]
 
-    def _top_level(self, paths: Sequence[str], name: str, *, with_members: bool = False) -> Places:
+    def top_level(self, paths: Sequence[str], name: str, *, with_members: bool = False) -> Places:
         """Return the top-level definitions of a name in these files."""
-        places = self.index.named(name, paths)
+        places = self._index.named(name, paths)
         top = [place for place in places if not place.definition.within] or (places if with_members else [])
         keep = with_bodies([place.definition for place in top])
         return tuple(place for place in top if place.definition in keep)[:2]
 
-    def _modules(self, path: str, receiver: str) -> tuple[str, ...]:
+    def module_files(self, path: str, receiver: str) -> tuple[str, ...]:
         """Return the files of the module that a receiver names."""
         parts = segments(receiver)
         if ".".join(parts) in rules_of(path).own_module:
@@ -100,12 +100,12 @@ class Modules:
                     return imported.paths
         return ()
 
-    def _package_files(self, path: str, name: str) -> tuple[str, ...]:
+    def package_files(self, path: str, name: str) -> tuple[str, ...]:
         """Return the files that may define a name which Go or Java can use without naming it in an import."""
-        files, folder, language = self.index.files, path.rpartition("/")[0], rules_of(path)
+        files, folder, language = self._index.files, path.rpartition("/")[0], rules_of(path)
         if not language.names_members:
             return files.in_folder(folder, language.package_ending) if language.package_ending else ()
-        package = self.index.outline(path).package.removeprefix("package").strip(" ;").replace(".", "/")
+        package = self._index.outline(path).package.removeprefix("package").strip(" ;").replace(".", "/")
         imported = (entry.name for entry in self._names(path).get(PACKAGE, ()))
         for suffix in filter(None, (folder, package, *imported)):
             # Tests have a folder of their own, and modules may have packages of one name.

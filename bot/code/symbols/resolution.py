@@ -37,11 +37,12 @@ _LONGEST_CHAIN = 6
 _OWN = frozenset({"self", "this", "cls", "Self", "@"})
 
 
-class Resolver(Modules):
+class Resolver:
     """Resolves the references of one repository."""
 
     def __init__(self, index: CodeIndex) -> None:
-        super().__init__(index)
+        self.index = index
+        self._modules = Modules(index)
         self._scopes: dict[tuple[str, int], tuple[Definition, ...]] = {}
         self._values: list[FileDefinition] = []
         """The values whose classes are being resolved."""
@@ -83,9 +84,9 @@ class Resolver(Modules):
         owner = self._receiver_classes(path, parts, scope, reference.line)
         if owner is not None:
             return self._members(owner, reference.name, is_call=is_call)
-        modules = self._modules(path, reference.receiver)
+        modules = self._modules.module_files(path, reference.receiver)
         if modules:
-            return self._exported(Imported(modules, reference.name), 0)
+            return self._modules.exported(Imported(modules, reference.name))
         last = parts[-1] if parts else ""
         if len(parts) > 1 and is_telling(last):  # a field that the repository defines once
             owner = self._classes_of_values(
@@ -98,7 +99,7 @@ class Resolver(Modules):
     def can_mean(self, path: str, reference: Reference, removed: Definition) -> bool:
         """Return True if a reference can mean a definition that is gone, and means nothing else."""
         parts = segments(reference.receiver)
-        if self.is_foreign(path, (parts or [reference.name])[0]) or self.resolve(path, reference):
+        if self._modules.is_foreign(path, (parts or [reference.name])[0]) or self.resolve(path, reference):
             return False
         owner = removed.owner
         if not reference.receiver:
@@ -106,7 +107,7 @@ class Resolver(Modules):
         classes = self._receiver_classes(path, parts, self.scope(path, reference.line), reference.line)
         if classes is not None:
             return any(base.definition.name == owner for place in classes for base in (place, *self.bases(place)))
-        return is_telling(reference.name) or bool(self._modules(path, reference.receiver))
+        return is_telling(reference.name) or bool(self._modules.module_files(path, reference.receiver))
 
     def sole_definition(self, path: str, name: str) -> Places:
         """Return the definition of a name that the repository's files of a language define once."""
@@ -194,10 +195,10 @@ class Resolver(Modules):
             nested = [definition for definition in own if len(definition.within) == nearest]
             keep = with_bodies(of_kind(nested, language, is_call=is_call))
             return tuple(FileDefinition(path, definition) for definition in keep)
-        places = self._imported(path, name)
+        places = self._modules.imported(path, name)
         if places is not None:
             return places
-        if top := self._top_level(self._package_files(path, name), name):
+        if top := self._modules.top_level(self._modules.package_files(path, name), name):
             return top
         if language.names_members and scope:
             return self._members(self._class_of(path, scope), name, is_call=is_call)
@@ -209,11 +210,11 @@ class Resolver(Modules):
 
     def _of_type(self, path: str, qualifier: str, name: str) -> Places:
         """Return the definitions that the name of a type means, which may be one of another module."""
-        if modules := self._modules(path, qualifier) if qualifier else ():
-            return self._top_level(modules, name)
+        if modules := self._modules.module_files(path, qualifier) if qualifier else ():
+            return self._modules.top_level(modules, name)
         # In Go, all other qualified names are those of foreign packages.
         first = (segments(qualifier) or [""])[0]
-        if qualifier and (rules_of(path).package_ending or self.is_foreign(path, first)):
+        if qualifier and (rules_of(path).package_ending or self._modules.is_foreign(path, first)):
             return OUTSIDE
         return self._by_name(path, name, (), 0)
 
@@ -233,7 +234,7 @@ class Resolver(Modules):
         else:
             owner = self._classes_of_name(path, first, scope, line, depth)
             if owner is None:
-                modules = self._modules(path, word)
+                modules = self._modules.module_files(path, word)
                 return self._through_module(modules, rest) if modules and rest else None
         return self._member_classes(owner, rest)
 
@@ -265,7 +266,7 @@ class Resolver(Modules):
     def _through_module(self, modules: Sequence[str], parts: Sequence[str]) -> Places | None:
         """Return the classes of a value that is reached through a module."""
         first, *rest = parts
-        places = self._top_level(modules, first.rstrip("()[]"))
+        places = self._modules.top_level(modules, first.rstrip("()[]"))
         owner = self._classes_of_values(places, is_call="()" in first, level=first.count("[]"))
         return self._member_classes(owner, rest)
 
