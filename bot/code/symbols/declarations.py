@@ -137,7 +137,7 @@ def is_local(
         if definition.kind == "function" and not is_macro and re2.search(parameter, _parameters(head)):
             return True
     text = function_text(lines, scope, line)
-    if re2.search(rf"\bglobal\b[^\n]*\b{escaped}\b", text):
+    if language.outer and re2.search(_of(language.outer, name), text):
         return False
     if not language.variable:
         return bool(declared_type(text, name, language))

@@ -1,4 +1,4 @@
-"""The rules of a language for resolving names, beside its grammar. Each has its own in ``languages``."""
+"""The rules of one language for resolving names. ``languages`` has a file for each language."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _no_receiver(_lines: Sequence[str], _scope: Sequence[Definition]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LanguageRules:
-    """The forms of one language. The defaults are those of a language without any of them.
+    """The rules of one language. The defaults are for a language without these features.
 
     In patterns, NAME stands for the name of a variable.
     """
@@ -35,6 +35,8 @@ class LanguageRules:
     """Patterns of declarations of a variable or parameter; their group is the start of its type."""
     variable: str = ""
     """A pattern of what makes a name a variable of a function, if that is not its type before it."""
+    outer: str = ""
+    """A pattern of a statement in a function by which a name is that of the module."""
     assigns: str = r"(?:^|[^.\w$])NAME[ \t]*(?::[^=\n(]{0,60})?[ \t]*:?=\s*"
     """A pattern of what stands before the value that a variable is set to."""
     contexts: str = ""
@@ -48,7 +50,7 @@ class LanguageRules:
     receiver: Callable[[Sequence[str], Sequence[Definition]], str] = _no_receiver
     """Return the name that the outermost method of a scope gives to its receiver."""
     signature: Callable[[str, str], tuple[str, ...]] | None = None
-    """Return the types of a method, by its head and its name, if classes implement interfaces by having them."""
+    """Return the types of a method from its head and name; None if classes name the interfaces they implement."""
     package_ending: str = ""
     """The ending of the files of a folder, if all of them share their names and the methods of their types."""
     own_module: tuple[str, ...] = ()
@@ -66,7 +68,7 @@ class LanguageRules:
     names_members: bool = False
     """True if the members of a class are visible in it by their plain names, and a file is a class."""
     is_flat: bool = False
-    """True without modules: a name that the repository defines once is visible everywhere, with enumerators."""
+    """True without modules: what the repository defines once is visible everywhere, and so are enumerators."""
     has_interfaces: bool = True
     """True if a method without a body is implemented by others."""
     functions_are_classes: bool = False
@@ -76,4 +78,4 @@ class LanguageRules:
     has_docstrings: bool = False
     """True if a function may begin with a long text."""
     has_several_results: bool = False
-    """True if a list of types in parentheses are the results of a function, of which the first counts."""
+    """True if types in parentheses are the results of a function; the first counts."""

@@ -1,4 +1,4 @@
-"""Python."""
+"""The rules of Python."""
 
 from __future__ import annotations
 
@@ -55,6 +55,7 @@ LANGUAGE = LanguageRules(
         r"(?m)^[ \t]*(?:[\w, \t]*,[ \t]*)?NAME(?:[ \t]*,[\w, \t]*)?(?:[ \t]*:[^=\n]{1,60})?[ \t]+=[^=]"
         r"|\bfor[ \t]+\(?(?:\w+,[ \t]*)*NAME\b|\bas[ \t]+NAME[ \t]*:|\bNAME[ \t]*:="
     ),
+    outer=r"\bglobal\b[^\n]*\bNAME\b",
     contexts=r"(?m)^[ \t]*(?:async[ \t]+)?with[ \t]+(.+)[ \t]as[ \t]+NAME[ \t]*[,:]",
     loops=r"(?m)\bfor[ \t]+NAME[ \t]+in[ \t]+([A-Za-z_][\w.]*(?:\([^()\n]*\))?)[ \t]*(?:[:\])}]|if\b|$)",
     comments="",

@@ -30,6 +30,11 @@ LONG = "\n" * 70
             ("return null", "return options"),
         ),
         (
+            "a/x.js",
+            "function flag(a) {\n  return null\n}\n\n\n\n\nfunction show(b) {\n  const flag = b\n  global.flag = b\n  return flag\n}\n",
+            ("return null", "return a"),
+        ),
+        (
             "a/x.rs",
             "pub fn flag(a: u8) -> u8 {\n    a\n}\n\n\n\n\nfn from(flag: Flag) -> bool {\n    flag.is_enabled()\n}\n",
             ("    a\n", "    a + 1\n"),
@@ -50,7 +55,7 @@ LONG = "\n" * 70
             ("    return a;\n", "    return a + 1;\n"),
         ),
     ],
-    ids=["typescript", "javascript", "rust", "go", "python", "c"],
+    ids=["typescript", "javascript", "global", "rust", "go", "python", "c"],
 )
 def test_a_parameter_or_variable_is_no_use_of_its_namesake(path: str, source: str, edit: tuple[str, str]) -> None:
     text = shown({path: source + LONG}, path, *edit)
