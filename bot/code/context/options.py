@@ -67,7 +67,7 @@ def options(changed: Changed) -> Iterator[CodeExcerpt]:
                 yield CodeExcerpt(places[0].path, tuple(lines), f"the option `{show(name)}`, read by {by}")
         declared = (
             place
-            for place in _declarations_in(file.path, "\n".join(source))
+            for place in _declarations_in(file.path, changed.index.text(file.path) or "")
             if numbers.intersection(range(place.first, place.last + 1))
         )
         for place in islice(declared, MAX_OPTIONS):

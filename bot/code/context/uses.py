@@ -139,8 +139,10 @@ def uses(
 
 def _is_prototype(path: str, source: Sequence[str], reference: Reference, user: Definition | None) -> bool:
     """Return True for a prototype in C, which macros before it can make a value for the parser."""
-    if user is None or not rules_of(path).is_flat:
-        return rules_of(path).is_flat
+    if not rules_of(path).is_flat:
+        return False
+    if user is None:
+        return True
     return user.kind == "value" and reference.kind != "call" and f"{reference.name}(" in source[reference.line - 1]
 
 

@@ -82,15 +82,14 @@ class InterfaceResolver(Resolver):
         signature = rules_of(interface.path).signature
         if signature is None:
             return any(base.is_same(interface) for base in self.bases(derived))
-        return all(
-            any(
-                signature(self._head(method), name) == signature(self._head(demand), name)
-                for method in self._members((derived,), name, is_call=True)
-            )
-            for place in (interface, *self.bases(interface))
-            for demand in self._methods_inside(place)
-            for name in (demand.definition.name,)
-        )
+        interfaces = (interface, *self.bases(interface))
+        for demand in (demand for place in interfaces for demand in self._methods_inside(place)):
+            name = demand.definition.name
+            types = signature(self._head(demand), name)
+            methods = self._members((derived,), name, is_call=True)
+            if not any(signature(self._head(method), name) == types for method in methods):
+                return False
+        return True
 
     def _methods_inside(self, place: FileDefinition) -> list[FileDefinition]:
         path, definition = place

@@ -78,7 +78,7 @@ class Resolver:
         is_call = reference.kind == "call"
         if not reference.receiver:
             # A variable may be set to the result of a function of its name.
-            line = reference.line - (reference.kind in ("call", "removed"))
+            line = reference.line - 1 if reference.kind in ("call", "removed") else reference.line
             return self._by_name(path, reference.name, scope, line, is_call=is_call)
         parts = segments(reference.receiver)
         owner = self._receiver_classes(path, parts, scope, reference.line)

@@ -12,5 +12,5 @@ _OTHER = LanguageRules("")
 
 
 def rules_of(path: str) -> LanguageRules:
-    """Return the language of a file by its suffix; without a grammar, one without a name."""
+    """Return the rules of a file's language, by its suffix; without a grammar, rules without a name."""
     return _LANGUAGES.get(family(path), _OTHER)

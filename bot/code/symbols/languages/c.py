@@ -1,4 +1,4 @@
-"""C."""
+"""The rules of C."""
 
 from __future__ import annotations
 

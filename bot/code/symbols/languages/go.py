@@ -1,4 +1,4 @@
-"""Go."""
+"""The rules of Go."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Java."""
+"""The rules of Java."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rust."""
+"""The rules of Rust."""
 
 from __future__ import annotations
 

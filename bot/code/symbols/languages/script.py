@@ -1,4 +1,4 @@
-"""JavaScript and TypeScript."""
+"""The rules of JavaScript and TypeScript."""
 
 from __future__ import annotations
 
