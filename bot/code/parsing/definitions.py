@@ -1,4 +1,4 @@
-"""The definitions, imports and references of a file, as values."""
+"""The definitions, imports, local names and references of a file, as values."""
 
 from __future__ import annotations
 
@@ -52,6 +52,22 @@ class Import:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Local:
+    """A parameter or local variable, which is set on ``line`` and holds on the lines from ``first`` to ``last``.
+
+    ``type`` is the start of its declared type. ``value`` are the names and calls that it is set to; ``[]`` follows
+    if it is an element of that value.
+    """
+
+    name: str
+    line: int
+    first: int
+    last: int
+    type: str = ""
+    value: str = ""
+
+
 ReferenceKind = Literal["call", "read", "write", "argument", "removed"]
 
 
@@ -67,10 +83,11 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The definitions and imports of a file, and the references that were asked for."""
+    """The definitions, imports and local names of a file, and the references that were asked for."""
 
     definitions: tuple[Definition, ...] = ()
     imports: tuple[Import, ...] = ()
+    local_names: tuple[Local, ...] = ()
     package: str = ""
     """The clause that names the package of the file."""
     references: tuple[Reference, ...] = ()

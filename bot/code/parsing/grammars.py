@@ -36,6 +36,16 @@ class Grammar:
     values: frozenset[str] = frozenset()
     """Nodes that define a value, unless they are in a function."""
     imports: frozenset[str] = frozenset()
+    scopes: frozenset[str] = frozenset()
+    """Nodes besides functions in which parameters and variables hold, from where they are declared to the end."""
+    blocks: frozenset[str] = frozenset()
+    """Those of the scopes in which a variable holds only behind its declaration."""
+    binds: Mapping[str, tuple[str, str]] = field(default_factory=dict, hash=False)
+    """Nodes that declare parameters and variables: the fields of the names and of the value, or an empty text."""
+    loops: frozenset[str] = frozenset()
+    """Those of them whose value is a container, of which the variable is an element."""
+    updates: frozenset[str] = frozenset()
+    """Nodes that set a variable which is declared before, by the fields ``left`` and ``right``."""
     family: str = ""
     """The languages that can name each other's definitions, if there are others."""
     package: str = ""
@@ -54,7 +64,17 @@ PYTHON = Grammar(
     values=frozenset({"assignment"}),
     imports=frozenset({"import_statement", "import_from_statement"}),
     defines=r"\b(?:def|class)[ \t]+NAMES\b|^[ \t]*(?:self\.)?NAMES[ \t]*[:=]",
-)
+    scopes=frozenset(
+        {"lambda", "list_comprehension", "set_comprehension", "dictionary_comprehension", "generator_expression"}
+    ),
+    binds={
+        "parameters": ("", ""), "lambda_parameters": ("", ""), "typed_parameter": ("", ""),
+        "default_parameter": ("name", "value"), "typed_default_parameter": ("name", "value"),
+        "assignment": ("left", "right"), "augmented_assignment": ("left", ""), "for_statement": ("left", "right"),
+        "for_in_clause": ("left", "right"), "named_expression": ("name", "value"), "as_pattern": ("alias", ""),
+    },
+    loops=frozenset({"for_statement", "for_in_clause"}),
+)  # fmt: skip
 _SCRIPT_OWNERS = {
     "variable_declarator": ("value", "name"),
     "assignment_expression": ("right", "left"),
@@ -73,6 +93,14 @@ _JAVASCRIPT = Grammar(
     calls=frozenset({"call_expression"}),
     values=frozenset({"variable_declarator", "field_definition", "pair", "assignment_expression"}),
     imports=frozenset({"import_statement", "export_statement"}),
+    scopes=frozenset({"statement_block", "for_statement", "for_in_statement", "catch_clause", "switch_body"}),
+    blocks=frozenset({"statement_block", "switch_body"}),
+    binds={
+        "formal_parameters": ("", ""), "arrow_function": ("parameter", ""), "catch_clause": ("parameter", ""),
+        "variable_declarator": ("name", "value"), "for_in_statement": ("left", "right"),
+    },
+    loops=frozenset({"for_in_statement"}),
+    updates=frozenset({"assignment_expression"}),
     defines=(
         r"\b(?:function\*?|class|interface|type|enum|const|let|var|namespace)[ \t]+NAMES\b|\.NAMES[ \t]*="
         r"|^[ \t]*(?:(?:export|default|static|async|public|private|protected|readonly|get|set|abstract)[ \t]+)*"
@@ -93,6 +121,11 @@ _TYPESCRIPT = replace(
         {"variable_declarator", "public_field_definition", "pair", "property_signature", "enum_assignment",
          "required_parameter", "optional_parameter"}
     ),
+    binds={
+        **_JAVASCRIPT.binds,
+        "required_parameter": ("pattern", "value"),
+        "optional_parameter": ("pattern", "value"),
+    },
     maker="language_typescript",
 )  # fmt: skip
 _TSX = replace(_TYPESCRIPT, name="tsx", endings=(".tsx",), package="typescript", maker="language_tsx")
@@ -104,11 +137,24 @@ _GO = Grammar(
     calls=frozenset({"call_expression"}),
     values=frozenset({"const_spec", "var_spec", "field_declaration"}),
     imports=frozenset({"import_spec", "package_clause"}),
+    scopes=frozenset(
+        {"block", "if_statement", "for_statement", "expression_switch_statement", "type_switch_statement",
+         "communication_case", "expression_case", "type_case", "default_case", "function_type"}
+    ),
+    blocks=frozenset({"block", "expression_case", "type_case", "default_case"}),
+    binds={
+        "parameter_declaration": ("name", ""), "variadic_parameter_declaration": ("name", ""),
+        "short_var_declaration": ("left", "right"), "var_spec": ("name", "value"), "const_spec": ("name", "value"),
+        "range_clause": ("left", "right"), "receive_statement": ("left", ""),
+        "type_switch_statement": ("alias", ""),
+    },
+    loops=frozenset({"range_clause"}),
+    updates=frozenset({"assignment_statement"}),
     defines=(
         r"\bfunc[ \t]*(?:\([^()\n]*\))?[ \t]*NAMES\b|\b(?:type|const|var)[ \t]+NAMES\b"
         r"|^[ \t]+NAMES[ \t]+[^ \t=:.]"
     ),
-)
+)  # fmt: skip
 _JAVA = Grammar(
     "java",
     (".java",),
@@ -119,6 +165,19 @@ _JAVA = Grammar(
     ),
     values=frozenset({"field_declaration", "constant_declaration", "enum_constant"}),
     imports=frozenset({"import_declaration", "package_declaration"}),
+    scopes=frozenset(
+        {"block", "lambda_expression", "for_statement", "enhanced_for_statement", "catch_clause",
+         "try_with_resources_statement", "if_statement", "while_statement", "switch_rule",
+         "switch_block_statement_group"}
+    ),
+    blocks=frozenset({"block"}),
+    binds={
+        "formal_parameter": ("name", ""), "spread_parameter": ("", ""), "catch_formal_parameter": ("name", ""),
+        "inferred_parameters": ("", ""), "lambda_expression": ("parameters", ""), "resource": ("name", "value"),
+        "local_variable_declaration": ("declarator", ""), "enhanced_for_statement": ("name", "value"),
+        "instanceof_expression": ("name", "right"), "type_pattern": ("", ""), "record_pattern_component": ("", ""),
+    },
+    loops=frozenset({"enhanced_for_statement"}),
     defines=(
         r"\b(?:class|interface|enum|record)[ \t]+NAMES\b|^[ \t]*[^\n;=()*/.]*[ \t>]NAMES[ \t]*[(;=,]"
         r"|^[ \t]*NAMES[ \t]*[(,;]"
@@ -131,11 +190,21 @@ _RUST = Grammar(
     classes=frozenset({"impl_item", "trait_item", "struct_item", "enum_item", "union_item", "mod_item"}),
     values=frozenset({"const_item", "static_item", "field_declaration", "enum_variant", "type_item"}),
     imports=frozenset({"use_declaration"}),
+    scopes=frozenset(
+        {"block", "closure_expression", "match_arm", "for_expression", "if_expression", "while_expression"}
+    ),
+    blocks=frozenset({"block"}),
+    binds={
+        "parameter": ("pattern", ""), "closure_parameters": ("", ""), "let_declaration": ("pattern", "value"),
+        "let_condition": ("pattern", ""), "match_arm": ("pattern", ""), "for_expression": ("pattern", "value"),
+    },
+    loops=frozenset({"for_expression"}),
+    updates=frozenset({"assignment_expression"}),
     defines=(
         r"\b(?:fn|struct|enum|trait|type|const|static|union|mod|macro_rules!)[ \t]+NAMES\b"
         r"|^[ \t]*(?:pub[^\n ]* )?NAMES[ \t]*[:,({=]"
     ),
-)
+)  # fmt: skip
 _C = Grammar(
     "c",
     (".c", ".h"),
@@ -143,6 +212,10 @@ _C = Grammar(
     classes=frozenset({"struct_specifier", "union_specifier", "enum_specifier"}),
     values=frozenset({"preproc_def", "type_definition", "enumerator", "field_declaration", "declaration"}),
     imports=frozenset({"preproc_include"}),
+    scopes=frozenset({"compound_statement", "for_statement"}),
+    blocks=frozenset({"compound_statement"}),
+    binds={"parameter_declaration": ("declarator", ""), "declaration": ("declarator", "")},
+    updates=frozenset({"assignment_expression"}),
     compares=False,
     defines=(
         r"^[A-Za-z_][^\n;=(){}]*[ \t*]NAMES[ \t]*[(;=\[]|#[ \t]*define[ \t]+NAMES\b"

@@ -6,16 +6,17 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bot.code.parsing.definitions import Definition, Import, Kind, Outline
 from bot.code.parsing.expressions import chain
 from bot.code.parsing.grammars import Grammar, grammar_of
+from bot.code.parsing.local_names import local_names
 from bot.code.parsing.references import references
-from bot.code.parsing.trees import LONGEST_NAME, MAX_DEPTH, is_import, language_of, nodes, parse, text_of
+from bot.code.parsing.trees import LONGEST_NAME, is_import, nodes_of, parse, text_of
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Tree
+    from tree_sitter import Node
 
 #: Most definitions and imports of one file.
 MAX_DEFINITIONS, MAX_IMPORTS = 10_000, 1_000
@@ -58,7 +59,7 @@ def outline(text: str, path: str, names: frozenset[str], lines: frozenset[int]) 
     imports: list[Import] = []
     package = ""
     open_: list[_Open] = []
-    for node in _outline_nodes(tree, grammar):
+    for node in nodes_of(tree, grammar, _types(grammar)):
         while open_ and open_[-1].node.end_byte <= node.start_byte:
             open_.pop()
         if is_import(node, grammar, data):
@@ -79,7 +80,11 @@ def outline(text: str, path: str, names: frozenset[str], lines: frozenset[int]) 
         open_.append(_Open(node, outer, is_function))
     definitions.sort(key=lambda definition: (definition.first, -definition.last))
     return Outline(
-        tuple(definitions), tuple(imports), package, tuple(references(tree, data, grammar, names, lines))
+        tuple(definitions),
+        tuple(imports),
+        local_names(tree, grammar, data),
+        package,
+        tuple(references(tree, data, grammar, names, lines)),
     )
 
 
@@ -192,34 +197,10 @@ def _value(node: Node, data: bytes) -> str:
     return text if len(text) <= _CHAIN else ""
 
 
-def _outline_nodes(tree: Tree, grammar: Grammar) -> list[Node]:
-    """Return the nodes that make or name definitions, and the imports, parents before children.
-
-    A query is fifty times as fast as a walk, but its time can grow with the square of the file if that has syntax
-    errors or is nested very deeply.
-    """
-    if tree.root_node.has_error:
-        types = _types(grammar)
-        return [node for node, _ in nodes(tree) if node.type in types]
-    from tree_sitter import QueryCursor
-
-    cursor = QueryCursor(_query(grammar))
-    cursor.set_max_start_depth(MAX_DEPTH)
-    captures = cursor.captures(tree.root_node).get("it", [])
-    return sorted(captures, key=lambda node: (node.start_byte, -node.end_byte))
-
-
+@cache
 def _types(grammar: Grammar) -> frozenset[str]:
     types = grammar.functions | grammar.classes | grammar.calls | grammar.values | grammar.imports
     return types.union(grammar.heads, grammar.owners)
-
-
-@cache
-def _query(grammar: Grammar) -> Any:
-    from tree_sitter import Query
-
-    types = _types(grammar)
-    return Query(language_of(grammar), "\n".join(f"({node_type}) @it" for node_type in sorted(types)))
 
 
 def _name(node: Node, around: Sequence[_Open], grammar: Grammar, data: bytes) -> str:

@@ -96,6 +96,29 @@ def nodes(tree: Tree) -> Iterator[tuple[Node, Sequence[Node]]]:
             ancestors.pop()
 
 
+def nodes_of(tree: Tree, grammar: Grammar, types: frozenset[str]) -> list[Node]:
+    """Return the nodes of these types, parents before children.
+
+    A query is fifty times as fast as a walk, but its time can grow with the square of the file if that has syntax
+    errors or is nested very deeply.
+    """
+    if tree.root_node.has_error:
+        return [node for node, _ in nodes(tree) if node.type in types]
+    from tree_sitter import QueryCursor
+
+    cursor = QueryCursor(_query(grammar, types))
+    cursor.set_max_start_depth(MAX_DEPTH)
+    captures = cursor.captures(tree.root_node).get("it", [])
+    return sorted(captures, key=lambda node: (node.start_byte, -node.end_byte))
+
+
+@cache
+def _query(grammar: Grammar, types: frozenset[str]) -> Any:
+    from tree_sitter import Query
+
+    return Query(language_of(grammar), "\n".join(f"({node_type}) @it" for node_type in sorted(types)))
+
+
 def text_of(node: Node, data: bytes, most: int) -> str:
     """Return the start of a node's text, ``most`` bytes of it."""
     return bytes_of(node, data, most).decode("utf-8", "replace")

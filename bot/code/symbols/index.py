@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import re2
 
-from bot.code.parsing.definitions import Definition, Outline, Reference
+from bot.code.parsing.definitions import Definition, Local, Outline, Reference
 from bot.code.parsing.grammars import DEFINES
 from bot.code.parsing.parser_process import NotParsed
 from bot.code.parsing.syntax import outline
@@ -55,6 +55,7 @@ class CodeIndex:
         self.before = before
         self._lines: dict[str, list[str]] = {}
         self._outlines: dict[str, Outline] = {}
+        self._local_names: dict[str, dict[str, list[Local]]] = {}
         self._until = monotonic() + seconds
         self._parsed = 0
         self._by_language: dict[str, list[str]] = {}
@@ -111,6 +112,26 @@ class CodeIndex:
     def definitions(self, path: str) -> tuple[Definition, ...]:
         """Return all definitions of a file; none after a limit."""
         return self.outline(path).definitions
+
+    def local_name(self, path: str, name: str, line: int, *, is_call: bool) -> Local | None:
+        """Return the innermost parameter or variable that a name means on a line; of several in it the first.
+
+        One with a type goes before the others, and one with a value. A variable may be set to the result of a
+        function of its name.
+        """
+        if path not in self._local_names:
+            by_name = self._local_names[path] = {}
+            for local in self.outline(path).local_names:
+                by_name.setdefault(local.name, []).append(local)
+        return min(
+            (
+                local
+                for local in self._local_names[path].get(name, ())
+                if (local.first if is_call else min(local.line, local.first)) <= line <= local.last
+            ),
+            key=lambda local: (local.last - local.first, not local.type, not local.value),
+            default=None,
+        )
 
     def named(self, name: str, paths: Iterable[str]) -> list[FileDefinition]:
         """Return the definitions of a name in these files."""

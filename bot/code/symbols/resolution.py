@@ -14,13 +14,9 @@ from itertools import islice
 from bot.code.parsing.definitions import Definition, Reference
 from bot.code.parsing.expressions import element_parts, segments
 from bot.code.symbols.declarations import (
-    assigned_value,
     base_names,
     bound_type,
-    declared_type,
     element_type,
-    function_text,
-    is_local,
     is_visible,
     of_kind,
     type_names,
@@ -77,9 +73,7 @@ class Resolver:
             return self._constructors(path, reference.name, scope)
         is_call = reference.kind == "call"
         if not reference.receiver:
-            # A variable may be set to the result of a function of its name.
-            line = reference.line - 1 if reference.kind in ("call", "removed") else reference.line
-            return self._by_name(path, reference.name, scope, line, is_call=is_call)
+            return self._by_name(path, reference.name, scope, reference.line, is_call=is_call)
         parts = segments(reference.receiver)
         owner = self._receiver_classes(path, parts, scope, reference.line)
         if owner is not None:
@@ -186,10 +180,12 @@ class Resolver:
             and (is_call or not language.names_members or definition.kind != "function")
         ]
         is_nested = not language.names_members and any(definition.within for definition in own)
-        if scope and not is_nested:
-            lines = self.index.lines(path)
-            if is_local(lines, name, scope, line, language, is_call=is_call):
-                return ()
+        has_names_of_its_own = is_call and language.names_members  # methods of Java
+        local = (
+            None if is_nested or has_names_of_its_own else self.index.local_name(path, name, line, is_call=is_call)
+        )
+        if local is not None:
+            return ()
         if own:
             nearest = max(len(definition.within) for definition in own)
             nested = [definition for definition in own if len(definition.within) == nearest]
@@ -227,7 +223,7 @@ class Resolver:
         first, *rest = parts
         word = first.removesuffix("()")
         owner: Places | None
-        if word in _OWN or (word and word == rules_of(path).receiver(self.index.lines(path), scope)):
+        if word in _OWN:
             owner = self._class_of(path, scope)
         elif word == "super":
             owner = tuple(base for place in self._class_of(path, scope) for base in self.bases(place))[:3]
@@ -243,11 +239,13 @@ class Resolver:
     ) -> Places | None:
         """Return the classes of a plain name or of its call, or OUTSIDE; None if nothing defines the name."""
         word, is_call, level = part.rstrip("()[]"), "()" in part, part.count("[]")
-        text = function_text(self.index.lines(path), scope, line)
-        if declared := declared_type(text, word, rules_of(path)):
-            return self._classes_of_values(self._class_of_type(path, declared, scope, level), is_call=is_call)
-        if not is_call and (value := assigned_value(text, word, rules_of(path))):
-            return self._receiver_classes(path, element_parts(value, level), scope, line, depth + 1) or OUTSIDE
+        local = self.index.local_name(path, word, line, is_call=is_call)
+        if local is not None and local.type:
+            classes = self._class_of_type(path, local.type, scope, level)
+            return self._classes_of_values(classes, is_call=is_call)
+        if local is not None and local.value and not is_call:
+            parts = element_parts(local.value, level)
+            return self._receiver_classes(path, parts, scope, local.line, depth + 1) or OUTSIDE
         places = self._by_name(path, word, scope, line, is_call=is_call)
         return self._classes_of_values(places, is_call=is_call, level=level) if places else None
 

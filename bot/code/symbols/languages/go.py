@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from bot.code.parsing.definitions import Definition
 from bot.code.parsing.expressions import closing
 from bot.code.symbols.imports import FileNames, Imported
 from bot.code.symbols.language_rules import LanguageRules
@@ -60,23 +59,10 @@ def _types(parameters: str) -> list[str]:
     return types[::-1]
 
 
-def receiver(lines: Sequence[str], scope: Sequence[Definition]) -> str:
-    """Return the name that a method in Go gives to its receiver, or an empty text."""
-    match = re.match(r"func\s*\(\s*(\w+)", lines[scope[0].first - 1]) if scope else None
-    return match[1] if match else ""
-
-
 LANGUAGE = LanguageRules(
     "go",
     imports=_imports,
-    declares=(
-        r"\bNAME(?:,[ \t]*\w+)*[ \t]+(\*?[A-Za-z_][\w.]*)[ \t]*[,)\n=]",
-        r"\bNAME\s*(?:,\s*\w+\s*)?:?=[^\n]*\.\(\*?([\w.]+)\)",
-    ),
-    variable=r"\bNAME(?:,[ \t]*\w+)*[ \t]*:=|\bvar[ \t]+NAME\b",
-    assigns=r"(?m)(?:^|[;{]|\b(?:if|for|switch|var)\b)[ \t]*NAME[ \t]*(?:,[ \t]*\w+)*[ \t]*:?=\s*",
     bounds=r"\s+",
-    receiver=receiver,
     signature=signature,
     package_ending=".go",
     has_several_results=True,

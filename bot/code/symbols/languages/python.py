@@ -50,15 +50,6 @@ def _module(module: str, dots: int, folder: PurePosixPath, files: FileNames) -> 
 LANGUAGE = LanguageRules(
     "python",
     imports=_imports,
-    declares=(r"(?m)(?:^|[(,])[ \t]*\**NAME\??[ \t]*:[ \t]*([^:=,;)\n{][^=,;)\n{]{0,79})",),
-    variable=(  # an argument has no blank before its sign
-        r"(?m)^[ \t]*(?:[\w, \t]*,[ \t]*)?NAME(?:[ \t]*,[\w, \t]*)?(?:[ \t]*:[^=\n]{1,60})?[ \t]+=[^=]"
-        r"|\bfor[ \t]+\(?(?:\w+,[ \t]*)*NAME\b|\bas[ \t]+NAME[ \t]*:|\bNAME[ \t]*:="
-    ),
-    outer=r"\bglobal\b[^\n]*\bNAME\b",
-    contexts=r"(?m)^[ \t]*(?:async[ \t]+)?with[ \t]+(.+)[ \t]as[ \t]+NAME[ \t]*[,:]",
-    loops=r"(?m)\bfor[ \t]+NAME[ \t]+in[ \t]+([A-Za-z_][\w.]*(?:\([^()\n]*\))?)[ \t]*(?:[:\])}]|if\b|$)",
-    comments="",
     has_interfaces=False,
     has_properties=True,
     has_docstrings=True,

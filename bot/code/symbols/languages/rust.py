@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
 from bot.code.symbols.imports import STAR, FileNames, Imported
-from bot.code.symbols.language_rules import COLON, LanguageRules
+from bot.code.symbols.language_rules import LanguageRules
 
 
 def _imports(text: str, path: str, files: FileNames) -> Iterator[tuple[str, Imported]]:
@@ -87,10 +87,6 @@ def _of_crate(segments: Sequence[str], files: FileNames) -> tuple[str, ...]:
 LANGUAGE = LanguageRules(
     "rust",
     imports=_imports,
-    declares=(COLON,),
-    variable=(
-        r"\blet\s+(?:mut\s+)?NAME\b|\blet\s[^=;:\n]*[(,&\s]NAME\s*[,)]|\bfor\s+\(?(?:\w+,\s*)*NAME\b"
-    ),
     bounds=r"\s*:\s*",
     same_class=frozenset({
         "unwrap()", "expect()", "clone()", "borrow()", "borrow_mut()", "lock()", "read()", "write()", "as_ref()",

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from posixpath import normpath
 
 from bot.code.symbols.imports import DEFAULT, STAR, FileNames, Imported
-from bot.code.symbols.language_rules import COLON, LanguageRules
+from bot.code.symbols.language_rules import LanguageRules
 
 
 def _imports(text: str, path: str, files: FileNames) -> Iterator[tuple[str, Imported]]:
@@ -46,9 +46,6 @@ def _module(target: str, path: str, files: FileNames) -> tuple[str, ...]:
 LANGUAGE = LanguageRules(
     "script",
     imports=_imports,
-    declares=(COLON,),
-    variable=r"\b(?:const|let|var)\s+NAME\b",
-    loops=r"\bfor\s*(?:await\s*)?\((?:const|let|var)\s+NAME\s+of\s+([\w.$]+(?:\([^()\n]*\))?)\s*\)",
     bounds=r"\s+extends\s+",
     own_module=("exports", "module.exports"),
     functions_are_classes=True,

@@ -54,9 +54,42 @@ LONG = "\n" * 70
             "static int level(int a)\n{\n    return a;\n}\n\n\n\n\n\nint use(int b)\n{\n    int level = b;\n    return level;\n}\n",
             ("    return a;\n", "    return a + 1;\n"),
         ),
+        (
+            "a/x.ts",
+            "export function status(a: number) {\n  return a\n}\n\n\n\n\nfunction use({ status, b = 1 }: Options) {\n  return status + b\n}\n",
+            ("  return a\n", "  return a + 1\n"),
+        ),
+        (
+            "a/x.rs",
+            "pub fn limit(a: u8) -> u8 {\n    a\n}\n\n\n\n\nfn read(b: Bound) -> u8 {\n    match b {\n        Bound::At(limit) => limit,\n        _ => 0,\n    }\n}\n",
+            ("    a\n", "    a + 1\n"),
+        ),
+        (
+            "a/x.rs",
+            "pub fn limit(a: u8) -> u8 {\n    a\n}\n\n\n\n\nfn read(b: Vec<u8>) -> u8 {\n    b.iter().map(|limit| limit + 1).sum()\n}\n",
+            ("    a\n", "    a + 1\n"),
+        ),
+        (
+            "a/x.py",
+            "def option(a):\n    return a\n\n\n\n\n\n\ndef use(b):\n    return [option for option in b if option]\n",
+            ("    return a\n", "    return a + 1\n"),
+        ),
+        (
+            "a/x.py",
+            "def option(a):\n    return a\n\n\n\n\n\n\ndef use(b):\n    (option, c), *d = b\n    return option, c, d\n",
+            ("    return a\n", "    return a + 1\n"),
+        ),
+        (
+            "a/X.java",
+            "class X {\n  int limit = 1;\n\n\n\n\n\n  int use(java.util.List<X> xs) {\n    return xs.stream().map(limit -> limit.hashCode()).count();\n  }\n}\n",
+            ("int limit = 1;", "int limit = 2;"),
+        ),
     ],
-    ids=["typescript", "javascript", "global", "rust", "go", "python", "c"],
-)
+    ids=[
+        "typescript", "javascript", "global", "rust", "go", "python", "c",
+        "destructuring", "match arm", "closure", "comprehension", "unpacking", "lambda of Java",
+    ],
+)  # fmt: skip
 def test_a_parameter_or_variable_is_no_use_of_its_namesake(path: str, source: str, edit: tuple[str, str]) -> None:
     text = shown({path: source + LONG}, path, *edit)
     assert " uses " not in text

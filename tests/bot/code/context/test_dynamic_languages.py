@@ -7,8 +7,6 @@ from collections.abc import Mapping
 
 import pytest
 
-from bot.code.symbols.declarations import assigned_value
-from bot.code.symbols.languages import rules_of
 from tests.bot.code.context.test_context import surroundings
 
 #: A file of this many further lines is not shown whole.
@@ -240,11 +238,6 @@ def test_a_variable_has_the_type_of_what_binds_it_in_typescript(head: str, body:
         "src/u.ts": user.replace("Repo", "Other"),
     }
     assert "`user`" not in shown(files, "src/repo.ts", "    return check(id)")
-
-
-@pytest.mark.parametrize(("count", "value"), [(5, "make()"), (5_000, "")])
-def test_only_the_first_values_of_a_variable_are_read(count: int, value: str) -> None:
-    assert assigned_value("x = y + 1\n" * count + "x = make()\n", "x", rules_of("a.py")) == value
 
 
 @pytest.mark.parametrize(("base", "count"), [("(Variable)", 2), ("", 0)])

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.code.parsing import grammars, parser_process, trees
-from bot.code.parsing.definitions import enclosing
+from bot.code.parsing.definitions import Local, enclosing
 from bot.code.parsing.parser_process import NotParsed, parse_apart
-from bot.code.parsing.syntax import definitions
+from bot.code.parsing.syntax import definitions, outline
 from bot.features.review import meaning
 
 PYTHON = """\
@@ -290,3 +290,47 @@ def test_any_text_can_be_read(text: str, path: str) -> None:
 def test_an_unknown_language_has_no_definitions() -> None:
     assert grammars.grammar_of("a.cob") is None
     assert definitions("PROCEDURE DIVISION.", "a.cob") == ()
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "names"),
+    [
+        ("a.py", "def f(a, *b, c=d, e: E = g):\n    h, (i, *j) = k\n    l.m = n\n", "a b c e h i j"),
+        ("a.py", "def f():\n    global a\n    a = 1\n    with b() as c, d:\n        e[0] = 1\n", "c"),
+        ("a.py", "a = [b for b in c if (d := b)]\nclass E:\n    f = 1\n", "b d"),
+        ("a.py", "def f():\n    for a, b in c:\n        pass\n    d += lambda e, g=h: e\n", "a b d e g"),
+        ("a.ts", "function f(a: A, { b, c: d = e, ...g }: H, [i] = j) {}\n", "a b d g i"),
+        ("a.js", "const a = 1\nfor (const b of c) { let { d } = e }\ntry {} catch (g) {}\nh(i => i)\n", "b d g i"),
+        ("a.go", "package a\nfunc (a *A) F(b, c int) (d error) {\n\te, f := g()\n\th.i = 1\n}\n", "a b c d e f"),
+        ("a.go", "package a\nvar a = 1\nfunc F() {\n\tswitch b := c.(type) {}\n\tfor d := range e {}\n}\n", "b d"),
+        ("A.java", "class A { int a; void f(B b) { var c = d; g((h, i) -> h); j(k -> k); } }\n", "b c h i k"),
+        ("A.java", "class A { void f() { for (B b : c) {} if (d instanceof E e) {} try (F g = h) {}}}\n", "b e g"),
+        ("a.rs", "fn f(a: A, (b, c): D) { let Some(e) = g else { h }; i.j = 1; }\n", "a b c e"),
+        ("a.rs", "fn f() { match a { B { c, d: e } => c, None => 1, g @ 1 => g }; |i, j: K| i; }\n", "c e g i j"),
+        ("a.c", "int a;\nint f(struct b *c, int (*d)(int)) {\n  int *e = g, h[3];\n  int i(int);\n}\n", "c d e h"),
+    ],
+)  # fmt: skip
+def test_parameters_and_variables_are_local_names(path: str, text: str, names: str) -> None:
+    assert " ".join(dict.fromkeys(local.name for local in outline(text, path).local_names)) == names
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "local"),
+    [
+        ("a.py", "def f(a):\n    b: C = d()\n", ("b", 2, 1, 2, "C", "d()")),
+        ("a.py", "def f():\n    for a in b.c:\n        pass\n", ("a", 2, 1, 3, "", "b.c[]")),
+        ("a.py", "def f():\n    with a() as b:\n        pass\n", ("b", 2, 1, 3, "", "a()")),
+        ("a.ts", "function f() {\n  let a: B\n  a = c()\n  return a\n}\n", ("a", 2, 3, 5, ": B", "")),
+        ("a.js", "function f() {\n  let a\n  a = c()\n  return a\n}\n", ("a", 2, 3, 5, "", "c()")),
+        ("a.js", "function f() {\n  for (const a in b) {\n  }\n}\n", ("a", 2, 2, 3, "", "")),
+        ("a.go", "package a\nfunc F() {\n\tif a := b(); a.c() {\n\t}\n}\n", ("a", 3, 3, 4, "", "b()")),
+        ("a.go", "package a\nfunc F() {\n\tfor _, a := range b.c {\n\t}\n}\n", ("a", 3, 3, 4, "", "b.c[]")),
+        ("a.go", "package a\nfunc F() {\n\ta := b.(*C)\n}\n", ("a", 3, 4, 4, "", "C")),
+        ("A.java", "class A {\n void f() {\n  for (var b : c) {\n  }\n }\n}\n", ("b", 3, 3, 4, "", "c[]")),
+        ("a.c", "int f(void) {\n  struct a *b = c();\n  return 0;\n}\n", ("b", 2, 3, 4, "struct a", "c()")),
+    ],
+)
+def test_a_local_name_has_its_lines_type_and_value(
+    path: str, text: str, local: tuple[str, int, int, int, str, str]
+) -> None:
+    assert Local(*local) in outline(text, path).local_names

@@ -1,0 +1,177 @@
+"""The parameters and local variables of a file. Only child processes call this module, by ``parse_apart``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+from bot.code.parsing.definitions import Local
+from bot.code.parsing.expressions import chain
+from bot.code.parsing.grammars import Grammar
+from bot.code.parsing.trees import LONGEST_NAME, nodes_of, text_of
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Tree
+
+#: Most local names of a file, and names that one node declares.
+MAX_LOCALS, MAX_DECLARED = 20_000, 100
+#: Bytes of a type, and of the expression that gives a value.
+_TYPE, _VALUE = 120, 2_000
+_NAMES = frozenset({"identifier", "shorthand_property_identifier_pattern", "shorthand_field_identifier"})
+#: Fields of a pattern, and nodes in it, whose names it does not declare.
+_USED_FIELDS = frozenset({"type", "right", "default", "key", "size", "parameters", "condition"})
+_USED_NODES = frozenset({"attribute", "subscript", "call", "member_expression", "subscript_expression",
+                         "selector_expression", "index_expression", "unary_expression", "field_expression",
+                         "call_expression", "scoped_identifier", "marker_annotation", "annotation"})  # fmt: skip
+#: Patterns that take a value apart; a name in one has neither its type nor its value.
+_TAKES_APART = re.compile(r"(?<!mut_)(?<!ref_)(?:pattern|list|tuple)$")
+_OUTER_NAMES = frozenset({"global_statement", "nonlocal_statement"})
+_NO_VALUES = frozenset({"None", "null", "nil", "undefined", "true", "false", "True", "False"})
+#: Types that say nothing.
+_INFERRED = frozenset({"var", "auto", "_"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """A node in which names hold: their places in the result, and names that the function has from outside."""
+
+    node: Node
+    places: dict[str, int] = field(default_factory=dict)
+    outer_names: set[str] = field(default_factory=set)
+
+
+def local_names(tree: Tree, grammar: Grammar, data: bytes) -> tuple[Local, ...]:
+    """Return the parameters and variables of the functions and blocks of a file, in order."""
+    results: list[Local] = []
+    scopes: list[_Scope] = []
+    scope_types = grammar.functions | grammar.scopes | grammar.classes
+    for node in nodes_of(tree, grammar, _types(grammar)):
+        while scopes and scopes[-1].node.end_byte <= node.start_byte:
+            scopes.pop()
+        if node.type in scope_types:
+            scopes.append(_Scope(node))
+        if not scopes or scopes[-1].node.type in grammar.classes:
+            continue
+        if node.type in _OUTER_NAMES:
+            scopes[-1].outer_names.update(text_of(child, data, LONGEST_NAME) for child in node.named_children)
+        elif node.type in grammar.updates:
+            _update(node, scopes, results, data)
+        elif node.type in grammar.binds:
+            for local in _declared(node, scopes[-1].node, grammar, data):
+                if local.name not in scopes[-1].outer_names:
+                    scopes[-1].places[local.name] = len(results)
+                    results.append(local)
+        if len(results) > MAX_LOCALS:
+            break
+    return tuple(results[:MAX_LOCALS])
+
+
+@cache
+def _types(grammar: Grammar) -> frozenset[str]:
+    outer_names = _OUTER_NAMES if grammar.name == "python" else frozenset[str]()
+    scopes = grammar.functions | grammar.classes | grammar.scopes
+    return scopes.union(grammar.binds, grammar.updates, outer_names)
+
+
+def _update(node: Node, scopes: Sequence[_Scope], results: list[Local], data: bytes) -> None:
+    """Give a variable that was declared without a value the one that it is set to."""
+    for target, value in _targets(node, "left", "right"):
+        name = text_of(target, data, LONGEST_NAME)
+        place = next((scope.places[name] for scope in reversed(scopes) if name in scope.places), None)
+        if place is not None and value is not None and not (results[place].type or results[place].value):
+            results[place] = replace(results[place], value=_value(value, data))
+
+
+def _declared(node: Node, scope: Node, grammar: Grammar, data: bytes) -> Iterator[Local]:
+    """Yield the names that a node declares in a scope."""
+    line, first, last = node.start_point.row + 1, scope.start_point.row + 1, scope.end_point.row + 1
+    if scope.type in grammar.blocks and first < last:
+        # A value may have the name of its variable: ``let load = load()``.
+        rest = data[node.end_byte : node.end_byte + 200].partition(b"\n")[0].strip(b" \t\r;,)}")
+        first = node.end_point.row + (1 if rest else 2)
+    declared = node.child_by_field_name("type")
+    type_ = "" if declared is None else " ".join(text_of(declared, data, _TYPE).split())
+    names_field, value_field = grammar.binds[node.type]
+    targets = _targets(node, names_field, value_field)
+    for place, (pattern, value) in enumerate(targets):
+        names = _names(pattern, grammar, data)
+        is_whole = len(names) == 1 and not _TAKES_APART.search(pattern.type)
+        text = _value(value, data) if is_whole and value is not None else ""
+        if text and node.type in grammar.loops:
+            text = f"{text}[]" if _is_element(node, grammar, place) else ""
+        for name in names:
+            own_type = type_ if is_whole and type_ not in _INFERRED else ""
+            yield Local(name, line, first, last, own_type, text)
+
+
+def _is_element(loop: Node, grammar: Grammar, place: int) -> bool:
+    """Return True if the variable of a loop is an element, no key: ``in`` of scripts, the first one in Go."""
+    operator = loop.child_by_field_name("operator")
+    return place == 1 if grammar.name == "go" else operator is None or operator.type != "in"
+
+
+def _targets(node: Node, names_field: str, value_field: str) -> list[tuple[Node, Node | None]]:
+    """Return what a node declares or sets, each a name or a pattern, with its value."""
+    patterns = _in_lists(node.children_by_field_name(names_field)) if names_field else [node]
+    values = _in_lists(node.children_by_field_name(value_field)) if value_field else []
+    if node.type == "as_pattern":
+        values = node.named_children[:1]
+    if node.type == "range_clause":
+        values = [*values, *values][: len(patterns)]
+    targets: list[tuple[Node, Node | None]] = []
+    for place, pattern in enumerate(patterns[:MAX_DECLARED]):
+        value = values[place] if place < len(values) and len(values) in (1, len(patterns)) else None
+        if pattern.type in ("init_declarator", "variable_declarator"):
+            value = pattern.child_by_field_name("value")
+            pattern = pattern.child_by_field_name("declarator") or pattern.child_by_field_name("name") or pattern
+        if not _is_prototype(pattern):
+            targets.append((pattern, value))
+    return targets
+
+
+def _is_prototype(declarator: Node) -> bool:
+    inner = declarator.child_by_field_name("declarator")
+    return declarator.type == "function_declarator" and inner is not None and inner.type == "identifier"
+
+
+def _in_lists(fields: Sequence[Node]) -> list[Node]:
+    """Return the nodes, and in place of a list of expressions in Go what is in it."""
+    return [
+        inner for node in fields for inner in (node.named_children if node.type == "expression_list" else [node])
+    ]
+
+
+def _names(pattern: Node, grammar: Grammar, data: bytes) -> list[str]:
+    """Return the names that a pattern declares. In Rust, a name with a capital letter is a constant."""
+    names: list[str] = []
+    cursor = pattern.walk()
+    depth = 0
+    while len(names) < MAX_DECLARED:
+        node = cursor.node
+        if node is None:
+            break
+        is_used = cursor.field_name in _USED_FIELDS or node.type in _USED_NODES
+        is_declared_elsewhere = depth and node.type in grammar.binds
+        if node.type in _NAMES and not is_used:
+            name = text_of(node, data, LONGEST_NAME)
+            names += [name] if grammar.name != "rust" or not name[:1].isupper() else []
+        elif not is_used and not is_declared_elsewhere and cursor.goto_first_child():
+            depth += 1
+            continue
+        while depth and not cursor.goto_next_sibling():
+            cursor.goto_parent()
+            depth -= 1
+        if not depth:
+            break
+    return names
+
+
+def _value(node: Node, data: bytes) -> str:
+    """Return the names and calls of the expression that gives a value, or the type that it is asserted to have."""
+    if node.type == "type_assertion_expression":
+        node = node.child_by_field_name("type") or node
+    text = chain(text_of(node, data, _VALUE).lstrip("*")) if node.end_byte - node.start_byte <= _VALUE else ""
+    return "" if text in _NO_VALUES else text
