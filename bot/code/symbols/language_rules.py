@@ -39,7 +39,9 @@ class LanguageRules:
     splits_types: bool = False
     """True if the methods of a type stand in blocks of their own, under its name."""
     names_members: bool = False
-    """True if the members of a class are visible in it by their plain names, and a file is a class."""
+    """True if the members of a class are visible in it by their plain names."""
+    class_ending: str = ""
+    """The ending of files that are named after their class, in folders that are named after their package."""
     is_flat: bool = False
     """True without modules: what the repository defines once is visible everywhere, and so are enumerators."""
     has_interfaces: bool = True

@@ -103,13 +103,13 @@ class Modules:
     def package_files(self, path: str, name: str) -> tuple[str, ...]:
         """Return the files that may define a name which Go or Java can use without naming it in an import."""
         files, folder, language = self._index.files, path.rpartition("/")[0], rules_of(path)
-        if not language.names_members:
+        if not language.class_ending:
             return files.in_folder(folder, language.package_ending) if language.package_ending else ()
         package = self._index.outline(path).package.removeprefix("package").strip(" ;").replace(".", "/")
         imported = (entry.name for entry in self._names(path).get(PACKAGE, ()))
         for suffix in filter(None, (folder, package, *imported)):
             # Tests have a folder of their own, and modules may have packages of one name.
-            matches = files.ending_with(f"{suffix}/{name}.java")
+            matches = files.ending_with(f"{suffix}/{name}{language.class_ending}")
             if matches:
                 return (max(matches, key=lambda match: len(commonprefix((match, path)))),)
         return ()

@@ -33,5 +33,6 @@ LANGUAGE = LanguageRules(
     same_class=frozenset({"clone()", "orElseThrow()"}),
     separates_fields=True,
     names_members=True,
+    class_ending=".java",
     delegations=("super", "this"),
 )
