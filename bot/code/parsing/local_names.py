@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from bot.code.parsing.definitions import Local
 from bot.code.parsing.expressions import chain
 from bot.code.parsing.grammars import Grammar
-from bot.code.parsing.trees import LONGEST_NAME, nodes_of, text_of
+from bot.code.parsing.trees import LONGEST_NAME, text_of
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Tree
+    from tree_sitter import Node
 
 #: Most local names of a file, and names that one node declares.
 MAX_LOCALS, MAX_DECLARED = 20_000, 100
@@ -43,12 +43,15 @@ class _Scope:
     outer_names: set[str] = field(default_factory=set)
 
 
-def local_names(tree: Tree, grammar: Grammar, data: bytes) -> tuple[Local, ...]:
-    """Return the parameters and variables of the functions and blocks of a file, in order."""
+def local_names(nodes: Iterable[Node], grammar: Grammar, data: bytes) -> tuple[Local, ...]:
+    """Return the parameters and variables of the functions and blocks of a file, in order.
+
+    Of ``nodes``, which are in the order of the file, those of ``types_with_names`` count.
+    """
     results: list[Local] = []
     scopes: list[_Scope] = []
-    scope_types = grammar.functions | grammar.scopes | grammar.classes
-    for node in nodes_of(tree, grammar, _types(grammar)):
+    scope_types = _scope_types(grammar)
+    for node in nodes:
         while scopes and scopes[-1].node.end_byte <= node.start_byte:
             scopes.pop()
         if node.type in scope_types:
@@ -70,10 +73,15 @@ def local_names(tree: Tree, grammar: Grammar, data: bytes) -> tuple[Local, ...]:
 
 
 @cache
-def _types(grammar: Grammar) -> frozenset[str]:
+def types_with_names(grammar: Grammar) -> frozenset[str]:
+    """Return the types of nodes that declare local names, or in which these hold."""
     outer_names = _OUTER_NAMES if grammar.name == "python" else frozenset[str]()
-    scopes = grammar.functions | grammar.classes | grammar.scopes
-    return scopes.union(grammar.binds, grammar.updates, outer_names)
+    return _scope_types(grammar).union(grammar.binds, grammar.updates, outer_names)
+
+
+@cache
+def _scope_types(grammar: Grammar) -> frozenset[str]:
+    return grammar.functions | grammar.classes | grammar.scopes
 
 
 def _update(node: Node, scopes: Sequence[_Scope], results: list[Local], data: bytes) -> None:

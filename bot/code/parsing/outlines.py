@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from bot.code.parsing.definitions import Definition, Import, Kind, Outline
 from bot.code.parsing.expressions import chain
 from bot.code.parsing.grammars import Grammar, grammar_of
-from bot.code.parsing.local_names import local_names
+from bot.code.parsing.local_names import local_names, types_with_names
 from bot.code.parsing.references import references
 from bot.code.parsing.trees import LONGEST_NAME, is_import, nodes_of, parse, text_of
 
@@ -59,7 +59,11 @@ def outline(text: str, path: str, names: frozenset[str], lines: frozenset[int]) 
     imports: list[Import] = []
     package = ""
     open_: list[_Open] = []
-    for node in nodes_of(tree, grammar, _types(grammar)):
+    own_types = _types(grammar)
+    nodes = nodes_of(tree, grammar, own_types | types_with_names(grammar))
+    for node in nodes:
+        if node.type not in own_types:
+            continue
         while open_ and open_[-1].node.end_byte <= node.start_byte:
             open_.pop()
         if is_import(node, grammar, data):
@@ -82,7 +86,7 @@ def outline(text: str, path: str, names: frozenset[str], lines: frozenset[int]) 
     return Outline(
         tuple(definitions),
         tuple(imports),
-        local_names(tree, grammar, data),
+        local_names(nodes, grammar, data),
         package,
         tuple(references(tree, data, grammar, names, lines)),
     )
@@ -90,17 +94,8 @@ def outline(text: str, path: str, names: frozenset[str], lines: frozenset[int]) 
 
 def _definition(node: Node, around: Sequence[_Open], grammar: Grammar, data: bytes) -> Definition | None:
     """Return the definition that a node makes, or None."""
-    kind: Kind
-    if node.type in grammar.functions:
-        kind = "function"
-    elif node.type in grammar.classes:
-        kind = "class"
-    elif node.type in grammar.values:
-        kind = "value"
-    else:
-        return None
-    is_declared = node.type == "mod_item" or (grammar.name == "c" and kind == "class")
-    if is_declared and node.child_by_field_name("body") is None:
+    kind = _kind(node, grammar)
+    if kind is None:
         return None
     name = _name(node, around, grammar, data)
     if kind == "value" and not (name and _is_lasting(node, around, grammar, name)):
@@ -126,6 +121,16 @@ def _definition(node: Node, around: Sequence[_Open], grammar: Grammar, data: byt
         type=_type(node, kind, data),
         value=_value(node, data) if kind == "value" else "",
     )
+
+
+def _kind(node: Node, grammar: Grammar) -> Kind | None:
+    """Return the kind of definition that a node can be; None for a class that is only declared or named."""
+    if node.type in grammar.functions:
+        return "function"
+    if node.type in grammar.classes:
+        needs_body = node.type == "mod_item" or grammar.name == "c"
+        return None if needs_body and node.child_by_field_name("body") is None else "class"
+    return "value" if node.type in grammar.values else None
 
 
 def _head_end(node: Node, grammar: Grammar) -> int:
@@ -205,23 +210,7 @@ def _types(grammar: Grammar) -> frozenset[str]:
 
 def _name(node: Node, around: Sequence[_Open], grammar: Grammar, data: bytes) -> str:
     """Return the name of a definition; for a function value, that of its variable or key."""
-    own = next(
-        filter(
-            None, (node.child_by_field_name(field) for field in ("name", "property", "key", "left", "pattern"))
-        ),
-        None,
-    )
-    if own is None and node.type in ("impl_item", "type_item"):
-        own = node.child_by_field_name("type")
-    if own is None and node.type == "field_declaration" and grammar.name == "go":  # an embedded type
-        own = node.child_by_field_name("type")
-        while own is not None and own.child_count:
-            own = own.child_by_field_name("name") or own.child_by_field_name("type")
-    inner = node.child_by_field_name("declarator")
-    while own is None and inner is not None:  # C: pointers, arrays and functions around the name
-        own = inner.child_by_field_name("name") or (None if inner.child_count else inner)
-        is_pointer = inner.type == "parenthesized_declarator"  # to a function
-        inner = inner.named_child(0) if is_pointer else inner.child_by_field_name("declarator")
+    own = _name_node(node, grammar)
     owner = around[-1].node if around else None
     if owner is not None and owner.type in grammar.owners and node.type not in grammar.values:
         value, name = grammar.owners[owner.type]
@@ -235,6 +224,27 @@ def _name(node: Node, around: Sequence[_Open], grammar: Grammar, data: bytes) ->
     if node.type in grammar.values and not form.fullmatch(text):
         return ""
     return text.strip("'\"")
+
+
+def _name_node(node: Node, grammar: Grammar) -> Node | None:
+    """Return the node with the name of a definition, if it has a name of its own."""
+    for field in ("name", "property", "key", "left", "pattern"):
+        if (own := node.child_by_field_name(field)) is not None:
+            return own
+    if node.type in ("impl_item", "type_item"):
+        return node.child_by_field_name("type")
+    if node.type == "field_declaration" and grammar.name == "go":  # an embedded type
+        own = node.child_by_field_name("type")
+        while own is not None and own.child_count:
+            own = own.child_by_field_name("name") or own.child_by_field_name("type")
+        return own
+    inner = node.child_by_field_name("declarator")
+    while inner is not None:  # C: pointers, arrays and functions around the name
+        if (own := inner.child_by_field_name("name") or (None if inner.child_count else inner)) is not None:
+            return own
+        is_pointer = inner.type == "parenthesized_declarator"  # to a function
+        inner = inner.named_child(0) if is_pointer else inner.child_by_field_name("declarator")
+    return None
 
 
 def _call(node: Node, around: Sequence[_Open], grammar: Grammar, data: bytes) -> str:

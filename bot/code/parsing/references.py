@@ -67,41 +67,55 @@ def _offsets(data: bytes, names: Collection[bytes], lines: Collection[int]) -> I
 def _reference(tree: Tree, data: bytes, grammar: Grammar, offset: int, line: int) -> Reference | None:
     """Return the reference at an offset, or None for a definition, a comment or a part of a text."""
     path = _nodes_to(tree, offset)
-    leaf, field = path[-1]
-    if leaf.start_byte != offset or len(path) < 2:
+    leaf = path[-1][0]
+    if leaf.start_byte != offset or not _is_reference(path, grammar, data):
         return None
-    if not _NAMES.search(leaf.type) and (leaf.type, field) not in _CONSTRUCTORS:
-        return None
-    if any(node.type != "export_statement" and is_import(node, grammar, data) for node, _ in path[1:-1]):
-        return None
+    name = text_of(leaf, data, LONGEST_NAME)
     parent = path[-2][0]
-    if field in ("name", "property", "key") and parent.type in _defining(grammar):
-        return None
-    receiver, at = "", len(path) - 1
-    if parent.type in _MEMBERS and field in _BEHIND:
-        before = next(filter(None, (parent.child_by_field_name(name) for name in _BEFORE)), None)
-        if before is not None and before.start_byte != leaf.start_byte:
-            receiver = "".join(text_of(before, data, _RECEIVER).split())
-        at = at if parent.type == "method_invocation" else at - 1
     if parent.type == "method_reference" and leaf.prev_named_sibling is not None:
-        receiver = "".join(text_of(leaf.prev_named_sibling, data, _RECEIVER).split())
-        return Reference(text_of(leaf, data, LONGEST_NAME), receiver, line, "call")
+        return Reference(name, _compact(leaf.prev_named_sibling, data), line, "call")
     if parent.type == "token_tree":  # Rust: the arguments of a macro are not parsed
         match = re.search(rb"([\w.:]*[\w)])(?:\.|::)$", data[max(0, offset - _RECEIVER) : offset])
         is_call = data[leaf.end_byte : leaf.end_byte + 1] == b"("
         receiver = match[1].decode("utf-8", "replace") if match else ""
-        return Reference(text_of(leaf, data, LONGEST_NAME), receiver, line, "call" if is_call else "read")
-    kind: ReferenceKind = "read"
-    outer, role = path[at - 1][0], path[at][1]
+        return Reference(name, receiver, line, "call" if is_call else "read")
+    if literal := _literal_type(path):
+        return Reference(name, re.split(r"::<|[<\[]", text_of(literal, data, _RECEIVER))[0], line, "argument")
+    receiver = ""
+    if parent.type in _MEMBERS and path[-1][1] in _BEHIND:
+        before = next(filter(None, (parent.child_by_field_name(field) for field in _BEFORE)), None)
+        if before is not None and before.start_byte != leaf.start_byte:
+            receiver = _compact(before, data)
+        if parent.type != "method_invocation":
+            path = path[:-1]  # what is done with the member is done with the name
+    return Reference(name, receiver, line, _kind(path))
+
+
+def _is_reference(path: Sequence[tuple[Node, str]], grammar: Grammar, data: bytes) -> bool:
+    """Return True if the last node is a name, in no import and not the name of a definition."""
+    if len(path) < 2:
+        return False
+    leaf, field = path[-1]
+    if not _NAMES.search(leaf.type) and (leaf.type, field) not in _CONSTRUCTORS:
+        return False
+    if any(node.type != "export_statement" and is_import(node, grammar, data) for node, _ in path[1:-1]):
+        return False
+    return field not in ("name", "property", "key") or path[-2][0].type not in _defining(grammar)
+
+
+def _compact(node: Node, data: bytes) -> str:
+    """Return the start of a node's text without white space."""
+    return "".join(text_of(node, data, _RECEIVER).split())
+
+
+def _kind(path: Sequence[tuple[Node, str]]) -> ReferenceKind:
+    """Return what is done with the last node."""
+    outer, role = path[-2][0], path[-1][1]
     if outer.type in _CALLS and role in _CALLED:
-        kind = "call"
-    elif role == "left" and "assignment" in outer.type:
-        kind = "write"
-    elif outer.type in ("keyword_argument", "pair") and role in ("name", "key"):
-        kind = "argument"
-    elif literal := _literal_type(path):
-        kind, receiver = "argument", re.split(r"::<|[<\[]", text_of(literal, data, _RECEIVER))[0]
-    return Reference(text_of(leaf, data, LONGEST_NAME), receiver, line, kind)
+        return "call"
+    if role == "left" and "assignment" in outer.type:
+        return "write"
+    return "argument" if outer.type in ("keyword_argument", "pair") and role in ("name", "key") else "read"
 
 
 def _nodes_to(tree: Tree, offset: int) -> list[tuple[Node, str]]:
