@@ -141,7 +141,7 @@ def _finding(
         side="RIGHT" if place is None else place.side,
         code=code,
         symbol=_last_name(reported.symbol),
-        fingerprint=fingerprint(file.path, code, reported.category),
+        fingerprint=fingerprint(file.path, code, reported.category, _around(file, place) if place else ()),
         comment=reported.comment.strip(),
         category=reported.category,
         impact=reported.impact,
@@ -153,6 +153,17 @@ def _finding(
         recognised=reported.recognised,
         places=tuple(name for name in other_places if name not in own),
     )
+
+
+#: Lines on each side that tell a common line from its like. Every changed line has so many in its hunk.
+_AROUND = 3
+
+
+def _around(file: FileDiff, place: Quoted) -> list[str]:
+    """Return the lines on the side of a place that are near it and not part of it."""
+    first, last = place.numbers
+    near = {*range(first - _AROUND, first), *range(last + 1, last + 1 + _AROUND)}
+    return [line.text for hunk in file.hunks for line in hunk.lines if line.number(place.side) in near]
 
 
 def _is_about_file(quote: str, file: FileDiff) -> bool:

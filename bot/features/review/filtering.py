@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from bot.core.config import ReviewConfig
 from bot.features.review.record import Reason, RepairFlaw, Suppressed
-from bot.features.shared.findings import Finding, Impact, Severity, same_defect, same_subject
+from bot.features.shared.findings import Finding, Impact, Severity, apart, same_defect, same_subject
 
 #: Percent of confidence for each further model that reports the same finding; one model repeats itself.
 AGREEMENT = 15
@@ -77,7 +77,7 @@ def _suppression(
     finding: Finding, config: ReviewConfig, selected: Sequence[Finding], situation: Situation
 ) -> Reason | None:
     """Return why a finding is not posted; None if it is."""
-    if any(same_defect(finding, other) for other in selected):
+    if any(same_defect(finding, other) and not apart(finding, other) for other in selected):
         return "duplicate"
     if finding.impact in OUT_OF_SCOPE:
         return "out_of_scope"

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from bot.core.actions import Skipped
 from bot.core.text import show
-from bot.features.shared.findings import Category, Finding, Severity
+from bot.features.shared.findings import Category, Finding, Severity, plain_fingerprint
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -61,7 +61,7 @@ def _result(finding: Finding) -> dict[str, Any]:
         "level": _LEVELS[finding.severity],
         "message": {"text": text},
         "locations": [{"physicalLocation": place}],
-        "partialFingerprints": {"bouncer/v1": finding.fingerprint},
+        "partialFingerprints": {"bouncer/v1": plain_fingerprint(finding), "bouncer/v2": finding.fingerprint},
         "properties": {"impact": finding.impact.value, "severity": finding.severity.value},
     }
 

@@ -25,6 +25,7 @@ from bot.features.shared.findings import (
     Finding,
     Reported,
     ReviewReply,
+    apart,
     most_familiar,
     same_cause,
     same_defect,
@@ -364,9 +365,8 @@ def _as_one(group: Sequence[Finding]) -> Finding:
 
 def _is_one_defect(left: Finding, right: Finding) -> bool:
     """Return True for the same defect, or for overlapping lines with the same cause or effect."""
-    if same_defect(left, right):
-        return True
-    if (left.path, left.side) != (right.path, right.side) or left.line is None or right.line is None:
+    if apart(left, right):
         return False
-    overlap = (left.start_line or left.line) <= right.line and (right.start_line or right.line) <= left.line
-    return overlap and (left.category == right.category or left.impact == right.impact)
+    overlap = bool(set(left.own_places) & set(right.own_places))
+    same_kind = left.category == right.category or left.impact == right.impact
+    return (overlap and same_kind) or same_defect(left, right)

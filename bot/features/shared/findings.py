@@ -226,7 +226,7 @@ class Finding(Frozen):
     side: Side = "RIGHT"
     code: tuple[str, ...] = Field(description="the lines it is about, white space squeezed")
     symbol: str = Field("", description="name of the function, variable or key at fault; empty if unknown")
-    fingerprint: str = Field(description="path + code + defect class: stays when lines shift")
+    fingerprint: str = Field(description="see ``fingerprint``: stays when lines shift")
     comment: str
     category: Category
     impact: Impact
@@ -266,11 +266,24 @@ class Dropped(Frozen):
     reason: DropReason
 
 
-def fingerprint(path: str, code: Sequence[str], category: Category) -> str:
-    """Return 16 hex digits over path, code (white space squeezed, blank lines left out) and defect class."""
-    lines = (" ".join(line.split()) for line in code)
-    content = "\0".join((path, category.value, *(line for line in lines if line)))
-    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+def fingerprint(path: str, code: Sequence[str], category: Category, around: Sequence[str] = ()) -> str:
+    """Return 16 hex digits over path, code (white space squeezed, blank lines left out) and defect class.
+
+    The lines ``around`` count too if the code has no distinctive line, which may stand at several places.
+    """
+    parts = [path, category.value, *_squeezed(code)]
+    if around and not _distinctive(_squeezed(code)):
+        parts += ["", *_squeezed(around)]
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _squeezed(lines: Iterable[str]) -> list[str]:
+    return [words for line in lines if (words := " ".join(line.split()))]
+
+
+def plain_fingerprint(finding: Finding) -> str:
+    """Return the fingerprint without the lines around, which findings of version 0.2 have at every place."""
+    return fingerprint(finding.path, finding.code, finding.category)
 
 
 def same_defect(left: Finding, right: Finding) -> bool:
@@ -279,13 +292,24 @@ def same_defect(left: Finding, right: Finding) -> bool:
     Words do not count, and two reviews may quote one line or two. In different files, as when code moves, symbol
     and class have to be the same.
     """
-    if left.fingerprint == right.fingerprint:
+    if left.fingerprint in (right.fingerprint, plain_fingerprint(right)):
+        return True
+    if right.fingerprint == plain_fingerprint(left):
+        return True
+    same_symbol = left.symbol == right.symbol and bool(left.symbol)
+    if same_symbol and plain_fingerprint(left) == plain_fingerprint(right):
         return True
     if not _distinctive(left.code) & _distinctive(right.code):
         return False
-    same_symbol = left.symbol == right.symbol and bool(left.symbol)
     same_class = left.category == right.category
     return (same_symbol or same_class) if left.path == right.path else (same_symbol and same_class)
+
+
+def apart(left: Finding, right: Finding) -> bool:
+    """Return True if two findings of one review are on different lines of one side of a file."""
+    if (left.path, left.side) != (right.path, right.side) or not left.line or not right.line:
+        return False
+    return not set(left.own_places) & set(right.own_places)
 
 
 def same_subject(left: Finding, right: Finding) -> bool:
@@ -300,24 +324,27 @@ def same_subject(left: Finding, right: Finding) -> bool:
 def same_cause(left: Finding, right: Finding) -> bool:
     """Return True if two findings report one cause at two places.
 
-    One names the other's line among its places; or they name the same further place, or have the same code, and
-    the class of defect is the same. Two findings on the same lines are duplicates, see ``same_defect``.
+    One names the other's line among its places; or they name the same further place, or have the same code (a
+    common line between the same lines), and the class of defect is the same. Two findings on the same lines are
+    duplicates, see ``same_defect``.
     """
     if set(left.own_places) & set(right.own_places):
         return False
     if set(left.places) & set(right.own_places) or set(right.places) & set(left.own_places):
         return True
     same_code = left.code == right.code and bool(_distinctive(left.code))
+    same_code = same_code or left.fingerprint == right.fingerprint
     shared_place = bool(set(left.places) & set(right.places))
     return (same_code or shared_place) and left.category == right.category
 
 
 #: Characters of a symbol that any function may use, such as ``i`` or ``fd``.
 _SHORT_SYMBOL = 2
-#: Letters and digits of a distinctive line; shorter ones are often repeated in a file.
+#: Words that any function may use alone, and letters and digits that a distinctive line has beside them.
+_COMMON = re.compile(r"\b(?:return|break|continue|else|pass|None|null|nil|undefined|[Tt]rue|[Ff]alse|self|this)\b")
 _DISTINCTIVE = 8
 
 
 def _distinctive(code: Sequence[str]) -> frozenset[str]:
-    """Return the lines that are not common ones such as ``}``, ``else:`` or ``return``."""
-    return frozenset(line for line in code if sum(char.isalnum() for char in line) >= _DISTINCTIVE)
+    """Return the lines that are not common ones such as ``}``, ``else:`` or ``return None``."""
+    return frozenset(line for line in code if sum(map(str.isalnum, _COMMON.sub("", line))) >= _DISTINCTIVE)

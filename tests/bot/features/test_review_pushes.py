@@ -129,6 +129,58 @@ def test_a_file_is_not_taken_for_one_that_had_its_name(services: Build, history:
     assert unread.asked == []
 
 
+#: Two functions with the same short line, which the change adds to both.
+GUARDS = """diff --git a/src/app.py b/src/app.py
+--- a/src/app.py
++++ b/src/app.py
+@@ -10,3 +10,5 @@
+ def load(path):
++    if not path:
++        return None
+     with open(path) as file:
+         return parse(file)
+@@ -30,3 +32,5 @@
+ def save(path, data):
++    if not data:
++        return None
+     with open(path, "w") as file:
+         file.write(data)
+"""
+LOAD, SAVE = (
+    finding(quote="return None", line=line, symbol=name, comment=f"`{name}` hides the error.", confidence=chance)
+    for name, line, chance in (("load", 12, 90), ("save", 34, 60))
+)
+
+
+def test_equal_short_lines_are_doubted_and_posted_for_themselves(services: Build, history: Remembered) -> None:
+    doubts = (
+        {"trace": "It is wanted.", "breaks_when": "", "quote": "", "instead": "", "verdict": "refuted"},
+        {
+            "trace": "It is lost.",
+            "breaks_when": "no data",
+            "quote": "return None",
+            "instead": "nothing is written",
+            "verdict": "upheld",
+        },
+    )
+    model = ScriptedModel([reply(LOAD, SAVE), *doubts])
+    decision = review(opened(), services(model, snapshot(GUARDS), "review: {doubt: true, max_findings: 1}"))
+    assert posted(decision) == ["`save` hides the error."]
+    assert [doubt.outcome for doubt in decision.record.doubts] == ["refuted", "stands"]
+
+
+def test_a_dismissed_short_line_stays_away_and_its_twin_does_not(services: Build, history: Remembered) -> None:
+    without_save = GUARDS.partition("@@ -30")[0]
+    first = review(opened(), services(ScriptedModel([reply(LOAD)]), snapshot(without_save)))
+    history.past.append(first)
+    moved = GUARDS.replace("@@ -10,3 +10,5 @@", "@@ -15,3 +15,5 @@")
+    thumbs = _thumbs(on_github(first), MIA)
+    unnamed = {**LOAD, "symbol": "", "line": 17}
+    decision = push(services, moved, reply(unnamed, SAVE), on_github(first), **thumbs)
+    assert posted(decision) == ["`save` hides the error."]
+    assert decision.record.counts["suppressed:dismissed"] == 1
+
+
 def test_the_model_is_told_what_was_said_before(services: Build, history: Remembered) -> None:
     first = first_push(services, history)
     model = ScriptedModel([CLEAN])

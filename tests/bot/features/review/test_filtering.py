@@ -14,6 +14,7 @@ from bot.core.config import ReviewConfig
 from bot.features.review.anchoring import anchor
 from bot.features.review.filtering import Situation, select
 from bot.features.review.record import Suppressed
+from bot.features.review.strategies import merge_causes
 from bot.features.shared.findings import (
     Category,
     Finding,
@@ -114,10 +115,55 @@ def test_path_code_and_defect_class_tell_findings_apart() -> None:
     assert not any(same_defect(base, other) for other in others)
 
 
+#: A short line at two places, below other lines.
+REPEATED = "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,4 @@\n {0}\n+    return None\n save()\n+    return None\n end()\n"
+
+
+def on_short_lines(diff: str, *lines: int) -> list[Finding]:
+    fields = {"path": "x.py", "quote": "return None", "comment": "It is lost."}
+    kinds = {"category": Category.CODING, "impact": Impact.RELIABILITY, "severity": Severity.HIGH}
+    findings, _ = anchor([Reported(**fields, **kinds, line=line) for line in lines], parse(diff))
+    return list(findings)
+
+
+def test_the_lines_around_a_short_line_tell_it_from_its_twin() -> None:
+    first, second = on_short_lines(REPEATED.format("load()"), 2, 4)
+    assert not same_defect(first, second)
+    assert merge_causes([first, second]) == (first, second)
+    moved = REPEATED.format("load()").replace("+1,4", "+71,4")
+    assert [other.fingerprint for other in on_short_lines(moved, 72, 74)] == [
+        first.fingerprint,
+        second.fingerprint,
+    ]
+
+
+def test_a_finding_of_an_older_version_is_the_same_at_each_of_its_lines() -> None:
+    for new in on_short_lines(REPEATED.format("load()"), 2, 4):
+        old = new.model_copy(update={"fingerprint": fingerprint("x.py", ("return None",), Category.CODING)})
+        assert old.fingerprint != new.fingerprint
+        assert same_defect(old, new)
+        assert same_defect(new, old)
+        from_comment = old.model_copy(update={"category": Category.DATA, "code": ()})
+        assert select([new], ReviewConfig(), Situation(posted=[from_comment]))[0] == ()
+
+
+def test_copies_of_a_block_are_one_finding_with_two_places() -> None:
+    block = "+a()\n+b()\n+c()\n+return None\n"
+    copies = f"--- a/x.py\n+++ b/x.py\n@@ -0,0 +1,12 @@\n{block * 3}"
+    (merged,) = merge_causes(on_short_lines(copies, 4, 8))
+    assert merged.places == ("x.py:8",)
+
+
+def test_equal_lines_of_one_review_are_two_findings() -> None:
+    first = finding(["cache[key] = value"], symbol="cache", line=10)
+    second = finding(["cache[key] = value"], symbol="cache", line=20, category=Category.CONCURRENCY)
+    assert select([first, second], ReviewConfig())[0] == (first, second)
+
+
 def test_a_slightly_different_frame_is_still_the_same_finding() -> None:
     assert same_defect(finding(), finding(["count = len(rows)", CODE]))
-    assert same_defect(finding(["return 12", "first_thing()"]), finding(["return 12", "second_thing()"]))
-    for common in ("}", "return 1"):
+    assert same_defect(finding(["result = 12", "first_thing()"]), finding(["result = 12", "second_thing()"]))
+    for common in ("}", "total = 2", "return None", "return self  # 12"):
         assert not same_defect(finding([common, CODE]), finding([common, "something_else()"]))
 
 
