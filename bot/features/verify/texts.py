@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from bot.core.actions import Conclusion, SetCheck, Usage
 from bot.core.config import VerifyConfig
@@ -30,6 +30,7 @@ _DOES, _NOT_ALL, _NOT_THAT = (
     "May not do all that it says",
     "Probably doesn't do what it says",
 )
+_WORST_FIRST = (_NOT, _NOT_THAT, _NOT_FULLY, _NOT_ALL, _SOLVED, _DOES)
 
 
 def skipped(head_sha: str, why: str, *, fails: bool = False, note: str = "") -> SetCheck:
@@ -66,46 +67,55 @@ def check(
     model: str,
 ) -> SetCheck:
     """Return the check of a pull request whose verdicts, or reasons for none, are recorded."""
-    host, verdicts = repository.host, record.verdicts
+    host, tests = repository.host, record.new_tests
     due = [issue.issue for issue in record.unjudged if issue.due] if fails_unjudged(config) else []
-    tests = record.new_tests
-    if not verdicts:
+    if not record.verdicts:
         return _without_verdict(head_sha, record, host, fails=bool(due))
-    by_issue = {run.issue: run for run in record.runs}
-    parts = [_section(verdict, by_issue, record.rivals, host) for verdict in verdicts]
-    parts += [
-        f"### {issue.issue}\n\nNot judged: {clean_line(issue.why, host=host, limit=POINT)}"
-        for issue in record.unjudged
+    runs: dict[int | None, ExecutedTest] = {run.issue: run for run in record.runs}
+    parts = [
+        record.note,
+        *(_section(verdict, runs, record.rivals, host) for verdict in record.verdicts),
+        *(f"### {issue.issue}\n\nNot judged: {_point(issue.why, host)}" for issue in record.unjudged),
+        "*An AI model's opinion; it may be wrong.*",
+        f"_{model_note}_" if (model_note := caveat(model)) else "",
+        _tests_section(tests, host) if tests else "",
+        details("Model and cost", f"`{model}`: {amount(usage.calls, 'call')}, {usage.tokens}, {usage.cost}"),
     ]
-    parts.append("*An AI model's opinion; it may be wrong.*")
-    if model_note := caveat(model):
-        parts.append(f"_{model_note}_")
-    if tests is not None:
-        parts.append(_tests_section(tests, host))
-    calls = amount(usage.calls, "call")
-    parts.append(details("Model and cost", f"`{model}`: {calls}, {usage.tokens}, {usage.cost}"))
-    conclusion: Conclusion = "failure" if due else "success"
-    if not due and any(verdict.bounced for verdict in verdicts):
-        conclusion = "failure" if config.gate else "neutral"
-    title = _title(record, by_issue)
-    if tests is not None and (about_tests := tests_sentence(tests)):
-        title += f"; {about_tests}"
-    if due:
-        title += f"; not judged: {', '.join(due)}"
-    if exempt := record.exempt:
-        more = f" and {len(exempt) - 1} more" if len(exempt) > 1 else ""
-        title += f"; not judged: {clean_line(exempt[0], limit=60)}{more}"
+    titles = (
+        _title(record, runs),
+        tests_sentence(tests) if tests else "",
+        f"not judged: {', '.join(due)}" if due else "",
+        _exempt(record.exempt),
+    )
     return SetCheck(
         name=CHECK,
         head_sha=head_sha,
-        conclusion=conclusion,
-        title=title,
-        summary="\n\n".join(filter(None, (record.note, *parts))),
+        conclusion="failure" if due else _conclusion(record, config),
+        title="; ".join(filter(None, titles)),
+        summary="\n\n".join(filter(None, parts)),
     )
 
 
+def _conclusion(record: VerifyRecord, config: VerifyConfig) -> Conclusion:
+    if not any(verdict.bounced for verdict in record.verdicts):
+        return "success"
+    return "failure" if config.gate else "neutral"
+
+
+def _exempt(paths: Sequence[str]) -> str:
+    """Return the clause about files that the change exempted from judgement; empty if there are none."""
+    if not paths:
+        return ""
+    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+    return f"not judged: {clean_line(paths[0], limit=60)}{more}"
+
+
+def _point(text: str, host: str) -> str:
+    return clean_line(text, host=host, limit=POINT)
+
+
 def _without_verdict(head_sha: str, record: VerifyRecord, host: str, *, fails: bool) -> SetCheck:
-    why = "; ".join(clean_line(issue.why, host=host, limit=POINT) for issue in record.unjudged)
+    why = "; ".join(_point(issue.why, host) for issue in record.unjudged)
     action = skipped(head_sha, why, fails=fails, note=record.note)
     tests = record.new_tests
     if tests is None:
@@ -121,27 +131,32 @@ def fails_unjudged(config: VerifyConfig) -> bool:
     return config.gate and config.gate_unjudged == "fail"
 
 
-def _title(record: VerifyRecord, runs: dict[int, ExecutedTest]) -> str:
-    """Return the worst verdict in words, with its issues."""
-    verdicts = record.verdicts
-    phrases = [_appears(verdict, runs) for verdict in verdicts]
-    worst = next(phrase for phrase in (_NOT, _NOT_THAT, _NOT_FULLY, _NOT_ALL, _SOLVED, _DOES) if phrase in phrases)
-    issues = [verdict.issue for verdict, phrase in zip(verdicts, phrases, strict=True) if phrase == worst]
-    numbers = [issue for issue in issues if issue is not None]
-    title = " ".join(filter(None, (worst, ", ".join(f"#{issue}" for issue in numbers))))
-    issue_runs = [runs[issue] for issue in numbers if issue in runs]
-    rivals = [rival for rival in record.rivals if rival.issue in numbers and rival.head]
-    if len(issue_runs) == 1 and rivals:
+def _title(record: VerifyRecord, runs: Mapping[int | None, ExecutedTest]) -> str:
+    """Return the worst verdict in words, with its issues and what their reproducing tests say."""
+    phrases = [(verdict.issue, _appears(verdict, runs)) for verdict in record.verdicts]
+    worst = min((phrase for _, phrase in phrases), key=_WORST_FIRST.index)
+    issues = [issue for issue, phrase in phrases if phrase == worst and issue is not None]
+    title = f"{worst} {', '.join(f'#{issue}' for issue in issues)}".rstrip()
+    issue_runs = [runs[issue] for issue in issues if issue in runs]
+    if len(issue_runs) == 1 and (rivals := _tested_rivals(record, issue_runs[0])):
         return f"{title}; its reproducing test: {_compared(issue_runs[0], rivals)}"
     if worst not in (_SOLVED, _DOES):
         return title
-    if not issue_runs:
-        tested = record.new_tests is not None and record.new_tests.executed
-        return title if tested else f"{title} (not executed)"
-    if len(issue_runs) < len(issues) or not all(run.solved for run in issue_runs):
-        return f"{title}; its reproducing test is inconclusive"
-    passes = "its reproducing test passes" if len(issue_runs) == 1 else "their reproducing tests pass"
-    return f"{title}; {passes} here"
+    if issue_runs:
+        return f"{title}; {_passes(issue_runs, len(issues))}"
+    is_executed = record.new_tests is not None and record.new_tests.executed
+    return title if is_executed else f"{title} (not executed)"
+
+
+def _tested_rivals(record: VerifyRecord, run: ExecutedTest) -> list[Rival]:
+    return [rival for rival in record.rivals if rival.issue == run.issue and rival.head]
+
+
+def _passes(runs: Sequence[ExecutedTest], issues: int) -> str:
+    """Return what the reproducing tests of so many solved issues say."""
+    if len(runs) < issues or not all(run.solved for run in runs):
+        return "its reproducing test is inconclusive"
+    return "its reproducing test passes here" if len(runs) == 1 else "their reproducing tests pass here"
 
 
 def _compared(run: ExecutedTest, rivals: Sequence[Rival]) -> str:
@@ -155,12 +170,12 @@ def _compared(run: ExecutedTest, rivals: Sequence[Rival]) -> str:
     return ", ".join((f"{here} here", *(f"{word} on {', '.join(pulls)}" for word, pulls in groups.items())))
 
 
-def _appears(verdict: OutputVerdict, runs: dict[int, ExecutedTest]) -> str:
+def _appears(verdict: OutputVerdict, runs: Mapping[int | None, ExecutedTest]) -> str:
     """Return the verdict in words. A test that fails counts against the patch; one that passes proves nothing."""
     good, partly, wrong = (_DOES, _NOT_ALL, _NOT_THAT) if verdict.issue is None else (_SOLVED, _NOT_FULLY, _NOT)
     if not verdict.bounced:
         return good
-    run = None if verdict.issue is None else runs.get(verdict.issue)
+    run = runs.get(verdict.issue)
     failed = run is not None and run.solved is False
     return wrong if failed or verdict.label == OutputLabel.INCORRECT else partly
 
@@ -175,7 +190,9 @@ _UNVERIFIED = (
 _FORGED = "The pull request's own code ran in these tests, so they count for nothing in a verdict."
 
 
-def _section(verdict: OutputVerdict, runs: dict[int, ExecutedTest], rivals: Sequence[Rival], host: str) -> str:
+def _section(
+    verdict: OutputVerdict, runs: Mapping[int | None, ExecutedTest], rivals: Sequence[Rival], host: str
+) -> str:
     words = _appears(verdict, runs)
     if verdict.issue is None:
         lines = [f"### The description: {words}", ""]
@@ -192,8 +209,8 @@ def _section(verdict: OutputVerdict, runs: dict[int, ExecutedTest], rivals: Sequ
         ("Remarks (not counted)", verdict.remarks),
     ):
         if points:
-            lines += [f"{title}:", *(f"- {clean_line(point, host=host, limit=POINT)}" for point in points), ""]
-    run = None if verdict.issue is None else runs.get(verdict.issue)
+            lines += [f"{title}:", *(f"- {_point(point, host)}" for point in points), ""]
+    run = runs.get(verdict.issue)
     if run is not None:
         lines += [f"Test {code_span(run.test, limit=POINT)}: {run.base} on base, {run.head} on head."]
         lines += [_UNVERIFIED, ""] if run.head == "passed" else [""]
@@ -210,9 +227,8 @@ def _table(verdict: OutputVerdict, host: str) -> list[str]:
         return []
     rows = ["| Demand | Basis | Grade | Line |", "|---|---|---|---|"]
     for demand in verdict.demands:
-        text = clean_line(demand.text, host=host, limit=POINT)
         line = code_span(demand.quote, limit=100) if demand.quote.strip() else ""
-        cells = (text, demand.basis, demand.word, line)
+        cells = (_point(demand.text, host), demand.basis, demand.word, line)
         # GitHub ends a cell at a bar behind two backslashes.
         rows.append("| " + " | ".join(re.sub(r"\\*\|", r"\\|", cell) for cell in cells) + " |")
     return [*rows, ""]
@@ -264,7 +280,7 @@ def _verb(verb: str, count: int) -> str:
 
 def _tests_section(tests: NewTests, host: str) -> str:
     """Return the part of the check about the tests that the pull request adds or changes."""
-    sentence = tests_sentence(tests) or f"not run: {clean_line(tests.why, host=host, limit=POINT)}"
+    sentence = tests_sentence(tests) or f"not run: {_point(tests.why, host)}"
     lines = ["### Tests", "", f"{sentence[:1].upper()}{sentence[1:]}.", ""]
     lines += [
         f"- {code_span(test.test, limit=POINT)}: {test.before} without the change, {test.after} with it"
