@@ -87,20 +87,29 @@ def _suppression(
         return "muted"
     if finding.severity.rank < Severity(config.min_severity).rank:
         return "below_severity"
-    can_be_proven = finding.proven or (situation.proves and finding.proof is None)
-    if situation.late and finding.severity != Severity.HIGH and not can_be_proven:
+    if situation.late and not _is_wanted_late(finding, situation):
         return "late"
     if finding.fingerprint in situation.doubted:
         return "doubted"
-    minimum = config.min_confidence
-    if config.doubts or finding.depends_on:
-        # The second question decides about it.
-        minimum = min(SECOND_QUESTION, minimum)
-    if finding.confidence is not None and not finding.proven and _weight(finding) < minimum:
+    if _is_unlikely(finding, config):
         return "unlikely"
     if len(selected) >= situation.remaining:
         return "over_total"
     return "over_limit" if len(selected) >= config.max_findings else None
+
+
+def _is_wanted_late(finding: Finding, situation: Situation) -> bool:
+    can_be_proven = finding.proven or (situation.proves and finding.proof is None)
+    return finding.severity == Severity.HIGH or can_be_proven
+
+
+def _is_unlikely(finding: Finding, config: ReviewConfig) -> bool:
+    """Return True if the confidence is too low. A finding that gets the second question is left to that."""
+    if finding.confidence is None or finding.proven:
+        return False
+    has_second_question = config.doubts or finding.depends_on
+    minimum = min(SECOND_QUESTION, config.min_confidence) if has_second_question else config.min_confidence
+    return _weight(finding) < minimum
 
 
 def _earlier_reason(finding: Finding, earlier: Situation) -> Reason | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate, islice
 
-from bot.code.change.diff import Diff
+from bot.code.change.diff import Diff, FileDiff
 from bot.code.change.quotes import bare, offsets, without_margin
 from bot.code.parsing.grammars import MAX_BYTES
 from bot.core.text import squeeze
@@ -42,25 +42,22 @@ class Repairs:
         for edit in finding.repair:
             files = files_named(self.diff, edit.path)
             path = files[0].path if files else edit.path.strip().strip("`")
-            whole = self.text(path)
-            whole = None if whole is None or len(whole) > MAX_BYTES else whole
+            whole = self._whole(path)
             if path not in before:
-                hunks = (hunk for file in files for hunk in file.hunks)
-                hunk_texts = ("\n".join(line.text for line in hunk.lines if line.mark != "-") for hunk in hunks)
-                before[path] = [*hunk_texts] if whole is None else [whole.replace("\r\n", "\n")]
+                before[path] = _hunk_texts(files) if whole is None else [whole]
                 after[path] = list(before[path])
             near = finding.line if finding.line and path == finding.path and whole is not None else 1
-            for number, text in enumerate(after[path]):
-                new_text = replaced(text, edit, near)
-                if new_text is not None:
-                    after[path][number] = new_text
-                    break
-            else:
+            if not _apply(edit, after[path], near):
                 return None if whole is None else "repair_does_not_apply"
         if not before or not _are_same(before, after, comments=False):
             return None
         is_for_readers = self._is_about_comment(finding) and not _are_same(before, after, comments=True)
         return None if is_for_readers else "repair_changes_nothing"
+
+    def _whole(self, path: str) -> str | None:
+        """Return a file after the change; None if it is unknown or too large to compare."""
+        text = self.text(path)
+        return None if text is None or len(text) > MAX_BYTES else text.replace("\r\n", "\n")
 
     def _is_about_comment(self, finding: Finding) -> bool:
         """Return True if the lines of the finding hold no code, so that a change of comments can repair it."""
@@ -70,6 +67,22 @@ class Repairs:
         lines = text.split("\n")
         rest = lines[: (finding.start_line or finding.line) - 1] + lines[finding.line :]
         return same(text, "\n".join(rest), finding.path, comments=False)
+
+
+def _hunk_texts(files: Iterable[FileDiff]) -> list[str]:
+    """Return the text of each hunk after the change."""
+    hunks = (hunk for file in files for hunk in file.hunks)
+    return ["\n".join(line.text for line in hunk.lines if line.mark != "-") for hunk in hunks]
+
+
+def _apply(edit: Edit, texts: list[str], near: int) -> bool:
+    """Edit the first text in which the edit has a place. Return True if there is one."""
+    for number, text in enumerate(texts):
+        new_text = replaced(text, edit, near)
+        if new_text is not None:
+            texts[number] = new_text
+            return True
+    return False
 
 
 def _are_same(before: Mapping[str, list[str]], after: Mapping[str, list[str]], *, comments: bool) -> bool:

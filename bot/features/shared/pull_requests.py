@@ -75,6 +75,8 @@ LOCKED = "skipped:locked", "the pull request is locked"
 def skip_reason(pull: PullRequest, services: Services, past: Sequence[Decision]) -> tuple[str, str] | None:
     """Return why a pull request is skipped, as a word to count by and a clause; None if it is not."""
     config = services.config.pulls
+    labels = {label.lower() for label in pull.labels}
+    title, ignored_titles = pull.title.lower(), tuple(map(str.lower, config.ignore_titles))
     if pull.state == "closed":
         return "skipped:closed", "the pull request is closed"
     if pull.locked:
@@ -83,14 +85,13 @@ def skip_reason(pull: PullRequest, services: Services, past: Sequence[Decision])
         return "skipped:draft", "it is a draft"
     if pull.author.is_bot and not config.bots:
         return "skipped:bot", "its author is a bot"
-    if pull.author.login.lower() in {login.lower() for login in config.ignore_authors}:
+    if pull.author.login.lower() in map(str.lower, config.ignore_authors):
         return "skipped:author", "pulls.ignore_authors names its author"
     if config.branches and not any(fnmatchcase(pull.base_ref, glob) for glob in config.branches):
         return "skipped:branch", "its base branch is not among pulls.branches"
-    ignored = {label.lower() for label in config.ignore_labels}
-    if any(label.lower() in ignored for label in pull.labels):
+    if not labels.isdisjoint(map(str.lower, config.ignore_labels)):
         return "skipped:label", "pulls.ignore_labels names a label of it"
-    if any(pull.title.lower().startswith(start.lower()) for start in config.ignore_titles):
+    if title.startswith(ignored_titles):
         return "skipped:title", "pulls.ignore_titles names how its title starts"
     if config.paths and _is_outside(config.paths, pull.number, services.forge):
         return "skipped:paths", "it changes no file in pulls.paths"

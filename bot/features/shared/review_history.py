@@ -159,14 +159,16 @@ def live(memory: PastFindings, pull: PullRequest, forge: Forge) -> PastFindings:
     if not any(finding.line is not None for finding in memory.posted):
         return memory
     all_comments = forge.review_comments(pull.number)
-    pairs = ((finding_of(comment, memory.posted), comment) for comment in _openers_by_us(all_comments, forge))
-    threads_with_reply = {comment.in_reply_to for comment in all_comments if not comment.author.is_bot}
-    comments = {finding.fingerprint: comment for finding, comment in pairs if finding is not None}
+    comments: dict[str, ReviewComment] = {}
+    for comment in _openers_by_us(all_comments, forge):
+        if finding := finding_of(comment, memory.posted):
+            comments[finding.fingerprint] = comment
     rejected = {
         fingerprint
         for fingerprint, comment in tuple(comments.items())[-MAX_REACTIONS:]
         if is_rejected(forge.reactions(comment.id, review=True), forge)
     }
+    threads_with_reply = {comment.in_reply_to for comment in all_comments if not comment.author.is_bot}
     present = [finding for finding in memory.posted if finding.line is None or finding.fingerprint in comments]
     return replace(
         memory,
