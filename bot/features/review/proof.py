@@ -12,12 +12,12 @@ from pathlib import Path
 
 from bot.code.change.diff import Diff
 from bot.core.actions import Usage
-from bot.core.errors import BudgetExceeded, ForgeError, ModelError, SandboxError
+from bot.core.errors import BudgetExceeded, ModelError
 from bot.core.subjects import PullRequest
 from bot.features.review.record import Doubt
 from bot.features.services import Services
 from bot.features.shared.findings import Finding, Proof, ProofOutcome, Severity
-from bot.features.shared.merge_base import NotReversible, checkouts, revert
+from bot.features.shared.merge_base import BothSides, NotRunnable, both_sides
 from bot.reproduction.notation import command_line
 from bot.reproduction.protocol import (
     Author,
@@ -25,8 +25,6 @@ from bot.reproduction.protocol import (
     Harness,
     Options,
     Reproduction,
-    SetupFailed,
-    TestCommand,
 )
 from bot.reproduction.report import read_report
 
@@ -51,21 +49,20 @@ class Proving:
     usage: Usage = field(default_factory=Usage)
     proofs: dict[str, Proof] = field(default_factory=dict)
 
-    def prove(self, findings: Sequence[Finding], doubts: dict[str, Doubt], folder: Path) -> bool:
+    def prove(self, findings: Sequence[Finding], doubts: dict[str, Doubt]) -> bool:
         """Prove findings that were not tried before. Return True if there were any. Raises TransientError."""
         new = [finding for finding in findings if finding.fingerprint not in self.proofs]
         if not new:
             return False
         try:
-            head, before = self._checkouts(folder)
-            command = TestCommand.of_repository(self.services.config.reproduce.command)
-            with self.services.prepared(folder / "base", command) as harness:
+            if self.omitted:
+                raise NotRunnable("the change is not shown in full")
+            with both_sides(self.pull, self.diff, self.services) as sides:
                 for finding in new:
-                    doubt = doubts.get(finding.fingerprint)
-                    self.proofs[finding.fingerprint] = self._prove(finding, doubt, head, before, harness)
-        except (ForgeError, SandboxError, SetupFailed, NotReversible, ValueError) as error:
+                    self.proofs[finding.fingerprint] = self._prove(finding, doubts.get(finding.fingerprint), sides)
+        except NotRunnable as error:
             for finding in new:
-                self.proofs.setdefault(finding.fingerprint, Proof(outcome="not run", why=str(error)[:300]))
+                self.proofs.setdefault(finding.fingerprint, Proof(outcome="not run", why=str(error)))
         return True
 
     def with_proof(self, finding: Finding) -> Finding:
@@ -76,17 +73,7 @@ class Proving:
             severity = Severity.MEDIUM
         return finding.model_copy(update={"proof": proof, "severity": severity})
 
-    def _checkouts(self, folder: Path) -> tuple[Path, Path]:
-        """Return checkouts of head and merge base. The environment is set up from a third, of the base branch."""
-        head, before = folder / "head", folder / "before"
-        if not before.exists():
-            if self.omitted:
-                raise NotReversible("the change is not shown in full")
-            checkouts(self.pull, self.services, folder)
-            revert(self.diff, head, before)
-        return head, before
-
-    def _prove(self, finding: Finding, doubt: Doubt | None, head: Path, before: Path, harness: Harness) -> Proof:
+    def _prove(self, finding: Finding, doubt: Doubt | None, sides: BothSides) -> Proof:
         services = self.services
         author = Author(services.model, services.prompts, f"{services.forge.repository}#{self.pull.number}")
         report = read_report(*_report(finding, doubt))
@@ -95,13 +82,13 @@ class Proving:
             samples=DRAFTS, seconds=SECONDS, probe=not has_run, turn=False, framed=False, repairs=1, patches=0
         )
         try:
-            result = harness.reproduce(head, report, author, options)
+            result = sides.harness.reproduce(sides.head, report, author, options)
         except ModelError as error:
             self.usage += error.usage or Usage()
             why = "the model budget is spent" if isinstance(error, BudgetExceeded) else error.reason
             return Proof(outcome="not run", why=why)
         self.usage += result.usage
-        return compare(result, before, harness)
+        return compare(result, sides.before, sides.harness)
 
 
 def compare(result: Reproduction, before: Path, harness: Harness) -> Proof:

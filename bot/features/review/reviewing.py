@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from bot.code.change.diff import Diff, lines_shown, parse
 from bot.code.change.filling import Piece
@@ -114,8 +112,7 @@ class _Review:
         )
         self.doubting = Doubting(services.model, services.prompts, change, self._code, self.config.min_confidence)
         self.proving = Proving(services, self.pull, self.around.diff, packed.omitted)
-        with TemporaryDirectory(prefix="bouncer-") as folder:
-            selected, suppressed = self._select(result, Path(folder))
+        selected, suppressed = self._select(result)
         return self._decision(result, selected, suppressed)
 
     def _look_up(self, piece: Piece, phrases: Sequence[str]) -> str:
@@ -129,7 +126,7 @@ class _Review:
             services.model, services.prompts, prompt, services.forge, self.pull.head_sha
         )
 
-    def _select(self, result: Result, folder: Path) -> tuple[tuple[Finding, ...], tuple[Suppressed, ...]]:
+    def _select(self, result: Result) -> tuple[tuple[Finding, ...], tuple[Suppressed, ...]]:
         """Return the findings to post and the others, once all that are to be posted were verified and proven.
 
         A finding that is refuted makes room for the next one, which is then verified too.
@@ -152,7 +149,7 @@ class _Review:
             selected, suppressed = select(findings, config, situation._replace(doubted=doubted), repairs.flaw)
             if self.doubting.ask([finding for finding in selected if config.doubts or finding.depends_on]):
                 continue
-            if not self.proves or not self.proving.prove(selected, self.doubting.doubts, folder):
+            if not self.proves or not self.proving.prove(selected, self.doubting.doubts):
                 return selected, suppressed
 
     def _code(self, finding: Finding) -> Code:

@@ -3,16 +3,49 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 from bot.code.change.diff import Diff, FileDiff, apply_hunks
-from bot.core.errors import NotRecorded
+from bot.core.errors import ForgeError, NotRecorded, SandboxError
 from bot.core.subjects import PullRequest
 from bot.features.services import Services
+from bot.reproduction.protocol import Harness, SetupFailed, TestCommand
 
 
 class NotReversible(Exception):
     """The merge base cannot be computed from the head and the change."""
+
+
+class NotRunnable(Exception):
+    """Tests cannot be run on both sides of a change, for this reason."""
+
+
+class BothSides(NamedTuple):
+    """Checkouts of the head and of the head without a change, and a harness that runs tests on them."""
+
+    head: Path
+    before: Path
+    harness: Harness
+
+
+@contextmanager
+def both_sides(pull: PullRequest, change: Diff, services: Services) -> Iterator[BothSides]:
+    """Yield both sides of a change, for the repository's test command. Raises NotRunnable, in its block too."""
+    with TemporaryDirectory(prefix="bouncer-") as temporary:
+        folder = Path(temporary)
+        head, before = folder / "head", folder / "before"
+        try:
+            checkouts(pull, services, folder)
+            revert(change, head, before)
+            command = TestCommand.of_repository(services.config.reproduce.command)
+            with services.prepared(folder / "base", command) as harness:
+                yield BothSides(head, before, harness)
+        except (ForgeError, SandboxError, SetupFailed, NotReversible, ValueError) as error:
+            raise NotRunnable(str(error)[:300] or "nothing could be run") from error
 
 
 def checkouts(pull: PullRequest, services: Services, folder: Path) -> None:

@@ -19,7 +19,7 @@ from bot.core.errors import ForgeError, SandboxError
 from bot.core.subjects import PullRequest
 from bot.features.reproduce.record import StoredTest, stored_test
 from bot.features.services import Services
-from bot.features.shared.merge_base import NotReversible, checkouts, inside, revert
+from bot.features.shared.merge_base import BothSides, NotRunnable, both_sides, checkouts, inside
 from bot.features.verify.record import ExecutedTest, NewTest, NewTests, TestState
 from bot.github.protocol import as_source
 from bot.reproduction.notation import command_line
@@ -116,17 +116,12 @@ def run_new_tests(pull: PullRequest, diff: Diff, services: Services, no_run: str
         return result.model_copy(update={"why": ONLY_TESTS})
     if services.harnesses is None:
         return result.model_copy(update={"why": "the sandbox is switched off"})
-    with TemporaryDirectory(prefix="bouncer-") as temporary:
-        folder = Path(temporary)
-        try:
-            checkouts(pull, services, folder)
-            revert(rest, folder / "head", folder / "before")
-            command = TestCommand.of_repository(services.config.reproduce.command)
-            with services.prepared(folder / "base", command) as harness:
-                targets = _targets(files, folder / "head", harness.command)
-                tests = _run(targets[:MAX_TESTS], folder / "before", folder / "head", harness)
-        except (ForgeError, SandboxError, SetupFailed, NotReversible, ValueError) as error:
-            return result.model_copy(update={"why": str(error)[:300] or "nothing could be run"})
+    try:
+        with both_sides(pull, rest, services) as sides:
+            targets = _targets(files, sides.head, sides.harness.command)
+            tests = _run(targets[:MAX_TESTS], sides)
+    except NotRunnable as error:
+        return result.model_copy(update={"why": str(error)})
     why = "" if targets else OTHER_RUNNER
     return result.model_copy(update={"tests": tests, "omitted": max(0, len(targets) - MAX_TESTS), "why": why})
 
@@ -174,7 +169,7 @@ def _changed_tests(file: FileDiff, text: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _run(targets: Sequence[Target], before: Path, head: Path, harness: Harness) -> tuple[NewTest, ...]:
+def _run(targets: Sequence[Target], sides: BothSides) -> tuple[NewTest, ...]:
     """Run the targets file by file, because a file that cannot be loaded ends the run of all others."""
     deadline = time.monotonic() + SECONDS
     tests: list[NewTest] = []
@@ -182,8 +177,8 @@ def _run(targets: Sequence[Target], before: Path, head: Path, harness: Harness) 
     for target in targets:
         by_file.setdefault(target.path, []).append(target)
     for group in by_file.values():
-        outcomes_before = _outcomes(group, before, harness, deadline)
-        outcomes_after = _outcomes(group, head, harness, deadline)
+        outcomes_before = _outcomes(group, sides.before, sides.harness, deadline)
+        outcomes_after = _outcomes(group, sides.head, sides.harness, deadline)
         for target in group:
             outcome_before, outcome_after = outcomes_before[target], outcomes_after[target]
             shown_outcome = outcome_before if outcome_after.status == "passed" else outcome_after
