@@ -14,7 +14,7 @@ from bot.core.actions import Decision, Minimize, Skipped
 from bot.core.errors import ForgeError
 from bot.core.subjects import Subject
 from bot.core.text import amount
-from bot.features.review import strategies, texts
+from bot.features.review import texts
 from bot.features.review.anchoring import outdated
 from bot.features.review.background import Background, background
 from bot.features.review.doubt import Doubting
@@ -24,21 +24,17 @@ from bot.features.review.proof import Proving
 from bot.features.review.record import LATE, ReviewRecord, Suppressed
 from bot.features.review.repair import Repairs
 from bot.features.review.rounds import Scope, line_hashes, rounds
-from bot.features.review.strategies import Change, Question, Result
+from bot.features.review.strategies import Change, Question, Result, Reviewer
 from bot.features.review.texts import Page, ReviewOutcome
 from bot.features.services import Services
 from bot.features.shared import investigation
 from bot.features.shared.finding_code import Code, around
 from bot.features.shared.findings import Finding
 from bot.features.shared.investigation import Notes
-from bot.features.shared.labels import ModelReply
 from bot.features.shared.pull_requests import JudgementRequest
 from bot.features.shared.review_history import finding_of, live, our_comments, recall
 from bot.features.shared.rights import no_run_reason
 from bot.github.protocol import PullDiff, text_at
-
-#: Characters of a model's raw reply that are kept.
-MAX_REPLY = 20_000
 
 
 def review(request: JudgementRequest, past: Sequence[Decision], services: Services) -> Decision:
@@ -107,9 +103,8 @@ class _Review:
             contexts=tuple(context.text for context in self.contexts),
         )
         look_around = self._look_around if self.config.investigate else None
-        result = strategies.review(
-            packed, change, self.config, services.model, services.prompts, self._look_up, look_around
-        )
+        reviewer = Reviewer(services.model, services.prompts, self.config, self._look_up, look_around)
+        result = reviewer.review(packed, change)
         self.doubting = Doubting(services.model, services.prompts, change, self._code, self.config.min_confidence)
         self.proving = Proving(services, self.pull, self.around.diff, packed.omitted)
         selected, suppressed = self._select(result)
@@ -222,7 +217,7 @@ class _Review:
         if selected:
             return "defects"
         is_old = bool(self.packed.unchanged) and not self.is_over
-        return "clean" if result.rounds or self.packed.reformatted or is_old else "not_reviewed"
+        return "clean" if result.replies or self.packed.reformatted or is_old else "not_reviewed"
 
     def _reason(self, result: Result, record: ReviewRecord) -> str:
         """Return the outcome in one sentence."""
@@ -231,7 +226,7 @@ class _Review:
         if self.is_over:
             count = amount(self.rounds.posted, "finding was", "findings were")
             return f"{count} posted, review.max_total allows {self.config.max_total}"
-        if not result.rounds:
+        if not result.replies:
             is_old = self.packed.unchanged and self.since
             return f"nothing is new since {self.since}" if is_old else "there was nothing to review"
         count = amount(len(record.posted), "new finding")
@@ -262,18 +257,15 @@ class _Review:
             skipped=(*packed.skipped, *result.unread),
             reviewed=line_hashes(self.around.diff, () if self.is_over else reviewed),
             base=self.pull.base_ref,
-            rounds=len(result.rounds),
+            rounds=len(result.replies),
             looks=result.looks,
             agreement=dict(sorted(Counter(str(finding.looks) for finding in result.findings).items())),
             proofs=dict(Counter(str(proof.outcome) for proof in self.proving.proofs.values())),
             doubts=tuple(self.doubting.doubts.values()),
             context=tuple(context.without_text() for context in self.contexts),
-            tool_calls=sum(len(notes.looks) for notes in result.notes),
+            tool_calls=result.tool_calls,
             tokens=tuple(piece.tokens for piece in packed.pieces),
-            replies=tuple(
-                ModelReply(prompt_hash=round_.prompt_hash, reply=round_.reply.text[:MAX_REPLY])
-                for round_ in result.rounds
-            ),
+            replies=result.replies,
             strategy=self.config.strategy,
             prompt=services.prompts.hash(f"review.{self.config.strategy}"),
             config=services.config.hash,

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 from bot.code.change.filling import Piece
 from bot.code.change.packing import Packed
@@ -31,6 +30,7 @@ from bot.features.shared.findings import (
     same_defect,
 )
 from bot.features.shared.investigation import Notes
+from bot.features.shared.labels import ModelReply
 from bot.models.protocol import Model, Prompt, Reply, Templates, ask_all
 from bot.models.wrappers import spent
 
@@ -107,66 +107,8 @@ class Question:
         return Prompt(purpose="review", system=system, user=user, subject=change.subject)
 
 
-@dataclass(frozen=True, slots=True)
-class Round:
-    """One exchange with the model."""
-
-    prompt_hash: str
-    reply: Reply[ReviewReply]
-
-
-class PieceReview(NamedTuple):
-    """All exchanges about one piece, and the reply of each look: one, or one for each look of a panel."""
-
-    rounds: Sequence[Round]
-    replies: Sequence[Reply[ReviewReply] | None]
-    """None for a look without a usable answer."""
-    failures: Sequence[ModelError] = ()
-    further_code: str = ""
-    """Code that later rounds were shown."""
-
-
 #: Returns the code around a piece with the code that these phrases name; empty if there is none.
 LookUp = Callable[[Piece, Sequence[str]], str]
-
-
-def reflexion(
-    model: Model, prompts: Templates, question: Question, iterations: int, look_up: LookUp
-) -> PieceReview:
-    """Look once, then at most ``iterations`` times again, until a round changes nothing.
-
-    A later round is shown the code that the findings before it depend on. If one has no usable answer, the
-    findings of the round before it remain.
-    Raises ModelError or TransientError for the first look, TransientError for any.
-    """
-    rounds, failures = [_ask(model, question.prompt(prompts, "review.single-shot"))], list[ModelError]()
-    for number in range(1, iterations + 1):
-        previous = rounds[-1].reply.value.findings
-        values = [finding.model_dump(mode="json", exclude={"recognised"}) for finding in previous]
-        as_json = json.dumps(values, ensure_ascii=False, indent=1)
-        phrases = dict.fromkeys(phrase for finding in previous for phrase in finding.depends_on)
-        if phrases and (code := look_up(question.piece, list(phrases)[:MAX_PHRASES])):
-            question = replace(question, looked_up=code)
-        prompt = question.prompt(
-            prompts,
-            "review.reflexion",
-            round=number,
-            previous=previous,
-            previous_json=as_json,
-            looked_up=question.looked_up,
-        )
-        try:
-            rounds.append(_ask(model, prompt))
-        except ModelError as error:
-            failures.append(error)
-            break
-        if _substance(rounds[-1].reply.value.findings) == _substance(previous):
-            break
-    return PieceReview(rounds, [rounds[-1].reply], failures, question.looked_up)
-
-
-def _ask(model: Model, prompt: Prompt) -> Round:
-    return Round(prompt.hash, model.complete(prompt, ReviewReply))
 
 
 #: The aspect of each look. Further looks begin again with the first, as another sample. The first look sees the
@@ -185,46 +127,10 @@ LENSES = (
 )
 
 
-def panel(model: Model, prompts: Templates, question: Question, looks: int) -> PieceReview:
-    """Look several times in parallel, through one lens, in an order of its own. One look sees the bare diff.
-
-    If the model is several, the looks take turns between them. A look without a usable answer is left out.
-    Raises ModelError if no look has one, TransientError if any look raises it.
-    """
-    prompts_of_looks: list[Prompt] = []
-    for number in range(looks):
-        sample, lens = divmod(number, len(LENSES))
-        # The looks begin at files that are far apart.
-        blocks = question.piece.blocks
-        start = number * max(1, len(blocks) // looks) % len(blocks)
-        look = replace(question, piece=replace(question.piece, blocks=blocks[start:] + blocks[:start]))
-        prompt = (look if number else look.bare()).prompt(prompts, "review.panel", lens=LENSES[lens])
-        # At temperature 0 the same lens would give the same answer again.
-        sampling = {"sample": sample, "temperature": None} if sample else {}
-        prompts_of_looks.append(prompt.model_copy(update={"turn": number, **sampling}))
-    answers = ask_all(model, prompts_of_looks, ReviewReply, looks)
-    rounds = [
-        Round(prompt.hash, answer)
-        for prompt, answer in zip(prompts_of_looks, answers, strict=True)
-        if not isinstance(answer, ModelError)
-    ]
-    failures = [answer for answer in answers if isinstance(answer, ModelError)]
-    if not rounds:
-        failures[0].usage = spent(failures)
-        raise failures[0]
-    replies = [None if isinstance(answer, ModelError) else answer for answer in answers]
-    return PieceReview(rounds, replies, failures)
-
-
-def _substance(findings: tuple[Reported, ...]) -> frozenset[tuple[str, str, str, str]]:
-    """Return what matters of the findings, without their wording."""
-    return frozenset(
-        (finding.path, bare(finding.quote), finding.category, finding.severity) for finding in findings
-    )
-
-
 #: Findings of one reply that are read; a model that reports more is looping.
 MAX_REPORTED = 100
+#: Characters of a model's raw reply that are kept.
+MAX_REPLY = 20_000
 
 
 @dataclass(slots=True)
@@ -234,73 +140,150 @@ class Result:
     findings: tuple[Finding, ...] = ()
     dropped: tuple[Dropped, ...] = ()
     unread: tuple[Skipped, ...] = ()
-    rounds: list[Round] = field(default_factory=list)
-    failures: list[ModelError] = field(default_factory=list)
-    looks: int = 1
-    notes: tuple[Notes, ...] = ()
-
-    @property
-    def usage(self) -> Usage:
-        others = sum((notes.usage for notes in self.notes), spent(self.failures) or Usage())
-        return sum((round_.reply.usage for round_ in self.rounds), others)
-
-    @property
-    def model(self) -> str:
-        return self.rounds[-1].reply.model if self.rounds else ""
+    replies: tuple[ModelReply, ...] = ()
+    looks: int = 0
+    tool_calls: int = 0
+    usage: Usage = field(default_factory=Usage)
+    model: str = ""
 
 
-def review(
-    packed: Packed,
-    change: Change,
-    config: ReviewConfig,
-    model: Model,
-    prompts: Templates,
-    look_up: LookUp,
-    look_around: Callable[[Question], Notes] | None = None,
-) -> Result:
-    """Review every piece, after a look at the code around it if ``look_around`` is given.
+#: The reply of each look: one, or one for each look of a panel; None for a look without a usable answer.
+Looks = Sequence[Reply[ReviewReply] | None]
 
-    Files of a piece that fails are in ``unread``. Raises the first ModelError if all pieces fail, and
-    TransientError if any call raises it.
-    """
-    # A single shot is Reflexion without a second look.
-    iterations = config.iterations if config.strategy == "reflexion" else 0
-    result = Result()
-    findings: list[list[Finding]] = []
-    unread: list[Skipped] = []
-    for number, piece in enumerate(packed.pieces, start=1):
-        try:
-            question = Question(piece, number, len(packed.pieces), change)
-            if look_around is not None:
-                notes = look_around(question)
-                result.notes += (notes,)
-                question = replace(question, notes=notes.text if notes.looks else "")
-            if config.strategy == "panel":
-                piece_review = panel(model, prompts, question, config.looks)
-            else:
-                piece_review = reflexion(model, prompts, question, iterations, look_up)
-        except ModelError as error:
-            result.failures.append(error)
-            is_spent = isinstance(error, BudgetExceeded)
-            reason = "the model budget of the day is spent" if is_spent else f"no usable answer ({error.reason})"
-            unread += [Skipped(path=path, reason=reason) for path in piece.paths]
-            continue
-        result.rounds += piece_review.rounds
-        result.failures += piece_review.failures
-        findings += [[] for _ in range(len(piece_review.replies) - len(findings))]
-        for findings_of_look, reply in zip(findings, piece_review.replies, strict=True):
+
+@dataclass
+class Reviewer:
+    """Asks the model about a change, after a look at the code around each piece if ``look_around`` is given."""
+
+    model: Model
+    prompts: Templates
+    config: ReviewConfig
+    look_up: LookUp
+    look_around: Callable[[Question], Notes] | None = None
+    result: Result = field(default_factory=Result)
+
+    def review(self, packed: Packed, change: Change) -> Result:
+        """Review every piece.
+
+        Files of a piece that fails are in ``unread``. Raises the first ModelError if all pieces fail, and
+        TransientError if any call raises it.
+        """
+        result, failure = self.result, None
+        is_panel = self.config.strategy == "panel"
+        looks: list[list[Finding]] = [[] for _ in range(self.config.looks if is_panel else 1)]
+        for number, piece in enumerate(packed.pieces, start=1):
+            try:
+                question = self._informed(Question(piece, number, len(packed.pieces), change))
+                replies, code = self._panel(question) if is_panel else self._reflexion(question)
+            except ModelError as error:
+                failure = failure or error
+                result.usage += error.usage or Usage()
+                is_spent = isinstance(error, BudgetExceeded)
+                reason = (
+                    "the model budget of the day is spent" if is_spent else f"no usable answer ({error.reason})"
+                )
+                result.unread += tuple(Skipped(path=path, reason=reason) for path in piece.paths)
+                continue
+            for findings, reply in zip(looks, replies, strict=True):
+                if reply is not None:
+                    anchored, dropped = anchor(reply.value.findings[:MAX_REPORTED], packed.diff, code)
+                    findings += [finding.model_copy(update={"models": (reply.model,)}) for finding in anchored]
+                    result.dropped += dropped
+        if failure is not None and not result.replies:
+            failure.usage = result.usage
+            raise failure
+        result.looks = len(looks) if packed.pieces else 0
+        result.findings = merge_causes(merge_looks(looks))
+        return result
+
+    def _informed(self, question: Question) -> Question:
+        """Return the question with notes about the code around it."""
+        if self.look_around is None:
+            return question
+        notes = self.look_around(question)
+        self.result.usage += notes.usage
+        self.result.tool_calls += len(notes.looks)
+        return replace(question, notes=notes.text if notes.looks else "")
+
+    def _reflexion(self, question: Question) -> tuple[Looks, str]:
+        """Look once, then up to ``review.iterations`` times again, until a round changes nothing.
+
+        A single shot is Reflexion without a second look. A later round is shown the code that the findings before
+        it depend on. If one has no usable answer, the findings of the round before it remain. Return the last
+        reply and all code that was shown. Raises ModelError or TransientError for the first look, TransientError
+        for any.
+        """
+        iterations = self.config.iterations if self.config.strategy == "reflexion" else 0
+        shown_code = question.code
+        reply = self._ask(question.prompt(self.prompts, "review.single-shot"))
+        for number in range(1, iterations + 1):
+            previous = reply.value.findings
+            values = [finding.model_dump(mode="json", exclude={"recognised"}) for finding in previous]
+            phrases = dict.fromkeys(phrase for finding in previous for phrase in finding.depends_on)
+            if phrases and (code := self.look_up(question.piece, list(phrases)[:MAX_PHRASES])):
+                question = replace(question, looked_up=code)
+            prompt = question.prompt(
+                self.prompts,
+                "review.reflexion",
+                round=number,
+                previous=previous,
+                previous_json=json.dumps(values, ensure_ascii=False, indent=1),
+                looked_up=question.looked_up,
+            )
+            try:
+                reply = self._ask(prompt)
+            except ModelError as error:
+                self.result.usage += error.usage or Usage()
+                break
+            if _substance(reply.value.findings) == _substance(previous):
+                break
+        return [reply], f"{shown_code}\n{question.looked_up}"
+
+    def _panel(self, question: Question) -> tuple[Looks, str]:
+        """Look several times in parallel, through one lens, in an order of its own. One look sees the bare diff.
+
+        If the model is several, the looks take turns between them. Return the replies and the code that was shown.
+        Raises ModelError if no look has a usable answer, TransientError if any look raises it.
+        """
+        looks, prompts = self.config.looks, list[Prompt]()
+        for number in range(looks):
+            sample, lens = divmod(number, len(LENSES))
+            # The looks begin at files that are far apart.
+            blocks = question.piece.blocks
+            start = number * max(1, len(blocks) // looks) % len(blocks)
+            look = replace(question, piece=replace(question.piece, blocks=blocks[start:] + blocks[:start]))
+            prompt = (look if number else look.bare()).prompt(self.prompts, "review.panel", lens=LENSES[lens])
+            # At temperature 0 the same lens would give the same answer again.
+            sampling = {"sample": sample, "temperature": None} if sample else {}
+            prompts.append(prompt.model_copy(update={"turn": number, **sampling}))
+        answers = ask_all(self.model, prompts, ReviewReply, looks)
+        failures = [answer for answer in answers if isinstance(answer, ModelError)]
+        if len(failures) == looks:
+            failures[0].usage = spent(failures)
+            raise failures[0]
+        self.result.usage += spent(failures) or Usage()
+        replies = [None if isinstance(answer, ModelError) else answer for answer in answers]
+        for prompt, reply in zip(prompts, replies, strict=True):
             if reply is not None:
-                code = f"{question.code}\n{piece_review.further_code}"
-                anchored, dropped = anchor(reply.value.findings[:MAX_REPORTED], packed.diff, code)
-                findings_of_look += [finding.model_copy(update={"models": (reply.model,)}) for finding in anchored]
-                result.dropped += dropped
-    if result.failures and not result.rounds:
-        result.failures[0].usage = result.usage
-        raise result.failures[0]
-    result.looks = len(findings)
-    result.findings = merge_causes(merge_looks(findings))
-    result.unread = tuple(unread)
-    return result
+                self._add(prompt, reply)
+        return replies, question.code
+
+    def _ask(self, prompt: Prompt) -> Reply[ReviewReply]:
+        reply = self.model.complete(prompt, ReviewReply)
+        self._add(prompt, reply)
+        return reply
+
+    def _add(self, prompt: Prompt, reply: Reply[ReviewReply]) -> None:
+        self.result.replies += (ModelReply(prompt_hash=prompt.hash, reply=reply.text[:MAX_REPLY]),)
+        self.result.usage += reply.usage
+        self.result.model = reply.model
+
+
+def _substance(findings: tuple[Reported, ...]) -> frozenset[tuple[str, str, str, str]]:
+    """Return what matters of the findings, without their wording."""
+    return frozenset(
+        (finding.path, bare(finding.quote), finding.category, finding.severity) for finding in findings
+    )
 
 
 def merge_looks(opinions: Sequence[Sequence[Finding]]) -> tuple[Finding, ...]:
