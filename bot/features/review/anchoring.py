@@ -215,15 +215,26 @@ def _indent(line: str) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-def outdated(findings: Iterable[Finding], diff: Diff, omitted: Collection[str] = ()) -> tuple[Finding, ...]:
+def outdated(findings: Sequence[Finding], diff: Diff, omitted: Collection[str] = ()) -> tuple[Finding, ...]:
     """Return findings whose code is no longer in the diff, except those in omitted files."""
-    return tuple(finding for finding in findings if finding.path not in omitted and not _is_in(finding, diff))
+    prints = frozenset(finding.fingerprint for finding in findings)
+    return tuple(
+        finding
+        for finding in findings
+        if finding.path not in omitted and not _is_in(finding, diff, prints - {finding.fingerprint})
+    )
 
 
-def _is_in(finding: Finding, diff: Diff) -> bool:
+def _is_in(finding: Finding, diff: Diff, others: Collection[str]) -> bool:
+    """Return True if a finding's code is in the diff, at a place that is not the one of ``others``."""
     files = diff.named(finding.path)
     # A finding that was read back from a comment may have no code.
     if finding.line is None or not finding.code:
         return bool(files)
     code = "\n".join(finding.code)
-    return any(match.whole and match.side == finding.side for file in files for match in Index(file).find(code))
+    places = ((file, place) for file in files for place in Index(file).find(code))
+    return any(
+        fingerprint(file.path, finding.code, finding.category, _around(file, place)) not in others
+        for file, place in places
+        if place.whole and place.side == finding.side
+    )

@@ -59,7 +59,8 @@ class _Review:
         self.since = "its base branch changed" if is_same_head else self.rounds.since[:7]
         #: No finding may be posted on the pull request any more.
         self.is_over = self.rounds.posted >= self.config.max_total
-        #: Earlier findings whose code went away since the last round.
+        #: Earlier findings whose code is not in the change, and those of them whose code was in it before.
+        self.gone = self.memory.outdated
         self.outdated: tuple[Finding, ...] = ()
         try:
             change = forge.diff(pull.number)
@@ -84,7 +85,8 @@ class _Review:
         if change.unlisted:
             others = Skipped(path=f"{change.unlisted} more files", reason="not listed by GitHub")
             self.packed = replace(self.packed, skipped=(*self.packed.skipped, others))
-        self.outdated = outdated(self.memory.posted, diff, change.omitted)
+        self.gone = outdated((*self.memory.outdated, *self.memory.posted), diff, change.omitted)
+        self.outdated = tuple(finding for finding in self.gone if finding in self.memory.posted)
 
     def decide(self) -> Decision:
         packed, services = self.packed, self.services
@@ -166,7 +168,7 @@ class _Review:
         self, result: Result, selected: tuple[Finding, ...], suppressed: tuple[Suppressed, ...]
     ) -> Decision:
         """Return the decision to post a review, a summary and the check, as far as there is something to say."""
-        packed, memory, diff = self.packed, self.memory, self.around.diff
+        packed, memory = self.packed, self.memory
         asked_about = {path for piece in packed.pieces for path in piece.paths}
         record = self._record(result, selected, suppressed, asked_about)
         paths = asked_about - {file.path for file in result.unread}
@@ -180,11 +182,11 @@ class _Review:
             max_total=self.config.max_total,
             standing=tuple(finding for finding in memory.posted if finding not in self.outdated),
             open_count=sum(finding not in self.outdated for finding in memory.open),
-            outdated=(*outdated(memory.outdated, diff, packed.omitted), *self.outdated),
+            outdated=self.gone,
             summarised=memory.summarised,
             lines=sum(self.scope.changed.get(path, 0) for path in paths),
             files=len(paths),
-            all_files=len(diff.files),
+            all_files=len(self.around.diff.files),
             too_slow=tuple(dict.fromkeys(path for context in self.contexts for path in context.too_slow)),
         )
         page = Page(self.services.repository, self.pull, self.since)

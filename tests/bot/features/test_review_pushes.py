@@ -181,6 +181,21 @@ def test_a_dismissed_short_line_stays_away_and_its_twin_does_not(services: Build
     assert decision.record.counts["suppressed:dismissed"] == 1
 
 
+def test_a_short_line_that_went_away_is_outdated_while_its_twin_stands(
+    services: Build, history: Remembered
+) -> None:
+    first = review(opened(), services(ScriptedModel([reply(LOAD, SAVE)]), snapshot(GUARDS)))
+    history.past.append(first)
+    assert len(posted(first)) == 2
+    without_load = GUARDS.partition("@@ -10")[0] + "@@ -30" + GUARDS.partition("@@ -30")[2]
+    second = push(services, without_load, CLEAN, on_github(first))
+    assert second.record.outdated == (first.record.posted[0].fingerprint,)
+    history.past.append(second)
+    moved = without_load.replace("@@ -30,3 +32,5 @@", "@@ -40,3 +42,5 @@")
+    third = push(services, moved, CLEAN, on_github(first), "c")
+    assert "No longer in the change:\n- `src/app.py`: `load` hides the error" in summaries(third)[0].body
+
+
 def test_the_model_is_told_what_was_said_before(services: Build, history: Remembered) -> None:
     first = first_push(services, history)
     model = ScriptedModel([CLEAN])
