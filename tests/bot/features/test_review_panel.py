@@ -96,7 +96,7 @@ def test_looks_without_a_usable_answer_cost_too(services: Build, refused: int) -
 def test_rounds_without_a_usable_answer_cost_too(services: Build, readable: int) -> None:
     script = [*[reply(EMPTY)] * readable, Answer("I cannot.", "refusal", 10, 2)]
     decision = review(services(ScriptedModel(script), snapshot(), "review: {strategy: reflexion}"))
-    assert decision.usage.calls == readable + 1
+    assert (decision.usage.calls, len(comments(decision))) == (readable + 1, readable)
 
 
 def doubted(*answers: Any) -> ScriptedModel:
@@ -159,14 +159,6 @@ def test_the_function_at_the_head_is_shown_and_may_be_quoted(services: Build) ->
     assert "=== src/app.py (after the change, the rest of it)\n    9   def load(path):" in model.asked[1].user
     assert "far below" not in model.asked[1].user
     assert len(comments(decision)) == 1
-
-
-def test_a_panel_doubts_unless_it_is_told_not_to(services: Build) -> None:
-    refuted = {**NAMED, "trace": "It cannot be None.", "verdict": "refuted"}
-    model = ScriptedModel(lambda prompt: reply(EMPTY) if prompt.purpose == "review" else refuted)
-    decision = review(services(model, snapshot(), "review: {strategy: panel}"))
-    assert [prompt.purpose for prompt in model.asked] == ["review"] * 4 + ["review.doubt"]
-    assert (comments(decision), decision.record.counts["suppressed:doubted"]) == ([], 1)
 
 
 def test_confidence_decides_which_findings_are_asked_about_and_posted(services: Build) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from bot.core import events
 from bot.core.actions import Decision, Minimize, React, UpsertComment
 from bot.core.subjects import Actor, ReviewComment
@@ -222,14 +224,13 @@ def test_what_went_away_is_named_and_the_summary_is_edited_in_place(services: Bu
     ]
 
 
-def test_finding_without_its_comment_is_posted_by_the_next_push(services: Build, history: Remembered) -> None:
-    first_push(services, history)
-    assert len(posted(push(services, MOVED, reply(finding()), ()))) == 1
-
-
-def test_somebody_else_s_comment_is_not_ours_whatever_it_says(services: Build, history: Remembered) -> None:
+@pytest.mark.parametrize("author", [None, ANN])
+def test_finding_without_a_comment_of_ours_is_posted_by_the_next_push(
+    services: Build, history: Remembered, author: Actor | None
+) -> None:
     first = first_push(services, history)
-    assert len(posted(push(services, MOVED, reply(finding()), on_github(first, author=ANN)))) == 1
+    comments = on_github(first, author=author) if author else ()
+    assert len(posted(push(services, MOVED, reply(finding()), comments))) == 1
 
 
 def dismissal(comments: tuple[ReviewComment, ...]) -> events.Event:
@@ -320,14 +321,6 @@ def test_a_maintainer_s_thumbs_down_is_a_dismissal_and_a_stranger_s_is_not(
     # Taking the thumb away later does not bring it back.
     later = push(services, WIDER, reply(finding()), comments, "c")
     assert later.record.counts["suppressed:dismissed"] == 1
-
-
-def test_at_most_so_many_per_push_worst_first(services: Build, history: Remembered) -> None:
-    low = finding(quote="data = parse(file)", severity="medium", comment="Minor.")
-    built = services(ScriptedModel([reply(low, finding())]), snapshot(), "review: {max_findings: 1}")
-    decision = review(opened(), built)
-    assert posted(decision) == ["Fails for an empty file. `parse` returns None then."]
-    assert decision.record.as_json()["suppressed"][0]["reason"] == "over_limit"
 
 
 def test_a_muted_category_is_recorded_and_not_posted(services: Build, history: Remembered) -> None:
