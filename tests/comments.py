@@ -36,6 +36,7 @@ from bot.features.review.texts import Page, ReviewOutcome
 from bot.features.shared.findings import Proof
 from bot.features.shared.history import with_suggestion
 from bot.features.shared.labels import InputLabel, OutputLabel
+from bot.features.shared.review_history import PastFindings
 from bot.features.shared.rights import no_run_reason
 from bot.features.triage import texts as triage
 from bot.features.triage.judgement import InputVerdict
@@ -377,13 +378,14 @@ def in_reviews() -> Iterator[Text]:
     yield "... after a second question", review.handover(ReviewRecord(posted=(second,), doubts=(doubt,)))
     withheld = tuple(Suppressed(finding=second, reason=reason) for reason in ("late", "late", "already_posted"))
     clean = ReviewOutcome(
-        verdict="clean", reason="", record=ReviewRecord(rounds=1), model=MODEL, earlier=0, max_total=8,
+        verdict="clean", reason="", record=ReviewRecord(rounds=1), model=MODEL, max_total=8,
         lines=2, files=1, all_files=1,
     )  # fmt: skip
     record = ReviewRecord(rounds=1, posted=(finding,), suppressed=withheld)
-    later = replace(clean, verdict="defects", record=record, earlier=2)
+    two = PastFindings(posted=(finding, second))
+    later = replace(clean, verdict="defects", record=record, memory=two)
     over = replace(
-        clean, verdict="not_reviewed", record=ReviewRecord(), model="", earlier=8,
+        clean, verdict="not_reviewed", record=ReviewRecord(), model="", memory=PastFindings(posted=(finding,) * 8),
         reason="8 findings were posted, review.max_total allows 8",
     )  # fmt: skip
     for name, outcome, since in (

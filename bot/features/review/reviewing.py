@@ -58,7 +58,7 @@ class _Review:
         #: The time from which changes are reviewed, in words; empty if the whole change is.
         self.since = "its base branch changed" if is_same_head else self.rounds.since[:7]
         #: No finding may be posted on the pull request any more.
-        self.is_over = self.rounds.posted >= self.config.max_total
+        self.is_over = len(self.memory.findings) >= self.config.max_total
         #: Earlier findings whose code is not in the change, and those of them whose code was in it before.
         self.gone = self.memory.outdated
         self.outdated: tuple[Finding, ...] = ()
@@ -134,7 +134,7 @@ class _Review:
             settled=(*memory.settled, *self.outdated),
             dismissed=memory.dismissed,
             unchanged=[finding.fingerprint for finding in result.findings if not self.scope.holds(finding)],
-            remaining=max(0, config.max_total - self.rounds.posted),
+            remaining=max(0, config.max_total - len(memory.findings)),
             late=self.rounds.number >= LATE,
             proves=self.proves,
             muted=self.services.history.muted(self.services.forge.repository),
@@ -168,7 +168,7 @@ class _Review:
         self, result: Result, selected: tuple[Finding, ...], suppressed: tuple[Suppressed, ...]
     ) -> Decision:
         """Return the decision to post a review, a summary and the check, as far as there is something to say."""
-        packed, memory = self.packed, self.memory
+        packed = self.packed
         asked_about = {path for piece in packed.pieces for path in piece.paths}
         record = self._record(result, selected, suppressed, asked_about)
         paths = asked_about - {file.path for file in result.unread}
@@ -177,13 +177,10 @@ class _Review:
             reason=self._reason(result, record),
             record=record,
             model=result.model,
-            earlier=self.rounds.posted,
             about=str(self.rounds.number) if self.rounds.again else "",
             max_total=self.config.max_total,
-            standing=tuple(finding for finding in memory.posted if finding not in self.outdated),
-            open_count=sum(finding not in self.outdated for finding in memory.open),
-            outdated=self.gone,
-            summarised=memory.summarised,
+            memory=self.memory,
+            gone=self.gone,
             lines=sum(self.scope.changed.get(path, 0) for path in paths),
             files=len(paths),
             all_files=len(self.around.diff.files),
@@ -226,7 +223,7 @@ class _Review:
         if self.packed.reformatted:
             return f"{self.packed.reformatted}: no model was asked"
         if self.is_over:
-            count = amount(self.rounds.posted, "finding was", "findings were")
+            count = amount(len(self.memory.findings), "finding was", "findings were")
             return f"{count} posted, review.max_total allows {self.config.max_total}"
         if not result.replies:
             is_old = self.packed.unchanged and self.since

@@ -45,8 +45,6 @@ class Rounds:
     """The last reviewed head; empty if the whole change is to be reviewed."""
     reviewed: Mapping[str, str] = field(default_factory=dict)
     """The record of the last reviewed head, by path."""
-    posted: int = 0
-    """Findings that were posted."""
     again: bool = False
     """True if the head was reviewed on another base branch."""
 
@@ -64,13 +62,13 @@ def rounds(past: Sequence[Decision], memory: PastFindings, pull: PullRequest) ->
         for decision in others
         if decision.record_of(ReviewRecord).rounds or decision.verdict == "defects"
     }
-    number, posted = len(reviewed_changes) + 1, len(memory.findings)
+    number = len(reviewed_changes) + 1
     again = any(decision.subject.revision == pull.revision for decision in others)
     last = next((decision for decision in reversed(others) if decision.record_of(ReviewRecord).reviewed), None)
     if last is None or len(others) < len(published):
-        return Rounds(number, posted=posted, again=again)
+        return Rounds(number, again=again)
     since = last.subject.revision.removeprefix("sha:")
-    return Rounds(number, since, last.record_of(ReviewRecord).reviewed, posted, again)
+    return Rounds(number, since, last.record_of(ReviewRecord).reviewed, again)
 
 
 def _was_published(decision: Decision, fingerprints: Collection[str]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from bot.core.actions import (
@@ -25,30 +25,25 @@ from bot.core.text import amount, cap, visible
 from bot.features.review.record import CHECK, LATE, Doubt, Reason, ReviewRecord
 from bot.features.shared.findings import Finding
 from bot.features.shared.pull_requests import not_analysed
+from bot.features.shared.review_history import PastFindings
 from bot.models.protocol import caveat
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewOutcome:
-    """The outcome of a review before any text is written. Earlier findings are those of the rounds before it."""
+    """The outcome of a review before any text is written."""
 
     verdict: str
     reason: str
     record: ReviewRecord
     model: str
-    earlier: int
-    """Earlier findings that were posted."""
     max_total: int
     about: str = ""
     """Tells several reviews of one commit apart."""
-    standing: tuple[Finding, ...] = ()
-    """Earlier findings whose code is still in the change."""
-    open_count: int = 0
-    """Of these, those whose thread is not resolved."""
-    outdated: tuple[Finding, ...] = ()
-    """All earlier findings whose code is not in the change."""
-    summarised: bool = False
-    """True if an earlier round posted a summary."""
+    memory: PastFindings = field(default_factory=PastFindings)
+    """The findings of earlier rounds."""
+    gone: tuple[Finding, ...] = ()
+    """Those whose code is not in the change."""
     lines: int = 0
     """Changed lines that the model was asked about, in ``files`` of ``all_files`` files."""
     files: int = 0
@@ -59,7 +54,11 @@ class ReviewOutcome:
     @property
     def is_over(self) -> bool:
         """True if no finding may be posted on the pull request any more."""
-        return self.earlier >= self.max_total
+        return len(self.memory.findings) >= self.max_total
+
+    def standing(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Return those earlier findings whose code is still in the change."""
+        return [finding for finding in findings if finding not in self.gone]
 
 
 def actions(outcome: ReviewOutcome, page: Page, *, is_explicit: bool) -> tuple[Action, ...]:
@@ -98,13 +97,17 @@ def _review(outcome: ReviewOutcome, page: Page) -> SubmitReview | None:
 
 def _summary(outcome: ReviewOutcome, page: Page, *, is_explicit: bool) -> UpsertComment | None:
     record, number = outcome.record, page.pull.number
-    unplaced = [finding for finding in (*outcome.standing, *record.posted) if finding.line is None]
-    body = summary(unplaced, record.skipped, outcome.outdated, page)
+    unplaced = [
+        finding for finding in (*outcome.standing(outcome.memory.posted), *record.posted) if finding.line is None
+    ]
+    body = summary(unplaced, record.skipped, outcome.gone, page)
     if body is None and is_explicit and not record.posted:
-        body = enough(outcome.earlier, page) if outcome.is_over else nothing_found(page, outcome.model)
+        body = (
+            enough(len(outcome.memory.findings), page) if outcome.is_over else nothing_found(page, outcome.model)
+        )
     if body is not None:
         return UpsertComment(task="review", number=number, body=body)
-    if outcome.summarised:
+    if outcome.memory.summarised:
         return UpsertComment(task="review", number=number, body=settled(page), only_edit=True)
     return None
 
@@ -312,14 +315,14 @@ def check(outcome: ReviewOutcome, page: Page) -> SetCheck:
         conclusion, title = "skipped", f"Not reviewed: {outcome.reason}"
     elif record.posted:
         title = amount(len(record.posted), "possible defect")
-    elif outcome.open_count:
-        title = f"Nothing new; {amount(outcome.open_count, 'earlier finding')} open"
+    elif open_findings := outcome.standing(outcome.memory.open):
+        title = f"Nothing new; {amount(len(open_findings), 'earlier finding')} open"
     elif unread:
         title = f"No defects found, but {amount(len(unread), 'file')} not reviewed"
     else:
         conclusion, title = "success", "No defects found"
     reasons = Counter(_NOT_POSTED[finding.reason] for finding in record.suppressed)
-    total = outcome.earlier + len(record.posted)
+    total = len(outcome.memory.findings) + len(record.posted)
     parts = (
         _looked_at(outcome, page),
         section("Findings that are not posted:", (f"{count} {reason}" for reason, count in reasons.items())),
