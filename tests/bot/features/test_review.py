@@ -134,18 +134,30 @@ def test_whatever_was_not_reviewed_is_named(services: Build) -> None:
     )
 
 
-@pytest.mark.parametrize("mutual", [True, False])
-def test_one_cause_at_two_places_is_one_comment(services: Build, mutual: bool) -> None:
-    places = [{"path": "src/app.py", "quote": quote} for quote in ("data = parse(file)", "return data.value")]
-    first = finding(places=places[:1])
-    second = finding(
-        quote="data = parse(file)", line=11, comment="None here.", places=places[1:] if mutual else []
-    )
-    model = ScriptedModel([reply(first, second)])
+LATER = {"path": "src/app.py", "quote": "data = parse(file)"}
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        [],
+        [{"quote": LATER["quote"], "line": 11, "comment": "None here."}],
+        [{"quote": LATER["quote"], "line": 11, "places": [{"path": "src/app.py", "quote": "return data.value"}]}],
+    ],
+)
+def test_one_cause_at_two_places_is_one_comment_that_names_them(
+    services: Build, others: list[dict[str, Any]]
+) -> None:
+    first = finding(places=[LATER, {"path": "src/app.py", "quote": "not in the change", "line": 14}])
+    model = ScriptedModel([reply(first, *(finding(**values) for values in others))])
     decision = review(pull_opened(), services(model, snapshot(), "review: {doubt: false}"))
-    (comment,) = submitted(decision).comments
-    assert comment.line == 12
-    assert "The same in `src/app.py:11`." in comment.body
+    assert [(comment.line, comment.body) for comment in submitted(decision).comments] == [
+        (
+            12,
+            "Fails for an empty file. `parse` returns None then.\n\nThe same in `src/app.py:11`.\n\n"
+            "Severity: high. *AI review, may be wrong.*",
+        )
+    ]
     assert decision.record.counts == {"reported": 1, "posted": 1}
 
 
@@ -273,15 +285,3 @@ def test_what_is_reviewed_is_all_that_is_read(services: Build) -> None:
     shot: Snapshot = snapshot()
     bare = Snapshot(repository=shot.repository, pull_requests=shot.pull_requests, diffs=shot.diffs)
     assert review(pull_opened(), services(ScriptedModel([CLEAN]), bare)).verdict == "clean"
-
-
-def test_one_cause_at_several_places_is_one_comment_that_names_them(services: Build) -> None:
-    again = [
-        {"path": "src/app.py", "quote": "raise Missing(path)", "line": 13},
-        {"path": "src/app.py", "quote": "not in the change", "line": 14},
-    ]
-    decision = review(pull_opened(), services(ScriptedModel([reply(finding(places=again))]), snapshot()))
-    assert [comment.body for comment in submitted(decision).comments] == [
-        "Fails for an empty file. `parse` returns None then.\n\nThe same in `src/app.py:13`.\n\n"
-        "Severity: high. *AI review, may be wrong.*"
-    ]

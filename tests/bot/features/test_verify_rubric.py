@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from bot.core.actions import SetCheck
 from bot.models.prompts import Prompts
 from tests.bot.features.conftest import Build, check_of, decision_on
@@ -64,26 +66,17 @@ def test_a_stated_demand_that_is_not_met_bounces(services: Build) -> None:
     assert check.title == "Probably doesn't solve #12"
 
 
-def test_code_that_a_grade_lacks_is_looked_up_once(services: Build) -> None:
+@pytest.mark.parametrize("answers", [[{**GRADES, "p_behaviour": 20}], ["no", "no"]])
+def test_code_that_a_grade_lacks_is_looked_up_once(services: Build, answers: list[Any]) -> None:
     unknown = {"demand": 1, "why": "It calls `pick_one`.", "grade": "cannot_tell", "missing": "pick_one in lib.py"}
-    unsure = {**GRADES, "grades": [unknown], "p_behaviour": 40}
+    unsure = {**GRADES, "grades": [unknown], "p_behaviour": 20}
     files = {"x.py": b"b\n", "lib.py": b"def pick_one(rows):\n    return rows[0]\n"}
-    model = ScriptedModel([DEMANDS, unsure, unsure])
-    decision, _ = verify(model, services, checkouts={"a" * 40: files})
-    assert len(model.asked) == 3
-    assert "def pick_one(rows):" in model.asked[2].user
-    assert "def pick_one(rows):" not in model.asked[1].user
-    assert decision.usage.calls == 3
-
-
-def test_the_first_grades_stand_if_the_second_question_has_no_answer(services: Build) -> None:
-    unknown = {"demand": 1, "why": "It calls `pick_one`.", "grade": "cannot_tell", "missing": "pick_one"}
-    files = {"x.py": b"b\n", "lib.py": b"def pick_one(rows):\n    return rows[0]\n"}
-    model = ScriptedModel([DEMANDS, {**GRADES, "grades": [unknown], "p_behaviour": 20}, "no", "no"])
+    model = ScriptedModel([DEMANDS, unsure, *answers])
     decision, check = verify(model, services, checkouts={"a" * 40: files})
-    assert check.title == "Appears to solve #12 (not executed)"
-    assert decision.record.p_bounce == 20
-    assert decision.usage.calls == 4
+    assert ["def pick_one(rows):" in prompt.user for prompt in model.asked[:3]] == [False, False, True]
+    assert decision.usage.calls == 2 + len(answers)
+    # If the second question has no answer, the first grades stand.
+    assert (check.title, decision.record.p_bounce) == ("Appears to solve #12 (not executed)", 20)
 
 
 def test_wording_is_open_only_if_all_that_is_stated_is_met(services: Build) -> None:

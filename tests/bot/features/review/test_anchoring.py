@@ -88,47 +88,44 @@ def test_the_quote_decides_the_line_whatever_number_the_model_gives() -> None:
     assert spot(place()) == spot(place(line=999)) == spot(place(line=11)) == (None, 13, "RIGHT")
 
 
-def test_the_number_breaks_ties_between_equal_lines() -> None:
-    assert spot(place(quote="check(data)", line=12)) == (None, 12, "RIGHT")
-    assert spot(place(quote="check(data)", line=44)) == (None, 43, "RIGHT")
-    assert spot(place(quote="check(data)")) == (None, 12, "RIGHT")
-
-
-def test_a_quote_of_several_lines_is_a_range_in_one_hunk() -> None:
-    assert spot(place(quote="data = parse(file)\ncheck(data)\nreturn data.value")) == (11, 13, "RIGHT")
-    assert reason(quote="raise Missing(path)\ndef get(self, key):") == "quote_not_in_diff"
-
-
-def test_a_removed_line_is_commented_on_the_left() -> None:
-    assert spot(place(quote="return parse(file)")) == (None, 11, "LEFT")
-    assert spot(place(path="gone.py", quote="def lost():\n    pass")) == (1, 2, "LEFT")
-
-
-def test_a_quote_over_removed_and_added_lines_stands_on_the_new_ones() -> None:
-    assert spot(place(quote="-        return parse(file)\n+        data = parse(file)")) == (None, 11, "RIGHT")
-
-
-def test_part_of_a_line_is_enough_when_it_is_told_from_chance() -> None:
-    assert spot(place(quote="parse(file)", line=11)) == (None, 11, "RIGHT")
-    assert reason(quote="pat") == "quote_not_in_diff"
-    assert reason(quote="heck(dat") == "quote_not_in_diff"
+@pytest.mark.parametrize(
+    ("quote", "line", "where"),
+    [
+        ("check(data)", 12, (None, 12, "RIGHT")),
+        ("check(data)", 44, (None, 43, "RIGHT")),
+        ("check(data)", None, (None, 12, "RIGHT")),
+        ("data = parse(file)\ncheck(data)\nreturn data.value", None, (11, 13, "RIGHT")),
+        ("raise Missing(path)\ndef get(self, key):", None, "quote_not_in_diff"),
+        ("return parse(file)", None, (None, 11, "LEFT")),
+        ("-        return parse(file)\n+        data = parse(file)", None, (None, 11, "RIGHT")),
+        ("parse(file)", 11, (None, 11, "RIGHT")),
+        ("pat", None, "quote_not_in_diff"),
+        ("heck(dat", None, "quote_not_in_diff"),
+        ("   13 +         return data.value", None, (None, 13, "RIGHT")),
+        ("+        return data.value", None, (None, 13, "RIGHT")),
+        ("```python\nreturn data.value\n```", None, (None, 13, "RIGHT")),
+    ],
+)
+def test_a_quote_stands_on_lines_of_one_hunk_and_side_or_nowhere(quote: str, line: int | None, where: Any) -> None:
+    if isinstance(where, str):
+        assert reason(quote=quote, line=line) == where
+    else:
+        assert spot(place(quote=quote, line=line)) == where
 
 
 @pytest.mark.parametrize(
-    "quote",
-    ["   13 +         return data.value", "+        return data.value", "```python\nreturn data.value\n```"],
+    ("path", "quote", "name"),
+    [
+        ("b/src/app.py", "return data.value", "src/app.py"),
+        ("./src/app.py", "return data.value", "src/app.py"),
+        (" `src/app.py` ", "return data.value", "src/app.py"),
+        ("old name.py", "x = 2", "new name.py"),
+        ("new name.py (renamed from old name.py)", "x = 2", "new name.py"),
+        ("gone.py", "def lost():\n    pass", "gone.py"),
+    ],
 )
-def test_numbers_marks_and_fences_copied_along_do_no_harm(quote: str) -> None:
-    assert spot(place(quote=quote)) == (None, 13, "RIGHT")
-
-
-@pytest.mark.parametrize("path", ["src/app.py", "b/src/app.py", "./src/app.py", " `src/app.py` "])
-def test_a_path_is_known_with_the_marks_that_models_put_around_it(path: str) -> None:
-    assert place(path=path).path == "src/app.py"
-
-
-def test_a_renamed_file_is_named_as_it_is_called_now() -> None:
-    assert place(path="old name.py", quote="x = 2").path == "new name.py"
+def test_a_path_is_known_with_what_models_and_headers_add(path: str, quote: str, name: str) -> None:
+    assert place(path=path, quote=quote).path == name
 
 
 def test_a_line_with_a_control_token_is_found_as_the_model_was_shown_it() -> None:
@@ -148,11 +145,9 @@ def test_what_is_not_in_the_diff_is_dropped_with_its_reason() -> None:
     assert reason(path="logo.png", quote="anything") == "quote_not_in_diff"
 
 
-def test_a_path_may_be_copied_with_what_its_header_says() -> None:
+def test_a_header_says_what_a_path_may_be_copied_with() -> None:
     (file,) = parse(DIFF).named("new name.py")
-    header = render(file, ()).removeprefix("=== ")
-    assert header == "new name.py (renamed from old name.py)"
-    assert place(path=header, quote="x = 2", symbol="").line == 1
+    assert render(file, ()) == "=== new name.py (renamed from old name.py)"
 
 
 def test_a_symbol_counts_where_it_stands_as_a_word() -> None:
