@@ -14,7 +14,7 @@ from bot.core.errors import ModelError
 from bot.core.frozen import Lenient
 from bot.features.review.filtering import SECOND_QUESTION
 from bot.features.review.record import Doubt
-from bot.features.review.strategies import MAX_DESCRIPTION, MAX_TITLE, Change
+from bot.features.review.strategies import Change
 from bot.features.shared.finding_code import Code
 from bot.features.shared.findings import Finding, Grade, Severity
 from bot.features.shared.labels import Chance
@@ -91,15 +91,12 @@ class Doubting:
         code_lines = "\n".join(finding.code)
         system, user = self.prompts.render(
             "review.doubt",
-            title=self.change.title[:MAX_TITLE],
-            description=self.change.description[:MAX_DESCRIPTION],
-            repository=self.change.repository,
-            background=self.change.background,
             whole=code.whole,
             code=code.function if code.whole else code.text,
             context=code.context,
             finding=f"{place}\n{finding.comment}\n\nSeverity: {finding.severity}. The code:\n{code_lines}",
             depends_on=finding.depends_on,
+            **self.change.intention,
         )
         return Prompt(purpose="review.doubt", system=system, user=user, subject=self.change.subject)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from bot.code.change.diff import Diff
 from bot.core.actions import Usage
@@ -22,7 +21,6 @@ from bot.reproduction.notation import command_line
 from bot.reproduction.protocol import (
     Author,
     Candidate,
-    Harness,
     Options,
     Reproduction,
 )
@@ -88,21 +86,21 @@ class Proving:
             why = "the model budget is spent" if isinstance(error, BudgetExceeded) else error.reason
             return Proof(outcome="not run", why=why)
         self.usage += result.usage
-        return compare(result, sides.before, sides.harness)
+        return compare(result, sides)
 
 
-def compare(result: Reproduction, before: Path, harness: Harness) -> Proof:
+def compare(result: Reproduction, sides: BothSides) -> Proof:
     """Run the tests of the head on the merge base too, and return the proof."""
     if result.state == "not run":
         return Proof(outcome="not run", why=result.reason)
     for test in result.tests[:MAX_TESTS]:
-        if _passes(test.candidate, before, harness):
+        if _passes(test.candidate, sides):
             outcome = test.outcome
             return _proof(test.candidate, "proven", test.command, outcome.output or outcome.message)
     passes = (attempt.candidate for attempt in result.attempts if attempt.fate == "passed" and attempt.candidate)
     passing = next(passes, None)
-    if not result.tests and passing is not None and _passes(passing, before, harness):
-        return _proof(passing, "passes on both", command_line(harness.command, passing.target), "")
+    if not result.tests and passing is not None and _passes(passing, sides):
+        return _proof(passing, "passes on both", command_line(sides.harness.command, passing.target), "")
     why = "its tests fail before the change too" if result.tests else result.reason
     return Proof(outcome="not proven", why=why)
 
@@ -112,9 +110,9 @@ def _proof(candidate: Candidate, outcome: ProofOutcome, command: str, output: st
     return Proof(outcome=outcome, path=candidate.path, command=command, test=test, output=output)
 
 
-def _passes(candidate: Candidate, folder: Path, harness: Harness) -> bool:
-    """Return True if the test passes twice."""
-    runs = harness.run_twice(folder, [candidate.target], {candidate.path: candidate.content})
+def _passes(candidate: Candidate, sides: BothSides) -> bool:
+    """Return True if the test passes twice before the change."""
+    runs = sides.harness.run_twice(sides.before, [candidate.target], {candidate.path: candidate.content})
     return runs.first.outcome.status == runs.second.outcome.status == "passed"
 
 

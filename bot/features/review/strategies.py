@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from bot.code.change.filling import Piece
 from bot.code.change.packing import Packed
@@ -56,6 +57,16 @@ class Change:
     background: Background = field(default_factory=Background)
     contexts: tuple[str, ...] = ()
 
+    @property
+    def intention(self) -> dict[str, Any]:
+        """What every question says of the change beside its code."""
+        return {
+            "title": self.title[:MAX_TITLE],
+            "description": self.description[:MAX_DESCRIPTION],
+            "repository": self.repository,
+            "background": self.background,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -89,19 +100,16 @@ class Question:
         change = self.change
         system, user = prompts.render(
             name,
-            title=change.title[:MAX_TITLE],
-            description=change.description[:MAX_DESCRIPTION],
-            repository=change.repository,
             change=self.piece.text,
             others=self.piece.others,
             part=self.part,
             parts=self.parts,
             known=change.known_findings,
-            background=change.background,
             context=self.context,
             notes=self.notes,
             categories=CATEGORIES,
             impacts=IMPACTS,
+            **change.intention,
             **more,
         )
         return Prompt(purpose="review", system=system, user=user, subject=change.subject)

@@ -67,15 +67,7 @@ def actions(outcome: ReviewOutcome, page: Page, *, is_explicit: bool) -> tuple[A
     ``is_explicit``: a person asked for this review and gets an answer in any case.
     """
     review = _review(outcome, page)
-    summary = _summary(outcome, page, is_explicit=is_explicit)
-    if review is None and summary is not None and outcome.record.posted:
-        block = handover(outcome.record)
-        summary = summary.model_copy(update={"body": f"{summary.body}\n\n{block}"})
-    if note := not_analysed(outcome.too_slow):
-        if review is not None:
-            review = review.model_copy(update={"body": f"{review.body}\n\n{note}"})
-        elif summary is not None:
-            summary = summary.model_copy(update={"body": f"{summary.body}\n\n{note}"})
+    summary = _summary(outcome, page, is_explicit=is_explicit, is_alone=review is None)
     return tuple(action for action in (review, summary) if action is not None)
 
 
@@ -85,31 +77,34 @@ def _review(outcome: ReviewOutcome, page: Page) -> SubmitReview | None:
     if not placed:
         return None
     refuted = sum(finding.reason == "doubted" for finding in record.suppressed)
-    body = opening(len(placed), record.skipped, outcome.model, page, refuted)
+    parts = (
+        opening(len(placed), record.skipped, outcome.model, page, refuted),
+        handover(record),
+        not_analysed(outcome.too_slow),
+    )
     return SubmitReview(
         number=page.pull.number,
         commit_id=page.pull.head_sha,
-        body=f"{body}\n\n{handover(record)}",
+        body="\n\n".join(filter(None, parts)),
         comments=placed,
         about=outcome.about,
     )
 
 
-def _summary(outcome: ReviewOutcome, page: Page, *, is_explicit: bool) -> UpsertComment | None:
-    record, number = outcome.record, page.pull.number
-    unplaced = [
-        finding for finding in (*outcome.standing(outcome.memory.posted), *record.posted) if finding.line is None
-    ]
+def _summary(outcome: ReviewOutcome, page: Page, *, is_explicit: bool, is_alone: bool) -> UpsertComment | None:
+    """Return the sticky comment. ``is_alone``: no review is posted that says the rest."""
+    record, memory = outcome.record, outcome.memory
+    unplaced = [finding for finding in (*outcome.standing(memory.posted), *record.posted) if finding.line is None]
     body = summary(unplaced, record.skipped, outcome.gone, page)
     if body is None and is_explicit and not record.posted:
-        body = (
-            enough(len(outcome.memory.findings), page) if outcome.is_over else nothing_found(page, outcome.model)
-        )
-    if body is not None:
-        return UpsertComment(task="review", number=number, body=body)
-    if outcome.memory.summarised:
-        return UpsertComment(task="review", number=number, body=settled(page), only_edit=True)
-    return None
+        body = enough(len(memory.findings), page) if outcome.is_over else nothing_found(page, outcome.model)
+    if body is None and not memory.summarised:
+        return None
+    parts = [body or settled(page)]
+    if is_alone:
+        parts += [handover(record) if record.posted else "", not_analysed(outcome.too_slow)]
+    text = "\n\n".join(filter(None, parts))
+    return UpsertComment(task="review", number=page.pull.number, body=text, only_edit=body is None)
 
 
 #: Reasons not to post a finding, for the check.

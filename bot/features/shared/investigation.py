@@ -81,14 +81,15 @@ def look_around(model: Model, prompts: Templates, prompt: Prompt, code: CommitCo
     """
     looks: tuple[Look, ...] = ()
     usage = Usage()
-    for steps in range(MAX_STEPS, -1, -1):
-        system, user = prompts.render("investigate", question=prompt.user, looks=looks, left=steps)
+    while True:
+        left = MAX_STEPS - len(looks)
+        system, user = prompts.render("investigate", question=prompt.user, looks=looks, left=left)
         purpose = f"{prompt.purpose}.look"
         question = prompt.model_copy(update={"purpose": purpose, "system": system, "user": user})
         with usage_added(usage):
             reply = model.complete(question, Step)
         step, usage = reply.value, usage + reply.usage
-        if step.action == "done" or not steps:
+        if step.action == "done" or not left:
             return Notes(text=step.notes[:MAX_NOTES], looks=looks, usage=usage)
         try:
             files = Files(code.tree)
@@ -101,7 +102,6 @@ def look_around(model: Model, prompts: Templates, prompt: Prompt, code: CommitCo
         else:
             text = files.search(step.target)
         looks += (Look(action=step.action, target=step.target[:500], line=step.line, text=text),)
-    raise AssertionError("the last step returns")
 
 
 def informed(prompts: Templates, prompt: Prompt, notes: Notes) -> Prompt:
