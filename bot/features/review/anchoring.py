@@ -160,10 +160,11 @@ _AROUND = 3
 
 
 def _around(file: FileDiff, place: Quoted) -> list[str]:
-    """Return the lines on the side of a place that are near it and not part of it."""
+    """Return the lines beside a place on its side, white space squeezed, without blank ones."""
     first, last = place.numbers
     near = {*range(first - _AROUND, first), *range(last + 1, last + 1 + _AROUND)}
-    return [line.text for hunk in file.hunks for line in hunk.lines if line.number(place.side) in near]
+    lines = [line.text for hunk in file.hunks for line in hunk.lines if line.number(place.side) in near]
+    return list(filter(None, map(squeeze, lines)))
 
 
 def _is_about_file(quote: str, file: FileDiff) -> bool:

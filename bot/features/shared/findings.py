@@ -269,16 +269,12 @@ class Dropped(Frozen):
 def fingerprint(path: str, code: Sequence[str], category: Category, around: Sequence[str] = ()) -> str:
     """Return 16 hex digits over path, code (white space squeezed, blank lines left out) and defect class.
 
-    The lines ``around`` count too if the code has no distinctive line, which may stand at several places.
+    The lines ``around`` count too if the code has no distinctive line, so that it may stand at several places.
     """
-    parts = [path, category.value, *_squeezed(code)]
-    if around and not _distinctive(_squeezed(code)):
-        parts += ["", *_squeezed(around)]
+    parts = [path, category.value, *filter(None, code)]
+    if around and not _distinctive(code):
+        parts += ["", *around]
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-def _squeezed(lines: Iterable[str]) -> list[str]:
-    return [words for line in lines if (words := " ".join(line.split()))]
 
 
 def plain_fingerprint(finding: Finding) -> str:
