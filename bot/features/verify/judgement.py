@@ -71,8 +71,10 @@ def reply_schema(config: VerifyConfig) -> type[PaperOutputReply] | type[OutputRe
     return PaperOutputReply if config.prompt == "paper" else OutputReply
 
 
-def prompt_names(config: VerifyConfig) -> tuple[str, ...]:
+def prompt_names(config: VerifyConfig, by_description: bool = False) -> tuple[str, ...]:
     """Return the prompts that are asked about a patch, in order."""
+    if by_description:
+        return ("verify.description",)
     return ("verify.demands", "verify.rubric") if config.prompt == "rubric" else (f"verify.{config.prompt}",)
 
 

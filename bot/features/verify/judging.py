@@ -26,7 +26,6 @@ from bot.features.verify import judgement, texts
 from bot.features.verify.handler import abstention, named_rivals, rivals
 from bot.features.verify.record import (
     ExecutedTest,
-    NewTests,
     OutputVerdict,
     PullContent,
     Twin,
@@ -80,12 +79,19 @@ def judge(
     if not (issues or by_description or config.tests):
         return abstain("no-issue", _reasons(unjudged))
     no_run = no_run_reason(pull, request.command, "verify")
-    judging = _Judging(pull, no_run, unjudged, services)
-    judging.judge(patch, issues, by_description=by_description)
+    judging = _Judging(pull, patch, unjudged, services, by_description=by_description)
+    judging.judge(issues)
+    if config.execute and no_run is None:
+        judging.run_stored_tests()
+    new_tests = run_new_tests(pull, judging.diff, services, no_run) if config.tests else None
     notes = (twins, no_run, not_analysed(judging.context.too_slow))
-    note = "\n\n".join(filter(None, notes))
-    record = judging.record().model_copy(update={"note": note, "content": content, "issue_revisions": revisions})
-    return judging.decision(record, named_before)
+    further = {
+        "new_tests": new_tests,
+        "note": "\n\n".join(filter(None, notes)),
+        "content": content,
+        "issue_revisions": revisions,
+    }
+    return judging.decision(judging.record().model_copy(update=further), named_before)
 
 
 def _was_judged(past: Sequence[Decision], pull: PullRequest, revisions: Mapping[str, str]) -> bool:
@@ -118,59 +124,41 @@ def _reasons(unjudged: Sequence[Unjudged]) -> str:
 
 
 class _Judging:
-    """The judgement of one pull request as it proceeds.
-
-    ``no_run``: why its head may not be executed; None if it may.
-    """
+    """The judgement of one pull request as it proceeds."""
 
     def __init__(
-        self, pull: PullRequest, no_run: str | None, unjudged: list[Unjudged], services: Services
+        self, pull: PullRequest, patch: str, unjudged: list[Unjudged], services: Services, *, by_description: bool
     ) -> None:
-        self.pull, self.no_run, self.unjudged, self.services = pull, no_run, unjudged, services
-        self.config = services.config.verify
+        self.pull, self.unjudged, self.services = pull, unjudged, services
+        self.config, self.by_description = services.config.verify, by_description
         self.subject = Subject(repository=services.forge.repository, number=pull.number, revision=pull.revision)
         self.verdicts: list[OutputVerdict] = []
         self.runs: tuple[ExecutedTest, ...] = ()
-        self.new_tests: NewTests | None = None
-        self.prompts = judgement.prompt_names(self.config)
         self.usage, self.model = Usage(), ""
         self.replies: list[ModelReply] = []
         self.looks = 0
         #: The word for why the model gave no verdict; empty if it did, or was not asked.
         self.abstained = ""
         self.failure: ModelError | None = None
-        self.context = CodeContext()
-        self.around = Surroundings(Diff(), None)
-        #: The part of the patch that is judged.
-        self.judged = Diff()
+        self.diff = parse(patch)
+        self.context, self.around = CodeContext(), Surroundings(Diff(), None)
         self.omitted: tuple[str, ...] = ()
-        #: The patch and the code around it, as every question about it shows them.
-        self.material: dict[str, Any] = {}
-        self.exempt: tuple[str, ...] = ()
-
-    def judge(self, patch: str, issues: Sequence[Issue], *, by_description: bool) -> None:
-        """Ask for all verdicts, and run the tests that may be run."""
-        diff = parse(patch)
-        part = patch
         # The paper asks about the whole patch, without context; it knows no pull requests without an issue.
         if self.config.prompt != "paper" or by_description:
             budget = self.config.context_tokens
-            self.around = surroundings(diff, self.pull, self.services.forge if budget else None)
+            self.around = surroundings(self.diff, pull, services.forge if budget else None)
             self.context = self.around.within(budget)
-            part, self.omitted = reviewable_part(patch, diff)
-            self.judged = parse(part)
-            if self.omitted:
-                self.exempt = tuple(file.path for file in diff.files if exempts_itself(file))
-        self.material = {"patch": part, "context": self.context.text, "omitted": self.omitted}
+            patch, self.omitted = reviewable_part(patch, self.diff)
+        #: The patch and the code around it, as every question about it shows them.
+        self.material: dict[str, Any] = {"patch": patch, "context": self.context.text, "omitted": self.omitted}
+
+    def judge(self, issues: Sequence[Issue]) -> None:
+        """Ask for all verdicts."""
         verdict = self._rubric_verdict if self.config.prompt == "rubric" else self._verdict
         for issue in issues:
             self._judge(f"#{issue.number}", partial(verdict, issue))
-        if by_description:
-            self.prompts = ("verify.description",)
+        if self.by_description:
             self._judge("the description", self._description_verdict)
-        self._run_stored_tests()
-        if self.config.tests:
-            self.new_tests = run_new_tests(self.pull, diff, self.services, self.no_run)
 
     def _judge(self, name: str, ask: Callable[[], OutputVerdict | None]) -> None:
         """Add the verdict that ``ask`` returns, or the reason why there is none."""
@@ -211,7 +199,7 @@ class _Judging:
     def _rubric_verdict(self, issue: Issue) -> OutputVerdict:
         """Ask for demands without the patch, then for grades; again if grades lack code that can be shown."""
         budget = self.config.context_tokens
-        code = judgement.code_before(self.judged, self.around.sides, budget)
+        code = judgement.code_before(parse(self.material["patch"]), self.around.sides, budget)
         name, first = f"#{issue.number}", self._question("verify.demands", issue, "verify.demands", code=code)
         demands = self._ask(first, judgement.DemandsReply, Notes(), name).demands
         numbered = [f"{number}. ({demand.basis}) {demand.text}" for number, demand in enumerate(demands, start=1)]
@@ -259,14 +247,12 @@ class _Judging:
         self.looks += len(notes.looks)
         return investigation.informed(services.prompts, prompt, notes), notes
 
-    def _run_stored_tests(self) -> None:
-        """Run the issues' stored reproducing tests on base and head, if that is wanted and allowed.
+    def run_stored_tests(self) -> None:
+        """Run the issues' stored reproducing tests on base and head.
 
         A patch bounces if one still fails. A pass changes nothing: patches that pass a drafted test are often
         wrong, and the code under test could forge it.
         """
-        if not self.config.execute or self.no_run is not None:
-            return
         issues = [verdict.issue for verdict in self.verdicts if verdict.issue is not None]
         self.runs = run_stored(issues, self.pull, self.services)
         failed = {run.issue for run in self.runs if run.solved is False}
@@ -284,14 +270,13 @@ class _Judging:
             p_bounce=max(chances, default=None),
             runs=self.runs,
             rivals=rivals(self.runs, self.pull.number, self.services),
-            new_tests=self.new_tests,
-            exempt=self.exempt,
+            exempt=tuple(file.path for file in self.diff.files if exempts_itself(file)) if self.omitted else (),
             replies=tuple(self.replies),
             tool_calls=self.looks,
             context=self.context.without_text(),
             omitted=self.omitted,
             failure=str(self.failure or ""),
-            prompt=self.services.prompts.hash(*self.prompts),
+            prompt=self.services.prompts.hash(*judgement.prompt_names(self.config, self.by_description)),
             config=self.services.config.hash,
             harm=self.config.harm,
         )
