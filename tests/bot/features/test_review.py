@@ -226,14 +226,20 @@ def test_reflexion_can_take_a_finding_back(services: Build) -> None:
     assert comments(review(pull_opened(), services(model, snapshot(), REFLEXION))) == ()
 
 
-def test_a_closed_pull_request_is_left_alone(services: Build) -> None:
-    decision = review(pull_opened(state="closed"), services(ScriptedModel(), snapshot(state="closed")))
-    assert (decision.abstained, decision.actions) == ("skipped:closed", ())
-
-
-def test_an_event_that_a_newer_push_overtook_costs_nothing(services: Build) -> None:
-    decision = review(pull_opened(head_sha="b" * 40), services(ScriptedModel(), snapshot()))
-    assert (decision.abstained, decision.actions) == ("superseded", ())
+@pytest.mark.parametrize(
+    ("values", "recorded", "word"),
+    [
+        ({"state": "closed"}, {"state": "closed"}, "skipped:closed"),
+        ({"head_sha": "b" * 40}, {}, "superseded"),
+        ({}, {"base_ref": "1.x"}, "superseded"),
+        ({}, {"diff": ""}, "empty"),
+    ],
+)
+def test_a_change_without_a_review_costs_nothing(
+    services: Build, values: dict[str, Any], recorded: dict[str, Any], word: str
+) -> None:
+    decision = review(pull_opened(**values), services(ScriptedModel(), snapshot(**recorded)))
+    assert (decision.abstained, decision.actions) == (word, ())
 
 
 def test_a_commit_is_never_reviewed_twice(services: Build, history: Remembered) -> None:
@@ -270,10 +276,6 @@ def test_a_paused_pull_request_is_left_alone_until_somebody_asks(services: Build
     history.past += decide(pause, built, only="commands")
     assert review(pull_opened(), built).abstained == "skipped:paused"
     assert review(comment_on_pull("/bouncer review"), built).verdict == "clean"
-
-
-def test_an_empty_change_is_an_abstention(services: Build) -> None:
-    assert review(pull_opened(), services(ScriptedModel(), snapshot(diff=""))).abstained == "empty"
 
 
 def test_a_review_survives_being_stored(services: Build) -> None:

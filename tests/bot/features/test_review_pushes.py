@@ -83,20 +83,15 @@ def _thumbs(comments: tuple[ReviewComment, ...], *down: Actor) -> dict[str, Any]
 
 def test_a_new_push_gets_only_what_is_new(services: Build, history: Remembered) -> None:
     first = first_push(services, history)
-    again = finding(comment="The same in other words.", line=43)
-    decision = push(services, MOVED, reply(again, SECOND), on_github(first))
+    model = ScriptedModel([reply(finding(comment="The same in other words.", line=43), SECOND)])
+    decision = push(services, MOVED, model, on_github(first))
+    assert "src/app.py: Fails for an empty file." in model.asked[0].user
     assert posted(decision) == ["Grows without end."]
     assert decision.record.counts["suppressed:already_posted"] == 1
     assert summaries(decision) == []
-
-
-def test_a_push_that_changes_nothing_of_note_is_answered_with_silence(
-    services: Build, history: Remembered
-) -> None:
-    first = first_push(services, history)
-    decision = push(services, MOVED, reply(finding(line=43)), on_github(first))
-    assert reviews.comments(decision) == ()
-    assert reviews.check(decision).title == "Nothing new; 1 earlier finding open"
+    quiet = push(services, MOVED, reply(finding(line=43)), on_github(first))
+    assert reviews.comments(quiet) == ()
+    assert reviews.check(quiet).title == "Nothing new; 1 earlier finding open"
 
 
 #: A file that moved, and another one that took its name.
@@ -196,13 +191,6 @@ def test_a_short_line_that_went_away_is_outdated_while_its_twin_stands(
     moved = without_load.replace("@@ -30,3 +32,5 @@", "@@ -40,3 +42,5 @@")
     third = push(services, moved, CLEAN, on_github(first), "c")
     assert "No longer in the change:\n- `src/app.py`: `load` hides the error" in summaries(third)[0].body
-
-
-def test_the_model_is_told_what_was_said_before(services: Build, history: Remembered) -> None:
-    first = first_push(services, history)
-    model = ScriptedModel([CLEAN])
-    push(services, MOVED, model, on_github(first))
-    assert "src/app.py: Fails for an empty file." in model.asked[0].user
 
 
 def test_what_went_away_is_named_and_the_summary_is_edited_in_place(services: Build, history: Remembered) -> None:
@@ -368,8 +356,3 @@ def test_another_base_with_the_same_diff_asks_no_model(services: Build, history:
     unread = ScriptedModel([])
     decision = retarget(services, reviews.DIFF, unread, comments)
     assert (unread.asked, reviews.comments(decision)) == ([], ())
-
-
-def test_a_review_of_a_base_that_changed_since_is_left_to_its_own_event(services: Build) -> None:
-    decision = review(opened(), services(ScriptedModel([]), snapshot(base_ref="1.x")))
-    assert (decision.abstained, decision.actions) == ("superseded", ())

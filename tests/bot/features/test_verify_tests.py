@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,10 @@ from bot.features.verify.runs import _targets
 from bot.github.offline import Snapshot
 from bot.github.protocol import IssueLink, PullDiff
 from bot.reproduction.protocol import TestCommand
-from bot.reproduction.setup import SandboxHarnesses
 from bot.router import decide
 from bot.sandbox.bubblewrap import Bubblewrap
 from tests import builders
-from tests.bot.features.conftest import NO_ENVIRONMENTS, Build, check_of
+from tests.bot.features.conftest import Build, check_of
 from tests.bot.features.test_verify_run import BAD, GOOD
 from tests.builders import BASE, HEAD, NO_PLUGINS, diff_of, issue, pull
 from tests.scripted import ScriptedModel
@@ -57,10 +55,7 @@ def snapshot(changed: Files, links: tuple[int, ...] = (12,), base: Files = BEFOR
 
 
 def verify(services: Build, state: Snapshot, *answers: Any, config: str = CONFIG) -> Decision:
-    built = replace(
-        services(ScriptedModel(answers or [GOOD]), state, config),
-        harnesses=SandboxHarnesses(Bubblewrap(), NO_ENVIRONMENTS),
-    )
+    built = services(ScriptedModel(answers or [GOOD]), state, config, sandbox=Bubblewrap())
     event = builders.event(builders.events.PullRequestOpened, state.pull_requests[20])
     (decision,) = decide(event, built, only="verify")
     return decision

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.core.errors import ModelError, NotRecorded
+from bot.core.errors import ModelError
 from bot.features.shared.investigation import ANSWER, MAX_STEPS, Files, informed, investigate
 from bot.github.offline import ReplayForge, Snapshot
 from bot.github.protocol import FolderTree
@@ -66,11 +66,6 @@ def test_looks_are_limited_and_the_last_word_is_for_the_notes() -> None:
     assert len(model.asked) == MAX_STEPS + 1
     assert "You may not look any more" in model.asked[-1].user
     assert notes.text == "so far"
-
-
-def test_commit_that_was_not_recorded_is_an_error() -> None:
-    with pytest.raises(NotRecorded):
-        investigate(ScriptedModel([step("list")]), Prompts(), PROMPT, forge(), "other")
 
 
 def test_a_model_that_asks_for_something_else_is_refused() -> None:
