@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bot.code.change.diff import Diff, DiffLine, FileDiff, Hunk, render, render_line
 from bot.code.change.quotes import bare, without_margin
@@ -25,7 +25,7 @@ MAX_LINES = 300
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """The code around a finding: the hunks about it, the rest of its function, and their bare lines.
+    """The code around a finding: the hunks about it, and the rest of its function.
 
     ``visible`` are the lines of the new files that it shows. ``whole`` is the whole change if that is short,
     ``context`` the code around.
@@ -33,7 +33,6 @@ class Code:
 
     change: str
     function: str
-    lines: tuple[str, ...]
     visible: Mapping[str, Collection[int]] = field(default_factory=dict)
     whole: str = ""
     context: str = ""
@@ -45,8 +44,8 @@ class Code:
 
     def holds(self, quote: str) -> bool:
         """Return True if the quoted lines stand in it; lines that the change removes may stand between them."""
-        further = (without_margin(line) for line in f"{self.whole}\n{self.context}".split("\n"))
-        text = "\n" + "\n".join(squeeze(line) for line in (*self.lines, *further)) + "\n"
+        shown_code = without_margin("\n".join((self.text, self.whole, self.context)))
+        text = "\n".join(map(squeeze, shown_code.split("\n")))
         quotes = (bare(quote), bare(without_margin(quote)))
         return any(len(words) > 1 and all(line in text for line in words.split("\n")) for words in quotes)
 
@@ -58,20 +57,20 @@ def around(finding: Finding, diff: Diff, source: str | None) -> Code:
     """
     places, pattern = _line_numbers(finding), _names_pattern(finding.comment)
     texts: list[str] = []
-    lines: list[str] = []
+    remaining = MAX_LINES
     visible: dict[str, set[int]] = {}
     for file in sorted(diff.files, key=lambda file: file.path != finding.path):
         rows: list[str] = []
         for hunk in file.hunks:
-            selected = _selected(file, hunk, places.get(file.path, ()), pattern, finding, MAX_LINES - len(lines))
+            selected = _selected(file, hunk, places.get(file.path, ()), pattern, finding, remaining)
             if selected:
                 rows += [f"@@ {hunk.context}".rstrip(), *(render_line(line) for line in selected)]
-                lines += [line.text for line in selected]
+                remaining -= len(selected)
                 new = {line.new for line in selected if line.new is not None}
                 visible.setdefault(file.path, set()).update(new)
         if rows or file.path == finding.path:
             texts.append(render(file, rows))
-    change = Code("\n\n".join(texts), "", tuple(lines), visible)
+    change = Code("\n\n".join(texts), "", visible)
     if source is None or finding.line is None or finding.side == "LEFT":
         return change
     return _with_function(change, finding, source)
@@ -103,11 +102,10 @@ def _with_function(change: Code, finding: Finding, source: str) -> Code:
     before = change.visible.get(finding.path, ())
     numbers = [number for number in range(first, min(last, len(text)) + 1) if number not in before]
     visible = {**change.visible, finding.path: {*before, *numbers}}
-    rest = [text[number - 1] for number in numbers]
     header = f"=== {show(finding.path)} (after the change, the rest of it)"
     numbered = (render_line(DiffLine(" ", number, number, text[number - 1])) for number in numbers)
-    function = "\n".join([header, *numbered]) if any(line.strip() for line in rest) else ""
-    return Code(change.change, function, (*change.lines, *rest), visible)
+    function = "\n".join([header, *numbered]) if any(text[number - 1].strip() for number in numbers) else ""
+    return replace(change, function=function, visible=visible)
 
 
 def _selected(
