@@ -330,11 +330,8 @@ def merge_causes(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 
 def _with_places(group: Sequence[Finding]) -> Finding:
     """Return one finding for a cause, with the lines of the others among its places."""
-    first = group[0]
-    if len(group) == 1:
-        return first
     all_places = (place for member in group for place in (*member.own_places[:1], *member.places))
-    places = tuple(place for place in dict.fromkeys(all_places) if place not in first.own_places)
+    places = tuple(place for place in dict.fromkeys(all_places) if place not in group[0].own_places)
     looks = max(member.looks for member in group)
     return _as_one(group).model_copy(update={"looks": looks, "places": places})
 

@@ -26,6 +26,7 @@ from bot.features.verify import judgement, texts
 from bot.features.verify.handler import abstention, named_rivals, rivals
 from bot.features.verify.record import (
     ExecutedTest,
+    NewTests,
     OutputVerdict,
     PullContent,
     Twin,
@@ -66,11 +67,7 @@ def judge(
     if not (links or config.description):
         unjudged.append(Unjudged(why=NO_ISSUE))
     by_description = config.description and not issues
-    revisions = {str(issue.number): issue.revision for issue in issues}
-    if by_description:
-        revisions = {"description": text_revision(pull.title, pull.body)}
-    # Another base makes another patch of the same commits.
-    revisions["base"] = pull.base_ref
+    revisions = _revisions(pull, issues, by_description=by_description)
     if isinstance(event, events.PullRequestEdited) and _was_judged(past, pull, revisions):
         return None
     patch, unfit = _patch(pull, services.forge)
@@ -81,17 +78,21 @@ def judge(
     no_run = no_run_reason(pull, request.command, "verify")
     judging = _Judging(pull, patch, unjudged, services, by_description=by_description)
     judging.judge(issues)
-    if config.execute and no_run is None:
-        judging.run_stored_tests()
-    new_tests = run_new_tests(pull, judging.diff, services, no_run) if config.tests else None
+    judging.run_tests(no_run)
     notes = (twins, no_run, not_analysed(judging.context.too_slow))
     further = {
-        "new_tests": new_tests,
         "note": "\n\n".join(filter(None, notes)),
         "content": content,
         "issue_revisions": revisions,
     }
     return judging.decision(judging.record().model_copy(update=further), named_before)
+
+
+def _revisions(pull: PullRequest, issues: Sequence[Issue], *, by_description: bool) -> dict[str, str]:
+    """Return the revisions of the texts that a patch is judged against, and its base: another one changes it."""
+    if by_description:
+        return {"description": text_revision(pull.title, pull.body), "base": pull.base_ref}
+    return {**{str(issue.number): issue.revision for issue in issues}, "base": pull.base_ref}
 
 
 def _was_judged(past: Sequence[Decision], pull: PullRequest, revisions: Mapping[str, str]) -> bool:
@@ -134,6 +135,7 @@ class _Judging:
         self.subject = Subject(repository=services.forge.repository, number=pull.number, revision=pull.revision)
         self.verdicts: list[OutputVerdict] = []
         self.runs: tuple[ExecutedTest, ...] = ()
+        self.new_tests: NewTests | None = None
         self.usage, self.model = Usage(), ""
         self.replies: list[ModelReply] = []
         self.looks = 0
@@ -247,7 +249,14 @@ class _Judging:
         self.looks += len(notes.looks)
         return investigation.informed(services.prompts, prompt, notes), notes
 
-    def run_stored_tests(self) -> None:
+    def run_tests(self, no_run: str | None) -> None:
+        """Run the tests that maintainers want; ``no_run``: why the head may not be executed, or None."""
+        if self.config.execute and no_run is None:
+            self._run_stored_tests()
+        if self.config.tests:
+            self.new_tests = run_new_tests(self.pull, self.diff, self.services, no_run)
+
+    def _run_stored_tests(self) -> None:
         """Run the issues' stored reproducing tests on base and head.
 
         A patch bounces if one still fails. A pass changes nothing: patches that pass a drafted test are often
@@ -270,6 +279,7 @@ class _Judging:
             p_bounce=max(chances, default=None),
             runs=self.runs,
             rivals=rivals(self.runs, self.pull.number, self.services),
+            new_tests=self.new_tests,
             exempt=tuple(file.path for file in self.diff.files if exempts_itself(file)) if self.omitted else (),
             replies=tuple(self.replies),
             tool_calls=self.looks,

@@ -33,14 +33,18 @@ _DOES, _NOT_ALL, _NOT_THAT = (
 _WORST_FIRST = (_NOT, _NOT_THAT, _NOT_FULLY, _NOT_ALL, _SOLVED, _DOES)
 
 
-def skipped(head_sha: str, why: str, *, fails: bool = False, note: str = "") -> SetCheck:
-    """Return a check that says that nothing was judged. ``fails``: the check fails as a gate."""
+def skipped(
+    head_sha: str, why: str, *, fails: bool = False, note: str = "", tests: NewTests | None = None, host: str = ""
+) -> SetCheck:
+    """Return a check that says that nothing was judged, and what new tests show. ``fails``: it fails as a gate."""
+    titles = (f"Not judged: {why}", tests_sentence(tests) if tests else "")
+    parts = (note, f"Nothing was judged: {why}.", _tests_section(tests, host) if tests else "")
     return SetCheck(
         name=CHECK,
         head_sha=head_sha,
         conclusion="failure" if fails else "skipped",
-        title=f"Not judged: {why}",
-        summary="\n\n".join(filter(None, (note, f"Nothing was judged: {why}."))),
+        title="; ".join(filter(None, titles)),
+        summary="\n\n".join(filter(None, parts)),
     )
 
 
@@ -70,7 +74,8 @@ def check(
     host, tests = repository.host, record.new_tests
     due = [issue.issue for issue in record.unjudged if issue.due] if fails_unjudged(config) else []
     if not record.verdicts:
-        return _without_verdict(head_sha, record, host, fails=bool(due))
+        why = "; ".join(_point(issue.why, host) for issue in record.unjudged)
+        return skipped(head_sha, why, fails=bool(due), note=record.note, tests=tests, host=host)
     runs: dict[int | None, ExecutedTest] = {run.issue: run for run in record.runs}
     parts = [
         record.note,
@@ -114,18 +119,6 @@ def _point(text: str, host: str) -> str:
     return clean_line(text, host=host, limit=POINT)
 
 
-def _without_verdict(head_sha: str, record: VerifyRecord, host: str, *, fails: bool) -> SetCheck:
-    why = "; ".join(_point(issue.why, host) for issue in record.unjudged)
-    action = skipped(head_sha, why, fails=fails, note=record.note)
-    tests = record.new_tests
-    if tests is None:
-        return action
-    title = "; ".join(filter(None, (action.title, tests_sentence(tests))))
-    return action.model_copy(
-        update={"title": title, "summary": f"{action.summary}\n\n{_tests_section(tests, host)}"}
-    )
-
-
 def fails_unjudged(config: VerifyConfig) -> bool:
     """Return True if the check fails when a verdict was due and there is none."""
     return config.gate and config.gate_unjudged == "fail"
@@ -138,7 +131,8 @@ def _title(record: VerifyRecord, runs: Mapping[int | None, ExecutedTest]) -> str
     issues = [issue for issue, phrase in phrases if phrase == worst and issue is not None]
     title = f"{worst} {', '.join(f'#{issue}' for issue in issues)}".rstrip()
     issue_runs = [runs[issue] for issue in issues if issue in runs]
-    if len(issue_runs) == 1 and (rivals := _tested_rivals(record, issue_runs[0])):
+    rivals = [rival for rival in record.rivals if rival.issue in issues and rival.head]
+    if len(issue_runs) == 1 and rivals:
         return f"{title}; its reproducing test: {_compared(issue_runs[0], rivals)}"
     if worst not in (_SOLVED, _DOES):
         return title
@@ -146,10 +140,6 @@ def _title(record: VerifyRecord, runs: Mapping[int | None, ExecutedTest]) -> str
         return f"{title}; {_passes(issue_runs, len(issues))}"
     is_executed = record.new_tests is not None and record.new_tests.executed
     return title if is_executed else f"{title} (not executed)"
-
-
-def _tested_rivals(record: VerifyRecord, run: ExecutedTest) -> list[Rival]:
-    return [rival for rival in record.rivals if rival.issue == run.issue and rival.head]
 
 
 def _passes(runs: Sequence[ExecutedTest], issues: int) -> str:
