@@ -59,7 +59,7 @@ class Change:
 
     @property
     def intention(self) -> dict[str, Any]:
-        """What every question says of the change beside its code."""
+        """The values about the change, beside its code, in every question."""
         return {
             "title": self.title[:MAX_TITLE],
             "description": self.description[:MAX_DESCRIPTION],
