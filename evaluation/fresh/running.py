@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 
 from bot.core.errors import BouncerError
 from bot.core.frozen import Frozen
@@ -19,8 +18,6 @@ from evaluation.brt.patching import PatchRejected
 
 #: How often tests are run before what they say counts.
 RUNS = 3
-#: Tests that are run again by their names; of more, their files are.
-_MOST_AGAIN = 50
 
 
 class NotProven(BouncerError):
@@ -64,7 +61,7 @@ class Proof:
         lost = _broken(first) - self.broken
         if only_wrong and not lost:
             return None
-        if not (lost and self._fail_again(first, lost, texts)) and not _agree(first, run):
+        if not _agree(first, run):
             return None
         if not lost:
             return Truth(wrong=False, pass_fraction=1.0, failing=None)
@@ -72,24 +69,6 @@ class Proof:
         failing: Failing = "both" if all(kinds) else "fail-to-pass" if kinds[0] else "pass-to-pass"
         share = max(0.0, 1 - len(lost) / self.reported) if self.reported else None
         return Truth(wrong=True, pass_fraction=share, failing=failing)
-
-    def _fail_again(self, first: TestReport, lost: frozenset[str], texts: Mapping[str, str]) -> bool:
-        """Return True if these tests, run by themselves, fail each time: much quicker than whole files."""
-        if self.harness.command.naming != "pytest":
-            return False
-        targets: dict[Target, None] = {}
-        for test in first.tests:
-            if test.name in lost and test.path:
-                # A report has ``a.test_b.TestC.test_d[1]``, and pytest takes ``a/test_b.py::TestC::test_d``.
-                module = PurePosixPath(test.path).with_suffix("").as_posix().replace("/", ".")
-                name = test.name.partition("[")[0].removeprefix(f"{module}.").replace(".", "::")
-                targets[Target(path=test.path, name=name)] = None
-        if not 0 < len(targets) <= _MOST_AGAIN:
-            return False
-        return all(
-            lost <= _broken(self.harness.run(self.case.base, tuple(targets), {**texts, **self.files}))
-            for _ in range(RUNS - 1)
-        )
 
 
 def prove(

@@ -101,15 +101,9 @@ def test_auc_is_that_of_scikit_learn(given_pairs: list[tuple[int, int]]) -> None
         assert same(ours.auc(counts)[0], reference(sklearn_metrics().roc_auc_score, positive, scores))
 
 
-@MANY
-@given(st.integers(0, 80), st.integers(0, 80))
-def test_mcnemar_is_the_binomial_test_of_scipy(first_only: int, second_only: int) -> None:
-    theirs = scipy_stats().binomtest(first_only, max(1, first_only + second_only)).pvalue
-    assert same(ours.mcnemar(first_only, second_only), 1.0 if first_only == second_only else theirs)
-
-
 def test_mcnemar_of_thousands_of_differences_does_not_overflow() -> None:
     assert 0 < ours.mcnemar(2600, 2900) < 1e-3
+    assert ours.mcnemar(1, 3) == 2 * (1 + 4) / 2**4
     assert ours.mcnemar(0, 0) == 1.0
 
 
