@@ -29,9 +29,18 @@ class Point:
 
     name: str
     metrics: Metrics
-    bounced: float | None
-    wrong_share_passed: float | None
     is_papers: bool
+
+    @property
+    def bounced(self) -> float | None:
+        counts = self.metrics.counts
+        return (counts["tp_bounce"] + counts["fp_bounce"]) / self.metrics.n if self.metrics.n else None
+
+    @property
+    def wrong_share_passed(self) -> float | None:
+        counts = self.metrics.counts
+        passed = counts["fn_bounce"] + counts["tn_bounce"]
+        return counts["fn_bounce"] / passed if passed else None
 
 
 def operating_points(
@@ -47,20 +56,10 @@ def operating_points(
         lines |= {f"at {LABEL_NAMES[benchmark][level]}": Line(level) for level in (1, 2, 3)}
     if usable and all(answer.p_bounce is not None for answer in usable):
         lines |= {f"above {above} %": Line(PAPER_LINE, above) for above in THRESHOLDS}
-    points: list[Point] = []
-    for name, line in lines.items():
-        metrics = score(benchmark, tasks, redrawn(answers, line), missing, how=NO_INTERVALS)
-        counts = metrics.counts
-        passed = counts["fn_bounce"] + counts["tn_bounce"]
-        point = Point(
-            name=name,
-            metrics=metrics,
-            bounced=(counts["tp_bounce"] + counts["fp_bounce"]) / metrics.n if metrics.n else None,
-            wrong_share_passed=counts["fn_bounce"] / passed if passed else None,
-            is_papers=line == Line(),
-        )
-        points.append(point)
-    return points
+    return [
+        Point(name, score(benchmark, tasks, redrawn(answers, line), missing, NO_INTERVALS), line == Line())
+        for name, line in lines.items()
+    ]
 
 
 def redrawn(answers: Mapping[str, Answer], line: Line) -> dict[str, Answer]:
@@ -232,25 +231,10 @@ def lengths_section(benchmark: Kind, runs: Sequence[Scored]) -> Section | None:
     )
     note = f"by {unit}, in the bins of the paper's figure {number}, with 95 % Wilson intervals."
     table = Table(header, rows, title=f"Share bounced {note}")
-    figures = _length_figures(binned, unit, note)
-    return Section(f"{title_of(benchmark)}: by length", tables=(table,), figures=figures)
-
-
-def _length_figures(binned: Mapping[str, Sequence[Bin]], unit: str, note: str) -> tuple[Figure, ...]:
-    """Both rates in one picture for one or two runs; for more, whose bars would be hairs, in one each."""
-    groups = [f"{bin_.name}\n(n = {bin_.tasks})" for bin_ in next(iter(binned.values()))]
-    right: list[Series] = []
-    wrong: list[Series] = []
-    for colour, (name, bins) in enumerate(binned.items()):
-        hits, slips = ([bin_.true_positive_rate for bin_ in bins], [bin_.false_positive_rate for bin_ in bins])
-        right.append(Series.of(f"{name}, of those to bounce", hits, colour=colour))
-        wrong.append(Series.of(f"{name}, of the others", slips, colour=colour, faded=True))
-    if len(binned) > 2:
-        pictures = [(right, "Share bounced of those to bounce"), (wrong, "Share bounced of the others")]
-    else:
-        pairs = [side for pair in zip(right, wrong, strict=True) for side in pair]
-        pictures = [(pairs, "Share bounced")]
-    return tuple(
-        Figure(partial(bars, groups, series, ylabel="share bounced", xlabel=unit), f"{caption} {note}")
-        for series, caption in pictures
-    )
+    groups = [f"{bin_.name}\n(n = {bin_.tasks})" for bin_ in first]
+    figures = []
+    for subjects, rate in (("those to bounce", "true_positive_rate"), ("the others", "false_positive_rate")):
+        series = [Series.of(name, [getattr(bin_, rate) for bin_ in bins]) for name, bins in binned.items()]
+        draw = partial(bars, groups, series, ylabel="share bounced", xlabel=unit)
+        figures.append(Figure(draw, f"Share bounced of {subjects} {note}"))
+    return Section(f"{title_of(benchmark)}: by length", tables=(table,), figures=tuple(figures))

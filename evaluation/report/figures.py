@@ -38,33 +38,19 @@ _STYLE: Any = {
 
 @dataclass(frozen=True)
 class Series:
-    """One colour of bars; a value of None is left out.
-
-    ``errors`` are (low, high) ends. ``colour`` is a place in ``COLOURS``, by default the series' own place; a
-    ``faded`` series is drawn lighter, as the second half of a pair.
-    """
+    """One colour of bars; a value of None is left out. ``errors`` are (low, high) ends."""
 
     name: str
     values: Sequence[float | None]
     errors: Sequence[tuple[float, float] | None] = ()
-    colour: int | None = None
-    faded: bool = False
 
     @classmethod
-    def of(
-        cls,
-        name: str,
-        estimates: Sequence[Estimate],
-        scale: float = 1,
-        *,
-        colour: int | None = None,
-        faded: bool = False,
-    ) -> Series:
+    def of(cls, name: str, estimates: Sequence[Estimate], scale: float = 1) -> Series:
         """Estimates with their intervals, each ``scale`` times as large."""
         values = [None if estimate.value is None else scale * estimate.value for estimate in estimates]
         ends = [(estimate.low, estimate.high) for estimate in estimates]
         errors = [None if low is None or high is None else (scale * low, scale * high) for low, high in ends]
-        return cls(name, values, errors, colour, faded)
+        return cls(name, values, errors)
 
 
 @dataclass(frozen=True)
@@ -130,15 +116,12 @@ _LETTER = 0.085
 
 
 def _draw_bars(axes: Any, series: Series, index: int, shift: float, width: float, lying: bool) -> None:
-    colour = COLOURS[(index if series.colour is None else series.colour) % len(COLOURS)]
+    colour = COLOURS[index % len(COLOURS)]
     draw, draw_ends = (axes.barh, axes.hlines) if lying else (axes.bar, axes.vlines)
-    first = next((place for place, value in enumerate(series.values) if value is not None), None)
-    for place, value in enumerate(series.values):
-        if value is None:
-            continue
-        label = series.name if place == first else None
-        draw(place + shift, value, width, color=colour, alpha=0.45 if series.faded else 1.0, label=label)
-        ends = series.errors[place] if place < len(series.errors) else None
+    places = [place for place, value in enumerate(series.values) if value is not None]
+    heights = [value for value in series.values if value is not None]
+    draw([place + shift for place in places], heights, width, color=colour, label=series.name)
+    for place, ends in enumerate(series.errors):
         if ends is not None:
             draw_ends(place + shift, *ends, color="#1c2024", linewidth=1)
 

@@ -96,7 +96,7 @@ def test_the_page_needs_nothing_else_and_escapes_what_it_was_given(runs: list[Pa
     assert "<script" not in text
     assert "first<b>" not in text
     assert "first&lt;b&gt;" in text
-    assert text.count("<svg") == 5
+    assert text.count("<svg") == 7
     for part in ("Beside the paper&#39;s table II", "McNemar", "Both bouncers in a row", "27.35", "triage.paper"):
         assert part in text
 
@@ -269,17 +269,6 @@ def test_what_the_tasks_do_not_tell_is_not_called_at_hand(runs: list[Path]) -> N
     }  # fmt: skip
 
 
-def test_more_than_two_runs_get_a_picture_for_each_rate(runs: list[Path], tmp_path: Path) -> None:
-    shutil.copytree(runs[0], tmp_path / "again")
-    command("report", *runs[:2], "--out", "two.html")
-    command("report", *runs[:2], tmp_path / "again", "--out", "three.html")
-    pages = [(tmp_path / name).read_text() for name in ("two.html", "three.html")]
-    assert [page.count("Share bounced by words of the issue") for page in pages] == [3, 1], (
-        "table, label and caption"
-    )
-    assert [page.count("Share bounced of the others by words of the issue") for page in pages] == [0, 2]
-
-
 def test_recorded_answers_stand_on_the_page_beside_runs(runs: list[Path], tmp_path: Path) -> None:
     """The authors' JSON, and the labels that output tasks carry."""
     authors = {
@@ -341,7 +330,7 @@ def test_answers_that_cannot_be_reported_on_say_why(argument: str, message: str)
 def test_no_texts_of_the_page_overlap_wide_or_narrow(runs: list[Path], tmp_path: Path) -> None:
     """Scores, thresholds, lengths, calibration, both bouncers in a row, and the page of the papers' tables."""
     command("report", *runs, "--out", "r.html")
-    look(tmp_path / "r.html", figures=5)
+    look(tmp_path / "r.html", figures=7)
 
 
 def test_cost_and_seconds_are_shown_in_total_and_for_a_task() -> None:
