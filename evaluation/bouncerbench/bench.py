@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from bot import app
@@ -65,22 +66,28 @@ def stage(task: InputTask | OutputTask, code: Clones | None = None) -> Staged:
 
 @contextmanager
 def opened(
-    kind: Kind, request: ReplayRequest, config: str | None, repos: Path | None, shaping: Mapping[str, Any]
+    kind: Kind,
+    request: ReplayRequest,
+    config: str | None,
+    repos: Path | None,
+    shaping: Mapping[str, Any],
+    overrides: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
 ) -> Iterator[Session[Any]]:
     """The issues for the triage handler, or the patches for the verify handler.
 
-    ``shaping`` are keys of the handler's config, None = unset; ``repos`` lets it read the code at the base commit.
-    If neither says otherwise, the paper's question is asked.
+    ``shaping`` are keys of the handler's config, None = unset, above ``overrides`` (``--set``); ``repos`` lets it
+    read the code at the base commit. If nothing says otherwise, the paper's question is asked.
     """
-    if config is None and shaping.get("prompt") is None:
-        shaping = {**shaping, "prompt": "paper"}
-    prompts = app.prompts(request.environment)
     handler = "triage" if kind == INPUT else "verify"
-    full = app.repo_config(config, {handler: shaping})
+    keys = {**overrides.get(handler, {}), **{name: value for name, value in shaping.items() if value is not None}}
+    if config is None:
+        keys.setdefault("prompt", "paper")
+    prompts = app.prompts(request.environment)
+    full = app.repo_config(config, {**overrides, handler: keys})
     judging = full.triage if kind == INPUT else full.verify
-    needs_one = "--bounce-above" if judging.bounce_above is not None else request.environment.bouncer_model
+    needs_one = "bounce_above" if judging.bounce_above is not None else request.environment.bouncer_model
     needs_one = needs_one.partition("(")[0]
-    if judging.prompt == "paper" and needs_one in ("--bounce-above", "mean", "cascade"):
+    if judging.prompt == "paper" and needs_one in ("bounce_above", "mean", "cascade"):
         raise OperatorError(f"{needs_one}: the paper's question asks for no probability; give --prompt careful")
     with Clones(repos or Path()) as clones:
         code = None if repos is None else clones

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from evaluation.cli import (
     replay_options,
     replicates_option,
     seed_option,
+    set_option,
     tasks_option,
     with_options,
 )
@@ -30,13 +31,9 @@ if TYPE_CHECKING:
     from evaluation.bouncerbench.tasks import Kind
 
 _repos = click.Path(path_type=Path, file_okay=False, exists=True)
-_line = with_options(
-    click.option("--bounce-at", metavar="LABEL", help="Bounce at this label or worse."),
-    click.option("--bounce-above", type=click.IntRange(0, 100), metavar="P", help="Bounce at or above P percent."),
-)
 _replay = with_options(
-    _line,
     model_options,
+    set_option,
     replay_options(),
     json_option,
     click.option(
@@ -53,7 +50,8 @@ _replay = with_options(
     ),
 )
 _score = with_options(
-    _line,
+    click.option("--bounce-at", metavar="LABEL", help="Bounce at this label or worse."),
+    click.option("--bounce-above", type=click.IntRange(0, 100), metavar="P", help="Bounce at or above P percent."),
     tasks_option,
     click.option("--run", metavar="DIR", help="A run of replay."),
     click.option("--predictions", metavar="F", help="JSON Lines: instance_id, label or bounce. Or a submission."),
@@ -67,13 +65,21 @@ _score = with_options(
 )
 
 
-def _replayed(kind: Kind, *, tasks: str, config: str | None, repos: Path | None, **options: Any) -> int:
+def _replayed(
+    kind: Kind,
+    *,
+    tasks: str,
+    config: str | None,
+    overrides: Mapping[str, Mapping[str, Any]],
+    repos: Path | None,
+    **options: Any,
+) -> int:
     from evaluation.bouncerbench.bench import BENCHES, opened
     from evaluation.run.replay import ReplayRequest, replay
 
-    shaping = {name: options.pop(name) for name in ("prompt", "bounce_at", "bounce_above", "investigate")}
+    shaping = {name: options.pop(name) for name in ("prompt", "investigate")}
     request = ReplayRequest(**options)
-    with opened(kind, request, config, repos, shaping) as session:
+    with opened(kind, request, config, repos, shaping, overrides) as session:
         return replay(BENCHES[kind], session, tasks, request)
 
 

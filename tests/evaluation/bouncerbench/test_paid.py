@@ -78,7 +78,7 @@ def test_another_run_may_share_the_replies(provider: Provider, tasks: Path) -> N
     replay(tasks, "--cache", "kept")
     moved = command(
         f"replay bouncerbench-input --tasks {tasks} --model openai:gpt-4.1 --cache kept --out other "
-        "--bounce-at REASONABLY_SPECIFIED --json"
+        "--set triage.bounce_at=REASONABLY_SPECIFIED --json"
     )
     assert (moved.json["records"], provider.calls) == (12, 12)
 

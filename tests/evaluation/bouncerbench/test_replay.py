@@ -86,8 +86,14 @@ def test_a_longer_limit_goes_on_and_another_line_is_another_run(small: tuple[Pat
     run = tmp_path / "run"
     assert replay(small, run, "--limit", 4, "--json").json["finished"] == 4
     assert replay(small, run, "--limit", 9, "--json").json["finished"] == 5
-    refusal = replay(small, run, "--bounce-at", "REASONABLY_SPECIFIED", code=2).err
+    refusal = replay(small, run, "--set", "triage.bounce_at=REASONABLY_SPECIFIED", code=2).err
     assert 'holds another run (config.triage.bounce_at was "VAGUE", is now "REASONABLY_SPECIFIED")' in refusal
+
+
+def test_any_key_of_the_configuration_can_be_set(small: tuple[Path, Path], tmp_path: Path) -> None:
+    replay(small, tmp_path / "run", "--set", "triage.prompt=careful", "--set", "triage.bounce_above=80")
+    facts = json.loads((tmp_path / "run/run.json").read_text())
+    assert (facts["config"]["triage"]["prompt"], facts["config"]["triage"]["bounce_above"]) == ("careful", 80)
 
 
 def test_the_tasks_of_a_run_are_its_denominator(small: tuple[Path, Path], tmp_path: Path) -> None:
@@ -186,12 +192,12 @@ def test_tasks_without_text_are_left_out_and_said(small: tuple[Path, Path]) -> N
             ["--tasks", "{tasks}", "--model", "oracle:x"],
             "model 'oracle:x' (--model, BOUNCER_MODEL): must be one of",
         ),
-        (["--tasks", "{tasks}", "--model", "recorded:{recorded}#m", "--bounce-at", "WORSE"], "WORSE"),
+        (["--tasks", "{tasks}", "--model", "recorded:{recorded}#m", "--set", "triage.bounce_at=WORSE"], "WORSE"),
         (["--tasks", "{tasks}", "--model", "recorded:{recorded}#m", "--config", "none.yml"], "none.yml"),
         (["--tasks", "{tasks}", "--model", "mean(a:b,c:d)"], "mean: the paper's question asks for no probability"),
         (
-            ["--tasks", "{tasks}", "--model", "recorded:{recorded}#m", "--bounce-above", "40"],
-            "--bounce-above: the paper's question asks for no probability",
+            ["--tasks", "{tasks}", "--model", "recorded:{recorded}#m", "--set", "triage.bounce_above=40"],
+            "bounce_above: the paper's question asks for no probability",
         ),
     ],
 )
