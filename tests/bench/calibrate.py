@@ -1,6 +1,6 @@
 """``bouncer calibrate`` from end to end: 200 issues and 200 pull requests of a simulated GitHub over HTTP.
 
-They are exported, judged with recorded answers and calibrated; once at a stretch, once killed on the way.
+They are exported, judged with recorded answers and calibrated.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from bot.simgithub import App, SimulatedGitHub
 
@@ -55,8 +56,8 @@ def record(github: SimulatedGitHub, file: Path) -> None:
             out.write(json.dumps({"model": "m", "subject": f"{NAME}#{number}", **reply}) + "\n")
 
 
-def command(github: SimulatedGitHub, app: App, folder: Path, data: str) -> subprocess.Popen[str]:
-    """The command in a process of its own."""
+def calibrate(github: SimulatedGitHub, app: App, folder: Path) -> dict[str, Any]:
+    """Run the command in a process of its own; return its report."""
     environment = {
         "PATH": os.environ["PATH"],
         "HOME": str(folder),
@@ -64,13 +65,15 @@ def command(github: SimulatedGitHub, app: App, folder: Path, data: str) -> subpr
         "GITHUB_API_URL": github.api_url,
         "GITHUB_APP_ID": str(app.id),
         "GITHUB_APP_PRIVATE_KEY": app.private_key,
-        "BOUNCER_DATA_DIR": data,
+        "BOUNCER_DATA_DIR": "data",
     }
-    return subprocess.Popen(
+    ended = subprocess.run(
         [sys.executable, "-m", "bot", "calibrate", NAME, "--model", "recorded:replies.jsonl#m", "--json",
          "--limit", str(EACH)],
-        env=environment, cwd=folder, stdout=subprocess.PIPE, text=True,
+        env=environment, cwd=folder, stdout=subprocess.PIPE, text=True, check=True,
     )  # fmt: skip
+    report: dict[str, Any] = json.loads(ended.stdout)
+    return report
 
 
 def main() -> None:
@@ -80,8 +83,7 @@ def main() -> None:
         app = fill(github)
         record(github, folder / "replies.jsonl")
         before, began = len(github.requests), time.monotonic()
-        whole = command(github, app, folder, "whole")
-        report = json.loads(whole.communicate()[0])
+        report = calibrate(github, app, folder)
         seconds = time.monotonic() - began
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         requests = len(github.requests) - before
@@ -93,18 +95,6 @@ def main() -> None:
         print(
             f"line for issues: {report['triage']['line']['bounce_above']} %, {report['triage']['bounced']} bounced"
         )
-
-        before = len(github.requests)
-        cut = command(github, app, folder, "cut")
-        while cut.poll() is None and len(github.requests) - before < requests // 2:
-            time.sleep(0.01)
-        cut.kill()
-        cut.communicate()
-        first = len(github.requests) - before
-        resumed = json.loads(command(github, app, folder, "cut").communicate()[0])
-        again = len(github.requests) - before - first
-        same = resumed["triage"]["line"] == report["triage"]["line"]
-        print(f"killed after {first} requests, {again} more to the end; {'the same' if same else 'another'} line")
 
 
 if __name__ == "__main__":
