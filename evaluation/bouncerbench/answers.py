@@ -73,6 +73,14 @@ class _Response(Frozen):
     published: Annotated[bool | None, Maybe] = None
     trace: Any = None
 
+    @property
+    def calls(self) -> int | None:
+        """Tool calls as the row counts them, or as its trace shows them."""
+        if self.tool_calls is not None or not isinstance(self.trace, list):
+            return self.tool_calls
+        steps = [step for step in self.trace if isinstance(step, dict)]
+        return sum(bool(step.get("type") == "function_call") for step in steps)
+
 
 def read_answers(source: str, benchmark: Kind, line: Line | None = None) -> dict[str, dict[str, Answer]]:
     """Answers by model name and instance id; the name is empty if the file gives none.
@@ -200,33 +208,32 @@ def _answer(row: Row, benchmark: Kind, line: Line | None) -> tuple[str, str, Ans
     """``(model, where, answer)``."""
     identity, response = task_id(row), shaped(row, _Response)
     level = _level(response.label, benchmark, row.where)
-    submitted = response.input_bounce if benchmark == INPUT else response.output_bounce
-    tool_calls = response.tool_calls
-    if tool_calls is None and isinstance(response.trace, list):
-        steps = (step for step in response.trace if isinstance(step, dict))
-        tool_calls = sum(step.get("type") == "function_call" for step in steps)
-    bounce = response.bounce if submitted is None else submitted
-    side = "input_bounce" if benchmark == INPUT else "output_bounce"
-    # A null, or an empty cell of a CSV file, is no answer; a row without any of these fields is a mistake.
-    if level is None and bounce is None and not {"label", "bounce", side} & response.model_fields_set:
-        raise OperatorError(f"{row.where}: neither label nor bounce")
-    if line is not None:
-        redrawn = line.bounces(level, response.p_bounce)
-        if redrawn is None and bounce is not None:
-            raise OperatorError(f"{row.where}: the line cannot be moved: neither label nor probability is given")
-        bounce = redrawn
-    elif bounce is None:
-        bounce = Line().bounces(level, None)
     answer = Answer(
         instance_id=identity,
         level=level,
-        bounce=bounce,
+        bounce=_bounce(response, level, benchmark, line, row.where),
         p_bounce=response.p_bounce,
         explanation=response.explanation or (response.trace if isinstance(response.trace, str) else ""),
-        tool_calls=tool_calls,
+        tool_calls=response.calls,
         recognised=Familiarity.said_in(response.model_dump(include={"recognised", "published"})),
     )
     return response.model or "", row.where, answer
+
+
+def _bounce(response: _Response, level: int | None, benchmark: Kind, line: Line | None, where: str) -> bool | None:
+    """The decision as the file says it, or at another line. Raises OperatorError if the row has none."""
+    side = "input_bounce" if benchmark == INPUT else "output_bounce"
+    submitted: bool | None = getattr(response, side)
+    bounce = response.bounce if submitted is None else submitted
+    # A null, or an empty cell of a CSV file, is no answer; a row without any of these fields is a mistake.
+    if level is None and bounce is None and not {"label", "bounce", side} & response.model_fields_set:
+        raise OperatorError(f"{where}: neither label nor bounce")
+    if line is None:
+        return Line().bounces(level, None) if bounce is None else bounce
+    redrawn = line.bounces(level, response.p_bounce)
+    if redrawn is None and bounce is not None:
+        raise OperatorError(f"{where}: the line cannot be moved: neither label nor probability is given")
+    return redrawn
 
 
 def _level(label: Any, benchmark: Kind, where: str) -> int | None:
