@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -149,70 +149,87 @@ def named(folders: Sequence[RunFolder]) -> list[tuple[str, RunFolder]]:
     return list(zip(names, folders, strict=True))
 
 
-def write(runs: Runs, tasks: dict[str, str], scoring: Scoring, files: Sequence[tuple[str, str]] = ()) -> Report:
-    """The report on these runs, and on ``files`` of answers by benchmark.
+@dataclass(frozen=True)
+class _OnPage:
+    """A score, its benchmark, and the task file that it is on."""
 
-    Benchmarks that tell their scores together stand together. Raises OperatorError.
+    bench: Benchmark[Any, Any]
+    score: Any
+    source: str
+
+
+def write(runs: Runs, tasks: dict[str, str], scoring: Scoring, files: Sequence[tuple[str, str]] = ()) -> Report:
+    """Return the report on these runs, and on ``files`` of answers by benchmark. Raises OperatorError.
+
+    Benchmarks that tell their scores together stand together, runs of unknown benchmarks last.
     """
     registry = benchmarks()
     in_page = [run.facts.benchmark for _, run in runs] + [name for name, _ in files]
-    benches = {name: registry[name].load() for name in set(in_page) & registry.keys() if registry[name].benchmark}
-    groups: dict[Any, list[tuple[str, RunFolder]]] = {benches[name].sections: [] for name, _ in files}
-    for name, run in runs:
-        bench = benches.get(run.facts.benchmark)
-        groups.setdefault(bench and bench.sections, []).append((name, run))
-    names = [name for name, _ in runs]
-    unique_names = {(run.facts.benchmark, name) for name, run in runs}
+    benches = {name: registry[name].load() for name in in_page if name in registry and registry[name].benchmark}
+    known_runs = [(name, run) for name, run in runs if run.facts.benchmark in benches]
+    scores = list(_of_runs(known_runs, benches, tasks, scoring))
+    scores += _of_files(files, benches, tasks, scoring, {(entry.bench.name, entry.score.name) for entry in scores})
     sections: list[Section] = []
-    for present, group in groups.items():
-        if present is None:  # of a benchmark that is not known here
-            sections += [facts_section(group), cost_section(group)]
-            continue
-        sources = [tasks.get(run.facts.benchmark, run.facts.tasks.source) for _, run in group]
-        scores = [
-            benches[run.facts.benchmark].score(run, name, source, scoring)
-            for (name, run), source in zip(group, sources, strict=True)
-        ]
-        bench = next(bench for bench in benches.values() if bench.sections == present)
-        for name, file in files:
-            if benches[name].sections == present:
-                of_file = [
-                    replace(score, name=f"{score.name} ({file})") if (name, score.name) in unique_names else score
-                    for score in _of_file(benches[name], file, tasks.get(name), scoring)
-                ]
-                unique_names |= {(name, score.name) for score in of_file}
-                scores += of_file
-                sources += [tasks[name]] * len(of_file)
-                names += [score.name for score in of_file]
-        notes = [
-            f"{name} is scored on {tasks[run.facts.benchmark]}."
-            for name, run in group
-            if run.facts.benchmark in tasks
-        ]
-        if group:
-            sections.append(facts_section(group, notes))
-        sections += present(scores, scoring)
-        for source in dict.fromkeys(sources):
-            of_source = [score for score, own in zip(scores, sources, strict=True) if own == source]
-            sections += bench.contamination(of_source, source, scoring)
-        sections.append(cost_section(group, bench.costs(scores)))
-    sections = list(_by_other_titles(sections))
-    if benches:
-        sections.append(papers_section(in_page, sections))
+    for tell_scores in dict.fromkeys(benches[name].sections for name in in_page if name in benches):
+        group = [(name, run) for name, run in known_runs if benches[run.facts.benchmark].sections == tell_scores]
+        sections += _on_group(
+            group, [entry for entry in scores if entry.bench.sections == tell_scores], tasks, scoring
+        )
+    others = [(name, run) for name, run in runs if run.facts.benchmark not in benches]
+    if others:
+        sections += [facts_section(others), cost_section(others)]
     version = f"bouncer {__version__}"
     if not all(is_timeless(run.facts) for _, run in runs):
         version += f", {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
-    subject = ", ".join(dict.fromkeys(in_page))
-    return Report(f"{subject}: {', '.join(dict.fromkeys(names))}", tuple(sections), version)
+    names = dict.fromkeys([*(name for name, _ in runs), *(entry.score.name for entry in scores)])
+    sections = list(_by_other_titles(sections))
+    if benches:
+        sections.append(papers_section(in_page, sections))
+    return Report(f"{', '.join(dict.fromkeys(in_page))}: {', '.join(names)}", tuple(sections), version)
 
 
-def _of_file(bench: Benchmark[Any, Any], file: str, source: str | None, scoring: Scoring) -> list[Any]:
-    """The scores of a file of answers. Raises OperatorError."""
-    if bench.score_file is None:
-        raise OperatorError(f"{bench.name}={file}: {bench.name} is scored from runs alone")
-    if source is None:
-        raise OperatorError(f"{bench.name}={file}: --tasks {bench.name}=F is needed")
-    return bench.score_file(file, source, scoring)
+def _on_group(runs: Runs, scores: Sequence[_OnPage], tasks: dict[str, str], scoring: Scoring) -> Iterator[Section]:
+    """The sections about the runs and scores of benchmarks that tell their scores together."""
+    bench = scores[0].bench
+    if runs:
+        rescored = [(name, tasks.get(run.facts.benchmark)) for name, run in runs]
+        yield facts_section(runs, [f"{name} is scored on {source}." for name, source in rescored if source])
+    yield from bench.sections([entry.score for entry in scores], scoring)
+    for source in dict.fromkeys(entry.source for entry in scores):
+        yield from bench.contamination(
+            [entry.score for entry in scores if entry.source == source], source, scoring
+        )
+    yield cost_section(runs, bench.costs([entry.score for entry in scores]))
+
+
+def _of_runs(
+    runs: Runs, benches: Mapping[str, Benchmark[Any, Any]], tasks: dict[str, str], scoring: Scoring
+) -> Iterator[_OnPage]:
+    for name, run in runs:
+        bench = benches[run.facts.benchmark]
+        source = tasks.get(bench.name, run.facts.tasks.source)
+        yield _OnPage(bench, bench.score(run, name, source, scoring), source)
+
+
+def _of_files(
+    files: Sequence[tuple[str, str]],
+    benches: Mapping[str, Benchmark[Any, Any]],
+    tasks: dict[str, str],
+    scoring: Scoring,
+    used_names: set[tuple[str, str]],
+) -> Iterator[_OnPage]:
+    """The scores of files of answers; one whose name is used already is named after its file, too."""
+    for name, file in files:
+        bench = benches[name]
+        if bench.score_file is None:
+            raise OperatorError(f"{name}={file}: {name} is scored from runs alone")
+        if name not in tasks:
+            raise OperatorError(f"{name}={file}: --tasks {name}=F is needed")
+        for score in bench.score_file(file, tasks[name], scoring):
+            is_used = (name, score.name) in used_names
+            unique_score = replace(score, name=f"{score.name} ({file})") if is_used else score
+            used_names.add((name, unique_score.name))
+            yield _OnPage(bench, unique_score, tasks[name])
 
 
 def _by_other_titles(sections: Sequence[Section]) -> Iterator[Section]:
