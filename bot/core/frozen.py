@@ -14,6 +14,9 @@ class Frozen(BaseModel):
 
 
 class Lenient(Frozen):
-    """An immutable value that others write, such as a model's reply: unknown fields are ignored."""
+    """An immutable value that others write, such as a model's reply: unknown fields are ignored.
+
+    A model's reply is used without the items of its lists that are invalid even after the repair turn.
+    """
 
     model_config = ConfigDict(extra="ignore")

@@ -22,6 +22,7 @@ from pydantic.dataclasses import dataclass as validated
 from bot.core import tracing
 from bot.core.actions import Usage
 from bot.core.errors import AnswerLost, ModelError, OperatorNeeded, ProviderRefused, TransientError
+from bot.core.frozen import Lenient
 from bot.models.budget import Price, most_tokens
 from bot.models.protocol import Effort, Model, Prompt, Reply, T, Wrapper
 
@@ -38,13 +39,12 @@ class Turn(NamedTuple):
 
 @dataclass(frozen=True)
 class Request:
-    """One request to a provider; ``fault`` says what was wrong with the previous answer."""
+    """One request to a provider; ``retort`` is an unusable answer, and the demand to repair it."""
 
     prompt: Prompt
     schema: type[BaseModel]
     effort: Effort
     retort: tuple[Turn, ...] = ()
-    fault: str = ""
 
     @property
     def turns(self) -> tuple[Turn, ...]:
@@ -117,14 +117,24 @@ class Conversation:
             request = replace(request, effort="low")
             answer, value = self._ask(request, schema, usages)
         if isinstance(value, Unusable) and answer.finish != "length":
-            request = replace(request, retort=_retort(answer.text, value, schema), fault=str(value))
+            request = replace(request, retort=_retort(answer.text, value, schema))
             answer, value = self._ask(request, schema, usages)
+        left_out = 0
+        if isinstance(value, Unusable) and issubclass(schema, Lenient):
+            value, left_out = _without_invalid_items(answer.text, schema, value)
         if isinstance(value, Unusable):
             if answer.finish == "length":
                 raise ModelError(f"{self.id} was cut off after {request.prompt.max_tokens} tokens", "length")
             raise ModelError(f"{self.id} answered with something unusable: {value}", value.reason)
         usage = sum(usages, Usage())
-        return Reply(value=value, text=answer.text, usage=usage, finish_reason=answer.finish, model=self.id)
+        return Reply(
+            value=value,
+            text=answer.text,
+            usage=usage,
+            finish_reason=answer.finish,
+            model=self.id,
+            left_out=left_out,
+        )
 
     def _ask(self, request: Request, schema: type[T], usages: list[Usage]) -> tuple[Answer, T | Unusable]:
         """Send one request. Return the answer with its value, or with the fault that makes it unusable."""
@@ -196,6 +206,29 @@ def read(text: str, schema: type[T]) -> T:
         return schema.model_validate(extract(text))
     except ValidationError as error:
         raise Unusable(_faults(error), "invalid") from None
+
+
+def _without_invalid_items(text: str, schema: type[T], fault: Unusable) -> tuple[T | Unusable, int]:
+    """Parse a value without its invalid list items, and count these. Return ``fault`` if more is wrong than items.
+
+    A list keeps at least one item: without any it would say that there is nothing.
+    """
+    if fault.reason == "malformed":
+        return fault, 0
+    value = extract(text)
+    try:
+        return schema.model_validate(value), 0
+    except ValidationError as error:
+        places = {detail["loc"][:2] for detail in error.errors()}
+    for name, items in value.items():
+        if isinstance(items, list) and items:
+            value[name] = [item for index, item in enumerate(items) if (name, index) not in places]
+            if not value[name]:
+                return fault, 0
+    try:
+        return schema.model_validate(value), len(places)
+    except ValidationError:
+        return fault, 0
 
 
 def extract(text: str) -> dict[str, Any]:

@@ -82,6 +82,7 @@ class Reply(BaseModel, Generic[T], frozen=True, extra="forbid"):
     finish_reason: str = "stop"
     model: str = Field(description="``provider:name`` of the model that answered")
     voices: tuple[Voice, ...] = Field((), description="the single answers, if several models were asked")
+    left_out: int = Field(0, description="list items of the text that are not in ``value``, as they were invalid")
 
     @property
     def disagreement(self) -> int | None:
@@ -104,6 +105,7 @@ class Model(Protocol):
     def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
         """Ask once, with one repair turn if the reply does not fit ``schema``.
 
+        If that does not help, invalid items of a list are left out, if ``schema`` is Lenient.
         Raises ModelError if there is no usable reply, TransientError if a later try may succeed.
         """
         ...

@@ -32,8 +32,8 @@ _Line = dict[str, Any]
 class Recorded:
     """A provider of recorded replies, by subject and model, or by the prompt's hash if one was recorded.
 
-    Several lines for one subject are several draws, in the order of the file. Raises SettingsError for a file
-    or a model name that is not there.
+    Several lines for one subject are several draws, in the order of the file. A demand to repair a reply gets the
+    same reply again. Raises SettingsError for a file or a model name that is not there.
     """
 
     has_effort = False
@@ -53,10 +53,6 @@ class Recorded:
                 self._by_subject[line["subject"]].append(line)
 
     def complete(self, request: Request) -> Answer:
-        if request.retort:
-            raise ModelError(
-                f"the reply recorded for {request.prompt.subject} is unusable: {request.fault}", "invalid"
-            )
         line = self._find(request)
         if line is None:
             raise ModelError(

@@ -31,7 +31,7 @@ from bot.features.shared.findings import (
     same_defect,
 )
 from bot.features.shared.investigation import Notes
-from bot.features.shared.labels import ModelReply
+from bot.features.shared.labels import ModelReply, model_reply
 from bot.models.protocol import Model, Prompt, Reply, Templates, ask_all
 from bot.models.wrappers import spent
 
@@ -137,8 +137,6 @@ LENSES = (
 
 #: Findings of one reply that are read; a model that reports more is looping.
 MAX_REPORTED = 100
-#: Characters of a model's raw reply that are kept.
-MAX_REPLY = 20_000
 
 
 @dataclass(slots=True)
@@ -282,7 +280,7 @@ class Reviewer:
         return reply
 
     def _add(self, prompt: Prompt, reply: Reply[ReviewReply]) -> None:
-        self.result.replies += (ModelReply(prompt_hash=prompt.hash, reply=reply.text[:MAX_REPLY]),)
+        self.result.replies += (model_reply(reply, prompt.hash),)
         self.result.usage += reply.usage
         self.result.model = reply.model
 

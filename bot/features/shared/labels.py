@@ -110,6 +110,7 @@ class ModelReply(Lenient):
     reply: str = Field("", description="as it came, cut to 20,000 characters")
     voices: tuple[Voice, ...] = Field((), description="answers of the single models behind a mean or cascade")
     disagreement: int | None = Field(None, description="largest difference between their chances, percent points")
+    left_out: int = Field(0, description="items of the reply that were invalid")
     tool_calls: int = Field(0, description="looks at the code")
     looks: tuple[PlaceLookedAt, ...] = ()
     notes: str = ""
@@ -120,15 +121,14 @@ def model_reply(
 ) -> ModelReply:
     """Return the record of a reply, and of the looks and notes before it."""
     places = tuple(PlaceLookedAt(action=look.action, target=look.target, line=look.line) for look in looks)
-    # Fields without a value are not set, so that they are not stored.
-    voices = {"voices": reply.voices, "disagreement": reply.disagreement} if reply.voices else {}
-    subject = {"issue": issue} if issue else {}
     return ModelReply(
+        issue=issue,
         prompt_hash=prompt_hash,
         reply=reply.text[:20_000],
+        voices=reply.voices,
+        disagreement=reply.disagreement,
+        left_out=reply.left_out,
         tool_calls=len(places),
         looks=places,
         notes=notes,
-        **voices,
-        **subject,
     )

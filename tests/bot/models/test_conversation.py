@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pydantic import Field
 
 from bot.core.errors import BouncerError, ModelError, TransientError
-from bot.core.frozen import Frozen
+from bot.core.frozen import Frozen, Lenient
 from bot.models.conversation import MAX_CHARACTERS, Answer, Unusable, extract, read, strict
 from tests.bot.models.replies import CLEAR, PROMPT, Verdict
 from tests.scripted import ScriptedModel
@@ -56,6 +56,47 @@ def test_a_second_unusable_answer_is_an_error(bad: str, reason: str) -> None:
     assert len(model.requests) == 2
     assert caught.value.usage is not None
     assert caught.value.usage.calls == 2
+
+
+class Review(Frozen):
+    reason: str
+    severity: Literal["low", "high"]
+
+
+class Reviews(Lenient):
+    findings: tuple[Review, ...] = ()
+    places: tuple[Literal["code", "docs"], ...] = ()
+    label: Literal["CLEAR", "VAGUE"]
+
+
+REVIEW = {"reason": "x", "severity": "high"}
+
+
+@pytest.mark.parametrize(
+    "broken", [{"reason": "y", "severity": "quite high"}, {"severity": "low"}, "one more", None, [REVIEW]]
+)
+def test_a_list_item_that_stays_invalid_is_left_out_and_counted(broken: Any) -> None:
+    answer = {"findings": [broken, REVIEW, broken], "places": ["code", "elsewhere"], "label": "CLEAR"}
+    model = ScriptedModel([answer, answer])
+    reply = model.complete(PROMPT, Reviews)
+    assert reply.value == Reviews(findings=(Review(reason="x", severity="high"),), places=("code",), label="CLEAR")
+    assert (reply.left_out, reply.usage.calls) == (3, 2)
+    assert ScriptedModel([answer, {"label": "VAGUE"}]).complete(PROMPT, Reviews).left_out == 0
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"findings": [REVIEW, {}], "label": "MAYBE"},
+        {"findings": [REVIEW, {}]},
+        {"findings": [{}], "label": "CLEAR"},
+        {"findings": {"0": {}}, "label": "CLEAR"},
+    ],
+)
+def test_an_answer_with_more_faults_than_some_items_is_an_error(answer: dict[str, Any]) -> None:
+    with pytest.raises(ModelError, match="unusable: findings") as caught:
+        ScriptedModel([answer, answer]).complete(PROMPT, Reviews)
+    assert caught.value.reason == "invalid"
 
 
 def test_an_empty_answer_is_repaired_without_an_empty_turn() -> None:
@@ -219,7 +260,7 @@ class Finding(Frozen):
     line: int = Field(ge=1)
 
 
-class Review(Frozen):
+class Findings(Frozen):
     findings: tuple[Finding, ...] = Field((), max_length=9)
     worst: Finding | None = Field(None, description="beside a reference")
     kind: Literal["a", "b"] = "a"
@@ -234,7 +275,7 @@ def nodes(schema: Any) -> list[dict[str, Any]]:
 
 
 def test_every_object_is_closed_and_requires_every_field() -> None:
-    objects = [node for node in nodes(strict(Review)) if node.get("type") == "object"]
+    objects = [node for node in nodes(strict(Findings)) if node.get("type") == "object"]
     assert len(objects) == 2
     for node in objects:
         assert node["additionalProperties"] is False
@@ -242,16 +283,16 @@ def test_every_object_is_closed_and_requires_every_field() -> None:
 
 
 def test_fields_named_like_keywords_stay() -> None:
-    assert set(strict(Review)["$defs"]["Finding"]["properties"]) == {"description", "line"}
+    assert set(strict(Findings)["$defs"]["Finding"]["properties"]) == {"description", "line"}
 
 
 def test_a_value_of_the_type_fits_its_schema() -> None:
     jsonschema.validate(CLEAR.model_dump(mode="json"), strict(Verdict))
-    value = Review(findings=(Finding(line=3),), worst=Finding(line=1))
-    jsonschema.validate(value.model_dump(mode="json"), strict(Review))
+    value = Findings(findings=(Finding(line=3),), worst=Finding(line=1))
+    jsonschema.validate(value.model_dump(mode="json"), strict(Findings))
 
 
 def test_the_schema_has_no_bounds_that_providers_refuse() -> None:
-    text = str(strict(Review)) + str(strict(Verdict))
+    text = str(strict(Findings)) + str(strict(Verdict))
     for keyword in ("maxItems", "minimum", "maximum", "default", "title"):
         assert f"'{keyword}'" not in text

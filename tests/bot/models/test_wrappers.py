@@ -176,9 +176,9 @@ def test_published_responses_are_keyed_by_instance_and_model(tmp_path: Path) -> 
         assert caught.value.reason == "unrecorded"
 
 
-def test_an_unusable_recorded_reply_gets_no_repair_turn(tmp_path: Path) -> None:
+def test_an_unusable_recorded_reply_stays_unusable(tmp_path: Path) -> None:
     file = write(tmp_path / "r.jsonl", {"subject": "o/r#1", "model": "m", "label": "MAYBE", "explanation": ""})
-    with pytest.raises(ModelError, match="is unusable: label: Input should be") as caught:
+    with pytest.raises(ModelError, match="something unusable: label: Input should be") as caught:
         recorded(file).complete(PROMPT, Verdict)
     assert caught.value.reason == "invalid"
 
