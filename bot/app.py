@@ -17,10 +17,9 @@ from bot.core.errors import ForgeError, NotFound, OperatorError, ProviderRefused
 from bot.core.io_limits import read_file
 from bot.features.services import NoHistory, Services
 from bot.features.shared.rights import by_maintainer
+from bot.settings import reveal
 
 if TYPE_CHECKING:
-    from pydantic import SecretStr
-
     from bot.core.events import Event
     from bot.core.subjects import Repository
     from bot.github.app import GitHubApp
@@ -94,7 +93,7 @@ def access(settings: Settings, repository: str, observe: Observe | None = None) 
             owner, _, name = repository.partition("/")
             yield Access(*github.forge(github.installation_for(owner, name).id, repository), "the App")
         return
-    token = settings.github_token.get_secret_value().strip() if settings.github_token else ""
+    token = reveal(settings.github_token).strip()
     with forge_as(token, repository, settings.github_api_url, observe or no_metrics) as halves:
         yield Access(*halves, "GITHUB_TOKEN" if token else "")
 
@@ -200,11 +199,6 @@ def notices(settings: Settings, ledger: Ledger) -> Notices | None:
     return Notices(url, secret, ledger.overview, settings.github_web_url)
 
 
-def reveal(secret: SecretStr | None) -> str:
-    """Return the text of a secret setting; empty if it is not set."""
-    return secret.get_secret_value() if secret else ""
-
-
 class Live:
     """Builds the services for an event; one object per worker process.
 
@@ -216,7 +210,6 @@ class Live:
         from bot.reproduction.setup import Environments, SandboxHarnesses
         from bot.router import SLASH_COMMANDS
 
-        settings.check_model()
         self._settings = settings
         self._ledger = ledger
         self.app = build_app(settings, observe)

@@ -24,6 +24,7 @@ from typing import Any, BinaryIO, NoReturn, TypeVar, cast
 from pydantic import BaseModel, ValidationError
 
 from bot.core.errors import OperatorError
+from bot.core.frozen import first_fault
 
 #: The largest row that is read, bytes. The longest of the public data sets' rows are near 2 MB.
 MAX_ROW = 16 * 1024 * 1024
@@ -99,9 +100,8 @@ def validated(validate: Callable[[Any], T], value: Any, where: str) -> T:
     try:
         return validate(value)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        field = ".".join(map(str, first["loc"])) or "row"
-        raise OperatorError(f"{where}: {field}: {first['msg']}") from None
+        place, message = first_fault(error, "row")
+        raise OperatorError(f"{where}: {place}: {message}") from None
 
 
 def task_id(row: Row, field: str = "instance_id") -> str:

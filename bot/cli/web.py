@@ -191,8 +191,8 @@ def _github_login(settings: Settings) -> GitHubLogin | None:
     """
     if not settings.bouncer_admins or settings.needs_setup:
         return None
-    from bot.app import reveal
     from bot.github.oauth import GitHubLogin
+    from bot.settings import reveal
 
     secret = reveal(settings.github_app_client_secret)
     if not settings.github_app_client_id or not secret:

@@ -26,8 +26,16 @@ HARM = (1, 50)
 VAGUE_FROM = 40
 
 LabelName = Annotated[str, StringConstraints(min_length=1, max_length=50, pattern=r"^[^\x00-\x1f,]+$")]
-Glob = Annotated[str, StringConstraints(max_length=300)]
-Globs = Annotated[tuple[Glob, ...], Field(max_length=200)]
+Globs = Annotated[tuple[Annotated[str, StringConstraints(max_length=300)], ...], Field(max_length=200)]
+Percent = Annotated[int, Field(ge=0, le=100)]
+HarmPercent = Annotated[int, Field(ge=HARM[0], le=HARM[1])]
+Investigate = Annotated[
+    bool,
+    Field(description="let the model look at the repository's code first; costs several model calls per question"),
+]
+ContextTokens = Annotated[
+    int, Field(ge=0, le=100_000, description="most tokens of surrounding code in one question; 0 = none")
+]
 
 
 def gitignore(patterns: Sequence[str]) -> GitIgnoreSpec:
@@ -45,8 +53,6 @@ def _gitignore(patterns: tuple[str, ...]) -> tuple[str, ...]:
 
 
 Patterns = Annotated[Globs, AfterValidator(_gitignore)]
-PromptSet = Literal["paper", "panel", "careful"]
-VerifyPrompt = Literal["paper", "panel", "careful", "rubric"]
 
 
 class TriageConfig(Frozen):
@@ -60,29 +66,20 @@ class TriageConfig(Frozen):
         description="bounce at this label or worse (BouncerBench, III: VAGUE); an issue is vague at a "
         f"probability of {VAGUE_FROM} % or more",
     )
-    bounce_above: int | None = Field(
-        None,
-        ge=0,
-        le=100,
-        description="bounce at this probability (percent) or above instead, whatever the label; `prompt: paper` "
-        "asks for no probability",
+    bounce_above: Percent | None = Field(
+        None, description="bounce at or above this probability (percent) instead; `prompt: paper` asks for none"
     )
-    harm: int | None = Field(
+    harm: HarmPercent | None = Field(
         None,
-        ge=HARM[0],
-        le=HARM[1],
         description="the promise of `bouncer calibrate`: at most this percentage of actionable issues bounce; "
         "the dashboard warns when it is broken",
     )
-    prompt: PromptSet = Field(
+    prompt: Literal["paper", "panel", "careful"] = Field(
         "careful",
         description="`paper`: the paper's question and its two fields, explanation and label, for replay; "
         "`panel`: the harshest of three reviewers; `careful`: a probability, with anchors",
     )
-    investigate: bool = Field(
-        False,
-        description="let the model look at the default branch's code first; costs several model calls per issue",
-    )
+    investigate: Investigate = False
     examples: int = Field(
         0,
         ge=0,
@@ -140,22 +137,15 @@ class VerifyConfig(Frozen):
     bounce_at: Literal["CORRECT_BUT_INCOMPLETE", "BROAD_MISSING_KEY_ASPECTS", "INCORRECT"] = Field(
         "BROAD_MISSING_KEY_ASPECTS", description="bounce at this label or worse (BouncerBench, III)"
     )
-    bounce_above: int | None = Field(None, ge=0, le=100, description="as triage.bounce_above")
-    harm: int | None = Field(
-        None, ge=HARM[0], le=HARM[1], description="as triage.harm, for good patches held back"
-    )
-    prompt: VerifyPrompt = Field(
+    bounce_above: Percent | None = Field(None, description="as triage.bounce_above")
+    harm: HarmPercent | None = Field(None, description="as triage.harm, for good patches held back")
+    prompt: Literal["paper", "panel", "careful", "rubric"] = Field(
         "careful",
         description="as triage.prompt; `rubric`: two questions, demands from the issue, then a grade for each; "
         "the paper's question is asked without the code around the change",
     )
-    investigate: bool = Field(
-        False,
-        description="let the model look at the base commit's code first; costs several model calls per issue",
-    )
-    context_tokens: int = Field(
-        8_000, ge=0, le=100_000, description="most tokens of surrounding code in one question; 0 = none"
-    )
+    investigate: Investigate = False
+    context_tokens: ContextTokens = 8_000
     gate: bool = Field(False, description="a bounced patch fails the check instead of leaving it neutral")
     gate_unjudged: Literal["pass", "fail"] = Field(
         "pass",
@@ -163,9 +153,7 @@ class VerifyConfig(Frozen):
         "large); `pass`: the check is skipped, which GitHub takes for passed. Without a linked issue, or left out "
         "by `pulls`, nothing is due",
     )
-    execute: bool = Field(
-        False, description="run an issue's stored reproducing test on base and head, in the sandbox"
-    )
+    execute: bool = Field(False, description="run an issue's reproducing test on base and head, in the sandbox")
     description: bool = Field(
         False,
         description="judge a pull request without a linked issue by its title and description, one model call: "
@@ -199,9 +187,7 @@ class GateConfig(Frozen):
     exempt_lines: int = Field(
         20, ge=0, le=10_000, description="a pull request of at most so many changed lines needs no issue; 0 = none"
     )
-    known_authors: bool = Field(
-        False, description="people with a merged pull request need no issue; members never need one"
-    )
+    known_authors: bool = Field(False, description="people with a merged pull request need no issue, like members")
 
 
 class Instruction(Frozen):
@@ -239,30 +225,23 @@ class ReviewConfig(Frozen):
         "reproduce's command and set-up; of forks only what a maintainer names",
     )
     min_severity: Literal["low", "medium", "high"] = Field("medium", description="weaker findings are not posted")
-    min_confidence: int = Field(
+    min_confidence: Percent = Field(
         50,
-        ge=0,
-        le=100,
-        description="findings less likely than this to be right, in percent, are not posted; where a second "
-        "question is asked, its answer counts",
+        description="post findings at least this likely (percent) to be right; a second question overrides it",
     )
     max_findings: int = Field(5, ge=1, le=25, description="most inline comments per push")
     max_total: int = Field(
-        8, ge=1, le=100, description="most findings on one pull request; then no model is asked about it"
+        8, ge=1, le=100, description="most findings on one pull request; then no model is asked"
     )
     ignore: Patterns = Field((), description="paths not to review, as in .gitignore")
     instructions: Annotated[tuple[Instruction, ...], Field(max_length=50)] = Field(
         (), description="what else to look for; AGENTS.md and similar files on the default branch are read too"
     )
-    investigate: bool = Field(
-        False, description="let the model look at the head commit's code first; costs several model calls per part"
-    )
-    context_tokens: int = Field(
-        4_100, ge=0, le=100_000, description="most tokens of surrounding code in one model call; 0 = none"
-    )
+    investigate: Investigate = False
+    context_tokens: ContextTokens = 4_100
     call_tokens: int = Field(24_000, ge=2_000, le=400_000, description="most tokens of diff in one model call")
     max_calls: int = Field(
-        4, ge=1, le=20, description="most model calls per round; what does not fit is named, not reviewed"
+        4, ge=1, le=20, description="most model calls per round; the rest is named, not reviewed"
     )
 
     @property
@@ -295,9 +274,7 @@ class ReproduceConfig(Frozen):
         description="off; a comment; a draft pull request, whose commit says `[skip ci]`: CI, with its secrets, "
         "is to run what a model wrote only after somebody read it",
     )
-    automatic: bool = Field(
-        False, description="also without a command, for accepted issues with `reproduce.label`"
-    )
+    automatic: bool = Field(False, description="without a command too, for accepted issues with `reproduce.label`")
     label: LabelName = Field("bug", description="issues with this label are tried automatically")
     reproduced_label: LabelName = Field("reproduced", description="set when a test reproduces the report")
     samples: int = Field(10, ge=1, le=50, description="drafts to ask for (LIBRO uses 50; 10 costs less)")
@@ -314,9 +291,7 @@ class ReproduceConfig(Frozen):
     python: Annotated[str, StringConstraints(max_length=200, pattern=r"^[A-Za-z0-9._/-]+$")] = Field(
         "python3", description="the Python to create the environment with"
     )
-    repairs: int = Field(
-        3, ge=0, le=3, description="how often a draft that cannot be used is repaired, one model call each"
-    )
+    repairs: int = Field(3, ge=0, le=3, description="how often an unusable draft is repaired, one model call each")
     patches: int = Field(
         2,
         ge=0,
@@ -344,12 +319,9 @@ class DuplicatesConfig(Frozen):
     mode: Literal["comment", "shadow", "off"] = Field(
         "shadow", description="a line in the triage comment, or a comment; record only; off"
     )
-    suggest_above: int | None = Field(
+    suggest_above: Percent | None = Field(
         None,
-        ge=0,
-        le=100,
-        description="an earlier issue is named at this probability (percent) of the same cause, or above; unset: "
-        "nothing is posted",
+        description="name an earlier issue at or above this probability (percent) of the same cause; unset: never",
     )
 
 
@@ -420,9 +392,8 @@ class Problem(Frozen):
     file: str = Field("", description="``owner/name`` of the repository, if it is the owner's file")
 
     def __str__(self) -> str:
-        place = f"{self.file}, line {self.line}" if self.file else f"line {self.line}"
-        name = f"{place}, {self.key}" if self.key else place
+        place = ", ".join(filter(None, (self.file, f"line {self.line}", self.key)))
         shadowed = "everything" if self.shadowed == MODES else " and ".join(self.shadowed)
-        return f"{name}: {self.message}" + (
+        return f"{place}: {self.message}" + (
             f"; shadow mode for {shadowed} until this is fixed" if shadowed else ""
         )

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from bot.core.config import MODES, Problem, RepoConfig
 from bot.core.errors import ConfigError
-from bot.core.frozen import Frozen
+from bot.core.frozen import Frozen, in_plain_words
 
 MAX_BYTES = 64 * 1024
 #: Half of a surrogate pair, which YAML can contain and a database cannot store.
@@ -170,19 +170,7 @@ def _message(error: Any) -> str:
         suggestion = f"; did you mean {close[0]}?" if close else ""
         return f"unknown key{suggestion}; known here: {', '.join(keys)}"
     value = str(error.get("input"))[:60]
-    message = _EXPECTED.get(error["type"]) or str(error["msg"]).replace("Input should be", "must be")
-    return f"{message}, not {value!r}"
-
-
-#: In the words of the file, instead of pydantic's.
-_EXPECTED = {
-    "tuple_type": 'must be a list, such as ["docs/"]',
-    "bool_type": "must be true or false",
-    "bool_parsing": "must be true or false",
-    "int_parsing": "must be a whole number",
-    "int_type": "must be a whole number",
-    "string_type": "must be text",
-}
+    return f"{in_plain_words(error)}, not {value!r}"
 
 
 def _siblings(path: tuple[str, ...]) -> list[str]:

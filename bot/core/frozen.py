@@ -1,6 +1,8 @@
 """The base of every value that crosses a boundary: an event, a decision, a reply."""
 
-from pydantic import BaseModel, ConfigDict
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 
 class Frozen(BaseModel):
@@ -20,3 +22,29 @@ class Lenient(Frozen):
     """
 
     model_config = ConfigDict(extra="ignore")
+
+
+_PLAIN_WORDS = {
+    "tuple_type": 'must be a list, such as ["docs/"]',
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "int_parsing": "must be a whole number",
+    "int_type": "must be a whole number",
+    "float_parsing": "must be a number",
+    "string_type": "must be text",
+}
+
+
+def in_plain_words(fault: Any) -> str:
+    """Return the message of one of pydantic's faults in the words of people who write files and variables."""
+    message = str(fault["msg"]).removeprefix("Value error, ").replace("Input should be", "must be")
+    return _PLAIN_WORDS.get(fault["type"], message)
+
+
+def first_fault(error: ValidationError, whole: str = "it") -> tuple[str, str]:
+    """Return the place of the first fault (``whole`` if it has none) and the message.
+
+    The value is not shown: it may be long, hostile or secret.
+    """
+    fault = error.errors(include_url=False, include_input=False)[0]
+    return ".".join(map(str, fault["loc"])) or whole, in_plain_words(fault)

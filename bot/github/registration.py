@@ -109,19 +109,23 @@ class Credentials(Frozen):
     client_secret: str = Field("", repr=False)
     mode: Literal["live", "shadow"] = Field("live", description="chosen at set-up; BOUNCER_MODE overrides it")
 
-    def environment(self) -> str:
-        """Return the credentials as lines of a ``.env`` file."""
-        key = self.private_key.replace("\r\n", "\n").replace("\n", "\\n")
-        values = {
+    def variables(self) -> dict[str, str]:
+        """Return the environment variables that these credentials stand for."""
+        return {
             "GITHUB_APP_ID": str(self.app_id),
             "GITHUB_WEBHOOK_SECRET": self.webhook_secret,
             "GITHUB_API_URL": self.api_url,
             "GITHUB_WEB_URL": self.web_url,
-            "GITHUB_APP_PRIVATE_KEY": f'"{key}"',
+            "GITHUB_APP_PRIVATE_KEY": self.private_key,
             "GITHUB_APP_CLIENT_ID": self.client_id,
             "GITHUB_APP_CLIENT_SECRET": self.client_secret,
             "BOUNCER_MODE": self.mode,
         }
+
+    def environment(self) -> str:
+        """Return the credentials as lines of a ``.env`` file."""
+        key = self.private_key.replace("\r\n", "\n").replace("\n", "\\n")
+        values = {**self.variables(), "GITHUB_APP_PRIVATE_KEY": f'"{key}"'}
         return "\n".join(f"{name}={value}" for name, value in values.items())
 
 

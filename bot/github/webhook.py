@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from bot.core import events
 from bot.core.config import PATH
 from bot.core.errors import InvalidSignature, MalformedDelivery
-from bot.core.frozen import Frozen
+from bot.core.frozen import Frozen, first_fault
 from bot.github.payloads import actor, comment, issue, load_json, pull_request, repository, review_comment
 
 E = TypeVar("E", bound=Frozen)
@@ -93,9 +93,8 @@ def parse(name: str, payload: Payload) -> events.Event | None:
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise MalformedDelivery(f"a payload of {name!r} lacks what it is about: {str(error)[:80]}") from None
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise MalformedDelivery(f"a payload of {name!r} is wrong at {where}: {first['msg']}") from None
+        place, message = first_fault(error)
+        raise MalformedDelivery(f"a payload of {name!r} is wrong at {place}: {message}") from None
 
 
 #: Our event for GitHub's event and action; other actions are ignored.

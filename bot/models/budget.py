@@ -22,7 +22,7 @@ from pydantic import Field, ValidationError
 
 from bot.core.actions import Usage
 from bot.core.errors import BudgetExceeded, ModelError, SettingsError, TransientError
-from bot.core.frozen import Frozen
+from bot.core.frozen import Frozen, first_fault
 from bot.core.io_limits import read_file
 from bot.models.protocol import Model, Prompt, Reply, T, Wrapper
 
@@ -243,10 +243,10 @@ def _packaged() -> Mapping[str, Price]:
 def _read(file: Path) -> dict[str, Price]:
     where = f"prices (BOUNCER_PRICES_FILE): {file}"
     try:
-        content: Any = yaml.safe_load(read_file(file, _LARGEST).decode("utf-8"))
+        content: Any = yaml.safe_load(read_file(file, _LARGEST))
     except OSError as error:
         raise SettingsError(f"{where} cannot be read: {error.strerror}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except yaml.YAMLError as error:
         raise SettingsError(f"{where} is not YAML: {' '.join(str(error).split())[:200]}") from None
     entries = content.get("models") if isinstance(content, dict) else None
     if not isinstance(entries, dict):
@@ -260,6 +260,5 @@ def _price(where: str, model_id: str, entry: Any) -> Price:
     try:
         return Price.model_validate(entry)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        field = ".".join(map(str, first["loc"])) or "entry"
-        raise SettingsError(f"{where}: {model_id}: {field}: {first['msg']}") from None
+        place, message = first_fault(error, "entry")
+        raise SettingsError(f"{where}: {model_id}: {place}: {message}") from None

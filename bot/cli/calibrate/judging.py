@@ -29,6 +29,7 @@ from bot.cli.remote import reached
 from bot.core.actions import Decision
 from bot.core.errors import DatabaseAway, OperatorError, SettingsError
 from bot.core.events import RepositoryEvent
+from bot.core.frozen import first_fault
 from bot.core.io_limits import read_file
 from bot.core.subjects import Fate, Repository, Subject
 from bot.features.duplicates.record import DuplicatesRecord
@@ -95,9 +96,8 @@ def _read_past(file: Path) -> Past:
     except OSError as error:
         raise OperatorError(f"{file}: {error.strerror}") from None
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        key = ".".join(map(str, first["loc"])) or "file"
-        raise OperatorError(f"{file}: not an export of bouncer calibrate: {key}: {first['msg']}") from None
+        place, message = first_fault(error, "file")
+        raise OperatorError(f"{file}: not an export of bouncer calibrate: {place}: {message}") from None
 
 
 @dataclass(frozen=True)

@@ -152,7 +152,7 @@ def variables(settings: Settings) -> Iterator[Diagnosis]:
     remarks = {remark.subject: remark for remark in (*_about_github(settings), *_about_running(settings))}
     for name in Settings.model_fields:
         yield remarks.get(name.upper()) or ok(name.upper(), _display_value(name, settings))
-    for name, suggestion in unknown_variables(Path(".env")).items():
+    for name, suggestion in unknown_variables().items():
         yield note(name, "no setting has this name", f"did you mean {suggestion}?" if suggestion else "remove it")
 
 

@@ -179,7 +179,12 @@ def database_at(url: str, *, busy_seconds: float = BUSY_SECONDS) -> Database:
         raise SettingsError(
             "DATABASE_URL: not a URL such as sqlite:///bouncer.db or postgresql://host/name"
         ) from None
-    return _sqlite(parsed, busy_seconds) if parsed.get_backend_name() == "sqlite" else _postgres(parsed)
+    match parsed.get_backend_name():
+        case "sqlite":
+            return _sqlite(parsed, busy_seconds)
+        case "postgresql" | "postgres":
+            return _postgres(parsed)
+    raise SettingsError("DATABASE_URL: must start with sqlite:/// or postgresql://")
 
 
 def _forms(secrets: Callable[[], Collection[str]]) -> list[str]:

@@ -86,6 +86,7 @@ def start(command: str, folder: Path, **wrong: str) -> tuple[int, str, str]:
         ("web", {"LOG_LEVEL": "LOUD"}, "LOG_LEVEL"),
         ("web", {"DATABASE_URL": "mysql://me:canary-pw@127.0.0.1/x"}, "DATABASE_URL"),
         ("web", {"DATABASE_URL": "sqlite:///no/folder/b.db"}, "DATABASE_URL: cannot open"),
+        ("web", {"DATABASE_URL": "postgresql://u:canary-pw@h:port/b"}, "DATABASE_URL: not a URL such as"),
         (
             "worker",
             {"DATABASE_URL": "postgresql://u:canary-pw@127.0.0.1:1/b", "BOUNCER_DATABASE_SECONDS": "0"},
@@ -116,7 +117,7 @@ def test_a_port_in_use_is_found_before_anything_starts(operator: Path, command: 
 @pytest.mark.parametrize(
     ("file", "why"),
     [
-        (b"LOG_LEVEL=chatty\n", "LOG_LEVEL: must be DEBUG, INFO, WARNING or ERROR"),
+        (b"LOG_LEVEL=chatty\n", "LOG_LEVEL: must be 'DEBUG', 'INFO', 'WARNING' or 'ERROR'"),
         (b"PORT=8000\nthis is no setting = 1\n", ".env, line 2: not of the form NAME=value"),
         (b'GITHUB_APP_PRIVATE_KEY="-----BEGIN\n', ".env, line 1: not of the form NAME=value"),
         (b"\xff\xfe\x00", ".env: not UTF-8 text"),
@@ -124,6 +125,7 @@ def test_a_port_in_use_is_found_before_anything_starts(operator: Path, command: 
         (b"DATABASE_URL=postgresql://h:port/b\n", "DATABASE_URL: not a URL such as"),
         (b"DATABASE_URL=postgresql://[::1/b\n", "DATABASE_URL: not a URL such as"),
         (b"DATABASE_URL=sqlite://\n", "DATABASE_URL: sqlite needs a file"),
+        (b"DATABASE_URL=mysql://h/b\n", "DATABASE_URL: must start with sqlite:/// or postgresql://"),
         (
             b"\xef\xbb\xbfDATABASE_URL=sqlite:///no/of-bom.db\r\n",
             "DATABASE_URL: {folder}/no/of-bom.db does not exist",

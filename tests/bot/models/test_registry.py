@@ -149,7 +149,7 @@ def test_an_operators_file_is_laid_over_the_packaged_one(tmp_path: Path) -> None
         ("[]", "needs a mapping under the key 'models'"),
         ("models: 3", "needs a mapping"),
         ("models: {gpt-5: {input: 1, output: 1}}", "'gpt-5' is no model id"),
-        ("models: {'openai:x': {input: -1, output: 1}}", "openai:x: input: Input should be greater"),
+        ("models: {'openai:x': {input: -1, output: 1}}", "openai:x: input: must be greater"),
         ("models: {'openai:x': {input: 1}}", "openai:x: output: Field required"),
         ("models: {'openai:x': 3}", "openai:x: entry:"),
     ],

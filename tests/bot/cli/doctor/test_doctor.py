@@ -166,7 +166,7 @@ def test_looking_creates_nothing(run: Run, tmp_path: Path) -> None:
         ({"BOUNCER_ADMIN_PASSWORD": None}, "note  BOUNCER_ADMIN_PASSWORD: not set"),
         (
             {"GITHUB_APP_PRIVATE_KEY": None, "GITHUB_APP_PRIVATE_KEY_PATH": "/gone.pem"},
-            "fail  private key: GITHUB_APP_PRIVATE_KEY_PATH: cannot read /gone.pem",
+            "fail  private key: GITHUB_APP_PRIVATE_KEY_PATH: /gone.pem: No such file",
         ),
         ({"GITHUB_APP_PRIVATE_KEY": "nonsense"}, "fail  private key: "),
         (
