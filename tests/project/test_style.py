@@ -1,8 +1,6 @@
-"""The part of the style that a program can see, in the places that are clean already.
+"""The part of the style that a program can see.
 
-Most of the tree is not clean: when this check was written it had about 3,600 hits. ``CLEAN`` lists the files and
-folders without any, and has to grow until it is the whole tree. The check knows a fixed list of participles and
-words; it cannot tell good English from bad.
+It knows a fixed list of participles and words, and cannot tell good English from bad.
 """
 
 from __future__ import annotations
@@ -11,31 +9,14 @@ import ast
 import io
 import re
 import tokenize
+from collections import defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.conftest import ROOT
 
-CLEAN = (
-    "bot",
-    "evaluation/ambiguity",
-    "evaluation/benchmark.py",
-    "evaluation/bloom",
-    "evaluation/bouncerbench",
-    "evaluation/brt",
-    "evaluation/calibration",
-    "evaluation/cli.py",
-    "evaluation/crbench",
-    "evaluation/dataset.py",
-    "evaluation/duplicates",
-    "evaluation/git",
-    "evaluation/report",
-    "evaluation/run",
-    "evaluation/statistics.py",
-    "tests",
-)
+FOLDERS = ("bot", "evaluation", "tests")
 
 #: Participles that say what was done to a value and not what it is, and pronouns.
 BAD_NAMES = frozenset(
@@ -97,11 +78,10 @@ def _binding(node: ast.AST) -> tuple[str, int]:
     return "", 0
 
 
-@pytest.mark.parametrize("place", CLEAN)
-def test_clean_place_stays_clean(place: str) -> None:
-    path = ROOT / place
-    files: list[Path] = sorted(path.rglob("*.py")) if path.is_dir() else [path]
-    assert files, f"{place} is listed and has no files"
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_folder_is_clean(folder: str) -> None:
+    files = sorted((ROOT / folder).rglob("*.py"))
+    assert len(files) > 50
     assert [f"{file.relative_to(ROOT)}:{hit}" for file in files for hit in hits(file.read_text("utf-8"))] == []
 
 
@@ -123,6 +103,11 @@ def test_breach_is_seen(source: str) -> None:
     assert len(list(hits(source))) == 1
 
 
-def test_plain_code_has_no_hits() -> None:
-    assert list(hits('"""Count matches."""\n\nmatches = 1  # found in the file\n')) == []
-    assert list(hits("class Row:\n    kept: bool\n")) == []
+def test_no_public_class_of_the_program_shares_its_name() -> None:
+    places: dict[str, list[str]] = defaultdict(list)
+    for file in sorted((ROOT / "bot").rglob("*.py")):
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(f"{file.relative_to(ROOT)}:{node.lineno}")
+    assert len(places) > 100
+    assert {name: files for name, files in places.items() if len(files) > 1} == {}

@@ -1,8 +1,6 @@
 """``.github/bouncer.yml`` as maintainers write it, right and wrong."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bot.core.config import RepoConfig
 from bot.core.config_file import load
@@ -48,12 +46,9 @@ def test_mistakes_are_named_and_the_other_keys_count() -> None:
     [
         ("a: [", "line 1: not YAML"),
         ("- x", "must be a mapping"),
-        ("x: &a [1]\ny: *a", "anchors and aliases"),
         (b"\xff", "not UTF-8"),
         ("triage:\n  mode: off\n  mode: off", "stands twice"),
         ("a" * 70_000, "larger than"),
-        ("[" * 30_000, "line 1"),
-        ("triage: !!python/object/apply:os.system ['id']", "line 1"),
         ("\x00", "not YAML"),
         ("review:\n  ignore: '*.md'", "review.ignore"),
         ("triage:\n  label: ''", "triage.label"),
@@ -91,12 +86,6 @@ def test_a_mistake_that_may_mean_silence_gives_shadow_mode(text: str | bytes, sh
     everywhere = load("triage: {mode: comment}\nverify: {mode: check}\nreview: {mode: comment}\n")[0]
     laid_over = config.over(everywhere)
     assert {name for name in sections if getattr(laid_over, name).mode == "shadow"} == shadowed
-
-
-@given(st.text(max_size=200))
-def test_any_text_gives_a_configuration(text: str) -> None:
-    config, _ = load(text)
-    assert isinstance(config, RepoConfig)
 
 
 def test_labels_that_may_be_set_are_those_that_the_file_names() -> None:

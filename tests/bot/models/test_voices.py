@@ -9,45 +9,23 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel, SecretStr
 
-from bot.core.actions import Usage
 from bot.core.errors import BudgetExceeded, ModelError, SettingsError, TransientError
-from bot.models.protocol import Model, Prompt, Reply, T, caveat
+from bot.models.conversation import Answer
+from bot.models.protocol import Model, caveat
 from bot.models.registry import ModelKeys, Models, leaves
 from bot.models.wrappers import Cascade, Fallback, Mean, load_maps
+from tests.bot.models.replies import PROMPT, Verdict
 from tests.scripted import ScriptedModel
 
-PROMPT = Prompt(purpose="triage", system="Judge.", user="An issue.", subject="a/b#1")
 KEYS = ModelKeys(openai_api_key=SecretStr("k"), anthropic_api_key=SecretStr("k"))
-
-
-class Opinion(BaseModel):
-    explanation: str
-    p_bounce: int | None = None
-    label: str = "VAGUE"
-
-
-class Overspent:
-    """Return a model for which no budget is left."""
-
-    id = "scripted:overspent"
-
-    def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
-        raise BudgetExceeded("the budget is used up")
 
 
 class Text(BaseModel):
     text: str
 
 
-class Refusing:
-    """Return a model that refuses, at a cost."""
-
-    id = "scripted:refuses"
-
-    def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
-        error = ModelError("it refused", "refused")
-        error.usage = Usage(calls=1, input_tokens=7)
-        raise error
+def overspent() -> ScriptedModel:
+    return ScriptedModel([BudgetExceeded("the budget is used up")])
 
 
 def voice(name: str, percent: int | None, label: str = "VAGUE") -> ScriptedModel:
@@ -57,23 +35,23 @@ def voice(name: str, percent: int | None, label: str = "VAGUE") -> ScriptedModel
 @pytest.mark.parametrize(
     "model",
     [
-        Mean([Overspent(), voice("a", 30)]),
-        Cascade(voice("a", 30), 20, 60, Overspent()),
-        Fallback((Cascade(voice("a", 30), 20, 60, Overspent()), voice("b", 30))),
+        Mean([overspent(), voice("a", 30)]),
+        Cascade(voice("a", 30), 20, 60, overspent()),
+        Fallback((Cascade(voice("a", 30), 20, 60, overspent()), voice("b", 30))),
     ],
 )
 def test_a_spent_budget_has_the_usage_of_the_other_voices(model: Model) -> None:
     with pytest.raises(BudgetExceeded) as caught:
-        model.complete(PROMPT, Opinion)
+        model.complete(PROMPT, Verdict)
     assert caught.value.usage is not None
     assert caught.value.usage.calls == 1
 
 
 def test_the_mean_has_the_text_of_the_nearest_voice_and_the_total_cost() -> None:
-    reply = Mean([voice("a", 10, "WELL"), voice("b", 40), voice("c", 100)]).complete(PROMPT, Opinion)
-    assert reply.value == Opinion(explanation="b says", p_bounce=50, label="VAGUE")
+    reply = Mean([voice("a", 10, "CLEAR"), voice("b", 40), voice("c", 100)]).complete(PROMPT, Verdict)
+    assert reply.value == Verdict(explanation="b says", p_bounce=50, label="VAGUE")
     assert [(voice.model, voice.probabilities, voice.label) for voice in reply.voices] == [
-        ("scripted:a", {"p_bounce": 10}, "WELL"),
+        ("scripted:a", {"p_bounce": 10}, "CLEAR"),
         ("scripted:b", {"p_bounce": 40}, "VAGUE"),
         ("scripted:c", {"p_bounce": 100}, "VAGUE"),
     ]
@@ -83,9 +61,10 @@ def test_the_mean_has_the_text_of_the_nearest_voice_and_the_total_cost() -> None
 
 
 def test_a_failed_voice_is_named_and_the_others_count() -> None:
-    reply = Mean([Refusing(), voice("b", 30)]).complete(PROMPT, Opinion)
+    refusing = ScriptedModel([Answer("no", "refusal", 7)])
+    reply = Mean([refusing, voice("b", 30)]).complete(PROMPT, Verdict)
     assert reply.value.p_bounce == 30
-    assert reply.voices[0].error == "it refused"
+    assert reply.voices[0].error == "scripted:test refused to answer"
     assert reply.usage.calls == 2
     assert reply.disagreement is None
 
@@ -93,15 +72,15 @@ def test_a_failed_voice_is_named_and_the_others_count() -> None:
 def test_a_mean_without_voices_is_transient_if_one_failure_is() -> None:
     mean = Mean([ScriptedModel([ModelError("no", "refused")]), ScriptedModel([TransientError("busy", 3.0)])])
     with pytest.raises(TransientError, match="no; busy"):
-        mean.complete(PROMPT, Opinion)
+        mean.complete(PROMPT, Verdict)
 
 
 def test_every_voice_is_mapped_by_its_own_map(tmp_path: Path) -> None:
     file = tmp_path / "maps.json"
     file.write_text(json.dumps({"scripted:b": {"triage": [[0, 0], [50, 100]]}}))
     mean = Mean([voice("a", 40), voice("b", 40)], maps=load_maps(file))
-    assert mean.complete(PROMPT, Opinion).value.p_bounce == 60
-    other = mean.complete(PROMPT.model_copy(update={"purpose": "verify"}), Opinion)
+    assert mean.complete(PROMPT, Verdict).value.p_bounce == 60
+    other = mean.complete(PROMPT.model_copy(update={"purpose": "verify"}), Verdict)
     assert other.value.p_bounce == 40
     file.write_text('{"m": 3}')
     with pytest.raises(SettingsError, match=r"maps\.json must hold model"):
@@ -110,7 +89,7 @@ def test_every_voice_is_mapped_by_its_own_map(tmp_path: Path) -> None:
 
 def test_draws_of_one_model_are_different_questions() -> None:
     model = voice("a", 20)
-    reply = Mean([model], samples=3).complete(PROMPT, Opinion)
+    reply = Mean([model], samples=3).complete(PROMPT, Verdict)
     assert [prompt.sample for prompt in sorted(model.asked, key=lambda prompt: prompt.sample)] == [0, 1, 2]
     assert {prompt.temperature for prompt in model.asked} == {None}
     assert len(reply.voices) == 3
@@ -124,7 +103,7 @@ def test_a_schema_without_probability_uses_the_first_answer() -> None:
 @pytest.mark.parametrize(("percent", "calls"), [(10, 0), (20, 1), (45, 1), (60, 1), (61, 0), (None, 1)])
 def test_the_second_model_is_asked_only_inside_the_band(percent: int | None, calls: int) -> None:
     large = voice("large", 80)
-    reply = Cascade(voice("small", percent), 20, 60, large).complete(PROMPT, Opinion)
+    reply = Cascade(voice("small", percent), 20, 60, large).complete(PROMPT, Verdict)
     assert len(large.asked) == calls
     assert reply.value.p_bounce == (80 if calls else percent)
     assert reply.usage.calls == 1 + calls
@@ -133,7 +112,7 @@ def test_the_second_model_is_asked_only_inside_the_band(percent: int | None, cal
 
 def test_the_small_model_counts_if_the_large_one_fails() -> None:
     large = ScriptedModel([TransientError("busy")])
-    reply = Cascade(voice("small", 30), 20, 60, large).complete(PROMPT, Opinion)
+    reply = Cascade(voice("small", 30), 20, 60, large).complete(PROMPT, Verdict)
     assert reply.value.p_bounce == 30
     assert reply.voices[1].error == "busy"
 
