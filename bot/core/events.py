@@ -331,9 +331,5 @@ _EVENT: TypeAdapter[Event] = TypeAdapter(
 )
 
 
-def to_json(event: Event) -> str:
-    return event.model_dump_json()
-
-
 def from_json(text: str | bytes) -> Event:
     return _EVENT.validate_json(text)

@@ -39,8 +39,6 @@ _TICKS = re.compile(r"`+")
 _TRACE = re.compile(r"/(?:issues|pull|pulls|discussions|commit)/", re.IGNORECASE)
 _TRAILING = ".,;:!?'\"*_)"
 _LONGEST_URL = 200
-#: Attempts to cut a text whose result is over the limit.
-_TRIES = 8
 #: A command to a bot, up to its slash; a hidden marker of ours, up to its dashes. Both count in code as well.
 COMMAND = re.compile(
     r"^([ \t]*(?:(?:[>*+-]|\d{1,9}[.)])[ \t]+){0,9})/(?=[a-z][\w-]*(?:\s|$))", re.MULTILINE | re.IGNORECASE
@@ -125,22 +123,12 @@ def _parser() -> MarkdownIt:
 
 def _within(text: str, limit: int, transform: Callable[[str], str]) -> str:
     """Return the transformed text, cut *before* it is transformed, so that no escape is split."""
-    result = transform(text)
-    if len(result) <= limit:
-        return result
-    # A text does not grow evenly: guess by proportion first, then bisect.
-    best, enough, too_much = "", 0, min(len(text), limit) + 1
-    size = min(too_much - 1, len(text) * limit // len(result))
-    for _ in range(_TRIES):
+    result, size = transform(text), len(text)
+    while len(result) > limit:
+        # By proportion; a text does not grow evenly, so an attempt takes off a tenth at least.
+        size = min(size * limit // len(result), size * 9 // 10)
         result = transform(cap(text, size))
-        if len(result) > limit:
-            too_much = size
-        else:
-            best, enough = result, size
-            if len(best) >= limit * 3 // 4 or too_much - enough <= 1:
-                break
-        size = (enough + too_much) // 2 if enough else size * limit // (len(result) + 1)
-    return best
+    return result
 
 
 class _Writer:

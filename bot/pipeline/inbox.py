@@ -113,7 +113,7 @@ class Inbox:
             "kind": event.kind,
             "repository": repository.full_name if repository else "",
             "number": getattr(event, "number", 0),
-            "event": events.to_json(event),
+            "event": event.model_dump_json(),
             "received_at": now,
             "dispatched_at": None if isinstance(event, _SLOW) else now,
         }
