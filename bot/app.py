@@ -17,7 +17,14 @@ from bot.core.errors import ForgeError, NotFound, OperatorError, ProviderRefused
 from bot.core.io_limits import read_file
 from bot.features.services import NoHistory, Services
 from bot.features.shared.rights import by_maintainer
-from bot.settings import reveal
+from bot.models.budget import Budget, Limit, MemoryBudget, load_prices
+from bot.models.conversation import Refusals
+from bot.models.prompts import Prompts
+from bot.models.protocol import Model
+from bot.models.recorded import Recording
+from bot.models.registry import ModelKeys, Models, leaves
+from bot.models.wrappers import load_maps
+from bot.settings import Settings, reveal
 
 if TYPE_CHECKING:
     from bot.core.events import Event
@@ -27,15 +34,9 @@ if TYPE_CHECKING:
     from bot.github.protocol import Forge
     from bot.github.reader import GitHubForge
     from bot.github.writer import GitHubWriter
-    from bot.models.budget import Budget, Limit
-    from bot.models.conversation import Refusals
-    from bot.models.prompts import Prompts
-    from bot.models.protocol import Model
-    from bot.models.registry import Models
     from bot.pipeline.notices import Notices
     from bot.pipeline.store import Ledger
     from bot.sandbox.protocol import Sandbox
-    from bot.settings import Settings
 
 
 _log = structlog.get_logger(__name__)
@@ -48,8 +49,6 @@ def now() -> datetime:
 
 def prompts(settings: Settings) -> Prompts:
     """Return the packaged prompts, or the operator's. Raises SettingsError."""
-    from bot.models.prompts import Prompts
-
     return Prompts(settings.bouncer_prompts_dir)
 
 
@@ -124,10 +123,6 @@ def laid_over(config: RepoConfig, overrides: Mapping[str, Mapping[str, Any]]) ->
 
 def build_models(settings: Settings, refusals: Refusals | None = None) -> Models:
     """Return the builder of models with this operator's keys and prices. Raises SettingsError."""
-    from bot.models.budget import load_prices
-    from bot.models.registry import ModelKeys, Models
-    from bot.models.wrappers import load_maps
-
     keys = ModelKeys.model_validate(settings, from_attributes=True)
     keys = keys.model_copy(update={"seconds": settings.bouncer_model_seconds})
     maps = load_maps(settings.bouncer_maps_file) if settings.bouncer_maps_file else None
@@ -139,16 +134,12 @@ def build_model(settings: Settings, model_id: str | None = None, budget: Budget 
 
     Its replies are written to BOUNCER_RECORD_FILE if that is set. Raises SettingsError if no model is named.
     """
-    from bot.models.recorded import Recording
-
     model = build_models(settings).build(model_id or settings.bouncer_model, budget, attempts=3)
     return Recording(model, settings.bouncer_record_file) if settings.bouncer_record_file else model
 
 
 def total_budget(usd: float | None) -> Budget | None:
     """Return the budget of one command; None if there is no limit."""
-    from bot.models.budget import Budget, Limit, MemoryBudget
-
     # A command that passes midnight has one budget, so its day never ends.
     started = now()
     return None if usd is None else Budget(MemoryBudget(), (Limit(scope="this run", usd=usd),), lambda: started)
@@ -268,8 +259,6 @@ class Live:
 
         Return True if no provider refused and all could be reached.
         """
-        from bot.models.registry import leaves
-
         models, faults = leaves(self._settings.bouncer_model), self._ledger.faults
         faults.keep_only(models)
         good = True
@@ -291,8 +280,6 @@ class Live:
         self.app.close()
 
     def _model_for(self, repository: str, *, reserve: bool = False) -> Model:
-        from bot.models.budget import Budget
-
         budget = Budget(self._ledger.budgets, limits(self._settings, repository, reserve=reserve), now)
         return self._models.build(self._settings.bouncer_model, budget)
 
@@ -302,8 +289,6 @@ def limits(settings: Settings, repository: str, *, reserve: bool = False) -> tup
 
     ``reserve``: without the share that is reserved for maintainers' commands.
     """
-    from bot.models.budget import Limit
-
     share = settings.bouncer_budget_reserve / 100 if reserve else 0.0
     scopes = (
         (f"repository:{repository}", settings.bouncer_repository_budget_usd, settings.bouncer_repository_calls),
