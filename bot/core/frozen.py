@@ -26,6 +26,8 @@ class Lenient(Frozen):
 
 _PLAIN_WORDS = {
     "tuple_type": 'must be a list, such as ["docs/"]',
+    "dict_type": "must be a mapping of keys",
+    "model_type": "must be a mapping of keys",
     "bool_type": "must be true or false",
     "bool_parsing": "must be true or false",
     "int_parsing": "must be a whole number",

@@ -10,19 +10,19 @@ import math
 import re
 import threading
 import uuid
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Annotated, Protocol
 
 import yaml
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 
 from bot.core.actions import Usage
 from bot.core.errors import BudgetExceeded, ModelError, SettingsError, TransientError
-from bot.core.frozen import Frozen, first_fault
+from bot.core.frozen import Frozen, Lenient, first_fault
 from bot.core.io_limits import read_file
 from bot.models.protocol import Model, Prompt, Reply, T, Wrapper
 
@@ -217,11 +217,16 @@ class Price(Frozen):
         return (plain_input + read_cost + write_cost + output_tokens * self.output) / 1_000_000
 
 
-@dataclass(frozen=True)
-class Prices:
+def _model_id(text: str) -> str:
+    if not re.fullmatch(r"[a-z]+:\S+", text):
+        raise ValueError(f"{text!r} is no model id (provider:name)")
+    return text
+
+
+class Prices(Lenient):
     """Prices by model id (``provider:name``)."""
 
-    models: Mapping[str, Price] = field(default_factory=dict)
+    models: dict[Annotated[str, AfterValidator(_model_id)], Price]
 
     def of(self, model_id: str) -> Price | None:
         """Return the price of a model; None if it is unknown: its cost is then unknown, not zero."""
@@ -232,33 +237,23 @@ class Prices:
 
 def load_prices(file: Path | None = None) -> Prices:
     """Load the packaged table, overridden by an operator's file; raises SettingsError."""
-    return Prices({**_packaged(), **(_read(file) if file else {})})
+    packaged = _packaged()
+    return Prices(models={**packaged.models, **_read(file).models}) if file else packaged
 
 
 @cache
-def _packaged() -> Mapping[str, Price]:
+def _packaged() -> Prices:
     return _read(PACKAGED)
 
 
-def _read(file: Path) -> dict[str, Price]:
+def _read(file: Path) -> Prices:
     where = f"prices (BOUNCER_PRICES_FILE): {file}"
     try:
-        content: Any = yaml.safe_load(read_file(file, _LARGEST))
+        return Prices.model_validate(yaml.safe_load(read_file(file, _LARGEST)))
     except OSError as error:
         raise SettingsError(f"{where} cannot be read: {error.strerror}") from None
     except yaml.YAMLError as error:
         raise SettingsError(f"{where} is not YAML: {' '.join(str(error).split())[:200]}") from None
-    entries = content.get("models") if isinstance(content, dict) else None
-    if not isinstance(entries, dict):
-        raise SettingsError(f"{where} needs a mapping under the key 'models'")
-    return {str(model_id): _price(where, str(model_id), entry) for model_id, entry in entries.items()}
-
-
-def _price(where: str, model_id: str, entry: Any) -> Price:
-    if not re.fullmatch(r"[a-z]+:\S+", model_id):
-        raise SettingsError(f"{where}: {model_id!r} is no model id (provider:name)")
-    try:
-        return Price.model_validate(entry)
     except ValidationError as error:
-        place, message = first_fault(error, "entry")
-        raise SettingsError(f"{where}: {model_id}: {place}: {message}") from None
+        place, message = first_fault(error, "the file")
+        raise SettingsError(f"{where}: {place}: {message}") from None

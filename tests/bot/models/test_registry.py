@@ -119,7 +119,9 @@ def test_the_packaged_prices_can_be_read() -> None:
 
 
 def test_a_snapshot_costs_what_its_model_costs() -> None:
-    table = Prices({"openai:gpt-4.1": Price(input=2, output=8), "anthropic:claude-x": Price(input=1, output=5)})
+    table = Prices(
+        models={"openai:gpt-4.1": Price(input=2, output=8), "anthropic:claude-x": Price(input=1, output=5)}
+    )
     assert table.of("openai:gpt-4.1-2025-04-14") == table.of("openai:gpt-4.1") is not None
     assert table.of("anthropic:claude-x-20251001") == table.of("anthropic:claude-x-latest") is not None
     assert table.of("openai:gpt-4.1-mini") is None
@@ -146,12 +148,12 @@ def test_an_operators_file_is_laid_over_the_packaged_one(tmp_path: Path) -> None
     ("text", "message"),
     [
         ("{", "is not YAML"),
-        ("[]", "needs a mapping under the key 'models'"),
-        ("models: 3", "needs a mapping"),
+        ("[]", "the file: must be a mapping of keys"),
+        ("models: 3", "models: must be a mapping of keys"),
         ("models: {gpt-5: {input: 1, output: 1}}", "'gpt-5' is no model id"),
-        ("models: {'openai:x': {input: -1, output: 1}}", "openai:x: input: must be greater"),
-        ("models: {'openai:x': {input: 1}}", "openai:x: output: Field required"),
-        ("models: {'openai:x': 3}", "openai:x: entry:"),
+        ("models: {'openai:x': {input: -1, output: 1}}", "openai:x.input: must be greater"),
+        ("models: {'openai:x': {input: 1}}", "openai:x.output: Field required"),
+        ("models: {'openai:x': 3}", "openai:x: must be a mapping of keys"),
     ],
 )
 def test_a_wrong_price_file_is_one_line_that_names_it(tmp_path: Path, text: str, message: str) -> None:
