@@ -193,11 +193,15 @@ _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 
 
 class Unusable(Exception):
-    """An answer that is not a value of the schema; ``reason`` is ``malformed`` or ``invalid`` as in ModelError."""
+    """An answer that is not a value of the schema; ``reason`` is ``malformed`` or ``invalid`` as in ModelError.
 
-    def __init__(self, message: str, reason: str) -> None:
+    ``places`` are the faulty fields, and the faulty items of lists by field and index.
+    """
+
+    def __init__(self, message: str, reason: str, places: frozenset[tuple[int | str, ...]] = frozenset()) -> None:
         super().__init__(message)
         self.reason = reason
+        self.places = places
 
 
 def read(text: str, schema: type[T]) -> T:
@@ -205,28 +209,25 @@ def read(text: str, schema: type[T]) -> T:
     try:
         return schema.model_validate(extract(text))
     except ValidationError as error:
-        raise Unusable(_faults(error), "invalid") from None
+        places = frozenset(fault["loc"][:2] for fault in error.errors(include_url=False))
+        raise Unusable(_faults(error), "invalid", places) from None
 
 
 def _without_invalid_items(text: str, schema: type[T], fault: Unusable) -> tuple[T | Unusable, int]:
     """Parse a value without its invalid list items, and count these. Return ``fault`` if more is wrong than items.
 
-    A list keeps at least one item: without any it would say that there is nothing.
+    A required list keeps at least one item: without any it would say that there is nothing.
     """
-    if fault.reason == "malformed":
+    if not fault.places:
         return fault, 0
     value = extract(text)
-    try:
-        return schema.model_validate(value), 0
-    except ValidationError as error:
-        places = {detail["loc"][:2] for detail in error.errors()}
-    for name, items in value.items():
-        if isinstance(items, list) and items:
-            value[name] = [item for index, item in enumerate(items) if (name, index) not in places]
-            if not value[name]:
+    for name, field in schema.model_fields.items():
+        if isinstance(items := value.get(name), list) and items:
+            value[name] = [item for index, item in enumerate(items) if (name, index) not in fault.places]
+            if not value[name] and field.is_required():
                 return fault, 0
     try:
-        return schema.model_validate(value), len(places)
+        return schema.model_validate(value), len(fault.places)
     except ValidationError:
         return fault, 0
 

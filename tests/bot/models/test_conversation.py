@@ -63,7 +63,7 @@ class Review(Frozen):
 
 
 class Reviews(Lenient):
-    findings: tuple[Review, ...] = ()
+    findings: tuple[Review, ...]
     places: tuple[Literal["code", "docs"], ...] = ()
     label: Literal["CLEAR", "VAGUE"]
 
@@ -80,7 +80,13 @@ def test_a_list_item_that_stays_invalid_is_left_out_and_counted(broken: Any) -> 
     reply = model.complete(PROMPT, Reviews)
     assert reply.value == Reviews(findings=(Review(reason="x", severity="high"),), places=("code",), label="CLEAR")
     assert (reply.left_out, reply.usage.calls) == (3, 2)
-    assert ScriptedModel([answer, {"label": "VAGUE"}]).complete(PROMPT, Reviews).left_out == 0
+    assert ScriptedModel([answer, {"findings": [], "label": "VAGUE"}]).complete(PROMPT, Reviews).left_out == 0
+
+
+def test_a_list_that_need_not_be_there_may_lose_its_last_item() -> None:
+    answer = {"findings": [], "places": ["elsewhere"], "label": "CLEAR"}
+    reply = ScriptedModel([answer, answer]).complete(PROMPT, Reviews)
+    assert (reply.value, reply.left_out) == (Reviews(findings=(), label="CLEAR"), 1)
 
 
 @pytest.mark.parametrize(
