@@ -114,7 +114,7 @@ def repo_config(path: str | None, overrides: Mapping[str, Mapping[str, Any]]) ->
 
 
 def laid_over(config: RepoConfig, overrides: Mapping[str, Mapping[str, Any]]) -> RepoConfig:
-    """Return a configuration with other keys on top, except None. Raises OperatorError for a wrong value."""
+    """Return a configuration with other keys on top, except None. Raises ConfigError for a wrong value."""
     values = config.model_dump()
     for section, keys in overrides.items():
         values.setdefault(section, {}).update({key: value for key, value in keys.items() if value is not None})
@@ -124,7 +124,6 @@ def laid_over(config: RepoConfig, overrides: Mapping[str, Mapping[str, Any]]) ->
 def build_models(settings: Settings, refusals: Refusals | None = None) -> Models:
     """Return the builder of models with this operator's keys and prices. Raises SettingsError."""
     keys = ModelKeys.model_validate(settings, from_attributes=True)
-    keys = keys.model_copy(update={"seconds": settings.bouncer_model_seconds})
     maps = load_maps(settings.bouncer_maps_file) if settings.bouncer_maps_file else None
     return Models(keys, load_prices(settings.bouncer_prices_file), maps, refusals)
 

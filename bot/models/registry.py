@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from pydantic import Field, SecretStr
+from pydantic import SecretStr
 
 from bot.core.actions import Usage
 from bot.core.errors import ModelError, OperatorNeeded, SettingsError, TransientError
@@ -32,13 +32,13 @@ LONGEST_SECONDS = 60.0
 
 
 class ModelKeys(Frozen):
-    """Keys and addresses of the providers, named as in the settings; secrets do not show in ``repr``."""
+    """Keys, addresses and the time limit of the providers, named as in the settings, without keys in ``repr``."""
 
     openai_api_key: SecretStr | None = None
     openai_base_url: str | None = None
     anthropic_api_key: SecretStr | None = None
     anthropic_base_url: str | None = None
-    seconds: float = Field(300.0, gt=0, description="time limit for one answer over the network")
+    bouncer_model_seconds: float = 300.0
 
 
 class Models:
@@ -209,14 +209,14 @@ def _openai(name: str, keys: ModelKeys) -> Provider:
 
     variables = "OPENAI_API_KEY (or OPENAI_BASE_URL for a server of your own)"
     key = _key(keys.openai_api_key, keys.openai_base_url, f"model openai:{name}: set {variables}")
-    return openai.connect(name, key, keys.openai_base_url, keys.seconds)
+    return openai.connect(name, key, keys.openai_base_url, keys.bouncer_model_seconds)
 
 
 def _anthropic(name: str, keys: ModelKeys) -> Provider:
     from bot.models import anthropic
 
     key = _key(keys.anthropic_api_key, keys.anthropic_base_url, f"model anthropic:{name}: set ANTHROPIC_API_KEY")
-    return anthropic.connect(name, key, keys.anthropic_base_url, keys.seconds)
+    return anthropic.connect(name, key, keys.anthropic_base_url, keys.bouncer_model_seconds)
 
 
 def _key(secret: SecretStr | None, base_url: str | None, problem: str) -> str:
