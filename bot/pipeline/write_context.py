@@ -57,10 +57,12 @@ class WriteContext:
     def check_staleness(self) -> None:
         """Read the subject again. Raises Moved if it changed, or if the feature was switched off."""
         subject, feature = self.decision.subject, router.feature_named(self.decision.kind)
-        if not feature.checks_staleness or not subject.number:
+        if not subject.number:
             return
         if not feature.is_wanted(self.decision, self.services.config):
             raise Moved
+        if not feature.checks_staleness:
+            return
         if subject.revision.startswith("sha:"):
             self.fresh = self.services.forge.pull_request(subject.number)
         elif subject.revision.startswith("text:"):

@@ -189,10 +189,10 @@ def _set_issue_state(action: SetIssueState, context: WriteContext) -> Notes:
 
 
 def _set_draft(action: SetDraft, context: WriteContext) -> Notes:
-    if action.draft and context.services.config.gate.mode != "draft":
-        return ("gate.mode is not draft",)
     pull = context.services.forge.pull_request(action.number)
     if pull.state == "open" and pull.draft != action.draft:
+        if action.draft and context.services.config.gate.mode != "draft":
+            raise Moved  # The comment after it would say that it was done.
         context.before_write()
         context.writer.set_draft(action.node_id, action.draft)
     context.done += 1

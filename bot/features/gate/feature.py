@@ -15,5 +15,7 @@ FEATURE = Feature(
     supersedes=supersedes,
     # Each evaluation reads everything that it rests on, and a newer event has an evaluation of its own.
     checks_staleness=False,
+    # If it was switched off, an evaluation undoes what this one does.
+    is_wanted=lambda _decision, _config: True,
     permissions={"checks": "write", "pull_requests": "write"},
 )

@@ -2,9 +2,20 @@
 
 from typing import get_args
 
+from bot.core.actions import Decision
 from bot.core.commands import SlashCommand
+from bot.core.config import RepoConfig
 from bot.features.feature import Feature
 from bot.features.watch.handler import Trigger, WatchRecord, concerns, handle
+
+
+def is_wanted(decision: Decision, config: RepoConfig) -> bool:
+    """Return False if running tests is off, or doing so once a day for a decision that nobody asked for."""
+    if not decision.verdict:
+        return True  # It says that it is switched off.
+    config_of_tests = config.reproduce
+    return config_of_tests.mode != "off" and (decision.verdict == "bisected" or config_of_tests.watch != "off")
+
 
 FEATURE = Feature(
     name="watch",
@@ -18,6 +29,7 @@ FEATURE = Feature(
     after=("commands",),
     # An outcome of the default branch does not depend on the issue's text.
     checks_staleness=False,
+    is_wanted=is_wanted,
     executes=True,
     permissions={"issues": "write"},
 )

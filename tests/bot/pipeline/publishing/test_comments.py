@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.core.actions import Decision, Minimize, React, SetLabels, UpsertComment
+from bot.core.actions import Decision, Minimize, React, SetDraft, SetLabels, UpsertComment
 from bot.core.config import RepoConfig
 from bot.core.errors import ForgeError, TransientError
 from bot.core.subjects import Subject
@@ -200,23 +200,51 @@ def test_a_command_in_an_archived_repository_is_recorded_as_refused(desk, issue)
     assert (published.outcome, [note[:12] for note in published.notes]) == ("refused", ["not written:"])
 
 
+DAILY = {"mode": "comment", "watch": "daily"}
+
+
 @pytest.mark.parametrize(
-    ("kind", "triage"),
+    ("kind", "verdict", "config"),
     [
-        ("ready", {"mode": "off", "brief": True}),
-        ("ready", {"mode": "shadow", "brief": True}),
-        ("ready", {"brief": False}),
-        ("closing", {"mode": "off", "close_after_days": 30}),
-        ("closing", {"mode": "label", "close_after_days": 30}),
-        ("closing", {}),
+        ("ready", "ready", {"triage": {"mode": "off", "brief": True}}),
+        ("ready", "ready", {"triage": {"mode": "shadow", "brief": True}}),
+        ("ready", "ready", {"triage": {"brief": False}}),
+        ("closing", "warned", {"triage": {"mode": "off", "close_after_days": 30}}),
+        ("closing", "warned", {"triage": {"mode": "label", "close_after_days": 30}}),
+        ("closing", "warned", {}),
+        ("watch", "passes", {"reproduce": {**DAILY, "watch": "off"}}),
+        ("watch", "passes", {"reproduce": {**DAILY, "mode": "off"}}),
+        ("watch", "bisected", {"reproduce": {**DAILY, "mode": "off"}}),
     ],
 )
-def test_a_write_that_waits_is_dropped_once_its_feature_is_off(desk, issue, kind, triage):
-    config = RepoConfig.model_validate({"triage": triage})
-    there = replace(desk, services=replace(desk.services, config=config))
-    comment, revision = says("If nothing happens, I'll close this issue."), desk.forge.issue(1).revision
-    assert there.publish(comment, number=issue, revision=revision, kind=kind).outcome == "moved"
+def test_a_write_that_waits_is_dropped_once_its_feature_is_off(desk, issue, kind, verdict, config):
+    desk.services = replace(desk.services, config=RepoConfig.model_validate(config))
+    subject = Subject(repository="octo/demo", number=1, revision=desk.forge.issue(1).revision)
+    decision = Decision(kind=kind, subject=subject, verdict=verdict, actions=(says("Close?"),))
+    assert desk.publisher.publish(decision, "d", desk.services, desk.writer).outcome == "moved"
     assert desk.written() == []
+
+
+@pytest.mark.parametrize(
+    ("verdict", "watch"), [("passes", "daily"), ("bisected", "daily"), ("bisected", "off"), (None, "off")]
+)
+def test_the_watch_posts_while_it_is_on_and_a_bisection_whenever_tests_run(desk, issue, verdict, watch):
+    config = RepoConfig.model_validate({"reproduce": {"mode": "comment", "watch": watch}})
+    desk.services = replace(desk.services, config=config)
+    subject = Subject(repository="octo/demo", number=1, revision="text:of another time")
+    decision = Decision(kind="watch", subject=subject, verdict=verdict, actions=(says("Close?"),))
+    assert desk.publisher.publish(decision, "d", desk.services, desk.writer).outcome == "posted"
+
+
+@pytest.mark.parametrize("mode", ["off", "shadow", "check"])
+def test_no_conversion_is_claimed_that_a_switched_off_gate_does_not_make(desk, mode):
+    number = desk.github.open_pull("octo/demo", "Read two", files={"table.py": "x = 1\n"})
+    config = RepoConfig.model_validate({"gate": {"mode": mode}})
+    desk.services = replace(desk.services, config=config)
+    convert = SetDraft(number=number, node_id=desk.forge.pull_facts(number).node_id, draft=True)
+    claim = UpsertComment(task="gate", number=number, body="I made it a draft.")
+    published = desk.publish(convert, claim, number=number, kind="gate", revision="sha:1")
+    assert (published.outcome, desk.github.comments("octo/demo", number)) == ("moved", [])
 
 
 def test_an_answer_withdraws_a_warning_although_closing_is_off(desk, issue):
