@@ -1,8 +1,4 @@
-"""Publishes decisions: each action becomes a GitHub call, with harmless text, if its subject did not change.
-
-Three things keep a write from being made twice: the register of our postings, the hidden marker that is looked for
-before anything is created, and calls that change nothing when they are repeated.
-"""
+"""Publishes decisions: each action becomes a GitHub call, with harmless text, if its subject did not change."""
 
 from __future__ import annotations
 
@@ -16,8 +12,7 @@ from bot.features.services import Services
 from bot.github.writer import GitHubWriter
 from bot.pipeline.body import Rules
 from bot.pipeline.store.decisions import Postings, PublishOutcome
-from bot.pipeline.write_context import Moved, Unwanted, WriteContext, unpaced
-from bot.pipeline.writes import carry_out
+from bot.pipeline.writes import Stop, Writes, unpaced
 
 #: Seconds between two writes through one installation (GitHub's best practices for integrators).
 APART_SECONDS = 1.0
@@ -40,19 +35,15 @@ class Published:
         return "; ".join((self.outcome, *self.notes))
 
 
-class Paced(Exception):
-    """Raised if the next write has to wait."""
-
-
 class OneWrite:
-    """Allow one write. Raise Paced before the second: the job's next attempt makes it."""
+    """Allow one write. Stop with PACED before the second: the job's next attempt makes it."""
 
     def __init__(self) -> None:
         self._used = False
 
     def __call__(self) -> None:
         if self._used:
-            raise Paced
+            raise Stop(PublishOutcome.PACED)
         self._used = True
 
 
@@ -72,9 +63,9 @@ class Publisher:
     """Publishes decisions. Publishing one again writes what is missing and nothing else.
 
     ``secrets`` are never written. ``before_write`` is called before each write that creates or changes content. If
-    it raises Paced, the outcome is PACED, and publishing again goes on with the rest. ``marker_key`` signs our
-    markers where other programs share our account (``shares_account``); without it no comment of the account that
-    was there before is edited, because any of these programs could have written its marker.
+    it stops with PACED, publishing again goes on with the rest. ``marker_key`` signs our markers where other
+    programs share our account (``shares_account``); without it no comment of the account that was there before is
+    edited, because any of these programs could have written its marker.
     """
 
     postings: Postings
@@ -96,37 +87,38 @@ class Publisher:
         """
         if not decision.actions:
             return Published(PublishOutcome.WITHHELD if decision.withheld else PublishOutcome.NOTHING)
-        rules = Rules(host=services.repository.host, secrets=tuple(self.secrets), about_url=services.about_url)
-        context = WriteContext(decision, job, services, writer, self, rules, self.before_write)
-        notes: list[str] = []
+        writes = Writes(
+            postings=self.postings,
+            marker_key=self.marker_key,
+            may_edit=bool(self.marker_key) or not self.shares_account,
+            first_try=self.first_try,
+            on_request=self.on_request,
+            before_write=self.before_write,
+            rules=Rules(host=services.repository.host, secrets=tuple(self.secrets), about_url=services.about_url),
+            decision=decision,
+            job=job,
+            services=services,
+            writer=writer,
+        )
         refused: ForgeError | None = None
         try:
             for action in decision.actions:
                 try:
-                    notes += carry_out(action, context)
+                    writes.carry_out(action)
                 except ForgeError as error:
                     # A refused write does not count as this attempt's: the next one would stop here again.
-                    context.before_write = unpaced
+                    writes.before_write = unpaced
                     if error.status == 403 and any(words in str(error) for words in READ_ONLY):
                         # The project takes no more of it: nothing that an operator could repair.
-                        notes.append(f"not written: {error}")
+                        writes.notes.append(f"not written: {error}")
                         continue
                     refused = refused or error
                     if isinstance(action, SetDraft):
                         break  # The comment after it would say that it was done.
-        except Moved:
-            return Published(PublishOutcome.MOVED, tuple(notes))
-        except Unwanted:
-            return Published(PublishOutcome.REFUSED, (*notes, "my comment was deleted, and is not written again"))
-        except Paced:
-            return Published(PublishOutcome.PACED)
-        if refused is not None and (context.done or isinstance(refused, NotFound | NotInstalled)):
+        except Stop as stop:
+            return Published(stop.outcome, tuple(writes.notes))
+        if refused is not None and (writes.done or isinstance(refused, NotFound | NotInstalled)):
             raise refused
         if refused is not None:
             raise Refused(str(refused), refused.status)
-        return Published(PublishOutcome.POSTED if context.done else PublishOutcome.REFUSED, tuple(notes))
-
-    @property
-    def may_edit(self) -> bool:
-        """True if a comment with our marker that is not in the register is ours, so it may be edited."""
-        return bool(self.marker_key) or not self.shares_account
+        return Published(PublishOutcome.POSTED if writes.done else PublishOutcome.REFUSED, tuple(writes.notes))

@@ -27,11 +27,12 @@ from bot.features.services import Services
 from bot.features.shared.rights import is_request
 from bot.github.writer import GitHubWriter
 from bot.pipeline.inbox import Deliveries, Inbox, stored_event, successor, superseded_by
-from bot.pipeline.job import GONE, MAX_TRIES_BUG, GaveUp, Job, Scheduler
+from bot.pipeline.job import GONE, GaveUp, Job
 from bot.pipeline.notices import Notices
 from bot.pipeline.publisher import OneWrite, Published, Publisher, Refused
 from bot.pipeline.queue import Queue
 from bot.pipeline.readings import at_present
+from bot.pipeline.scheduler import MAX_TRIES_BUG, Scheduler
 from bot.pipeline.store import Ledger
 from bot.pipeline.store.calls import AskOnce
 from bot.pipeline.store.decisions import PublishOutcome
@@ -39,7 +40,9 @@ from bot.pipeline.store.decisions import PublishOutcome
 #: Returns what a feature works with, and the writer. Raises TransientError or ForgeError.
 ServicesFor = Callable[[Event], tuple[Services, GitHubWriter]]
 
-#: Deaths of workers during one attempt after which it is not started again.
+#: Deaths of workers during one attempt after which the job is given up and waits for an operator: a job that kills
+#: its worker would otherwise kill all others for ever. Which of its jobs killed a worker is not known: each counts
+#: the death, and a machine that kills workers every half second ends innocent jobs too.
 MAX_DEATHS = 8
 #: Delay of a new decision about a subject that changed meanwhile, seconds: a newer event may supersede it.
 MOVED_SECONDS = 5.0

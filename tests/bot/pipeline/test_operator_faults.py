@@ -15,7 +15,7 @@ from werkzeug import Request, Response
 from bot.core.errors import OperatorNeeded, ProviderRefused, TransientError
 from bot.models.conversation import ReportingRefusals
 from bot.models.wrappers import Fallback
-from bot.pipeline.job import MAX_TRIES, MAX_TRIES_BUG
+from bot.pipeline.scheduler import MAX_TRIES, MAX_TRIES_BUG
 from bot.pipeline.store import Database
 from bot.pipeline.store.calls import Faults
 from tests.bot.models.replies import CLEAR, PROMPT, Verdict

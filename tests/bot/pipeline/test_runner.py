@@ -27,9 +27,9 @@ from bot.features.services import Services
 from bot.github.writer import GitHubWriter
 from bot.pipeline.admin import Jobs
 from bot.pipeline.inbox import Inbox, stored_event
-from bot.pipeline.job import LONGEST_ASKED_SECONDS, MAX_TRIES, MAX_TRIES_BUG, OPERATOR_SECONDS, pause
 from bot.pipeline.retention import Retention
 from bot.pipeline.runner import Runner
+from bot.pipeline.scheduler import LONGEST_ASKED_SECONDS, MAX_TRIES, MAX_TRIES_BUG, OPERATOR_SECONDS, pause
 from bot.pipeline.store.overview import Filter, Overview
 from bot.pipeline.store.tables import DECISIONS, DELIVERIES, MODEL_CALLS
 from tests.bot.pipeline.builders import make_inbox
