@@ -300,7 +300,7 @@ def _serving(github: SimulatedGitHub, where: Path, database: str, model: str) ->
     ]
     try:
         # Import what this process needs while the others start.
-        import_module("bot.pipeline.queue")
+        import_module("dbos")
         import_module("rich.markdown")
         _wait(f"http://127.0.0.1:{port}/readyz", servers)
         github.install(app)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Collection, Sequence
-from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import func, select
 
@@ -16,31 +15,24 @@ from bot.core.errors import OperatorError
 from bot.core.subjects import Actor, Issue
 from bot.pipeline.inbox import Deliveries, Inbox, stored_event
 from bot.pipeline.job import DEAD, DEAD_LIMIT, ENDED, OPEN, OPERATOR_PREFIX, Job, State
+from bot.pipeline.queue import Queue
 from bot.pipeline.store.database import Database
 from bot.pipeline.store.decisions import Decisions
 from bot.pipeline.store.tables import WORKERS
-
-if TYPE_CHECKING:
-    from bot.pipeline.queue import Queue
 
 #: The newest attempts, among which jobs that ended are counted.
 NEWEST = 5_000
 
 
 class Jobs:
-    """Reads and changes jobs, and runs none. The engine is imported at the first use."""
+    """Reads and changes jobs, and runs none."""
 
     def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
         self._database = database
         self._deliveries = Deliveries(database)
         self._decisions = Decisions(database)
+        self._queue = Queue(database)
         self._clock = clock
-
-    @cached_property
-    def _queue(self) -> Queue:
-        from bot.pipeline.queue import Queue
-
-        return Queue(self._database)
 
     def get(self, job: str) -> Job:
         """Return a job. Raises OperatorError if there is none of that id."""
@@ -160,5 +152,4 @@ class Jobs:
         return delivery
 
     def close(self) -> None:
-        if "_queue" in self.__dict__:
-            self._queue.close()
+        self._queue.close()

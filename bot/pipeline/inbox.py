@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import structlog
 from pydantic import ValidationError
@@ -20,11 +20,9 @@ from bot.core.actions import Task
 from bot.core.errors import LACKING
 from bot.core.events import Event
 from bot.pipeline.job import DEAD, DEAD_LIMIT, ENDED, GONE, KEEP_SECONDS, Job
+from bot.pipeline.queue import Queue
 from bot.pipeline.store import Database, Ledger
 from bot.pipeline.store.tables import CLOSED, DELIVERIES
-
-if TYPE_CHECKING:
-    from bot.pipeline.queue import Queue
 
 
 def stored_event(text: str) -> Event | str:

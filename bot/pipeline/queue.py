@@ -1,5 +1,7 @@
 """The engine, dbos, behind a few methods. Only ``bot.pipeline.worker`` imports it as well, and runs the jobs.
 
+Its import takes a second, so it is delayed until a queue is used: a web server has forked by then.
+
 No other table has the state of a job.
 
 Used as intended: queues with partitions, priorities, delays and rate limits; one start of each job by one worker;
@@ -25,9 +27,8 @@ import threading
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dbos import DBOS, DBOSClient, WorkflowSerializationFormat, WorkflowStatus
 from sqlalchemy import (
     JSON,
     BigInteger,
@@ -55,6 +56,9 @@ from sqlalchemy.sql.expression import ColumnElement
 
 from bot.pipeline.job import OPEN, GaveUp, Job, State, workflow_id
 from bot.pipeline.store.database import Database, migrating
+
+if TYPE_CHECKING:
+    from dbos import DBOSClient, WorkflowStatus
 
 NAME = "bouncer"
 WORKFLOW = "job"
@@ -109,7 +113,7 @@ class Queue:
             "queue_partition_key": job.partition,
             "priority": min(max(job.order, 1), 2**31 - 1),
             "app_version": VERSION,
-            "serialization_type": WorkflowSerializationFormat.PORTABLE,
+            "serialization_type": "portable",
             "attributes": facts,
         }
         if delay > 0:
@@ -303,6 +307,8 @@ class Queue:
         if self._client is None:
             with self._lock:
                 if self._client is None:
+                    from dbos import DBOS, DBOSClient
+
                     silence_dbos()
                     # One at a time: two processes cannot run its migrations at once.
                     with migrating(self._database):

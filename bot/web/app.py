@@ -24,6 +24,8 @@ from bot.core.errors import InvalidSignature, MalformedDelivery, TransientError
 from bot.github import webhook
 from bot.github.webhook import MAX_BYTES
 from bot.pipeline.admin import Jobs
+from bot.pipeline.inbox import Inbox
+from bot.pipeline.queue import Queue
 from bot.pipeline.store import Database, Ledger, database_at
 from bot.pipeline.store.counters import DELIVERY_ANSWERS, CounterBuffer
 from bot.settings import Settings
@@ -59,10 +61,6 @@ class Storing:
     """Stores deliveries within a deadline, in threads of its own: a database may be silent for longer."""
 
     def __init__(self, database: Database) -> None:
-        # Both import the engine, which takes a second: not before the process was forked.
-        from bot.pipeline.inbox import Inbox
-        from bot.pipeline.queue import Queue
-
         self._queue = Queue(database)
         self._inbox = Inbox(database, self._queue)
         # SQLite has one writer: a second one would only wait for the first.
