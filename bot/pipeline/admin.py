@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 import uuid
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from itertools import islice
 from typing import Any
 
@@ -27,12 +26,11 @@ NEWEST = 5_000
 class Jobs:
     """Reads and changes jobs, and runs none."""
 
-    def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
         self._deliveries = Deliveries(database)
         self._decisions = Decisions(database)
         self._queue = Queue(database)
-        self._clock = clock
 
     def get(self, job: str) -> Job:
         """Return a job. Raises OperatorError if there is none of that id."""
@@ -66,7 +64,7 @@ class Jobs:
         moments = [
             moment for moment in (self._queue.oldest_due(), self._deliveries.oldest()) if moment is not None
         ]
-        return max(0.0, self._clock() - min(moments)) if moments else 0.0
+        return max(0.0, self._database.clock() - min(moments)) if moments else 0.0
 
     def worker_age(self) -> float | None:
         """Return the seconds since a worker reported last; None if none ever did."""
@@ -99,7 +97,7 @@ class Jobs:
         return self._enqueue_again(current)
 
     def _enqueue_again(self, job: Job) -> Job:
-        self._queue.start_again(job, self._clock())
+        self._queue.start_again(job, self._database.clock())
         return self.get(job.id)
 
     def retry_failed(self) -> int:
@@ -148,7 +146,7 @@ class Jobs:
         common = {"installation": event.installation, "repository": event.repository}
         request = event_type(**common, sender=Actor(id=0, login=by), **fields)
         delivery = f"{OPERATOR_PREFIX}{uuid.uuid4().hex}"
-        Inbox(self._database, self._queue, clock=self._clock).accept(delivery, request)
+        Inbox(self._database, self._queue).accept(delivery, request)
         return delivery
 
     def close(self) -> None:

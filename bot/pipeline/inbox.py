@@ -6,7 +6,6 @@ supersedes another one if the task is certain to look at the same thing again be
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
@@ -22,6 +21,7 @@ from bot.core.events import Event
 from bot.pipeline.job import DEAD, DEAD_LIMIT, ENDED, GONE, KEEP_SECONDS, Job
 from bot.pipeline.queue import Queue
 from bot.pipeline.store import Database, Ledger
+from bot.pipeline.store.database import Part
 from bot.pipeline.store.tables import CLOSED, DELIVERIES
 
 
@@ -90,7 +90,6 @@ class Inbox:
         tasks: Callable[[Event], tuple[Task, ...]] | None = None,
         debounce_seconds: float = DEBOUNCE_SECONDS,
         day_seconds: float = DAY_SECONDS,
-        clock: Callable[[], float] = time.time,
     ) -> None:
         """``tasks`` returns the tasks of an event; None: the features that it concerns."""
         self._database = database
@@ -99,13 +98,12 @@ class Inbox:
         self._tasks = tasks or router.tasks
         self._debounce_seconds = debounce_seconds
         self._day_seconds = day_seconds
-        self._clock = clock
 
     def accept(self, delivery: str, event: Event) -> bool:
         """Store a delivery and its jobs. Return False if a delivery of that id is stored already."""
         event = self._ledger.renames.present(event)
         repository = getattr(event, "repository", None)
-        now = self._clock()
+        now = self._database.clock()
         values = {
             "id": delivery,
             "kind": event.kind,
@@ -157,7 +155,7 @@ class Inbox:
                     _log.error("delivery_unreadable", delivery=row.id, problem=problem)
                 else:
                     self._store(connection, row, event)
-                done = {"dispatched_at": self._clock(), "problem": problem}
+                done = {"dispatched_at": self._database.clock(), "problem": problem}
                 connection.execute(update(DELIVERIES).where(DELIVERIES.c.seq == row.seq).values(**done))
         return len(rows)
 
@@ -168,13 +166,15 @@ class Inbox:
             for job in self._queue.list(DEAD, limit=DEAD_LIMIT)
             if job.installation == installation and LACKING in (job.error or "")
         ]
-        for name, words in self._ledger.decisions.abstentions("forge:403", self._clock() - KEEP_SECONDS).items():
+        for name, words in self._ledger.decisions.abstentions(
+            "forge:403", self._database.clock() - KEEP_SECONDS
+        ).items():
             job = self._queue.get(name)
             if job is not None and job.installation == installation and job.state == "done":
                 self._ledger.decisions.reopen(name, words)
                 jobs.append(job)
         for job in jobs:
-            self._queue.start_again(job, self._clock())
+            self._queue.start_again(job, self._database.clock())
         if jobs:
             _log.info("jobs_retried", count=len(jobs), installation=installation)
 
@@ -182,7 +182,7 @@ class Inbox:
         """Run the jobs again that did not find a repository because its rename was not known yet."""
         for job in self._queue.list(ENDED, repository, limit=None):
             if job.state == "done" and (job.outcome or "").startswith(GONE):
-                self._queue.start_again(job, self._clock())
+                self._queue.start_again(job, self._database.clock())
 
     def _store(self, connection: Connection, row: Row[Any], event: Event) -> None:
         """Enqueue the jobs of a delivery, and update what is known about its subject and installation."""
@@ -204,7 +204,7 @@ class Inbox:
                 due=due,
                 created_at=row.received_at,
             )
-            self._queue.enqueue(connection, job, due - self._clock())
+            self._queue.enqueue(connection, job, due - self._database.clock())
         here = {"repository": row.repository, "number": row.number}
         if isinstance(event, _CLOSES):
             closed = {**here, "closed_at": row.received_at}
@@ -219,11 +219,8 @@ class Inbox:
             self._ledger.installations.note(connection, row.id, event, row.received_at)
 
 
-class Deliveries:
+class Deliveries(Part):
     """Reading stored deliveries."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def event(self, delivery: str) -> str | None:
         """Return the event of a delivery as JSON; None if it was deleted."""

@@ -6,8 +6,7 @@ Decisions about a subject are the memory of features, and are kept while the sub
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import Any
 
@@ -43,23 +42,15 @@ _log = structlog.get_logger(__name__)
 class Retention:
     """Deletes old rows, and all rows of repositories from which the app was removed."""
 
-    def __init__(
-        self,
-        database: Database,
-        queue: Queue,
-        *,
-        keep_days: int = KEEP_DAYS,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
+    def __init__(self, database: Database, queue: Queue, keep_days: int = KEEP_DAYS) -> None:
         """``keep_days`` is for decisions and replies; 0 keeps them forever."""
         self._database = database
         self._queue = queue
         self._keep_days = keep_days
-        self._clock = clock
 
     def sweep(self) -> int:
         """Delete one batch of each type of row, and return the number of rows."""
-        now = self._clock()
+        now = self._database.clock()
         ended = self._queue.created_before(now - KEEP_SECONDS, ENDED, BATCH)
         dead = self._queue.created_before(now - KEEP_DEAD_SECONDS, DEAD, BATCH)
         self._queue.forget((*ended, *dead))
@@ -78,7 +69,7 @@ class Retention:
         spending is kept: a repository that is removed and added again must not get a new budget.
         """
         names = set(repositories)
-        today = _day(self._clock())
+        today = _day(self._database.clock())
         if account:
             names |= names_of(self._database, account)
         for name in sorted(names):

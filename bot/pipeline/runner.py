@@ -90,7 +90,6 @@ class Runner:
         paced: bool = True,
         paused: bool = False,
         notices: Notices | None = None,
-        clock: Callable[[], float] = time.time,
     ) -> None:
         """``paced``: an attempt makes one write; the engine spaces the attempts of one installation.
 
@@ -106,8 +105,8 @@ class Runner:
         self._paced = paced
         self._paused = paused
         self._notices = notices
-        self._clock = clock
-        self._scheduler = Scheduler(queue, clock, notifies=notices is not None)
+        self._clock = ledger.database.clock
+        self._scheduler = Scheduler(queue, self._clock, notifies=notices is not None)
 
     def run(self, job: Job, executor: str) -> str:
         """Run one attempt for the worker with that executor id, and return the outcome. Raises GaveUp."""

@@ -241,7 +241,7 @@ class Worker:
         recovery.report_alive()
         run = partial(self.runner.run, executor=lease.executor)
         executor = Consumer(database, lease.executor, run, self.pace)
-        retention = Retention(database, self.queue, keep_days=self.keep_days)
+        retention = Retention(database, self.queue, self.keep_days)
         _log.info("worker_started", worker=lease.executor)
         try:
             self._loop(stop, lease, recovery, retention)

@@ -511,8 +511,9 @@ class Meter:
     def after_retention(self) -> tuple[int, dict[str, int]]:
         """Move the clock by half a year, let the retention sweep; return its rows and the rows that are left."""
         queue = Queue(self._site.database)
+        self._site.database.clock = lambda: time.time() + 181 * DAY
         try:
-            sweep = Retention(self._site.database, queue, clock=lambda: time.time() + 181 * DAY)
+            sweep = Retention(self._site.database, queue)
             deleted = 0
             while count := sweep.sweep():
                 deleted += count

@@ -7,9 +7,8 @@ A reply is remembered so that a job that runs again pays nothing twice. ``Budget
 from __future__ import annotations
 
 import json
-import time
 import uuid
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from datetime import UTC, date, datetime
 from typing import TypeVar
 
@@ -23,17 +22,12 @@ from bot.core.frozen import Frozen
 from bot.models.budget import Limit, Spent, over
 from bot.models.protocol import Model, Prompt, Reply, Wrapper
 from bot.pipeline.store.counters import CounterKey, Counters, counter_key
-from bot.pipeline.store.database import Database
+from bot.pipeline.store.database import Database, Part
 from bot.pipeline.store.tables import BUDGETS, MODEL_CALLS, MODEL_FAULTS, RESERVATIONS
 
 
-class Calls:
+class Calls(Part):
     """The log of model calls."""
-
-    def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
-        self._database = database
-        self._clock = clock
-        self._counters = Counters(database)
 
     def reply(self, job: str, prompt_hash: str, schema: str) -> str | None:
         """Return the reply (JSON) that this job got to this prompt before; None if it got none."""
@@ -70,12 +64,12 @@ class Calls:
             **usage.model_dump(),
             "reply": reply,
             "error": error.replace("\0", "")[:2000] or None,
-            "created_at": self._clock(),
+            "created_at": self._database.clock(),
         }
         insert = self._database.insert(MODEL_CALLS).on_conflict_do_nothing().returning(MODEL_CALLS.c.id)
         with self._database.write() as connection:
             if connection.execute(insert, row).first() is not None:
-                self._counters.add(_counts(model, usage, has_reply=reply is not None), connection)
+                Counters(self._database).add(_counts(model, usage, has_reply=reply is not None), connection)
 
     def forget(self, job: str) -> None:
         """Delete the calls of a job."""
@@ -100,25 +94,24 @@ class ModelFault(Frozen):
     since_at: datetime
 
 
-class Faults:
+class Faults(Part):
     """The faults of models, which every process can read."""
 
-    def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
-        self._database = database
-        self._clock = clock
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
         self._answered: dict[str, float] = {}
 
     def refused(self, model: str, why: str) -> None:
         """Record a refusal; the moment of the first one is kept."""
         self._answered.pop(model, None)
-        row = {"model": model, "why": why.replace("\0", "")[:1000], "since_at": self._clock()}
+        row = {"model": model, "why": why.replace("\0", "")[:1000], "since_at": self._database.clock()}
         insert = self._database.insert(MODEL_FAULTS)
         insert = insert.on_conflict_do_update(index_elements=["model"], set_={"why": row["why"]})
         self._database.execute(insert, row)
 
     def answered(self, model: str) -> None:
         """Forget a fault. Asks the database about a model once a minute at most."""
-        now = self._clock()
+        now = self._database.clock()
         if now - self._answered.get(model, 0.0) < 60.0:
             return
         self._answered[model] = now
@@ -137,11 +130,8 @@ class Faults:
         )
 
 
-class Budgets:
+class Budgets(Part):
     """Daily budgets. The reservations of a killed worker stay: a call too few is better than one too many."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def spent(self, day: date, scope: str) -> Spent:
         """Return the sum of settled and reserved spending."""

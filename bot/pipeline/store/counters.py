@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from bot.pipeline.store.database import Database
+from bot.pipeline.store.database import Part
 from bot.pipeline.store.tables import COUNTERS
 
 if TYPE_CHECKING:
@@ -32,11 +31,8 @@ GITHUB_REMAINING = "bouncer_github_quota_remaining"
 CounterKey = tuple[str, tuple[tuple[str, str], ...]]
 
 
-class Counters:
+class Counters(Part):
     """Counts and gauges that every process can read."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def add(self, counts: Mapping[CounterKey, float], connection: Connection | None = None) -> None:
         """Add to counts, in the caller's transaction if there is one."""
@@ -56,7 +52,7 @@ class Counters:
         return {(row.name, tuple(map(tuple, json.loads(row.labels)))): row.value for row in rows}
 
     def _put(self, connection: Connection, values: Mapping[CounterKey, float], *, add: bool) -> None:
-        now = time.time()
+        now = self._database.clock()
         insert = self._database.insert(COUNTERS)
         value: Any = COUNTERS.c.value + insert.excluded.value if add else insert.excluded.value
         upsert = insert.on_conflict_do_update(

@@ -68,6 +68,8 @@ class Database:
     def __init__(self, engine: Engine, take_lock: Callable[[str], HeldLock | None]) -> None:
         """``take_lock`` takes the lock of a name, and returns None if it is held."""
         self.engine = engine
+        #: Returns the time of this process, seconds since 1970.
+        self.clock: Callable[[], float] = time.time
         self._reading = engine if self.is_sqlite else engine.execution_options(isolation_level="AUTOCOMMIT")
         self.take_lock = take_lock
         #: Returns the secrets that are replaced in everything that is written, so that one in a text does not
@@ -141,6 +143,13 @@ class Database:
         if statement.lstrip()[:6].upper() not in ("INSERT", "UPDATE"):
             return statement, parameters
         return statement, _cut(parameters, _forms(self.withheld))
+
+
+class Part:
+    """A part of the storage, in one database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
 
 def open_database(url: str, *, busy_seconds: float = BUSY_SECONDS, must_exist: bool = False) -> Database:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -22,7 +21,7 @@ from bot.core.frozen import Frozen
 from bot.features.feedback.signals import SOURCES
 from bot.features.shared.labels import BouncerRecord
 from bot.pipeline.store.counters import CounterKey, Counters, counter_key
-from bot.pipeline.store.database import Database
+from bot.pipeline.store.database import Part
 from bot.pipeline.store.feedback import Fates, Signals
 from bot.pipeline.store.tables import CLOSED, DECISIONS, POSTINGS
 
@@ -68,17 +67,10 @@ _VISIBLE = (
 _log = structlog.get_logger(__name__)
 
 
-class Decisions:
+class Decisions(Part):
     """Implements ``bot.features.services.History``."""
 
     counts_authors = True
-
-    def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
-        self._database = database
-        self._clock = clock
-        self._signals = Signals(database, clock)
-        self._fates = Fates(database, clock)
-        self._counters = Counters(database)
 
     def record(self, job: str, decisions: Sequence[Decision], config_hash: str) -> tuple[Decision, ...]:
         """Record the decisions of a job, and return the recorded ones: those of an earlier run are kept."""
@@ -87,11 +79,11 @@ class Decisions:
             insert = self._database.insert(DECISIONS).on_conflict_do_nothing(index_elements=["job", "position"])
             for row, decision in zip(rows, decisions, strict=True):
                 if connection.execute(insert.returning(DECISIONS.c.id), row).first() is not None:
-                    self._counters.add({_count(decision): 1}, connection)
+                    Counters(self._database).add({_count(decision): 1}, connection)
         subjects = {decision.subject.key: decision.subject for decision in decisions if decision.kind in SOURCES}
         for subject in subjects.values():
-            self._signals.refresh(subject.repository, self.decisions(subject.key, *SOURCES))
-        self._fates.record(decisions)
+            Signals(self._database).refresh(subject.repository, self.decisions(subject.key, *SOURCES))
+        Fates(self._database).record(decisions)
         return self.of_job(job)
 
     def of_job(self, job: str) -> tuple[Decision, ...]:
@@ -239,7 +231,7 @@ class Decisions:
 
     def muted(self, repository: str) -> frozenset[str]:
         """Return the review categories that people of this repository dismissed too often."""
-        return self._signals.muted(repository)
+        return Signals(self._database).muted(repository)
 
     def _read(self, query: Any) -> tuple[Decision, ...]:
         texts = self._database.scalars(query)
@@ -260,7 +252,7 @@ class Decisions:
             "model": decision.model,
             "decision": _stored(decision),
             "config_hash": config_hash,
-            "created_at": self._clock(),
+            "created_at": self._database.clock(),
         }
 
 
@@ -350,12 +342,8 @@ def content_hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-class Postings:
+class Postings(Part):
     """The register of our writes."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._counters = Counters(database)
 
     def find(self, key: str) -> Posting | None:
         columns = [POSTINGS.c[name] for name in Posting.model_fields]
@@ -364,7 +352,7 @@ class Postings:
 
     def put(self, posting: Posting) -> None:
         """Store a posting; it replaces the one with its key."""
-        now = time.time()
+        now = self._database.clock()
         insert = self._database.insert(POSTINGS).values(**posting.model_dump(), created_at=now, updated_at=now)
         changed = {
             name: insert.excluded[name] for name in ("job", "number", "github_id", "content_hash", "updated_at")
@@ -373,4 +361,4 @@ class Postings:
             previous = connection.execute(select(POSTINGS.c.id).where(POSTINGS.c.key == posting.key)).first()
             connection.execute(insert.on_conflict_do_update(index_elements=["key"], set_=changed))
             if previous is None:
-                self._counters.add({counter_key("bouncer_postings", type=posting.type): 1}, connection)
+                Counters(self._database).add({counter_key("bouncer_postings", type=posting.type): 1}, connection)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from sqlalchemy import func, select
@@ -14,19 +13,15 @@ from bot.core.actions import Decision
 from bot.core.subjects import KnownFate
 from bot.features.feedback.record import FeedbackRecord, Outcome
 from bot.features.feedback.signals import Row, outcomes, rates, signals
-from bot.pipeline.store.database import Database
+from bot.pipeline.store.database import Part
 from bot.pipeline.store.tables import FATES, SIGNALS
 
 #: Most fates that a query returns, the newest ones.
 _MAX_FATES = 5000
 
 
-class Signals:
+class Signals(Part):
     """Reactions of people to postings."""
-
-    def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
-        self._database = database
-        self._clock = clock
 
     def refresh(self, repository: str, history: Iterable[Decision]) -> None:
         """Update the outcomes on one subject; ``history`` is every decision on it, oldest first."""
@@ -34,7 +29,7 @@ class Signals:
         if signals_by_key:
             with self._database.write() as connection:
                 for key, sign in signals_by_key.items():
-                    values = {**sign.model_dump(exclude={"key"}), "updated_at": self._clock()}
+                    values = {**sign.model_dump(exclude={"key"}), "updated_at": self._database.clock()}
                     insert = self._database.insert(SIGNALS).values(key=key, repository=repository, **values)
                     connection.execute(insert.on_conflict_do_update(index_elements=["key"], set_=values))
 
@@ -64,12 +59,8 @@ def watch(fates: Sequence[KnownFate]) -> PromiseRecord | None:
     return watch_promise((fate.bounced for fate in fates if fate.good and fate.harm == harm), harm / 100)
 
 
-class Fates:
+class Fates(Part):
     """One row for each subject and bouncer: the newest fate."""
-
-    def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
-        self._database = database
-        self._clock = clock
 
     def record(self, decisions: Sequence[Decision]) -> None:
         for decision in decisions:
@@ -83,7 +74,9 @@ class Fates:
         query = (
             select(*columns)
             .where(
-                FATES.c.repository == repository, FATES.c.bouncer == bouncer, FATES.c.settled_at <= self._clock()
+                FATES.c.repository == repository,
+                FATES.c.bouncer == bouncer,
+                FATES.c.settled_at <= self._database.clock(),
             )
             .order_by(FATES.c.settled_at.desc())
             .limit(_MAX_FATES)
@@ -99,7 +92,7 @@ class Fates:
     def _write(self, repository: str, fate: KnownFate) -> None:
         # A merge is good once nothing has undone it for a while.
         wait = GRACE.total_seconds() if fate.bouncer == "verify" and fate.good else 0.0
-        values = {**fate.model_dump(exclude={"subject", "bouncer"}), "settled_at": self._clock() + wait}
+        values = {**fate.model_dump(exclude={"subject", "bouncer"}), "settled_at": self._database.clock() + wait}
         keys = {"repository": repository, "subject": fate.subject, "bouncer": fate.bouncer}
         with self._database.write() as connection:
             insert = self._database.insert(FATES).values(**keys, **values)

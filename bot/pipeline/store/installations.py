@@ -5,7 +5,6 @@ Only a rename or transfer that GitHub reports moves stored data to another name:
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -15,7 +14,7 @@ from sqlalchemy import Column, Connection, and_, delete, exists, func, or_, sele
 from bot.core import events
 from bot.core.events import Event
 from bot.core.frozen import Frozen
-from bot.pipeline.store.database import Database
+from bot.pipeline.store.database import Database, Part
 from bot.pipeline.store.tables import ABOUT_REPOSITORIES, BUDGETS, DELIVERIES, INSTALLATIONS, PAUSES, RENAMES
 
 #: The scope of a pause that holds everywhere.
@@ -52,11 +51,8 @@ class Pause(Frozen):
     since_at: datetime
 
 
-class Installations:
+class Installations(Part):
     """Installations of the app, and pauses of repositories."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def note(self, connection: Connection, delivery: str, event: Event, at: float) -> None:
         """Record a delivery, in the transaction that stores it."""
@@ -109,7 +105,7 @@ class Installations:
 
     def pause(self, repository: str, by: str) -> None:
         """Pause a repository, or EVERYTHING."""
-        values = {"repository": repository, "by": by, "since_at": time.time()}
+        values = {"repository": repository, "by": by, "since_at": self._database.clock()}
         self._database.execute(self._database.insert(PAUSES).values(values).on_conflict_do_nothing())
 
     def resume(self, repository: str) -> None:
@@ -125,11 +121,8 @@ class Installations:
         return self._database.scalar(pauses) is not None
 
 
-class Renames:
+class Renames(Part):
     """Names that repositories had before GitHub reported a rename or transfer."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def present(self, event: Event) -> Event:
         """Return an event, which may have a former name of its repository, with the present one."""

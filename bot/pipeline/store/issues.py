@@ -16,7 +16,7 @@ from bot.core.events import Event
 from bot.core.frozen import Frozen
 from bot.core.subjects import INSIDERS, Comment, Issue
 from bot.features.services import IndexedIssue
-from bot.pipeline.store.database import Database
+from bot.pipeline.store.database import Part
 from bot.pipeline.store.tables import DELIVERIES, ISSUE_INDEXES, ISSUE_TEXTS
 
 #: Closed issues are forgotten after a year, seconds.
@@ -66,11 +66,8 @@ class FirstPass(Frozen):
     complete: bool = False
 
 
-class Issues:
+class Issues(Part):
     """An ``IssueIndex`` in the database."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def similar(self, repository: str, issue: Issue, most: int) -> tuple[IndexedIssue, ...] | None:
         """Return the earlier issues with the most telling words of one, best first; None without an index."""

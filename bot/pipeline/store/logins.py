@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 
 from sqlalchemy import Connection, case, delete, select
 
-from bot.pipeline.store.database import Database
+from bot.pipeline.store.database import Part
 from bot.pipeline.store.tables import ADMIN_IDS, LOGIN_ATTEMPTS, SESSIONS
 
 #: Wrong passwords from one address that cost nothing; then each further attempt waits twice as long, up to this.
@@ -25,16 +24,12 @@ APART_ALL_SECONDS = 0.25
 LONGEST_ALL_SECONDS = 2.0
 
 
-class Logins:
+class Logins(Part):
     """Sessions, by an id from which neither cookie nor password can be derived, and the pace of login attempts."""
-
-    def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
-        self._database = database
-        self._clock = clock
 
     def begin(self, session: str, seconds: float, login: str = "") -> None:
         """Store a session that expires; ``login`` is a GitHub account, or empty for the password."""
-        now = self._clock()
+        now = self._database.clock()
         with self._database.write() as connection:
             connection.execute(delete(SESSIONS).where(SESSIONS.c.until < now))
             connection.execute(SESSIONS.insert(), {"id": session, "until": now + seconds, "login": login})
@@ -42,7 +37,7 @@ class Logins:
     def login(self, session: str) -> str | None:
         """Return the account of a session; None if it does not exist or has expired."""
         row = self._database.row(select(SESSIONS).where(SESSIONS.c.id == session))
-        return str(row.login) if row is not None and row.until > self._clock() else None
+        return str(row.login) if row is not None and row.until > self._database.clock() else None
 
     def end(self, session: str) -> None:
         """Delete a session: its cookie, and every copy of it, is invalid from now on."""
@@ -67,7 +62,7 @@ class Logins:
         return max(own_wait, min(common_wait, LONGEST_ALL_SECONDS))
 
     def failed(self, address: str) -> None:
-        now = self._clock()
+        now = self._database.clock()
         values = LOGIN_ATTEMPTS.c
         recent = values.failed_at > now - FORGET_SECONDS
         with self._database.write() as connection:
@@ -92,7 +87,7 @@ class Logins:
         connection.execute(self._database.insert(LOGIN_ATTEMPTS).on_conflict_do_nothing(), row)
         is_row = LOGIN_ATTEMPTS.c.address == address
         attempts = connection.execute(select(LOGIN_ATTEMPTS).where(is_row).with_for_update()).one()
-        now = self._clock()
+        now = self._database.clock()
         failures = attempts.failures if now - attempts.failed_at < FORGET_SECONDS else 0
         # A moment far ahead means that the clock was set back.
         start = max(now, attempts.next_at) if attempts.next_at < now + 10 * LONGEST_WAIT_SECONDS else now

@@ -19,7 +19,7 @@ from bot.core.redaction import redact
 from bot.core.subjects import Subject
 from bot.core.text import csv_line
 from bot.models.budget import Spent
-from bot.pipeline.store.database import Database
+from bot.pipeline.store.database import Part
 from bot.pipeline.store.decisions import Posting, is_outage, read_stored
 from bot.pipeline.store.tables import BUDGETS, DECISIONS, MODEL_CALLS, POSTINGS
 
@@ -108,11 +108,8 @@ class Cost(Frozen):
     unpriced: int = Field(description="calls of models whose price is not known; their cost is in no sum")
 
 
-class Overview:
+class Overview(Part):
     """Read-only questions to the ledger. Days are UTC."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def repositories(self) -> tuple[str, ...]:
         query = select(DECISIONS.c.repository).distinct().order_by(DECISIONS.c.repository).limit(1000)

@@ -102,7 +102,8 @@ def test_deliveries_that_wait_for_a_worker_are_counted(database, run):
         inbox.accept(delivery, removed("acme/old"))
     assert run("list") == (0, "", "no jobs, 2 recorded deliveries that no worker has taken up yet\n")
     assert run("list", "--json")[1] == {"jobs": [], "counts": {}, "untaken_deliveries": 2}
-    later = Jobs(database, lambda: time.time() + 100)
+    database.clock = lambda: time.time() + 100
+    later = Jobs(database)
     assert 100 <= later.oldest_age() < 200
     inbox.take_up(lambda account, repositories, before: None)
     queue.close()

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
 from bot.core import events
 from bot.core.actions import Task
 from bot.core.subjects import Actor, Issue, Repository
@@ -17,17 +14,11 @@ ANA = Actor(id=1, login="ana")
 ROCKET = Repository(id=1, owner="acme", name="rocket")
 
 
-def make_inbox(
-    database: Database,
-    queue: Queue,
-    *tasks: Task,
-    debounce: bool = False,
-    clock: Callable[[], float] = time.time,
-) -> Inbox:
+def make_inbox(database: Database, queue: Queue, *tasks: Task, debounce: bool = False) -> Inbox:
     """One that makes these jobs of every event; as the router says if none is named."""
     tasks_of = (lambda event: tasks) if tasks else None
     delay = DEBOUNCE_SECONDS if debounce else 0.0
-    return Inbox(database, queue, tasks=tasks_of, debounce_seconds=delay, clock=clock)
+    return Inbox(database, queue, tasks=tasks_of, debounce_seconds=delay)
 
 
 def opened(number: int = 7, repository: Repository = ROCKET, title: str = "It is broken") -> events.IssueOpened:

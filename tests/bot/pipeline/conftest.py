@@ -22,8 +22,10 @@ class Clock:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock(database: Database) -> Clock:
+    clock = Clock()
+    database.clock = clock
+    return clock
 
 
 @pytest.fixture

@@ -17,8 +17,8 @@ from tests.builders import pull_pushed
 
 
 @pytest.fixture
-def inbox(database: Database, queue, clock):
-    return make_inbox(database, queue, clock=clock)
+def inbox(database: Database, queue):
+    return make_inbox(database, queue)
 
 
 def uninstalled(account, repositories, before):
@@ -33,7 +33,7 @@ def test_each_task_of_a_delivery_is_a_job_in_the_order_of_the_table(inbox, queue
     assert [job.order for job in jobs] == sorted({job.order for job in jobs})
 
 
-def test_a_delivery_is_stored_with_its_jobs_or_not_at_all(database, clock):
+def test_a_delivery_is_stored_with_its_jobs_or_not_at_all(database):
     queue = Queue(database)
 
     class Broken(Queue):
@@ -42,9 +42,9 @@ def test_a_delivery_is_stored_with_its_jobs_or_not_at_all(database, clock):
 
     broken = Broken(database)
     with pytest.raises(OSError, match="cannot be reached"):
-        make_inbox(database, broken, clock=clock).accept("d-1", opened())
+        make_inbox(database, broken).accept("d-1", opened())
     assert database.scalar(select(DELIVERIES.c.id)) is None
-    assert make_inbox(database, queue, clock=clock).accept("d-1", opened())
+    assert make_inbox(database, queue).accept("d-1", opened())
     assert {job.delivery for job in queue.list()} == {"d-1"}
     queue.close()
     broken.close()
@@ -66,7 +66,7 @@ def test_an_event_for_nobody_is_taken_note_of_and_makes_no_job(inbox, queue, dat
 
 
 def test_a_push_waits_for_the_next_one(database, queue, clock):
-    make_inbox(database, queue, debounce=True, clock=clock).accept("d-1", pull_pushed())
+    make_inbox(database, queue, debounce=True).accept("d-1", pull_pushed())
     assert set(queue.states().values()) == {"waiting"}
     assert {job.due for job in queue.list()} == {clock.now + DEBOUNCE_SECONDS}
 

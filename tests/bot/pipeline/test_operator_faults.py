@@ -34,7 +34,7 @@ REFUSED = "openai refused the key (401): check OPENAI_API_KEY"
 def refuse(bench: Bench, error: Exception | None) -> None:
     """Have the provider refuse every question with this, or answer as usual."""
     model = ScriptedModel(lambda prompt: dict(REPLY) if error is None else error)  # type: ignore[return-value]
-    faults = Faults(bench.desk.ledger.database, lambda: bench.now[0])
+    faults = Faults(bench.desk.ledger.database)
     bench.use(bench.desk.writer, replace(bench.services, model=ReportingRefusals(model, faults)))
 
 

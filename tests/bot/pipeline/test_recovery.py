@@ -136,7 +136,8 @@ def test_deaths_are_counted_for_as_long_as_the_attempt_lives(database, database_
 
 @pytest.mark.parametrize("ahead", [0, -3600, 3600])
 def test_a_worker_is_seen_until_it_ends_by_the_clock_of_the_database(database, recovery, ahead):
-    jobs = Jobs(database, clock=lambda: time.time() + ahead)
+    database.clock = lambda: time.time() + ahead
+    jobs = Jobs(database)
     recovery.report_alive()
     assert jobs.worker_age() < 5
     recovery.report_end()

@@ -40,7 +40,7 @@ Deliver = Callable[..., None]
 def deliver(database: Database, queue: DrivenQueue, clock: Clock) -> Deliver:
     """Deliver events, by id, and let a worker take up what is left for it."""
     tasks = lambda event: ("triage",) if isinstance(event, events.IssueOpened) else ()  # noqa: E731
-    inbox, retention = Inbox(database, queue, tasks=tasks, clock=clock), Retention(database, queue, clock=clock)
+    inbox, retention = Inbox(database, queue, tasks=tasks), Retention(database, queue)
 
     def deliver(**delivered: events.Event) -> None:
         for name, event in delivered.items():
@@ -143,7 +143,7 @@ def test_all_data_follow_a_repository_to_its_new_name(
     # A worker that runs the waiting job reads its event with the new name.
     first = past.renames.present(opened(1))
     assert (first.subject.repository, first.installation) == (new, event.installation)
-    assert Jobs(database, clock).recheck(new, 1, "operator", pull=False)
+    assert Jobs(database).recheck(new, 1, "operator", pull=False)
     assert stored(database) == {new}
 
 

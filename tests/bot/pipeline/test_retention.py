@@ -17,8 +17,6 @@ from bot.pipeline.inbox import Inbox
 from bot.pipeline.job import KEEP_SECONDS, GaveUp, Job
 from bot.pipeline.retention import DAY, KEEP_DAYS, KEEP_DEAD_SECONDS, Retention
 from bot.pipeline.store import Database, Ledger
-from bot.pipeline.store.calls import Calls
-from bot.pipeline.store.decisions import Decisions
 from bot.pipeline.store.tables import DELIVERIES
 from tests.bot.pipeline.builders import ANA, opened, removed
 from tests.bot.pipeline.conftest import Clock
@@ -32,15 +30,15 @@ def closed(number: int) -> events.IssueClosed:
 
 @pytest.fixture
 def sweep(database: Database, queue: DrivenQueue, clock: Clock):
-    return Retention(database, queue, clock=clock).sweep
+    return Retention(database, queue).sweep
 
 
 @pytest.fixture
 def dispatch(database: Database, queue: DrivenQueue, clock: Clock):
     """Deliver events, by id, and make their jobs."""
-    retention = Retention(database, queue, clock=clock)
+    retention = Retention(database, queue)
     tasks = lambda event: ("triage",) if isinstance(event, events.RepositoryEvent) else ()  # noqa: E731
-    inbox = Inbox(database, queue, tasks=tasks, clock=clock)
+    inbox = Inbox(database, queue, tasks=tasks)
 
     def dispatch(**delivered: events.Event) -> None:
         for name, item in delivered.items():
@@ -92,16 +90,16 @@ def test_a_dead_letter_waits_a_month_for_somebody(jobs, sweep, clock, database):
     assert remembered(database) == {"d-open"}
 
 
-def decided(ledger: Ledger, number: int, clock: Clock) -> None:
+def decided(ledger: Ledger, number: int) -> None:
     decision = Decision(kind="triage", subject=Subject(repository="acme/rocket", number=number, revision="text:1"))
-    Decisions(ledger.database, clock).record(f"d:{number}", [decision], "")
+    ledger.decisions.record(f"d:{number}", [decision], "")
     prompt = Prompt(purpose="triage", system="s", user="u", subject=f"acme/rocket#{number}")
-    Calls(ledger.database, clock).record(f"d:{number}", prompt, "R", "m", Usage(calls=1), reply="{}")
+    ledger.calls.record(f"d:{number}", prompt, "R", "m", Usage(calls=1), reply="{}")
 
 
 def test_old_replies_and_decisions_on_closed_subjects_are_deleted(dispatch, sweep, clock, ledger: Ledger):
     for number in (1, 2, 3):
-        decided(ledger, number, clock)
+        decided(ledger, number)
     dispatch(closed=closed(2), again=closed(3), reopened=event(events.IssueReopened, issue(number=3)))
     clock.now += KEEP_DAYS * DAY - 1
     sweep()
@@ -116,21 +114,21 @@ def test_old_replies_and_decisions_on_closed_subjects_are_deleted(dispatch, swee
 def test_what_is_decided_after_the_closing_stays_for_its_own_half_year(dispatch, sweep, clock, ledger: Ledger):
     dispatch(closed=closed(2))
     clock.now += KEEP_DAYS * DAY + 1
-    decided(ledger, 2, clock)
+    decided(ledger, 2)
     sweep()
     assert len(ledger.decisions.decisions("acme/rocket#2")) == 1
 
 
 def test_an_operator_may_keep_everything(dispatch, database, queue, clock, ledger: Ledger):
-    decided(ledger, 2, clock)
+    decided(ledger, 2)
     dispatch(closed=closed(2))
     clock.now += 10 * KEEP_DAYS * DAY
-    Retention(database, queue, keep_days=0, clock=clock).sweep()
+    Retention(database, queue, keep_days=0).sweep()
     assert len(ledger.decisions.decisions("acme/rocket#2")) == 1
 
 
 def test_an_uninstallation_deletes_the_rows_of_its_account_only(dispatch, jobs, clock, database, ledger: Ledger):
-    decided(ledger, 1, clock)
+    decided(ledger, 1)
     other = Decision(kind="triage", subject=Subject(repository="acmeister/x", number=1, revision="text:1"))
     ledger.decisions.record("other", [other], "")
     dispatch(gone=installation("deleted"))
@@ -141,7 +139,7 @@ def test_an_uninstallation_deletes_the_rows_of_its_account_only(dispatch, jobs, 
 
 
 def test_a_late_uninstallation_deletes_nothing_of_a_new_installation(dispatch, jobs, clock, ledger: Ledger):
-    decided(ledger, 1, clock)
+    decided(ledger, 1)
     dispatch(new=installation("created", 2))
     dispatch(gone=installation("deleted"))
     assert len(jobs.list()) == 3
@@ -150,14 +148,14 @@ def test_a_late_uninstallation_deletes_nothing_of_a_new_installation(dispatch, j
 
 
 def test_a_repository_that_the_app_is_taken_off_is_forgotten(dispatch, jobs, clock, ledger: Ledger):
-    decided(ledger, 1, clock)
+    decided(ledger, 1)
     dispatch(off=removed("acme/rocket"))
     assert jobs.list() == ()
     assert ledger.decisions.decisions("acme/rocket#1") == ()
 
 
 def test_what_arrives_after_a_removal_is_kept_if_it_is_taken_up_late(dispatch, jobs, clock, database, ledger):
-    decided(ledger, 1, clock)
+    decided(ledger, 1)
     dispatch(off=removed("acme/rocket"), on=removed(added=("acme/rocket",), added_ids=(1,)), new=opened(4))
     assert set(jobs.states()) == {"d-new:triage"}
     assert remembered(database) == {"d-ping", "d-off", "d-on", "d-new"}
@@ -182,5 +180,5 @@ def test_the_number_of_deliveries_ever_does_not_start_again(jobs, sweep, clock, 
     clock.now += 100 * DAY
     Jobs(database).cancel("d-open:triage")
     sweep()
-    Inbox(database, jobs, clock=clock).accept("d-new", opened())
+    Inbox(database, jobs).accept("d-new", opened())
     assert database.scalar(select(func.max(DELIVERIES.c.seq))) > before

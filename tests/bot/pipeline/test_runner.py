@@ -75,15 +75,8 @@ class Bench:
         self.use_for(lambda event: (services or self.services, writer))
 
     def use_for(self, services_for: Callable[[events.Event], Any]) -> None:
-        desk, clock = self.desk, lambda: self.now[0]
         self.runner = Runner(
-            self.queue,
-            self.inbox,
-            desk.ledger,
-            services_for,
-            desk.publisher,
-            paced=False,
-            clock=clock,
+            self.queue, self.inbox, self.desk.ledger, services_for, self.desk.publisher, paced=False
         )
 
     def open(self, title: str = "It is broken") -> str:
@@ -113,7 +106,7 @@ class Bench:
     def make_jobs_of(self, *tasks: Task) -> None:
         """Have each event from now on make these jobs; those that the router says if none is named."""
         self.tasks = tasks or ("triage",)
-        self.inbox = make_inbox(self.desk.ledger.database, self.queue, *tasks, clock=lambda: self.now[0])
+        self.inbox = make_inbox(self.desk.ledger.database, self.queue, *tasks)
 
     def happens(self, kind: Callable[..., events.Event], **fields: Any) -> str:
         """Deliver an event, by default of the author's; the id of its first job, queued."""
@@ -138,12 +131,13 @@ def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
     """On SQLite; on each kind of database in turn where the test uses ``database``."""
     database = request.getfixturevalue("database" if "database" in request.fixturenames else "sqlite")
     now = [1_800_000_000.0]
+    database.clock = lambda: now[0]
     with make_desk(database) as desk:
         model = ScriptedModel(lambda prompt: (bench.think(), VAGUE)[1])
         services = replace(desk.services, model=model, history=desk.ledger.decisions)
         queue = DrivenQueue(database)
-        inbox = make_inbox(database, queue, "triage", clock=lambda: now[0])
-        jobs = Jobs(database, lambda: now[0])
+        inbox = make_inbox(database, queue, "triage")
+        jobs = Jobs(database)
         bench = Bench(desk, queue, model, inbox, services, jobs, now)
         yield bench
         jobs.close()
@@ -275,7 +269,7 @@ def test_an_event_of_a_repository_that_was_removed_leaves_no_decision(bench):
 
 def test_a_job_leaves_nothing_of_a_repository_that_is_removed_meanwhile(bench, database):
     job = bench.open()
-    retention = Retention(database, bench.queue, clock=lambda: bench.now[0])
+    retention = Retention(database, bench.queue)
     bench.think = lambda: retention.uninstalled("octo", (), before=9)
     assert bench.runner.run(bench.queue.get(job), EXECUTOR).startswith("gone: ")
     assert bench.model.asked

@@ -53,7 +53,7 @@ def guess(logins: Logins, clock: Clock, address: str) -> float:
 
 
 def test_each_guess_after_the_fifth_waits_longer_in_all_processes(database: Database, clock: Clock) -> None:
-    first, second = Logins(database, clock), Logins(database, clock)
+    first, second = Logins(database), Logins(database)
     waits = [guess((first, second)[count % 2], clock, "a") for count in range(12)]
     assert waits == [0, 0, 0, 0, 0, 0, 1, 2, 4, 8, 8, 8]
     assert first.turn("b") == 0
@@ -62,7 +62,7 @@ def test_each_guess_after_the_fifth_waits_longer_in_all_processes(database: Data
 
 
 def test_the_right_password_ends_the_waiting(database: Database, clock: Clock) -> None:
-    logins = Logins(database, clock)
+    logins = Logins(database)
     for _ in range(9):
         guess(logins, clock, "a")
     logins.succeeded("a")
@@ -70,7 +70,7 @@ def test_the_right_password_ends_the_waiting(database: Database, clock: Clock) -
 
 
 def test_turns_that_are_too_far_off_are_not_taken(database: Database, clock: Clock) -> None:
-    logins = Logins(database, clock)
+    logins = Logins(database)
     for _ in range(9):
         guess(logins, clock, "a")
     waits = [logins.turn("a") for _ in range(6)]
@@ -80,7 +80,7 @@ def test_turns_that_are_too_far_off_are_not_taken(database: Database, clock: Clo
 
 
 def test_guesses_from_many_addresses_delay_logins_and_refuse_none(database: Database, clock: Clock) -> None:
-    logins = Logins(database, clock)
+    logins = Logins(database)
     for number in range(200):
         logins.turn(str(number))
         logins.failed(str(number))

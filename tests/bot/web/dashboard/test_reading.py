@@ -18,7 +18,6 @@ from bot.features.review.record import Doubt, ReviewRecord, Suppressed
 from bot.features.shared.findings import Category, Dropped, Impact, Reported, Severity
 from bot.models.protocol import Prompt
 from bot.pipeline.metrics import exposition
-from bot.pipeline.store.feedback import Fates
 from bot.pipeline.store.overview import Overview
 from bot.pipeline.store.tables import MODEL_CALLS
 from bot.web.app import Backend
@@ -204,9 +203,10 @@ def test_a_broken_promise_is_a_warning(app: Flask, backend: Backend) -> None:
 def test_a_merge_counts_once_nothing_has_undone_it_for_thirty_days(backend: Backend) -> None:
     tell(backend, 1, good=True, chance=10, bouncer="verify")
     tell(backend, 2, good=False, chance=10, bouncer="verify")
-    now = Fates(backend.ledger().database)
-    assert [fate.subject for fate in now.of("acme/rocket", "verify")] == ["acme/rocket#2"]
-    later = Fates(backend.ledger().database, lambda: time.time() + GRACE.total_seconds() + 60)
-    assert [fate.good for fate in later.of("acme/rocket", "verify")] == [False, True]
+    ledger = backend.ledger()
+    assert [fate.subject for fate in ledger.fates.of("acme/rocket", "verify")] == ["acme/rocket#2"]
+    ledger.database.clock = lambda: time.time() + GRACE.total_seconds() + 60
+    assert [fate.good for fate in ledger.fates.of("acme/rocket", "verify")] == [False, True]
+    ledger.database.clock = time.time
     tell(backend, 1, good=False, chance=10, bouncer="verify")
-    assert [fate.good for fate in now.of("acme/rocket", "verify")] == [False, False]
+    assert [fate.good for fate in ledger.fates.of("acme/rocket", "verify")] == [False, False]
