@@ -25,14 +25,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import bot.cli
-from tests.bot.pipeline import dying, worker_process
+from tests.bot.pipeline import worker_process
 
 _ROOT = Path(__file__).resolve().parents[1]
 _NUMBER = struct.Struct("i")
 #: Modules that can be run as by ``python -m``.
 _MODULES = {
     "bot": bot.cli.main,
-    "tests.bot.pipeline.dying": dying.main,
     "tests.bot.pipeline.worker_process": worker_process.main,
 }
 

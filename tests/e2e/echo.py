@@ -32,10 +32,6 @@ class Gateway:
         """Answer these requests with ``status`` and the request's own credentials."""
         self._faults.append((method, path, status, times))
 
-    def mend(self) -> None:
-        """Refuse nothing any more."""
-        self._faults.clear()
-
     def _respond(self, request: Request) -> Response:
         with self._lock:
             status = self._strike(request)

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from bot.core.text import estimate
 from tests.bot.pipeline.rig import REPLY as VAGUE
 
 MODEL = "openai:gpt-5-mini"
@@ -66,13 +65,11 @@ _FACTS = re.compile(r" \((?:added|deleted|renamed|copied|mode)\b.*\)$")
 
 
 class Question(NamedTuple):
-    """A question to the provider; ``purpose`` is the name of its schema, ``limit`` the most tokens of a reply."""
+    """A question to the provider; ``purpose`` is the name of its schema."""
 
     purpose: str
     text: str
     key: str
-    tokens: int = 0
-    limit: int = 0
 
 
 def triage(text: str) -> dict[str, Any]:
@@ -270,7 +267,7 @@ class Provider:
         purpose = purpose_of(body)
         key = request.headers.get("Authorization") or request.headers.get("X-Api-Key", "")
         with self._lock:
-            self.asked.append(Question(purpose, text, key, sent_tokens(body), reply_limit(body)))
+            self.asked.append(Question(purpose, text, key))
             mood = next((moods.pop(0) for word, moods in self._moods.items() if moods and word in text), None)
         answer = mood if mood is None or isinstance(mood, Response) else mood(request)
         return answer or completion(json.dumps(OPINIONS[purpose](text)))
@@ -282,17 +279,6 @@ def purpose_of(body: dict[str, Any]) -> str:
         return str(body["response_format"]["json_schema"]["name"])
     fields = body["output_config"]["format"]["schema"]["properties"]
     return next(name for name, field in FIELDS.items() if field in fields)
-
-
-def sent_tokens(body: dict[str, Any]) -> int:
-    """Return the estimated tokens of a request: all messages, and the schema of the reply."""
-    schema = body.get("response_format") or body.get("output_config") or {}
-    return sum(estimate(item["content"]) for item in body["messages"]) + estimate(json.dumps(schema))
-
-
-def reply_limit(body: dict[str, Any]) -> int:
-    """Return the most tokens of the reply."""
-    return int(body.get("max_completion_tokens") or body.get("max_tokens") or 0)
 
 
 def as_message(answer: Response) -> Response:

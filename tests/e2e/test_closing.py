@@ -75,17 +75,6 @@ def test_it_is_warned_closed_and_opened_again_by_an_answer_whoever_dies(hasty: S
     assert done == ["POST /comments ", "POST /labels ", "POST /comments ", "PATCH  closed", "PATCH  open", GONE]
 
 
-@pytest.mark.parametrize("file", ["triage: {mode: 'off'}\n", "triage: {mode: comment}\n"])
-def test_nothing_is_closed_once_that_was_switched_off(hasty: Site, file: str) -> None:
-    home = hasty.repository(f"acme/merciful{len(file)}", CONFIG)
-    hasty.github.fail("server_error", "PATCH", f"/repos/{home}/issues/1$", times=2)
-    number = hasty.github.open_issue(home, *VAGUE)
-    wait(lambda: any("500" in error for error in hasty.troubles().values()), 60, "it could not be closed")
-    hasty.slowly.commit(home, {".github/bouncer.yml": file})
-    assert state(hasty, home, number)[0] == "open"
-    assert "Closed for now" not in hasty.comments_on(home, number)[1]
-
-
 def test_an_edit_opens_it_again_and_what_a_maintainer_closed_stays_closed(hasty: Site) -> None:
     home = hasty.repository("acme/strict", CONFIG)
     first, second = (hasty.github.open_issue(home, *VAGUE) for _ in range(2))
@@ -98,15 +87,3 @@ def test_an_edit_opens_it_again_and_what_a_maintainer_closed_stays_closed(hasty:
     hasty.slowly.close(home, second, by="mia", reason="not_planned")
     hasty.slowly.comment(home, second, "It is version 4.2, on an empty file.", "alice")
     assert state(hasty, home, second) == ("closed", "not_planned")
-
-
-def test_a_comment_that_is_deleted_in_time_still_keeps_it_open(hasty: Site) -> None:
-    home = hasty.repository("acme/tidy", CONFIG)
-    number = hasty.github.open_issue(home, *VAGUE)
-    wait(lambda: hasty.comments_on(home, number), 60, "bounced")
-    comment = hasty.github.comment(home, number, "I have the same.", "carol")
-    hasty.github.delete_comment(home, comment, by="carol")
-    wait(lambda: len(hasty.decided(home, number, "closing")) > 1, 60, "time is up")
-    assert hasty.decided(home, number, "closing")[-1].reason == "people were talking about it"
-    hasty.quiet()
-    assert (state(hasty, home, number), len(hasty.comments_on(home, number))) == (("open", None), 1)

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
-from bot.features.duplicates.handler import ALONE
 from bot.features.duplicates.record import DuplicatesRecord
 from bot.features.triage.record import TriageRecord
 from bot.features.verify.record import VerifyRecord
-from tests.bot.pipeline.rig import wait
-from tests.builders import NO_PLUGINS
 from tests.e2e.site import Site
-from tests.e2e.test_reproduce_life import BUGGY, REPORT, TESTS
 
 COMMENT = {".github/bouncer.yml": "duplicates: {mode: comment, suggest_above: 90}\n"}
 CLEAR = "With version 4.2, `mean([])` raises an exception."
@@ -147,44 +141,6 @@ def test_in_shadow_mode_similar_pull_requests_are_only_recorded(shop: Site) -> N
     assert isinstance(decision.record, VerifyRecord)
     assert decision.record.content
     assert [(twin.number, twin.share) for twin in decision.record.content.twins] == [(first, 100)]
-
-
-TESTED = """\
-duplicates: {mode: comment, suggest_above: 90}
-reproduce:
-  mode: comment
-  samples: 1
-  command: python -m pytest -q {tests}
-"""
-
-
-@pytest.mark.debian("bubblewrap")
-def test_the_same_failure_of_both_drafted_tests_is_shown(shop: Site) -> None:
-    files = {"shapes.py": BUGGY, "tests/test_shapes.py": TESTS, ".github/bouncer.yml": TESTED}
-    home = shop.repository("acme/shapes", {**files, "pytest.ini": NO_PLUGINS["pytest.ini"].decode()})
-    root = shop.slowly.open_issue(home, "split drops the rest", REPORT)
-    shop.index(home)
-    shop.slowly.comment(home, root, "/bouncer reproduce", "mia")
-    first = shop.github.world.repositories[home].branches["main"]
-    shop.github.commit(home, {"NOTES.md": "Later.\n"})
-    number = shop.slowly.open_issue(home, "A part is missing", REPORT)
-    assert shop.comments_on(home, number)[0].startswith(SUGGESTION.format(root))
-    questions = len(shop.model.asked)
-    shop.slowly.comment(home, number, "/bouncer reproduce", "mia")
-    # The label that this job set is an event of its own, which may arrive a moment later.
-    wait(lambda: "same failure" in {item.verdict for item in shop.decided(home, number)}, 60, "compared")
-    shop.quiet()
-    second = shop.github.world.repositories[home].branches["main"]
-    comment = next(body for body in shop.comments_on(home, number) if body.startswith("This may be the same"))
-    evidence = f"The drafted tests of both issues fail in the same way, on {second[:7]} and on {first[:7]}: `"
-    assert evidence in comment
-    assert "AssertionError" in comment
-    assert ALONE.strip() in comment
-    compared = [item for item in shop.decided(home, number, "duplicates") if item.verdict == "same failure"]
-    assert len(compared) == 1
-    assert not compared[0].usage.calls
-    assert len(shop.model.asked) == questions + 1, "the draft is the only question"
-    assert shop.github.find(home, number)[1].state == "open"
 
 
 def test_the_model_is_shown_what_maintainers_asked_on_closed_issues(shop: Site) -> None:

@@ -213,18 +213,6 @@ def test_commands_on_a_pull_request(shop: Site, home: str) -> None:
     assert check(shop, home, number) == ("neutral", "Probably doesn't solve #1")
 
 
-def test_a_new_title_judges_nothing_twice_and_a_new_link_judges_again(shop: Site, home: str) -> None:
-    number = opened(shop, home, FIXED, body="", closes=[])
-    shop.slowly.edit(home, number, title="Read values, gently")
-    assert check(shop, home, number) == ("skipped", "Not judged: no linked issue")
-    shop.pull(home, number).closes = [(home, 1)]
-    shop.slowly.edit(home, number, body="Fixes #1")
-    assert check(shop, home, number)[0] == "success"
-    before = len(shop.model.asked)
-    shop.slowly.edit(home, number, title="Read values, very gently")
-    assert len(shop.model.asked) == before
-
-
 def test_what_people_made_of_it_is_recorded_when_it_ends(shop: Site, home: str) -> None:
     number = opened(shop, home, WORSE)
     first, second = shop.inline(home, number)

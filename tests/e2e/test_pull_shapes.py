@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.simgithub.state import Pull
-from tests.e2e.site import APP, BASE, BROKEN, CLEAR, FIXED, Repository, Site
+from tests.e2e.site import APP, BASE, BROKEN, CLEAR, Repository, Site
 
 CODE = "        return data.value"
 
@@ -101,19 +101,3 @@ def test_a_check_is_not_replaced_by_a_better_one_of_another_pull_request(
     assert (check.conclusion, check.output["title"]) == ("skipped", "Not judged: no linked issue")
     shop.slowly.reopen(home, number)
     assert (check.conclusion, check.output["title"]) == ("failure", "Probably doesn't solve #1")
-
-
-def test_an_issue_of_another_repository_is_not_judged_and_says_so(shop: Site, repository: Repository) -> None:
-    home, other = repository(), repository()
-    shop.github.open_issue(other, "Empty files", "With version 4.2 it fails on an empty file.")
-    number = shop.slowly.open_pull(home, "Read", f"Fixes {other}#1", files={APP: BROKEN})
-    (check,) = shop.checks(home, shop.head(home, number))
-    assert (check.conclusion, check.output["title"]) == (
-        "skipped",
-        "Not judged: the linked issue is in another repository",
-    )
-    own = shop.github.open_issue(home, "Empty files", "With version 4.2 it fails on an empty file.")
-    links = {"closes": [own], "closes_elsewhere": [(other, 1)]}
-    number = shop.slowly.open_pull(home, "Read", f"Fixes #{own}, fixes {other}#1", files={APP: FIXED}, **links)
-    (check,) = shop.checks(home, shop.head(home, number))
-    assert f"### {other}#1\n\nNot judged: the linked issue is in another" in check.output["summary"]

@@ -68,19 +68,6 @@ def test_a_labelled_issue_becomes_a_draft_pull_request_with_its_test(shop: Site,
     assert "as reported (3 of 3 drafts agree)" in draft.body
 
 
-def test_a_maintainer_asks_and_is_answered_in_a_comment(shop: Site, home: Callable[..., str]) -> None:
-    name = home("comment")
-    number = shop.slowly.open_issue(name, "split drops the rest", REPORT)
-
-    shop.slowly.comment(name, number, "/bouncer reproduce", "mia")
-
-    (body,) = shop.comments_on(name, number)
-    assert body.startswith("**Reproduced on `main` at ")
-    assert "(3 of 3 drafts agree).**" in body
-    assert "def test_issue_" in body
-    assert "reproduced" in shop.github.labels(name, number)
-
-
 def test_an_issue_of_a_repository_without_commits_is_read(shop: Site) -> None:
     shop.github.create_repository(
         "planco/.github",
@@ -97,36 +84,6 @@ def test_an_issue_of_a_repository_without_commits_is_read(shop: Site) -> None:
     shop.slowly.comment(name, number, "/bouncer reproduce", "mia")
     assert shop.comments_on(name, number)[-1].startswith("**Not run.** The default branch has no commit")
     assert not shop.jobs.list(("dead",), name)
-
-
-def test_what_cannot_be_reproduced_is_said_once(shop: Site, home: Callable[..., str]) -> None:
-    name = home("comment", samples=1)
-    number = shop.slowly.open_issue(name, "Colours", "With version 4.2 the colours are wrong.")
-
-    shop.slowly.comment(name, number, "/bouncer reproduce", "mia")
-
-    (body,) = shop.comments_on(name, number)
-    assert body.startswith("**Not reproduced on `main` at ")
-    assert "no draft became a test that can be run" in body
-    assert shop.github.labels(name, number) == []
-
-
-def test_the_stored_test_is_evidence_for_a_fix_and_against_none(shop: Site, home: Callable[..., str]) -> None:
-    name = home("comment", samples=1)
-    number = shop.github.open_issue(name, "split drops the rest", REPORT)
-    shop.slowly.comment(name, number, "/bouncer reproduce", "mia")
-
-    titles = {}
-    # The model of these tests takes a patch for a solution where it says "if data".
-    for outcome, code in (("fixed", f"{FIXED}\n\n# if data\n"), ("not", f"{BUGGY}\n\n# nothing\n")):
-        pull = shop.slowly.open_pull(name, "Keep the rest", f"Fixes #{number}", files={"shapes.py": code})
-        (check,) = [item for item in shop.checks(name, shop.head(name, pull)) if item.name == "bouncer / verify"]
-        titles[outcome] = check.output["title"]
-
-    assert titles == {
-        "fixed": f"Appears to solve #{number}; its reproducing test passes here",
-        "not": f"Probably doesn't solve #{number}",
-    }
 
 
 @pytest.mark.parametrize(

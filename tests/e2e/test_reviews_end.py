@@ -9,11 +9,8 @@ from typing import Any
 import pytest
 from werkzeug import Request, Response
 
-from tests.builders import NO_PLUGINS
 from tests.e2e.provider import completion
 from tests.e2e.site import APP, BROKEN, FIXED, WORSE, Repository, Site
-from tests.e2e.test_reproduce_life import BUGGY, TESTS
-from tests.e2e.test_reproduce_life import FIXED as SPLIT
 
 #: A file without a word that the provider knows.
 STEPS = "src/steps.py"
@@ -161,35 +158,6 @@ def test_from_the_third_round_on_only_what_is_grave_is_posted(shop: Site, reposi
     )
 
 
-@pytest.mark.debian("bubblewrap")
-def test_from_the_third_round_on_a_slighter_finding_needs_a_proof(shop: Site, repository: Repository) -> None:
-    config = "review: {prove: true}\nreproduce: {command: 'python -m pytest -q {tests}'}\n"
-    code = f"{SPLIT}\n\nONE = 1\n"
-    files = {"shapes.py": SPLIT, "tests/test_shapes.py": TESTS, ".github/bouncer.yml": config}
-    home = repository(**files, **{"pytest.ini": NO_PLUGINS["pytest.ini"].decode()})
-    number = shop.slowly.open_pull(home, "Count", files={"shapes.py": code})
-    pushed(shop, home, number, f"{code}TWO = 2\n", "shapes.py")
-    medium = {"path": "shapes.py", "line": None, "impact": "reliability", "severity": "medium", "symbol": ""}
-    lost = {
-        "quote": BUGGY.splitlines()[1].strip(), "category": "coding",
-        "comment": "`split([1, 2, 3], 2)` returns `[[1, 2]]`. It returned `[[1, 2], [3]]`.",
-    }  # fmt: skip
-    slow = {"quote": "MODE = 'slow'", "category": "data", "comment": "Slow is wrong. Nothing else is known."}
-    reports = [{**medium, **report} for report in (slow, lost)]
-    shop.model.misbehave("MODE = ", completion(json.dumps({"reasoning": "Two.", "findings": reports})))
-    pushed(shop, home, number, f"{code.replace(SPLIT, BUGGY)}TWO = 2\nMODE = 'slow'\n", "shapes.py")
-    (comment,) = shop.inline(home, number)
-    assert comment.body.startswith("`split([1, 2, 3], 2)` returns `[[1, 2]]`.")
-    assert "Severity: medium." in comment.body
-    assert "Proven: `python -m pytest -q tests/" in comment.body
-    assert "passes before the change and fails after it." in comment.body
-    record = shop.decided(home, number, "review")[-1].record
-    assert record.proofs["proven"] == 1
-    assert record.counts["suppressed:late"] == 1
-    summary = shop.review_check(home, number).output["summary"]
-    assert "- 1 neither of high severity nor proven, from review 3 on" in summary
-
-
 @pytest.mark.parametrize("when", ["open", "command"])
 def test_reviews_happen_when_the_maintainers_want_them(shop: Site, repository: Repository, when: str) -> None:
     home = repository(**{".github/bouncer.yml": f"review: {{when: {when}}}\n"})
@@ -204,20 +172,3 @@ def test_reviews_happen_when_the_maintainers_want_them(shop: Site, repository: R
     shop.slowly.comment(home, number, "/bouncer review", "mia")
     assert shop.comments_on(home, number)[-1].startswith("mia: I have reviewed ")
     assert "Ask again after the next commit." in shop.comments_on(home, number)[-1]
-
-
-def test_an_author_can_hand_the_findings_to_a_coding_agent(shop: Site, repository: Repository) -> None:
-    home = repository()
-    number = opened(shop, home, WORSE)
-    (review,) = shop.reviews(home, number)
-    block = review.body.partition("<details><summary>For a coding agent</summary>\n\n")[2].partition("\n\n<")[0]
-    assert block == (
-        "```text\n"
-        f"1. {APP}, line 7\n"
-        "   Breaks: Fails for an empty file. `parse` returns None then.\n"
-        "   Check: Not executed. The code: return data.value\n"
-        f"2. {APP}, line 8\n"
-        "   Breaks: Grows without end. Nothing is ever removed.\n"
-        "   Check: Not executed. The code: cache[path] = data\n"
-        "```"
-    )

@@ -15,7 +15,7 @@ from werkzeug import Request, Response
 from bot.core.errors import OperatorNeeded, ProviderRefused, TransientError
 from bot.models.conversation import ReportingRefusals
 from bot.models.wrappers import Fallback
-from bot.pipeline.scheduler import MAX_TRIES, MAX_TRIES_BUG
+from bot.pipeline.scheduler import MAX_TRIES
 from bot.pipeline.store import Database
 from bot.pipeline.store.calls import Faults
 from tests.bot.models.replies import CLEAR, PROMPT, Verdict
@@ -56,16 +56,6 @@ def test_a_job_waits_from_minutes_to_hours_until_the_key_is_repaired(bench: Benc
     assert bench.run(job).outcome == "posted"
     assert len(bench.desk.github.comments(NAME, 1)) == 1
     assert bench.desk.ledger.faults.all() == ()
-
-
-def test_waiting_for_the_operator_is_no_failure_of_the_job(bench: Bench) -> None:
-    refuse(bench, ProviderRefused(REFUSED))
-    job = bench.open()
-    for _ in range(2 * MAX_TRIES_BUG):
-        bench.run(job)
-    refuse(bench, ValueError("a bug"))
-    states = [bench.run(job).state for _ in range(MAX_TRIES_BUG)]
-    assert states == ["waiting"] * (MAX_TRIES_BUG - 1) + ["dead"]
 
 
 def test_an_outage_of_a_day_loses_no_verdict(bench: Bench) -> None:

@@ -52,13 +52,15 @@ def delivered(database: Database, queue: Queue) -> Jobs:
 
 def dying(url: str) -> int:
     log = Path(os.devnull)
-    return forked.start(("tests.bot.pipeline.dying", url), os.environ, ROOT, log).wait(60)
+    return forked.start(("tests.bot.pipeline.worker_process", "--die", url), os.environ, ROOT, log).wait(60)
 
 
 def test_two_processes_never_share_a_place_and_a_killed_one_frees_its_own(database, database_url, lease, tmp_path):
     def hold() -> tuple[forked.Process, int]:
         log = tmp_path / f"{uuid.uuid4()}.log"
-        process = forked.start(("tests.bot.pipeline.dying", database_url, "hold"), os.environ, ROOT, log)
+        process = forked.start(
+            ("tests.bot.pipeline.worker_process", "--hold", database_url), os.environ, ROOT, log
+        )
         wait(lambda: log.exists() and log.read_text().endswith("\n"))
         return process, int(log.read_text())
 

@@ -1,7 +1,8 @@
 """``bouncer worker`` without the pauses that a real GitHub asks for; run as a process by tests.
 
-With ``--phoenix N`` it keeps N workers up: each is a process of its own, forked again when it dies, so that a test
-can kill many of them in a short time.
+With ``--phoenix N`` it keeps N workers up: each is a process of its own, forked again when it dies, so that tests
+can kill many in a short time. With ``--die URL`` it ends with 9 in the middle of the first job that it gets, and
+a test holds place 0. With ``--hold URL`` it takes no job: it prints its place, and keeps it.
 """
 
 from __future__ import annotations
@@ -10,11 +11,14 @@ import os
 import signal
 import sys
 import threading
+import time
 
 from bot import settings
 from bot.cli.running import configure_logs
 from bot.cli.worker import work
-from bot.pipeline.worker import Pace
+from bot.pipeline.queue import Queue
+from bot.pipeline.store import open_database
+from bot.pipeline.worker import Consumer, Pace, Recovery, take_lease
 
 
 def run() -> None:
@@ -45,10 +49,31 @@ def phoenix(count: int) -> None:
         running -= 1
 
 
+def die(url: str) -> None:
+    database = open_database(url)
+    lease = take_lease(database)
+    assert lease.number == 1, lease.number
+    Recovery(database, Queue(database), lease).report_alive()
+    Consumer(database, lease.executor, lambda job: os._exit(9), Pace(polling_seconds=0.05))
+    time.sleep(30)
+
+
+def hold(url: str) -> None:
+    lease = take_lease(open_database(url))
+    print(lease.number, flush=True)
+    time.sleep(60)
+
+
 def main(arguments: list[str]) -> None:
-    if arguments[:1] == ["--phoenix"]:
-        phoenix(int(arguments[1]))
-    run()
+    match arguments:
+        case ["--phoenix", count]:
+            phoenix(int(count))
+        case ["--die", url]:
+            die(url)
+        case ["--hold", url]:
+            hold(url)
+        case _:
+            run()
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.core.actions import Decision, Minimize, React, SetDraft, SetLabels, UpsertComment
+from bot.core.actions import Decision, Minimize, React, SetDraft, SetIssueState, SetLabels, UpsertComment
 from bot.core.config import RepoConfig
 from bot.core.errors import ForgeError, TransientError
 from bot.core.subjects import Subject
@@ -220,8 +220,9 @@ DAILY = {"mode": "comment", "watch": "daily"}
 def test_a_write_that_waits_is_dropped_once_its_feature_is_off(desk, issue, kind, verdict, config):
     desk.services = replace(desk.services, config=RepoConfig.model_validate(config))
     subject = Subject(repository="octo/demo", number=1, revision=desk.forge.issue(1).revision)
-    decision = Decision(kind=kind, subject=subject, verdict=verdict, actions=(says("Close?"),))
-    assert desk.publisher.publish(decision, "d", desk.services, desk.writer).outcome == "moved"
+    for action in (says("Close?"), SetIssueState(number=1, state="closed")):
+        decision = Decision(kind=kind, subject=subject, verdict=verdict, actions=(action,))
+        assert desk.publisher.publish(decision, "d", desk.services, desk.writer).outcome == "moved"
     assert desk.written() == []
 
 
