@@ -17,10 +17,11 @@ from bot.pipeline.job import DEAD, DEAD_LIMIT, ENDED, OPEN, OPERATOR_PREFIX, Job
 from bot.pipeline.queue import Queue
 from bot.pipeline.store.database import Database
 from bot.pipeline.store.decisions import Decisions
-from bot.pipeline.store.tables import WORKERS
+from bot.pipeline.store.tables import DELIVERIES, WORKERS
 
 #: The newest attempts, among which jobs that ended are counted.
 NEWEST = 5_000
+_UNTAKEN = DELIVERIES.c.dispatched_at.is_(None)
 
 
 class Jobs:
@@ -28,7 +29,6 @@ class Jobs:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._deliveries = Deliveries(database)
         self._decisions = Decisions(database)
         self._queue = Queue(database)
 
@@ -45,7 +45,7 @@ class Jobs:
 
     def event(self, job: Job) -> str | None:
         """Return the job's event as JSON; None if it was deleted."""
-        return self._deliveries.event(job.delivery)
+        return Deliveries(self._database).event(job.delivery)
 
     def counts(self) -> dict[State, int]:
         """Count all open and dead jobs, and those among the newest that ended otherwise."""
@@ -57,13 +57,12 @@ class Jobs:
 
     def untaken(self) -> int:
         """Count the deliveries that wait for a worker without having jobs."""
-        return self._deliveries.untaken()
+        return int(self._database.scalar(select(func.count()).select_from(DELIVERIES).where(_UNTAKEN)) or 0)
 
     def oldest_age(self) -> float:
         """Return the seconds since the oldest job became due or delivery arrived that waits for a worker, or 0."""
-        moments = [
-            moment for moment in (self._queue.oldest_due(), self._deliveries.oldest()) if moment is not None
-        ]
+        oldest = self._database.scalar(select(func.min(DELIVERIES.c.received_at)).where(_UNTAKEN))
+        moments = [moment for moment in (self._queue.oldest_due(), oldest) if moment is not None]
         return max(0.0, self._database.clock() - min(moments)) if moments else 0.0
 
     def worker_age(self) -> float | None:
@@ -139,7 +138,8 @@ class Jobs:
     def _request(
         self, event_type: type[events.RepositoryEvent], repository: str, by: str, lacking: str, **fields: Any
     ) -> str:
-        text = self._deliveries.newest(repository)
+        events_here = select(DELIVERIES.c.event).where(DELIVERIES.c.repository == repository)
+        text = self._database.scalar(events_here.order_by(DELIVERIES.c.seq.desc()).limit(1))
         event = None if text is None else stored_event(text)
         if not isinstance(event, events.RepositoryEvent):
             raise OperatorError(lacking)

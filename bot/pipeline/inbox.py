@@ -11,7 +11,7 @@ from typing import Any
 
 import structlog
 from pydantic import ValidationError
-from sqlalchemy import Connection, Row, delete, func, select, update
+from sqlalchemy import Connection, Row, delete, select, update
 
 from bot import router
 from bot.core import events
@@ -39,19 +39,6 @@ def supersedes(task: Task, newer: Event, older: Event) -> bool:
         # Handlers may ignore events of bots; a person's event must not be lost with one.
         return False
     return router.feature_named(task).supersedes(newer, older)
-
-
-def successor(task: Task, event: Event, later: Sequence[tuple[str, str]]) -> tuple[str, Event] | None:
-    """Return the delivery and the event that make ``task`` pointless for ``event``; None if there are none.
-
-    ``later`` are ids and events (JSON) that came after it, the newest first.
-    """
-    for delivery, text in later:
-        newer = stored_event(text)
-        # An unreadable event supersedes none.
-        if not isinstance(newer, str) and supersedes(task, newer, event):
-            return delivery, newer
-    return None
 
 
 def superseded_by(task: Task, newer: Event, earlier: Iterable[tuple[str, str]]) -> list[str]:
@@ -227,23 +214,11 @@ class Deliveries(Part):
         text: str | None = self._database.scalar(select(DELIVERIES.c.event).where(DELIVERIES.c.id == delivery))
         return text
 
-    def newest(self, repository: str) -> str | None:
-        """Return the last event in a repository as JSON; None if none is stored."""
-        query = (
-            select(DELIVERIES.c.event)
-            .where(DELIVERIES.c.repository == repository)
-            .order_by(DELIVERIES.c.seq.desc())
-            .limit(1)
-        )
-        text: str | None = self._database.scalar(query)
-        return text
-
-    def later(self, seq: int, repository: str, number: int, *, newest_first: bool) -> Sequence[tuple[str, str]]:
-        """Return id and event of up to BATCH deliveries about a subject after ``seq``."""
+    def later(self, seq: int, repository: str, number: int) -> Sequence[tuple[str, str]]:
+        """Return id and event of up to BATCH deliveries about a subject after ``seq``, the newest first."""
         place = DELIVERIES.c.repository == repository, DELIVERIES.c.number == number, DELIVERIES.c.seq > seq
-        order = DELIVERIES.c.seq.desc() if newest_first else DELIVERIES.c.seq
-        query = select(DELIVERIES.c.id, DELIVERIES.c.event).where(*place).order_by(order).limit(BATCH)
-        return [(row.id, row.event) for row in self._database.rows(query)]
+        query = select(DELIVERIES.c.id, DELIVERIES.c.event).where(*place).order_by(DELIVERIES.c.seq.desc())
+        return [(row.id, row.event) for row in self._database.rows(query.limit(BATCH))]
 
     def earlier(self, seq: int, deliveries: Collection[str]) -> Sequence[tuple[str, str]]:
         """Return id and event of those of these deliveries that arrived before ``seq``."""
@@ -251,14 +226,3 @@ class Deliveries(Part):
             DELIVERIES.c.seq < seq, DELIVERIES.c.id.in_(deliveries)
         )
         return [(row.id, row.event) for row in self._database.rows(query)]
-
-    def untaken(self) -> int:
-        """Count the deliveries that wait for a worker without having jobs."""
-        waiting = select(func.count()).select_from(DELIVERIES).where(DELIVERIES.c.dispatched_at.is_(None))
-        return int(self._database.scalar(waiting) or 0)
-
-    def oldest(self) -> float | None:
-        """Return the time at which the oldest of these deliveries arrived."""
-        waiting = select(func.min(DELIVERIES.c.received_at)).where(DELIVERIES.c.dispatched_at.is_(None))
-        moment: float | None = self._database.scalar(waiting)
-        return moment

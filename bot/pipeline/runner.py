@@ -10,8 +10,6 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import takewhile
 from typing import Any
 
 import structlog
@@ -26,7 +24,7 @@ from bot.core.events import Event
 from bot.features.services import Services
 from bot.features.shared.rights import is_request
 from bot.github.writer import GitHubWriter
-from bot.pipeline.inbox import Deliveries, Inbox, stored_event, successor, superseded_by
+from bot.pipeline.inbox import Deliveries, Inbox, stored_event, superseded_by, supersedes
 from bot.pipeline.job import GONE, GaveUp, Job
 from bot.pipeline.notices import Notices
 from bot.pipeline.publisher import OneWrite, Published, Publisher, Refused
@@ -272,20 +270,19 @@ class Runner:
         The engine starts one job of a subject at each poll, so a hundred pushes would end one after the other.
         """
         job = attempt.job
-        if not job.number:
-            return None
-        later_events = partial(self._deliveries.later, job.seq, job.repository, job.number)
-        match = successor(job.task, attempt.event, later_events(newest_first=True))
-        if match is None:
-            return None
-        delivery, newer = match
-        by = f"{delivery}:{job.task}"
-        between = takewhile(lambda item: item[0] != delivery, later_events(newest_first=False))
-        others = superseded_by(job.task, newer, between)
-        for name in (job.id, *self._queue.end_superseded(others, by)):
-            self._ledger.decisions.stop(name)
-        self._queue.note_superseded(job, by)
-        return f"superseded by {by}"
+        later = self._deliveries.later(job.seq, job.repository, job.number) if job.number else ()
+        for place, (delivery, text) in enumerate(later, start=1):
+            newer = stored_event(text)
+            # An unreadable event supersedes none.
+            if isinstance(newer, str) or not supersedes(job.task, newer, attempt.event):
+                continue
+            by = f"{delivery}:{job.task}"
+            others = superseded_by(job.task, newer, later[place:])
+            for name in (job.id, *self._queue.end_superseded(others, by)):
+                self._ledger.decisions.stop(name)
+            self._queue.note_superseded(job, by)
+            return f"superseded by {by}"
+        return None
 
     def _settle_unpublished(self, attempt: JobAttempt) -> None:
         """Settle decisions that will never be published: features would take them for answers that were given."""

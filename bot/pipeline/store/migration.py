@@ -1,12 +1,11 @@
 """Create the tables, or upgrade a database of version 0.1 or 0.2 in one step and one transaction.
 
-Tables, columns and indexes that are missing are added; what moved between tables is carried over. Decisions stay
-as they were written: ``router.read_decision`` understands the old form.
+Tables, columns and indexes that are missing are added; the jobs of version 0.1 are made anew. Decisions stay as
+they were written: ``router.read_decision`` understands the old form.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import threading
 import time
@@ -44,16 +43,6 @@ _JOBS = (
 )
 #: The name of the engine's workflows in version 0.1, which no worker can run any more.
 _FIRST_WORKFLOW = "run_job"
-#: Version 0.1 counted its rows when ``/metrics`` was read; the counts are kept since.
-_DECISIONS = """
-    SELECT kind,
-    CASE WHEN kind IN ('triage', 'verify', 'review', 'reproduce') THEN COALESCE(verdict, '') ELSE '' END,
-    COALESCE(abstained, ''), COUNT(*) FROM decisions GROUP BY 1, 2, 3
-"""
-_CALLS = """
-    SELECT model, COUNT(reply), COUNT(*) - COUNT(reply), SUM(input_tokens), SUM(output_tokens), SUM(seconds),
-    SUM(COALESCE(cost_usd, 0)) FROM model_calls GROUP BY model
-"""
 
 _log = structlog.get_logger(__name__)
 
@@ -144,7 +133,6 @@ def _upgrade(connection: Connection) -> None:
             engine = f"{schema}.workflow_status" if schema else "workflow_status"
             statement = f"DELETE FROM {engine} WHERE name = '{_FIRST_WORKFLOW}'"  # noqa: S608 - our own constants
             connection.execute(text(statement))
-        _carry_counts(connection)
 
 
 def _complete(connection: Connection, inspector: Inspector, table: Table) -> None:
@@ -159,25 +147,3 @@ def _complete(connection: Connection, inspector: Inspector, table: Table) -> Non
         if indexes.get(index.name) != [column.name for column in index.columns]:
             index.drop(connection, checkfirst=True)
             index.create(connection)
-
-
-def _carry_counts(connection: Connection) -> None:
-    counts: list[tuple[str, dict[str, str], float]] = []
-    for feature, verdict, abstained, count in connection.execute(text(_DECISIONS)):
-        counts.append(("bouncer_decisions", {"kind": feature, "verdict": verdict, "abstained": abstained}, count))
-    for action, count in connection.execute(text("SELECT type, COUNT(*) FROM postings GROUP BY type")):
-        counts.append(("bouncer_postings", {"type": action}, count))
-    for model, replies, failures, input_tokens, output_tokens, seconds, cost in connection.execute(text(_CALLS)):
-        counts += [
-            ("bouncer_model_calls", {"model": model, "result": "answered"}, replies),
-            ("bouncer_model_calls", {"model": model, "result": "failed"}, failures),
-            ("bouncer_model_tokens", {"model": model, "direction": "in"}, input_tokens),
-            ("bouncer_model_tokens", {"model": model, "direction": "out"}, output_tokens),
-            ("bouncer_model_seconds", {"model": model}, seconds),
-            ("bouncer_model_cost_usd", {"model": model}, cost),
-        ]
-    insert = text("INSERT INTO counters (name, labels, value, updated_at) VALUES (:name, :labels, :value, 0)")
-    for name, labels, value in counts:
-        connection.execute(
-            insert, {"name": name, "labels": json.dumps(sorted(labels.items())), "value": float(value)}
-        )
