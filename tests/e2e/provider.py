@@ -30,13 +30,6 @@ DEFECTS = {
         "symbol": "cache",
         "suggestion": None,
     },
-    "total = sum(rows)": {
-        "comment": "Counts the header. The first row is one.",
-        "category": "coding",
-        "symbol": "total",
-        "suggestion": None,
-        "mended": "total = (sum(rows))",
-    },
     "lock.release()": {
         "comment": "Nobody else gets the lock any more. It was released here.",
         "category": "concurrency",
@@ -106,8 +99,7 @@ def review(text: str) -> dict[str, Any]:
         for code, finding in DEFECTS.items():
             if line.endswith((f" {code}", f"\t{code}")):
                 shared = {"path": path, "line": None, "impact": "reliability", "severity": "high"}
-                repair = [{"path": path, "old": code, "new": finding["mended"]}] if "mended" in finding else []
-                findings.append({**shared, "quote": code, "repair": repair, **finding})
+                findings.append({**shared, "quote": code, "repair": [], **finding})
     return {"reasoning": "It reads a file.", "findings": findings}
 
 

@@ -251,15 +251,6 @@ def test_the_dashboard_shows_what_was_decided_and_why(shop: Site, home: str) -> 
     assert 'bouncer_decisions_total{abstained="",kind="verify",verdict="INCORRECT"}' in metrics
 
 
-def test_a_finding_whose_repair_changes_nothing_stays_on_the_dashboard(shop: Site, home: str) -> None:
-    number = opened(shop, home, f"{BROKEN}\n\ndef count(rows):\n    total = sum(rows)\n    return total\n")
-    assert lines(shop, home, number) == [("Fails for an empty file", 4)]
-    page = shop.browser()
-    match = re.search(rf'/decisions/(\d+)">{home}#{number}', page.get(f"/decisions?repository={home}&kind=review"))
-    assert match
-    assert re.search(r"\(repair changes nothing\): Counts the header", page.get(f"/decisions/{match[1]}"))
-
-
 def test_the_base_file_holds_no_defect() -> None:
     """The words that the provider knows stand in no file that it is not meant to find them in."""
     assert not any(f"{code}\n" in BASE + FIXED for code in DEFECTS)
