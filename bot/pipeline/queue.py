@@ -69,17 +69,15 @@ VERSION = "1"
 _ATTEMPTS = 64
 _ID = column("workflow_uuid", Text)
 
-_STATUSES: Mapping[State, tuple[str, ...]] = {
-    "waiting": ("DELAYED",),
-    "queued": ("ENQUEUED",),
-    "running": ("PENDING",),
-    "done": ("SUCCESS",),
-    "superseded": ("SUCCESS", "CANCELLED"),
-    "dead": ("ERROR", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"),
-    "cancelled": ("CANCELLED",),
-}
+#: The states by the engine's names. What is done or cancelled may have been superseded.
 _STATES: Mapping[str, State] = {
-    status: state for state, statuses in _STATUSES.items() for status in statuses if state != "superseded"
+    "DELAYED": "waiting",
+    "ENQUEUED": "queued",
+    "PENDING": "running",
+    "SUCCESS": "done",
+    "ERROR": "dead",
+    "MAX_RECOVERY_ATTEMPTS_EXCEEDED": "dead",
+    "CANCELLED": "cancelled",
 }
 
 
@@ -211,7 +209,7 @@ class Queue:
 
     def bring_forward(self, installation: int | None = None) -> int:
         """Start the jobs now that wait for an operator, of one installation or of all. Return their number."""
-        waiting = map(_job, self._workflows(name=WORKFLOW, status=list(_STATUSES["waiting"])))
+        waiting = map(_job, self._workflows(name=WORKFLOW, status="DELAYED"))
         jobs = [job for job in waiting if job.awaits_operator and installation in (None, job.installation)]
         for job in jobs:
             self.connect().set_workflow_delay(job.workflow, delay_seconds=0)
@@ -336,12 +334,8 @@ def _is_unexpected(record: logging.LogRecord) -> bool:
 
 
 def _statuses(states: Collection[State]) -> list[str]:
-    return sorted({status for state in states for status in _STATUSES[state]})
-
-
-def _state(status: str, is_superseded: bool) -> State:
-    state = _STATES[status]
-    return "superseded" if is_superseded and state in ("done", "cancelled") else state
+    names = {*states, *(("done", "cancelled") if "superseded" in states else ())}
+    return [status for status, state in _STATES.items() if state in names]
 
 
 def _fact(name: str) -> ColumnElement[str]:
@@ -356,7 +350,7 @@ _IS_LAST = _fact("next").is_(None)
 
 
 def _is_in(state: State) -> ColumnElement[bool]:
-    is_status = column("status", Text).in_(_STATUSES[state])
+    is_status = column("status", Text).in_(_statuses((state,)))
     is_superseded = _fact("superseded_by").is_not(None)
     if state == "superseded":
         return and_(is_status, is_superseded)
@@ -367,11 +361,13 @@ def _job(status: WorkflowStatus) -> Job:
     attributes = status.attributes or {}
     # Version 0.2 stored ``source_job`` as ``told``.
     facts = {name: value for name, value in attributes.items() if name in (*Job.model_fields, "told")}
-    state = _state(status.status, "superseded_by" in attributes)
-    if state == "dead":
-        facts["error"] = str(status.error) if status.error else facts.get("error")
+    state = _STATES[status.status]
+    if state in ("done", "cancelled") and "superseded_by" in attributes:
+        state = "superseded"
     elif state == "done":
         facts["error"] = None
+    elif state == "dead":
+        facts["error"] = str(status.error) if status.error else facts.get("error")
     return Job(
         **{
             **facts,

@@ -349,7 +349,7 @@ class Writes:
         return "the draft is too large" if len(action.content) > MAX_TEST else ""
 
     def _stands(self, posting: Posting | None, content: str) -> bool:
-        """Return True, and count the action, if this was written before and nobody asks for it again."""
+        """Return True, and count the action, if this was written before, unless a person asks for it again."""
         if posting is None or posting.content_hash != content_hash(content):
             return False
         stands = posting.job == self.job or not self.on_request

@@ -185,31 +185,6 @@ class Site(Rig):
         (run,) = [run for run in self.github.checks(repository, "bouncer / review") if run.head_sha == head]
         return run
 
-    def payload(self, repository: str, number: int, action: str, **more: Any) -> tuple[str, dict[str, Any]]:
-        """(event, payload) about an issue or pull request as it stands."""
-        with self.github.world.lock:
-            where, issue = self.github.find(repository, number)
-            render = self.github._operations.render
-            about: dict[str, Any] = (
-                {"number": number, "pull_request": render.pull(where, issue)}
-                if issue.pull
-                else {"issue": render.issue(where, issue)}
-            )
-            payload = {
-                "action": action,
-                "installation": {"id": self.installed(repository)},
-                **about,
-                **more,
-                "repository": render.repository(where),
-                "sender": render.user(issue.author),
-            }
-        return ("pull_request" if issue.pull else "issues"), payload
-
-    def installed(self, repository: str) -> int:
-        """The id of the installation that reaches a repository."""
-        (installation,) = self.github.world.installed(self.github.world.repositories[repository])
-        return installation.id
-
     def browser(self) -> Browser:
         """Return a browser that is logged in by password."""
         return Browser(f"http://127.0.0.1:{self.port}")

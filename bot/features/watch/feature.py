@@ -10,7 +10,7 @@ from bot.features.watch.handler import Trigger, WatchRecord, concerns, handle
 
 
 def is_wanted(decision: Decision, config: RepoConfig) -> bool:
-    """Return False if running tests is off, or doing so once a day for a decision that nobody asked for."""
+    """Return False if running tests is off, or for a daily decision, running them daily."""
     if not decision.verdict:
         return True  # It says that it is switched off.
     config_of_tests = config.reproduce

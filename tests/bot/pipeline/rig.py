@@ -159,15 +159,32 @@ class Rig:
 
     def opened(self, number: int, repository: str = REPOSITORY) -> dict[str, Any]:
         """The payload of ``issues.opened`` for an issue that stands on the simulated GitHub."""
+        return self.payload(repository, number, "opened")[1]
+
+    def payload(self, repository: str, number: int, action: str, **more: Any) -> tuple[str, dict[str, Any]]:
+        """(event, payload) about an issue or pull request as it stands."""
         with self.github.world.lock:
             where, issue = self.github.find(repository, number)
             render = self.github._operations.render
-            return {
-                "action": "opened",
-                "issue": render.issue(where, issue),
+            about: dict[str, Any] = (
+                {"number": number, "pull_request": render.pull(where, issue)}
+                if issue.pull
+                else {"issue": render.issue(where, issue)}
+            )
+            payload = {
+                "action": action,
+                "installation": {"id": self.installed(repository)},
+                **about,
+                **more,
                 "repository": render.repository(where),
                 "sender": render.user(issue.author),
             }
+        return ("pull_request" if issue.pull else "issues"), payload
+
+    def installed(self, repository: str) -> int:
+        """The id of the installation that reaches a repository."""
+        (installation,) = self.github.world.installed(self.github.world.repositories[repository])
+        return installation.id
 
     def unfinished(self) -> int:
         """Count deliveries without jobs and jobs without an end, also those that wait for a later try."""
