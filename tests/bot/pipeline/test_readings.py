@@ -62,25 +62,30 @@ def worker(site: Site, sqlite: Database) -> Iterator[Kept]:
 
 
 def test_it_is_read_once_however_many_jobs_there_are(worker: Kept) -> None:
-    worker.site.github.commit(NAME, {PATH: "triage:\n  label: unclear\n"})
-    assert [worker.label() for _ in range(5)] == ["unclear"] * 5
-    assert worker.reads_of_configuration() == [200]
-
-
-def test_that_there_is_none_is_kept_as_well(worker: Kept) -> None:
     assert [worker.label() for _ in range(5)] == ["needs-info"] * 5
-    assert worker.reads_of_configuration() == [404]
-
-
-def test_a_push_to_its_branch_makes_a_conditional_read(worker: Kept) -> None:
+    assert worker.reads_of_configuration() == [404], "that there is none is kept as well"
     worker.site.github.commit(NAME, {PATH: "triage:\n  label: unclear\n"})
-    assert worker.label() == "unclear"
     worker.pushed("d-1")
+    assert [worker.label() for _ in range(5)] == ["unclear"] * 5
+    assert worker.reads_of_configuration() == [404, 200]
+
+
+@pytest.mark.parametrize("home", [NAME, SHARED])
+def test_a_push_to_its_branch_makes_a_conditional_read(worker: Kept, home: str) -> None:
+    github = worker.site.github
+    if home == SHARED:
+        github.create_repository(SHARED)
+        github.install(worker.site.registered, SHARED)
+    github.commit(home, {PATH: "triage:\n  label: unclear\n"})
+    assert worker.label() == "unclear"
+    worker.pushed("d-1", home)
     assert worker.label() == worker.label() == "unclear"
-    worker.site.github.commit(NAME, {PATH: "triage:\n  label: vague\n"})
-    worker.pushed("d-2")
+    github.commit(home, {PATH: "triage:\n  label: vague\n"})
+    worker.pushed("d-2", home)
     assert worker.label() == worker.label() == "vague"
-    assert worker.reads_of_configuration() == [200, 304, 200]
+    assert worker.reads_of_configuration(home) == [200, 304, 200]
+    if home == SHARED:
+        assert worker.reads_of_configuration() == [404]
 
 
 def test_a_push_elsewhere_is_no_cause_to_look(worker: Kept) -> None:
@@ -124,18 +129,6 @@ def test_a_mistake_overrides_the_owner_s_modes(worker: Kept, text: str, modes: t
 def test_an_event_from_before_the_default_branch_was_renamed_finds_it(worker: Kept) -> None:
     worker.site.github.commit(NAME, {PATH: "triage:\n  mode: shadow\n"})
     assert worker.config(branch="master").triage.mode == "shadow"
-
-
-def test_a_push_to_the_owners_file_makes_a_conditional_read(worker: Kept) -> None:
-    worker.site.github.create_repository(SHARED, {PATH: "triage:\n  label: unclear\n"})
-    worker.site.github.install(worker.site.registered, SHARED)
-    assert worker.label() == "unclear"
-    worker.pushed("d-1", SHARED)
-    assert worker.label() == worker.label() == "unclear"
-    worker.site.github.commit(SHARED, {PATH: "triage:\n  label: vague\n"})
-    worker.pushed("d-2", SHARED)
-    assert worker.label() == worker.label() == "vague"
-    assert (worker.reads_of_configuration(), worker.reads_of_configuration(SHARED)) == ([404], [200, 304, 200])
 
 
 def test_a_private_repository_of_the_owner_s_is_nobody_s_default(worker: Kept) -> None:

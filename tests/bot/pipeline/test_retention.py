@@ -147,13 +147,6 @@ def test_a_late_uninstallation_deletes_nothing_of_a_new_installation(dispatch, j
     assert [row.id for row in ledger.installations.all()] == [2]
 
 
-def test_a_repository_that_the_app_is_taken_off_is_forgotten(dispatch, jobs, clock, ledger: Ledger):
-    decided(ledger, 1)
-    dispatch(off=removed("acme/rocket"))
-    assert jobs.list() == ()
-    assert ledger.decisions.decisions("acme/rocket#1") == ()
-
-
 def test_what_arrives_after_a_removal_is_kept_if_it_is_taken_up_late(dispatch, jobs, clock, database, ledger):
     decided(ledger, 1)
     dispatch(off=removed("acme/rocket"), on=removed(added=("acme/rocket",), added_ids=(1,)), new=opened(4))
