@@ -22,7 +22,7 @@ from bot.core.frozen import Frozen
 from bot.models.budget import Limit, Spent, over
 from bot.models.protocol import Model, Prompt, Reply, Wrapper
 from bot.pipeline.store.counters import CounterKey, Counters, counter_key
-from bot.pipeline.store.database import Part
+from bot.pipeline.store.database import Database, Part
 from bot.pipeline.store.tables import BUDGETS, MODEL_CALLS, MODEL_FAULTS, RESERVATIONS
 
 
@@ -97,15 +97,24 @@ class ModelFault(Frozen):
 class Faults(Part):
     """The faults of models, which every process can read."""
 
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self._answered: dict[str, float] = {}
+
     def refused(self, model: str, why: str) -> None:
         """Record a refusal; the moment of the first one is kept."""
+        self._answered.pop(model, None)
         row = {"model": model, "why": why.replace("\0", "")[:1000], "since_at": self._database.clock()}
         insert = self._database.insert(MODEL_FAULTS)
         insert = insert.on_conflict_do_update(index_elements=["model"], set_={"why": row["why"]})
         self._database.execute(insert, row)
 
     def answered(self, model: str) -> None:
-        """Forget a fault."""
+        """Forget a fault. Asks the database about a model once a minute at most."""
+        now = self._database.clock()
+        if now - self._answered.get(model, 0.0) < 60.0:
+            return
+        self._answered[model] = now
         self._database.execute(delete(MODEL_FAULTS).where(MODEL_FAULTS.c.model == model))
 
     def keep_only(self, models: Collection[str]) -> None:
