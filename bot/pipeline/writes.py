@@ -197,8 +197,8 @@ class Writes:
         allowed = self.services.config.labels
         # A label that we set here before the file named another one.
         past = self.services.history.decisions(f"{self.services.forge.repository}#{action.number}", "triage")
-        labels = (action for decision in past for action in decision.actions if isinstance(action, SetLabels))
-        removable = allowed.union(*(action.add for action in labels))
+        earlier = [item for decision in past for item in decision.actions if isinstance(item, SetLabels)]
+        removable = allowed.union(*(item.add for item in earlier))
         add = tuple(label for label in action.add if label in allowed)
         remove = tuple(label for label in action.remove if label in removable and label not in add)
         wrong = [label for label in (*action.add, *action.remove) if label not in removable]
