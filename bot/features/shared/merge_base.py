@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,9 @@ from bot.core.errors import ForgeError, NotRecorded, SandboxError
 from bot.core.subjects import PullRequest
 from bot.features.services import Services
 from bot.reproduction.protocol import Harness, SetupFailed, TestCommand
+
+#: The text of a submodule in a diff.
+_SUBMODULE = re.compile(r"Subproject commit [0-9a-f]{40,64}(?:-dirty)?")
 
 
 class NotReversible(Exception):
@@ -63,25 +67,47 @@ def checkouts(pull: PullRequest, services: Services, folder: Path) -> None:
                 raise
 
 
+def is_submodule(file: FileDiff) -> bool:
+    """Return True for a submodule: a checkout has an empty folder in its place, or nothing."""
+    lines = [line for hunk in file.hunks for line in hunk.lines]
+    return bool(lines) and all(_SUBMODULE.fullmatch(line.text) for line in lines)
+
+
 def revert(diff: Diff, head: Path, before: Path) -> None:
-    """Copy ``head`` to ``before`` and revert the change there. Raises NotReversible if the two do not match."""
+    """Copy ``head`` to ``before`` and revert the change there. Submodules, which have no files, stay.
+
+    Raises NotReversible if head and change do not match, or if nothing but submodules changed.
+    """
     if diff.flaws:
         raise NotReversible("the change cannot be read in full")
+    files = [file for file in diff.files if not is_submodule(file)]
+    if diff.files and not files:
+        names = ", ".join(file.path for file in diff.files)
+        raise NotReversible(f"the code changes in submodules alone ({names}), which are not checked out")
     shutil.copytree(head, before, symlinks=True)
-    for file in diff.files:
-        old = None if file.change == "added" else inside(before, file.old_path or file.path)
-        text = _reversed(file, before)
-        if file.change != "copied" and file.change != "deleted":
-            inside(before, file.path).unlink(missing_ok=True)
-        if old is not None and file.change != "copied":
-            old.parent.mkdir(parents=True, exist_ok=True)
-            old.write_bytes(text)
+    # Read all files before the first is written: two may have swapped their names.
+    old_files = [
+        (file, inside(before, file.old_path or file.path), _reversed(file, before))
+        for file in files
+        if file.change not in ("added", "copied")
+    ]
+    try:
+        for file in files:
+            if file.change in ("added", "copied", "renamed"):
+                inside(before, file.path).unlink(missing_ok=True)
+        for file, path, content in old_files:
+            if path.is_dir() and not any(entry.is_file() for entry in path.rglob("*")):
+                shutil.rmtree(path)  # what is left of a folder that took the file's place
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+            if file.change == "renamed":
+                shutil.copymode(head / file.path, path)
+    except OSError as error:
+        raise NotReversible(f"head and change do not match: {error.strerror}") from error
 
 
 def _reversed(file: FileDiff, folder: Path) -> bytes:
     """Return the file's bytes before the change."""
-    if file.change == "added":
-        return b""
     if file.binary:
         raise NotReversible(f"{file.path} is no text")
     try:

@@ -19,7 +19,7 @@ from bot.core.errors import ForgeError, SandboxError
 from bot.core.subjects import PullRequest
 from bot.features.reproduce.record import StoredTest, stored_test
 from bot.features.services import Services
-from bot.features.shared.merge_base import BothSides, NotRunnable, both_sides, checkouts, inside
+from bot.features.shared.merge_base import BothSides, NotRunnable, both_sides, checkouts, inside, is_submodule
 from bot.features.verify.record import ExecutedTest, NewTest, NewTests, TestState
 from bot.github.protocol import as_source
 from bot.reproduction.notation import command_line
@@ -37,6 +37,7 @@ _TEST_FILE = re.compile(r"(?:test_[^/]*|tests?|[^/]*(?:[._-](?:tests?|specs?)|Te
 
 FORK = "this is a fork's code; a maintainer who has read it can comment `/bouncer verify --run {sha}`"
 ONLY_TESTS = "the pull request changes nothing but tests"
+SUBMODULE = "a new test does not pass, and the submodule {name}, which changes, is not checked out"
 OTHER_RUNNER = "the test command does not run such files"
 
 
@@ -123,6 +124,9 @@ def run_new_tests(pull: PullRequest, diff: Diff, services: Services, no_run: str
     except NotRunnable as error:
         return result.model_copy(update={"why": str(error)})
     why = "" if targets else OTHER_RUNNER
+    changed_submodules = [file.path for file in rest.files if is_submodule(file)]
+    if changed_submodules and any(test.after in ("failed", "cannot be loaded") for test in tests):
+        return result.model_copy(update={"why": SUBMODULE.format(name=changed_submodules[0])})
     return result.model_copy(update={"tests": tests, "omitted": max(0, len(targets) - MAX_TESTS), "why": why})
 
 

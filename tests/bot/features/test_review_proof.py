@@ -5,6 +5,7 @@ What the model says is scripted; the tests that are drafted from it really run, 
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -220,3 +221,53 @@ def test_a_change_cannot_be_taken_back_through_a_link_that_leads_outside(tmp_pat
     with pytest.raises(NotReversible, match="leads outside"):
         revert(parse(text), head, tmp_path / "before")
     assert list(outside.iterdir()) == []
+
+
+SUBMODULE = (
+    "diff --git a/lib b/lib\nindex {0}..{1} 160000\n--- a/lib\n+++ b/lib\n@@ -1 +1 @@\n"
+    "-Subproject commit {0}\n+Subproject commit {1}\n"
+).format("a" * 40, "b" * 40)
+NEW_SUBMODULE = (
+    "diff --git a/lib b/lib\nnew file mode 160000\n--- /dev/null\n+++ b/lib\n@@ -0,0 +1 @@\n"
+    f"+Subproject commit {'b' * 40}\n"
+)
+OLD_SUBMODULE = (
+    "diff --git a/lib b/lib\ndeleted file mode 160000\n--- a/lib\n+++ /dev/null\n@@ -1 +0,0 @@\n"
+    f"-Subproject commit {'b' * 40}\n"
+)
+EDIT = "diff --git a/m.py b/m.py\n--- a/m.py\n+++ b/m.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n"
+
+
+@pytest.mark.parametrize("submodule", [SUBMODULE, NEW_SUBMODULE, OLD_SUBMODULE])
+def test_a_submodule_which_no_checkout_has_is_left_alone(tmp_path: Path, submodule: str) -> None:
+    head = tmp_path / "head"
+    (head / "lib").mkdir(parents=True)
+    (head / "m.py").write_text("x = 2\n")
+    (head / "m.py").chmod(0o755)
+    revert(parse(submodule + EDIT), head, tmp_path / "before")
+    assert (tmp_path / "before" / "m.py").read_text() == "x = 1\n"
+    assert os.access(tmp_path / "before" / "m.py", os.X_OK)
+    assert list((tmp_path / "before" / "lib").iterdir()) == []
+    with pytest.raises(NotReversible, match=r"in submodules alone \(lib\), which are not checked out"):
+        revert(parse(submodule), head, tmp_path / "again")
+
+
+def test_files_that_swapped_names_or_became_folders_go_back(tmp_path: Path) -> None:
+    head = tmp_path / "head"
+    (head / "d").mkdir(parents=True)
+    for name, content in {"a": "was b\n", "b": "was a\n", "d/x": "new\n"}.items():
+        (head / name).write_text(content)
+    renames = "".join(
+        f"diff --git a/{old} b/{new}\nsimilarity index 100%\nrename from {old}\nrename to {new}\n"
+        for old, new in (("a", "b"), ("b", "a"))
+    )
+    folder = (
+        "diff --git a/d b/d\ndeleted file mode 100644\n--- a/d\n+++ /dev/null\n@@ -1 +0,0 @@\n-file\n"
+        "diff --git a/d/x b/d/x\nnew file mode 100644\n--- /dev/null\n+++ b/d/x\n@@ -0,0 +1 @@\n+new\n"
+    )
+    revert(parse(renames + folder), head, tmp_path / "before")
+    files = {path.name: path.read_text() for path in (tmp_path / "before").iterdir()}
+    assert files == {"a": "was a\n", "b": "was b\n", "d": "file\n"}
+    (head / "d" / "rest").touch()
+    with pytest.raises(NotReversible, match="do not match: Is a directory"):
+        revert(parse(folder), head, tmp_path / "again")

@@ -142,6 +142,36 @@ def test_the_merge_base_is_run_and_not_the_base_branch(services: Build) -> None:
     assert "failed without the change, passed with it" in check_of(verify(services, state)).summary
 
 
+SUBMODULE = "--- a/lib\n+++ b/lib\n@@ -1 +1 @@\n-Subproject commit {}\n+Subproject commit {}\n".format(
+    "a" * 40, "b" * 40
+)
+OF_LIBRARY = "import lib.core\n\n\ndef test_lib():\n    assert lib.core.X\n"
+
+
+@pytest.mark.debian("bubblewrap")
+@pytest.mark.parametrize(
+    ("changed", "text"),
+    [
+        (SHOWN, "The new test fails before the change and passes after it."),
+        (
+            {**SHOWN, "test_lib.py": OF_LIBRARY},
+            "Not run: a new test does not pass, and the submodule lib, which changes, is not checked out.",
+        ),
+        (
+            {"test_lib.py": OF_LIBRARY},
+            "Not run: the code changes in submodules alone (lib), which are not checked out.",
+        ),
+    ],
+)
+def test_a_changed_submodule_matters_only_to_tests_that_need_it(
+    services: Build, changed: Files, text: str
+) -> None:
+    state = snapshot(changed)
+    diff = PullDiff(text=state.diffs[20].text + SUBMODULE)
+    check = check_of(verify(services, state.model_copy(update={"diffs": {20: diff}})))
+    assert f"### Tests\n\n{text}" in check.summary
+
+
 @pytest.mark.debian("bubblewrap")
 def test_tests_lift_no_verdict(services: Build) -> None:
     solving = verify(services, snapshot(SHOWN), BAD)
