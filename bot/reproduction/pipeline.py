@@ -60,7 +60,7 @@ def reproduce_in(
     Examples are ``prompt_examples`` if given, else the repository's own if ``fetch`` can read its issues, else two
     fixed ones. Raises what ``Harness.reproduce`` raises.
     """
-    language = language_of(folder, harness.command)
+    language = language_of_tests(folder, harness.command)
     checkout = read_checkout(folder, language)
     report_facts = facts(report)
     prompt_context = context(report_facts, checkout, language).model_copy(
@@ -82,7 +82,7 @@ def reproduce_in(
     return _reproduce(trial, report_facts, drafting, options)
 
 
-def language_of(folder: Path, command: TestCommand) -> Language:
+def language_of_tests(folder: Path, command: TestCommand) -> Language:
     """Return the language of the tests, by the test command, else by the build files."""
     # Imported here because each takes a third of a second.
     has_java_build = any((folder / name).is_file() for name in _JAVA_BUILDS)

@@ -23,7 +23,7 @@ from bot.core.frozen import Frozen
 from bot.models.prompts import Prompts
 from bot.models.protocol import Model
 from bot.reproduction.examples import Example, fixed_examples, nearest
-from bot.reproduction.pipeline import language_of, reproduce_in
+from bot.reproduction.pipeline import language_of_tests, reproduce_in
 from bot.reproduction.protocol import Attempt, Author, Options, Report, Reproduction, TestCommand
 from bot.reproduction.report import Facts, facts, parse_report
 from bot.reproduction.select import ASSERTIONS, body_matches, match, signature
@@ -103,7 +103,7 @@ class Drafter:
             harness,
             self.options,
             prompt_examples=examples_for(
-                case.instance_id, report, self.book, language_of(case.base, command).name
+                case.instance_id, report, self.book, language_of_tests(case.base, command).name
             ),
         )
         if result.environment:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from bot.core import events
 from bot.core.actions import Action, Decision, SetIssueState, UpsertComment
 from bot.core.commands import Command
-from bot.core.config import WARNING_DAYS, TriageConfig
+from bot.core.config import WARNING_DAYS, RepoConfig, TriageConfig
 from bot.core.subjects import Comment, Issue
 from bot.features.closing.record import ClosingRecord
 from bot.features.feedback.record import FeedbackRecord
@@ -93,22 +93,34 @@ def _reason_to_keep_open(
     issue: Issue, event: events.IssueUnanswered, services: Services, past: Sequence[Decision]
 ) -> str:
     """Return why the issue stays open; empty if it can be closed."""
-    config, before = services.config.triage, event.issue
     if issue.state == "closed":
         return "it is closed already"
     if is_paused(past) or history.accepted(past) or any(map(history.marked, past)):
         return "a maintainer has spoken"
-    if issue.revision != before.revision:
+    if issue.revision != event.issue.revision:
         return "its text has changed"
-    if config.label.lower() not in map(str.lower, issue.labels):
-        return f"{config.label} was taken off"
-    if issue.claimed:
-        return "it is assigned to somebody, or planned"
-    if skip := skip_reason(issue, config, past):
-        return skip[1]
-    ours = {label.lower() for label in services.config.labels}
-    if {label.lower() for label in issue.labels} - {label.lower() for label in before.labels} - ours:
-        return "somebody labelled it"
+    skip = skip_reason(issue, services.config.triage, past)
+    return (
+        _labels_changed(issue, event.issue, services.config)
+        or ("it is assigned to somebody, or planned" if issue.claimed else "")
+        or (skip[1] if skip else "")
+        or _taken_up(issue, services, past)
+    )
+
+
+def _labels_changed(issue: Issue, before: Issue, config: RepoConfig) -> str:
+    """Return how a person changed the labels since the bounce; empty if nobody did."""
+    bounce_label = config.triage.label
+    labels, labels_before, ours = (
+        {label.lower() for label in names} for names in (issue.labels, before.labels, config.labels)
+    )
+    if bounce_label.lower() not in labels:
+        return f"{bounce_label} was taken off"
+    return "somebody labelled it" if labels - labels_before - ours else ""
+
+
+def _taken_up(issue: Issue, services: Services, past: Sequence[Decision]) -> str:
+    """Return what people did with the issue since the bounce; empty if they did nothing."""
     bounce = history.triage_records(past)[-1]
     if bounce.reopened:
         return "somebody opened it again"
@@ -116,7 +128,7 @@ def _reason_to_keep_open(
         return "people are talking about it"
     if any(decision.record_of(ClosingRecord).taken_up_by for decision in past):
         return "people were talking about it"
-    reactions = services.history.decisions(event.subject.key, "feedback")
+    reactions = services.history.decisions(f"{services.forge.repository}#{issue.number}", "feedback")
     signals = [signal for decision in reactions for signal in decision.record_of(FeedbackRecord).signals]
     if any(signal.source in ("deleted", "edited") for signal in signals):
         return "my comment was deleted or edited"

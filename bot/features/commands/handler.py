@@ -49,40 +49,64 @@ def handle(event: Trigger, services: Services) -> Decision | None:
     if isinstance(event, events.IssueUnlabeled):
         return _unlabeled(event, services)
     commands = services.commands.read(event.comment.body)
-    if {command.word for command in commands} == {"why"} and not explains(event, services.config):
-        return None
-    allowed = tuple(
-        command for command in granted(event, services) if _works_here(command, event, services.commands)
-    )
-    obstacles = {command.word: _obstacle(command, event, services) for command in allowed}
-    done = tuple(command for command in allowed if not obstacles[command.word])
-    recheck_waits = "recheck" in {command.word for command in commands} and paused(event, services)
-    authors = services.history.counts_authors
-    refusals = [
-        obstacles.get(command.word)
-        or refusal(command, event, services.commands, authors=authors, paused=recheck_waits)
-        for command in commands
-        if command not in done
-    ]
-    if not commands and not resembles_command(event.comment.body):
-        return None  # it mentions another account
     if not commands:
-        refusals = [suggestion(services.commands.near_miss(event.comment.body) or "help")]
-    refusals += [hint for command in done if (hint := _run_hint(command, event, services))]
-    decision = Decision(
+        return _unclear(event, services)
+    if [command.word for command in commands] == ["why"] and not explains(event, services.config):
+        return None
+    refusals = _refusals(event, commands, services)
+    done = tuple(command for command in commands if command.word not in refusals)
+    reason = f"{event.sender.login} asked for {', '.join(command.word for command in done)}"
+    if refusals:
+        reason = f"refused to {event.sender.login}: {', '.join(refusals)}"
+    decision = _decision(event, done, reason, None if done else "refused", services)
+    hints = (hint for command in done if (hint := _run_hint(command, event, services)))
+    actions = _actions(event, done, (*refusals.values(), *hints), services, decision)
+    return decision.model_copy(update={"actions": actions})
+
+
+def _unclear(event: CommandEvent, services: Services) -> Decision | None:
+    """Answer a comment with almost a command; None if it only mentions another account."""
+    word = services.commands.near_miss(event.comment.body)
+    if word is None:
+        return None
+    reason = f"{event.sender.login} wrote something that is almost a command"
+    decision = _decision(event, (), reason, "unclear", services)
+    actions = _actions(event, (), (suggestion(word),), services, decision)
+    return decision.model_copy(update={"actions": actions})
+
+
+def _decision(
+    event: CommandEvent, done: Sequence[Command], reason: str, abstained: str | None, services: Services
+) -> Decision:
+    words = tuple(command.word for command in done)
+    return Decision(
         kind="commands",
         subject=event.subject,
-        verdict=",".join(command.word for command in done) or None,
-        reason=_reason(event, commands, done),
-        abstained=None if done else "refused" if commands else "unclear",
+        verdict=",".join(words) or None,
+        reason=reason,
+        abstained=abstained,
         record=CommandsRecord(
-            done=tuple(command.word for command in done),
+            done=words,
             by=event.sender.login,
             comment=event.comment.id,
             at=(event.comment.created_at or services.clock()).timestamp(),
         ),
     )
-    return decision.model_copy(update={"actions": _actions(event, done, refusals, services, decision)})
+
+
+def _refusals(event: CommandEvent, commands: Sequence[Command], services: Services) -> dict[str, str]:
+    """Return the answers to the commands that are not carried out, by their words."""
+    granted_commands, authors = granted(event, services), services.history.counts_authors
+    refusals: dict[str, str] = {}
+    for command in commands:
+        if command in granted_commands and _works_here(command, event, services.commands):
+            text = _obstacle(command, event, services)
+        else:
+            waits = command.word == "recheck" and paused(event, services)
+            text = refusal(command, event, services.commands, authors=authors, paused=waits)
+        if text:
+            refusals[command.word] = text
+    return refusals
 
 
 def _unlabeled(event: events.IssueUnlabeled, services: Services) -> Decision | None:
@@ -241,15 +265,6 @@ def accepted(login: str, why: str) -> str:
     """Return the bounce comment after a maintainer accepted the issue."""
     reason = f": {clean_line(why, limit=MAX_REASON).rstrip('.')}" if why else ""
     return f"Accepted as is by {login}{reason}."
-
-
-def _reason(event: CommandEvent, commands: tuple[Command, ...], done: tuple[Command, ...]) -> str:
-    if not commands:
-        return f"{event.sender.login} wrote something that is almost a command"
-    refused_words = [command.word for command in commands if command not in done]
-    if not refused_words:
-        return f"{event.sender.login} asked for {', '.join(command.word for command in done)}"
-    return f"refused to {event.sender.login}: {', '.join(refused_words)}"
 
 
 def help_text(commands: CommandSet, *, authors: bool = True) -> str:

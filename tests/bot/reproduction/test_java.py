@@ -12,7 +12,7 @@ from unidiff import PatchSet
 from bot.reproduction.examples import fixed_examples
 from bot.reproduction.java.language import Java
 from bot.reproduction.language import DraftRejected
-from bot.reproduction.pipeline import language_of
+from bot.reproduction.pipeline import language_of_tests
 from bot.reproduction.protocol import TestCommand
 
 JAVA = Java()
@@ -195,10 +195,12 @@ def test_language_and_examples_follow_the_command_or_the_build(tmp_path: Path) -
     (tmp_path / "java" / "pom.xml").write_text("<project/>")
     commands = {"mvn -o test": "java", "pytest": "python", "./check.sh {tests}": "java"}
 
-    languages = {command: language_of(tmp_path / "java", TestCommand.parse(command)).name for command in commands}
+    languages = {
+        command: language_of_tests(tmp_path / "java", TestCommand.parse(command)).name for command in commands
+    }
 
     assert languages == commands
-    assert language_of(tmp_path, TestCommand.parse("./check.sh {tests}")).name == "python"
+    assert language_of_tests(tmp_path, TestCommand.parse("./check.sh {tests}")).name == "python"
     for example in fixed_examples("java"):
         JAVA.syntax(example.test)
 
