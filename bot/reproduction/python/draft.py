@@ -8,14 +8,14 @@ import textwrap
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar, cast
 
 import libcst as cst
 import libcst.matchers as m
 
 from bot.reproduction.language import DraftRejected
 from bot.reproduction.python.host import Case
-from bot.reproduction.python.names import Binding, free_names, import_bindings
+from bot.reproduction.python.names import Binding, import_bindings
 
 _FENCED = re.compile(
     r"^(?:```|~~~)[ \t]*(?:python|py|python3)?[ \t]*\n(.*?)^(?:```|~~~)", re.DOTALL | re.MULTILINE
@@ -38,11 +38,12 @@ MAX_LENGTH, MAX_DEPTH = 20_000, 100
 UNREADABLE = (ValueError, TypeError, RecursionError, MemoryError, cst.ParserSyntaxError)
 #: Statements of a module in libcst.
 Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
+StatementType = TypeVar("StatementType", bound=Statement)
 
 
 @dataclass(frozen=True)
 class PythonDraft:
-    """The parts of a draft, as drafted or adapted to a host. Helpers are only those that the test needs."""
+    """The parts of a draft, as drafted or adapted to a host."""
 
     imports: tuple[Binding, ...]
     helpers: tuple[Statement, ...]
@@ -65,20 +66,21 @@ class PythonDraft:
             return f"{self.holder.name.value}::{name}"
         return f"{self.case.name}::{name}" if self.case else name
 
-    def with_nodes(self, nodes: tuple[Statement, ...]) -> PythonDraft:
-        *helpers, last = nodes
-        if isinstance(last, cst.ClassDef):
-            return replace(self, helpers=tuple(helpers), holder=last, test=_methods(last)[0])
-        assert isinstance(last, cst.FunctionDef)
-        return replace(self, helpers=tuple(helpers), test=last)
-
-    def rename_test(self, name: str) -> PythonDraft:
-        test = self.test.with_changes(name=cst.Name(name))
+    def tidied(self, test_name: str) -> PythonDraft:
+        """Return the draft with another name of its test, and without blank lines above its statements."""
+        test = self.test.with_changes(name=cst.Name(test_name))
+        helpers = tuple(map(_tidy, self.helpers))
         if self.holder is None:
-            return replace(self, test=test)
+            return replace(self, helpers=helpers, test=_tidy(test))
         body = [test if is_test(node) else node for node in self.holder.body.body]
         holder = self.holder.with_changes(body=self.holder.body.with_changes(body=body))
-        return replace(self, test=test, holder=holder)
+        return replace(self, helpers=helpers, test=test, holder=_tidy(holder))
+
+
+def _tidy(node: StatementType) -> StatementType:
+    """Remove blank lines above a statement; comments stay."""
+    lines = [line for line in node.leading_lines if line.comment is not None]
+    return cast(StatementType, node.with_changes(leading_lines=lines))
 
 
 def code_of(reply: str) -> str:
@@ -154,7 +156,7 @@ def take_apart(reply: str) -> PythonDraft:
         test = test.with_changes(decorators=[*marks, *test.decorators])
     else:
         holder = holder.with_changes(decorators=[*marks, *holder.decorators])
-    return PythonDraft(imports=tuple(imports), helpers=_needed(helpers, holder or test), test=test, holder=holder)
+    return PythonDraft(imports=tuple(imports), helpers=tuple(helpers), test=test, holder=holder)
 
 
 def bound_names(node: Statement) -> frozenset[str]:
@@ -196,34 +198,6 @@ def is_test(node: object) -> TypeGuard[cst.FunctionDef]:
 
 def _methods(node: cst.ClassDef) -> list[cst.FunctionDef]:
     return [statement for statement in node.body.body if is_test(statement)]
-
-
-def _needed(helpers: Sequence[Statement], test: Statement) -> tuple[Statement, ...]:
-    """Return the helpers that the test uses, directly or indirectly, and autouse fixtures."""
-    sources = [render([node]) for node in helpers]
-    binding: dict[str, list[int]] = {}
-    for index, node in enumerate(helpers):
-        for name in bound_names(node):
-            binding.setdefault(name, []).append(index)
-    used: set[int] = set()
-    fresh = {index for index, source in enumerate(sources) if "autouse" in source}
-    names_to_find = set(free_names(render([test]))) | _requested(test)
-    while fresh := fresh.union(*(binding.pop(name, ()) for name in names_to_find)) - used:
-        used |= fresh
-        names_to_find = set().union(*(free_names(sources[index]) | _requested(helpers[index]) for index in fresh))
-        fresh = set()
-    return tuple(helpers[index] for index in sorted(used))
-
-
-def _requested(node: Statement) -> set[str]:
-    """Return the names that may request fixtures: of parameters, and in strings, as for ``usefixtures``."""
-    names: set[str] = set()
-    for inner in ast.walk(ast.parse(render([node]))):
-        if isinstance(inner, ast.arg):
-            names.add(inner.arg)
-        elif isinstance(inner, ast.Constant) and isinstance(inner.value, str):
-            names.add(inner.value)
-    return names
 
 
 def _negligible(node: Statement) -> bool:

@@ -54,8 +54,6 @@ class Host:
     """New imports go after this line; 0 = before everything."""
     end: int
     """New definitions go after this line: the last before a ``__main__`` block."""
-    quote: str
-    """The quotation mark that the file prefers."""
 
     def case_for(self, query: str, base: str | None = None, *, asynchronous: bool = False) -> Case | None:
         """Return the fitting unittest class that is most similar to ``query``, or None if none fits."""
@@ -109,7 +107,6 @@ def host_or_reason(source: str) -> Host | str:
         functions=any(_is_test_function(node) for node in tree.body),
         after_imports=_after_imports(tree, lines),
         end=_end(tree, lines),
-        quote="'" if source.count("'") > source.count('"') else '"',
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import dropwhile
 
@@ -12,7 +12,7 @@ import libcst as cst
 import libcst.matchers as m
 
 from bot.reproduction.language import DraftRejected, Injected, Names
-from bot.reproduction.python.draft import PythonDraft, Statement, bound_names, is_test, render
+from bot.reproduction.python.draft import PythonDraft, bound_names, is_test, render
 from bot.reproduction.python.host import Host, read_host
 from bot.reproduction.python.names import BUILTINS, Binding, free_names, import_bindings, unique
 
@@ -22,13 +22,25 @@ _NO_PARAMETERS = m.Parameters(params=[], posonly_params=[], kwonly_params=[], st
 
 
 def add_to(draft: PythonDraft, source: str, test_name: str | None, names: Names) -> Injected:
-    """Add the test to the host. Raises DraftRejected if it does not fit there."""
+    """Add the test to the host.
+
+    Raises DraftRejected if it does not fit there, or if one of its names means something else in the host.
+    """
     host = read_host(source)
-    draft = _place(draft, host)
-    draft = draft.with_nodes(tuple(_tidy(_transform(node, _Requote(host.quote))) for node in draft.nodes))
-    draft = draft.rename_test(unique(test_name or draft.test.name.value, host.names | BUILTINS))
-    imports, other_names = _settle(draft, host, names)
-    draft = draft.with_nodes(tuple(_transform(node, _Rename(other_names)) for node in draft.nodes))
+    taken_names = host.names | BUILTINS
+    draft = _place(draft, host).tidied(unique(test_name or draft.test.name.value, taken_names))
+    own_names = {name for helper in draft.helpers for name in bound_names(helper)}
+    if draft.holder is not None:
+        own_names.add(draft.holder.name.value)
+    added = [
+        binding
+        for binding in _needed_imports(draft, host.names, names)
+        if binding.origin not in host.imports.get(binding.name, ())
+    ]
+    clashes = own_names & taken_names | {binding.name for binding in added if not _room_for(binding, host)}
+    if clashes:
+        raise DraftRejected(f"`{min(clashes)}` means something else in the test file")
+    imports = _statements(added)
     return Injected(
         content=_insert(host, imports, draft), test_id=draft.test_id, code=_render_code(imports, draft)
     )
@@ -36,8 +48,7 @@ def add_to(draft: PythonDraft, source: str, test_name: str | None, names: Names)
 
 def to_new_file(draft: PythonDraft, test_name: str | None, names: Names) -> Injected:
     """Put the test into a new file. Raises DraftRejected if it uses an unknown name."""
-    draft = draft.with_nodes(tuple(_tidy(node) for node in draft.nodes))
-    draft = draft.rename_test(test_name or draft.test.name.value)
+    draft = draft.tidied(test_name or draft.test.name.value)
     code = _render_code(_statements(_needed_imports(draft, frozenset(), names)), draft)
     return Injected(content=code, test_id=draft.test_id, code=code)
 
@@ -61,7 +72,8 @@ def _place(draft: PythonDraft, host: Host) -> PythonDraft:
 
 
 def _place_function(draft: PythonDraft, host: Host) -> PythonDraft:
-    if not host.only_unittest or _decorated_with_helpers(draft):
+    # A decorator is run with the class, before the helpers that it may use are defined.
+    if not host.only_unittest or draft.test.decorators:
         return draft
     case = host.case_for(render(draft.nodes), asynchronous=draft.test.asynchronous is not None)
     # unittest supports no parameters.
@@ -69,13 +81,6 @@ def _place_function(draft: PythonDraft, host: Host) -> PythonDraft:
         return draft
     method = draft.test.with_changes(params=cst.Parameters(params=[cst.Param(cst.Name("self"))]))
     return replace(draft, test=method, case=case)
-
-
-def _decorated_with_helpers(draft: PythonDraft) -> bool:
-    """Return True if a decorator uses helpers: it runs with the class body, before they are defined."""
-    bound = {name for helper in draft.helpers for name in bound_names(helper)}
-    bare = draft.test.with_changes(body=cst.IndentedBlock([cst.SimpleStatementLine([cst.Pass()])]))
-    return bool(bound & free_names(render([bare])))
 
 
 def _base(holder: cst.ClassDef) -> str:
@@ -92,36 +97,6 @@ def _as_function(test: cst.FunctionDef) -> cst.FunctionDef | None:
         return None
     bare = test.with_changes(params=test.params.with_changes(params=parameters[1:]))
     return None if m.findall(bare.body, m.Name("self") | m.Name("super")) else bare
-
-
-def _settle(draft: PythonDraft, host: Host, names: Names) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Return the import statements to add, and new names for those that mean something else in the host."""
-    added: list[Binding] = []
-    other: dict[str, str] = {}
-    existing = host.names | {binding.name for binding in draft.imports} | _own(draft)
-    for binding in _needed_imports(draft, host.names, names):
-        if binding.origin in host.imports.get(binding.name, ()):
-            continue
-        if _room_for(binding, host):
-            added.append(binding)
-            continue
-        alias = unique(binding.name, existing)
-        alias_binding = binding.renamed(alias)
-        if alias_binding is None:
-            raise DraftRejected(f"`{binding.name}` means something else in the test file")
-        existing |= {alias}
-        other[binding.name] = alias
-        added.append(alias_binding)
-    for name in sorted(_own(draft) & (host.names | BUILTINS)):
-        other[name] = unique(name, existing | BUILTINS)
-        existing |= {other[name]}
-    return _statements(added), other
-
-
-def _own(draft: PythonDraft) -> frozenset[str]:
-    """Return the module-level names that the draft adds, without its test function."""
-    names = frozenset(name for helper in draft.helpers for name in bound_names(helper))
-    return names | {draft.holder.name.value} if draft.holder is not None else names
 
 
 def _needed_imports(draft: PythonDraft, host_names: frozenset[str], names: Names) -> list[Binding]:
@@ -200,51 +175,3 @@ def _render_code(imports: Sequence[str], draft: PythonDraft) -> str:
     pieces = ["\n".join(imports)] if imports else []
     pieces += [render([node]).strip("\n") for node in draft.nodes]
     return "\n\n\n".join(pieces) + "\n"
-
-
-def _tidy(node: Statement) -> Statement:
-    """Remove blank lines above a statement; comments stay."""
-    return node.with_changes(leading_lines=[line for line in node.leading_lines if line.comment is not None])
-
-
-def _transform(node: Statement, transformer: cst.CSTTransformer) -> Statement:
-    changed = node.visit(transformer)
-    assert isinstance(changed, cst.SimpleStatementLine | cst.BaseCompoundStatement)
-    return changed
-
-
-class _Rename(cst.CSTTransformer):
-    """Rename variables, functions, classes and parameters; attributes keep their names."""
-
-    def __init__(self, names: Mapping[str, str]) -> None:
-        super().__init__()
-        self._names = names
-
-    def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.Name:
-        return updated_node.with_changes(value=self._names.get(updated_node.value, updated_node.value))
-
-    def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.Attribute:
-        return updated_node.with_changes(attr=original_node.attr)
-
-    def leave_Arg(self, original_node: cst.Arg, updated_node: cst.Arg) -> cst.Arg:
-        return updated_node.with_changes(keyword=original_node.keyword)
-
-
-class _Requote(cst.CSTTransformer):
-    """Use the given quotation marks for plain one-line strings, unless that needs escaping."""
-
-    def __init__(self, quote: str) -> None:
-        super().__init__()
-        self._quote = quote
-
-    def visit_FormattedString(self, node: cst.FormattedString) -> bool:
-        # Before Python 3.12 a string within an f-string must use the other quotation mark.
-        return False
-
-    def leave_SimpleString(
-        self, original_node: cst.SimpleString, updated_node: cst.SimpleString
-    ) -> cst.SimpleString:
-        content = updated_node.raw_value
-        if len(updated_node.quote) != 1 or any(mark in content for mark in "'\"\\"):
-            return updated_node
-        return updated_node.with_changes(value=f"{updated_node.prefix}{self._quote}{content}{self._quote}")

@@ -26,15 +26,6 @@ class Binding(Frozen):
         """True for ``import a`` and ``import a.b``: several of them can share the name ``a``."""
         return len(self.origin) == 1 and self.origin[0].partition(".")[0] == self.name
 
-    def renamed(self, name: str) -> Binding | None:
-        """Return a binding of the same object to another name, or None if no import statement can do that."""
-        if len(self.origin) == 2:
-            module, item = self.origin
-            return Binding(name=name, origin=self.origin, statement=f"from {module} import {item} as {name}")
-        if "." in self.origin[0]:
-            return None
-        return Binding(name=name, origin=self.origin, statement=f"import {self.origin[0]} as {name}")
-
 
 def import_bindings(statements: Iterable[ast.AST]) -> tuple[Binding, ...]:
     """Return the bindings of the import statements among these; a star import has the name ``*``."""

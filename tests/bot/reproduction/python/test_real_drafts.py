@@ -59,7 +59,7 @@ def _hunk(hunk: Hunk, *, added: bool) -> Iterator[str]:
 
 
 def test_test_patches_of_tdd_bench_become_candidates(shared_data: Path) -> None:
-    """Use every fourth instance. Of all 307 instances, 664 of 674 usable patches become candidates."""
+    """Use every fourth instance. Of all 307 instances, 663 of 674 usable patches become candidates."""
     python = Python()
     count = 0
     refused: list[str] = []
@@ -77,4 +77,4 @@ def test_test_patches_of_tdd_bench_become_candidates(shared_data: Path) -> None:
 
     assert count > 140
     assert len(refused) <= 0.03 * count
-    assert all("runs on import" in why for why in refused)
+    assert all("runs on import" in why or "means something else" in why for why in refused)
