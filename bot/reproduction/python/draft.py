@@ -27,8 +27,6 @@ _SCRIPT_CALL = m.Call(
 _UNUSED: m.OneOf[Any] = m.OneOf(_SCRIPT_CALL, m.SimpleString(), m.ConcatenatedString(), m.Ellipsis())
 #: ``ImportFrom`` is only met for ``__future__``: the host has its own.
 _NEGLIGIBLE = m.SimpleStatementLine([m.ZeroOrMore(m.Pass() | m.ImportFrom() | m.Expr(_UNUSED))])
-#: pytest's marks for every test of a module: in another file they would mark that file's own tests.
-_MODULE_MARKS = m.SimpleStatementLine([m.Assign([m.AssignTarget(m.Name("pytestmark"))])])
 _RUNS_ON_IMPORT = m.SimpleStatementLine([m.ZeroOrMore(), m.Expr(), m.ZeroOrMore()])
 
 #: Limits above any test that a model has written: characters, and depth of the syntax tree.
@@ -85,7 +83,7 @@ def _tidy(node: StatementType) -> StatementType:
 
 def code_of(reply: str) -> str:
     """Return the code in a model's reply: the first fenced block with a test, or else the whole text."""
-    reply = reply.replace("\r\n", "\n")
+    reply = reply.replace("\r\n", "\n").replace("\r", "\n")
     blocks: list[str] = _FENCED.findall(reply)
     text = next((block for block in blocks if "def test" in block), blocks[0] if blocks else reply)
     return textwrap.dedent(text).strip("\n") + "\n"
@@ -93,6 +91,16 @@ def code_of(reply: str) -> str:
 
 def parse(code: str) -> cst.Module:
     """Parse code and check that it compiles. Raises DraftRejected with line and reason."""
+    _compiled(code)
+    try:
+        module = cst.parse_module(code)
+        str(module.code)  # raises if the code is nested too deeply for libcst to write
+        return module
+    except UNREADABLE as error:
+        raise DraftRejected(f"it does not parse: {str(error).partition(chr(10))[0]}") from error
+
+
+def _compiled(code: str) -> ast.Module:
     if len(code) > MAX_LENGTH:
         raise DraftRejected(f"it has {len(code):,} characters: a test has {MAX_LENGTH:,} at most")
     try:
@@ -102,13 +110,11 @@ def parse(code: str) -> cst.Module:
             tree = ast.parse(code, "<draft>")
             _measure(tree)
             compile(tree, "<draft>", "exec", dont_inherit=True)
-        module = cst.parse_module(code)
-        str(module.code)  # raises if the code is nested too deeply for libcst to write
-        return module
+        return tree
     except SyntaxError as error:
         raise DraftRejected(f"it does not parse: line {error.lineno}: {error.msg}") from error
-    except UNREADABLE as error:
-        raise DraftRejected(f"it does not parse: {str(error).partition(chr(10))[0]}") from error
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise DraftRejected(f"it does not parse: {error}") from error
 
 
 def _measure(tree: ast.Module) -> None:
@@ -133,12 +139,9 @@ def take_apart(reply: str) -> PythonDraft:
     imports: list[Binding] = []
     helpers: list[Statement] = []
     tests: list[tuple[cst.FunctionDef, cst.ClassDef | None]] = []
-    marks: list[cst.Decorator] = []
     for node in parse(code_of(reply)).body:
         if bound := _imports(node):
             imports.extend(bound)
-        elif m.matches(node, _MODULE_MARKS):
-            marks.extend(_marks(node))
         elif is_test(node):
             tests.append((node, None))
         elif isinstance(node, cst.ClassDef) and (methods := _methods(node)):
@@ -148,14 +151,12 @@ def take_apart(reply: str) -> PythonDraft:
             if m.matches(node, _RUNS_ON_IMPORT):
                 source = render([node.with_changes(leading_lines=[])]).strip()
                 raise DraftRejected(f"`{source[:60]}` runs on import: put everything into the test")
+            if "pytestmark" in bound_names(node):
+                raise DraftRejected("`pytestmark` would mark the other tests of its file: mark the test itself")
             helpers.append(node)
     if not tests:
         raise DraftRejected("it defines no test: a function or method whose name starts with test")
     test, holder = tests[0]
-    if holder is None:
-        test = test.with_changes(decorators=[*marks, *test.decorators])
-    else:
-        holder = holder.with_changes(decorators=[*marks, *holder.decorators])
     return PythonDraft(imports=tuple(imports), helpers=tuple(helpers), test=test, holder=holder)
 
 
@@ -182,14 +183,6 @@ def _imports(node: Statement) -> tuple[Binding, ...]:
     if star := next((binding for binding in bindings if binding.name == "*"), None):
         raise DraftRejected(f"it says `{star.statement}`: import the names that the test needs")
     return tuple(bindings)
-
-
-def _marks(node: Statement) -> list[cst.Decorator]:
-    """Return the marks of a module as decorators."""
-    (assignment,) = m.findall(node, m.Assign())
-    value = cst.ensure_type(assignment, cst.Assign).value
-    marks = [element.value for element in value.elements] if isinstance(value, cst.List | cst.Tuple) else [value]
-    return [cst.Decorator(mark) for mark in marks]
 
 
 def is_test(node: object) -> TypeGuard[cst.FunctionDef]:
@@ -220,24 +213,15 @@ _OPPOSITES = {
     "assertRegex": "assertNotRegex",
 }
 _OPPOSITES |= {negative: positive for positive, negative in _OPPOSITES.items()}
-_OPERATORS: dict[type[cst.BaseCompOp], cst.BaseCompOp] = {
-    cst.Equal: cst.NotEqual(),
-    cst.NotEqual: cst.Equal(),
-    cst.Is: cst.IsNot(),
-    cst.IsNot: cst.Is(),
-    cst.In: cst.NotIn(),
-    cst.NotIn: cst.In(),
+_OPERATORS: dict[type[ast.cmpop], ast.cmpop] = {
+    ast.Eq: ast.NotEq(),
+    ast.NotEq: ast.Eq(),
+    ast.Is: ast.IsNot(),
+    ast.IsNot: ast.Is(),
+    ast.In: ast.NotIn(),
+    ast.NotIn: ast.In(),
 }
-_RAISES = (
-    m.Name("raises")
-    | m.Attribute(m.Name("pytest"), m.Name("raises"))
-    | m.Attribute(m.Name("self"), m.Name("assertRaises"))
-)
-_ASSERTION = (
-    m.Assert()
-    | m.Call(m.Attribute(attr=m.Name(m.MatchIfTrue(_OPPOSITES.__contains__))))
-    | m.With([m.WithItem(m.Call(_RAISES), asname=None)])
-)
+_RAISES = frozenset({"raises", "pytest.raises", "self.assertRaises"})
 
 
 def invert(code: str) -> str | None:
@@ -249,42 +233,40 @@ def invert(code: str) -> str | None:
     Supports ``assert``, unittest's comparisons and ``with pytest.raises(...)``, which is replaced by its body so
     that the exception fails the test. Raises DraftRejected.
     """
-    module = parse(code)
-    test = next((node for node in m.findall(module, m.FunctionDef()) if is_test(node)), None)
-    assertions: Sequence[cst.CSTNode] = m.findall(test, _ASSERTION) if test else ()
-    if not assertions:
+    functions = (
+        node for node in ast.walk(_compiled(code)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
+    tests = [function for function in functions if function.name.startswith("test")]
+    statements = ast.walk(min(tests, key=lambda test: test.lineno)) if tests else ()
+    inverses = [(node, text) for node in statements if isinstance(node, ast.stmt) and (text := _inverse(node))]
+    if not inverses:
         return None
-    changed = module.visit(_Inversion(assertions[-1]))
-    assert isinstance(changed, cst.Module)
-    return changed.code
+    node, text = max(inverses, key=lambda pair: (pair[0].lineno, pair[0].col_offset))
+    lines, end = code.encode().split(b"\n"), node.end_lineno or node.lineno
+    before, after = lines[node.lineno - 1][: node.col_offset], lines[end - 1][node.end_col_offset :]
+    # A statement of several lines is a block, with nothing but white space before it.
+    lines[node.lineno - 1 : end] = [before + text.encode().replace(b"\n", b"\n" + before) + after]
+    return b"\n".join(lines).decode()
 
 
-class _Inversion(cst.CSTTransformer):
-    def __init__(self, target: cst.CSTNode) -> None:
-        super().__init__()
-        self._target = target
-
-    def on_leave(self, original_node: cst.CSTNodeT, updated_node: cst.CSTNodeT) -> Any:
-        return _inverse(updated_node) if original_node is self._target else updated_node
-
-
-def _inverse(node: cst.CSTNode) -> cst.CSTNode | cst.FlattenSentinel[cst.BaseStatement]:
-    if isinstance(node, cst.Assert):
-        return node.with_changes(test=_negated(node.test), whitespace_after_assert=cst.SimpleWhitespace(" "))
-    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
-        name = cst.Name(_OPPOSITES[node.func.attr.value])
-        return node.with_changes(func=node.func.with_changes(attr=name))
-    if isinstance(node, cst.With) and isinstance(node.body, cst.IndentedBlock):
-        return cst.FlattenSentinel(node.body.body)
-    return node
+def _inverse(node: ast.stmt) -> str:
+    """Return the opposite of an assertion; empty for any other statement."""
+    if isinstance(node, ast.Assert):
+        return ast.unparse(ast.Assert(_negated(node.test), node.msg))
+    if isinstance(node, ast.Expr) and isinstance(call := node.value, ast.Call):
+        name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        if name in _OPPOSITES:
+            return ast.unparse(node).replace(name, _OPPOSITES[name], 1)
+    if isinstance(node, ast.With) and len(node.items) == 1 and node.items[0].optional_vars is None:
+        manager = node.items[0].context_expr
+        if isinstance(manager, ast.Call) and ast.unparse(manager.func) in _RAISES:
+            return ast.unparse(ast.Module(node.body, []))
+    return ""
 
 
-def _negated(test: cst.BaseExpression) -> cst.BaseExpression:
-    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-        return test.expression
-    if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
-        comparison = test.comparisons[0]
-        if opposite := _OPERATORS.get(type(comparison.operator)):
-            return test.with_changes(comparisons=[comparison.with_changes(operator=opposite)])
-    bare = test.with_changes(lpar=[], rpar=[]) if test.lpar else test
-    return cst.UnaryOperation(cst.Not(), bare.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()]))
+def _negated(test: ast.expr) -> ast.expr:
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return test.operand
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and type(test.ops[0]) in _OPERATORS:
+        return ast.Compare(test.left, [_OPERATORS[type(test.ops[0])]], test.comparators)
+    return ast.UnaryOp(ast.Not(), test)
