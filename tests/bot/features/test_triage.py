@@ -118,16 +118,21 @@ def test_switched_off_nobody_is_asked(services: Build) -> None:
     assert model.asked == []
 
 
-def test_the_maintainer_s_line_decides(services: Build) -> None:
-    reply = {**VAGUE, "label": "REASONABLY_SPECIFIED", "p_bounce": 39}
-    for config, bounced in (
-        ("", False),
-        ("{bounce_at: REASONABLY_SPECIFIED}", True),
-        ("{bounce_above: 39}", True),
-    ):
-        text = f"triage: {config}" if config else ""
-        (decision,) = decide(issue_opened(), services(ScriptedModel([reply]), snapshot(), text))
-        assert decision.record.bounced is bounced
+@pytest.mark.parametrize(
+    ("config", "chance", "label", "bounced"),
+    [
+        ("", 39, "REASONABLY_SPECIFIED", False),
+        ("", 40, "VAGUE", True),
+        ("triage: {bounce_at: REASONABLY_SPECIFIED}", 39, "REASONABLY_SPECIFIED", True),
+        ("triage: {bounce_above: 39}", 39, "REASONABLY_SPECIFIED", True),
+    ],
+)
+def test_an_issue_is_vague_from_40_percent_or_bounces_from_the_maintainers_line(
+    services: Build, config: str, chance: int, label: str, bounced: bool
+) -> None:
+    reply = {**VAGUE, "label": "REASONABLY_SPECIFIED", "p_bounce": chance}
+    (decision,) = decide(issue_opened(), services(ScriptedModel([reply]), snapshot(), config))
+    assert (decision.verdict, decision.record.bounced) == (label, bounced)
 
 
 def test_a_bounce_by_a_low_threshold_does_not_call_it_well_specified(services: Build) -> None:
@@ -136,13 +141,6 @@ def test_a_bounce_by_a_low_threshold_does_not_call_it_well_specified(services: B
     (decision,) = decide(issue_opened(), services(ScriptedModel([reply]), snapshot(), config))
     comment = decision.actions[0]
     assert "\ntoo vague (35% likely), " in comment.body
-
-
-@pytest.mark.parametrize(("chance", "label"), [(39, "REASONABLY_SPECIFIED"), (40, "VAGUE")])
-def test_an_issue_is_vague_from_40_percent(services: Build, chance: int, label: str) -> None:
-    reply = {**VAGUE, "label": "REASONABLY_SPECIFIED", "p_bounce": chance}
-    (decision,) = decide(issue_opened(), services(ScriptedModel([reply]), snapshot()))
-    assert (decision.verdict, decision.record.bounced) == (label, label == "VAGUE")
 
 
 def test_an_edit_that_makes_it_clear_takes_the_bounce_back(services: Build, history: Remembered) -> None:
