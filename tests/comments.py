@@ -56,7 +56,7 @@ from bot.features.verify.record import (
 )
 from bot.features.verify.runs import FORK
 from bot.features.watch import handler as watch
-from bot.features.watch.handler import NamedCommit
+from bot.features.watch.handler import commit_name
 from bot.features.why import handler as why
 from bot.pipeline.body import Rules
 from bot.reproduction.protocol import Attempt, Candidate, OfferedTest, Reproduction, TestOutcome
@@ -107,7 +107,7 @@ def on_issues() -> Iterator[Text]:
     yield "Before an unanswered issue is closed", closing.WARNING.format(days=23)
     yield "The same comment once it is closed", closing.CLOSED.format(days=30)
     yield "... after an answer", closing.ANSWERED
-    test, change = "tests/test_shapes.py::test_issue_5", [NamedCommit(sha=SHA, pull=15)]
+    test, change = "tests/test_shapes.py::test_issue_5", [commit_name(SHA, 15)]
     yield "When a watched test no longer fails", watch.fixed(test, SHA, change)
     yield "The same comment when it fails again", watch.regressed(test, SHA, change[:0])
 
@@ -173,9 +173,9 @@ def to_commands() -> Iterator[Text]:
     yield "... with none", reviewer.NO_FINDING
     yield "... in a thread that is about none", reviewer.NOT_A_FINDING
     yield "A dismissed finding", reviewer.note("mia", "the caller checks it.")
-    test, bad = "tests/test_shapes.py::test_issue_5", NamedCommit(sha=SHA, pull=4)
+    test, bad = "tests/test_shapes.py::test_issue_5", commit_name(SHA, 4)
     yield "/bouncer bisect", f"mia: {watch.bisected(test, 'v1.1', [bad], 7, 1)}"
-    two = [bad, NamedCommit(sha="7ab" + SHA[3:])]
+    two = [bad, commit_name("7ab" + SHA[3:])]
     yield "... if a commit that cannot be run leaves two", f"mia: {watch.bisected(test, 'v1.1', two, 7, 1)}"
     yield "... if the test is flaky", f"mia: {watch.not_failing(test, 'flaky', SHA)}"
     yield "... if it does not fail any more", f"mia: {watch.not_failing(test, 'passes', SHA)}"

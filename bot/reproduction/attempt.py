@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from bot.reproduction.context import Checkout
 from bot.reproduction.language import DraftRejected, Language, Names
-from bot.reproduction.protocol import Attempt, Candidate, Execution, Fate, Harness, Target
+from bot.reproduction.protocol import Attempt, Candidate, Execution, Fate, Harness, Target, run_twice
 from bot.reproduction.select import FailingTest
 
 #: Sandboxes at a time: tests share the machine with the worker.
@@ -109,7 +109,7 @@ class Trial:
         if time.monotonic() > self.deadline:
             return None
         files = {candidate.path: candidate.content}
-        return self.harness.run_twice(self.checkout.folder, [candidate.target], files)
+        return run_twice(self.harness, self.checkout.folder, candidate.target, files)
 
 
 def _attempt(candidate: Candidate, execution: Execution | None, inverted: bool) -> Attempt:

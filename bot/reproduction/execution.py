@@ -22,7 +22,6 @@ from bot.reproduction.pipeline import reproduce_in
 from bot.reproduction.protocol import (
     MAX_OUTPUT,
     Author,
-    Execution,
     Fetch,
     Options,
     Report,
@@ -113,9 +112,6 @@ class SandboxHarness:
 
     def output(self, argv: Sequence[str], workdir: Path) -> str:
         return self._execute(argv, workdir).output
-
-    def run_twice(self, workdir: Path, targets: Sequence[Target], files: Mapping[str, str]) -> Execution:
-        return Execution(first=self.run(workdir, targets, files), second=self.run(workdir, targets, files))
 
     def reproduce(
         self, workdir: Path, report: Report, author: Author, options: Options, fetch: Fetch | None = None

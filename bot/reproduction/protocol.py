@@ -340,10 +340,6 @@ class Harness(Protocol):
         """
         ...
 
-    def run_twice(self, workdir: Path, targets: Sequence[Target], files: Mapping[str, str]) -> Execution:
-        """Run the targets twice, to detect flaky tests."""
-        ...
-
     def output(self, argv: Sequence[str], workdir: Path) -> str:
         """Return what a program prints in the environment of the tests, on a copy of ``workdir``."""
         ...
@@ -358,6 +354,12 @@ class Harness(Protocol):
         later try may succeed, SandboxError if the sandbox fails.
         """
         ...
+
+
+def run_twice(harness: Harness, workdir: Path, target: Target, files: Mapping[str, str]) -> Execution:
+    """Run a test twice, to detect a flaky one."""
+    first, second = (harness.run(workdir, [target], files) for _ in range(2))
+    return Execution(first=first, second=second)
 
 
 class Harnesses(Protocol):

@@ -23,6 +23,7 @@ from bot.reproduction.protocol import (
     Candidate,
     Options,
     Reproduction,
+    run_twice,
 )
 from bot.reproduction.report import read_report
 
@@ -112,7 +113,7 @@ def _proof(candidate: Candidate, outcome: ProofOutcome, command: str, output: st
 
 def _passes(candidate: Candidate, sides: BothSides) -> bool:
     """Return True if the test passes twice before the change."""
-    runs = sides.harness.run_twice(sides.before, [candidate.target], {candidate.path: candidate.content})
+    runs = run_twice(sides.harness, sides.before, candidate.target, {candidate.path: candidate.content})
     return runs.first.outcome.status == runs.second.outcome.status == "passed"
 
 

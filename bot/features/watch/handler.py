@@ -17,7 +17,6 @@ from bot.core.actions import Decision, Record, SetLabels, UpsertComment
 from bot.core.commands import Command
 from bot.core.config import PATH
 from bot.core.errors import ForgeError, SandboxError
-from bot.core.frozen import Frozen
 from bot.core.markdown import code_span
 from bot.core.text import amount
 from bot.features.reproduce.record import BuildState, StoredTest, stored_test
@@ -168,17 +167,22 @@ def _last_state(past: Sequence[Decision], test: StoredTest) -> tuple[BuildState,
     return "fails", test.sha
 
 
-def _named(commits: Sequence[str], services: Services) -> list[NamedCommit]:
-    """Return commits with the merged pull requests that brought them; of many commits, without."""
-    result, branch = list[NamedCommit](), services.repository.default_branch
+def _named(commits: Sequence[str], services: Services) -> list[str]:
+    """Return commits in words, with the merged pull requests that brought them; of many commits, without."""
+    names, branch = list[str](), services.repository.default_branch
     for sha in commits:
         try:
             pulls = services.forge.pulls_for_commit(sha) if len(commits) <= MAX_NAMED else ()
         except ForgeError:
             pulls = ()
         merged = (pull.number for pull in pulls if pull.merged and pull.base_ref == branch)
-        result.append(NamedCommit(sha=sha, pull=next(merged, None)))
-    return result
+        names.append(commit_name(sha, next(merged, None)))
+    return names
+
+
+def commit_name(sha: str, pull: int | None = None) -> str:
+    """Return a short commit id, with the pull request that brought the commit if there is one."""
+    return sha[:7] + (f" (pull request #{pull})" if pull else "")
 
 
 def _bisect(event: events.CommentCreated, services: Services) -> Decision:
@@ -243,27 +247,17 @@ def _bisection(test: StoredTest, builds: Builds, services: Services) -> tuple[st
     return no_passing_tag(name, [tags[commits[place]] for place in places[: steps // 2]]), FirstCommits()
 
 
-class NamedCommit(Frozen):
-    """A commit with the pull request that brought it, if there is one."""
-
-    sha: str
-    pull: int | None = None
-
-    def __str__(self) -> str:
-        return self.sha[:7] + (f" (pull request #{self.pull})" if self.pull else "")
-
-
-def fixed(test: str, head: str, since: Sequence[NamedCommit]) -> str:
+def fixed(test: str, head: str, since: Sequence[str]) -> str:
     """Return the comment when the test no longer fails."""
     return f"**The drafted test no longer fails {_since(since, head)}. Close?**\n\n{_run(test, head)}"
 
 
-def regressed(test: str, head: str, since: Sequence[NamedCommit]) -> str:
+def regressed(test: str, head: str, since: Sequence[str]) -> str:
     """Return the same comment when the test fails again."""
     return f"**The drafted test fails again {_since(since, head)}.**\n\n{_run(test, head)}"
 
 
-def bisected(test: str, tag: str, commits: Sequence[NamedCommit], builds: int, skipped: int) -> str:
+def bisected(test: str, tag: str, commits: Sequence[str], builds: int, skipped: int) -> str:
     """Return the answer of a bisection. ``tag``: the last one on which the test passes."""
     count = f"{amount(builds, 'commit was', 'commits were')} built"
     count += f", {skipped} of which cannot be run" if skipped else ""
@@ -273,16 +267,16 @@ def bisected(test: str, tag: str, commits: Sequence[NamedCommit], builds: int, s
     return f"{name} fails since one of {_list(commits)}. It passes on {last}; {count}."
 
 
-def _since(commits: Sequence[NamedCommit], head: str) -> str:
+def _since(commits: Sequence[str], head: str) -> str:
     if not commits:
         return f"on {head[:7]}"
     return f"since {commits[0]}" if len(commits) == 1 else f"since one of {_list(commits)}"
 
 
-def _list(commits: Sequence[NamedCommit]) -> str:
+def _list(commits: Sequence[str]) -> str:
     if len(commits) > MAX_NAMED:
         return f"{len(commits)} commits, {commits[0]} to {commits[-1]}"
-    return ", ".join(map(str, commits))
+    return ", ".join(commits)
 
 
 def _run(test: str, head: str) -> str:

@@ -30,7 +30,7 @@ from bot.features.verify.record import (
     VerifyRecord,
 )
 from bot.features.watch import handler as watch
-from bot.features.watch.handler import NamedCommit
+from bot.features.watch.handler import commit_name
 from bot.github.protocol import PullDiff
 from bot.models.prompts import Prompts
 from bot.pipeline.publisher import Publisher
@@ -216,7 +216,7 @@ class Press:
 
     def watch(self, text: str) -> str:
         """The comments on a watched test and on a bisection: the text as the name of the test and of tags."""
-        commits = (NamedCommit(sha=SHA, pull=15),)
+        commits = (commit_name(SHA, 15),)
         bodies = (
             watch.fixed(text, SHA, commits),
             watch.regressed(text, SHA, commits),
