@@ -85,12 +85,10 @@ class Trial:
             path = self.language.new_path(self.host, self.test_name or "test_reported_bug", tests)
             injected = self.language.new_file(draft, self.test_name, self.names, path)
         return Candidate(
+            **dict(injected),
             number=number,
             draft=draft,
             path=path,
-            content=injected.content,
-            name=injected.test_id,
-            code=injected.code,
             new_file=path not in tests,
             syntax=self.language.syntax(draft),
             tokens=self.language.length(injected.code),

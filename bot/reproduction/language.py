@@ -9,18 +9,11 @@ from pydantic import Field
 
 from bot.core.errors import BouncerError
 from bot.core.frozen import Frozen
+from bot.reproduction.protocol import Injected
 
 
 class DraftRejected(BouncerError):
     """A draft cannot become a test. The message tells its author, a model, what to repair."""
-
-
-class Injected(Frozen):
-    """A file with a drafted test in it."""
-
-    content: str = Field(description="the whole file")
-    test_id: str = Field(description="the test within the file, as the runner names it: ``TestA::test_b``")
-    code: str = Field(description="what was added, for people to read")
 
 
 class Names(Protocol):

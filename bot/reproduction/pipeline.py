@@ -237,14 +237,8 @@ def _choose(
 ) -> tuple[tuple[OfferedTest, ...], str]:
     """Return the tests to offer, best first, and the reason if there are none."""
     tests = [
-        OfferedTest(
-            candidate=suggestion.test.candidate,
-            outcome=suggestion.test.outcome,
-            agreeing=suggestion.agreeing,
-            grade=suggestion.match.grade,
-            command=command_line(trial.harness.command, suggestion.test.candidate.target),
-        )
-        for suggestion in selection.suggestions
+        test.model_copy(update={"command": command_line(trial.harness.command, test.candidate.target)})
+        for test in selection.tests
     ]
     if options.patches and len(tests) > 1:
         tests[:TOP] = _confirmed(tests[:TOP], drafting.patches(options.patches), trial)

@@ -255,15 +255,20 @@ Fate = Literal["unusable", "passed", "failed", "skipped", "not run"]
 State = Literal["reproduced", "not reproduced", "not run"]
 
 
-class Candidate(Frozen):
+class Injected(Frozen):
+    """A file with a drafted test in it."""
+
+    content: str = Field(description="the whole test file with the test in it")
+    name: str = Field(description="the test within its file, as the runner names it: ``TestA::test_b``")
+    code: str = Field(description="what was added, for people to read")
+
+
+class Candidate(Injected):
     """A draft in a test file, ready to run."""
 
     number: int = Field(description="which draft; unique among the drafts of a report")
     draft: str = Field(description="as the model wrote it")
     path: str = Field(description="the test file, relative to the repository")
-    content: str = Field(description="the whole test file with the test in it")
-    name: str = Field(description="the test within its file: ``TestA::test_b``")
-    code: str = Field(description="what was added, for people to read")
     new_file: bool
     syntax: str = Field(description="normal form: equal for tests written alike")
     tokens: int = Field(ge=0, description="length of what was added, lexical tokens")
@@ -296,7 +301,7 @@ class OfferedTest(Frozen):
     outcome: TestOutcome
     agreeing: int = Field(ge=1, description="drafts that fail in the same way, this one included")
     grade: Grade
-    command: str = Field(description="the command line that runs this test alone")
+    command: str = Field("", description="the command line that runs this test alone")
     repairs: int = Field(0, ge=0, description="drafted repairs of the bug with which it passes")
 
 

@@ -10,7 +10,7 @@ from itertools import zip_longest
 from pydantic import Field
 
 from bot.core.frozen import Frozen
-from bot.reproduction.protocol import Attempt, Candidate, Fate, Grade, TestOutcome
+from bot.reproduction.protocol import Attempt, Candidate, Fate, Grade, OfferedTest, TestOutcome
 from bot.reproduction.report import GENERIC, Facts
 
 GRADES: tuple[Grade, ...] = ("other", "plausible", "reported")
@@ -207,18 +207,10 @@ def signature(outcome: TestOutcome) -> str:
 MatchOrder = Callable[[FailingTest], tuple[int, ...]]
 
 
-class Suggestion(Frozen):
-    """A draft to show."""
-
-    test: FailingTest
-    match: Match
-    agreeing: int = Field(ge=1, description="drafts that fail with the same signature, this one included")
-
-
 class Selection(Frozen):
     """The tests to show, best first; if none, the reason."""
 
-    suggestions: tuple[Suggestion, ...] = ()
+    tests: tuple[OfferedTest, ...] = ()
     dropped: dict[int, str] = Field(default_factory=dict, description="why a draft is not shown, by its number")
     reason: str = Field("", description="why nothing is shown; empty if something is")
 
@@ -250,10 +242,16 @@ def select(
             lambda test: (not test.inverted, body_matches(test.candidate.code, facts)),
         )
     sizes = {test.number: len(group) for group in clusters for test in group}
-    suggestions = (
-        Suggestion(test=test, match=matches[test.number], agreeing=sizes[test.number]) for test in ranked
+    offered_tests = (
+        OfferedTest(
+            candidate=test.candidate,
+            outcome=test.outcome,
+            agreeing=sizes[test.number],
+            grade=matches[test.number].grade,
+        )
+        for test in ranked
     )
-    return Selection(suggestions=tuple(suggestions), dropped=dropped)
+    return Selection(tests=tuple(offered_tests), dropped=dropped)
 
 
 def _drop_reason(test: FailingTest, comparison: Match, matched: bool) -> str:

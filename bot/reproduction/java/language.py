@@ -10,7 +10,8 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from bot.reproduction.java.syntax import TYPES, Node, field_text, parse, simple, text_of, walk
-from bot.reproduction.language import DraftRejected, Excerpt, Injected, Names
+from bot.reproduction.language import DraftRejected, Excerpt, Names
+from bot.reproduction.protocol import Injected
 
 _TEST_FILE = re.compile(r"(Test\w*|\w*(?:Test|Tests|TestCase))\.java")
 _FENCED = re.compile(r"^(?:```|~~~)[ \t]*(?:java)?[ \t]*\n(.*?)^(?:```|~~~)", re.DOTALL | re.MULTILINE)
@@ -146,7 +147,7 @@ class Java:
         content = (data[:closing] + block + data[closing:]).decode("utf-8", "surrogatepass")
         code = "\n".join((*added, *([""] if added else []), "\n\n".join(members))) + "\n"
         return Injected(
-            content=_with_imports(content, added, newline), test_id=f"{_class_of(tree)}::{name}", code=code
+            content=_with_imports(content, added, newline), name=f"{_class_of(tree)}::{name}", code=code
         )
 
     def new_file(self, draft: str, test_name: str | None, names: Names, path: str) -> Injected:
@@ -159,7 +160,7 @@ class Java:
         head = (f"package {package};\n\n" if package else "") + "\n".join(imports) + ("\n\n" if imports else "")
         content = f"{head}public class {class_name} {{\n{_indented(members, '    ', chr(10))}\n}}\n"
         full = f"{package}.{class_name}" if package else class_name
-        return Injected(content=content, test_id=f"{full}::{name}", code=content)
+        return Injected(content=content, name=f"{full}::{name}", code=content)
 
     def new_path(self, beside: str | None, stem: str, existing: Mapping[str, str]) -> str:
         folder = PurePosixPath(beside).parent if beside else PurePosixPath("src/test/java")
@@ -180,7 +181,7 @@ class Java:
 
     def probe(self, path: str, names: Names) -> tuple[str, str]:
         file = self.new_file(_PROBE, None, names, path)
-        return file.content, file.test_id
+        return file.content, file.name
 
     def invert(self, draft: str) -> str | None:
         parts = _take_apart(draft)

@@ -11,7 +11,8 @@ from itertools import dropwhile
 import libcst as cst
 import libcst.matchers as m
 
-from bot.reproduction.language import DraftRejected, Injected, Names
+from bot.reproduction.language import DraftRejected, Names
+from bot.reproduction.protocol import Injected
 from bot.reproduction.python.draft import PythonDraft, bound_names, is_test, render
 from bot.reproduction.python.host import Host, read_host
 from bot.reproduction.python.names import BUILTINS, Binding, free_names, import_bindings, unique
@@ -41,16 +42,14 @@ def add_to(draft: PythonDraft, source: str, test_name: str | None, names: Names)
     if clashes:
         raise DraftRejected(f"`{min(clashes)}` means something else in the test file")
     imports = _statements(added)
-    return Injected(
-        content=_insert(host, imports, draft), test_id=draft.test_id, code=_render_code(imports, draft)
-    )
+    return Injected(content=_insert(host, imports, draft), name=draft.test_id, code=_render_code(imports, draft))
 
 
 def to_new_file(draft: PythonDraft, test_name: str | None, names: Names) -> Injected:
     """Put the test into a new file. Raises DraftRejected if it uses an unknown name."""
     draft = draft.tidied(test_name or draft.test.name.value)
     code = _render_code(_statements(_needed_imports(draft, frozenset(), names)), draft)
-    return Injected(content=code, test_id=draft.test_id, code=code)
+    return Injected(content=code, name=draft.test_id, code=code)
 
 
 def _place(draft: PythonDraft, host: Host) -> PythonDraft:

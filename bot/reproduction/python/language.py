@@ -12,7 +12,8 @@ from contextlib import suppress
 from pathlib import PurePosixPath
 
 from bot.code.parsing.parser_process import NotParsed, parse_apart
-from bot.reproduction.language import Excerpt, Injected, Names
+from bot.reproduction.language import Excerpt, Names
+from bot.reproduction.protocol import Injected
 from bot.reproduction.python.draft import code_of, invert, render, take_apart
 from bot.reproduction.python.host import read_definitions
 from bot.reproduction.python.inject import add_to, to_new_file

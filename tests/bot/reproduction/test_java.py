@@ -57,7 +57,7 @@ public class Whatever {
 def test_a_method_is_added_with_the_indentation_of_the_class() -> None:
     injected = JAVA.inject(DRAFT, HOST, None, UNKNOWN)
 
-    assert injected.test_id == "org.x.ParserTest::testIssue2"
+    assert injected.name == "org.x.ParserTest::testIssue2"
     assert injected.content == HOST.replace(
         "import org.junit.Test;\n",
         "import org.junit.Test;\nimport java.util.Map;\nimport static org.junit.Assert.assertNull;\n"
@@ -163,7 +163,7 @@ def test_a_method_alone_gets_a_class_and_a_file() -> None:
 
     injected = JAVA.new_file(draft, "issue12", UNKNOWN, "Issue12Test.java")
 
-    assert injected.test_id == "Issue12Test::issue12"
+    assert injected.name == "Issue12Test::issue12"
     assert injected.content == (
         "import org.junit.Test;\nimport a.B;\n\n"
         "public class Issue12Test {\n    @Test public void issue12() { }\n}\n"
@@ -182,7 +182,7 @@ def test_a_new_file_has_its_folders_package_and_the_repositorys_junit() -> None:
 
     injected = JAVA.new_file(draft, None, names, "src/test/java/org/y/ATest.java")
 
-    assert injected.test_id == "org.y.ATest::a"
+    assert injected.name == "org.y.ATest::a"
     assert injected.content == (
         "package org.y;\n\nimport org.junit.jupiter.api.Test;\nimport org.x.Parser;\n"
         "import static org.junit.jupiter.api.Assertions.assertTrue;\n\n"
@@ -221,12 +221,12 @@ def test_the_class_of_the_tests_may_follow_a_helper_and_nest_others() -> None:
     host = HOST.replace("public class", f"{helper}public class")
     assert [name for name, _ in JAVA.tests_in(host)] == ["org.x.ParserTest::testOld"]
     injected = JAVA.inject(DRAFT.replace("public class", f"{helper}public class"), host, None, UNKNOWN)
-    assert injected.test_id == "org.x.ParserTest::testIssue2"
+    assert injected.name == "org.x.ParserTest::testIssue2"
     assert helper in injected.content
 
     nested = "class ATest {\n    @Nested\n    class Inner {\n        @Test\n        void works() { }\n    }\n}\n"
     assert [name for name, _ in JAVA.tests_in(nested)] == ["ATest$Inner::works"]
-    assert JAVA.inject(nested, HOST, None, UNKNOWN).test_id == "org.x.ParserTest::works"
+    assert JAVA.inject(nested, HOST, None, UNKNOWN).name == "org.x.ParserTest::works"
 
 
 def test_real_test_classes_take_a_draft(shared_data: Path) -> None:

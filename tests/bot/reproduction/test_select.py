@@ -83,8 +83,8 @@ def test_the_best_test_of_each_cluster_comes_first() -> None:
     selection = select(tests, CRASH)
 
     # 3 has the message of the report, so its small cluster comes first; 4 equals 2.
-    assert [suggestion.test.number for suggestion in selection.suggestions] == [3, 2, 1]
-    assert [suggestion.agreeing for suggestion in selection.suggestions] == [1, 3, 3]
+    assert [test.candidate.number for test in selection.tests] == [3, 2, 1]
+    assert [test.agreeing for test in selection.tests] == [1, 3, 3]
 
 
 def test_larger_clusters_then_shorter_tests_come_first() -> None:
@@ -95,22 +95,22 @@ def test_larger_clusters_then_shorter_tests_come_first() -> None:
 
     selection = select([lone, long, brief, other], CRASH)
 
-    assert [suggestion.test.number for suggestion in selection.suggestions] == [2, 3, 0, 1]
-    assert [suggestion.agreeing for suggestion in selection.suggestions] == [2, 1, 1, 2]
+    assert [test.candidate.number for test in selection.tests] == [2, 3, 0, 1]
+    assert [test.agreeing for test in selection.tests] == [2, 1, 1, 2]
 
 
 def test_without_the_match_filter_only_agreement_counts() -> None:
     odd = [failing(number, "KeyError", "'zzz'") for number in range(2)]
 
-    assert not select(odd, CRASH).suggestions
-    assert len(select(odd, CRASH, 2, matched=False).suggestions) == 2
-    assert not select(odd, CRASH, 3, matched=False).suggestions
+    assert not select(odd, CRASH).tests
+    assert len(select(odd, CRASH, 2, matched=False).tests) == 2
+    assert not select(odd, CRASH, 3, matched=False).tests
 
 
 def test_flaky_drafts_and_other_failures_are_dropped_with_the_reason() -> None:
     selection = select([failing(0, "NameError", "name 'x'"), failing(1, "ValueError", flaky=True)], CRASH)
 
-    assert selection.suggestions == ()
+    assert selection.tests == ()
     assert selection.reason == "no draft fails steadily for the reported reason"
     assert selection.dropped == {
         0: "fails with NameError, which is not what the report tells of",
@@ -121,12 +121,17 @@ def test_flaky_drafts_and_other_failures_are_dropped_with_the_reason() -> None:
 def test_too_little_agreement_shows_nothing() -> None:
     tests = [failing(0, "ValueError", "a"), failing(1, "ValueError", "b")]
 
-    assert select(tests, CRASH, threshold=2).suggestions == ()
+    assert select(tests, CRASH, threshold=2).tests == ()
     assert (
         select(tests, CRASH, threshold=2).reason == "only 1 of the 2 drafts that must agree fail in the same way"
     )
-    assert len(select(tests, CRASH, threshold=1).suggestions) == 2
+    assert len(select(tests, CRASH, threshold=1).tests) == 2
     assert select([], CRASH).reason == "no draft fails"
+
+
+def numbered(test: FailingTest, number: int) -> FailingTest:
+    candidate = test.candidate.model_copy(update={"number": number})
+    return test.model_copy(update={"number": number, "candidate": candidate})
 
 
 TESTS = st.lists(
@@ -140,7 +145,7 @@ TESTS = st.lists(
         st.booleans(),
     ),
     max_size=12,
-).map(lambda tests: [test.model_copy(update={"number": number}) for number, test in enumerate(tests)])
+).map(lambda tests: [numbered(test, number) for number, test in enumerate(tests)])
 
 
 @given(TESTS, st.integers(1, 4))
@@ -149,7 +154,7 @@ def test_every_draft_is_shown_once_dropped_or_equal_to_a_shown_one(
 ) -> None:
     selection = select(tests, CRASH, threshold)
 
-    numbers = [suggestion.test.number for suggestion in selection.suggestions]
+    numbers = [test.candidate.number for test in selection.tests]
     assert len(set(numbers)) == len(numbers)
     assert not set(numbers) & set(selection.dropped)
     assert bool(selection.reason) == (not numbers)

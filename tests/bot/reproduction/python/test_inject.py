@@ -57,7 +57,7 @@ class BookTests(TestCase):
 def inject_draft(draft: str, host: str, name: str | None = "test_issue_12") -> tuple[str, str]:
     injected = PYTHON.inject(draft, host, name, UNKNOWN)
     assert_only_added(host, injected.content)
-    return injected.content, injected.test_id
+    return injected.content, injected.name
 
 
 def assert_only_added(host: str, content: str) -> None:
@@ -368,11 +368,11 @@ def test_additions_never_change_what_the_host_binds(host: str, draft: str, newli
         return
     assert_only_added(host, injected.content)
     before, after = bindings(ast.parse(host)), bindings(ast.parse(injected.content))
-    grown = injected.test_id.partition("::")[0] if "::" in injected.test_id else None
+    grown = injected.name.partition("::")[0] if "::" in injected.name else None
     for name, values in before.items():
         if name != grown:
             assert after[name] == values or set(after[name]) == set(values), name
-    assert find_test(ast.parse(injected.content), injected.test_id) == 1
+    assert find_test(ast.parse(injected.content), injected.name) == 1
     if "\n" in host:
         assert set(re.findall(r"\r?\n", injected.content)) == {newline}
 

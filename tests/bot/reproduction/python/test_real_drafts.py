@@ -73,7 +73,7 @@ def test_test_patches_of_tdd_bench_become_candidates(shared_data: Path) -> None:
         rest = iter(injected.content.splitlines())
         assert all(line in rest for line in host.splitlines())
         assert parses(injected.content)
-        assert "test_issue_1" in injected.test_id
+        assert "test_issue_1" in injected.name
 
     assert count > 140
     assert len(refused) <= 0.03 * count
