@@ -125,8 +125,10 @@ def _reversed(file: FileDiff, folder: Path) -> bytes:
 
 
 def inside(folder: Path, path: str) -> Path:
-    """Return a path below the folder. Raises NotReversible if its name or a link leads outside."""
+    """Return a path below the folder. Raises NotReversible for a link, and if name or folder lead outside."""
     place = folder / path
-    if not place.parent.resolve().is_relative_to(folder.resolve()) or place.is_symlink():
+    if not place.parent.resolve().is_relative_to(folder.resolve()):
         raise NotReversible(f"{path} leads outside")
+    if place.is_symlink():
+        raise NotReversible(f"{path} is a symbolic link")
     return place

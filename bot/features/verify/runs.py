@@ -124,7 +124,7 @@ def run_new_tests(pull: PullRequest, diff: Diff, services: Services, no_run: str
     except NotRunnable as error:
         return result.model_copy(update={"why": str(error)})
     why = "" if targets else OTHER_RUNNER
-    changed_submodules = [file.path for file in rest.files if is_submodule(file)]
+    changed_submodules = [file.path for file in diff.files if is_submodule(file)]
     if changed_submodules and any(test.after in ("failed", "cannot be loaded") for test in tests):
         return result.model_copy(update={"why": SUBMODULE.format(name=changed_submodules[0])})
     return result.model_copy(update={"tests": tests, "omitted": max(0, len(targets) - MAX_TESTS), "why": why})

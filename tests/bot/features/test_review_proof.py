@@ -220,6 +220,8 @@ def test_a_change_cannot_be_taken_back_through_a_link_that_leads_outside(tmp_pat
     text = "diff --git a/link/a.py b/link/a.py\n--- a/link/a.py\n+++ b/link/a.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n"
     with pytest.raises(NotReversible, match="leads outside"):
         revert(parse(text), head, tmp_path / "before")
+    with pytest.raises(NotReversible, match="link is a symbolic link"):
+        revert(parse(text.replace("link/a.py", "link")), head, tmp_path / "again")
     assert list(outside.iterdir()) == []
 
 

@@ -142,32 +142,32 @@ def test_the_merge_base_is_run_and_not_the_base_branch(services: Build) -> None:
     assert "failed without the change, passed with it" in check_of(verify(services, state)).summary
 
 
-SUBMODULE = "--- a/lib\n+++ b/lib\n@@ -1 +1 @@\n-Subproject commit {}\n+Subproject commit {}\n".format(
-    "a" * 40, "b" * 40
-)
+SUBMODULE = "--- a/{0}\n+++ b/{0}\n@@ -1 +1 @@\n-Subproject commit {1}\n+Subproject commit {2}\n"
 OF_LIBRARY = "import lib.core\n\n\ndef test_lib():\n    assert lib.core.X\n"
 
 
 @pytest.mark.debian("bubblewrap")
 @pytest.mark.parametrize(
-    ("changed", "text"),
+    ("submodule", "changed", "text"),
     [
-        (SHOWN, "The new test fails before the change and passes after it."),
+        ("lib", SHOWN, "The new test fails before the change and passes after it."),
         (
+            "tests/lib",
             {**SHOWN, "test_lib.py": OF_LIBRARY},
-            "Not run: a new test does not pass, and the submodule lib, which changes, is not checked out.",
+            "Not run: a new test does not pass, and the submodule tests/lib, which changes, is not checked out.",
         ),
         (
+            "lib",
             {"test_lib.py": OF_LIBRARY},
             "Not run: the code changes in submodules alone (lib), which are not checked out.",
         ),
     ],
 )
 def test_a_changed_submodule_matters_only_to_tests_that_need_it(
-    services: Build, changed: Files, text: str
+    services: Build, submodule: str, changed: Files, text: str
 ) -> None:
     state = snapshot(changed)
-    diff = PullDiff(text=state.diffs[20].text + SUBMODULE)
+    diff = PullDiff(text=state.diffs[20].text + SUBMODULE.format(submodule, "a" * 40, "b" * 40))
     check = check_of(verify(services, state.model_copy(update={"diffs": {20: diff}})))
     assert f"### Tests\n\n{text}" in check.summary
 
