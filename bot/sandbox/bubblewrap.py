@@ -114,12 +114,12 @@ class Bubblewrap:
             descriptors = (*view.descriptors, *(gate.descriptors if gate else ()))
             with _started(arguments, packed.stream, descriptors) as process:
                 check_usage = partial(exceeded_usage, process.pid, limits)
-                monitor = Monitor(process, limits, changeable, process.kill, check_usage)
+                monitor = Monitor(process, request, changeable, process.kill, check_usage)
                 with gate.connected(user) if gate else nullcontext():
-                    observation = monitor.run()
-        if not observation.ready:
-            raise SandboxError(_complaint(observation.output))
-        return observation.result(request)
+                    result = monitor.run()
+        if not monitor.is_ready:
+            raise SandboxError(_complaint(result.output))
+        return result
 
 
 def _fresh_user() -> int | None:
@@ -202,8 +202,8 @@ def _new_keyring() -> None:
         raise SandboxError(f"the program cannot have a session keyring of its own: {os.strerror(why)}")
 
 
-def _complaint(output: bytes) -> str:
-    message = output.decode("utf-8", "replace").strip().partition("\n")[0] or "no output"
+def _complaint(output: str) -> str:
+    message = output.strip().partition("\n")[0] or "no output"
     text = f"bubblewrap could not start the program: {message}"
     if "namespace" in message or "uid map" in message or "Operation not permitted" in message:
         text += (

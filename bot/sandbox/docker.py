@@ -13,7 +13,6 @@ import io
 import os
 import secrets
 import shutil
-import signal
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from typing import IO
 
 from bot.core.errors import SandboxError
 from bot.sandbox.launch import ENVIRONMENT, launch, pack
-from bot.sandbox.monitor import Monitor, Observation
+from bot.sandbox.monitor import Monitor
 from bot.sandbox.mounts import WRITABLE_MOUNTS, own, to_mount
 from bot.sandbox.protocol import IMAGE, Limits, ProgramResult, ProgramRun
 
@@ -73,19 +72,16 @@ class Docker:
             arguments = _isolation(container, user, request.limits, packed.size, network)
             arguments += [*_mounts(visible, "readonly"), *_mounts(changeable)]
             arguments += ["--entrypoint", program, self.image, *words]
-            observation, exhausted = self._observe(container, arguments, packed.stream, request.limits, changeable)
-        if not observation.ready:
-            message = observation.output.decode("utf-8", "replace").strip() or "no output"
-            raise SandboxError(f"docker could not start the program: {message}")
-        result = observation.result(request)
-        if exhausted and result.ending == "killed":
-            return result.model_copy(update={"ending": "memory", "exit_code": None})
-        return result
+            return self._run_container(container, arguments, packed.stream, request, changeable)
 
-    def _observe(
-        self, container: str, arguments: Sequence[str], stdin: IO[bytes], limits: Limits, writable: Sequence[Path]
-    ) -> tuple[Observation, bool]:
-        """Run the container; return the observation, and True if the engine stopped it for lack of memory."""
+    def _run_container(
+        self,
+        container: str,
+        arguments: Sequence[str],
+        stdin: IO[bytes],
+        request: ProgramRun,
+        writable: Sequence[Path],
+    ) -> ProgramResult:
         process = subprocess.Popen(  # noqa: S603
             [self.program, "run", *arguments], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
@@ -96,10 +92,16 @@ class Docker:
 
         with process:
             try:
-                observation = Monitor(process, limits, writable, stop).run()
-                was_killed = observation.ending is None and observation.exit_code == 128 + signal.SIGKILL
-                state = self._ask("inspect", "--format", "{{.State.OOMKilled}}", container) if was_killed else ""
-                return observation, state.strip() == "true"
+                monitor = Monitor(process, request, writable, stop)
+                result = monitor.run()
+                if not monitor.is_ready:
+                    message = result.output.strip() or "no output"
+                    raise SandboxError(f"docker could not start the program: {message}")
+                killed = result.ending == "killed"
+                state = self._ask("inspect", "--format", "{{.State.OOMKilled}}", container) if killed else ""
+                if state.strip() == "true":
+                    return result.model_copy(update={"ending": "memory", "exit_code": None})
+                return result
             finally:
                 process.kill()
                 self._ask("rm", "--force", "--volumes", container)

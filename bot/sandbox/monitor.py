@@ -48,33 +48,6 @@ _PAGE_TABLES = re.compile(r"^VmPTE:\s+(\d+) kB$", re.MULTILINE)
 _INODE_RATIO = 16 << 10
 
 
-@dataclass(frozen=True)
-class Observation:
-    """The outcome of a sandbox, observed from outside."""
-
-    ready: bool  # the program was started; otherwise ``output`` is the runner's error
-    ending: Ending | None  # the limit that ended it, None if it ended by itself
-    exit_code: int  # of the runner; negative signal number if the runner itself was killed
-    output: bytes  # at most Limits.output_bytes
-    collected: bytes  # the archive of collected files; empty if it was cut
-    seconds: float  # from the program's start to its end
-
-    def result(self, request: ProgramRun) -> ProgramResult:
-        """Return the result of the requested run. Pure."""
-        status = 128 - self.exit_code if self.exit_code < 0 else self.exit_code  # as a shell reports a signal
-        ending: Ending = self.ending or "exited"
-        if self.ending is None and status in (128 + signal.SIGXCPU, 128 + signal.SIGKILL):
-            # The first is the kernel's answer to too much CPU time.
-            ending = "timeout" if status == 128 + signal.SIGXCPU else "killed"
-        return ProgramResult(
-            ending=ending,
-            exit_code=status if ending in ("exited", "killed") else None,
-            output=_without_nul(self.output.decode("utf-8", "replace")),
-            seconds=round(self.seconds, 6),
-            files={name: _without_nul(text) for name, text in unpack(self.collected, request.collect).items()},
-        )
-
-
 def _without_nul(text: str) -> str:
     # A database column of text takes no NUL.
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
@@ -82,19 +55,20 @@ def _without_nul(text: str) -> str:
 
 @dataclass
 class Monitor:
-    """One run of ``process``, whose standard output and error are pipes.
+    """One run of ``process`` for a request, whose standard output and error are pipes.
 
     The contents of the host folders in ``writable`` count against ``Limits.disk_bytes``. ``check_usage`` returns
     the limit that the program exceeds now, and ``stop`` kills the whole sandbox.
     """
 
     process: subprocess.Popen[bytes]
-    limits: Limits
+    request: ProgramRun
     writable: Sequence[Path]
     stop: Callable[[], None]
     check_usage: Callable[[], Ending | None] = lambda: None
 
     def __post_init__(self) -> None:
+        self.limits = self.request.limits
         self._control = bytearray()
         self._output = bytearray()
         self._is_flooded = False
@@ -103,7 +77,12 @@ class Monitor:
         self._next_check = 0.0
         self._next_measurement = time.monotonic() + _DISK_TICK
 
-    def run(self) -> Observation:
+    @property
+    def is_ready(self) -> bool:
+        """True if the program was started; otherwise its output is the runner's error."""
+        return self._ready_at is not None
+
+    def run(self) -> ProgramResult:
         """Read until the sandbox ends or is ended. Raises SandboxError if it cannot be ended."""
         ending: Ending | None = None
         with selectors.DefaultSelector() as selector:
@@ -122,22 +101,27 @@ class Monitor:
                 while self._read(selector, TICK):
                     if time.monotonic() > ended_at + _END_SECONDS:
                         raise SandboxError("the sandbox was killed and does not end")
-        return self._observation(ending, ended_at)
+        return self._result(ending, ended_at)
 
-    def _observation(self, ending: Ending | None, ended_at: float) -> Observation:
+    def _result(self, ending: Ending | None, ended_at: float) -> ProgramResult:
         try:
             code = self.process.wait(_END_SECONDS)
         except subprocess.TimeoutExpired as error:
             self.stop()
             raise SandboxError("the sandbox closed its output and does not end") from error
+        status = 128 - code if code < 0 else code  # as a shell reports a signal
+        if ending is None and status == 128 + signal.SIGXCPU:
+            ending = "timeout"  # the kernel's answer to too much CPU time
+        elif ending is None:
+            ending = "killed" if status == 128 + signal.SIGKILL else "exited"
         collected = bytes(self._control[len(READY) :])
-        return Observation(
-            ready=self._ready_at is not None,
+        files = unpack(collected, self.request.collect) if len(collected) <= COLLECT_BYTES else {}
+        return ProgramResult(
             ending=ending,
-            exit_code=code,
-            output=bytes(self._output[: self.limits.output_bytes]),
-            collected=collected if len(collected) <= COLLECT_BYTES else b"",
-            seconds=max(0.0, ended_at - (self._ready_at or ended_at)),
+            exit_code=status if ending in ("exited", "killed") else None,
+            output=_without_nul(self._output[: self.limits.output_bytes].decode("utf-8", "replace")),
+            seconds=round(max(0.0, ended_at - (self._ready_at or ended_at)), 6),
+            files={name: _without_nul(text) for name, text in files.items()},
         )
 
     def _read(self, selector: selectors.BaseSelector, wait: float) -> bool:
