@@ -97,8 +97,8 @@ class Docker:
                 if not monitor.is_ready:
                     message = result.output.strip() or "no output"
                     raise SandboxError(f"docker could not start the program: {message}")
-                killed = result.ending == "killed"
-                state = self._ask("inspect", "--format", "{{.State.OOMKilled}}", container) if killed else ""
+                was_killed = result.ending == "killed"
+                state = self._ask("inspect", "--format", "{{.State.OOMKilled}}", container) if was_killed else ""
                 if state.strip() == "true":
                     return result.model_copy(update={"ending": "memory", "exit_code": None})
                 return result

@@ -109,7 +109,7 @@ def _reason_to_keep_open(
 
 
 def _labels_changed(issue: Issue, before: Issue, config: RepoConfig) -> str:
-    """Return how a person changed the labels since the bounce; empty if nobody did."""
+    """Return how a person changed the labels since the bounce; empty if no person did."""
     bounce_label = config.triage.label
     labels, labels_before, ours = (
         {label.lower() for label in names} for names in (issue.labels, before.labels, config.labels)

@@ -127,7 +127,7 @@ def test_switched_off_nobody_is_asked(services: Build) -> None:
         ("triage: {bounce_above: 39}", 39, "REASONABLY_SPECIFIED", True),
     ],
 )
-def test_an_issue_is_vague_from_40_percent_or_bounces_from_the_maintainers_line(
+def test_an_issue_bounces_from_40_percent_or_from_the_maintainers_line(
     services: Build, config: str, chance: int, label: str, bounced: bool
 ) -> None:
     reply = {**VAGUE, "label": "REASONABLY_SPECIFIED", "p_bounce": chance}
