@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from pydantic import Field
-
 from bot.core.frozen import Frozen
 from bot.reproduction.language import Language
 from bot.reproduction.lexical import most_alike
@@ -33,14 +31,6 @@ class Example(Frozen):
 
     report: str
     test: str
-
-
-class Mention(Frozen):
-    """A test of the repository that names an issue."""
-
-    issue: int
-    name: str
-    source: str = Field(description="text of the test")
 
 
 STATIC: tuple[Example, ...] = (
@@ -130,17 +120,17 @@ def fixed_examples(language: str) -> tuple[Example, ...]:
     return STATIC_JAVA if language == "java" else STATIC
 
 
-def find_mentions(tests: Mapping[str, str], language: Language, without: int | None = None) -> tuple[Mention, ...]:
-    """Return every test that names an issue in its name, text or comments, except issue ``without``."""
-    mentions: list[Mention] = []
+def find_mentions(
+    tests: Mapping[str, str], language: Language, without: int | None = None
+) -> dict[str, tuple[int, str]]:
+    """Return the issue and the text of every test that names one, by the test's name, except issue ``without``."""
+    mentions: dict[str, tuple[int, str]] = {}
     for path in sorted(tests):
-        if not _REFERENCE.search(tests[path]):
-            continue
-        for name, source in language.tests_in(tests[path]):
+        for name, source in language.tests_in(tests[path]) if _REFERENCE.search(tests[path]) else ():
             reference = _REFERENCE.search(source)
             if reference and int(reference[1]) not in (0, without) and len(source) <= MAX_TEST:
-                mentions.append(Mention(issue=int(reference[1]), name=f"{path}::{name}", source=source))
-    return tuple(mentions)
+                mentions[f"{path}::{name}"] = int(reference[1]), source
+    return mentions
 
 
 def nearest(report: Report, examples: Sequence[Example]) -> tuple[Example, ...]:
@@ -158,12 +148,11 @@ def from_repository(
 
     At most ``TRIES`` issues are requested, the most similar test first.
     """
-    candidates = find_mentions(tests, language, without=report.number)
-    by_name = {mention.name: mention for mention in candidates}
-    order = most_alike(report.text, {mention.name: mention.source for mention in candidates}, TRIES)
+    mentions = find_mentions(tests, language, without=report.number)
     usable: list[Example] = []
-    for name in order:
-        other = fetch(by_name[name].issue)
+    for name in most_alike(report.text, {name: source for name, (_, source) in mentions.items()}, TRIES):
+        issue, source = mentions[name]
+        other = fetch(issue)
         if other is not None and len(other.text) <= MAX_REPORT:
-            usable.append(Example(report=other.text, test=by_name[name].source))
+            usable.append(Example(report=other.text, test=source))
     return (*nearest(report, usable), *fixed_examples(language.name))[:WANTED]

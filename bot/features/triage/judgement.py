@@ -68,19 +68,16 @@ class TranslatedReply(InputReply):
     language: str = Field("en", description="ISO 639-1 code of the language in which the issue is written")
 
 
-_REQUEST = "what is asked for, as a task for the person who does the work: one to three sentences"
-
-
 class BriefReply(InputReply):
     """The reply if a brief is written for issues that are ready for work."""
 
-    request: str = Field("", description=_REQUEST)
+    request: str = Field(
+        "", description="what is asked for, as a task for the person who does the work: one to three sentences"
+    )
 
 
-class TranslatedBriefReply(TranslatedReply):
+class TranslatedBriefReply(BriefReply, TranslatedReply):
     """The same, if the questions are written in the issue's own language."""
-
-    request: str = Field("", description=_REQUEST)
 
 
 def reply_schema(config: TriageConfig) -> type[PaperInputReply] | type[InputReply]:
@@ -172,7 +169,7 @@ def verdict(
         missing=tuple(dict.fromkeys(reply.missing)) if bounced else (),
         language=reply.language.lower()[:2] if isinstance(reply, TranslatedReply) else config.language,
         marked_by=marked_by,
-        request=reply.request if isinstance(reply, BriefReply | TranslatedBriefReply) else "",
+        request=reply.request if isinstance(reply, BriefReply) else "",
     )
 
 

@@ -219,9 +219,9 @@ def test_an_open_book_pairs_tests_with_the_issues_that_they_name(repository: Pat
 
     examples = from_repository(report, checkout.tests, PYTHON, {17: issue}.get)
 
-    assert [mention.issue for mention in find_mentions(checkout.tests, PYTHON)] == [17]
+    assert [issue for issue, _ in find_mentions(checkout.tests, PYTHON).values()] == [17]
     assert examples[0].report == issue.text
     assert examples[0].test.startswith("def test_read():")
     assert examples[1] == STATIC[0]
     assert from_repository(report, checkout.tests, PYTHON, lambda number: None) == STATIC
-    assert find_mentions(checkout.tests, PYTHON, without=17) == ()
+    assert find_mentions(checkout.tests, PYTHON, without=17) == {}
