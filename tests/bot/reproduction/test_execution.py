@@ -132,13 +132,6 @@ def summary(outcome: TestOutcome) -> tuple[object, ...]:
     return outcome.status, outcome.phase, outcome.exception_type, outcome.message, str(outcome.frame)
 
 
-def test_a_passing_test(outcomes: Mapping[str, TestOutcome]) -> None:
-    outcome = outcomes["test_passes"]
-    assert summary(outcome) == ("passed", None, None, "", "None")
-    assert (outcome.name, outcome.path) == ("tests.test_pytest.test_passes", "tests/test_pytest.py")
-    assert not outcome.fails
-
-
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
@@ -158,32 +151,32 @@ def test_a_passing_test(outcomes: Mapping[str, TestOutcome]) -> None:
         ),
         ("test_exits", ("failed", "call", "SystemExit", "3", "tests/test_pytest.py:25 in test_exits")),
         ("test_fixture", ("error", "setup", "KeyError", "'x'", "tests/test_pytest.py:7 in broken")),
+        ("test_teardown", ("error", "teardown", "RuntimeError", "while cleaning up",
+         "tests/test_pytest.py:12 in messy")),
     ],
 )  # fmt: skip
-def test_a_failing_test_has_exception_message_and_place(
+def test_an_outcome_has_exception_message_and_place(
     outcomes: Mapping[str, TestOutcome], name: str, expected: tuple[str, ...]
 ) -> None:
     outcome = outcomes[name]
     assert summary(outcome) == expected
-    assert outcome.fails
+    assert outcome.fails is (expected[1] != "teardown")
     assert outcome.kind == expected[2].removeprefix("package.")
     assert outcome.in_test == expected[4].startswith("tests/test_pytest.py")
+
+
+def test_a_passing_or_skipped_test_has_none(outcomes: Mapping[str, TestOutcome]) -> None:
+    outcome = outcomes["test_passes"]
+    assert summary(outcome) == ("passed", None, None, "", "None")
+    assert (outcome.name, outcome.path) == ("tests.test_pytest.test_passes", "tests/test_pytest.py")
+    assert not outcome.fails
+    assert outcomes["test_skipped"].status == outcomes["test_expected"].status == "skipped"
 
 
 def test_a_missing_exception_names_the_exception(outcomes: Mapping[str, TestOutcome]) -> None:
     outcome = outcomes["test_misses"]
     assert (outcome.status, outcome.exception_type) == ("failed", "Failed")
     assert "ValueError" in outcome.message
-
-
-def test_an_error_in_teardown_is_not_a_failing_test(outcomes: Mapping[str, TestOutcome]) -> None:
-    outcome = outcomes["test_teardown"]
-    assert (outcome.status, outcome.phase, outcome.exception_type) == ("error", "teardown", "RuntimeError")
-    assert not outcome.fails
-
-
-def test_a_skipped_or_expected_failure_is_skipped(outcomes: Mapping[str, TestOutcome]) -> None:
-    assert outcomes["test_skipped"].status == outcomes["test_expected"].status == "skipped"
 
 
 def test_a_test_that_hangs_is_a_timeout(run: Run) -> None:
