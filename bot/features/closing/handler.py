@@ -99,13 +99,13 @@ def _reason_to_keep_open(
         return "a maintainer has spoken"
     if issue.revision != event.issue.revision:
         return "its text has changed"
-    skip = skip_reason(issue, services.config.triage, past)
-    return (
-        _labels_changed(issue, event.issue, services.config)
-        or ("it is assigned to somebody, or planned" if issue.claimed else "")
-        or (skip[1] if skip else "")
-        or _taken_up(issue, services, past)
-    )
+    if change := _labels_changed(issue, event.issue, services.config):
+        return change
+    if issue.claimed:
+        return "it is assigned to somebody, or planned"
+    if skip := skip_reason(issue, services.config.triage, past):
+        return skip[1]
+    return _taken_up(issue, services, past)
 
 
 def _labels_changed(issue: Issue, before: Issue, config: RepoConfig) -> str:

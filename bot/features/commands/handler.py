@@ -55,13 +55,11 @@ def handle(event: Trigger, services: Services) -> Decision | None:
         return None
     refusals = _refusals(event, commands, services)
     done = tuple(command for command in commands if command.word not in refusals)
+    hints = (hint for command in done if (hint := _run_hint(command, event, services)))
     reason = f"{event.sender.login} asked for {', '.join(command.word for command in done)}"
     if refusals:
         reason = f"refused to {event.sender.login}: {', '.join(refusals)}"
-    decision = _decision(event, done, reason, None if done else "refused", services)
-    hints = (hint for command in done if (hint := _run_hint(command, event, services)))
-    actions = _actions(event, done, (*refusals.values(), *hints), services, decision)
-    return decision.model_copy(update={"actions": actions})
+    return _decision(event, done, (*refusals.values(), *hints), reason, services)
 
 
 def _unclear(event: CommandEvent, services: Services) -> Decision | None:
@@ -70,21 +68,21 @@ def _unclear(event: CommandEvent, services: Services) -> Decision | None:
     if word is None:
         return None
     reason = f"{event.sender.login} wrote something that is almost a command"
-    decision = _decision(event, (), reason, "unclear", services)
-    actions = _actions(event, (), (suggestion(word),), services, decision)
-    return decision.model_copy(update={"actions": actions})
+    decision = _decision(event, (), (suggestion(word),), reason, services)
+    return decision.model_copy(update={"abstained": "unclear"})
 
 
 def _decision(
-    event: CommandEvent, done: Sequence[Command], reason: str, abstained: str | None, services: Services
+    event: CommandEvent, done: Sequence[Command], refusals: Sequence[str], reason: str, services: Services
 ) -> Decision:
+    """Return the decision that carries out ``done`` and answers with ``refusals``."""
     words = tuple(command.word for command in done)
-    return Decision(
+    decision = Decision(
         kind="commands",
         subject=event.subject,
         verdict=",".join(words) or None,
         reason=reason,
-        abstained=abstained,
+        abstained=None if done else "refused",
         record=CommandsRecord(
             done=words,
             by=event.sender.login,
@@ -92,6 +90,7 @@ def _decision(
             at=(event.comment.created_at or services.clock()).timestamp(),
         ),
     )
+    return decision.model_copy(update={"actions": _actions(event, done, refusals, services, decision)})
 
 
 def _refusals(event: CommandEvent, commands: Sequence[Command], services: Services) -> dict[str, str]:
