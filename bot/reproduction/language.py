@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain, count
 from typing import Protocol
 
 from pydantic import Field
@@ -14,6 +15,12 @@ from bot.reproduction.protocol import Injected
 
 class DraftRejected(BouncerError):
     """A draft cannot become a test. The message tells its author, a model, what to repair."""
+
+
+def first_free(start: str, end: str, separator: str, is_taken: Callable[[str], object]) -> str:
+    """Return ``start`` and ``end`` joined, with the lowest number from 2 between them if that name is taken."""
+    numbered = (f"{start}{separator}{number}{end}" for number in count(2))
+    return next(name for name in chain([start + end], numbered) if not is_taken(name))
 
 
 class Names(Protocol):

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from bot.reproduction.java.syntax import TYPES, Node, field_text, parse, simple, text_of, walk
-from bot.reproduction.language import DraftRejected, Excerpt, Names
+from bot.reproduction.language import DraftRejected, Excerpt, Names, first_free
 from bot.reproduction.protocol import Injected
 
 _TEST_FILE = re.compile(r"(Test\w*|\w*(?:Test|Tests|TestCase))\.java")
@@ -130,7 +130,8 @@ class Java:
         junit3 = junit3 and not any(
             _annotations(node) & _TEST_ANNOTATIONS for node in walk(tree) if node.type == "method_declaration"
         )
-        name = _unique(test_name or parts.name, host)
+        words = frozenset(re.findall(r"\w+", host))
+        name = first_free(test_name or parts.name, "", "", words.__contains__)
         method = parts.rename(name)
         if junit3:
             method = re.sub(r"@Test\b(?:\([^)]*\))?\s*", "", method)
@@ -165,11 +166,7 @@ class Java:
     def new_path(self, beside: str | None, stem: str, existing: Mapping[str, str]) -> str:
         folder = PurePosixPath(beside).parent if beside else PurePosixPath("src/test/java")
         name = f"{stem[:1].upper()}{stem[1:]}"
-        name = name if name.endswith("Test") else f"{name}Test"
-        number, path = 2, folder / f"{name}.java"
-        while str(path) in existing:
-            path, number = folder / f"{name[:-4]}{number}Test.java", number + 1
-        return str(path)
+        return first_free(str(folder / name.removesuffix("Test")), "Test.java", "", existing.__contains__)
 
     def syntax(self, draft: str) -> str:
         parts = _take_apart(draft)
@@ -304,13 +301,6 @@ def _words(code: str) -> list[str]:
         for node in walk(parse(f"class Drafted {{ {code} }}" if " class " not in f" {code}" else code))
         if not node.children and "comment" not in node.type
     ]
-
-
-def _unique(name: str, host: str) -> str:
-    number, candidate = 2, name
-    while re.search(rf"\b{re.escape(candidate)}\b", host):
-        candidate, number = f"{name}{number}", number + 1
-    return candidate
 
 
 def _junit_version(host: str, names: Names) -> str:

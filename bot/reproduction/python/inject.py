@@ -11,11 +11,11 @@ from itertools import dropwhile
 import libcst as cst
 import libcst.matchers as m
 
-from bot.reproduction.language import DraftRejected, Names
+from bot.reproduction.language import DraftRejected, Names, first_free
 from bot.reproduction.protocol import Injected
 from bot.reproduction.python.draft import PythonDraft, bound_names, is_test, render
 from bot.reproduction.python.host import Host, read_host
-from bot.reproduction.python.names import BUILTINS, Binding, free_names, import_bindings, unique
+from bot.reproduction.python.names import BUILTINS, Binding, free_names, import_bindings
 
 #: A docstring or ``pass`` in a class.
 _IDLE = m.SimpleStatementLine([m.ZeroOrMore(m.Pass() | m.Expr(m.SimpleString()))])
@@ -29,7 +29,9 @@ def add_to(draft: PythonDraft, source: str, test_name: str | None, names: Names)
     """
     host = read_host(source)
     taken_names = host.names | BUILTINS
-    draft = _place(draft, host).tidied(unique(test_name or draft.test.name.value, taken_names))
+    draft = _place(draft, host).tidied(
+        first_free(test_name or draft.test.name.value, "", "_", taken_names.__contains__)
+    )
     own_names = {name for helper in draft.helpers for name in bound_names(helper)}
     if draft.holder is not None:
         own_names.add(draft.holder.name.value)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import PurePosixPath
 
 from bot.code.parsing.parser_process import NotParsed, parse_apart
-from bot.reproduction.language import Excerpt, Names
+from bot.reproduction.language import Excerpt, Names, first_free
 from bot.reproduction.protocol import Injected
 from bot.reproduction.python.draft import code_of, invert, render, take_apart
 from bot.reproduction.python.host import read_definitions
@@ -86,10 +86,7 @@ class Python:
         tops = {PurePosixPath(path).parent.parts[:1] for path in existing}
         usual = PurePosixPath("test" if ("test",) in tops and ("tests",) not in tops else "tests")
         folder = PurePosixPath(beside).parent if beside else usual
-        path, number = folder / f"{stem}.py", 2
-        while str(path) in existing:
-            path, number = folder / f"{stem}_{number}.py", number + 1
-        return str(path)
+        return first_free(str(folder / stem), ".py", "_", existing.__contains__)
 
     def syntax(self, draft: str) -> str:
         tree = ast.parse(render(take_apart(draft).nodes))

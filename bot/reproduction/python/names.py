@@ -66,31 +66,24 @@ def module_names(source: str) -> frozenset[str]:
 
     Binding any other name in the module changes nothing in it. Raises SyntaxError.
     """
-    return frozenset(_global_names(symtable.symtable(source, "<host>", "exec"), top=True))
+    symbols = _symbols(symtable.symtable(source, "<host>", "exec"))
+    return frozenset(symbol.get_name() for symbol, is_top in symbols if is_top or symbol.is_global())
 
 
 def free_names(source: str) -> frozenset[str]:
     """Return the names that code reads as globals and does not bind, including builtins."""
     table = symtable.symtable(source, "<draft>", "exec")
     bound = {symbol.get_name() for symbol in table.get_symbols() if symbol.is_assigned() or symbol.is_imported()}
-    return frozenset(_reads(table)) - bound
+    globals_read = (symbol for symbol, is_top in _symbols(table) if is_top or symbol.is_global())
+    return frozenset(symbol.get_name() for symbol in globals_read if symbol.is_referenced()) - bound
 
 
-def _global_names(table: symtable.SymbolTable, top: bool) -> Iterator[str]:
+def _symbols(table: symtable.SymbolTable) -> Iterator[tuple[symtable.Symbol, bool]]:
+    """Yield the symbols of all scopes, and True for those of the module."""
     for symbol in table.get_symbols():
-        if top or symbol.is_global():
-            yield symbol.get_name()
+        yield symbol, table.get_type() == "module"
     for child in table.get_children():
-        yield from _global_names(child, top=False)
-
-
-def _reads(table: symtable.SymbolTable) -> Iterator[str]:
-    top = table.get_type() == "module"
-    for symbol in table.get_symbols():
-        if symbol.is_referenced() and (symbol.is_global() or top):
-            yield symbol.get_name()
-    for child in table.get_children():
-        yield from _reads(child)
+        yield from _symbols(child)
 
 
 def _module_level(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
@@ -98,13 +91,3 @@ def _module_level(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
         yield node
         if isinstance(node, ast.If | ast.Try | ast.ExceptHandler | ast.With):
             yield from _module_level(ast.iter_child_nodes(node))
-
-
-def unique(name: str, existing: frozenset[str]) -> str:
-    """Return ``name``, with the lowest free number from 2 if it already exists."""
-    if name not in existing:
-        return name
-    number = 2
-    while f"{name}_{number}" in existing:
-        number += 1
-    return f"{name}_{number}"
