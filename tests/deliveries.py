@@ -138,15 +138,16 @@ def issue(
 ) -> Sent:
     """An ``issues`` delivery. ``changes`` is as GitHub names them; an edit of the body where it is None."""
     scene = _Scene(where, sender or author)
-    record = IssueState(number, title, body, scene.world.user(author), scene.world.now(), labels=list(labels))
+    opener, now = scene.world.user(author), scene.world.now()
+    record = IssueState(scene.repository, number, title, body, opener, now, labels=list(labels))
     record.state = "closed" if action == "closed" else "open"
     scene.repository.issues[number] = record
     more: Json = {}
     if action == "edited":
         more["changes"] = {"body": {"from": "before"}} if changes is None else changes
     if action in ("labeled", "unlabeled"):
-        more["label"] = scene.operations.render.label(scene.repository, label)
-    scene.operations.announce(scene.repository, record, action, scene.by, **more)
+        more["label"] = {"name": label}
+    scene.operations.announce(record, action, scene.by, **more)
     return scene.sent()
 
 
@@ -166,6 +167,7 @@ def comment(
     is_pull = "pull_request" in payload
     subject = payload["pull_request" if is_pull else "issue"]
     record = IssueState(
+        scene.repository,
         subject["number"],
         subject["title"],
         subject["body"] or "",
@@ -176,16 +178,10 @@ def comment(
     if is_pull:
         record.pull = Pull("patch", where.repository, HEAD, "main", BASE)
     scene.repository.issues[record.number] = record
-    comment_state = scene.operations.add_comment(scene.repository, record, body, scene.world.user(author))
+    comment_state = scene.operations.add_comment(record, body, scene.world.user(author))
     comment_state.id = comment_id
-    scene.operations.announce_comment(
-        scene.repository,
-        record,
-        comment_state,
-        action,
-        scene.by,
-        **({"changes": {"body": {"from": "before"}}} if action == "edited" else {}),
-    )
+    changes = {"changes": {"body": {"from": "before"}}} if action == "edited" else {}
+    scene.operations.announce_comment(comment_state, action, scene.by, **changes)
     return scene.sent()
 
 
@@ -222,7 +218,7 @@ def pull_request(
         more["changes"] = {"body": {"from": "before"}} if changes is None else changes
     if action == "synchronize":
         more |= {"before": "e" * 40, "after": head_sha}
-    scene.operations.announce(scene.repository, record, action, scene.by, **more)
+    scene.operations.announce(record, action, scene.by, **more)
     return scene.sent()
 
 
@@ -236,7 +232,7 @@ def _pull(scene: _Scene, number: int, title: str, body: str, author: str, head_s
     scene.world.commits[head_sha] = Commit(
         head_sha, (BASE,), {"table.py": b"def read():\n    return 1\n"}, "after"
     )
-    record = IssueState(number, title, body, user, scene.world.now())
+    record = IssueState(scene.repository, number, title, body, user, scene.world.now())
     record.pull = Pull("patch", home, head_sha, scene.where.default_branch, BASE)
     scene.repository.issues[number] = record
     return record
@@ -258,6 +254,7 @@ def review_comment(
     scene = _Scene(where, author)
     record = _pull(scene, number, "Close the file", "", "alice", HEAD, False)
     comment_state = ReviewCommentState(
+        record,
         comment_id,
         body,
         scene.by,
@@ -267,8 +264,7 @@ def review_comment(
         commit_id=HEAD,
         in_reply_to=in_reply_to,
     )
-    payload = scene.operations.about_review_comment(scene.repository, record, comment_state)
-    scene.operations.hooks.emit(scene.repository, "pull_request_review_comment", action, scene.by, payload)
+    scene.operations.announce_review_comment(comment_state, action)
     return scene.sent()
 
 

@@ -220,7 +220,7 @@ def _conversation(github: SimulatedGitHub, number: int) -> tuple[str, str]:
 
 
 def _verified(github: SimulatedGitHub, number: int) -> tuple[str, str]:
-    pull = github.find(REPOSITORY, number)[1].pull
+    pull = github.find(REPOSITORY, number).pull
     runs = [run for run in github.checks(REPOSITORY) if pull and run.head_sha == pull.head_sha]
     if not runs:
         return "nothing was posted", ""
@@ -231,7 +231,7 @@ def _verified(github: SimulatedGitHub, number: int) -> tuple[str, str]:
 
 
 def _reviewed(github: SimulatedGitHub, number: int) -> tuple[str, str]:
-    pull = github.find(REPOSITORY, number)[1].pull
+    pull = github.find(REPOSITORY, number).pull
     bodies = [review.body for review in pull.reviews] if pull else []
     lines = [
         f"**{comment.path}, line {comment.line}**\n\n{comment.body}"

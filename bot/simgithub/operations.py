@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from bot.simgithub.hooks import Hooks
 from bot.simgithub.render import Renderer
@@ -18,13 +18,10 @@ from bot.simgithub.state import (
     Pull,
     Reaction,
     RepositoryState,
-    Review,
     ReviewCommentState,
     User,
     World,
 )
-
-T = TypeVar("T")
 
 
 class Operations:
@@ -38,20 +35,22 @@ class Operations:
     # Issues and the conversation
 
     def open_issue(
-        self, repository: RepositoryState, title: str, body: str, author: User, labels: Sequence[str] = ()
+        self,
+        repository: RepositoryState,
+        title: str,
+        body: str,
+        author: User,
+        labels: Sequence[str] = (),
+        pull: Pull | None = None,
     ) -> IssueState:
-        issue = self._new(repository, title, body, author, labels)
-        self.announce(repository, issue, "opened", author)
+        """Open an issue, or a pull request if ``pull`` is its other half."""
+        number, now = _next(repository), self.world.now()
+        issue = IssueState(repository, number, title, body, author, now, labels=list(labels), pull=pull)
+        repository.issues[number] = issue
+        self.announce(issue, "opened", author)
         return issue
 
-    def _new(
-        self, repository: RepositoryState, title: str, body: str, author: User, labels: Sequence[str] = ()
-    ) -> IssueState:
-        issue = IssueState(_next(repository), title, body, author, self.world.now(), labels=list(labels))
-        repository.issues[issue.number] = issue
-        return issue
-
-    def edit(self, repository: RepositoryState, issue: IssueState, by: User, **new: str) -> None:
+    def edit(self, issue: IssueState, by: User, **new: str) -> None:
         """Change title or body; an edit that changes nothing is still an event without changes."""
         changes = {name: {"from": getattr(issue, name)} for name in new if getattr(issue, name) != new[name]}
         # The history holds all versions but the present one.
@@ -59,71 +58,60 @@ class Operations:
         issue.bodies += [issue.body] if "body" in changes else []
         for name, value in new.items():
             setattr(issue, name, value)
-        self.announce(repository, issue, "edited", by, changes=changes)
+        self.announce(issue, "edited", by, changes=changes)
 
-    def set_state(
-        self,
-        repository: RepositoryState,
-        issue: IssueState,
-        state: Literal["open", "closed"],
-        by: User,
-        reason: str | None,
-    ) -> None:
+    def set_state(self, issue: IssueState, state: Literal["open", "closed"], by: User, reason: str | None) -> None:
         issue.state = state
         issue.state_reason = reason
         issue.closed_at = self.world.now() if state == "closed" else None
         issue.closer = by if state == "closed" else None
         issue.reopened_at += [self.world.now()] if state == "open" else []
-        self.announce(repository, issue, "closed" if state == "closed" else "reopened", by)
+        self.announce(issue, "closed" if state == "closed" else "reopened", by)
 
-    def lock(self, repository: RepositoryState, issue: IssueState, by: User) -> None:
+    def lock(self, issue: IssueState, by: User) -> None:
         issue.locked = True
-        self.announce(repository, issue, "locked", by)
+        self.announce(issue, "locked", by)
 
-    def delete(self, repository: RepositoryState, issue: IssueState, by: User) -> None:
-        self._remove(repository, issue, None)
-        self.announce(repository, issue, "deleted", by)
+    def delete(self, issue: IssueState, by: User) -> None:
+        self._remove(issue, None)
+        self.announce(issue, "deleted", by)
 
-    def transfer(
-        self, repository: RepositoryState, issue: IssueState, target: RepositoryState, by: User
-    ) -> IssueState:
+    def transfer(self, issue: IssueState, target: RepositoryState, by: User) -> IssueState:
         """Move an issue to another repository, where it is opened under the next number."""
-        moved = replace(issue, number=_next(target))
+        moved = replace(issue, repository=target, number=_next(target))
+        for comment in moved.comments:
+            comment.issue = moved
         target.issues[moved.number] = moved
-        self._remove(repository, issue, (target.full_name, moved.number))
-        new = {"new_issue": self.render.issue(target, moved), "new_repository": self.render.repository(target)}
-        self.announce(repository, issue, "transferred", by, changes=new)
-        old = {
-            "old_issue": self.render.issue(repository, issue),
-            "old_repository": self.render.repository(repository),
-        }
-        self.announce(target, moved, "opened", by, changes=old)
+        self._remove(issue, (target.full_name, moved.number))
+        self.announce(issue, "transferred", by, changes=self._place("new", moved))
+        self.announce(moved, "opened", by, changes=self._place("old", issue))
         return moved
 
-    def _remove(self, repository: RepositoryState, issue: IssueState, to: tuple[str, int] | None) -> None:
+    def _place(self, word: str, issue: IssueState) -> Json:
+        repository = self.render.repository(issue.repository)
+        return {f"{word}_issue": self.render.issue(issue), f"{word}_repository": repository}
+
+    def _remove(self, issue: IssueState, to: tuple[str, int] | None) -> None:
+        repository = issue.repository
         repository.removed[issue.number] = to
         del repository.issues[issue.number]
         link = (repository.full_name, issue.number)
         for place in self.world.repositories.values():
-            for other in place.issues.values():
-                if other.pull is not None:
-                    other.pull.closes = [closed for closed in other.pull.closes if closed != link]
+            for pull in place.pulls():
+                pull.closes = [closed for closed in pull.closes if closed != link]
 
-    def add_label(self, repository: RepositoryState, issue: IssueState, name: str, by: User) -> None:
-        """Set a label and create it if the repository does not have it, as GitHub does."""
-        repository.labels.setdefault(name, "ededed")
+    def add_label(self, issue: IssueState, name: str, by: User) -> None:
         if name not in issue.labels:
             issue.labels.append(name)
             issue.labelled.append((name, self.world.now()))
-            self.announce(repository, issue, "labeled", by, label=self.render.label(repository, name))
+            self.announce(issue, "labeled", by, label={"name": name})
 
-    def remove_label(self, repository: RepositoryState, issue: IssueState, name: str, by: User) -> None:
+    def remove_label(self, issue: IssueState, name: str, by: User) -> None:
         issue.labels.remove(name)
-        self.announce(repository, issue, "unlabeled", by, label=self.render.label(repository, name))
+        self.announce(issue, "unlabeled", by, label={"name": name})
 
     def plan(
         self,
-        repository: RepositoryState,
         issue: IssueState,
         by: User,
         *,
@@ -133,52 +121,37 @@ class Operations:
         """Replace the assignees, or set or remove (empty) the milestone."""
         if assignees is not None:
             issue.assignees = list(assignees)
-            self.announce(repository, issue, "assigned" if assignees else "unassigned", by)
+            self.announce(issue, "assigned" if assignees else "unassigned", by)
         if milestone is not None:
             issue.milestone = milestone
-            self.announce(repository, issue, "milestoned" if milestone else "demilestoned", by)
+            self.announce(issue, "milestoned" if milestone else "demilestoned", by)
 
-    def announce(self, repository: RepositoryState, issue: IssueState, action: str, by: User, **more: Any) -> None:
+    def announce(self, issue: IssueState, action: str, by: User, **more: Any) -> None:
         if issue.pull:
-            payload = {"number": issue.number, "pull_request": self.render.pull(repository, issue), **more}
-            self.hooks.emit(repository, "pull_request", action, by, payload)
+            payload = {"number": issue.number, "pull_request": self.render.pull(issue), **more}
+            self.hooks.emit(issue.repository, "pull_request", action, by, payload)
         else:
-            payload = {"issue": self.render.issue(repository, issue), **more}
-            self.hooks.emit(repository, "issues", action, by, payload)
+            payload = {"issue": self.render.issue(issue), **more}
+            self.hooks.emit(issue.repository, "issues", action, by, payload)
 
-    def add_comment(
-        self, repository: RepositoryState, issue: IssueState, body: str, author: User, app: App | None = None
-    ) -> CommentState:
-        comment = CommentState(self.world.next_id(), body, author, self.world.now(), app)
+    def add_comment(self, issue: IssueState, body: str, author: User, app: App | None = None) -> CommentState:
+        comment = CommentState(issue, self.world.next_id(), body, author, self.world.now(), app)
         issue.comments.append(comment)
-        self.announce_comment(repository, issue, comment, "created", author)
+        self.announce_comment(comment, "created", author)
         return comment
 
-    def edit_comment(self, repository: RepositoryState, comment_id: int, body: str, by: User) -> None:
-        issue, comment = or_not_found(repository.comment(comment_id))
+    def edit_comment(self, comment: CommentState, body: str, by: User) -> None:
         before, comment.body = comment.body, body
-        self.announce_comment(repository, issue, comment, "edited", by, changes={"body": {"from": before}})
+        self.announce_comment(comment, "edited", by, changes={"body": {"from": before}})
 
-    def delete_comment(self, repository: RepositoryState, comment_id: int, by: User) -> None:
-        issue, comment = or_not_found(repository.comment(comment_id))
-        issue.comments.remove(comment)
-        self.announce_comment(repository, issue, comment, "deleted", by)
+    def delete_comment(self, comment: CommentState, by: User) -> None:
+        comment.issue.comments.remove(comment)
+        self.announce_comment(comment, "deleted", by)
 
-    def announce_comment(
-        self,
-        repository: RepositoryState,
-        issue: IssueState,
-        comment: CommentState,
-        action: str,
-        by: User,
-        **more: Any,
-    ) -> None:
-        payload = {
-            "issue": self.render.issue(repository, issue),
-            "comment": self.render.comment(repository, issue, comment),
-            **more,
-        }
-        self.hooks.emit(repository, "issue_comment", action, by, payload)
+    def announce_comment(self, comment: CommentState, action: str, by: User, **more: Any) -> None:
+        issue = comment.issue
+        payload = {"issue": self.render.issue(issue), "comment": self.render.comment(comment), **more}
+        self.hooks.emit(issue.repository, "issue_comment", action, by, payload)
 
     def react(self, comment: CommentState, user: User, content: str) -> tuple[Reaction, bool]:
         """Return the reaction, and True if it is new."""
@@ -189,14 +162,6 @@ class Operations:
         return comment.reactions[-1], True
 
     # Pull requests
-
-    def open_pull(
-        self, repository: RepositoryState, title: str, body: str, author: User, pull: Pull
-    ) -> IssueState:
-        issue = self._new(repository, title, body, author)
-        issue.pull = pull
-        self.announce(repository, issue, "opened", author)
-        return issue
 
     def push(
         self,
@@ -252,52 +217,55 @@ class Operations:
                     pull.base_sha = repository.branches[pull.base_ref]
                     for comment in pull.comments:
                         comment.line = None
-                    self.announce(repository, issue, "synchronize", by, before=before, after=sha)
+                    self.announce(issue, "synchronize", by, before=before, after=sha)
 
-    def set_draft(self, repository: RepositoryState, issue: IssueState, draft: bool, by: User) -> None:
+    def set_draft(self, issue: IssueState, draft: bool, by: User) -> None:
         assert issue.pull is not None
         issue.pull.draft = draft
-        self.announce(repository, issue, "converted_to_draft" if draft else "ready_for_review", by)
+        self.announce(issue, "converted_to_draft" if draft else "ready_for_review", by)
 
-    def add_review(
-        self,
-        repository: RepositoryState,
-        issue: IssueState,
-        review: Review,
-        comments: Sequence[ReviewCommentState],
-    ) -> None:
-        assert issue.pull is not None
-        issue.pull.reviews.append(review)
-        for comment in comments:
-            self.add_review_comment(repository, issue, comment)
+    def add_review_comment(self, comment: ReviewCommentState) -> None:
+        assert comment.issue.pull is not None
+        comment.issue.pull.comments.append(comment)
+        self.announce_review_comment(comment, "created")
 
-    def add_review_comment(
-        self, repository: RepositoryState, issue: IssueState, comment: ReviewCommentState
-    ) -> None:
-        assert issue.pull is not None
-        issue.pull.comments.append(comment)
-        payload = self.about_review_comment(repository, issue, comment)
-        self.hooks.emit(repository, "pull_request_review_comment", "created", comment.author, payload)
+    def reply(
+        self, first: ReviewCommentState, body: str, author: User, app: App | None = None
+    ) -> ReviewCommentState:
+        """Reply in the thread of a comment on a line."""
+        reply = replace(
+            first,
+            id=self.world.next_id(),
+            body=body,
+            author=author,
+            created_at=self.world.now(),
+            app=app,
+            in_reply_to=first.in_reply_to or first.id,
+            reactions=[],
+            resolved=False,
+            minimized="",
+        )
+        self.add_review_comment(reply)
+        return reply
 
-    def resolve_thread(
-        self, repository: RepositoryState, issue: IssueState, first: ReviewCommentState, by: User
-    ) -> None:
+    def announce_review_comment(self, comment: ReviewCommentState, action: str) -> None:
+        payload = {
+            "pull_request": self.render.pull(comment.issue),
+            "comment": self.render.review_comment(comment),
+        }
+        repository = comment.issue.repository
+        self.hooks.emit(repository, "pull_request_review_comment", action, comment.author, payload)
+
+    def resolve_thread(self, first: ReviewCommentState, by: User) -> None:
+        issue = first.issue
         assert issue.pull is not None
         first.resolved = True
         thread = [comment for comment in issue.pull.comments if first.id in (comment.id, comment.in_reply_to)]
         payload = {
-            "pull_request": self.render.pull(repository, issue),
-            "thread": {"comments": [self.render.review_comment(repository, issue, comment) for comment in thread]},
+            "pull_request": self.render.pull(issue),
+            "thread": {"comments": [self.render.review_comment(comment) for comment in thread]},
         }
-        self.hooks.emit(repository, "pull_request_review_thread", "resolved", by, payload)
-
-    def about_review_comment(
-        self, repository: RepositoryState, issue: IssueState, comment: ReviewCommentState
-    ) -> Json:
-        return {
-            "pull_request": self.render.pull(repository, issue),
-            "comment": self.render.review_comment(repository, issue, comment),
-        }
+        self.hooks.emit(issue.repository, "pull_request_review_thread", "resolved", by, payload)
 
     def rerequest_check(self, repository: RepositoryState, check: CheckRunState, by: User) -> None:
         """Announce that a user pressed "Re-run", to the app that owns the check only."""
@@ -341,7 +309,7 @@ class Operations:
 
     def _rename_in_pulls(self, old: str, new: str) -> None:
         for place in self.world.repositories.values():
-            for pull in (issue.pull for issue in place.issues.values() if issue.pull):
+            for pull in place.pulls():
                 pull.head_repository = new if pull.head_repository == old else pull.head_repository
                 pull.closes = [(new if name == old else name, number) for name, number in pull.closes]
 
@@ -357,14 +325,6 @@ class Operations:
             "repositories_removed": [{**short, "private": repository.private}],
         }
         self.hooks.deliver(installation, "installation_repositories", "removed", by, payload)
-
-    def delete_repository(self, repository: RepositoryState, by: User) -> None:
-        self.hooks.emit(repository, "repository", "deleted", by, {})
-        del self.world.repositories[repository.full_name]
-        for holder in self.world.installations.values():
-            holder.repositories = [name for name in holder.repositories if name != repository.full_name]
-        for token in self.world.tokens.values():
-            token.repositories = tuple(name for name in token.repositories if name != repository.full_name)
 
     def installed(self, installation: InstallationState, by: User) -> None:
         """Announce to the app that it was installed."""
@@ -390,10 +350,3 @@ class Operations:
 def _next(repository: RepositoryState) -> int:
     """Return the next number of an issue or pull request; no number is used twice."""
     return max((*repository.issues, *repository.removed), default=0) + 1
-
-
-def or_not_found(comment: T | None) -> T:
-    """Return a comment that exists. Raises LookupError."""
-    if comment is None:
-        raise LookupError("no such comment")
-    return comment

@@ -6,8 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
-from bot.simgithub.operations import Operations, or_not_found
-from bot.simgithub.state import CheckRunState, IssueState, Pull, RepositoryState, ReviewCommentState, User
+from bot.simgithub.operations import Operations
+from bot.simgithub.state import (
+    CheckRunState,
+    CommentState,
+    IssueState,
+    Pull,
+    RepositoryState,
+    ReviewCommentState,
+    User,
+)
 
 Text = Mapping[str, str | bytes | None]
 P = ParamSpec("P")
@@ -41,15 +49,24 @@ class People:
         """Wait until every webhook was answered or given up."""
         self.world.outbox.join()
 
-    def find(self, repository: str, number: int) -> tuple[RepositoryState, IssueState]:
-        """Return the records of an issue or pull request."""
-        place = self.world.repositories[repository]
-        return place, place.issues[number]
+    def find(self, repository: str, number: int) -> IssueState:
+        """Return the record of an issue or pull request."""
+        return self.world.repositories[repository].issues[number]
 
-    def _find_pull(self, repository: str, number: int) -> tuple[RepositoryState, IssueState, Pull]:
-        place, issue = self.find(repository, number)
+    def _find_pull(self, repository: str, number: int) -> tuple[IssueState, Pull]:
+        issue = self.find(repository, number)
         assert issue.pull is not None
-        return place, issue, issue.pull
+        return issue, issue.pull
+
+    def _comment(self, repository: str, comment_id: int) -> CommentState:
+        comment = self.world.repositories[repository].comment(comment_id)
+        assert comment is not None
+        return comment
+
+    def _review_comment(self, repository: str, comment_id: int) -> ReviewCommentState:
+        comment = self.world.repositories[repository].review_comment(comment_id)
+        assert comment is not None
+        return comment
 
     def _actor(self, by: str, issue: IssueState) -> User:
         return self.world.user(by) if by else issue.author
@@ -66,74 +83,70 @@ class People:
     @_action
     def edit(self, /, repository: str, number: int, *, by: str = "", **new: str) -> None:
         """Change ``title`` or ``body`` of an issue or pull request."""
-        place, issue = self.find(repository, number)
-        self._operations.edit(place, issue, self._actor(by, issue), **new)
+        issue = self.find(repository, number)
+        self._operations.edit(issue, self._actor(by, issue), **new)
 
     @_action
     def close(self, repository: str, number: int, *, by: str = "", reason: str | None = "completed") -> None:
-        place, issue = self.find(repository, number)
-        reason = None if issue.pull else reason
-        self._operations.set_state(place, issue, "closed", self._actor(by, issue), reason)
+        issue = self.find(repository, number)
+        self._operations.set_state(issue, "closed", self._actor(by, issue), None if issue.pull else reason)
 
     @_action
     def reopen(self, repository: str, number: int, *, by: str = "") -> None:
-        place, issue = self.find(repository, number)
-        self._operations.set_state(place, issue, "open", self._actor(by, issue), "reopened")
+        issue = self.find(repository, number)
+        self._operations.set_state(issue, "open", self._actor(by, issue), "reopened")
 
     @_action
     def lock(self, repository: str, number: int, *, by: str) -> None:
-        place, issue = self.find(repository, number)
-        self._operations.lock(place, issue, self.world.user(by))
+        self._operations.lock(self.find(repository, number), self.world.user(by))
 
     @_action
     def delete(self, repository: str, number: int, *, by: str) -> None:
-        self._operations.delete(*self.find(repository, number), self.world.user(by))
+        self._operations.delete(self.find(repository, number), self.world.user(by))
 
     @_action
     def transfer(self, repository: str, number: int, to: str, *, by: str) -> int:
         """Transfer an issue to another repository and return its number there."""
-        place, issue = self.find(repository, number)
-        return self._operations.transfer(place, issue, self.world.repositories[to], self.world.user(by)).number
+        issue = self.find(repository, number)
+        return self._operations.transfer(issue, self.world.repositories[to], self.world.user(by)).number
 
     @_action
     def unlabel(self, repository: str, number: int, name: str, *, by: str) -> None:
-        self._operations.remove_label(*self.find(repository, number), name, self.world.user(by))
+        self._operations.remove_label(self.find(repository, number), name, self.world.user(by))
 
     @_action
     def label(self, repository: str, number: int, name: str, *, by: str) -> None:
-        self._operations.add_label(*self.find(repository, number), name, self.world.user(by))
+        self._operations.add_label(self.find(repository, number), name, self.world.user(by))
 
     @_action
     def assign(self, repository: str, number: int, *logins: str, by: str) -> None:
         assignees = [self.world.user(login) for login in logins]
-        self._operations.plan(*self.find(repository, number), self.world.user(by), assignees=assignees)
+        self._operations.plan(self.find(repository, number), self.world.user(by), assignees=assignees)
 
     @_action
     def milestone(self, repository: str, number: int, title: str, *, by: str) -> None:
         """Plan an issue for a milestone; for none if the title is empty."""
-        self._operations.plan(*self.find(repository, number), self.world.user(by), milestone=title)
+        self._operations.plan(self.find(repository, number), self.world.user(by), milestone=title)
 
     @_action
     def comment(self, repository: str, number: int, body: str, author: str = "alice") -> int:
-        place, issue = self.find(repository, number)
-        return self._operations.add_comment(place, issue, body, self.world.user(author)).id
+        issue = self.find(repository, number)
+        return self._operations.add_comment(issue, body, self.world.user(author)).id
 
     @_action
     def edit_comment(self, repository: str, comment_id: int, body: str, *, by: str) -> None:
-        place = self.world.repositories[repository]
-        self._operations.edit_comment(place, comment_id, body, self.world.user(by))
+        self._operations.edit_comment(self._comment(repository, comment_id), body, self.world.user(by))
 
     @_action
     def delete_comment(self, repository: str, comment_id: int, *, by: str) -> None:
-        place = self.world.repositories[repository]
-        self._operations.delete_comment(place, comment_id, self.world.user(by))
+        self._operations.delete_comment(self._comment(repository, comment_id), self.world.user(by))
 
     @_action
     def react(self, repository: str, comment_id: int, content: str, *, by: str) -> None:
         """React to a comment of either type; GitHub announces no reactions."""
         place = self.world.repositories[repository]
-        record = or_not_found(place.comment(comment_id) or place.review_comment(comment_id))
-        self._operations.react(record[1], self.world.user(by), content)
+        comment = place.comment(comment_id) or self._review_comment(repository, comment_id)
+        self._operations.react(comment, self.world.user(by), content)
 
     # Pull requests
 
@@ -161,7 +174,7 @@ class People:
         sha = self._operations.push(head, branch, as_bytes(files), user)
         pull = Pull(branch, head.full_name, sha, base, place.branches[base], draft)
         pull.closes = [*((repository, number) for number in closes), *closes_elsewhere]
-        return self._operations.open_pull(place, title, body, user, pull).number
+        return self._operations.open_issue(place, title, body, user, pull=pull).number
 
     def _fork(self, upstream: RepositoryState, user: User) -> RepositoryState:
         name = f"{user.login}/{upstream.name}"
@@ -174,7 +187,7 @@ class People:
     @_action
     def push(self, repository: str, number: int, files: Text, *, by: str = "") -> str:
         """Push one more commit to a pull request's head and return its SHA."""
-        _, issue, pull = self._find_pull(repository, number)
+        issue, pull = self._find_pull(repository, number)
         assert pull.head_repository is not None
         head = self.world.repositories[pull.head_repository]
         return self._operations.push(head, pull.head_ref, as_bytes(files), self._actor(by, issue))
@@ -194,43 +207,42 @@ class People:
 
     @_action
     def make_draft(self, repository: str, number: int, *, by: str = "") -> None:
-        place, issue = self.find(repository, number)
-        self._operations.set_draft(place, issue, True, self._actor(by, issue))
+        issue = self.find(repository, number)
+        self._operations.set_draft(issue, True, self._actor(by, issue))
 
     @_action
     def ready(self, repository: str, number: int, *, by: str = "") -> None:
-        place, issue = self.find(repository, number)
-        self._operations.set_draft(place, issue, False, self._actor(by, issue))
+        issue = self.find(repository, number)
+        self._operations.set_draft(issue, False, self._actor(by, issue))
 
     @_action
     def merge(self, repository: str, number: int, *, by: str) -> None:
         """Merge a pull request; into the default branch this closes the issues that it is linked to."""
-        place, issue, pull = self._find_pull(repository, number)
-        user, base = self.world.user(by), place.branches[pull.base_ref]
+        issue, pull = self._find_pull(repository, number)
+        place, user = issue.repository, self.world.user(by)
+        base = place.branches[pull.base_ref]
         pull.merged, pull.merged_at = True, self.world.now()
         place.contributors.add(issue.author.login)
         message = f"Merge pull request #{number}\n\n{issue.title}\n\n{issue.body}"
         files = self.world.commits[pull.head_sha].files
         pull.merge_sha = self.world.commit(files, message, (base, pull.head_sha)).sha
         place.branches[pull.base_ref] = pull.merge_sha
-        self._operations.set_state(place, issue, "closed", user, None)
-        if pull.base_ref == place.default_branch:
-            self._close_linked(place, issue.number, pull, user)
-
-    def _close_linked(self, place: RepositoryState, number: int, pull: Pull, user: User) -> None:
+        self._operations.set_state(issue, "closed", user, None)
+        if pull.base_ref != place.default_branch:
+            return
         for name, linked_number in pull.closes:
             linked = place.issues.get(linked_number)
             if name == place.full_name and linked is not None and linked.pull is None:
                 linked.closed_by.append(number)
                 if linked.state == "open":
-                    self._operations.set_state(place, linked, "closed", user, "completed")
+                    self._operations.set_state(linked, "closed", user, "completed")
 
     def revert(self, repository: str, number: int, *, by: str) -> int:
         """Press "Revert" on a merged pull request, merge the new one, and return its number."""
         with self.world.lock:
-            place, issue, pull = self._find_pull(repository, number)
+            issue, pull = self._find_pull(repository, number)
             before = self.world.commits[self.world.commits[pull.merge_sha].parents[0]].files
-            now = self.world.commits[place.branches[pull.base_ref]].files
+            now = self.world.commits[issue.repository.branches[pull.base_ref]].files
         changed_paths = {path for path in {*before, *now} if before.get(path) != now.get(path)}
         revert = self.open_pull(
             repository,
@@ -252,40 +264,17 @@ class People:
         place = self.world.repositories[repository]
         self._operations.rename(place, self.world.user(owner), name, place.owner)
 
-    @_action
-    def delete_repository(self, repository: str) -> None:
-        place = self.world.repositories[repository]
-        self._operations.delete_repository(place, place.owner)
-
     # Reviews and checks
 
     @_action
     def reply(self, repository: str, comment_id: int, body: str, *, by: str) -> int:
-        place = self.world.repositories[repository]
-        issue, first = or_not_found(place.review_comment(comment_id))
-        comment = ReviewCommentState(
-            id=self.world.next_id(),
-            body=body,
-            author=self.world.user(by),
-            created_at=self.world.now(),
-            path=first.path,
-            line=first.line,
-            original_line=first.original_line,
-            side=first.side,
-            diff_hunk=first.diff_hunk,
-            commit_id=first.commit_id,
-            review=first.review,
-            in_reply_to=first.in_reply_to or first.id,
-        )
-        self._operations.add_review_comment(place, issue, comment)
-        return comment.id
+        first = self._review_comment(repository, comment_id)
+        return self._operations.reply(first, body, self.world.user(by)).id
 
     @_action
     def resolve(self, repository: str, comment_id: int, *, by: str) -> None:
         """Resolve the thread that a review comment began."""
-        place = self.world.repositories[repository]
-        first = or_not_found(place.review_comment(comment_id))
-        self._operations.resolve_thread(place, *first, self.world.user(by))
+        self._operations.resolve_thread(self._review_comment(repository, comment_id), self.world.user(by))
 
     @_action
     def rerequest(self, repository: str, check_id: int, *, by: str) -> None:
@@ -299,7 +288,7 @@ class People:
 
     def review_comments(self, repository: str, number: int) -> list[ReviewCommentState]:
         with self.world.lock:
-            pull = self.find(repository, number)[1].pull
+            pull = self.find(repository, number).pull
             return list(pull.comments) if pull else []
 
 

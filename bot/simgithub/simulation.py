@@ -176,12 +176,12 @@ class SimulatedGitHub(People):
     def comments(self, repository: str, number: int, *, by: str = "") -> list[str]:
         """Return the comments of a conversation, oldest first; only those of one account if it is named."""
         with self.world.lock:
-            comments = self.find(repository, number)[1].comments
+            comments = self.find(repository, number).comments
             return [comment.body for comment in comments if by in ("", comment.author.login)]
 
     def labels(self, repository: str, number: int) -> list[str]:
         with self.world.lock:
-            return list(self.find(repository, number)[1].labels)
+            return list(self.find(repository, number).labels)
 
     @property
     def requests(self) -> list[RecordedRequest]:

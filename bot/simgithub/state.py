@@ -106,8 +106,9 @@ class Reaction:
     content: str
 
 
-@dataclass
+@dataclass(eq=False)
 class CommentState:
+    issue: IssueState = field(repr=False)
     id: int
     body: str
     author: User
@@ -116,7 +117,7 @@ class CommentState:
     reactions: list[Reaction] = field(default_factory=list)
 
 
-@dataclass
+@dataclass(eq=False)
 class ReviewCommentState(CommentState):
     path: str = ""
     line: int | None = None
@@ -129,6 +130,11 @@ class ReviewCommentState(CommentState):
     in_reply_to: int | None = None
     resolved: bool = False
     minimized: str = ""
+
+    @property
+    def node_id(self) -> str:
+        """GitHub's global id."""
+        return f"PRRC_{self.id}"
 
 
 @dataclass
@@ -179,8 +185,9 @@ class Pull:
     comments: list[ReviewCommentState] = field(default_factory=list)
 
 
-@dataclass
+@dataclass(eq=False)
 class IssueState:
+    repository: RepositoryState = field(repr=False)
     number: int
     title: str
     body: str
@@ -215,7 +222,6 @@ class RepositoryState:
     issues: dict[int, IssueState] = field(default_factory=dict)
     #: Number of a deleted or transferred issue -> repository and number that it has now; None: it was deleted.
     removed: dict[int, tuple[str, int] | None] = field(default_factory=dict)
-    labels: dict[str, str] = field(default_factory=dict)
     checks: list[CheckRunState] = field(default_factory=list)
     roles: dict[str, Permission] = field(default_factory=dict)
     #: Logins of the authors of merged pull requests.
@@ -226,15 +232,16 @@ class RepositoryState:
     def full_name(self) -> str:
         return f"{self.owner.login}/{self.name}"
 
-    def comment(self, comment_id: int) -> tuple[IssueState, CommentState] | None:
-        return next(((i, c) for i in self.issues.values() for c in i.comments if c.id == comment_id), None)
+    def comment(self, comment_id: int) -> CommentState | None:
+        comments = (comment for issue in self.issues.values() for comment in issue.comments)
+        return next((comment for comment in comments if comment.id == comment_id), None)
 
-    def review_comment(self, comment_id: int) -> tuple[IssueState, ReviewCommentState] | None:
-        for issue in self.issues.values():
-            for comment in issue.pull.comments if issue.pull else ():
-                if comment.id == comment_id:
-                    return issue, comment
-        return None
+    def review_comment(self, comment_id: int) -> ReviewCommentState | None:
+        comments = (comment for pull in self.pulls() for comment in pull.comments)
+        return next((comment for comment in comments if comment.id == comment_id), None)
+
+    def pulls(self) -> list[Pull]:
+        return [issue.pull for issue in self.issues.values() if issue.pull is not None]
 
 
 class World:

@@ -84,7 +84,7 @@ def comments(shop: Site) -> dict[str, int]:
 
 def obeys(shop: Site, number: int) -> bool:
     """Return True if a comment on an issue was accepted as a command."""
-    issue = shop.github.find("acme/commands", number)[1]
+    issue = shop.github.find("acme/commands", number)
     reactions = [reaction.content for comment in issue.comments for reaction in comment.reactions]
     return "+1" in reactions or bool(issue.labels)
 
@@ -123,7 +123,7 @@ def gated(shop: Site) -> dict[str, int]:
 def test_gate(shop: Site, gated: dict[str, int], never: str, name: str) -> None:
     (check,) = shop.checks(gate.HOME, shop.head(gate.HOME, gated[name]))
     assert (check.name, check.conclusion) == ("bouncer / ready", "failure"), never
-    issue = shop.github.find(gate.HOME, gated[name])[1]
+    issue = shop.github.find(gate.HOME, gated[name])
     assert issue.pull is not None
     assert issue.pull.draft, never
     assert (issue.state, issue.labels) == ("open", []), never

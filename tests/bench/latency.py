@@ -98,13 +98,13 @@ def _pull(rig: Rig) -> dict[str, float]:
     number = rig.github.open_pull(REPOSITORY, "Read", "Fixes #1", files={"src/app.py": BROKEN}, closes=[1])
     checks = len(rig.github.checks(REPOSITORY))
     with rig.github.world.lock:
-        where, issue = rig.github.find(REPOSITORY, number)
+        issue = rig.github.find(REPOSITORY, number)
         render = rig.github._operations.render
         payload = {
             "action": "opened",
             "number": number,
-            "pull_request": render.pull(where, issue),
-            "repository": render.repository(where),
+            "pull_request": render.pull(issue),
+            "repository": render.repository(issue.repository),
             "sender": render.user(issue.author),
         }
     posts: dict[str, Callable[[], object]] = {

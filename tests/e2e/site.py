@@ -164,7 +164,7 @@ class Site(Rig):
         ]
 
     def pull(self, repository: str, number: int) -> Pull:
-        pull = self.github.find(repository, number)[1].pull
+        pull = self.github.find(repository, number).pull
         assert pull is not None
         return pull
 

@@ -22,7 +22,7 @@ def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 def state(shop: Site, home: str, number: int) -> tuple[str, str | None]:
-    issue = shop.github.find(home, number)[1]
+    issue = shop.github.find(home, number)
     return issue.state, issue.state_reason
 
 

@@ -51,7 +51,7 @@ def test_the_root_is_named_once_and_nothing_else_changes(shop: Site) -> None:
     assert shop.comments_on(home, grey) == []
     assert {suggestion(shop, home, number).root for number in (clear, vague)} == {root}
     assert suggestion(shop, home, grey).root is None
-    assert [shop.github.find(home, number)[1].state for number in (clear, vague)] == ["open", "open"]
+    assert [shop.github.find(home, number).state for number in (clear, vague)] == ["open", "open"]
     assert shop.github.labels(home, clear) == []
     assert len(shop.model.about("", "ComparisonReply")) == compared + 3
 

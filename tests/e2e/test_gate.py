@@ -139,7 +139,7 @@ def test_a_pull_request_is_a_draft_until_its_issue_is_ready(shop: Site, home: Ca
     shop.github.push(place, other, {APP: LARGE + "\n\nY = 1\n"})
     assert answer(shop, place, other)[0] == "failure"
     assert not is_draft(shop, place, other), "a person decided"
-    assert shop.github.find(place, other)[1].state == "open"
+    assert shop.github.find(place, other).state == "open"
     assert len(shop.comments_on(place, other)) == 1
 
 

@@ -162,7 +162,7 @@ def test_a_recheck_that_cannot_be_done_is_answered(shop: Site, home: str) -> Non
 def reactions(shop: Site, home: str, comment: int) -> list[str]:
     stored_comment = shop.github.world.repositories[home].comment(comment)
     assert stored_comment is not None
-    return [reaction.content for reaction in stored_comment[1].reactions if reaction.user.login == BOUNCER]
+    return [reaction.content for reaction in stored_comment.reactions if reaction.user.login == BOUNCER]
 
 
 def test_auto_asks_in_the_language_of_the_issue(shop: Site, repository: Repository) -> None:

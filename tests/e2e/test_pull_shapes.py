@@ -88,11 +88,12 @@ def test_a_check_is_not_replaced_by_a_better_one_of_another_pull_request(
     (check,) = shop.checks(home, shop.head(home, number))
     assert (check.conclusion, check.output["title"]) == ("failure", "Probably doesn't solve #1")
     with shop.github.world.lock:
-        place, issue = shop.github.find(home, number)
+        issue = shop.github.find(home, number)
+        place = issue.repository
         place.branches["stable"] = place.branches["main"]
         assert issue.pull is not None
         pull = Pull("topic", home, issue.pull.head_sha, "stable", place.branches["stable"])
-        other = shop.github._operations.open_pull(place, "Read", "For stable", issue.author, pull).number
+        other = shop.github._operations.open_issue(place, "Read", "For stable", issue.author, pull=pull).number
     shop.quiet()
     assert (check.conclusion, check.output["title"]) == ("failure", "Probably doesn't solve #1")
     assert shop.decided(home, other, "verify")[-1].abstained == "no-issue"

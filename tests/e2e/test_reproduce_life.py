@@ -54,7 +54,7 @@ def test_a_labelled_issue_becomes_a_draft_pull_request_with_its_test(shop: Site,
     (decision,) = shop.decided(name, number, "reproduce")
     assert decision.verdict == "reproduced", decision.reason
     assert set(shop.github.labels(name, number)) == {"bug", "reproduced"}
-    _, draft = shop.github.find(name, number + 1)
+    draft = shop.github.find(name, number + 1)
     assert draft.pull is not None
     assert draft.pull.draft
     assert draft.title == f"Add a failing test for #{number}: split drops the rest"

@@ -132,7 +132,7 @@ def test_regression_is_bisected_and_its_fix_and_its_return_are_told(hasty: Site)
     regressed = comment_of(hasty, number, "**The drafted test fails again")
     assert regressed.startswith(f"**The drafted test fails again since {again[:7]}.**")
     assert not comment_of(hasty, number, "**The drafted test no longer fails")
-    assert github.find(HOME, number)[1].state == "open"
+    assert github.find(HOME, number).state == "open"
     assert "@" not in "".join(hasty.comments_on(HOME, number))
     assert not any(decision.usage.calls for decision in hasty.decided(HOME, number, "watch")), "no model is asked"
     assert commits(hasty) >= 30

@@ -99,7 +99,7 @@ def test_in_shadow_mode_there_is_nothing_to_ask_about(shop: Site, repository: Re
         assert shop.comments_on(home, subject) == []
         stored_comment = shop.github.world.repositories[home].comment(command)
         assert stored_comment is not None
-        assert stored_comment[1].reactions == []
+        assert stored_comment.reactions == []
     assert question_count(shop, "") == before
 
 

@@ -141,10 +141,10 @@ def _set_draft(call: ApiCall, text: str, node_id: str) -> ApiAnswer:
         return _error("FORBIDDEN", "Resource not accessible by integration")
     for repository in call.world.repositories.values():
         for issue in repository.issues.values():
-            if issue.pull is not None and call.render.issue(repository, issue)["node_id"] == node_id:
+            if issue.pull is not None and call.render.issue(issue)["node_id"] == node_id:
                 draft = "convertPullRequestToDraft" in text
                 if issue.pull.draft != draft:
-                    call.operations.set_draft(repository, issue, draft, call.bot)
+                    call.operations.set_draft(issue, draft, call.bot)
                 name = "convertPullRequestToDraft" if draft else "markPullRequestReadyForReview"
                 return ApiAnswer(body={"data": {name: {"pullRequest": {"isDraft": draft}}}})
     return _error("NOT_FOUND", "Could not resolve to a node")
@@ -156,7 +156,7 @@ def _minimize(call: ApiCall, node_id: str, why: str) -> ApiAnswer:
     for repository in call.world.repositories.values():
         for issue in repository.issues.values():
             for comment in issue.pull.comments if issue.pull is not None else ():
-                if call.render.review_comment(repository, issue, comment)["node_id"] == node_id:
+                if comment.node_id == node_id:
                     comment.minimized = why
                     return ApiAnswer(
                         body={"data": {"minimizeComment": {"minimizedComment": {"isMinimized": True}}}}
@@ -181,7 +181,7 @@ def _closed_by(repository: RepositoryState, issue: IssueState) -> Json:
 def _facts(call: ApiCall, repository: RepositoryState, issue: IssueState, pull: Pull) -> Json:
     changed = diffs.changes(*call.world.pull_files(pull))
     return {
-        "id": call.render.issue(repository, issue)["node_id"],
+        "id": call.render.issue(issue)["node_id"],
         "number": issue.number,
         "title": issue.title,
         "body": issue.body,

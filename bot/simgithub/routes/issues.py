@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.simgithub.state import CommentState, IssueState, Permission, RepositoryState
+from bot.simgithub.state import CommentState, Permission, RepositoryState
 from bot.simgithub.wire import ApiAnswer, ApiCall, ApiRefusal, Route
 
 CONTENTS = ("+1", "-1", "laugh", "confused", "heart", "hooray", "rocket", "eyes")
@@ -15,7 +15,7 @@ def get_repository(call: ApiCall) -> ApiAnswer:
 def get_issue(call: ApiCall) -> ApiAnswer:
     closer = call.issue.closer
     by = {"closed_by": call.render.user(closer) if closer else None}
-    return ApiAnswer(body=call.render.issue(call.repository, call.issue) | by)
+    return ApiAnswer(body=call.render.issue(call.issue) | by)
 
 
 def edit_issue(call: ApiCall) -> ApiAnswer:
@@ -24,7 +24,7 @@ def edit_issue(call: ApiCall) -> ApiAnswer:
     if state not in ("open", "closed") or reason not in (None, "completed", "not_planned", "reopened"):
         raise ApiRefusal(422, "Validation Failed", [{"resource": "Issue", "code": "invalid", "field": "state"}])
     if call.issue.state != state:
-        call.operations.set_state(call.repository, call.issue, state, call.bot, reason)
+        call.operations.set_state(call.issue, state, call.bot, reason)
     return get_issue(call)
 
 
@@ -34,53 +34,51 @@ def list_issues(call: ApiCall) -> ApiAnswer:
     issues = [issue for issue in call.repository.issues.values() if state in ("all", issue.state)]
     descending = call.query.get("direction", "desc") == "desc"
     ordered = sorted(issues, key=lambda issue: issue.number, reverse=descending)
-    return call.page([call.render.issue(call.repository, issue) for issue in ordered])
+    return call.page([call.render.issue(issue) for issue in ordered])
 
 
 def list_comments(call: ApiCall) -> ApiAnswer:
-    repository, issue = call.repository, call.issue
-    return call.page([call.render.comment(repository, issue, comment) for comment in issue.comments])
+    return call.page([call.render.comment(comment) for comment in call.issue.comments])
 
 
 def list_all_comments(call: ApiCall) -> ApiAnswer:
     """List the comments of all issues and pull requests, oldest first."""
-    repository = call.repository
-    pairs = [(issue, comment) for issue in repository.issues.values() for comment in issue.comments]
-    pairs.sort(key=lambda pair: pair[1].id)
-    return call.page([call.render.comment(repository, issue, comment) for issue, comment in pairs])
+    comments = [comment for issue in call.repository.issues.values() for comment in issue.comments]
+    comments.sort(key=lambda comment: comment.id)
+    return call.page([call.render.comment(comment) for comment in comments])
 
 
 def create_comment(call: ApiCall) -> ApiAnswer:
     body = call.text()
     call.refuse_locked("comment")
-    comment = call.operations.add_comment(call.repository, call.issue, body, call.bot, call.acting_app)
-    return ApiAnswer(201, call.render.comment(call.repository, call.issue, comment))
+    comment = call.operations.add_comment(call.issue, body, call.bot, call.acting_app)
+    return ApiAnswer(201, call.render.comment(comment))
 
 
 def edit_comment(call: ApiCall) -> ApiAnswer:
-    repository, comment = call.repository, _comment(call)
-    if comment[1].author is not call.bot:
+    comment = _comment(call)
+    if comment.author is not call.bot:
         # An app with write access may edit others' comments; Bouncer never should, so this is an alarm.
         raise ApiRefusal(403, "Must have admin rights to Repository.")
-    call.operations.edit_comment(repository, call.args["id"], call.text(), call.bot)
-    return ApiAnswer(body=call.render.comment(repository, *comment))
+    call.operations.edit_comment(comment, call.text(), call.bot)
+    return ApiAnswer(body=call.render.comment(comment))
 
 
 def add_labels(call: ApiCall) -> ApiAnswer:
-    repository, issue = call.repository, call.issue
+    issue = call.issue
     for name in call.field("labels", list):
         if not isinstance(name, str) or not 0 < len(name) <= 50:
             raise ApiRefusal(422, "Validation Failed", [{"resource": "Label", "code": "invalid", "field": "name"}])
-        call.operations.add_label(repository, issue, name, call.bot)
-    return ApiAnswer(body=[call.render.label(repository, name) for name in issue.labels])
+        call.operations.add_label(issue, name, call.bot)
+    return ApiAnswer(body=[{"name": name} for name in issue.labels])
 
 
 def remove_label(call: ApiCall) -> ApiAnswer:
-    repository, issue, name = call.repository, call.issue, call.args["name"]
+    issue, name = call.issue, call.args["name"]
     if name not in issue.labels:
         raise ApiRefusal(404, "Label does not exist")
-    call.operations.remove_label(repository, issue, name, call.bot)
-    return ApiAnswer(body=[call.render.label(repository, label) for label in issue.labels])
+    call.operations.remove_label(issue, name, call.bot)
+    return ApiAnswer(body=[{"name": label} for label in issue.labels])
 
 
 def get_permission(call: ApiCall) -> ApiAnswer:
@@ -101,7 +99,7 @@ def role_of(repository: RepositoryState, login: str) -> Permission:
     return repository.roles.get(login, "none" if repository.private else "read")
 
 
-def _comment(call: ApiCall) -> tuple[IssueState, CommentState]:
+def _comment(call: ApiCall) -> CommentState:
     review = "/pulls/" in call.path
     comment = (call.repository.review_comment if review else call.repository.comment)(call.args["id"])
     if comment is None:
@@ -111,7 +109,7 @@ def _comment(call: ApiCall) -> tuple[IssueState, CommentState]:
 
 def list_reactions(call: ApiCall) -> ApiAnswer:
     content = call.query.get("content")
-    reactions = [reaction for reaction in _comment(call)[1].reactions if content in (None, reaction.content)]
+    reactions = [reaction for reaction in _comment(call).reactions if content in (None, reaction.content)]
     return call.page([call.render.reaction(reaction) for reaction in reactions])
 
 
@@ -121,7 +119,7 @@ def create_reaction(call: ApiCall) -> ApiAnswer:
         raise ApiRefusal(
             422, "Validation Failed", [{"resource": "Reaction", "code": "invalid", "field": "content"}]
         )
-    reaction, new = call.operations.react(_comment(call)[1], call.bot, content)
+    reaction, new = call.operations.react(_comment(call), call.bot, content)
     return ApiAnswer(201 if new else 200, call.render.reaction(reaction))
 
 

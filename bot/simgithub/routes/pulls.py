@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from bot.simgithub import diffs
-from bot.simgithub.state import Json, Pull, Review, ReviewCommentState, Side
+from bot.simgithub.state import IssueState, Json, Pull, Review, ReviewCommentState, Side
 from bot.simgithub.wire import MAX_BODY, ApiAnswer, ApiCall, ApiRefusal, Route
 
 #: GitHub refuses to render larger diffs.
@@ -18,7 +17,7 @@ MAX_DIFF_BYTES = 1_000_000
 def get_pull(call: ApiCall) -> ApiAnswer:
     issue, pull = call.pull
     if "diff" not in call.accept:
-        return ApiAnswer(body=call.render.pull(call.repository, issue))
+        return ApiAnswer(body=call.render.pull(issue))
     files = diffs.changes(*call.world.pull_files(pull))
     text = diffs.unified(files)
     lines = text.count("\n")
@@ -60,7 +59,7 @@ def list_pulls(call: ApiCall) -> ApiAnswer:
             continue
         owner = (pull.head_repository or "").partition("/")[0]
         if head in ("", f"{owner}:{pull.head_ref}"):
-            pulls.append(call.render.pull(repository, issue))
+            pulls.append(call.render.pull(issue))
     return call.page(pulls)
 
 
@@ -90,45 +89,34 @@ def create_pull(call: ApiCall) -> ApiAnswer:
         base_sha=repository.branches[base],
         draft=call.field("draft", bool, False),
     )
-    text = call.text("body", "")
-    issue = call.operations.open_pull(repository, call.text("title"), text, call.bot, pull)
-    return ApiAnswer(201, call.render.pull(repository, issue))
+    title, text = call.text("title"), call.text("body", "")
+    issue = call.operations.open_issue(repository, title, text, call.bot, pull=pull)
+    return ApiAnswer(201, call.render.pull(issue))
 
 
 def list_reviews(call: ApiCall) -> ApiAnswer:
     issue, pull = call.pull
-    return call.page([call.render.review(call.repository, issue, review) for review in pull.reviews])
+    return call.page([call.render.review(issue, review) for review in pull.reviews])
 
 
 def list_review_comments(call: ApiCall) -> ApiAnswer:
-    issue, pull = call.pull
-    return call.page([call.render.review_comment(call.repository, issue, comment) for comment in pull.comments])
+    return call.page([call.render.review_comment(comment) for comment in call.pull[1].comments])
 
 
 def create_reply(call: ApiCall) -> ApiAnswer:
     """Reply in the thread of a comment; replies to replies are refused."""
-    repository, (issue, pull), body = call.repository, call.pull, call.text()
-    first = next((comment for comment in pull.comments if comment.id == call.args["id"]), None)
+    body = call.text()
+    first = next((comment for comment in call.pull[1].comments if comment.id == call.args["id"]), None)
     if first is None or first.in_reply_to is not None:
         raise ApiRefusal(404, "Not Found")
     call.refuse_locked("comment")
-    answer = replace(
-        first,
-        id=call.world.next_id(),
-        body=body,
-        author=call.bot,
-        created_at=call.world.now(),
-        app=call.acting_app,
-        in_reply_to=first.id,
-        reactions=[],
-    )
-    call.operations.add_review_comment(repository, issue, answer)
-    return ApiAnswer(201, call.render.review_comment(repository, issue, answer))
+    reply = call.operations.reply(first, body, call.bot, call.acting_app)
+    return ApiAnswer(201, call.render.review_comment(reply))
 
 
 def create_review(call: ApiCall) -> ApiAnswer:
     """Post a review; one comment that cannot be anchored refuses the whole review."""
-    repository, (issue, pull) = call.repository, call.pull
+    issue, pull = call.pull
     event = call.field("event", str, "PENDING")
     if event not in ("COMMENT", "APPROVE", "REQUEST_CHANGES", "PENDING"):
         raise ApiRefusal(422, "Unprocessable Entity", [f"Variable $event of type PullRequestReviewEvent: {event}"])
@@ -140,12 +128,16 @@ def create_review(call: ApiCall) -> ApiAnswer:
     if commit_id not in call.world.ancestors(pull.head_sha):
         raise ApiRefusal(422, "Unprocessable Entity", ["Commit is not part of the pull request"])
     review = Review(call.world.next_id(), call.bot, body, commit_id, "COMMENTED")
-    comments = [_review_comment(call, pull, review, value) for value in values]
-    call.operations.add_review(repository, issue, review, comments)
-    return ApiAnswer(200, call.render.review(repository, issue, review))
+    comments = [_review_comment(call, issue, pull, review, value) for value in values]
+    pull.reviews.append(review)
+    for comment in comments:
+        call.operations.add_review_comment(comment)
+    return ApiAnswer(200, call.render.review(issue, review))
 
 
-def _review_comment(call: ApiCall, pull: Pull, review: Review, value: Json) -> ReviewCommentState:
+def _review_comment(
+    call: ApiCall, issue: IssueState, pull: Pull, review: Review, value: Json
+) -> ReviewCommentState:
     body = value.get("body")
     if not isinstance(body, str) or not body.strip() or len(body) > MAX_BODY:
         raise ApiRefusal(422, "Unprocessable Entity", ["Comment body is invalid"])
@@ -156,6 +148,7 @@ def _review_comment(call: ApiCall, pull: Pull, review: Review, value: Json) -> R
     patch = files[path].patch or ""
     side, line, start, part = _anchor(value, patch)
     return ReviewCommentState(
+        issue=issue,
         id=call.world.next_id(),
         body=body,
         author=call.bot,
@@ -197,7 +190,7 @@ def pulls_for_commit(call: ApiCall) -> ApiAnswer:
             before = world.ancestors(world.merge_base(issue.pull.base_sha, issue.pull.head_sha))
             own_commits = set(world.ancestors(issue.pull.head_sha)) - set(before)
             if sha in {issue.pull.merge_sha, *own_commits}:
-                pulls.append(call.render.pull(repository, issue))
+                pulls.append(call.render.pull(issue))
     return call.page(pulls)
 
 

@@ -99,9 +99,9 @@ def test_a_maintainer_s_word_counts_without_a_ledger(desk: Desk, workflow: Workf
 def test_an_issue_that_was_deleted_before_the_run_is_an_abstention(desk: Desk, workflow: Workflow) -> None:
     number = desk.github.open_issue("acme/rocket", "It crashes", "Sometimes.")
     with desk.github.world.lock:
-        repository, issue = desk.github.find("acme/rocket", number)
-        repository.removed[issue.number] = None
-        del repository.issues[issue.number]
+        repository = desk.github.find("acme/rocket", number).repository
+        repository.removed[number] = None
+        del repository.issues[number]
     run = workflow.run("--json")
     (decision,) = json.loads(run.out)["decisions"]
     assert (run.code, decision["abstained"], decision["outcome"]) == (0, "forge:410", "nothing")

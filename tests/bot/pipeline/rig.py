@@ -164,19 +164,19 @@ class Rig:
     def payload(self, repository: str, number: int, action: str, **more: Any) -> tuple[str, dict[str, Any]]:
         """(event, payload) about an issue or pull request as it stands."""
         with self.github.world.lock:
-            where, issue = self.github.find(repository, number)
+            issue = self.github.find(repository, number)
             render = self.github._operations.render
             about: dict[str, Any] = (
-                {"number": number, "pull_request": render.pull(where, issue)}
+                {"number": number, "pull_request": render.pull(issue)}
                 if issue.pull
-                else {"issue": render.issue(where, issue)}
+                else {"issue": render.issue(issue)}
             )
             payload = {
                 "action": action,
                 "installation": {"id": self.installed(repository)},
                 **about,
                 **more,
-                "repository": render.repository(where),
+                "repository": render.repository(issue.repository),
                 "sender": render.user(issue.author),
             }
         return ("pull_request" if issue.pull else "issues"), payload

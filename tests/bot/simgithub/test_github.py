@@ -117,7 +117,7 @@ def test_a_deleted_or_transferred_issue_is_gone_and_its_number_too(
     place = f"{github.api_url}/repos/{NAME}/issues"
     deleted, moved = (requests.get(f"{place}/{number}", timeout=5) for number in (first, second))
     assert (deleted.status_code, moved.status_code, moved.json()["number"]) == (410, 200, 1)
-    record = github.find(NAME, pull)[1].pull
+    record = github.find(NAME, pull).pull
     assert record is not None
     assert record.closes == []
     assert github.open_issue(NAME, "Another") == pull + 1
@@ -127,7 +127,7 @@ def test_a_deleted_or_transferred_issue_is_gone_and_its_number_too(
 def test_changes_of_a_pull_request_are_announced(github: SimulatedGitHub, app: App, hook: Hook) -> None:
     number = github.open_pull(NAME, "Fix", files={"a.py": "x = 2\n"}, draft=True, fork=True)
     github.ready(NAME, number)
-    first = github.find(NAME, number)[1].pull
+    first = github.find(NAME, number).pull
     assert first is not None
     before = first.head_sha
     assert github.push(NAME, number, {"b.py": "y\n"}) != before

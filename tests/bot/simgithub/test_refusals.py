@@ -109,7 +109,7 @@ def test_it_refuses(call: Any, method: str, path: str, body: Any, status: int, m
 def test_a_check_with_missing_or_too_many_fields_is_refused(
     github: SimulatedGitHub, call: Any, wrong: dict[str, Any], message: str
 ) -> None:
-    pull = github.find(NAME, 2)[1].pull
+    pull = github.find(NAME, 2).pull
     assert pull is not None
     answer = call("POST", "/check-runs", {"name": "n", "head_sha": pull.head_sha, **wrong})
     assert (answer.status_code, message in answer.text) == (422, True), answer.text
@@ -152,7 +152,7 @@ def test_a_suspended_installation_is_shut_out(github: SimulatedGitHub, app: App,
 
 def test_threads_replies_and_reruns_are_announced(github: SimulatedGitHub, app: App, call: Any) -> None:
     app.webhook_url = "http://127.0.0.1:9/nobody"
-    pull = github.find(NAME, 2)[1].pull
+    pull = github.find(NAME, 2).pull
     assert pull is not None
     comment = {"path": "a.py", "line": 1, "body": "Why?"}
     call("POST", "/pulls/2/reviews", {"event": "COMMENT", "comments": [comment]})
