@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from bot.core.subjects import Issue, PullRequest, Repository
-from bot.github.payloads import actor, nodes, page, read
+from bot.github.payloads import actor, build, is_in, nodes, page, read
 from bot.github.protocol import Labelled, ListPage, Message, PastIssue, PastPull, PullDiff
 from bot.github.reader import GitHubForge
 
@@ -24,7 +24,7 @@ PER_PAGE = 50
 _MESSAGE = 2000
 
 _TEXT = """
-  number title body url createdAt
+  number title body html_url: url created_at: createdAt
   author { __typename login }
   userContentEdits(last: 1) { nodes { diff deletedAt } }
   renamed: timelineItems(first: 1, itemTypes: [RENAMED_TITLE_EVENT]) {
@@ -59,7 +59,7 @@ query ($owner: String!, $name: String!, $first: Int!, $after: String) {{
     ) {{
       nodes {{
         {_TEXT}
-        mergedAt baseRefName baseRefOid headRefOid
+        mergedAt base_ref: baseRefName base_sha: baseRefOid head_sha: headRefOid
         mergeCommit {{ oid }}
         closingIssuesReferences(first: 5) {{
           nodes {{
@@ -131,16 +131,8 @@ def _text_of(node: Mapping[str, Any]) -> tuple[Issue, bool]:
     edit = next(iter(nodes(node["userContentEdits"])), None)
     body = node.get("body") or "" if edit is None else edit["diff"]
     whole = edit is None or (edit["deletedAt"] is None and body is not None)
-    issue = Issue(
-        number=node["number"],
-        title=title,
-        body=body if whole else "",
-        author=actor(node["author"]),
-        html_url=node["url"],
-        created_at=node["createdAt"],
-        comments=0,
-    )
-    return issue, whole
+    author = actor(node["author"])
+    return build(Issue, node, title=title, body=body if whole else "", author=author, comments=0), whole
 
 
 def _issue(node: Any) -> PastIssue:
@@ -168,24 +160,17 @@ def _issue(node: Any) -> PastIssue:
 
 def _pull(repository: str, node: Any) -> PastPull:
     text, whole = _text_of(node)
-    issue_nodes = [
-        closing
-        for closing in nodes(node["closingIssuesReferences"])
-        if closing["repository"]["nameWithOwner"].lower() == repository.lower()
-    ]
+    issue_nodes = [closing for closing in nodes(node["closingIssuesReferences"]) if is_in(repository, closing)]
     issues = [_text_of(issue_node) for issue_node in issue_nodes]
     return PastPull(
-        pull=PullRequest(
-            number=text.number,
+        pull=build(
+            PullRequest,
+            node,
             title=text.title,
             body=text.body,
             author=text.author,
-            head_sha=node["headRefOid"],
             head_repository=repository,
-            base_sha=node["baseRefOid"],
-            base_ref=node["baseRefName"],
             base_repository=repository,
-            html_url=text.html_url,
         ),
         whole=whole and all(is_whole for _, is_whole in issues),
         merged_at=node["mergedAt"],

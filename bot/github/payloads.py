@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import reduce
 from operator import getitem
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import ValidationError
 
@@ -93,17 +93,19 @@ def repository(value: Json) -> Repository:
 
 
 def issue(value: Json) -> Issue:
+    """Convert an issue of REST or a webhook, or of a query that asks for the same names."""
+    assignees = _items(value, "assignees")
     return build(
         Issue,
         value,
         title=value.get("title") or "",
         author=actor(value.get("user")),
-        state="closed" if value.get("state") == "closed" else "open",
+        state=_state(value),
         labels=_labels(value),
         type=str((value.get("type") or {}).get("name") or ""),
         is_pull_request=bool(value.get("pull_request")),
-        claimed=bool(value.get("assignees") or value.get("milestone")),
-        assignees=tuple(str(user.get("login") or "") for user in value.get("assignees") or ()),
+        claimed=bool(assignees or value.get("milestone")),
+        assignees=tuple(str(user.get("login") or "") for user in assignees),
         milestone=str((value.get("milestone") or {}).get("title") or ""),
         closed_by=(value.get("closed_by") or {}).get("id"),
     )
@@ -116,7 +118,7 @@ def pull_request(value: Json) -> PullRequest:
         value,
         title=value.get("title") or "",
         author=actor(value.get("user")),
-        state="closed" if value.get("state") == "closed" else "open",
+        state=_state(value),
         merged=bool(value.get("merged") or value.get("merged_at")),
         head_sha=head["sha"],
         head_ref=head.get("ref") or "",
@@ -159,7 +161,7 @@ def open_pull(node: Any) -> OpenPull:
     Authors choose the dates of commits: none counts as later than the last event.
     """
     author = (node["author"] or {}).get("login") or ""
-    created, updated = (datetime.fromisoformat(node[name]) for name in ("createdAt", "updatedAt"))
+    created, updated = (datetime.fromisoformat(node[name]) for name in ("created_at", "updated_at"))
     commits = [
         min(updated, datetime.fromisoformat(item["commit"]["committedDate"])) for item in nodes(node["commits"])
     ]
@@ -170,13 +172,10 @@ def open_pull(node: Any) -> OpenPull:
         # A review that is not submitted has no time.
         if at and (is_author or (item["authorAssociation"] in INSIDERS and account.get("__typename") == "User")):
             times[is_author].append(datetime.fromisoformat(at))
-    return OpenPull(
-        number=node["number"],
-        title=node["title"],
+    return build(
+        OpenPull,
+        node,
         author=author,
-        draft=node["isDraft"],
-        head_sha=node["headRefOid"],
-        created_at=created,
         author_at=max(times[True]),
         member_at=max(times[False], default=None),
     )
@@ -197,54 +196,33 @@ def first_parent(commit: Any) -> tuple[str, str]:
 def pull_facts(repository: str, data: Any) -> PullFacts:
     value = data["repository"]["pullRequest"]
     files = nodes(value.get("files"))
-    pull = build(
-        PullRequest,
+    author = actor(value.get("user"))
+    return build(
+        PullFacts,
         value,
-        author=actor(value.get("author")),
-        state="open" if value["state"] == "OPEN" else "closed",
-        draft=value["isDraft"],
-        head_sha=value["headRefOid"],
-        base_ref=value["baseRefName"],
-        base_repository=repository,
-    )
-    return PullFacts(
-        pull=pull,
-        node_id=value["id"],
-        association=value["authorAssociation"],
+        pull=build(PullRequest, value, author=author, state=_state(value), base_repository=repository),
         lines=value["additions"] + value["deletions"],
-        changed_files=value["changedFiles"],
         paths=tuple(file["path"] for file in files),
         renames=any(file["changeType"] in ("RENAMED", "COPIED") for file in files),
         claims=tuple(
-            _claim(repository, node)
-            for node in value["closingIssuesReferences"]["nodes"]
-            if node and node["repository"]["nameWithOwner"].lower() == repository.lower()
+            ClaimedIssue(issue=issue(node), pulls=closing_pulls(repository, node))
+            for node in nodes(value["closingIssuesReferences"])
+            if is_in(repository, node)
         ),
     )
 
 
-def _claim(repository: str, node: Any) -> ClaimedIssue:
-    assignees = tuple(user["login"] for user in node["assignees"]["nodes"] if user)
-    milestone = (node.get("milestone") or {}).get("title") or ""
-    issue = build(
-        Issue,
-        node,
-        author=actor(node.get("author")),
-        state="open" if node["state"] == "OPEN" else "closed",
-        labels=tuple(label["name"] for label in node["labels"]["nodes"]),
-        claimed=bool(assignees or milestone),
-        assignees=assignees,
-        milestone=milestone,
-    )
-    return ClaimedIssue(issue=issue, pulls=closing_pulls(repository, node))
+def is_in(repository: str, node: Any) -> bool:
+    """Return True if the issue or pull request is one of the repository."""
+    return bool(node["repository"]["nameWithOwner"].lower() == repository.lower())
 
 
 def closing_pulls(repository: str, issue: Any) -> tuple[int, ...]:
     """Return the open pull requests of the repository that close an issue."""
     return tuple(
         node["number"]
-        for node in issue["closedByPullRequestsReferences"]["nodes"]
-        if node and node["state"] == "OPEN" and node["repository"]["nameWithOwner"].lower() == repository.lower()
+        for node in nodes(issue["closedByPullRequestsReferences"])
+        if node["state"] == "OPEN" and is_in(repository, node)
     )
 
 
@@ -272,8 +250,18 @@ def permission(value: Any) -> Permission:
 
 
 def _labels(value: Json) -> tuple[str, ...]:
-    labels = value.get("labels") or ()
-    return tuple(label if isinstance(label, str) else str(label.get("name") or "") for label in labels if label)
+    labels = _items(value, "labels")
+    return tuple(label if isinstance(label, str) else str(label.get("name") or "") for label in labels)
+
+
+def _items(value: Json, name: str) -> list[Any]:
+    """Return a list, which is a connection in answers of GraphQL."""
+    items = value.get(name) or ()
+    return nodes(items) if isinstance(items, dict) else [item for item in items if item]
+
+
+def _state(value: Json) -> Literal["open", "closed"]:
+    return "closed" if str(value.get("state")).lower() in ("closed", "merged") else "open"
 
 
 def build(model: type[M], value: Json, **more: object) -> M:

@@ -67,15 +67,16 @@ _FACTS = f"""
 query ($owner: String!, $name: String!, $number: Int!) {{
   repository(owner: $owner, name: $name) {{
     pullRequest(number: $number) {{
-      id number title body state isDraft merged headRefOid baseRefName authorAssociation
-      author {{ __typename login }}
-      additions deletions changedFiles
+      number title body state merged additions deletions
+      node_id: id draft: isDraft head_sha: headRefOid base_ref: baseRefName association: authorAssociation
+      changed_files: changedFiles
+      user: author {{ __typename login }}
       files(first: 100) {{ nodes {{ path changeType }} }}
       closingIssuesReferences(first: 10) {{
         nodes {{
           number title state
           repository {{ nameWithOwner }}
-          author {{ __typename login }}
+          user: author {{ __typename login }}
           labels(first: 50) {{ nodes {{ name }} }}
           assignees(first: 10) {{ nodes {{ login }} }}
           milestone {{ title }}
@@ -92,7 +93,7 @@ query ($owner: String!, $name: String!, $first: Int!, $after: String) {
   repository(owner: $owner, name: $name) {
     pullRequests(states: OPEN, first: $first, after: $after, orderBy: {field: CREATED_AT, direction: ASC}) {
       nodes {
-        number title isDraft createdAt updatedAt headRefOid
+        number title draft: isDraft created_at: createdAt updated_at: updatedAt head_sha: headRefOid
         author { login }
         commits(last: 1) { nodes { commit { committedDate } } }
         comments(last: 30) { nodes { createdAt authorAssociation author { __typename login } } }

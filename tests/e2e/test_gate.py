@@ -78,7 +78,8 @@ def test_re_run_is_for_the_pull_request_whose_head_it_is(shop: Site, home: Calla
         operations = shop.github._operations
         more = operations.push(fork, "more", {APP: (LARGE * 2).encode()}, alice)
         upper = replace(pull, head_ref="more", head_sha=more, comments=[], reviews=[])
-        number = operations.open_pull(shop.github.world.repositories[place], "More", "", alice, upper).number
+        place_state = shop.github.world.repositories[place]
+        number = operations.open_issue(place_state, "More", "", alice, pull=upper).number
     shop.quiet()
     # The first pull request gets both commits, the second one goes back to one of them.
     with shop.github.world.lock:

@@ -139,7 +139,8 @@ def test_the_check_of_a_head_settles_when_its_worse_pull_request_closes(
         place, author = shop.github.world.repositories[home], shop.github.world.user("alice")
         pull = shop.pull(home, worse)
         same_head = replace(pull, base_ref="stable", closes=[(home, solved)], comments=[], reviews=[])
-        number = shop.github._operations.open_pull(place, "Read values", "", author, same_head).number
+        title = "Read values"
+        number = shop.github._operations.open_issue(place, title, "", author, pull=same_head).number
 
     def checks() -> dict[str, str | None]:
         shop.quiet()

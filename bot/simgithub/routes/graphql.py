@@ -1,66 +1,19 @@
-"""The data that only GraphQL has: closing links, resolved threads, and the first versions of texts.
-
-The queries that Bouncer sends are recognised by their fields; all others are refused.
-"""
+"""GraphQL: closing links, resolved threads, first versions of texts, and lists of whole repositories."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from functools import partial
 
 from bot.simgithub import diffs
+from bot.simgithub.query_language import Arguments, QueryError, parse, select
 from bot.simgithub.routes import apps
-from bot.simgithub.state import CommentState, IssueState, Json, Pull, RepositoryState, User, World
+from bot.simgithub.state import CommentState, IssueState, Json, Pull, RepositoryState, User
 from bot.simgithub.wire import ApiAnswer, ApiCall, ApiRefusal, Route
 
-
-def query(call: ApiCall) -> ApiAnswer:
-    text = call.field("query", str)
-    if "viewer" in text:
-        return ApiAnswer(body={"data": {"viewer": {"login": call.bot.login, "databaseId": call.bot.id}}})
-    if call.token and not apps.allows(call.token, "pull_requests:read"):
-        raise ApiRefusal(403, "Resource not accessible by integration")
-    if "__type(" in text:
-        missing = call.world.without_fields
-        schema = {
-            kind: {"fields": [{"name": name} for name in names if f"{kind}.{name}" not in missing]}
-            for kind, names in _FIELDS.items()
-        }
-        return ApiAnswer(body={"data": schema})
-    if lacking := [name for name in sorted(call.world.without_fields) if name.partition(".")[2] in text]:
-        kind, _, field = lacking[0].partition(".")
-        return _error("undefinedField", f"Field '{field}' doesn't exist on type '{kind}'")
-    variables: Json = call.field("variables", dict, {})
-    if "minimizeComment" in text:
-        return _minimize(call, str(variables.get("id")), str(variables.get("why")))
-    if "mutation" in text:
-        return _set_draft(call, text, str(variables.get("id")))
-    repository = call.world.repository(f"{variables.get('owner')}/{variables.get('name')}")
-    if repository is None or (call.token and repository.full_name not in call.token.repositories):
-        return _error("NOT_FOUND", "Could not resolve to a Repository")
-    if "issue(number:" in text:
-        issue = repository.issues.get(variables["number"])
-        if issue is None or issue.pull is not None:
-            return _error("NOT_FOUND", "Could not resolve to an Issue")
-        return _answer({"issue": _closed_by(repository, issue)})
-    if "number" in variables:
-        return _of_pull(call, text, variables, repository)
-    if "states: OPEN" in text and "pullRequests(" in text:
-        pulls = [issue for issue in repository.issues.values() if issue.pull is not None and issue.state == "open"]
-        nodes = [_open_pull(call, repository, issue) for issue in pulls]
-        return _answer({"pullRequests": _page(variables, nodes)})
-    past = _Past(call, repository)
-    if "pullRequests(" in text:
-        return _answer({"pullRequests": _page(variables, past.pulls())})
-    if "totalCount" in text:
-        is_open = [issue for issue in repository.issues.values() if issue.pull is None and issue.closed_at is None]
-        return _answer({"issues": {"totalCount": len(is_open)}})
-    if "issues(" in text:
-        return _answer({"issues": _page(variables, past.issues())})
-    if "history(" in text:
-        commits = past.commits(datetime.fromisoformat(str(variables.get("since"))))
-        return _answer({"defaultBranchRef": {"target": {"history": _page(variables, commits)}}})
-    return _error("undefinedField", "this field is not simulated")
-
+#: A list that is asked for by page.
+Connection = Callable[[Arguments], Json]
 
 #: The fields of each type that can be missing on an older server.
 _FIELDS = {
@@ -70,243 +23,236 @@ _FIELDS = {
 }
 
 
-def _of_pull(call: ApiCall, text: str, variables: Json, repository: RepositoryState) -> ApiAnswer:
-    issue = repository.issues.get(variables["number"])
-    if issue is None or issue.pull is None:
-        return _error("NOT_FOUND", "Could not resolve to a PullRequest")
-    if "changedFiles" in text:
-        return _answer({"pullRequest": _facts(call, repository, issue, issue.pull)})
-    if "closingIssuesReferences" in text:
-        field = "closingIssuesReferences"
-        nodes = [{"number": number, "repository": {"nameWithOwner": name}} for name, number in issue.pull.closes]
-    elif "reviewThreads" in text:
-        field = "reviewThreads"
-        nodes = [
-            {"isResolved": comment.resolved, "comments": {"nodes": [{"fullDatabaseId": str(comment.id)}]}}
-            for comment in issue.pull.comments
-            if comment.in_reply_to is None
-        ]
-    else:
-        return _error("undefinedField", "this field is not simulated")
-    return _answer({"pullRequest": {field: _page(variables, nodes)}})
+def query(call: ApiCall) -> ApiAnswer:
+    text = call.field("query", str)
+    fields = parse(text, call.field("variables", dict, {}))
+    objects = _Objects(call)
+    if fields[0].name != "viewer" and not objects.may("pull_requests:read"):
+        raise ApiRefusal(403, "Resource not accessible by integration")
+    root = objects.mutations() if text.lstrip().startswith("mutation") else objects.queries()
+    try:
+        return ApiAnswer(body={"data": select(root, fields, call.world.without_fields)})
+    except QueryError as error:
+        return ApiAnswer(body={"data": None, "errors": [{"type": error.error_type, "message": str(error)}]})
 
 
-def _open_pull(call: ApiCall, repository: RepositoryState, issue: IssueState) -> Json:
-    pull = issue.pull
-    assert pull is not None
+class _Objects:
+    """GitHub's objects with the fields that Bouncer asks for, as one token may read them."""
 
-    def comment_node(comment: CommentState, time: str) -> Json:
-        association = call.render.association(repository, comment.author)
+    def __init__(self, call: ApiCall) -> None:
+        assert call.token is not None
+        self._call, self._token = call, call.token
+        self._world, self._render = call.world, call.render
+
+    def may(self, permission: str) -> bool:
+        return apps.allows(self._token, permission)
+
+    def queries(self) -> Json:
+        bot = self._call.bot
         return {
-            time: _time(comment.created_at),
-            "authorAssociation": association,
-            "author": {
-                "__typename": "Bot" if comment.author.type == "Bot" else "User",
-                "login": comment.author.login,
-            },
+            "viewer": {"login": bot.login, "databaseId": bot.id},
+            "repository": self._repository,
+            "__type": self._type,
         }
 
-    return {
-        "number": issue.number,
-        "title": issue.title,
-        "isDraft": pull.draft,
-        "createdAt": _time(issue.created_at),
-        "updatedAt": _time(call.world.now()),
-        "headRefOid": pull.head_sha,
-        "author": {"login": issue.author.login},
-        "commits": {"nodes": [{"commit": {"committedDate": _time(call.world.commits[pull.head_sha].at)}}]},
-        "comments": {"nodes": [comment_node(comment, "createdAt") for comment in issue.comments[-30:]]},
-        # GitHub makes a review of every comment on a line.
-        "reviews": {"nodes": [comment_node(comment, "submittedAt") for comment in pull.comments[-30:]]},
-    }
+    def mutations(self) -> Json:
+        return {
+            "__typename": "Mutation",
+            "convertPullRequestToDraft": partial(self._set_draft, True),
+            "markPullRequestReadyForReview": partial(self._set_draft, False),
+            "minimizeComment": self._minimize,
+        }
 
+    def _type(self, arguments: Arguments) -> Json:
+        name = arguments["name"]
+        fields = [field for field in _FIELDS[name] if f"{name}.{field}" not in self._world.without_fields]
+        return {"fields": [{"name": field} for field in fields]}
 
-def _answer(repository: Json) -> ApiAnswer:
-    return ApiAnswer(body={"data": {"repository": repository}})
-
-
-def _page(variables: Json, nodes: list[Json]) -> Json:
-    size, after = int(variables.get("first", 100)), variables.get("after")
-    start = int(after) if after else 0
-    return {
-        "nodes": nodes[start : start + size],
-        "pageInfo": {"hasNextPage": start + size < len(nodes), "endCursor": str(start + size)},
-    }
-
-
-def _set_draft(call: ApiCall, text: str, node_id: str) -> ApiAnswer:
-    """Convert a pull request to a draft or back. GitHub asks for ``contents: write`` as well."""
-    needed = ("contents:write", "pull_requests:write")
-    if call.token and not all(apps.allows(call.token, permission) for permission in needed):
-        return _error("FORBIDDEN", "Resource not accessible by integration")
-    for repository in call.world.repositories.values():
-        for issue in repository.issues.values():
-            if issue.pull is not None and call.render.issue(issue)["node_id"] == node_id:
-                draft = "convertPullRequestToDraft" in text
+    def _set_draft(self, draft: bool, arguments: Arguments) -> Json:
+        """Convert a pull request to a draft or back. GitHub asks for ``contents: write`` as well."""
+        self._demand("contents:write", "pull_requests:write")
+        node_id = arguments["input"]["pullRequestId"]
+        for issue in self._all_pulls():
+            if issue.pull and self._render.issue(issue)["node_id"] == node_id:
                 if issue.pull.draft != draft:
-                    call.operations.set_draft(issue, draft, call.bot)
-                name = "convertPullRequestToDraft" if draft else "markPullRequestReadyForReview"
-                return ApiAnswer(body={"data": {name: {"pullRequest": {"isDraft": draft}}}})
-    return _error("NOT_FOUND", "Could not resolve to a node")
+                    self._call.operations.set_draft(issue, draft, self._call.bot)
+                return {"pullRequest": {"isDraft": draft}}
+        raise QueryError("NOT_FOUND", "Could not resolve to a node")
 
+    def _minimize(self, arguments: Arguments) -> Json:
+        self._demand("pull_requests:write")
+        for issue in self._all_pulls():
+            for comment in issue.pull.comments if issue.pull else ():
+                if comment.node_id == arguments["input"]["subjectId"]:
+                    comment.minimized = arguments["input"]["classifier"]
+                    return {"minimizedComment": {"isMinimized": True}}
+        raise QueryError("NOT_FOUND", "Could not resolve to a node")
 
-def _minimize(call: ApiCall, node_id: str, why: str) -> ApiAnswer:
-    if call.token and not apps.allows(call.token, "pull_requests:write"):
-        return _error("FORBIDDEN", "Resource not accessible by integration")
-    for repository in call.world.repositories.values():
-        for issue in repository.issues.values():
-            for comment in issue.pull.comments if issue.pull is not None else ():
-                if comment.node_id == node_id:
-                    comment.minimized = why
-                    return ApiAnswer(
-                        body={"data": {"minimizeComment": {"minimizedComment": {"isMinimized": True}}}}
-                    )
-    return _error("NOT_FOUND", "Could not resolve to a node")
+    def _demand(self, *permissions: str) -> None:
+        if not all(map(self.may, permissions)):
+            raise QueryError("FORBIDDEN", "Resource not accessible by integration")
 
+    def _all_pulls(self) -> Iterable[IssueState]:
+        issues = (issue for place in self._world.repositories.values() for issue in place.issues.values())
+        return (issue for issue in issues if issue.pull)
 
-def _closed_by(repository: RepositoryState, issue: IssueState) -> Json:
-    """Return the pull requests that close an issue: those that are open or merged."""
-    pulls = [
-        {
-            "number": other.number,
-            "state": "MERGED" if other.pull.merged else other.state.upper(),
-            "repository": {"nameWithOwner": repository.full_name},
-        }
-        for other in repository.issues.values()
-        if other.pull is not None and (repository.full_name, issue.number) in other.pull.closes
-    ]
-    return {"closedByPullRequestsReferences": {"nodes": [pull for pull in pulls if pull["state"] != "CLOSED"]}}
-
-
-def _facts(call: ApiCall, repository: RepositoryState, issue: IssueState, pull: Pull) -> Json:
-    changed = diffs.changes(*call.world.pull_files(pull))
-    return {
-        "id": call.render.issue(issue)["node_id"],
-        "number": issue.number,
-        "title": issue.title,
-        "body": issue.body,
-        "state": "MERGED" if pull.merged else issue.state.upper(),
-        "isDraft": pull.draft,
-        "merged": pull.merged,
-        "headRefOid": pull.head_sha,
-        "baseRefName": pull.base_ref,
-        "authorAssociation": call.render.association(repository, issue.author),
-        "author": _user(issue.author),
-        "additions": sum(file.additions for file in changed),
-        "deletions": sum(file.deletions for file in changed),
-        "changedFiles": len(changed),
-        "files": {"nodes": [{"path": file.path, "changeType": file.status.upper()} for file in changed[:100]]},
-        "closingIssuesReferences": {"nodes": [_linked(call, name, number) for name, number in pull.closes]},
-    }
-
-
-def _linked(call: ApiCall, name: str, number: int) -> Json | None:
-    """Return a linked issue; None, as GitHub answers, if the token may not read it."""
-    if call.token and name not in call.token.repositories:
-        return None
-    repository = call.world.repositories[name]
-    issue = repository.issues[number]
-    return {
-        "number": number,
-        "title": issue.title,
-        "state": issue.state.upper(),
-        "repository": {"nameWithOwner": name},
-        "author": _user(issue.author),
-        "labels": {"nodes": [{"name": label} for label in issue.labels]},
-        "assignees": {"nodes": [{"login": user.login} for user in issue.assignees]},
-        "milestone": {"title": issue.milestone} if issue.milestone else None,
-        **_closed_by(repository, issue),
-    }
-
-
-class _Past:
-    """Closed issues and merged pull requests of a repository, newest first."""
-
-    def __init__(self, call: ApiCall, repository: RepositoryState) -> None:
-        self._world: World = call.world
-        self._render = call.render
-        self._repository = repository
-
-    def issues(self) -> list[Json]:
-        closed_issues = [issue for issue in self._newest() if issue.pull is None and issue.closed_at is not None]
-        return [
-            {
-                **self._text(issue),
-                "closedAt": _time(issue.closed_at),
-                "stateReason": (issue.state_reason or "completed").upper(),
-                "closedByPullRequestsReferences": {
-                    "nodes": [{"number": number, "merged": True} for number in issue.closed_by]
-                },
-                "labelled": {
-                    "nodes": [
-                        {"createdAt": _time(at), "label": {"name": name}} for name, at in issue.labelled[-30:]
-                    ]
-                },
-                "comments": {
-                    "nodes": [
-                        {"createdAt": _time(comment.created_at), "author": _user(comment.author)}
-                        for comment in issue.comments[-30:]
-                    ]
-                },
-            }
-            for issue in closed_issues
-        ]
-
-    def pulls(self) -> list[Json]:
-        return [
-            self._pull(issue, issue.pull)
-            for issue in self._newest()
-            if issue.pull is not None and issue.pull.merged
-        ]
-
-    def _pull(self, issue: IssueState, pull: Pull) -> Json:
-        repository = self._repository
-        linked = [repository.issues[number] for name, number in pull.closes if name == repository.full_name]
+    def _repository(self, arguments: Arguments) -> Json:
+        repository = self._world.repository(f"{arguments['owner']}/{arguments['name']}")
+        if repository is None or repository.full_name not in self._token.repositories:
+            raise QueryError("NOT_FOUND", "Could not resolve to a Repository")
         return {
-            **self._text(issue),
-            "mergedAt": _time(pull.merged_at),
-            "baseRefName": pull.base_ref,
-            "baseRefOid": pull.base_sha,
-            "headRefOid": pull.head_sha,
-            "mergeCommit": {"oid": pull.merge_sha},
-            "closingIssuesReferences": {
-                "nodes": [
-                    {
-                        **self._text(issue),
-                        "repository": {"nameWithOwner": repository.full_name},
-                        "reopened": {"nodes": [{"createdAt": _time(at)} for at in issue.reopened_at]},
-                    }
-                    for issue in linked
-                ]
-            },
+            "issue": partial(self._numbered, repository, "Issue"),
+            "pullRequest": partial(self._numbered, repository, "PullRequest"),
+            "issues": partial(self._listed, repository, "Issue"),
+            "pullRequests": partial(self._listed, repository, "PullRequest"),
+            "defaultBranchRef": {"target": {"history": partial(self._commits, repository)}},
         }
 
-    def commits(self, since: datetime) -> list[Json]:
-        head = self._repository.branches[self._repository.default_branch]
-        commits = [self._world.commits[sha] for sha in self._world.ancestors(head)]
-        return [
-            {"oid": commit.sha, "message": commit.message, "committedDate": _time(commit.at)}
-            for commit in commits
-            if commit.at >= since
+    def _numbered(self, repository: RepositoryState, kind: str, arguments: Arguments) -> Json:
+        issue = repository.issues.get(arguments["number"])
+        if issue is None or _kind(issue) != kind:
+            raise QueryError("NOT_FOUND", f"Could not resolve to a {kind}")
+        return self._subject(issue)
+
+    def _listed(self, repository: RepositoryState, kind: str, arguments: Arguments) -> Json:
+        issues = [
+            issue
+            for issue in repository.issues.values()
+            if _kind(issue) == kind and _state(issue) == arguments["states"]
         ]
+        newest_first = arguments.get("orderBy", {}).get("direction") == "DESC"
+        issues.sort(key=lambda issue: issue.number, reverse=newest_first)
+        return _connection([self._subject(issue) for issue in issues])(arguments)
 
-    def _newest(self) -> list[IssueState]:
-        return sorted(self._repository.issues.values(), key=lambda issue: issue.number, reverse=True)
+    def _commits(self, repository: RepositoryState, arguments: Arguments) -> Json:
+        since = datetime.fromisoformat(arguments["since"])
+        shas = self._world.ancestors(repository.branches[repository.default_branch])
+        commits = [commit for sha in shas if (commit := self._world.commits[sha]).at >= since]
+        nodes = [
+            {"oid": commit.sha, "message": commit.message, "committedDate": _time(commit.at)} for commit in commits
+        ]
+        return _connection(nodes)(arguments)
 
-    def _text(self, issue: IssueState) -> Json:
-        kind = "issues" if issue.pull is None else "pull"
-        # GitHub lists the versions of a text from new to old; the oldest is asked for.
-        edits = [{"diff": issue.bodies[0], "deletedAt": None}] if issue.bodies else []
+    def _subject(self, issue: IssueState) -> Json:
+        """Return an issue or a pull request."""
         return {
+            "__typename": _kind(issue),
+            "id": self._render.issue(issue)["node_id"],
             "number": issue.number,
             "title": issue.title,
             "body": issue.body,
-            "url": f"{self._render.web}/{self._repository.full_name}/{kind}/{issue.number}",
+            "url": self._render.page(issue),
+            "state": _state(issue),
             "createdAt": _time(issue.created_at),
+            "updatedAt": _time(self._world.now()),
             "author": _user(issue.author),
-            "userContentEdits": {"nodes": edits},
-            "renamed": {"nodes": [{"previousTitle": title} for title in issue.titles[:1]]},
+            "authorAssociation": self._render.association(issue.repository, issue.author),
+            "repository": {"nameWithOwner": issue.repository.full_name},
+            "comments": _connection([self._comment(comment, "createdAt") for comment in issue.comments]),
+            # GitHub lists the versions of a text from new to old.
+            "userContentEdits": _connection(
+                [{"diff": body, "deletedAt": None} for body in reversed(issue.bodies)]
+            ),
+            "timelineItems": partial(_timeline, issue),
+            **(self._issue(issue) if issue.pull is None else self._pull(issue, issue.pull)),
         }
+
+    def _comment(self, comment: CommentState, time: str) -> Json:
+        return {
+            time: _time(comment.created_at),
+            "authorAssociation": self._render.association(comment.issue.repository, comment.author),
+            "author": _user(comment.author),
+        }
+
+    def _issue(self, issue: IssueState) -> Json:
+        return {
+            "closedAt": _time(issue.closed_at),
+            "stateReason": (issue.state_reason or "completed").upper(),
+            "labels": _connection([{"name": label} for label in issue.labels]),
+            "assignees": _connection([_user(user) for user in issue.assignees]),
+            "milestone": {"title": issue.milestone} if issue.milestone else None,
+            "closedByPullRequestsReferences": partial(self._closed_by, issue),
+        }
+
+    def _closed_by(self, issue: IssueState, arguments: Arguments) -> Json:
+        """Return the pull requests that close an issue; closed ones only if they are asked for."""
+        link = (issue.repository.full_name, issue.number)
+        pulls = [
+            self._subject(other)
+            for other in issue.repository.issues.values()
+            if other.pull and link in other.pull.closes
+        ]
+        shown = [pull for pull in pulls if arguments.get("includeClosedPrs") or pull["state"] != "CLOSED"]
+        return _connection(shown)(arguments)
+
+    def _pull(self, issue: IssueState, pull: Pull) -> Json:
+        changed = diffs.changes(*self._world.pull_files(pull))
+        threads = [
+            {"isResolved": comment.resolved, "comments": _connection([{"fullDatabaseId": str(comment.id)}])}
+            for comment in pull.comments
+            if comment.in_reply_to is None
+        ]
+        last_commit = {"commit": {"committedDate": _time(self._world.commits[pull.head_sha].at)}}
+        return {
+            "isDraft": pull.draft,
+            "merged": pull.merged,
+            "mergedAt": _time(pull.merged_at),
+            "mergeCommit": {"oid": pull.merge_sha},
+            "headRefOid": pull.head_sha,
+            "baseRefOid": pull.base_sha,
+            "baseRefName": pull.base_ref,
+            "additions": sum(file.additions for file in changed),
+            "deletions": sum(file.deletions for file in changed),
+            "changedFiles": len(changed),
+            "files": _connection([{"path": file.path, "changeType": file.status.upper()} for file in changed]),
+            "commits": _connection([last_commit]),
+            # GitHub makes a review of every comment on a line.
+            "reviews": _connection([self._comment(comment, "submittedAt") for comment in pull.comments]),
+            "reviewThreads": _connection(threads),
+            "closingIssuesReferences": partial(self._closing, pull),
+        }
+
+    def _closing(self, pull: Pull, arguments: Arguments) -> Json:
+        """Return the linked issues; None, as GitHub answers, for one that the token may not read."""
+        repositories = self._world.repositories
+        nodes = [
+            self._subject(repositories[name].issues[number]) if name in self._token.repositories else None
+            for name, number in pull.closes
+        ]
+        return _connection(nodes)(arguments)
+
+
+def _kind(issue: IssueState) -> str:
+    return "PullRequest" if issue.pull else "Issue"
+
+
+def _state(issue: IssueState) -> str:
+    return "MERGED" if issue.pull and issue.pull.merged else issue.state.upper()
+
+
+def _timeline(issue: IssueState, arguments: Arguments) -> Json:
+    events: dict[str, list[Json]] = {
+        "RENAMED_TITLE_EVENT": [{"previousTitle": title} for title in issue.titles],
+        "LABELED_EVENT": [{"createdAt": _time(at), "label": {"name": name}} for name, at in issue.labelled],
+        "REOPENED_EVENT": [{"createdAt": _time(at)} for at in issue.reopened_at],
+    }
+    return _connection(events[arguments["itemTypes"]])(arguments)
+
+
+def _connection(nodes: Sequence[Json | None]) -> Connection:
+    """Return the field of a list, which has the arguments ``first`` and ``after``, or ``last``."""
+
+    def page(arguments: Arguments) -> Json:
+        some = nodes[-arguments["last"] :] if "last" in arguments else nodes
+        start = int(arguments.get("after") or 0)
+        end = start + arguments.get("first", len(some))
+        return {
+            "totalCount": len(nodes),
+            "nodes": list(some[start:end]),
+            "pageInfo": {"hasNextPage": end < len(some), "endCursor": str(end)},
+        }
+
+    return page
 
 
 def _user(user: User) -> Json:
@@ -315,10 +261,6 @@ def _user(user: User) -> Json:
 
 def _time(at: datetime | None) -> str | None:
     return None if at is None else at.isoformat()
-
-
-def _error(kind: str, message: str) -> ApiAnswer:
-    return ApiAnswer(body={"data": None, "errors": [{"type": kind, "message": message}]})
 
 
 ROUTES = (Route("POST", "/graphql", query, "metadata:read"),)
