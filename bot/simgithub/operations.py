@@ -50,16 +50,6 @@ class Operations:
         self.announce(issue, "opened", author)
         return issue
 
-    def edit(self, issue: IssueState, by: User, **new: str) -> None:
-        """Change title or body; an edit that changes nothing is still an event without changes."""
-        changes = {name: {"from": getattr(issue, name)} for name in new if getattr(issue, name) != new[name]}
-        # The history holds all versions but the present one.
-        issue.titles += [issue.title] if "title" in changes else []
-        issue.bodies += [issue.body] if "body" in changes else []
-        for name, value in new.items():
-            setattr(issue, name, value)
-        self.announce(issue, "edited", by, changes=changes)
-
     def set_state(self, issue: IssueState, state: Literal["open", "closed"], by: User, reason: str | None) -> None:
         issue.state = state
         issue.state_reason = reason
@@ -68,21 +58,13 @@ class Operations:
         issue.reopened_at += [self.world.now()] if state == "open" else []
         self.announce(issue, "closed" if state == "closed" else "reopened", by)
 
-    def lock(self, issue: IssueState, by: User) -> None:
-        issue.locked = True
-        self.announce(issue, "locked", by)
-
-    def delete(self, issue: IssueState, by: User) -> None:
-        self._remove(issue, None)
-        self.announce(issue, "deleted", by)
-
     def transfer(self, issue: IssueState, target: RepositoryState, by: User) -> IssueState:
         """Move an issue to another repository, where it is opened under the next number."""
         moved = replace(issue, repository=target, number=_next(target))
         for comment in moved.comments:
             comment.issue = moved
         target.issues[moved.number] = moved
-        self._remove(issue, (target.full_name, moved.number))
+        self.remove(issue, (target.full_name, moved.number))
         self.announce(issue, "transferred", by, changes=self._place("new", moved))
         self.announce(moved, "opened", by, changes=self._place("old", issue))
         return moved
@@ -91,7 +73,8 @@ class Operations:
         repository = self.render.repository(issue.repository)
         return {f"{word}_issue": self.render.issue(issue), f"{word}_repository": repository}
 
-    def _remove(self, issue: IssueState, to: tuple[str, int] | None) -> None:
+    def remove(self, issue: IssueState, to: tuple[str, int] | None = None) -> None:
+        """Remove an issue with all links to it; ``to`` is its new place."""
         repository = issue.repository
         repository.removed[issue.number] = to
         del repository.issues[issue.number]
@@ -110,22 +93,6 @@ class Operations:
         issue.labels.remove(name)
         self.announce(issue, "unlabeled", by, label={"name": name})
 
-    def plan(
-        self,
-        issue: IssueState,
-        by: User,
-        *,
-        assignees: Sequence[User] | None = None,
-        milestone: str | None = None,
-    ) -> None:
-        """Replace the assignees, or set or remove (empty) the milestone."""
-        if assignees is not None:
-            issue.assignees = list(assignees)
-            self.announce(issue, "assigned" if assignees else "unassigned", by)
-        if milestone is not None:
-            issue.milestone = milestone
-            self.announce(issue, "milestoned" if milestone else "demilestoned", by)
-
     def announce(self, issue: IssueState, action: str, by: User, **more: Any) -> None:
         if issue.pull:
             payload = {"number": issue.number, "pull_request": self.render.pull(issue), **more}
@@ -143,10 +110,6 @@ class Operations:
     def edit_comment(self, comment: CommentState, body: str, by: User) -> None:
         before, comment.body = comment.body, body
         self.announce_comment(comment, "edited", by, changes={"body": {"from": before}})
-
-    def delete_comment(self, comment: CommentState, by: User) -> None:
-        comment.issue.comments.remove(comment)
-        self.announce_comment(comment, "deleted", by)
 
     def announce_comment(self, comment: CommentState, action: str, by: User, **more: Any) -> None:
         issue = comment.issue
@@ -255,17 +218,6 @@ class Operations:
         }
         repository = comment.issue.repository
         self.hooks.emit(repository, "pull_request_review_comment", action, comment.author, payload)
-
-    def resolve_thread(self, first: ReviewCommentState, by: User) -> None:
-        issue = first.issue
-        assert issue.pull is not None
-        first.resolved = True
-        thread = [comment for comment in issue.pull.comments if first.id in (comment.id, comment.in_reply_to)]
-        payload = {
-            "pull_request": self.render.pull(issue),
-            "thread": {"comments": [self.render.review_comment(comment) for comment in thread]},
-        }
-        self.hooks.emit(issue.repository, "pull_request_review_thread", "resolved", by, payload)
 
     def rerequest_check(self, repository: RepositoryState, check: CheckRunState, by: User) -> None:
         """Announce that a user pressed "Re-run", to the app that owns the check only."""

@@ -60,8 +60,7 @@ class People:
 
     def _comment(self, repository: str, comment_id: int) -> CommentState:
         comment = self.world.repositories[repository].comment(comment_id)
-        assert comment is not None
-        return comment
+        return comment or self._review_comment(repository, comment_id)
 
     def _review_comment(self, repository: str, comment_id: int) -> ReviewCommentState:
         comment = self.world.repositories[repository].review_comment(comment_id)
@@ -82,9 +81,15 @@ class People:
 
     @_action
     def edit(self, /, repository: str, number: int, *, by: str = "", **new: str) -> None:
-        """Change ``title`` or ``body`` of an issue or pull request."""
+        """Change ``title`` or ``body``; an edit that changes nothing is still an event without changes."""
         issue = self.find(repository, number)
-        self._operations.edit(issue, self._actor(by, issue), **new)
+        changes = {name: {"from": getattr(issue, name)} for name in new if getattr(issue, name) != new[name]}
+        # The history holds all versions but the present one.
+        issue.titles += [issue.title] if "title" in changes else []
+        issue.bodies += [issue.body] if "body" in changes else []
+        for name, value in new.items():
+            setattr(issue, name, value)
+        self._operations.announce(issue, "edited", self._actor(by, issue), changes=changes)
 
     @_action
     def close(self, repository: str, number: int, *, by: str = "", reason: str | None = "completed") -> None:
@@ -98,11 +103,15 @@ class People:
 
     @_action
     def lock(self, repository: str, number: int, *, by: str) -> None:
-        self._operations.lock(self.find(repository, number), self.world.user(by))
+        issue = self.find(repository, number)
+        issue.locked = True
+        self._operations.announce(issue, "locked", self.world.user(by))
 
     @_action
     def delete(self, repository: str, number: int, *, by: str) -> None:
-        self._operations.delete(self.find(repository, number), self.world.user(by))
+        issue = self.find(repository, number)
+        self._operations.remove(issue)
+        self._operations.announce(issue, "deleted", self.world.user(by))
 
     @_action
     def transfer(self, repository: str, number: int, to: str, *, by: str) -> int:
@@ -120,13 +129,17 @@ class People:
 
     @_action
     def assign(self, repository: str, number: int, *logins: str, by: str) -> None:
-        assignees = [self.world.user(login) for login in logins]
-        self._operations.plan(self.find(repository, number), self.world.user(by), assignees=assignees)
+        """Replace the assignees."""
+        issue = self.find(repository, number)
+        issue.assignees = [self.world.user(login) for login in logins]
+        self._operations.announce(issue, "assigned" if logins else "unassigned", self.world.user(by))
 
     @_action
     def milestone(self, repository: str, number: int, title: str, *, by: str) -> None:
         """Plan an issue for a milestone; for none if the title is empty."""
-        self._operations.plan(self.find(repository, number), self.world.user(by), milestone=title)
+        issue = self.find(repository, number)
+        issue.milestone = title
+        self._operations.announce(issue, "milestoned" if title else "demilestoned", self.world.user(by))
 
     @_action
     def comment(self, repository: str, number: int, body: str, author: str = "alice") -> int:
@@ -139,14 +152,14 @@ class People:
 
     @_action
     def delete_comment(self, repository: str, comment_id: int, *, by: str) -> None:
-        self._operations.delete_comment(self._comment(repository, comment_id), self.world.user(by))
+        comment = self._comment(repository, comment_id)
+        comment.issue.comments.remove(comment)
+        self._operations.announce_comment(comment, "deleted", self.world.user(by))
 
     @_action
     def react(self, repository: str, comment_id: int, content: str, *, by: str) -> None:
         """React to a comment of either type; GitHub announces no reactions."""
-        place = self.world.repositories[repository]
-        comment = place.comment(comment_id) or self._review_comment(repository, comment_id)
-        self._operations.react(comment, self.world.user(by), content)
+        self._operations.react(self._comment(repository, comment_id), self.world.user(by), content)
 
     # Pull requests
 
@@ -274,7 +287,16 @@ class People:
     @_action
     def resolve(self, repository: str, comment_id: int, *, by: str) -> None:
         """Resolve the thread that a review comment began."""
-        self._operations.resolve_thread(self._review_comment(repository, comment_id), self.world.user(by))
+        first, render = self._review_comment(repository, comment_id), self._operations.render
+        issue, first.resolved = first.issue, True
+        comments = self.review_comments(repository, issue.number)
+        thread = [comment for comment in comments if first.id in (comment.id, comment.in_reply_to)]
+        payload = {
+            "pull_request": render.pull(issue),
+            "thread": {"comments": [render.review_comment(comment) for comment in thread]},
+        }
+        event = "pull_request_review_thread"
+        self._operations.hooks.emit(issue.repository, event, "resolved", self.world.user(by), payload)
 
     @_action
     def rerequest(self, repository: str, check_id: int, *, by: str) -> None:

@@ -48,11 +48,11 @@ def get_installation(call: ApiCall) -> ApiAnswer:
 def create_token(call: ApiCall) -> ApiAnswer:
     installation = _installation(call)
     owner = installation.account.login
-    names = call.field("repositories", list, None) if call.body else None
+    names = call.field("repositories", None)
     repositories = installation.repositories if names is None else [f"{owner}/{name}" for name in names]
     if not set(repositories) <= set(installation.repositories):
         raise ApiRefusal(422, "There is at least one repository that does not exist or is not accessible.")
-    permissions = (call.field("permissions", dict, None) if call.body else None) or installation.permissions
+    permissions = call.field("permissions", None) or installation.permissions
     for name, level in permissions.items():
         if not _covers(installation.permissions.get(name), level):
             raise ApiRefusal(422, "The permissions requested are not granted to this installation.")

@@ -48,7 +48,7 @@ def _ref(call: ApiCall, branch: str, sha: str) -> Json:
 
 
 def create_ref(call: ApiCall) -> ApiAnswer:
-    ref, sha = call.field("ref", str), call.field("sha", str)
+    ref, sha = call.field("ref"), call.field("sha")
     branch = ref.removeprefix("refs/heads/")
     if branch == ref or not branch:
         raise ApiRefusal(422, "Reference name must start with 'refs/heads/'")
@@ -103,18 +103,18 @@ def _file(path: str, content: bytes) -> Json:
 
 def put_content(call: ApiCall) -> ApiAnswer:
     repository, path = call.repository, call.args["path"]
-    branch = call.field("branch", str, repository.default_branch)
+    branch = call.field("branch", repository.default_branch)
     if branch not in repository.branches:
         raise ApiRefusal(404, f"Branch {branch} not found")
     if path.startswith(".github/workflows/"):
         raise ApiRefusal(403, "Resource not accessible by integration")
     message = call.text("message")
     try:
-        content = base64.b64decode(call.field("content", str), validate=True)
+        content = base64.b64decode(call.field("content"), validate=True)
     except binascii.Error:
         raise ApiRefusal(422, "content is not valid Base64") from None
     before = call.world.commits[repository.branches[branch]].files.get(path)
-    sha = call.field("sha", str, None)
+    sha = call.field("sha", None)
     if before is not None and sha is None:
         raise ApiRefusal(422, 'Invalid request.\n\n"sha" wasn\'t supplied.')
     if before is not None and sha != blob_sha(before):

@@ -24,8 +24,8 @@ _FIELDS = {
 
 
 def query(call: ApiCall) -> ApiAnswer:
-    text = call.field("query", str)
-    fields = parse(text, call.field("variables", dict, {}))
+    text = call.field("query")
+    fields = parse(text, call.field("variables", {}))
     objects = _Objects(call)
     if fields[0].name != "viewer" and not objects.may("pull_requests:read"):
         raise ApiRefusal(403, "Resource not accessible by integration")

@@ -59,14 +59,12 @@ PUT = {"message": "m", "content": base64.b64encode(b"y").decode()}
         ("POST", "/issues/1/comments", {"body": " "}, 422, "missing_field"),
         ("POST", "/issues/1/comments", {"body": "x" * 65_537}, 422, "maximum is 65536 characters"),
         ("POST", "/issues/1/comments", {"text": "x"}, 422, "wasn't supplied"),
-        ("POST", "/issues/1/comments", {"body": 5}, 422, "not a str"),
         ("POST", "/issues/9/comments", {"body": "x"}, 404, "Not Found"),
         ("POST", "/issues/1/labels", {"labels": ["x" * 51]}, 422, "Label"),
         ("DELETE", "/issues/1/labels/none", None, 404, "Label does not exist"),
         ("PATCH", "/issues/comments/1", {"body": "x"}, 404, "Not Found"),
         ("GET", "/pulls/1", None, 404, "Not Found"),
         ("POST", "/pulls/2/reviews", {"event": "COMMENT"}, 422, "can't be blank"),
-        ("POST", "/pulls/2/reviews", {"event": "LIKE", "body": "x"}, 422, "PullRequestReviewEvent"),
         ("POST", "/pulls/2/reviews", {"event": "COMMENT", "body": "x", "commit_id": SHA}, 422, "not part"),
         ("POST", "/pulls", {"head": "fix", "base": "main", "title": "t"}, 422, "already exists"),
         ("POST", "/pulls", {"head": "gone", "base": "main", "title": "t"}, 422, "head"),
@@ -96,14 +94,8 @@ def test_it_refuses(call: Any, method: str, path: str, body: Any, status: int, m
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"status": "completed"}, "conclusion"),
-        ({"conclusion": "splendid"}, "conclusion"),
         ({"conclusion": "success", "output": {"title": "t"}}, "summary"),
         ({"conclusion": "success", "output": {"title": "t", "summary": "x" * 65_536}}, "too long"),
-        (
-            {"conclusion": "success", "output": {"title": "t", "summary": "s", "annotations": [{}] * 51}},
-            "annotations",
-        ),
     ],
 )
 def test_a_check_with_missing_or_too_many_fields_is_refused(
