@@ -88,15 +88,19 @@ class Archives:
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        """``folder`` is made when it is needed; None: a folder of this process."""
+        """``folder`` is made when it is needed; None: a temporary one."""
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        if folder is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="bouncer-archives-")
+            folder = Path(self._temporary.name)
         self._folder = folder
-        self._own: tempfile.TemporaryDirectory[str] | None = None
         self._lock = threading.Lock()
         self._fetching: defaultdict[Path, threading.Lock] = defaultdict(threading.Lock)
 
     def tree(self, repository: str, sha: str, fetch: Callable[[Path], None]) -> FolderTree:
         """Return the files at a commit; ``fetch`` fills an empty folder with them, and its errors pass through."""
-        folder = self._root() / f"{quote(repository, safe='')}@{sha}"
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder = self._folder / f"{quote(repository, safe='')}@{sha}"
         with self._lock:
             fetching = self._fetching[folder]
         with fetching:
@@ -110,20 +114,9 @@ class Archives:
         return FolderTree(folder)
 
     def close(self) -> None:
-        """Remove the folder of this process."""
-        with self._lock:
-            if self._own is not None:
-                self._own.cleanup()
-                self._own = None
-
-    def _root(self) -> Path:
-        with self._lock:
-            if self._folder is not None:
-                self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-                return self._folder
-            if self._own is None:
-                self._own = tempfile.TemporaryDirectory(prefix="bouncer-archives-")
-            return Path(self._own.name)
+        """Remove a temporary folder."""
+        if self._temporary:
+            self._temporary.cleanup()
 
     def _add(self, folder: Path, fetch: Callable[[Path], None]) -> None:
         with leased(folder.parent, ".new-") as temporary:

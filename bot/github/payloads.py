@@ -345,13 +345,9 @@ def quoted(path: str) -> str:
     """Write a path as git does: in quotes, with escapes, if it holds unusual characters."""
     if _PLAIN.fullmatch(path):
         return path
-    escapes = {"\n": "\\n", "\t": "\\t", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
-
-    def escape(char: str) -> str:
-        if char in escapes:
-            return escapes[char]
-        if " " <= char <= "~":
-            return char
-        return "".join(f"\\{byte:03o}" for byte in char.encode("utf-8", "surrogatepass"))
-
-    return '"' + "".join(map(escape, path)) + '"'
+    escapes = {ord("\n"): "\\n", ord("\t"): "\\t", ord("\r"): "\\r", ord('"'): '\\"', ord("\\"): "\\\\"}
+    characters = (
+        escapes.get(byte) or (chr(byte) if 0x20 <= byte < 0x7F else f"\\{byte:03o}")
+        for byte in path.encode("utf-8", "surrogatepass")
+    )
+    return f'"{"".join(characters)}"'

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import closing, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from bot.core.subjects import Actor
 from bot.github import http
 from bot.github.archive import Archives
 from bot.github.http import Client, Transport
+from bot.github.identity import TokenIdentity
 from bot.github.protocol import Reactions
 from bot.github.reader import GitHubForge
 from bot.github.writer import GitHubWriter
@@ -25,26 +27,16 @@ from tests.bot.github.test_replay import QUESTIONS
 REPO = "/repos/octo/demo"
 
 
-class FixedIdentity:
-    """A client whose token is never replaced."""
-
-    installation = None
-    cache_key = "known"
-    token = "secret"
-
-    def refuse(self, secret: str) -> bool:
-        return False
-
-
 @pytest.fixture
 def client(httpserver: HTTPServer) -> Iterator[Client]:
     with closing(Transport()) as transport:
-        yield Client(FixedIdentity(), httpserver.url_for(""), transport)
+        yield Client(TokenIdentity("secret"), httpserver.url_for(""), transport)
 
 
 @pytest.fixture
-def forge(client: Client) -> GitHubForge:
-    return GitHubForge(client, "octo/demo", lambda ask: Actor(id=1, login="bouncer[bot]", is_bot=True), Archives())
+def forge(client: Client, tmp_path: Path) -> GitHubForge:
+    ours = Actor(id=1, login="bouncer[bot]", is_bot=True)
+    return GitHubForge(client, "octo/demo", lambda ask: ours, Archives(tmp_path))
 
 
 @pytest.fixture
