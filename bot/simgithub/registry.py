@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from functools import cache
 
@@ -52,15 +52,16 @@ def _key(number: int) -> rsa.RSAPrivateKey:
     return rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 
-def token(world: World, app: App, account: User, repository: str, permissions: Mapping[str, str]) -> Token:
-    """Create a workflow's token for one repository; its installation gets no events."""
-    silent = InstallationState(world.next_id(), app, account, [repository], dict(permissions), ())
+def create_token(
+    world: World, installation: InstallationState, repositories: Iterable[str], permissions: Mapping[str, str]
+) -> Token:
+    """Create a token that is valid for an hour."""
     token = Token(
         value="ghs_" + secrets.token_hex(18),
-        installation=silent,
-        repositories=(repository,),
+        installation=installation,
+        repositories=tuple(repositories),
         permissions=dict(permissions),
-        expires_at=world.now() + timedelta(days=1),
+        expires_at=world.now() + timedelta(hours=1),
     )
     world.tokens[token.value] = token
     return token

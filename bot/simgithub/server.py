@@ -147,15 +147,7 @@ class ApiServer:
         self.requests.append(recorded)
         # An unchanged answer costs no quota.
         self.used += answer.status != 304
-        reset = int(self.operations.world.now().timestamp()) + 3600
-        limits = {
-            "x-ratelimit-limit": str(LIMIT),
-            "x-ratelimit-remaining": str(LIMIT - self.used),
-            "x-ratelimit-used": str(self.used),
-            "x-ratelimit-reset": str(reset),
-            "x-ratelimit-resource": "core",
-        }
-        answer.headers = {**limits, **answer.headers}
+        answer.headers = {"x-ratelimit-remaining": str(LIMIT - self.used), **answer.headers}
         return answer
 
     def _by_name(self, path: str) -> str:

@@ -127,7 +127,9 @@ class SimulatedGitHub(People):
             )
             actions = actions or self.create_app("github-actions", owner="github", permissions=permissions)
             owner = self.world.repositories[repository].owner
-            return registry.token(self.world, actions, owner, repository, permissions).value
+            # An installation that gets no events.
+            silent = InstallationState(self.world.next_id(), actions, owner, [repository], permissions, ())
+            return registry.create_token(self.world, silent, [repository], permissions).value
 
     def grant(self, repository: str, login: str, role: Permission) -> None:
         with self.world.lock:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import secrets
 from datetime import timedelta
 from urllib.parse import urlencode
 
-from bot.simgithub.registry import create_app
+from bot.simgithub import registry
 from bot.simgithub.state import DeliveryState, InstallationState, Json, Token
 from bot.simgithub.wire import ApiAnswer, ApiCall, ApiRefusal, Route
 
 LEVELS = ("read", "write", "admin")
-TOKEN_LIFE = timedelta(hours=1)
 MANIFEST_LIFE = timedelta(hours=1)
 
 
@@ -56,22 +54,8 @@ def create_token(call: ApiCall) -> ApiAnswer:
     for name, level in permissions.items():
         if not _covers(installation.permissions.get(name), level):
             raise ApiRefusal(422, "The permissions requested are not granted to this installation.")
-    token = Token(
-        value="ghs_" + secrets.token_hex(18),
-        installation=installation,
-        repositories=tuple(repositories),
-        permissions=dict(permissions),
-        expires_at=call.world.now() + TOKEN_LIFE,
-    )
-    call.world.tokens[token.value] = token
-    value = {
-        "token": token.value,
-        "expires_at": call.render.time(token.expires_at),
-        "permissions": dict(token.permissions),
-        "repository_selection": "selected",
-        "repositories": [call.render.repository(call.world.repositories[name]) for name in token.repositories],
-    }
-    return ApiAnswer(201, value)
+    token = registry.create_token(call.world, installation, repositories, permissions)
+    return ApiAnswer(201, {"token": token.value, "expires_at": call.render.time(token.expires_at)})
 
 
 def _covers(granted: str | None, level: str) -> bool:
@@ -142,7 +126,7 @@ def convert_manifest(call: ApiCall) -> ApiAnswer:
     if registration is None or call.world.now() - registration[2] > MANIFEST_LIFE:
         raise ApiRefusal(404, "Not Found")
     manifest, owner, _ = registration
-    app = create_app(call.world, manifest, owner)
+    app = registry.create_app(call.world, manifest, owner)
     secret = {"client_secret": app.client_secret, "webhook_secret": app.webhook_secret, "pem": app.private_key}
     return ApiAnswer(201, call.render.app(app) | secret)
 
