@@ -17,7 +17,6 @@ from werkzeug import Request, Response
 from bot.core.events import Event
 from bot.github.webhook import load, parse, verify
 from bot.simgithub import App, SimulatedGitHub
-from tests import deliveries
 from tests.conformance.checking import violations
 
 NAME = "octo/demo"
@@ -163,22 +162,6 @@ def test_an_app_gets_only_the_events_that_it_subscribed_to(github: SimulatedGitH
     assert hook.event_types() == ["installation_changed", "comment_created"]
 
 
-def test_a_redelivery_keeps_its_guid_and_its_body(github: SimulatedGitHub, app: App, hook: Hook) -> None:
-    hook.status = 503
-    github.open_issue(NAME, "Reading fails")
-    failed = requests.get(f"{github.api_url}/app/hook/deliveries", headers=signed(app), timeout=5).json()[0]
-    assert (failed["status_code"], failed["event"], failed["redelivery"]) == (503, "issues", False)
-    hook.status = 202
-    url = f"{github.api_url}/app/hook/deliveries/{failed['id']}/attempts"
-    assert requests.post(url, headers=signed(app), timeout=5).status_code == 202
-    github.settle()
-    again = requests.get(f"{github.api_url}/app/hook/deliveries", headers=signed(app), timeout=5).json()[0]
-    assert (again["guid"], again["redelivery"], again["status_code"]) == (failed["guid"], True, 202)
-    events = [hook.events.get() for _ in range(2)]
-    assert events[0][0] == events[1][0] == failed["guid"]
-    assert events[0][1] == events[1][1]
-
-
 def test_a_receiver_that_is_down_is_a_failed_delivery(github: SimulatedGitHub) -> None:
     app = github.create_app(webhook_url="http://127.0.0.1:9/webhook")
     github.create_repository(NAME)
@@ -252,40 +235,27 @@ MANIFEST = {
 }
 
 
-def registered(github: SimulatedGitHub, state: str = "abc") -> requests.Response:
+def registered(github: SimulatedGitHub) -> requests.Response:
     form = {"manifest": json.dumps(MANIFEST), "confirmed": "1", "name": "Bouncer of Octo"}
     url = f"{github.web_url}/settings/apps/new"
-    return requests.post(url, params={"state": state}, data=form, timeout=5, allow_redirects=False)
+    return requests.post(url, params={"state": "abc"}, data=form, timeout=5, allow_redirects=False)
+
+
+def converted(github: SimulatedGitHub, back: str) -> requests.Response:
+    code = back.partition("code=")[2].partition("&")[0]
+    return requests.post(f"{github.api_url}/app-manifests/{code}/conversions", timeout=5)
 
 
 def test_a_manifest_becomes_an_app_once_and_within_an_hour(github: SimulatedGitHub) -> None:
-    back = registered(github).headers["Location"]
+    back, late = registered(github).headers["Location"], registered(github).headers["Location"]
     assert back.startswith("https://bouncer.example.com/setup/callback?code=")
     assert back.endswith("&state=abc")
-    code = back.partition("code=")[2].partition("&")[0]
-    url = f"{github.api_url}/app-manifests/{code}/conversions"
-    answer = requests.post(url, timeout=5)
+    answer = converted(github, back)
     assert answer.status_code == 201
     app = answer.json()
     assert app["slug"] == "bouncer-of-octo"
     assert app["pem"].startswith("-----BEGIN RSA PRIVATE KEY-----")
     assert app["webhook_secret"]
-    assert requests.post(url, timeout=5).status_code == 404
-
-
-def test_a_code_expires(github: SimulatedGitHub) -> None:
-    code = registered(github).headers["Location"].partition("code=")[2].partition("&")[0]
+    assert converted(github, back).status_code == 404
     github.advance(minutes=61)
-    assert requests.post(f"{github.api_url}/app-manifests/{code}/conversions", timeout=5).status_code == 404
-
-
-def test_built_deliveries_can_be_changed_and_signed() -> None:
-    delivery = deliveries.issue(title="T").as_("another")
-    headers = delivery.headers(SECRET)
-    verify(delivery.body, headers["X-Hub-Signature-256"], [SECRET])
-    assert headers["X-GitHub-Delivery"] == "another"
-    assert "X-Hub-Signature-256" not in delivery.headers()
-    assert deliveries.ping().parsed().kind == "pinged"
-    assert deliveries.installation().parsed().kind == "installation_changed"
-    assert deliveries.review_comment("Why?", in_reply_to=3).parsed().kind == "review_comment_created"
-    assert deliveries.suite_rerequested().parsed().kind == "check_rerequested"
+    assert converted(github, late).status_code == 404
