@@ -214,11 +214,11 @@ class _Objects:
 
     def _closing(self, pull: Pull, arguments: Arguments) -> Json:
         """Return the linked issues; None, as GitHub answers, for one that the token may not read."""
-        repositories = self._world.repositories
-        nodes = [
-            self._subject(repositories[name].issues[number]) if name in self._token.repositories else None
-            for name, number in pull.closes
-        ]
+        nodes: list[Json | None] = []
+        for name, number in pull.closes:
+            place = self._world.repositories[name]
+            is_readable = not place.private or name in self._token.repositories
+            nodes.append(self._subject(place.issues[number]) if is_readable else None)
         return _connection(nodes)(arguments)
 
 
