@@ -307,6 +307,6 @@ def ping() -> Sent:
     """GitHub tries the webhook out."""
     scene = _Scene(_HERE, "octo")
     scene.operations.hooks.deliver(
-        scene.installation, "ping", None, scene.by, {"zen": "Keep it logically awesome.", "hook_id": 1}
+        scene.installation, "ping", scene.by, {"zen": "Keep it logically awesome.", "hook_id": 1}
     )
     return scene.sent()

@@ -7,7 +7,6 @@ import hmac
 import http.client
 import json
 import threading
-import time
 import urllib.error
 import urllib.request
 import uuid
@@ -39,21 +38,13 @@ class Hooks:
         self, repository: RepositoryState, event: str, action: str | None, sender: User, payload: Json
     ) -> None:
         """Deliver an event to every app that is installed on the repository and subscribed to it."""
+        fields = {} if action is None else {"action": action}
+        whole = {**fields, **payload, "repository": self.render.repository(repository)}
         for installation in self.world.installed(repository):
             if event in installation.events:
-                fields = {} if action is None else {"action": action}
-                whole = {**fields, **payload, "repository": self.render.repository(repository)}
-                self.deliver(installation, event, action, sender, whole, repository)
+                self.deliver(installation, event, sender, whole)
 
-    def deliver(
-        self,
-        installation: InstallationState,
-        event: str,
-        action: str | None,
-        sender: User,
-        payload: Json,
-        repository: RepositoryState | None = None,
-    ) -> None:
+    def deliver(self, installation: InstallationState, event: str, sender: User, payload: Json) -> None:
         """Queue one delivery to one app."""
         reference = {"id": installation.id, "node_id": f"IN_{installation.id}"}
         whole = {"installation": reference, **payload, "sender": self.render.user(sender)}
@@ -61,9 +52,6 @@ class Hooks:
             id=self.world.next_id(),
             guid=str(uuid.uuid4()),
             event=event,
-            action=action,
-            installation=installation.id,
-            repository=repository.id if repository else None,
             body=json.dumps(whole).encode(),
             delivered_at=self.world.now(),
         )
@@ -71,9 +59,7 @@ class Hooks:
 
     def redeliver(self, app: App, delivery: DeliveryState) -> None:
         """Queue another attempt with the same guid and payload."""
-        again = replace(
-            delivery, id=self.world.next_id(), redelivery=True, delivered_at=self.world.now(), status="pending"
-        )
+        again = replace(delivery, id=self.world.next_id(), delivered_at=self.world.now(), status_code=0)
         self._queue(app, again)
 
     def _queue(self, app: App, delivery: DeliveryState) -> None:
@@ -88,7 +74,6 @@ class Hooks:
         self.world.outbox.task_done()
 
     def _post(self, app: App, delivery: DeliveryState) -> None:
-        start = time.monotonic()
         request = urllib.request.Request(  # noqa: S310 - the receiver is the caller's own server
             app.webhook_url, data=delivery.body, headers=headers(app, delivery), method="POST"
         )
@@ -96,14 +81,13 @@ class Hooks:
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
             with opener.open(request, timeout=TIMEOUT) as answer:
-                code, status = answer.status, "OK"
+                code = answer.status
         except urllib.error.HTTPError as error:
-            code, status = error.code, f"Invalid HTTP Response: {error.code}"
+            code = error.code
         except (OSError, http.client.HTTPException):
-            code, status = 502, "failed to connect to host"
+            code = 502
         with self.world.lock:
-            delivery.status_code, delivery.status = code, status
-            delivery.seconds = time.monotonic() - start
+            delivery.status_code = code
 
 
 def headers(app: App, delivery: DeliveryState) -> dict[str, str]:

@@ -228,10 +228,10 @@ class Operations:
                     "check_run": self.render.check_run(repository, check),
                     "repository": self.render.repository(repository),
                 }
-                self.hooks.deliver(installation, "check_run", "rerequested", by, payload, repository)
+                self.hooks.deliver(installation, "check_run", by, payload)
 
     def rename(self, repository: RepositoryState, owner: User, name: str, by: User) -> None:
-        """Rename a repository, or transfer it to an owner, with whose installation it is only if it is of all."""
+        """Rename a repository, or transfer it to an owner, whose installations it is not part of."""
         old, previous = repository.full_name, repository.owner
         del self.world.repositories[old]
         self.world.former[old] = repository.id
@@ -246,8 +246,6 @@ class Operations:
                     installation.repositories.append(new)
                 else:
                     self._announce_removal(installation, repository, old, by)
-            elif installation.account is owner and installation.all_repositories:
-                installation.repositories.append(new)
         for token in self.world.tokens.values():
             renamed = (new,) if owner is previous else ()
             names = [renamed if place == old else (place,) for place in token.repositories]
@@ -276,7 +274,7 @@ class Operations:
             "repositories_added": [],
             "repositories_removed": [{**short, "private": repository.private}],
         }
-        self.hooks.deliver(installation, "installation_repositories", "removed", by, payload)
+        self.hooks.deliver(installation, "installation_repositories", by, payload)
 
     def installed(self, installation: InstallationState, by: User) -> None:
         """Announce to the app that it was installed."""
@@ -289,14 +287,14 @@ class Operations:
                 for name in installation.repositories
             ],
         }
-        self.hooks.deliver(installation, "installation", "created", by, payload)
+        self.hooks.deliver(installation, "installation", by, payload)
 
     def suspend(self, installation: InstallationState, by: User, suspended: bool) -> None:
         """Suspend an installation, or end that; there are no other events in between."""
         installation.suspended = suspended
         action = "suspend" if suspended else "unsuspend"
         payload = {"action": action, "installation": self.render.installation(installation)}
-        self.hooks.deliver(installation, "installation", action, by, payload)
+        self.hooks.deliver(installation, "installation", by, payload)
 
 
 def _next(repository: RepositoryState) -> int:

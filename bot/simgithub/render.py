@@ -108,7 +108,6 @@ class Renderer:
         del value["pull_request"], value["state_reason"]
         return {
             **value,
-            "diff_url": f"{value['html_url']}.diff",
             "merged_at": self.time(pull.merged_at),
             "draft": pull.draft,
             "head": {"ref": pull.head_ref, "sha": pull.head_sha, "repo": self.repository(head) if head else None},
@@ -165,7 +164,7 @@ class Renderer:
             "html_url": f"{self.web}/{repository.full_name}/runs/{check.id}",
             "status": check.status,
             "conclusion": check.conclusion,
-            "output": {"title": None, "summary": None, "text": None, "annotations_count": 0} | check.output,
+            "output": check.output,
             "app": self.app(check.app),
             "pull_requests": pulls,
         }

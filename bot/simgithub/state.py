@@ -31,15 +31,9 @@ class DeliveryState:
     id: int
     guid: str
     event: str
-    action: str | None
-    installation: int | None
-    repository: int | None
     body: bytes
     delivered_at: datetime
-    redelivery: bool = False
     status_code: int = 0
-    status: str = "pending"
-    seconds: float = 0.0
 
 
 @dataclass
@@ -85,8 +79,6 @@ class InstallationState:
     permissions: Mapping[str, str]
     events: tuple[str, ...]
     suspended: bool = False
-    #: Repositories that come to the account are part of it.
-    all_repositories: bool = False
 
 
 @dataclass

@@ -480,7 +480,7 @@ class Meter:
         """Forget most deliveries that were accepted in the end, as GitHub does after some days."""
         with self._site.github.world.lock:
             deliveries = self._site.app.deliveries
-            accepted = {delivery.guid for delivery in deliveries if delivery.status == "OK"}
+            accepted = {delivery.guid for delivery in deliveries if 200 <= delivery.status_code < 300}
             deliveries[:-200] = [delivery for delivery in deliveries[:-200] if delivery.guid not in accepted]
 
     def sizes(self) -> dict[str, int]:

@@ -140,7 +140,7 @@ class Site(Rig):
 
     def in_vain(self) -> set[str]:
         """Deliveries of which no attempt was accepted."""
-        arrived = {delivery.guid for delivery in self.app.deliveries if delivery.status == "OK"}
+        arrived = {delivery.guid for delivery in self.app.deliveries if 200 <= delivery.status_code < 300}
         return {delivery.guid for delivery in self.app.deliveries} - arrived
 
     def troubles(self) -> dict[str, str]:

@@ -99,15 +99,8 @@ def _delivery(call: ApiCall, delivery: DeliveryState) -> Json:
         "id": delivery.id,
         "guid": delivery.guid,
         "delivered_at": call.render.time(delivery.delivered_at),
-        "redelivery": delivery.redelivery,
-        "duration": round(delivery.seconds, 2),
-        "status": delivery.status,
         "status_code": delivery.status_code,
         "event": delivery.event,
-        "action": delivery.action,
-        "installation_id": delivery.installation,
-        "repository_id": delivery.repository,
-        "throttled_at": None,
     }
 
 
