@@ -94,13 +94,9 @@ def headers(app: App, delivery: DeliveryState) -> dict[str, str]:
     """Return the headers that GitHub sends with a delivery."""
     signature = hmac.new(app.webhook_secret.encode(), delivery.body, hashlib.sha256)
     return {
-        "Accept": "*/*",
         "Content-Type": "application/json",
         "User-Agent": "GitHub-Hookshot/0000000",
         "X-GitHub-Delivery": delivery.guid,
         "X-GitHub-Event": delivery.event,
-        "X-GitHub-Hook-ID": str(app.id),
-        "X-GitHub-Hook-Installation-Target-ID": str(app.id),
-        "X-GitHub-Hook-Installation-Target-Type": "integration",
         "X-Hub-Signature-256": f"sha256={signature.hexdigest()}",
     }

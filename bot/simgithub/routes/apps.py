@@ -69,9 +69,7 @@ def allows(token: Token, needs: str) -> bool:
 
 
 def get_hook(call: ApiCall) -> ApiAnswer:
-    app = call.acting_app
-    config = {"url": app.webhook_url, "content_type": "json", "insecure_ssl": "0", "secret": "********"}
-    return ApiAnswer(body=config)
+    return ApiAnswer(body={"url": call.acting_app.webhook_url, "content_type": "json"})
 
 
 def list_deliveries(call: ApiCall) -> ApiAnswer:

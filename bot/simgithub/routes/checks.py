@@ -41,12 +41,8 @@ def _fill(call: ApiCall, check: CheckRunState) -> None:
 
 def list_for_ref(call: ApiCall) -> ApiAnswer:
     repository, sha = call.repository, call.args["ref"]
-    name, app = call.query.get("check_name"), call.query.get("app_id")
-    runs = [
-        check
-        for check in reversed(repository.checks)
-        if check.head_sha == sha and name in (None, check.name) and app in (None, str(check.app.id))
-    ]
+    name = call.query.get("check_name")
+    runs = [check for check in reversed(repository.checks) if check.head_sha == sha and name in (None, check.name)]
     if call.query.get("filter", "latest") == "latest":
         runs = list({(check.name, check.app.id): check for check in reversed(runs)}.values())
     return call.page([call.render.check_run(repository, run) for run in runs], "check_runs")

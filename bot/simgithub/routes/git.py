@@ -34,17 +34,11 @@ def get_ref(call: ApiCall) -> ApiAnswer:
     sha = call.repository.branches.get(call.args["branch"])
     if sha is None:
         raise ApiRefusal(404, "Not Found")
-    return ApiAnswer(body=_ref(call, call.args["branch"], sha))
+    return ApiAnswer(body=_ref(call.args["branch"], sha))
 
 
-def _ref(call: ApiCall, branch: str, sha: str) -> Json:
-    url = f"{call.render.api}/repos/{call.repository.full_name}/git"
-    return {
-        "ref": f"refs/heads/{branch}",
-        "node_id": f"REF_{branch}",
-        "url": f"{url}/refs/heads/{branch}",
-        "object": {"sha": sha, "type": "commit", "url": f"{url}/commits/{sha}"},
-    }
+def _ref(branch: str, sha: str) -> Json:
+    return {"ref": f"refs/heads/{branch}", "object": {"sha": sha, "type": "commit"}}
 
 
 def create_ref(call: ApiCall) -> ApiAnswer:
@@ -57,7 +51,7 @@ def create_ref(call: ApiCall) -> ApiAnswer:
     if sha not in call.world.commits:
         raise ApiRefusal(422, "Object does not exist")
     call.repository.branches[branch] = sha
-    return ApiAnswer(201, _ref(call, branch, sha))
+    return ApiAnswer(201, _ref(branch, sha))
 
 
 def list_commits(call: ApiCall) -> ApiAnswer:
@@ -81,8 +75,6 @@ def get_content(call: ApiCall) -> ApiAnswer:
         if not below:
             raise ApiRefusal(404, "Not Found")
         return ApiAnswer(body=[_file(name, commit.files[name]) for name in below])
-    if "raw" in call.accept:
-        return ApiAnswer(body=content, content_type="application/vnd.github.raw+json; charset=utf-8")
     large = len(content) > MAX_CONTENT
     encoded = base64.encodebytes(content).decode()
     return ApiAnswer(
@@ -92,13 +84,7 @@ def get_content(call: ApiCall) -> ApiAnswer:
 
 
 def _file(path: str, content: bytes) -> Json:
-    return {
-        "type": "file",
-        "name": path.rpartition("/")[2],
-        "path": path,
-        "sha": blob_sha(content),
-        "size": len(content),
-    }
+    return {"type": "file", "path": path, "sha": blob_sha(content)}
 
 
 def put_content(call: ApiCall) -> ApiAnswer:
@@ -132,8 +118,7 @@ def get_blob(call: ApiCall) -> ApiAnswer:
             for content in call.world.commits[commit].files.values():
                 if blob_sha(content) == blob:
                     encoded = base64.encodebytes(content).decode()
-                    size = len(content)
-                    return ApiAnswer(body={"sha": blob, "size": size, "encoding": "base64", "content": encoded})
+                    return ApiAnswer(body={"sha": blob, "encoding": "base64", "content": encoded})
     raise ApiRefusal(404, "Not Found")
 
 

@@ -104,9 +104,7 @@ def _comment(call: ApiCall) -> CommentState:
 
 
 def list_reactions(call: ApiCall) -> ApiAnswer:
-    content = call.query.get("content")
-    reactions = [reaction for reaction in _comment(call).reactions if content in (None, reaction.content)]
-    return call.page([call.render.reaction(reaction) for reaction in reactions])
+    return call.page([call.render.reaction(reaction) for reaction in _comment(call).reactions])
 
 
 def create_reaction(call: ApiCall) -> ApiAnswer:

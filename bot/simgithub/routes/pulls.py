@@ -36,11 +36,8 @@ def list_files(call: ApiCall) -> ApiAnswer:
     files = diffs.changes(*call.world.pull_files(call.pull[1]))
     values = [
         {
-            "sha": "0" * 40,
             "filename": change.path,
             "status": change.status,
-            "additions": change.additions,
-            "deletions": change.deletions,
             "changes": change.additions + change.deletions,
             **({} if change.patch is None else {"patch": change.patch}),
         }
