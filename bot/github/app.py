@@ -20,7 +20,7 @@ from bot.core.frozen import Frozen
 from bot.core.subjects import Actor
 from bot.github.archive import Archives
 from bot.github.http import Client, Observe, Query, Transport, no_metrics
-from bot.github.identity import AppIdentity, InstallationIdentity, TokenIdentity, load_key
+from bot.github.identity import AppIdentity, Identity, InstallationIdentity, load_key
 from bot.github.payloads import actor, build, read
 from bot.github.reader import GitHubForge
 from bot.github.writer import GitHubWriter
@@ -251,7 +251,7 @@ def forge_as(
 ) -> Iterator[tuple[GitHubForge, GitHubWriter]]:
     """Open ``owner/name`` with a token instead of an App; an empty token reads anonymously."""
     with closing(Transport(observe)) as transport, closing(Archives()) as archives:
-        client = Client(TokenIdentity(token), api_url, transport)
+        client = Client(Identity(token), api_url, transport)
 
         @cache
         def viewer(_: object) -> Actor:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
 from datetime import datetime
 from email.utils import parsedate_to_datetime
@@ -33,19 +32,20 @@ Mint = Callable[[], tuple[str, datetime]]
 _log = structlog.get_logger(__name__)
 
 
-class Identity(ABC):
-    """The account of a request: its secret, and the reaction to a refusal.
+class Identity:
+    """An account that sends requests: one with a token that never changes, anonymous if it is empty.
 
     ``cache_key`` is equal for the same account with the same permissions, which may share answers.
     """
 
-    def __init__(self, cache_key: Hashable, installation: int | None = None) -> None:
-        self.cache_key = cache_key
+    def __init__(self, token: str = "", cache_key: Hashable = None, installation: int | None = None) -> None:
+        self.cache_key = token if cache_key is None else cache_key
         self.installation = installation
+        self._fixed_token = token
 
     @property
-    @abstractmethod
-    def token(self) -> str: ...
+    def token(self) -> str:
+        return self._fixed_token
 
     def refuse(self, secret: str, older_than: float = 0.0, date: str = "") -> bool:
         """Note that the API refused ``secret``. Return True if the next request uses another one.
@@ -53,18 +53,6 @@ class Identity(ABC):
         A secret that is younger than ``older_than`` seconds is kept. ``date`` is the answer's header of that name.
         """
         return False
-
-
-class TokenIdentity(Identity):
-    """The account of a token; anonymous if the token is empty."""
-
-    def __init__(self, token: str = "") -> None:
-        super().__init__(cache_key=token)
-        self._token = token
-
-    @property
-    def token(self) -> str:
-        return self._token
 
 
 class AppIdentity(Identity):
@@ -112,7 +100,7 @@ class InstallationIdentity(Identity):
     def __init__(
         self, installation: int, cache_key: Hashable, mint: Mint, clock: Callable[[], float] = time.time
     ) -> None:
-        super().__init__(cache_key, installation)
+        super().__init__(cache_key=cache_key, installation=installation)
         self._mint = mint
         self._clock = clock
         self._lock = threading.Lock()

@@ -17,7 +17,7 @@ from pydantic import Field
 from bot.core.errors import ForgeError, NotFound
 from bot.core.frozen import Frozen
 from bot.github.http import Client, Transport
-from bot.github.identity import TokenIdentity
+from bot.github.identity import Identity
 from bot.github.payloads import read
 
 
@@ -54,7 +54,7 @@ class GitHubLogin:
     def visitor(self, code: str, back: str, verifier: str, organizations: Collection[str]) -> Visitor:
         """Return the visitor that a code belongs to. Raises ForgeError if GitHub refuses it; TransientError."""
         with closing(Transport()) as transport:
-            client = Client(TokenIdentity(self._token(code, back, verifier, transport)), self.api_url, transport)
+            client = Client(Identity(self._token(code, back, verifier, transport)), self.api_url, transport)
             github_id, login = read(lambda user: (int(user["id"]), str(user["login"])), client.get("/user"))
             memberships = {name: _member(client, name) for name in organizations}
         return Visitor(
@@ -71,7 +71,7 @@ class GitHubLogin:
             "redirect_uri": back,
             "code_verifier": verifier,
         }
-        answer = Client(TokenIdentity(), self.web_url, transport).send(
+        answer = Client(Identity(), self.web_url, transport).send(
             "POST", "/login/oauth/access_token", body, operation="the log-in", accept="application/json"
         )
         if not isinstance(answer, dict) or not isinstance(answer.get("access_token"), str):

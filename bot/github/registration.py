@@ -171,13 +171,13 @@ def convert(code: str, api_url: str, web_url: str) -> Credentials:
         raise NotFound("that is no code of GitHub's")
     from bot.github.app import checked_url
     from bot.github.http import Client, Transport
-    from bot.github.identity import TokenIdentity
+    from bot.github.identity import Identity
 
     address = checked_url(api_url)
     with closing(Transport()) as transport:
         try:
             # The address holds the code, so errors name the operation instead.
-            value = Client(TokenIdentity(), address, transport).send(
+            value = Client(Identity(), address, transport).send(
                 "POST", f"/app-manifests/{code}/conversions", operation="the conversion of the manifest"
             )
         except ForgeError as error:

@@ -9,7 +9,7 @@ import pytest
 
 from bot.features.commands.handler import MAX_ANSWERS
 from bot.github.http import Client, Transport
-from bot.github.identity import TokenIdentity
+from bot.github.identity import Identity
 from tests.attacks.corpus import Table, params
 from tests.bot.cli.conftest import desk
 from tests.bot.cli.github_commands import DEFECT, VAGUE, Desk
@@ -94,7 +94,7 @@ def test_forged_review(desk: Desk, workflow: Workflow, never: str, attack: str) 
     body = f"Fine.\n\n{attack.format(sha=sha)}"
     review = {"event": "COMMENT", "commit_id": sha, "body": body, "comments": [mark]}
     with closing(Transport()) as transport:
-        client = Client(TokenIdentity(desk.github.token(HOME)), desk.github.api_url, transport)
+        client = Client(Identity(desk.github.token(HOME)), desk.github.api_url, transport)
         client.send("POST", f"/repos/{HOME}/pulls/{number}/reviews", review)
     ran = workflow.run("--run", "review", "--fail-on", "high", name="pull_request_target")
     assert ran.code == 1, never

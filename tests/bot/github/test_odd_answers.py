@@ -18,7 +18,7 @@ from bot.core.subjects import Actor
 from bot.github import http
 from bot.github.archive import Archives
 from bot.github.http import Client, Transport
-from bot.github.identity import TokenIdentity
+from bot.github.identity import Identity
 from bot.github.protocol import Reactions
 from bot.github.reader import GitHubForge
 from bot.github.writer import GitHubWriter
@@ -30,7 +30,7 @@ REPO = "/repos/octo/demo"
 @pytest.fixture
 def client(httpserver: HTTPServer) -> Iterator[Client]:
     with closing(Transport()) as transport:
-        yield Client(TokenIdentity("secret"), httpserver.url_for(""), transport)
+        yield Client(Identity("secret"), httpserver.url_for(""), transport)
 
 
 @pytest.fixture

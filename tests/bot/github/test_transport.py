@@ -15,7 +15,7 @@ from werkzeug import Response
 
 from bot.core.http_client import HttpClient
 from bot.github.http import Client, Transport
-from bot.github.identity import TokenIdentity
+from bot.github.identity import Identity
 from bot.models import anthropic, openai
 from bot.models.remote import CappedClient
 from tests.bot.github.conftest import Site
@@ -62,7 +62,7 @@ def test_clients_of_models_share_the_tls_context(httpserver: HTTPServer) -> None
 
 def of_github(url: str) -> Generator[Callable[[str], object]]:
     with closing(Transport()) as transport:
-        yield lambda token: Client(TokenIdentity(token), url, transport).get("/user")
+        yield lambda token: Client(Identity(token), url, transport).get("/user")
 
 
 def of_a_model(url: str) -> Generator[Callable[[str], object]]:

@@ -13,7 +13,7 @@ from bot.core.errors import ForgeError
 from bot.core.events import BranchPushed
 from bot.core.subjects import Actor, Repository
 from bot.github.http import Client, Transport
-from bot.github.identity import TokenIdentity
+from bot.github.identity import Identity
 from bot.pipeline.inbox import Inbox
 from bot.pipeline.queue import Queue
 from bot.pipeline.readings import FRESH_SECONDS, Configurations, configuration
@@ -163,7 +163,7 @@ def test_a_redirect_is_followed_below_the_path_that_may_be_read(httpserver: HTTP
     )
     httpserver.expect_request("/repositories/7/x").respond_with_json({"id": 1})
     with closing(Transport()) as transport:
-        client = Client(TokenIdentity(), httpserver.url_for(""), transport)
+        client = Client(Identity(), httpserver.url_for(""), transport)
         assert client.value("/repos/octo/demo/x", redirects="/repositories/7/") == {"id": 1}
         for redirects in ("", "/repositories/70/"):
             with pytest.raises(ForgeError, match="another repository"):
