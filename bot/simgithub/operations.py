@@ -150,24 +150,15 @@ class Operations:
             "modified": [path for path in tree if path in before and tree[path] != before[path]],
             "removed": [path for path in before if path not in tree],
         }
-        self._announce_push(repository, branch, tip, {"id": commit.sha, "message": commit.message, **changes}, by)
-        self._move_pulls(repository, branch, commit.sha, by)
-        return commit.sha
-
-    def _announce_push(
-        self, repository: RepositoryState, branch: str, before: str | None, commit: Json, by: User
-    ) -> None:
         payload = {
             "ref": f"refs/heads/{branch}",
-            "before": before or "0" * 40,
-            "after": commit["id"],
-            "created": before is None,
-            "deleted": False,
+            "after": commit.sha,
             "forced": False,
-            "pusher": {"name": by.login},
-            "commits": [commit],
+            "commits": [{"id": commit.sha, "message": commit.message, **changes}],
         }
         self.hooks.emit(repository, "push", None, by, payload)
+        self._move_pulls(repository, branch, commit.sha, by)
+        return commit.sha
 
     def _move_pulls(self, head: RepositoryState, branch: str, sha: str, by: User) -> None:
         for repository in self.world.repositories.values():
@@ -266,25 +257,21 @@ class Operations:
     def _announce_removal(
         self, installation: InstallationState, repository: RepositoryState, name: str, by: User
     ) -> None:
-        short = {"id": repository.id, "name": name.partition("/")[2], "full_name": name}
         payload = {
             "action": "removed",
             "installation": self.render.installation(installation),
-            "repository_selection": "selected",
             "repositories_added": [],
-            "repositories_removed": [{**short, "private": repository.private}],
+            "repositories_removed": [{"id": repository.id, "full_name": name}],
         }
         self.hooks.deliver(installation, "installation_repositories", by, payload)
 
     def installed(self, installation: InstallationState, by: User) -> None:
         """Announce to the app that it was installed."""
-        names = ("id", "name", "full_name", "private")
         payload = {
             "action": "created",
             "installation": self.render.installation(installation),
             "repositories": [
-                {field: getattr(self.world.repositories[name], field) for field in names}
-                for name in installation.repositories
+                {"id": self.world.repositories[name].id, "full_name": name} for name in installation.repositories
             ],
         }
         self.hooks.deliver(installation, "installation", by, payload)

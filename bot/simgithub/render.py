@@ -36,7 +36,7 @@ class Renderer:
         return None if moment is None else moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def user(self, user: User) -> Json:
-        return {"login": user.login, "id": user.id, "html_url": f"{self.web}/{user.login}", "type": user.type}
+        return {"login": user.login, "id": user.id, "type": user.type}
 
     def repository(self, repository: RepositoryState) -> Json:
         return {
@@ -46,9 +46,7 @@ class Renderer:
             "private": repository.private,
             "owner": self.user(repository.owner),
             "html_url": f"{self.web}/{repository.full_name}",
-            "url": f"{self.api}/repos/{repository.full_name}",
             "default_branch": repository.default_branch,
-            "archived": repository.archived,
         }
 
     def page(self, issue: IssueState) -> str:
@@ -117,19 +115,16 @@ class Renderer:
             "changed_files": len(diffs.changes(*self.world.pull_files(pull))),
         }
 
-    def review(self, issue: IssueState, review: Review) -> Json:
+    def review(self, review: Review) -> Json:
         return {
             "id": review.id,
             "user": self.user(review.author),
             "body": review.body,
-            "state": review.state,
-            "html_url": f"{self.page(issue)}#pullrequestreview-{review.id}",
             "commit_id": review.commit_id,
         }
 
     def review_comment(self, comment: ReviewCommentState) -> Json:
         value: Json = {
-            "pull_request_review_id": comment.review,
             "id": comment.id,
             "node_id": comment.node_id,
             "diff_hunk": comment.diff_hunk,
@@ -142,14 +137,12 @@ class Renderer:
             "line": comment.line,
             "original_line": comment.original_line,
             "side": comment.side,
-            "start_line": comment.start_line,
-            "start_side": comment.side if comment.start_line else None,
         }
         return value | ({"in_reply_to_id": comment.in_reply_to} if comment.in_reply_to else {})
 
     def check_run(self, repository: RepositoryState, check: CheckRunState) -> Json:
         pulls = [
-            {"number": issue.number, "head": {"sha": issue.pull.head_sha}, "base": {"ref": issue.pull.base_ref}}
+            {"number": issue.number}
             for issue in repository.issues.values()
             # As on GitHub, the pull requests of forks are not named.
             if issue.pull
@@ -161,10 +154,8 @@ class Renderer:
             "name": check.name,
             "head_sha": check.head_sha,
             "external_id": check.external_id,
-            "html_url": f"{self.web}/{repository.full_name}/runs/{check.id}",
             "status": check.status,
             "conclusion": check.conclusion,
-            "output": check.output,
             "app": self.app(check.app),
             "pull_requests": pulls,
         }
@@ -174,8 +165,6 @@ class Renderer:
             "id": app.id,
             "slug": app.slug,
             "client_id": app.client_id,
-            "owner": self.user(app.owner),
-            "name": app.name,
             "html_url": f"{self.web}/apps/{app.slug}",
             "permissions": dict(app.permissions),
             "events": list(app.events),
@@ -185,9 +174,6 @@ class Renderer:
         return {
             "id": installation.id,
             "account": self.user(installation.account),
-            "repository_selection": "selected",
-            "app_id": installation.app.id,
-            "app_slug": installation.app.slug,
             "permissions": dict(installation.permissions),
             "events": list(installation.events),
             "suspended_at": self.time(self.world.now()) if installation.suspended else None,

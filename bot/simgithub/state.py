@@ -115,10 +115,8 @@ class ReviewCommentState(CommentState):
     line: int | None = None
     original_line: int | None = None
     side: Side = "RIGHT"
-    start_line: int | None = None
     diff_hunk: str = ""
     commit_id: str = ""
-    review: int = 0
     in_reply_to: int | None = None
     resolved: bool = False
     minimized: str = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bot.simgithub import diffs
-from bot.simgithub.state import IssueState, Json, Pull, Review, ReviewCommentState, Side
+from bot.simgithub.state import Json, Pull, Review, ReviewCommentState, Side
 from bot.simgithub.wire import MAX_BODY, ApiAnswer, ApiCall, ApiRefusal, Route
 
 #: GitHub refuses to render larger diffs.
@@ -92,8 +92,7 @@ def create_pull(call: ApiCall) -> ApiAnswer:
 
 
 def list_reviews(call: ApiCall) -> ApiAnswer:
-    issue, pull = call.pull
-    return call.page([call.render.review(issue, review) for review in pull.reviews])
+    return call.page([call.render.review(review) for review in call.pull[1].reviews])
 
 
 def list_review_comments(call: ApiCall) -> ApiAnswer:
@@ -122,17 +121,15 @@ def create_review(call: ApiCall) -> ApiAnswer:
     if commit_id not in call.world.ancestors(pull.head_sha):
         raise ApiRefusal(422, "Unprocessable Entity", ["Commit is not part of the pull request"])
     review = Review(call.world.next_id(), call.bot, body, commit_id, "COMMENTED")
-    comments = [_review_comment(call, issue, pull, review, value) for value in values]
+    comments = [_review_comment(call, commit_id, value) for value in values]
     pull.reviews.append(review)
     for comment in comments:
         call.operations.add_review_comment(comment)
-    return ApiAnswer(200, call.render.review(issue, review))
+    return ApiAnswer(200, call.render.review(review))
 
 
-def _review_comment(
-    call: ApiCall, issue: IssueState, pull: Pull, review: Review, value: Json
-) -> ReviewCommentState:
-    body = value["body"]
+def _review_comment(call: ApiCall, commit_id: str, value: Json) -> ReviewCommentState:
+    (issue, pull), body = call.pull, value["body"]
     if not body.strip() or len(body) > MAX_BODY:
         raise ApiRefusal(422, "Unprocessable Entity", ["Comment body is invalid"])
     files = {change.path: change for change in diffs.changes(*call.world.pull_files(pull))}
@@ -140,7 +137,7 @@ def _review_comment(
     if path not in files:
         raise ApiRefusal(422, "Unprocessable Entity", ["Path could not be resolved"])
     patch = files[path].patch or ""
-    side, line, start, part = _anchor(value, patch)
+    side, line, part = _anchor(value, patch)
     return ReviewCommentState(
         issue=issue,
         id=call.world.next_id(),
@@ -152,14 +149,12 @@ def _review_comment(
         line=line,
         original_line=line,
         side=side,
-        start_line=start,
         diff_hunk="\n".join(patch.split("\n")[part.start : part.stop]),
-        commit_id=review.commit_id,
-        review=review.id,
+        commit_id=commit_id,
     )
 
 
-def _anchor(value: Json, patch: str) -> tuple[Side, int, int | None, range]:
+def _anchor(value: Json, patch: str) -> tuple[Side, int, range]:
     lines = diffs.commentable(patch)
     side: Any = value.get("side", "RIGHT")
     line, start = value.get("line"), value.get("start_line")
@@ -171,7 +166,7 @@ def _anchor(value: Json, patch: str) -> tuple[Side, int, int | None, range]:
         first = lines.get((side, start))
         if not same_side or start >= line or first is None or first.start != part.start:
             raise ApiRefusal(422, "Unprocessable Entity", ["Start line could not be resolved"])
-    return side, line, start, part
+    return side, line, part
 
 
 def pulls_for_commit(call: ApiCall) -> ApiAnswer:
