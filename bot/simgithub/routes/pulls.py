@@ -112,7 +112,7 @@ def create_reply(call: ApiCall) -> ApiAnswer:
 
 def create_review(call: ApiCall) -> ApiAnswer:
     """Post a review; one comment that cannot be anchored refuses the whole review."""
-    issue, pull = call.pull
+    pull = call.pull[1]
     body, values = call.text("body", ""), call.field("comments", [])
     call.refuse_locked("review")
     if not body and not values:
