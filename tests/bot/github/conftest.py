@@ -86,7 +86,6 @@ class Scene:
     large: int
     head: str
     finding: int
-    check: int
 
 
 @pytest.fixture(scope="module")
@@ -115,11 +114,10 @@ def set_up(site: Site) -> Scene:
     writer.create_review(pull, head, "", (review,))
     finding = site.forge.review_comments(pull)[0].id
     github.resolve(NAME, finding, by="mallory")
-    check = writer.create_check("bouncer / verify", head, "key", "neutral", "Not judged", "no issue", "")
     many = {f"generated/{number:03}.txt": f"{number}\n" for number in range(310)}
     large = github.open_pull(NAME, "Generate", files=many, branch="generate", draft=True)
     github.grant(NAME, "carol", "triage")
-    return Scene(site, issue, comment, pull, large, head, finding, check)
+    return Scene(site, issue, comment, pull, large, head, finding)
 
 
 @pytest.fixture(scope="module")

@@ -80,12 +80,6 @@ def test_reviews_comments_and_resolved_threads_are_listed(forge: GitHubForge, sc
     assert forge.resolved_threads(scene.pull) == (scene.finding,)
 
 
-def test_our_own_check_runs_are_found_by_name(forge: GitHubForge, scene: Scene) -> None:
-    [check] = forge.check_runs(scene.head, "bouncer / verify")
-    assert (check.id, check.external_id, check.conclusion) == (scene.check, "key", "neutral")
-    assert forge.check_runs(scene.head, "another") == ()
-
-
 def test_a_commit_of_a_fork_leads_to_its_pull_request(forge: GitHubForge, scene: Scene) -> None:
     assert [pull.number for pull in forge.pulls_for_commit(scene.head)] == [scene.pull]
 
@@ -109,13 +103,14 @@ def test_files_are_read_byte_for_byte(forge: GitHubForge) -> None:
     assert forge.file("latin.txt", "main") == b"caf\xe9\n"
 
 
-def test_a_checkout_holds_the_files_at_that_commit(forge: GitHubForge, tmp_path: Path) -> None:
-    folder = tmp_path / "checkout"
-    folder.mkdir()
-    forge.checkout("main", folder)
-    assert (folder / "src" / "table.py").read_text() == FILES["src/table.py"]
-    assert (folder / "logo.png").read_bytes() == FILES["logo.png"]
-    assert sum(path.is_file() for path in folder.rglob("*")) == len(FILES)
+def test_a_checkout_is_fetched_whole_and_without_our_credentials(
+    forge: GitHubForge, scene: Scene, tmp_path: Path
+) -> None:
+    forge.checkout("main", tmp_path)
+    assert (tmp_path / "src" / "table.py").read_text() == FILES["src/table.py"]
+    assert (tmp_path / "logo.png").read_bytes() == FILES["logo.png"]
+    assert sum(path.is_file() for path in tmp_path.rglob("*")) == len(FILES)
+    assert scene.site.github.leaked_credentials == []
 
 
 def test_only_text_files_inside_the_repository_are_sources(forge: GitHubForge) -> None:

@@ -137,12 +137,6 @@ def test_a_redirect_loop_is_refused(site: Site) -> None:
         site.forge.issue(number)
 
 
-def test_an_archive_is_fetched_without_our_credentials(site: Site, tmp_path: Path) -> None:
-    site.forge.checkout("main", tmp_path)
-    assert (tmp_path / "README.md").exists()
-    assert site.github.leaked_credentials == []
-
-
 def test_a_broken_archive_download_is_transient(site: Site, tmp_path: Path) -> None:
     for path in ("tarball", "_codeload"):
         site.github.fail("server_error", path=path)

@@ -111,6 +111,7 @@ def test_a_check_is_made_and_then_edited(site: Site, pull: int) -> None:
     site.writer.edit_check(check, "success", "Solves #1", "All of it.", "$ pytest")
     [check_run] = site.forge.check_runs(sha, "bouncer / verify")
     assert (check_run.id, check_run.conclusion, check_run.external_id) == (check, "success", "key")
+    assert site.forge.check_runs(sha, "another") == ()
     output = site.github.checks(NAME)[0].output
     assert output == {"title": "Solves #1", "summary": "All of it.", "text": "$ pytest"}
 
