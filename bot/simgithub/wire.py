@@ -30,11 +30,10 @@ class ApiRefusal(Exception):
         self.location = location
 
     def answer(self) -> ApiAnswer:
-        body: Json = {"message": self.message, "documentation_url": "https://docs.github.com/rest"}
+        body: Json = {"message": self.message}
         if self.errors is not None:
             body["errors"] = self.errors
-        headers = {"Location": self.location} if self.location else {}
-        return ApiAnswer(self.status, {**body, "status": str(self.status)}, headers)
+        return ApiAnswer(self.status, body, {"Location": self.location} if self.location else {})
 
 
 @dataclass
@@ -157,15 +156,14 @@ class ApiCall:
         """Return one page of a list, with GitHub's Link header; ``key`` if the list is wrapped in an object."""
         size = min(max(int(self.query.get("per_page", 30)), 1), 100)
         number = max(int(self.query.get("page", 1)), 1)
-        last = max((len(items) + size - 1) // size, 1)
         page = items[(number - 1) * size : number * size]
         body: Any = {"total_count": len(items), key: page} if key else page
-        pages = {"next": number + 1, "last": last} if number < last else {}
-        links = [
-            f'<{self.base}{self.path}?{urlencode({**self.query, "page": page})}>; rel="{rel}"'
-            for rel, page in pages.items()
-        ]
-        return ApiAnswer(body=body, headers={"Link": ", ".join(links)} if links else {})
+        return ApiAnswer(body=body, headers=self.link(page=number + 1) if number * size < len(items) else {})
+
+    def link(self, **query: object) -> dict[str, str]:
+        """Return the Link header to the next page, which this query asks for."""
+        address = f"{self.base}{self.path}?{urlencode({**self.query, **query})}"
+        return {"Link": f'<{address}>; rel="next"'}
 
 
 Respond = Callable[[ApiCall], ApiAnswer]

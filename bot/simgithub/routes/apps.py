@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from urllib.parse import urlencode
 
 from bot.simgithub import registry
 from bot.simgithub.state import DeliveryState, InstallationState, Json, Token
@@ -84,11 +83,7 @@ def list_deliveries(call: ApiCall) -> ApiAnswer:
         and status in (None, "success" if 200 <= delivery.status_code < 300 else "failure")
     ]
     page = deliveries[:size]
-    headers = {}
-    if len(deliveries) > size:
-        query = urlencode({**call.query, "per_page": size, "cursor": page[-1].id})
-        url = f"{call.base}{call.path}?{query}"
-        headers["Link"] = f'<{url}>; rel="next"'
+    headers = call.link(cursor=page[-1].id) if len(deliveries) > size else {}
     return ApiAnswer(body=[_delivery(call, delivery) for delivery in page], headers=headers)
 
 
