@@ -76,14 +76,12 @@ def _file(change: FileChange) -> str:
 def _quoted(path: str) -> str:
     if re.fullmatch(r'[^"\\\x00-\x1f\x7f-\U0010ffff]*', path):
         return path
-    special = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}
-    return '"' + "".join(special.get(char) or _escaped(char) for char in path) + '"'
-
-
-def _escaped(char: str) -> str:
-    if char.isascii() and char.isprintable():
-        return char
-    return "".join(f"\\{byte:03o}" for byte in char.encode("utf-8", "surrogateescape"))
+    special = {ord('"'): '\\"', ord("\\"): "\\\\", ord("\n"): "\\n", ord("\t"): "\\t"}
+    characters = (
+        special.get(byte) or (chr(byte) if 0x20 <= byte < 0x7F else f"\\{byte:03o}")
+        for byte in path.encode("utf-8", "surrogateescape")
+    )
+    return f'"{"".join(characters)}"'
 
 
 def commentable(patch: str) -> dict[tuple[Side, int], range]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.simgithub.state import CommentState, Permission, RepositoryState
+from bot.simgithub.state import CommentState
 from bot.simgithub.wire import ApiAnswer, ApiCall, ApiRefusal, Route
 
 
@@ -82,17 +82,12 @@ def get_permission(call: ApiCall) -> ApiAnswer:
     user = call.world.users.get(login)
     if user is None:
         raise ApiRefusal(404, f"{login} is not a user")
-    role = role_of(repository, login)
+    # Everybody may read a public repository.
+    role = repository.roles.get(login, "none" if repository.private else "read")
+    role = "admin" if login == repository.owner.login else role
     # GitHub's older field ``permission`` has only four values.
     word = {"triage": "read", "maintain": "write"}.get(role, role)
     return ApiAnswer(body={"permission": word, "role_name": role, "user": call.render.user(user)})
-
-
-def role_of(repository: RepositoryState, login: str) -> Permission:
-    """Return the role of a user, who may read any public repository."""
-    if login == repository.owner.login:
-        return "admin"
-    return repository.roles.get(login, "none" if repository.private else "read")
 
 
 def _comment(call: ApiCall) -> CommentState:
