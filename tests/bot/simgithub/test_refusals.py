@@ -12,7 +12,7 @@ import requests
 
 from bot.github.webhook import parse
 from bot.simgithub import App, SimulatedGitHub
-from tests.bot.simgithub.test_github import NAME, signed
+from tests.bot.simgithub.test_github import NAME, signed, token
 
 PAGE = {"a.py": "x = 1\n", "data/b.bin": b"\0\1"}
 
@@ -36,11 +36,7 @@ def app(github: SimulatedGitHub) -> App:
 @pytest.fixture
 def call(github: SimulatedGitHub, app: App) -> Any:
     """A request as the installation: (method, path below the repository, body) -> answer."""
-    [installation] = github.world.installations.values()
-    minted = requests.post(
-        f"{github.api_url}/app/installations/{installation.id}/access_tokens", headers=signed(app), timeout=5
-    )
-    headers = {"Authorization": f"token {minted.json()['token']}"}
+    headers = token(github, app)
 
     def ask(method: str, path: str, body: Any = None) -> requests.Response:
         url = f"{github.api_url}/repos/{NAME}{path}"
