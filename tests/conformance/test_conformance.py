@@ -6,11 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from graphql import parse, validate
 
-from bot.github import reader
+from bot.github import app, history, reader, writer
 from bot.simgithub.routes import ROUTES
 from bot.simgithub.server import RecordedRequest
-from tests.conformance.checking import description, operation_of, violations
+from tests.conformance.checking import description, operation_of, schema, violations
 
 REVIEW = RecordedRequest(
     method="POST",
@@ -57,6 +58,19 @@ CLOSING = replace(REVIEW, path="/graphql", body={"query": reader._CLOSING, "vari
 
 def test_a_right_query_is_no_violation() -> None:
     assert violations([CLOSING]) == []
+
+
+QUERIES = [
+    pytest.param(text, id=f"{module.__name__}.{name}")
+    for module in (app, history, reader, writer)
+    for name, text in vars(module).items()
+    if isinstance(text, str) and text.lstrip().startswith(("query", "mutation"))
+]
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_github_understands_every_query_of_ours(query: str) -> None:
+    assert validate(schema(), parse(query)) == []
 
 
 @pytest.mark.parametrize(
