@@ -182,8 +182,8 @@ class _Objects:
             for other in issue.repository.issues.values()
             if other.pull and link in other.pull.closes
         ]
-        shown = [pull for pull in pulls if arguments.get("includeClosedPrs") or pull["state"] != "CLOSED"]
-        return _connection(shown)(arguments)
+        visible_pulls = [pull for pull in pulls if arguments.get("includeClosedPrs") or pull["state"] != "CLOSED"]
+        return _connection(visible_pulls)(arguments)
 
     def _pull(self, issue: IssueState, pull: Pull) -> Json:
         changed = diffs.changes(*self._world.pull_files(pull))
