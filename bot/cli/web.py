@@ -66,19 +66,19 @@ def server(settings: Settings, processes: int = 1, link: str | None = None) -> S
     from bot.web.server import Server
 
     prepare_database(settings)
-    present = _LiveSettings(settings)
+    signing = _Signing(settings)
     dashboard = dashboard_pages(settings)
     next_step = "To open the dashboard, set BOUNCER_ADMIN_PASSWORD or BOUNCER_ADMINS and start again."
     if link is not None:
         next_step = "To set it up, open the link that is shown in the terminal."
     more = (lambda backend: blueprint("" if dashboard else next_step), *dashboard)
     if link is not None:
-        more = (*more, *setup_pages(settings, link))
+        more = (*more, *setup_pages(settings, link, signing))
     return Server(
         lambda: create_app(
             settings,
-            Backend(settings.database_url, present.withheld).warm_up(),
-            present.webhook_secrets,
+            Backend(settings.database_url, lambda: signing.withheld).warm_up(),
+            lambda: signing.webhook_secrets,
             more,
         ),
         settings.host,
@@ -88,28 +88,15 @@ def server(settings: Settings, processes: int = 1, link: str | None = None) -> S
     )
 
 
-class _LiveSettings:
-    """The current settings: set-up in the browser completes them while the server runs."""
+class _Signing:
+    """The secrets that sign deliveries, and what must not be stored. Set-up brings them while the server runs."""
 
     def __init__(self, settings: Settings) -> None:
-        self._settings, self._withheld = settings, settings.withheld
-        self._needs_setup = settings.needs_setup
+        self.use(settings)
 
-    def webhook_secrets(self) -> tuple[str, ...]:
-        """Return the secrets that sign deliveries. Called for every delivery."""
-        return self._completed().webhook_secrets
-
-    def withheld(self) -> tuple[str, ...]:
-        """Return what must not be stored in the database. Called for every statement."""
-        self._completed()
-        return self._withheld
-
-    def _completed(self) -> Settings:
-        if self._needs_setup:
-            self._settings = self._settings.completed()
-            self._withheld = self._settings.withheld
-            self._needs_setup = self._settings.needs_setup
-        return self._settings
+    def use(self, settings: Settings) -> None:
+        # Computed once: the first is asked for at every delivery, the second at every statement.
+        self.webhook_secrets, self.withheld = settings.webhook_secrets, settings.withheld
 
 
 def show_link(settings: Settings, link: str) -> None:
@@ -121,14 +108,14 @@ def show_link(settings: Settings, link: str) -> None:
     )
 
 
-def setup_pages(settings: Settings, link: str) -> tuple[Pages, ...]:
+def setup_pages(settings: Settings, link: str, signing: _Signing) -> tuple[Pages, ...]:
     from bot.web.setup import Guard, Setup, blueprint
 
-    setup = Setup(Guard(link), settings, partial(keep, settings))
+    setup = Setup(Guard(link), settings, partial(keep, settings, signing))
     return (lambda backend: blueprint(setup),)
 
 
-def keep(settings: Settings, credentials: Credentials, choice: Choice) -> None:
+def keep(settings: Settings, signing: _Signing, credentials: Credentials, choice: Choice) -> None:
     """Store or print the App's credentials, as the operator chose. Raises SettingsError."""
     from bot.github.registration import store
 
@@ -137,8 +124,10 @@ def keep(settings: Settings, credentials: Credentials, choice: Choice) -> None:
         click.echo(f"\n{credentials.environment()}\n")
         return
     store(settings.bouncer_data_dir, credentials)
+    completed = settings.completed()
+    signing.use(completed)
     # Logs must not show the new secrets either.
-    configure_logs(settings.log_level, settings.completed().secrets)
+    configure_logs(settings.log_level, completed.secrets)
 
 
 def dashboard_pages(settings: Settings) -> tuple[Pages, ...]:
