@@ -208,7 +208,7 @@ def pages() -> Iterator[tuple[str, str]]:
     with tempfile.TemporaryDirectory() as folder:
         yield from ((path, steady(words(page), folder)) for path, page in _setup_pages())
         backend = Backend(f"sqlite:///{folder}/bouncer.db")
-        migrate(backend.ledger().database)
+        migrate(backend.ledger.database)
         try:
             yield from ((path, steady(words(page), folder)) for path, page in _dashboard_pages(backend))
         finally:

@@ -93,34 +93,25 @@ class Storing:
 
 
 class Backend:
-    """Connections and threads of one serving process; made at its first request, so after any fork."""
+    """Connections and threads of one serving process; made after any fork."""
 
     def __init__(self, database_url: str, withheld: Secrets = tuple) -> None:
         """``withheld`` is asked for what must not come into the database."""
-        self._url = database_url
-        self._withheld = withheld
-        self._lock = threading.Lock()
-        self._closing = threading.Event()
-        self._parts: tuple[Ledger, Jobs, Storing] | None = None
+        database = database_at(database_url, busy_seconds=BUSY_SECONDS)
+        database.withheld = withheld
+        self.ledger, self.jobs, self.storing = Ledger(database), Jobs(database), Storing(database)
         self.counts = CounterBuffer()
-
-    def ledger(self) -> Ledger:
-        return self._connected()[0]
-
-    def jobs(self) -> Jobs:
-        return self._connected()[1]
-
-    def acceptor(self) -> Storing:
-        return self._connected()[2]
+        self._closing = threading.Event()
+        threading.Thread(target=self._flush_all, name="counts", daemon=True).start()
 
     def warm_up(self) -> Backend:
-        """Import and connect the engine in the background, so that the first delivery need not wait."""
+        """Connect the engine in the background, so that the first delivery need not wait."""
         threading.Thread(target=self._warm_up, name="warm-up", daemon=True).start()
         return self
 
     def _warm_up(self) -> None:
         try:
-            self._connected()[2].connect()
+            self.storing.connect()
         except (SQLAlchemyError, TimeoutError) as error:
             # The first delivery tries again.
             _log.warning("database_away", error=type(error).__name__)
@@ -128,36 +119,22 @@ class Backend:
     def close(self) -> None:
         """Record what waits; the process ends."""
         self._closing.set()
-        if self._parts is not None:
-            ledger, _, acceptor = self._parts
-            acceptor.close()
-            self._flush(ledger)
-            ledger.database.close()
+        self.storing.close()
+        self._flush()
+        self.ledger.database.close()
 
-    def _connected(self) -> tuple[Ledger, Jobs, Storing]:
-        if self._parts is None:
-            with self._lock:
-                if self._parts is None:
-                    database = database_at(self._url, busy_seconds=BUSY_SECONDS)
-                    database.withheld = self._withheld
-                    ledger = Ledger(database)
-                    threading.Thread(target=self._flush_all, args=(ledger,), name="counts", daemon=True).start()
-                    self._parts = ledger, Jobs(database), Storing(database)
-        return self._parts
-
-    def _flush_all(self, ledger: Ledger) -> None:
+    def _flush_all(self) -> None:
         while not self._closing.wait(FLUSH_SECONDS):
-            self._flush(ledger)
+            self._flush()
 
-    def _flush(self, ledger: Ledger) -> None:
+    def _flush(self) -> None:
         try:
-            self.counts.flush(ledger.counters)
+            self.counts.flush(self.ledger.counters)
         except SQLAlchemyError as error:
             _log.warning("counts_not_recorded", error=type(error).__name__)
 
 
-def _webhook(secrets: Secrets, acceptor: Callable[[], Storing], counts: CounterBuffer) -> Blueprint:
-    """Return the route; ``acceptor`` is called in the process that serves."""
+def _webhook(secrets: Secrets, backend: Backend) -> Blueprint:
     routes = Blueprint("webhook", __name__)
     room = Room()
 
@@ -165,8 +142,8 @@ def _webhook(secrets: Secrets, acceptor: Callable[[], Storing], counts: CounterB
     def receive() -> Answer:
         delivery = request.headers.get("X-GitHub-Delivery", "")
         name = request.headers.get("X-GitHub-Event", "")
-        status, answer, why = _receive(name, delivery, secrets(), acceptor, room)
-        counts.add(DELIVERY_ANSWERS, answer=answer)
+        status, answer, why = _receive(name, delivery, secrets(), backend.storing, room)
+        backend.counts.add(DELIVERY_ANSWERS, answer=answer)
         logged_id = delivery if _DELIVERY_ID.fullmatch(delivery) else ""
         log = _log.info if status < 400 else _log.warning
         log("delivery", delivery=logged_id, name=name[:50], answer=answer, why=why)
@@ -180,7 +157,7 @@ def _webhook(secrets: Secrets, acceptor: Callable[[], Storing], counts: CounterB
 
 
 def _receive(
-    name: str, delivery: str, secrets: tuple[str, ...], acceptor: Callable[[], Storing], room: Room
+    name: str, delivery: str, secrets: tuple[str, ...], storing: Storing, room: Room
 ) -> tuple[int, str, str]:
     """Handle the current request, and return status, answer and reason."""
     if not secrets:
@@ -198,7 +175,7 @@ def _receive(
             event = webhook.parse(name, webhook.load(body, request.content_type or ""))
         if event is None:
             return 204, "ignored", ""
-        return 202, "accepted" if acceptor().accept(delivery, event) else "seen", ""
+        return 202, "accepted" if storing.accept(delivery, event) else "seen", ""
     except RequestEntityTooLarge:
         return 413, "too_large", f"the body is larger than {MAX_BYTES} bytes"
     except InvalidSignature as error:
@@ -289,7 +266,7 @@ def create_app(settings: Settings, backend: Backend, secrets: Secrets, more: Ite
         app.wsgi_app = ProxyFix(  # type: ignore[method-assign]
             app.wsgi_app, x_for=proxies, x_proto=1, x_host=1
         )
-    app.register_blueprint(_webhook(secrets, backend.acceptor, backend.counts))
+    app.register_blueprint(_webhook(secrets, backend))
     app.register_blueprint(public.monitoring(settings, backend.ledger, backend.jobs, secrets))
     for make in more:
         app.register_blueprint(make(backend))

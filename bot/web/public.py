@@ -36,12 +36,10 @@ NONCE = "X-Bouncer-Nonce"
 Secrets = Callable[[], tuple[str, ...]]
 
 
-def monitoring(
-    settings: Settings, ledger: Callable[[], Ledger], jobs: Callable[[], Jobs], secrets: Secrets
-) -> Blueprint:
-    """``/healthz``, ``/readyz``, ``/metrics``, ``/doctor``; the arguments are called in the serving process."""
+def monitoring(settings: Settings, ledger: Ledger, jobs: Jobs, secrets: Secrets) -> Blueprint:
+    """``/healthz``, ``/readyz``, ``/metrics``, ``/doctor``."""
     routes = Blueprint("health", __name__)
-    sessions = session.Sessions(settings.session_key, lambda: ledger().logins)
+    sessions = session.Sessions(settings.session_key, ledger.logins)
     bearer = f"Bearer {key.get_secret_value()}".encode() if (key := settings.bouncer_metrics_token) else b""
 
     @routes.get("/healthz")
@@ -51,14 +49,14 @@ def monitoring(
     @routes.get("/readyz")
     def readyz() -> Answer:
         """Deliveries can be recorded, and a worker is there; what waits for the operator is a notice."""
-        problem = _problem(jobs())
+        problem = _problem(jobs)
         if problem:
             response = jsonify(status="not ready", why=problem)
             response.status_code = 503
             return response
         # Not a failure: deliveries are accepted and wait. Anyone may read this, so it names no model.
         notice = "a model's provider refuses requests, and jobs wait: see the dashboard or the log"
-        return jsonify(status="ready", **({"notice": notice} if ledger().faults.all() else {}))
+        return jsonify(status="ready", **({"notice": notice} if ledger.faults.all() else {}))
 
     @routes.get("/metrics")
     def metrics() -> Answer:
@@ -68,7 +66,7 @@ def monitoring(
             has_token = bearer and hmac.compare_digest(header, bearer)
             if not (settings.bouncer_metrics == "open" or has_token or sessions.login() is not None):
                 return Response("needs BOUNCER_METRICS_TOKEN as a bearer token\n", 403, content_type="text/plain")
-            return Response(exposition(ledger(), jobs()), content_type=CONTENT_TYPE_LATEST)
+            return Response(exposition(ledger, jobs), content_type=CONTENT_TYPE_LATEST)
         except SQLAlchemyError:
             return Response("the database cannot be read\n", 503, content_type="text/plain")
 

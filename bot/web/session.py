@@ -6,7 +6,6 @@ import hashlib
 import hmac
 import ipaddress
 import secrets
-from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from flask import Response, abort, request
@@ -58,24 +57,24 @@ def check_form(cookie: str) -> None:
 class Sessions:
     """Sessions of operators. They end when ``key`` changes: the password, the app's secret, or who may come in."""
 
-    def __init__(self, key: str, logins: Callable[[], Logins]) -> None:
+    def __init__(self, key: str, logins: Logins) -> None:
         self._key = key
         self._logins = logins
 
     def login(self) -> str | None:
         """Return the account of the request's session (empty: logged in by password); None if it has none."""
         cookie = request.cookies.get(COOKIE, "")
-        return self._logins().login(self._id(cookie)) if self._key and cookie else None
+        return self._logins.login(self._id(cookie)) if self._key and cookie else None
 
     def begin(self, login: str = "") -> str:
         """Log in with a new cookie, so that an earlier one is of no use."""
         cookie = new_cookie()
-        self._logins().begin(self._id(cookie), SESSION_SECONDS, login)
+        self._logins.begin(self._id(cookie), SESSION_SECONDS, login)
         return cookie
 
     def end(self) -> None:
         """Log out. Copies of the cookie become invalid too."""
-        self._logins().end(self._id(request.cookies.get(COOKIE, "")))
+        self._logins.end(self._id(request.cookies.get(COOKIE, "")))
 
     def _id(self, cookie: str) -> str:
         # The cookie cannot be computed from the id, and passwords cannot be tried on the id without the cookie.

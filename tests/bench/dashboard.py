@@ -58,9 +58,9 @@ def main(arguments: list[str] | None = None) -> None:
     parsed = options.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
         backend = Backend(f"sqlite:///{Path(folder) / 'bench.db'}")
-        migrate(backend.ledger().database)
-        _fill(backend.ledger(), parsed.decisions)
-        _fill_queue(backend.ledger().database, parsed.decisions)
+        migrate(backend.ledger.database)
+        _fill(backend.ledger, parsed.decisions)
+        _fill_queue(backend.ledger.database, parsed.decisions)
         _measure(backend, parsed.rounds)
         backend.close()
 

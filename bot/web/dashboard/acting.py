@@ -41,7 +41,7 @@ _log = structlog.get_logger(__name__)
 def jobs(settings: DashboardSettings, backend: Backend) -> str:
     """Show jobs by state. Jobs that had nothing to do are hidden unless ``all`` is asked for."""
     states: tuple[State, ...] = tuple(state for state in get_args(State) if state == request.args.get("state"))
-    rows = backend.jobs().list(states, request.args.get("repository", ""), LISTED)
+    rows = backend.jobs.list(states, request.args.get("repository", ""), LISTED)
     show_all = "all" in request.args
     idle = [] if show_all else [job for job in rows if job.state == "done" and job.outcome in IDLE]
     return render_template(
@@ -49,7 +49,7 @@ def jobs(settings: DashboardSettings, backend: Backend) -> str:
         jobs=[job for job in rows if job not in idle],
         hidden=len(idle),
         limit=LISTED,
-        counts=backend.jobs().counts(),
+        counts=backend.jobs.counts(),
         newest=NEWEST,
         state=states[0] if states else "",
         states=get_args(State),
@@ -61,8 +61,8 @@ def jobs(settings: DashboardSettings, backend: Backend) -> str:
 def confirm_rejudge(settings: DashboardSettings, backend: Backend) -> str:
     """Show how many jobs an outage left without a verdict, and the estimated cost of running them again."""
     since, limit = _since(), _limit()
-    count = min(backend.jobs().unjudged(since.timestamp()), limit)
-    mean = backend.ledger().overview.mean_cost(g.now - timedelta(days=30))
+    count = min(backend.jobs.unjudged(since.timestamp()), limit)
+    mean = backend.ledger.overview.mean_cost(g.now - timedelta(days=30))
     return render_template(
         "dashboard/rejudge.html",
         since=since.date().isoformat(),
@@ -77,7 +77,7 @@ def rejudge(settings: DashboardSettings, backend: Backend) -> Answer:
     since, limit = _since(), _limit()
     target = f"up to {limit} jobs since {since.date()}"
     return _act(
-        "rejudge", target, lambda: backend.jobs().rejudge(since.timestamp(), limit), url_for("dashboard.jobs")
+        "rejudge", target, lambda: backend.jobs.rejudge(since.timestamp(), limit), url_for("dashboard.jobs")
     )
 
 
@@ -104,21 +104,21 @@ def propose(settings: DashboardSettings, backend: Backend) -> Answer:
     suggestion = _suggestion(settings, backend, repository)
 
     def ask() -> None:
-        backend.jobs().onboard(repository, operator(), suggestion.config, suggestion.explanation)
+        backend.jobs.onboard(repository, operator(), suggestion.config, suggestion.explanation)
 
     return _act("onboard", repository, ask, url_for("dashboard.jobs"))
 
 
 def _installed(backend: Backend) -> str:
     repository = request.values.get("repository", "")
-    if repository not in {row.repository for row in backend.ledger().installations.repositories()}:
+    if repository not in {row.repository for row in backend.ledger.installations.repositories()}:
         abort(404, "No such repository.")
     return repository
 
 
 def _suggestion(settings: DashboardSettings, backend: Backend, repository: str) -> SuggestedConfig:
     bouncers: tuple[Bouncer, ...] = ("triage", "verify")
-    fates = {bouncer: backend.ledger().fates.of(repository, bouncer) for bouncer in bouncers}
+    fates = {bouncer: backend.ledger.fates.of(repository, bouncer) for bouncer in bouncers}
     server = settings.server.bouncer_public_url
     schema = f"{server}/bouncer.schema.json" if server else ""
     return suggest(fates, schema)
@@ -140,34 +140,34 @@ def _limit() -> int:
 
 def job(settings: DashboardSettings, backend: Backend, job: str) -> str:
     try:
-        return render_template("dashboard/job.html", job=backend.jobs().get(job), open=OPEN)
+        return render_template("dashboard/job.html", job=backend.jobs.get(job), open=OPEN)
     except OperatorError as error:
         abort(404, str(error))
 
 
 def retry(settings: DashboardSettings, backend: Backend, job: str) -> Answer:
-    return _act("retry", job, lambda: backend.jobs().retry(job), url_for("dashboard.job", job=job))
+    return _act("retry", job, lambda: backend.jobs.retry(job), url_for("dashboard.job", job=job))
 
 
 def cancel(settings: DashboardSettings, backend: Backend, job: str) -> Answer:
-    return _act("cancel", job, lambda: backend.jobs().cancel(job), url_for("dashboard.job", job=job))
+    return _act("cancel", job, lambda: backend.jobs.cancel(job), url_for("dashboard.job", job=job))
 
 
 def retry_failed(settings: DashboardSettings, backend: Backend) -> Answer:
-    return _act("retry", "all failed jobs", backend.jobs().retry_failed, url_for("dashboard.jobs"))
+    return _act("retry", "all failed jobs", backend.jobs.retry_failed, url_for("dashboard.jobs"))
 
 
 def pause(settings: DashboardSettings, backend: Backend) -> Answer:
     scope = request.form.get("repository", EVERYTHING)
-    installed = {row.repository for row in backend.ledger().installations.repositories()}
-    if scope and scope not in installed | set(backend.ledger().overview.repositories()):
+    installed = {row.repository for row in backend.ledger.installations.repositories()}
+    if scope and scope not in installed | set(backend.ledger.overview.repositories()):
         abort(404, "No such repository.")
-    return _act("pause", scope, lambda: backend.ledger().installations.pause(scope, operator()), _back())
+    return _act("pause", scope, lambda: backend.ledger.installations.pause(scope, operator()), _back())
 
 
 def resume(settings: DashboardSettings, backend: Backend) -> Answer:
     scope = request.form.get("repository", EVERYTHING)
-    return _act("resume", scope, lambda: backend.ledger().installations.resume(scope), _back())
+    return _act("resume", scope, lambda: backend.ledger.installations.resume(scope), _back())
 
 
 def recheck(settings: DashboardSettings, backend: Backend, number: int) -> Answer:
@@ -176,7 +176,7 @@ def recheck(settings: DashboardSettings, backend: Backend, number: int) -> Answe
 
     def ask() -> None:
         pull = subject.revision.startswith("sha:")
-        backend.jobs().recheck(line.repository, line.number, operator(), pull=pull)
+        backend.jobs.recheck(line.repository, line.number, operator(), pull=pull)
 
     return _act("recheck", subject.key, ask, url_for("dashboard.jobs"))
 
@@ -195,14 +195,14 @@ def leave(settings: DashboardSettings, backend: Backend, number: int) -> Answer:
             record=CommandsRecord(done=(word,), by=operator(), at=time.time()),
         )
         job = f"{OPERATOR_PREFIX}{uuid.uuid4().hex}:commands"
-        backend.ledger().decisions.record(job, (decision,), "")
-        backend.ledger().decisions.settle(job, 0, PublishOutcome.NOTHING)
+        backend.ledger.decisions.record(job, (decision,), "")
+        backend.ledger.decisions.settle(job, 0, PublishOutcome.NOTHING)
 
     return _act(word, subject.key, note, url_for("dashboard.decision", number=number))
 
 
 def is_paused(backend: Backend, subject: Subject) -> bool:
-    return rights.is_paused(backend.ledger().decisions.decisions(subject.key, "commands"))
+    return rights.is_paused(backend.ledger.decisions.decisions(subject.key, "commands"))
 
 
 def operator() -> str:
@@ -211,7 +211,7 @@ def operator() -> str:
 
 
 def _about(backend: Backend, number: int) -> tuple[DecisionRow, Subject]:
-    row = backend.ledger().overview.decision(number) if number < 2**63 else None
+    row = backend.ledger.overview.decision(number) if number < 2**63 else None
     if row is None or not row[0].number:
         abort(404, "No such issue or pull request.")
     return row[0], row[1].subject

@@ -66,7 +66,7 @@ _log = structlog.get_logger(__name__)
 def blueprint(settings: DashboardSettings, backend: Backend) -> Blueprint:
     """The dashboard of a serving process."""
     routes = Blueprint("dashboard", __name__, template_folder="../templates")
-    sessions = session.Sessions(settings.server.session_key, lambda: backend.ledger().logins)
+    sessions = session.Sessions(settings.server.session_key, backend.ledger.logins)
     _guard(routes, settings, sessions)
     entry = Entry(settings, backend, sessions)
     routes.add_url_rule("/login", "log_in", entry.log_in, methods=["GET", "POST"])
@@ -198,7 +198,7 @@ class Entry:
 
     @property
     def _logins(self) -> Logins:
-        return self._backend.ledger().logins
+        return self._backend.ledger.logins
 
     @property
     def _github(self) -> GitHubLogin:

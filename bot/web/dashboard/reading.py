@@ -73,7 +73,7 @@ class Drawn(NamedTuple):
 
 def overview(settings: DashboardSettings, backend: Backend) -> Response:
     """Show the current state and the last 30 days."""
-    overview = backend.ledger().overview
+    overview = backend.ledger.overview
     repository = request.args.get("repository", "")
     days = overview.days(g.now.date(), DAYS, repository)
     bars = [(day.day.strftime("%d %b"), (day.bounced, day.passed, day.abstained)) for day in days]
@@ -84,21 +84,21 @@ def overview(settings: DashboardSettings, backend: Backend) -> Response:
         top=_axis(bars),
         repositories=overview.repositories(),
         repository=repository,
-        rates=backend.ledger().signals.rates(repository or None),
+        rates=backend.ledger.signals.rates(repository or None),
         budgets=_budgets(settings.server, overview, g.now),
-        jobs=backend.jobs().unfinished(),
-        oldest=backend.jobs().oldest_age(),
-        worker=backend.jobs().worker_age(),
-        everything=backend.ledger().installations.pauses().get(EVERYTHING),
+        jobs=backend.jobs.unfinished(),
+        oldest=backend.jobs.oldest_age(),
+        worker=backend.jobs.worker_age(),
+        everything=backend.ledger.installations.pauses().get(EVERYTHING),
         wrong_configurations=overview.wrong_configurations(),
-        faults=backend.ledger().faults.all(),
+        faults=backend.ledger.faults.all(),
         alarm=overview.abstention_alarm(),
     )
     return Response(page, headers={"Refresh": REFRESH_SECONDS})
 
 
 def decisions(settings: DashboardSettings, backend: Backend) -> str:
-    overview, query = backend.ledger().overview, _filter()
+    overview, query = backend.ledger.overview, _filter()
     lines = overview.decisions(query, _number(request.args.get("before")))
     older = urlencode({**_parameters(query), "before": lines[-1].id}) if len(lines) == PAGE else ""
     return render_template(
@@ -116,7 +116,7 @@ def export(settings: DashboardSettings, backend: Backend, form: str) -> Response
     """Return all decisions that pass the filter as a file."""
     make, kind = {"csv": (as_csv, "text/csv"), "json": (as_json, "application/json")}.get(form) or abort(404)
     response = Response(
-        make(backend.ledger().overview, _filter(), settings.server.github_web_url),
+        make(backend.ledger.overview, _filter(), settings.server.github_web_url),
         content_type=f"{kind}; charset=utf-8",
     )
     response.headers["Content-Disposition"] = f"attachment; filename=bouncer-decisions.{form}"
@@ -125,7 +125,7 @@ def export(settings: DashboardSettings, backend: Backend, form: str) -> Response
 
 def installations(settings: DashboardSettings, backend: Backend) -> str:
     """Show installations, their last delivery, and what is paused."""
-    store = backend.ledger().installations
+    store = backend.ledger.installations
     pauses = store.pauses()
     return render_template(
         "dashboard/installations.html",
@@ -137,7 +137,7 @@ def installations(settings: DashboardSettings, backend: Backend) -> str:
 
 
 def decision(settings: DashboardSettings, backend: Backend, number: int) -> str:
-    overview = backend.ledger().overview
+    overview = backend.ledger.overview
     row = overview.decision(number) if number < 2**63 else None
     if row is None:
         abort(404, "No such decision, or it has expired.")
@@ -152,13 +152,13 @@ def decision(settings: DashboardSettings, backend: Backend, number: int) -> str:
         ),
         unposted=posted.unposted(whole),
         paused=acting.is_paused(backend, whole.subject),
-        subject=_subject(backend.jobs(), line.job),
+        subject=_subject(backend.jobs, line.job),
     )
 
 
 def shadow(settings: DashboardSettings, backend: Backend) -> str:
     """Show what shadow mode did not post."""
-    overview = backend.ledger().overview
+    overview = backend.ledger.overview
     rows = [
         (line, posted.cards(decision, (), settings.server.github_web_url, settings.server.about_url))
         for line, decision in overview.full_decisions(
@@ -171,7 +171,7 @@ def shadow(settings: DashboardSettings, backend: Backend) -> str:
 
 def queue(settings: DashboardSettings, backend: Backend) -> str:
     """Show the open pull requests of a repository in the order in which to look at them."""
-    ledger = backend.ledger()
+    ledger = backend.ledger
     repositories, repository = ledger.overview.repositories(), request.args.get("repository", "")
     if repository and repository not in repositories:
         abort(404, "No such repository here.")
@@ -188,7 +188,7 @@ def queue(settings: DashboardSettings, backend: Backend) -> str:
 
 
 def costs(settings: DashboardSettings, backend: Backend) -> str:
-    overview = backend.ledger().overview
+    overview = backend.ledger.overview
     since = g.now - timedelta(days=DAYS)
     days = overview.costs(since, "day")
     is_priced = any(row.cost_usd is not None for row in days)
@@ -207,12 +207,12 @@ def costs(settings: DashboardSettings, backend: Backend) -> str:
 
 def line(settings: DashboardSettings, backend: Backend) -> str:
     """Show each bouncer's results in a repository, other thresholds, and whether its promise holds."""
-    repositories = backend.ledger().overview.repositories()
+    repositories = backend.ledger.overview.repositories()
     repository = request.args.get("repository") or (repositories[0] if len(repositories) == 1 else "")
     charts = [
         _drawn(bouncer, fates)
         for bouncer in _WORDS
-        if repository and (fates := backend.ledger().fates.of(repository, bouncer))
+        if repository and (fates := backend.ledger.fates.of(repository, bouncer))
     ]
     return render_template("dashboard/line.html", repositories=repositories, repository=repository, charts=charts)
 

@@ -90,7 +90,7 @@ def filled(backend: Backend) -> Backend:
 
 def fill(backend: Backend) -> None:
     """Record decisions of every outcome, feedback, a model call, a dead letter."""
-    ledger = backend.ledger()
+    ledger = backend.ledger
     for number, verdict in enumerate(("VAGUE", "WELL_SPECIFIED", None, "VAGUE"), start=1):
         ledger.decisions.record(f"d{number}:triage", (decision(number, verdict=verdict),), "c0ffee")
         ledger.decisions.settle(f"d{number}:triage", 0, "posted")

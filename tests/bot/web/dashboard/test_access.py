@@ -44,10 +44,10 @@ def test_five_wrong_guesses_of_a_stranger_do_not_keep_the_operator_out(client: F
 
 def test_guessing_is_slowed_down_and_refused_whatever_the_password(client: FlaskClient, backend: Backend) -> None:
     for _ in range(9):
-        backend.ledger().logins.turn("127.0.0.1")
-        backend.ledger().logins.failed("127.0.0.1")
+        backend.ledger.logins.turn("127.0.0.1")
+        backend.ledger.logins.failed("127.0.0.1")
     for _ in range(3):
-        backend.ledger().logins.turn("127.0.0.1")
+        backend.ledger.logins.turn("127.0.0.1")
     refused = log_in(client)
     assert (refused.status_code, client.get("/").status_code) == (429, 302)
     assert "Try again in" in refused.text
@@ -68,7 +68,7 @@ def test_made_up_addresses_do_not_evade_the_count(backend: Backend, trusted: int
         page = client.get("/login", headers=claimed)
         wrong = {"token": token(page), "password": "wrong"}
         assert client.post("/login", data=wrong, headers=claimed).status_code == 403
-    rows = backend.ledger().database.rows(select(LOGIN_ATTEMPTS).where(LOGIN_ATTEMPTS.c.address != ALL_ADDRESSES))
+    rows = backend.ledger.database.rows(select(LOGIN_ATTEMPTS).where(LOGIN_ATTEMPTS.c.address != ALL_ADDRESSES))
     assert [(row.address, row.failures) for row in rows] == [("198.51.100.7" if trusted else "127.0.0.1", 5)]
 
 
@@ -92,7 +92,7 @@ def test_log_out_ends_the_session_of_a_copied_cookie(client: FlaskClient, app: F
 
 def test_a_stored_session_id_is_no_cookie(client: FlaskClient, app: Flask, backend: Backend) -> None:
     log_in(client)
-    with backend.ledger().database.read() as connection:
+    with backend.ledger.database.read() as connection:
         (session_id,) = connection.execute(select(SESSIONS.c.id)).scalars()
     thief = app.test_client()
     thief.set_cookie("bouncer", session_id)
@@ -101,7 +101,7 @@ def test_a_stored_session_id_is_no_cookie(client: FlaskClient, app: Flask, backe
 
 def test_a_session_ends_by_itself(client: FlaskClient, backend: Backend) -> None:
     log_in(client)
-    backend.ledger().database.execute(SESSIONS.update().values(until=1.0))
+    backend.ledger.database.execute(SESSIONS.update().values(until=1.0))
     assert client.get("/").status_code == 302
 
 

@@ -95,7 +95,7 @@ def test_log_in_filter_open_a_decision_and_retry_a_dead_letter(page: Page, site:
     faults += serious(page)
     page.get_by_role("button", name="Retry").click()
     page.get_by_text("queued", exact=True).wait_for()
-    assert filled.jobs().get("dead:triage").state == "queued"
+    assert filled.jobs.get("dead:triage").state == "queued"
 
     page.get_by_role("link", name="Installations").click()
     page.get_by_role("button", name="Pause acme/rocket").click()
@@ -140,7 +140,7 @@ CUT = """
 
 def test_nothing_is_wider_than_a_phone_or_cut_at_500_pixels(page: Page, site: str, filled: Backend) -> None:
     long = decision(1, repository=f"acme/{'x' * 80}").model_copy(update={"reason": "W" * 256})
-    filled.ledger().decisions.record("long:triage", (long,), "c0ffee")
+    filled.ledger.decisions.record("long:triage", (long,), "c0ffee")
     page.goto(site)
     page.get_by_label("The operator's password").fill(PASSWORD)
     page.get_by_role("button", name="Log in").click()

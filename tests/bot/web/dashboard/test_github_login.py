@@ -56,7 +56,7 @@ def test_a_named_account_comes_in_and_what_it_does_carries_its_name(desk: Desk, 
     token = re.search(r'name="token" value="([^"]+)"', page.text)
     assert token
     desk.browser.post(f"{desk.url}/pause", data={"token": token[1], "repository": ""}, timeout=10)
-    assert backend.ledger().installations.pauses()[""].by == "ann"
+    assert backend.ledger.installations.pauses()[""].by == "ann"
     assert "Log out ann" in desk.get("/").text
 
 
@@ -100,7 +100,7 @@ def test_an_account_that_was_renamed_still_comes_in(desk: Desk) -> None:
 
 def test_an_id_names_an_account_and_is_no_login(backend: Backend) -> None:
     admins = Admins.parse(Settings(bouncer_admins="583231, Ann, org:Acme").bouncer_admins)
-    logins = backend.ledger().logins
+    logins = backend.ledger.logins
     assert admins.admit(Visitor(id=583231, login="octocat", organizations={}), logins)
     assert not admins.admit(Visitor(id=7, login="583231", organizations={}), logins)
 
@@ -141,10 +141,10 @@ def test_a_missing_permission_is_named(desk: Desk) -> None:
 
 def test_repeated_codes_have_to_wait_and_github_is_not_asked(desk: Desk, backend: Backend) -> None:
     for _ in range(9):
-        backend.ledger().logins.turn("127.0.0.1")
-        backend.ledger().logins.failed("127.0.0.1")
+        backend.ledger.logins.turn("127.0.0.1")
+        backend.ledger.logins.failed("127.0.0.1")
     for _ in range(3):
-        backend.ledger().logins.turn("127.0.0.1")
+        backend.ledger.logins.turn("127.0.0.1")
     refused = desk.get(desk.authorize("ann"))
     assert (refused.status_code, desk.github.world.user_tokens) == (429, {})
 
@@ -160,6 +160,6 @@ def test_an_unreachable_github_is_reported(desk: Desk) -> None:
 def test_no_token_is_stored(desk: Desk, backend: Backend) -> None:
     desk.get(desk.authorize("ann"))
     (token,) = desk.github.world.user_tokens
-    connection = backend.ledger().database.engine.raw_connection()
+    connection = backend.ledger.database.engine.raw_connection()
     assert not any(token in line for line in connection.driver_connection.iterdump())  # type: ignore[union-attr]
     connection.close()

@@ -62,7 +62,7 @@ def test_a_server_in_shadow_mode_says_so(backend: Backend, filled: Backend) -> N
 
 def test_costs_show_calls_if_no_price_is_known(client: FlaskClient, backend: Backend) -> None:
     assert "US dollars on each of the last 30 days" in client.get("/costs").text
-    backend.ledger().database.execute(update(MODEL_CALLS).values(cost_usd=None))
+    backend.ledger.database.execute(update(MODEL_CALLS).values(cost_usd=None))
     assert "Model calls on each of the last 30 days" in client.get("/costs").text
 
 
@@ -78,7 +78,7 @@ def test_unposted_findings_are_listed_with_the_reason(client: FlaskClient, backe
         dropped=(Dropped(reported=reported, reason="quote_not_in_diff"),),
     )
     review = decision(40, kind="review", verdict="fine").model_copy(update={"record": record})
-    backend.ledger().decisions.record("d40:review", (review,), "c0ffee")
+    backend.ledger.decisions.record("d40:review", (review,), "c0ffee")
     page = client.get("/decisions?text=%2340").text
     number = page.partition("/decisions/")[2].partition('"')[0]
     page = client.get(f"/decisions/{number}").text
@@ -89,11 +89,11 @@ def test_unposted_findings_are_listed_with_the_reason(client: FlaskClient, backe
 def test_an_alarm_tells_when_abstentions_jump(client: FlaskClient, backend: Backend) -> None:
     assert "have no verdict" not in client.get("/").text
     for number in range(50, 57):
-        backend.ledger().decisions.record(f"d{number}:triage", (decision(number, verdict=None),), "c0ffee")
+        backend.ledger.decisions.record(f"d{number}:triage", (decision(number, verdict=None),), "c0ffee")
     alarm = "7 of the last 10 decisions have no verdict, most often because of model:refused"
     assert alarm in client.get("/").text
-    assert Overview(backend.ledger().database).abstention_alarm() == alarm
-    assert b"bouncer_abstention_alarm 1.0" in exposition(backend.ledger(), backend.jobs())
+    assert Overview(backend.ledger.database).abstention_alarm() == alarm
+    assert b"bouncer_abstention_alarm 1.0" in exposition(backend.ledger, backend.jobs)
 
 
 def test_shadow_mode_shows_what_it_would_have_posted(client: FlaskClient) -> None:
@@ -106,9 +106,9 @@ def test_shadow_mode_shows_what_it_would_have_posted(client: FlaskClient) -> Non
 def spent(app: Flask, backend: Backend, model: str, usage: Usage) -> FlaskClient:
     """An operator who is logged in, after a decision that took so much."""
     unpriced = decision(1).model_copy(update={"usage": usage})
-    backend.ledger().decisions.record("d1:triage", (unpriced,), "c0ffee")
+    backend.ledger.decisions.record("d1:triage", (unpriced,), "c0ffee")
     prompt = Prompt(purpose="triage", system="s", user="1", subject="acme/rocket#1")
-    backend.ledger().calls.record("d1:triage", prompt, "InputReply", model, usage, reply="{}")
+    backend.ledger.calls.record("d1:triage", prompt, "InputReply", model, usage, reply="{}")
     client = app.test_client()
     log_in(client)
     return client
@@ -134,11 +134,11 @@ def test_all_failed_jobs_can_be_retried_at_once(client: FlaskClient, filled: Bac
     page = client.get("/jobs?state=dead")
     assert "Retry all failed jobs" in page.text
     assert client.post("/retry-failed", data={"token": token(page)}).status_code == 303
-    assert filled.jobs().get("dead:triage").state == "queued"
+    assert filled.jobs.get("dead:triage").state == "queued"
 
 
 def test_jobs_of_an_outage_are_judged_again_at_once(client: FlaskClient, filled: Backend) -> None:
-    decisions = filled.ledger().decisions
+    decisions = filled.ledger.decisions
     abstention = decision(4, verdict=None).model_copy(update={"abstained": "model:unavailable"})
     decisions.record("dead:triage", (abstention,), "c0ffee")
     decisions.settle("dead:triage", 0, "nothing")
@@ -146,7 +146,7 @@ def test_jobs_of_an_outage_are_judged_again_at_once(client: FlaskClient, filled:
     assert "Judge 2 jobs again" in page.text
     form = {"token": token(page), "since": "2026-01-01", "limit": "10"}
     assert client.post("/rejudge", data=form).status_code == 303
-    assert filled.jobs().get("dead:triage").state == "queued"
+    assert filled.jobs.get("dead:triage").state == "queued"
 
 
 def test_a_recheck_in_an_unknown_repository_is_refused(client: FlaskClient) -> None:
@@ -173,7 +173,7 @@ def tell(backend: Backend, number: int, *, good: bool, chance: int | None, bounc
         subject=subject,
         record=FeedbackRecord.model_validate({"fates": [fate.model_dump(mode="json")]}),
     )
-    backend.ledger().decisions.record(f"end{bouncer}{number}", (decision,), "c0ffee")
+    backend.ledger.decisions.record(f"end{bouncer}{number}", (decision,), "c0ffee")
 
 
 def page(app: Flask, backend: Backend) -> str:
@@ -203,7 +203,7 @@ def test_a_broken_promise_is_a_warning(app: Flask, backend: Backend) -> None:
 def test_a_merge_counts_once_nothing_has_undone_it_for_thirty_days(backend: Backend) -> None:
     tell(backend, 1, good=True, chance=10, bouncer="verify")
     tell(backend, 2, good=False, chance=10, bouncer="verify")
-    ledger = backend.ledger()
+    ledger = backend.ledger
     assert [fate.subject for fate in ledger.fates.of("acme/rocket", "verify")] == ["acme/rocket#2"]
     ledger.database.clock = lambda: time.time() + GRACE.total_seconds() + 60
     assert [fate.good for fate in ledger.fates.of("acme/rocket", "verify")] == [False, True]
