@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from bot import router
-from bot.cli.bouncers import gate
-from bot.cli.files import as_object, json_option, print_json, set_option
+from bot.cli.files import json_option, print_json
+from bot.cli.judging import as_object, gate, set_option
 from bot.cli.numbers import Finite
 from bot.cli.remote import reached
-from bot.cli.review import gate as review_gate
 from bot.cli.review import write_sarif
 from bot.core import events
 from bot.core.actions import Decision, Task
@@ -109,9 +108,7 @@ def command(
     _print(workflow, results, as_json=as_json)
     if any(result.missing for result in results) and not _is_for_fork(workflow, event):
         return 1
-    decisions = [result.decision for result in results]
-    codes = [(review_gate if decision.kind == "review" else gate)(words, decision) for decision in decisions]
-    return max(codes, default=0)
+    return max((gate(words, result.decision) for result in results), default=0)
 
 
 def _words(text: str, allowed: tuple[str, ...], option: str) -> tuple[str, ...]:

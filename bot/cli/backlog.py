@@ -6,7 +6,6 @@ import base64
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
@@ -15,20 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 
 import click
 
-from bot.cli.files import (
-    EqualErrors,
-    Judging,
-    confirm,
-    data_folder,
-    decided,
-    failure,
-    judging_options,
-    print_json,
-    progress,
-    show_card,
-    write_text,
-)
-from bot.cli.numbers import Finite
+from bot.cli.files import confirm, data_folder, print_json, show_card, write_text
+from bot.cli.judging import Judging, cost_option, decided, failure, judge_all, judging_options
 from bot.cli.remote import configured, reached, repository
 from bot.core.actions import Usage
 from bot.core.errors import BudgetExceeded, ForgeError, OperatorError
@@ -154,7 +141,7 @@ class Backlog(NamedTuple):
     help="Most issues to label with --apply, the most likely first.",
 )
 @click.option("--out", "files", metavar="FILE", multiple=True, help="Write a page, or a .csv file (repeatable).")
-@click.option("--max-cost", type=Finite(min=0), metavar="USD", help="Most that the model may cost.")
+@cost_option
 @click.option("--yes", is_flag=True, help="Do not ask before the model is called.")
 @judging_options
 def command(
@@ -295,18 +282,8 @@ def _judge(issues: Sequence[Issue], services: Services, progress_word: str) -> l
             raise OperatorError("triage is switched off in bouncer.yml")
         return decision
 
-    rows: list[BacklogIssue] = []
-    errors = EqualErrors()
-    with ThreadPoolExecutor(WORKERS) as pool, progress() as advance:
-        for issue, decision in zip(issues, pool.map(judge, issues), strict=True):
-            rows.append(BacklogIssue(issue, decision))
-            advance(progress_word, len(rows), len(issues))
-            try:
-                errors.add(decision)
-            except OperatorError:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
-    return sorted(rows, key=lambda row: row.order)
+    decisions = judge_all(judge, issues, WORKERS, progress_word)
+    return sorted(map(BacklogIssue, issues, decisions), key=lambda row: row.order)
 
 
 def _label(

@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bot.cli.files import (
+from bot.cli.files import print_json, read_diff, read_text, show_card
+from bot.cli.judging import (
     Judging,
     as_object,
     decide,
+    gate,
     judging_options,
-    print_json,
-    read_diff,
-    read_text,
     repo_option,
     runner_option,
-    show_card,
     spoken,
 )
 from bot.cli.remote import decide_at, is_url
@@ -196,12 +194,3 @@ def _part(verdict: OutputVerdict, *, with_issue: bool) -> list[str]:
     lines += [f"- may have broken: {point}" for point in verdict.regressions]
     lines += [f"- not said: {point}" for point in verdict.unsaid]
     return lines + [f"- covered: {point}" for point in verdict.covered]
-
-
-def gate(fail_on: tuple[str, ...], decision: Decision) -> int:
-    """Return the exit code of a gate: 1 if ``--fail-on`` names the result."""
-    from bot.features.shared.history import bounced as was_bounced
-
-    bounced = was_bounced(decision)
-    kinds = {"bounce"} if bounced else ({"abstain"} if decision.verdict is None else set())
-    return 1 if kinds & set(fail_on) else 0

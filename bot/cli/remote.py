@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bot.cli.files import Judging, required_decision
+from bot.cli.judging import Judging, required_decision
 from bot.core.errors import ForgeError, NotFound, OperatorError
 
 if TYPE_CHECKING:

@@ -7,15 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bot.cli.files import (
-    Judging,
-    judging_options,
-    operator_harness,
-    print_json,
-    read_text,
-    runner_option,
-    show_card,
-)
+from bot.cli.files import print_json, read_text, show_card
+from bot.cli.judging import Judging, judging_options, operator_harness, runner_option
 from bot.core.errors import ModelError, OperatorError, SandboxError, TransientError
 from bot.core.text import amount
 

@@ -8,22 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bot.cli.files import (
-    Judging,
-    as_object,
-    decide,
-    judging_options,
-    print_json,
-    read_diff,
-    repo_option,
-    show_card,
-    write_text,
-)
+from bot.cli.files import print_json, read_diff, show_card, write_text
+from bot.cli.judging import Judging, as_object, decide, gate, judging_options, lowest_severity, repo_option
 from bot.cli.remote import decide_at, is_url
 
 if TYPE_CHECKING:
     from bot.core.actions import Decision
-    from bot.features.review.record import ReviewRecord
 
 
 @click.command()
@@ -56,7 +46,7 @@ def command(
     URL is read with GITHUB_TOKEN, as the App, or without either where it is public. Nothing is written there.
     """
     # The gate can only fail on a severity that the review looks for.
-    if lowest := _lowest(fail_on):
+    if lowest := lowest_severity(fail_on):
         judging = judging.over({"review": {"min_severity": lowest}})
     decision = _decision(url, diff_file, title, description, judging, repo)
     if sarif_file:
@@ -86,36 +76,13 @@ def _decision(
     return decide("review", *pull_request_opened(diff, title=title, body=description), judging, repo)
 
 
-def _lowest(fail_on: tuple[str, ...]) -> str | None:
-    return next((severity for severity in ("low", "medium", "high") if severity in fail_on), None)
-
-
-def _record(decision: Decision) -> ReviewRecord:
-    """Return what the review recorded; an empty record if there was none."""
-    from bot.features.review.record import ReviewRecord
-
-    return decision.record_of(ReviewRecord)
-
-
-def gate(fail_on: tuple[str, ...], decision: Decision) -> int:
-    """Return the exit code of a gate: 1 if ``fail_on`` names the result."""
-    from bot.features.shared.findings import Severity
-
-    if decision.abstained and decision.abstained != "empty":
-        return 1 if "abstain" in fail_on else 0
-    ranks = {finding.severity.rank for finding in _record(decision).posted}
-    if ranks and "finding" in fail_on:
-        return 1
-    lowest = _lowest(fail_on)
-    return 1 if lowest is not None and any(rank >= Severity(lowest).rank for rank in ranks) else 0
-
-
 def write_sarif(path: str, decision: Decision) -> None:
     """Write a review's findings as SARIF. Raises OperatorError that names the file."""
     from bot import __version__
+    from bot.features.review.record import ReviewRecord
     from bot.features.review.sarif import sarif
 
-    record = _record(decision)
+    record = decision.record_of(ReviewRecord)
     complete = decision.verdict is not None or decision.abstained == "empty"
     log = sarif(record.posted, record.skipped, __version__, complete=complete)
     write_text(path, json.dumps(log, indent=2) + "\n")
@@ -124,10 +91,11 @@ def write_sarif(path: str, decision: Decision) -> None:
 def _text(decision: Decision) -> str:
     """Return a line per finding, as compilers print it, then what was left out."""
     from bot.core.text import show
+    from bot.features.review.record import ReviewRecord
 
     if decision.verdict is None:
         return f"Not reviewed: {decision.reason}"
-    record, lines = _record(decision), list[str]()
+    record, lines = decision.record_of(ReviewRecord), list[str]()
     for finding in record.posted:
         path, line = show(finding.path), finding.start_line or finding.line
         place = path if finding.line is None else f"{path}:{line}"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bot import app, settings
-from bot.cli.files import operator_harness
+from bot.cli.judging import operator_harness
 from bot.core.config import ReviewConfig
 from bot.core.errors import NotRecorded, OperatorError
 from bot.core.subjects import PullRequest

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from bot.cli.files import Judging, data_folder, judging_options, print_json, progress, show_card, write_text
-from bot.cli.numbers import Finite, Harm
+from bot.cli.files import data_folder, print_json, show_card, write_text
+from bot.cli.judging import Judging, cost_option, judging_options
+from bot.cli.numbers import Harm
 from bot.cli.remote import repository as named
 from bot.core.errors import OperatorError
 
 if TYPE_CHECKING:
     from bot.calibration.findings import Bouncer, DuplicateFindings, Findings
     from bot.calibration.page import Calibration
-    from bot.cli.calibrate.judging import PastCase, Verdicts
+    from bot.cli.calibrate.cases import PastCase, Verdicts
     from bot.core.config import RepoConfig
     from bot.core.subjects import Repository
     from bot.features.services import IssueIndex, Services
@@ -51,7 +52,7 @@ _IN_SHADOW: Mapping[str, Mapping[str, Any]] = {
     show_default=True,
     help="Most issues, and most pull requests.",
 )
-@click.option("--max-cost", type=Finite(min=0), metavar="USD", help="Most that the model may cost.")
+@cost_option
 @click.option("--from", "source", metavar="FILE", help="Read an export instead of GitHub.")
 @click.option(
     "--fresh", is_flag=True, help="Read GitHub again, even if the last export is less than 24 hours old."
@@ -89,7 +90,7 @@ def command(
     24 hours. Duplicates are judged if DATABASE_URL has the index of bouncer index.
     """
     from bot import app
-    from bot.cli.calibrate.judging import new_export, read_export, recent_export
+    from bot.cli.calibrate.cases import new_export, read_export, recent_export
 
     environment = judging.settings()
     environment.check_model()
@@ -130,7 +131,7 @@ def _calibrate(
     """Judge the past and choose thresholds. Also return False if the budget ended the judging."""
     from bot import app
     from bot.calibration.page import Calibration
-    from bot.cli.calibrate.judging import cases
+    from bot.cli.calibrate.cases import cases
 
     past_cases = cases(past, asking, trial.limit)
     verdicts = _verdicts(trial, _bouncers_question(trial.environment, trial.config), "judged.jsonl")
@@ -167,7 +168,7 @@ def _bouncers_question(environment: Settings, config: RepoConfig) -> str:
 def _verdicts(trial: _Trial, question: str, file: str) -> Verdicts:
     """Return earlier verdicts of the model on the same question."""
     from bot.calibration.export import Journal
-    from bot.cli.calibrate.judging import Verdicts
+    from bot.cli.calibrate.cases import Verdicts
 
     text = f"{trial.environment.bouncer_model}\n{question}"
     return Verdicts(Journal(trial.folder / file), hashlib.sha256(text.encode()).hexdigest()[:16])
@@ -184,7 +185,7 @@ class DuplicatesResult(NamedTuple):
 def _duplicates(trial: _Trial, repository: Repository) -> DuplicatesResult:
     """Judge closed issues for duplicates."""
     from bot import app
-    from bot.cli.calibrate.judging import duplicate_findings, index_of, past_duplicates
+    from bot.cli.calibrate.cases import duplicate_findings, index_of, past_duplicates
 
     name = repository.full_name
     with index_of(trial.environment) as index:
@@ -205,7 +206,7 @@ def _duplicates(trial: _Trial, repository: Repository) -> DuplicatesResult:
 def _judge(trial: _Trial, cases: Sequence[PastCase], verdicts: Verdicts, index: IssueIndex | None = None) -> bool:
     """Judge every case within the budget. Return False if the budget ended it."""
     from bot import app
-    from bot.cli.calibrate.judging import judge
+    from bot.cli.calibrate.cases import judge
     from bot.features.services import NoIndex
 
     environment = trial.environment
@@ -216,14 +217,13 @@ def _judge(trial: _Trial, cases: Sequence[PastCase], verdicts: Verdicts, index: 
         offline = app.offline_services(environment, forge, trial.config, model)
         return replace(offline, issue_index=index or NoIndex())
 
-    with progress() as advance:
-        return judge(cases, services, verdicts, trial.workers, lambda done: advance("judged", done, len(cases)))
+    return judge(cases, services, verdicts, trial.workers)
 
 
 def _findings(cases: Sequence[PastCase], verdicts: Verdicts, harm: float) -> tuple[Findings, ...]:
     """Return a threshold per bouncer. Raises OperatorError if nothing was judged."""
     from bot.calibration.findings import draw_line
-    from bot.cli.calibrate.judging import past_verdicts
+    from bot.cli.calibrate.cases import past_verdicts
 
     bouncers: tuple[Bouncer, ...] = ("triage", "verify")
     by_bouncer = {bouncer: past_verdicts(cases, verdicts, bouncer) for bouncer in bouncers}

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,7 +22,8 @@ from bot.calibration.findings import (
     PastVerdict,
     draw_threshold,
 )
-from bot.cli.files import EqualErrors, decided, progress, write_text
+from bot.cli.files import progress, write_text
+from bot.cli.judging import decided, judge_all
 from bot.cli.remote import reached
 from bot.core.actions import Decision
 from bot.core.errors import DatabaseAway, OperatorError, SettingsError
@@ -201,40 +200,25 @@ def _fields(decision: Decision) -> dict[str, Any]:
 
 
 def judge(
-    cases: Sequence[PastCase],
-    services: Callable[[ReplayForge], Services],
-    verdicts: Verdicts,
-    workers: int,
-    advance: Callable[[int], None],
+    cases: Sequence[PastCase], services: Callable[[ReplayForge], Services], verdicts: Verdicts, workers: int
 ) -> bool:
-    """Judge what is not judged yet. Return False if the budget ended it. ``advance`` gets the number done.
+    """Judge what is not judged yet. Return False if the budget ended it. Raises OperatorError."""
+    spent = threading.Event()
 
-    Raises OperatorError at the third equal error; the remaining cases are not asked about.
-    """
-    spent, stopped = threading.Event(), threading.Event()
-    errors = EqualErrors()
-    done = count(1)
-
-    def judge_case(case: PastCase) -> None:
+    def judge_case(case: PastCase) -> Decision | None:
         before = verdicts.find(case)
-        if (before is None or before["label"] is None) and not (spent.is_set() or stopped.is_set()):
-            decision = decided(case.bouncer, case.event, services(ReplayForge(case.snapshot))) or Decision(
-                kind=case.bouncer, subject=case.subject, reason="skipped by the configuration", abstained="skipped"
-            )
-            if decision.abstained == "skipped:budget":
-                spent.set()
-            else:
-                verdicts.add(case, decision)
-                try:
-                    errors.add(decision)
-                except OperatorError:
-                    stopped.set()
-                    raise
-        advance(next(done))
+        if (before is not None and before["label"] is not None) or spent.is_set():
+            return None
+        decision = decided(case.bouncer, case.event, services(ReplayForge(case.snapshot))) or Decision(
+            kind=case.bouncer, subject=case.subject, reason="skipped by the configuration", abstained="skipped"
+        )
+        if decision.abstained == "skipped:budget":
+            spent.set()
+        else:
+            verdicts.add(case, decision)
+        return decision
 
-    with ThreadPoolExecutor(workers) as pool:
-        for future in [pool.submit(judge_case, case) for case in cases]:
-            future.result()
+    judge_all(judge_case, cases, workers, "judged")
     return not spent.is_set()
 
 
