@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,6 @@ from bot.calibration.findings import (
     draw_threshold,
 )
 from bot.cli.files import progress, write_text
-from bot.cli.judging import decided, judge_all
 from bot.cli.remote import reached
 from bot.core.actions import Decision
 from bot.core.errors import DatabaseAway, OperatorError, SettingsError
@@ -32,12 +31,12 @@ from bot.core.frozen import first_fault
 from bot.core.io_limits import read_file
 from bot.core.subjects import Fate, Repository, Subject
 from bot.features.duplicates.record import DuplicatesRecord
-from bot.features.services import IndexedIssue, Services
+from bot.features.services import IndexedIssue
 from bot.features.shared.labels import BouncerRecord, InputLabel, OutputLabel, severity
 from bot.features.triage.record import TriageRecord
 from bot.features.verify.record import VerifyRecord
 from bot.github.history import GitHubChronicle
-from bot.github.offline import ReplayForge, Snapshot, issue_opened, just_opened, pull_just_opened
+from bot.github.offline import Snapshot, issue_opened, just_opened, pull_just_opened
 from bot.github.protocol import Past
 from bot.pipeline.store import Ledger, migrated
 from bot.pipeline.store.issues import Issues, says_duplicate
@@ -199,53 +198,23 @@ def _fields(decision: Decision) -> dict[str, Any]:
     }
 
 
-def judge(
-    cases: Sequence[PastCase], services: Callable[[ReplayForge], Services], verdicts: Verdicts, workers: int
-) -> bool:
-    """Judge what is not judged yet. Return False if the budget ended it. Raises OperatorError."""
-    spent = threading.Event()
-
-    def judge_case(case: PastCase) -> Decision | None:
-        before = verdicts.find(case)
-        if (before is not None and before["label"] is not None) or spent.is_set():
-            return None
-        decision = decided(case.bouncer, case.event, services(ReplayForge(case.snapshot))) or Decision(
-            kind=case.bouncer, subject=case.subject, reason="skipped by the configuration", abstained="skipped"
-        )
-        if decision.abstained == "skipped:budget":
-            spent.set()
-        else:
-            verdicts.add(case, decision)
-        return decision
-
-    judge_all(judge_case, cases, workers, "judged")
-    return not spent.is_set()
-
-
 def past_verdicts(cases: Sequence[PastCase], verdicts: Verdicts, bouncer: Bouncer) -> list[PastVerdict]:
     """Return the verdicts on the cases of one bouncer, without cases that were not reached."""
+    labels: type[InputLabel] | type[OutputLabel] = InputLabel if bouncer == "triage" else OutputLabel
     return [
-        _verdict(case, row)
+        PastVerdict(
+            subject=case.subject.key,
+            number=case.subject.number,
+            title=case.title,
+            url=case.url,
+            good=case.fate.good,
+            why=case.fate.why,
+            severity=None if row["label"] is None else severity(labels(row["label"])),
+            **{name: row[name] for name in ("label", "p_bounce", "explanation", "problem")},
+        )
         for case in cases
         if case.bouncer == bouncer and (row := verdicts.find(case)) is not None
     ]
-
-
-def _verdict(case: PastCase, row: dict[str, Any]) -> PastVerdict:
-    labels: type[InputLabel] | type[OutputLabel] = InputLabel if case.bouncer == "triage" else OutputLabel
-    return PastVerdict(
-        subject=case.subject.key,
-        number=case.subject.number,
-        title=case.title,
-        url=case.url,
-        good=case.fate.good,
-        why=case.fate.why,
-        label=row["label"],
-        severity=None if row["label"] is None else severity(labels(row["label"])),
-        p_bounce=row["p_bounce"],
-        explanation=row["explanation"],
-        problem=row["problem"],
-    )
 
 
 @contextmanager
