@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
-from bot import router
+from bot import app, router
+from bot.app import Access
 from bot.cli.files import json_option, print_json
 from bot.cli.judging import as_object, gate, set_option
 from bot.cli.numbers import Finite
@@ -20,20 +21,23 @@ from bot.cli.remote import reached
 from bot.cli.review import write_sarif
 from bot.core import events
 from bot.core.actions import Decision, Task
+from bot.core.config import RepoConfig
 from bot.core.errors import ForgeError, NotFound, OperatorError, SettingsError, TransientError
+from bot.core.io_limits import read_file
+from bot.core.markdown import clean_line
 from bot.core.subjects import PullRequest
 from bot.core.text import show
 from bot.features.commands.record import CommandsRecord
 from bot.features.services import NoHistory, Services
 from bot.features.shared.posts import Mark, Posts
+from bot.features.shared.review_history import last_on
+from bot.github import webhook
+from bot.models.protocol import Model
 from bot.pipeline.body import Seal, without_marker
-
-if TYPE_CHECKING:
-    from bot.app import Access
-    from bot.core.config import RepoConfig
-    from bot.models.protocol import Model
-    from bot.pipeline.publisher import Publisher
-    from bot.settings import Settings, Workflow
+from bot.pipeline.publisher import Publisher, Spaced
+from bot.pipeline.readings import at_present, configuration
+from bot.pipeline.store import Ledger, migrated
+from bot.settings import Settings, Workflow, load
 
 #: What a workflow can ask for; code is never executed here.
 TASKS = router.JUDGES
@@ -80,11 +84,9 @@ def command(
 
     No code is checked out or executed: issues, diffs and files are read over the API.
     """
-    from bot import app, settings
-
     words = _words(fail_on, ("bounce", "abstain", "finding", "low", "medium", "high"), "--fail-on")
     tasks = _words(task_names, TASKS, "--run")
-    environment, workflow = settings.load(bouncer_model=model), settings.Workflow()
+    environment, workflow = load(bouncer_model=model), Workflow()
     event = _event(workflow)
     if event is None:
         click.echo(f"Nothing to do for the event {workflow.github_event_name}.", err=True)
@@ -120,9 +122,6 @@ def _words(text: str, allowed: tuple[str, ...], option: str) -> tuple[str, ...]:
 
 def _event(workflow: Workflow) -> events.RepositoryEvent | None:
     """Return the workflow's event; None if Bouncer does not handle it."""
-    from bot.core.io_limits import read_file
-    from bot.github import webhook
-
     if not workflow.github_event_name or workflow.github_event_path is None:
         raise OperatorError(
             "GITHUB_EVENT_NAME or GITHUB_EVENT_PATH is not set: this command runs only inside a GitHub workflow"
@@ -166,9 +165,6 @@ def _handle(
     model: Model,
 ) -> Iterator[TaskResult]:
     """Decide each task, and publish its decisions. A task that fails does not stop the others."""
-    from bot import app
-    from bot.features.shared.review_history import last_on
-
     services = app.offline_services(settings, access.forge, config, model)
     later: TransientError | None = None
     with _publisher(settings) as publisher:
@@ -193,8 +189,6 @@ def _handle(
 
 def _decide(event: events.RepositoryEvent, task: Task, services: Services) -> tuple[Decision, ...]:
     """Return the decisions of a task; an abstention if the issue or pull request was deleted or transferred."""
-    from bot.pipeline.readings import at_present
-
     try:
         present = at_present(event, task, services.forge)
     except NotFound as error:
@@ -205,9 +199,6 @@ def _decide(event: events.RepositoryEvent, task: Task, services: Services) -> tu
 
 def _config(access: Access, overrides: Mapping[str, Mapping[str, Any]]) -> RepoConfig:
     """Return the repository's configuration with execution switched off."""
-    from bot import app
-    from bot.pipeline.readings import configuration
-
     config, problems = configuration(access.forge, access.forge.about())
     for problem in problems:
         click.echo(f"bouncer: {problem}", err=True)
@@ -218,9 +209,6 @@ def _config(access: Access, overrides: Mapping[str, Mapping[str, Any]]) -> RepoC
 @contextmanager
 def _publisher(settings: Settings) -> Iterator[Publisher]:
     """Return the live publisher with a temporary register: markers on GitHub identify earlier posts."""
-    from bot.pipeline.publisher import Publisher, Spaced
-    from bot.pipeline.store import Ledger, migrated
-
     with (
         tempfile.TemporaryDirectory(prefix="bouncer-action-") as folder,
         migrated(f"sqlite:///{folder}/register.db") as database,
@@ -278,8 +266,6 @@ def _print(workflow: Workflow, results: Sequence[TaskResult], *, as_json: bool) 
 
 def _summarise(workflow: Workflow, lines: list[str]) -> None:
     """Write to the workflow's summary page, which needs no permission."""
-    from bot.core.markdown import clean_line
-
     if workflow.github_step_summary is None:
         return
     text = "\n".join(["### Bouncer", "", *(f"- {clean_line(line, limit=500)}" for line in lines), ""])
