@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from pydantic import Field
 
 from bot.calibration import risk
-from bot.calibration.risk import Bin, Judged, OperatingPoint, Promise, RatedSuggestion, SuggestionPromise
+from bot.calibration.risk import Bin, Judged, OperatingPoint, Promise, SuggestionPromise
 from bot.core.config import VAGUE_FROM
 from bot.core.frozen import Frozen
 from bot.core.subjects import KnownFate
@@ -168,18 +168,6 @@ class DuplicateFindings(Frozen):
         ]
 
 
-def draw_threshold(
-    issues: int, duplicates: int, suggestions: Sequence[PastSuggestion], harm: float
-) -> DuplicateFindings:
-    """Find the threshold for a share of wrong suggestions. Raises ValueError if it is not between 0 and 1."""
-    return DuplicateFindings(
-        issues=issues,
-        duplicates=duplicates,
-        suggestions=tuple(suggestions),
-        promise=risk.suggestion_promise([RatedSuggestion(p=row.p, right=row.right) for row in suggestions], harm),
-    )
-
-
 #: Largest share of good subjects to bounce.
 HARM = 0.05
 _GOOD: Mapping[Bouncer, str] = {"triage": "actionable issues", "verify": "good patches"}
@@ -197,11 +185,7 @@ def suggest(fates: Mapping[Bouncer, Sequence[KnownFate]], schema_url: str = "") 
     lines = [f"# yaml-language-server: $schema={schema_url}"] if schema_url else []
     reasons = []
     for bouncer, known_fates in fates.items():
-        cases = [
-            risk.Judged(subject=fate.subject, p_bounce=fate.p_bounce, good=fate.good)
-            for fate in known_fates
-            if fate.p_bounce is not None
-        ]
+        cases = risk.judged(known_fates)
         promise, good = risk.promise(cases, HARM), sum(case.good for case in cases)
         if line := promise.line:
             lines += [f"{bouncer}:", f"  bounce_above: {line.bounce_above}", f"  harm: {HARM * 100:.0f}"]

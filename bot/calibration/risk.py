@@ -36,6 +36,7 @@ from itertools import takewhile
 from pydantic import Field
 
 from bot.core.frozen import Frozen
+from bot.core.subjects import KnownFate
 
 #: How sure a promise is: it fails for one maintainer in twenty.
 DELTA = 0.05
@@ -53,6 +54,15 @@ class Judged(Frozen):
     subject: str = Field(description="``owner/name#number`` or a benchmark's instance id")
     p_bounce: int = Field(ge=0, le=100, description="the model's probability that it deserves to bounce, percent")
     good: bool = Field(description="it should have passed: it was fixed as it stood, or merged and kept")
+
+
+def judged(fates: Iterable[KnownFate]) -> list[Judged]:
+    """Return the subjects whose verdict carried a probability."""
+    return [
+        Judged(subject=fate.subject, p_bounce=fate.p_bounce, good=fate.good)
+        for fate in fates
+        if fate.p_bounce is not None
+    ]
 
 
 class OperatingPoint(Frozen):
@@ -83,13 +93,6 @@ class Promise(Frozen):
     delta: float = Field(gt=0, lt=1)
     line: OperatingPoint | None = Field(description="None: these cases allow no promise")
     needed: int = Field(description="good cases that the promise takes if none of them is harmed")
-
-
-class RatedSuggestion(Frozen):
-    """One past suggestion: the model's probability, and whether the suggestion was right."""
-
-    p: int = Field(ge=0, le=100, description="percent")
-    right: bool
 
 
 class SuggestionPromise(Frozen):
@@ -187,16 +190,17 @@ def lowest_line(good: Iterable[int], harm: float) -> int | None:
     return threshold
 
 
-def suggestion_promise(suggestions: Sequence[RatedSuggestion], harm: float) -> SuggestionPromise:
+def suggestion_promise(suggestions: Sequence[tuple[int, bool]], harm: float) -> SuggestionPromise:
     """Choose the lowest threshold at which at most ``harm`` of the suggestions are wrong, if there is one.
 
-    Raises ValueError if ``harm`` is not between 0 and 1.
+    A suggestion is the model's probability in percent, and True if it was right. Raises ValueError if ``harm`` is
+    not between 0 and 1.
     """
     _check(harm)
     delta = DELTA / len(STARTS)
 
-    everything = sorted(suggestion.p for suggestion in suggestions)
-    mistakes = sorted(suggestion.p for suggestion in suggestions if not suggestion.right)
+    everything = sorted(percent for percent, _ in suggestions)
+    mistakes = sorted(percent for percent, right in suggestions if not right)
 
     def count(above: int) -> tuple[int, int]:
         wrong, total = (len(scores) - bisect_left(scores, above) for scores in (mistakes, everything))

@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import Field
 
 from bot import app, settings
-from bot.calibration.risk import RatedSuggestion, SuggestionPromise, suggestion_promise
+from bot.calibration.risk import SuggestionPromise, suggestion_promise
 from bot.cli.files import print_json
 from bot.core.errors import OperatorError
 from bot.core.frozen import Lenient
@@ -191,7 +191,7 @@ class ScoredRun:
     def promise(self) -> SuggestionPromise:
         """The threshold that ``bouncer calibrate`` would draw."""
         suggestions = [
-            RatedSuggestion(p=match.p_same_cause, right=row.named(0) == row.task.repeats)
+            (match.p_same_cause, row.named(0) == row.task.repeats)
             for row in self.tasks
             if (match := best(row.record.comparisons, 0)) is not None
         ]

@@ -15,13 +15,8 @@ from pydantic import ValidationError
 from bot import app
 from bot.calibration.export import FRESH, Journal, SteadyChronicle, export
 from bot.calibration.fates import Undoings, of_issue
-from bot.calibration.findings import (
-    Bouncer,
-    DuplicateFindings,
-    PastSuggestion,
-    PastVerdict,
-    draw_threshold,
-)
+from bot.calibration.findings import Bouncer, DuplicateFindings, PastSuggestion, PastVerdict
+from bot.calibration.risk import suggestion_promise
 from bot.cli.files import progress, write_text
 from bot.cli.remote import reached
 from bot.core.actions import Decision
@@ -253,21 +248,23 @@ def duplicate_findings(
 ) -> DuplicateFindings:
     """Return the threshold. An issue that was compared with none counts nowhere."""
     roots = {issue.number: issue.root for issue in history if issue.root != issue.number}
-    suggestions: list[PastSuggestion] = []
-    numbers: list[int] = []
-    for case in cases:
-        row, number = verdicts.find(case), case.subject.number
-        if row is None or row["label"] is None:
-            continue
-        numbers.append(number)
-        if row["label"] == "duplicate" and row["root"] is not None:
-            suggestions.append(
-                PastSuggestion(
-                    number=number,
-                    title=case.title,
-                    root=row["root"],
-                    p=row["p_same_cause"],
-                    repeats=roots.get(number),
-                )
-            )
-    return draw_threshold(len(numbers), sum(number in roots for number in numbers), suggestions, harm)
+    answers = [
+        (case, row) for case in cases if (row := verdicts.find(case)) is not None and row["label"] is not None
+    ]
+    suggestions = tuple(
+        PastSuggestion(
+            number=case.subject.number,
+            title=case.title,
+            root=row["root"],
+            p=row["p_same_cause"],
+            repeats=roots.get(case.subject.number),
+        )
+        for case, row in answers
+        if row["label"] == "duplicate" and row["root"] is not None
+    )
+    return DuplicateFindings(
+        issues=len(answers),
+        duplicates=sum(case.subject.number in roots for case, _ in answers),
+        suggestions=suggestions,
+        promise=suggestion_promise([(row.p, row.right) for row in suggestions], harm),
+    )

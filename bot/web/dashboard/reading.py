@@ -12,7 +12,7 @@ from markupsafe import Markup
 from pydantic import ValidationError
 
 from bot.calibration import plots, risk
-from bot.calibration.risk import Judged, OperatingPoint, PromiseRecord
+from bot.calibration.risk import OperatingPoint, PromiseRecord
 from bot.core import events
 from bot.core.errors import OperatorError
 from bot.core.frozen import Frozen
@@ -241,11 +241,7 @@ def _subject(jobs: Jobs, job: str) -> tuple[str, Markup] | None:
 
 def _drawn(bouncer: Literal["triage", "verify"], fates: Sequence[KnownFate]) -> Drawn:
     name, fine, wrong = _WORDS[bouncer]
-    cases = [
-        Judged(subject=fate.subject, p_bounce=fate.p_bounce, good=fate.good)
-        for fate in fates
-        if fate.p_bounce is not None
-    ]
+    cases = risk.judged(fates)
     good = [fate for fate in fates if fate.good]
     bad = [fate for fate in fates if not fate.good]
     curve = risk.curve(cases)

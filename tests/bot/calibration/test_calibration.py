@@ -9,7 +9,7 @@ import pytest
 
 from bot.calibration import risk
 from bot.calibration.findings import Bouncer, PastVerdict, draw_line
-from bot.calibration.risk import Judged, RatedSuggestion
+from bot.calibration.risk import Judged
 
 
 def sample_cases(generator: random.Random, count: int, share_bad: float = 0.4) -> list[Judged]:
@@ -85,11 +85,11 @@ def test_the_promise_is_broken_for_at_most_one_maintainer_in_twenty() -> None:
 
 
 def test_a_promise_about_suggestions_takes_seventy_two_right_ones() -> None:
-    right = [RatedSuggestion(p=92, right=True)] * 72
+    right = [(92, True)] * 72
     assert risk.suggestion_promise(right[:71], 0.05).suggest_above is None
-    promised = risk.suggestion_promise([*right, RatedSuggestion(p=80, right=False)], 0.05)
+    promised = risk.suggestion_promise([*right, (80, False)], 0.05)
     assert (promised.needed, promised.suggest_above, promised.suggestions, promised.wrong) == (72, 90, 72, 0)
-    lower = [RatedSuggestion(p=75, right=True)] * 72 + [RatedSuggestion(p=60, right=False)] * 30
+    lower = [(75, True)] * 72 + [(60, False)] * 30
     assert risk.suggestion_promise(lower, 0.05).suggest_above == 70
     assert risk.suggestion_promise([], 0.05).suggest_above is None
 
@@ -97,9 +97,9 @@ def test_a_promise_about_suggestions_takes_seventy_two_right_ones() -> None:
 def test_too_many_wrong_suggestions_are_promised_to_one_in_twenty_at_most() -> None:
     generator, rounds, broken, promised = random.Random(11), 400, 0, 0
 
-    def suggestion() -> RatedSuggestion:
+    def suggestion() -> tuple[int, bool]:
         percent = generator.choice((60, 70, 80, 90, 95))
-        return RatedSuggestion(p=percent, right=generator.random() < 0.5 + percent / 200)
+        return (percent, generator.random() < 0.5 + percent / 200)
 
     def wrong_share(above: int) -> float:
         percents = [percent for percent in (60, 70, 80, 90, 95) if percent >= above]
