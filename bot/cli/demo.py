@@ -1,7 +1,7 @@
 """``bouncer demo``: the whole bot on this machine, with a simulated GitHub and recorded answers of a model.
 
-Everything else is what a maintainer runs: ``bouncer web`` receives signed deliveries over HTTP and records them,
-``bouncer worker`` asks the model and posts through the same publisher.
+Everything else is what a maintainer runs: ``bouncer serve`` receives signed deliveries over HTTP and records them,
+asks the model, and posts through the same publisher.
 """
 
 from __future__ import annotations
@@ -38,9 +38,6 @@ REPOSITORY = "acme/rocket"
 SECRET = "demo"  # noqa: S105 - signs deliveries of this machine to itself
 #: Seconds to wait for the server to come up, and for what follows from one round of deliveries.
 START_SECONDS, ROUND_SECONDS = 60, 600
-
-#: The worker need not leave GitHub time between two writes.
-_QUICK = ("--apart", "0.05")
 
 #: A capable language model's answers to the prompts of this story; the file says so too.
 ANSWERS = Path(__file__).parent / "demo_answers.jsonl"
@@ -147,7 +144,7 @@ def command(model: str | None, html: Path | None) -> int:
         with chdir(where):
             check_thinking(settings.load(bouncer_model=model))
         database = f"sqlite:///{where / 'bouncer.db'}"
-        console.print(f"A simulated GitHub at {github.web_url}, `bouncer web` and `bouncer worker`.")
+        console.print(f"A simulated GitHub at {github.web_url}, `bouncer serve`.")
         console.print(f"[bold]{_model_credit(model)}[/bold]\n")
         with _serving(github, where, database, model):
             from bot.pipeline.admin import Jobs
@@ -278,7 +275,7 @@ def _busy(jobs: Jobs) -> bool:
 
 @contextmanager
 def _serving(github: SimulatedGitHub, where: Path, database: str, model: str) -> Iterator[None]:
-    """Run the web server and worker of an app on the simulated GitHub. Their logs go to files."""
+    """Run the server of an app on the simulated GitHub. Its log goes to a file."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port: int = probe.getsockname()[1]
     github.create_repository(REPOSITORY, FILES)
@@ -295,48 +292,38 @@ def _serving(github: SimulatedGitHub, where: Path, database: str, model: str) ->
         "HOST": "127.0.0.1",
         "PORT": str(port),
     }
-    servers = [
-        _started(where, environment, *command) for command in (("web", "--processes", "1"), ("worker", *_QUICK))
-    ]
-    try:
-        # Import what this process needs while the others start.
-        import_module("dbos")
-        import_module("rich.markdown")
-        _wait(f"http://127.0.0.1:{port}/readyz", servers)
-        github.install(app)
-        yield
-    finally:
-        # The folder is temporary, so a clean shutdown is not needed.
-        for server, _ in servers:
-            with suppress(ProcessLookupError):
-                os.killpg(server.pid, signal.SIGKILL)
-            server.wait()
-
-
-def _started(where: Path, environment: dict[str, str], *command: str) -> tuple[subprocess.Popen[bytes], Path]:
-    """Start a process of the server. Return it and its log file."""
-    log = where / f"{command[0]}.log"
+    log = where / "serve.log"
     with log.open("wb") as output:
-        process = subprocess.Popen(  # noqa: S603 - this very program
-            [sys.executable, "-m", "bot", *command],
+        server = subprocess.Popen(
+            # It need not leave GitHub time between two writes.
+            [sys.executable, "-m", "bot", "serve", "--apart", "0.05"],
             env=environment,
             stdout=output,
             stderr=output,
             cwd=where,
             process_group=0,
         )
-    return process, log
+    try:
+        # Import what this process needs while the other starts.
+        import_module("dbos")
+        import_module("rich.markdown")
+        _wait(f"http://127.0.0.1:{port}/readyz", server, log)
+        github.install(app)
+        yield
+    finally:
+        # The folder is temporary, so a clean shutdown is not needed.
+        with suppress(ProcessLookupError):
+            os.killpg(server.pid, signal.SIGKILL)
+        server.wait()
 
 
-def _wait(url: str, servers: Sequence[tuple[subprocess.Popen[bytes], Path]]) -> None:
-    deadline, ended = time.monotonic() + START_SECONDS, None
-    while time.monotonic() < deadline and ended is None:
+def _wait(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline and server.poll() is None:
         try:
             with urllib.request.urlopen(url, timeout=2):  # noqa: S310 - loopback
                 return
         except (urllib.error.URLError, OSError):
             time.sleep(0.1)
-        ended = next((log for server, log in servers if server.poll() is not None), None)
-    log = ended or servers[0][1]
     last = log.read_text("utf-8", "replace").strip().splitlines()[-1:] or ["no output"]
     raise OperatorError(f"the server did not start: {last[0]}")
