@@ -94,7 +94,7 @@ def _import_all() -> None:
 
 def _web(settings: Settings, link: str | None) -> None:
     observe(settings)
-    web.server(settings, link=link).run_here()
+    web.server(settings, link=link).run()
 
 
 def _worker(settings: Settings, concurrency: int, apart: float) -> None:
