@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import random
-import shutil
 from datetime import date
 from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser
 
 from bot.calibration.findings import PastVerdict, draw_line
 from bot.calibration.page import Calibration, as_html
+from tests.bot.web.conftest import chromium as chromium
 
 pytestmark = pytest.mark.debian("chromium")
 
@@ -37,7 +37,7 @@ def verdicts() -> list[PastVerdict]:
     ]
 
 
-def test_the_page_is_accessible_and_requests_no_other_url(tmp_path: Path) -> None:
+def test_the_page_is_accessible_and_requests_no_other_url(tmp_path: Path, chromium: Browser) -> None:
     today = date(2026, 5, 4)
     file = tmp_path / "calibration.html"
     calibration = Calibration(
@@ -46,19 +46,16 @@ def test_the_page_is_accessible_and_requests_no_other_url(tmp_path: Path) -> Non
     )  # fmt: skip
     file.write_text(as_html(calibration))
     requested_urls: list[str] = []
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        page = chromium.new_page()
-        page.on("request", lambda request: requested_urls.append(request.url))
-        for width, scheme in ((1200, "light"), (375, "dark")):
-            page.set_viewport_size({"width": width, "height": 800})
-            page.emulate_media(color_scheme=scheme)
-            page.goto(file.as_uri())
-            assert [violation["id"] for violation in Axe().run(page).response["violations"]] == []
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert page.locator("svg").count() == 3
-        assert page.locator(".words tbody tr").count() == 10
-        assert page.locator(".words a").first.get_attribute("href", timeout=1000) or ""
-        assert page.locator("td b").count() == 0, "a title is text"
-        chromium.close()
+    page = chromium.new_page()
+    page.on("request", lambda request: requested_urls.append(request.url))
+    for width, scheme in ((1200, "light"), (375, "dark")):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.emulate_media(color_scheme=scheme)
+        page.goto(file.as_uri())
+        assert [violation["id"] for violation in Axe().run(page).response["violations"]] == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.locator("svg").count() == 3
+    assert page.locator(".words tbody tr").count() == 10
+    assert page.locator(".words a").first.get_attribute("href", timeout=1000) or ""
+    assert page.locator("td b").count() == 0, "a title is text"
     assert requested_urls == [file.as_uri()] * 2

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
-import shutil
 import stat
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser
 
 from tests.bot.cli.github_commands import VAGUE, Desk
+from tests.bot.web.conftest import chromium as chromium
 from tests.conformance.checking import violations
 
 READ = {"contents": "read", "issues": "read", "pull_requests": "read"}
@@ -173,22 +174,17 @@ def test_equal_errors_stop_it_and_one_is_reported_at_the_end(desk: Desk) -> None
     assert "acme/rocket: 1 of 5 issues could not be judged: openai refused the key" in ran.err
 
 
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs the Debian package chromium")
-def test_page_filters_and_fits(desk: Desk, tmp_path: Path) -> None:
-    from playwright.sync_api import sync_playwright
-
+@pytest.mark.debian("chromium")
+def test_page_filters_and_fits(desk: Desk, tmp_path: Path, chromium: Browser) -> None:
     _fill(desk)
     assert desk.run("backlog", "acme/rocket", "--yes", "--out", "page.html").code == 0
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        for width in (1200, 500):
-            page = browser.new_page(viewport={"width": width, "height": 800})
-            page.goto((tmp_path / "page.html").as_uri())
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
-            page.get_by_label("pass (1)").check()
-            assert not page.get_by_text("It crashes").is_visible()
-            assert page.get_by_text("Mean of nothing").is_visible()
-            with page.expect_download() as download:
-                page.get_by_text("Download as CSV").click()
-            assert Path(download.value.path()).read_text().startswith("number,title,url,result")
-        browser.close()
+    for width in (1200, 500):
+        page = chromium.new_page(viewport={"width": width, "height": 800})
+        page.goto((tmp_path / "page.html").as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        page.get_by_label("pass (1)").check()
+        assert not page.get_by_text("It crashes").is_visible()
+        assert page.get_by_text("Mean of nothing").is_visible()
+        with page.expect_download() as download:
+            page.get_by_text("Download as CSV").click()
+        assert Path(download.value.path()).read_text().startswith("number,title,url,result")
