@@ -15,9 +15,9 @@ import click
 from bot import app, router
 from bot.app import Access
 from bot.cli.files import json_option, print_json
-from bot.cli.judging import as_object, gate, set_option
+from bot.cli.judging import Judging, as_object, gate, set_option
 from bot.cli.numbers import Finite
-from bot.cli.remote import reached
+from bot.cli.remote import configured, reached
 from bot.cli.review import write_sarif
 from bot.core import events
 from bot.core.actions import Decision, Task
@@ -35,12 +35,16 @@ from bot.github import webhook
 from bot.models.protocol import Model
 from bot.pipeline.body import Seal, without_marker
 from bot.pipeline.publisher import Publisher, Spaced
-from bot.pipeline.readings import at_present, configuration
+from bot.pipeline.readings import at_present
 from bot.pipeline.store import Ledger, migrated
 from bot.settings import Settings, Workflow, load
 
 #: What a workflow can ask for; code is never executed here.
 TASKS = router.JUDGES
+_NO_EXECUTION: Mapping[str, Mapping[str, Any]] = {
+    "verify": {"execute": False, "tests": False},
+    "reproduce": {"mode": "off"},
+}
 #: A key that is shorter could be guessed from a marker, characters.
 SHORTEST_KEY = 20
 NO_KEY = "no key signs comments, so nothing that was posted before is remembered"
@@ -152,7 +156,8 @@ def _results(
             raise OperatorError(
                 "GitHub's GraphQL API cannot be used: without it this step would repeat its comments"
             )
-        config = _config(access, overrides)
+        judging = Judging(None, None, None, overrides).forcing(_NO_EXECUTION)
+        config = configured(access.forge, access.forge.about(), judging)
         return tuple(_handle(settings, access, config, event, tasks, model))
 
 
@@ -195,15 +200,6 @@ def _decide(event: events.RepositoryEvent, task: Task, services: Services) -> tu
         word = f"forge:{error.status or 404}"
         return (Decision(kind=task, subject=event.subject, abstained=word, reason=str(error)),)
     return router.decide(present, services, only=task)
-
-
-def _config(access: Access, overrides: Mapping[str, Mapping[str, Any]]) -> RepoConfig:
-    """Return the repository's configuration with execution switched off."""
-    config, problems = configuration(access.forge, access.forge.about())
-    for problem in problems:
-        click.echo(f"bouncer: {problem}", err=True)
-    config = app.laid_over(config, overrides)
-    return app.laid_over(config, {"verify": {"execute": False, "tests": False}, "reproduce": {"mode": "off"}})
 
 
 @contextmanager
