@@ -51,8 +51,8 @@ def command(concurrency: int, apart: float, child: str | None, **values: Any) ->
     settings = load_settings(traces=False, **values)
     if child is None:
         _prepare(settings)
-        os.environ[_LINK] = secrets.token_urlsafe(32)
         if settings.needs_setup:
+            os.environ[_LINK] = secrets.token_urlsafe(32)
             web.show_link(settings, os.environ[_LINK])
         if not settings.bouncer_model:
             click.echo(_NO_MODEL, err=True)
