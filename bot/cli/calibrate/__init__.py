@@ -77,7 +77,7 @@ def command(
     from bot import app
     from bot.calibration.page import as_html, as_text
     from bot.cli.calibrate.cases import new_export, read_export, recent_export
-    from bot.cli.calibrate.trial import Trial, as_object
+    from bot.cli.calibrate.trial import ShadowTrial, as_object
     from bot.cli.remote import repository as named
 
     environment = judging.settings()
@@ -94,7 +94,7 @@ def command(
         past = recent or new_export(environment, name, file, limit, asking)
     if target:
         write_text(target, past.model_dump_json(exclude_defaults=True))
-    trial = Trial(environment, shadow, folder, limit, harm, max_cost, workers)
+    trial = ShadowTrial(environment, shadow, folder, limit, harm, max_cost, workers)
     with_duplicates = app.repo_config(judging.config, judging.overrides).duplicates.mode != "off"
     calibration, finished = trial.calibrate(past, asking, with_duplicates=with_duplicates)
     write_text(out, as_html(calibration))

@@ -45,7 +45,7 @@ class DuplicatesResult(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Trial:
+class ShadowTrial:
     """How past subjects are judged: in shadow, so that nothing is written or executed."""
 
     environment: Settings
