@@ -36,6 +36,15 @@ def log_in(client: FlaskClient, password: str = PASSWORD, **fields: str) -> Test
     return client.post("/login", data={"token": token(page), "password": password, **fields})
 
 
+def guess_often(backend: Backend) -> None:
+    """Use up the attempts of this machine's address."""
+    for _ in range(9):
+        backend.ledger.logins.turn("127.0.0.1")
+        backend.ledger.logins.failed("127.0.0.1")
+    for _ in range(3):
+        backend.ledger.logins.turn("127.0.0.1")
+
+
 def test_five_wrong_guesses_of_a_stranger_do_not_keep_the_operator_out(client: FlaskClient, app: Flask) -> None:
     for _ in range(5):
         assert log_in(client, "wrong").status_code == 403
@@ -43,11 +52,7 @@ def test_five_wrong_guesses_of_a_stranger_do_not_keep_the_operator_out(client: F
 
 
 def test_guessing_is_slowed_down_and_refused_whatever_the_password(client: FlaskClient, backend: Backend) -> None:
-    for _ in range(9):
-        backend.ledger.logins.turn("127.0.0.1")
-        backend.ledger.logins.failed("127.0.0.1")
-    for _ in range(3):
-        backend.ledger.logins.turn("127.0.0.1")
+    guess_often(backend)
     refused = log_in(client)
     assert (refused.status_code, client.get("/").status_code) == (429, 302)
     assert "Try again in" in refused.text

@@ -17,6 +17,7 @@ from bot.simgithub.simulation import PERMISSIONS
 from bot.web.app import Backend
 from bot.web.dashboard import Admins
 from tests.bot.web.dashboard.conftest import dashboard
+from tests.bot.web.dashboard.test_access import guess_often
 from tests.serving import served
 
 
@@ -140,11 +141,7 @@ def test_a_missing_permission_is_named(desk: Desk) -> None:
 
 
 def test_repeated_codes_have_to_wait_and_github_is_not_asked(desk: Desk, backend: Backend) -> None:
-    for _ in range(9):
-        backend.ledger.logins.turn("127.0.0.1")
-        backend.ledger.logins.failed("127.0.0.1")
-    for _ in range(3):
-        backend.ledger.logins.turn("127.0.0.1")
+    guess_often(backend)
     refused = desk.get(desk.authorize("ann"))
     assert (refused.status_code, desk.github.world.user_tokens) == (429, {})
 
