@@ -13,8 +13,8 @@ from bot.cli import LazyGroup, run
 from bot.cli.files import json_option as json_option
 from bot.cli.files import print_json
 from bot.cli.files import prompts_option as prompts_option
-from bot.cli.files import set_option as set_option
 from bot.cli.files import with_options as with_options
+from bot.cli.judging import set_option as set_option
 from bot.cli.numbers import Finite
 from bot.core.errors import OperatorError
 from evaluation.benchmark import Missing, Scoring, benchmarks
