@@ -3,7 +3,7 @@
 Receivers are resolved by the types that variables are declared with; a receiver whose type cannot be told (a
 chain of calls, ``var``, a lambda's parameter) is taken for an own one, since the compiler says where that is
 wrong. What code outside of the repository calls is refused: methods of supertypes that the repository does not
-define, as far as ``javap`` knows them.
+define, as far as the JDK at hand has them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from pathlib import Path
 
 from bot.reproduction.java.language import Java
 from bot.reproduction.java.syntax import TYPES, Node, field_text, parse, simple, text_of, walk
@@ -26,8 +27,6 @@ _KNOWN = frozenset(
      "writeReplace"}
 )  # fmt: skip
 _REFLECTION = frozenset({"getMethod", "getDeclaredMethod"})
-_METHOD = re.compile(r"\b(\w+)\(")
-_SUPERTYPE = re.compile(r"\b(?:extends|implements)\s+([^{]+)")
 _MARKED = frozenset({"MethodSource"})
 _ESCAPED = re.compile(r"(?<!\\)((?:\\\\)*)\\u+([0-9a-fA-F]{4})")
 
@@ -62,6 +61,20 @@ class JavaCode:
                     own_type = Type(field_text(node), path, tuple(_supertypes(node)), frozenset(_methods(node)))
                     types.setdefault(own_type.name, []).append(own_type)
         return types
+
+    @cached_property
+    def library(self) -> dict[str, frozenset[str]]:
+        """The methods of the JDK's types that own types inherit from, by full name; one JVM is asked about all."""
+        own_types = (own_type for group in self.types.values() for own_type in group)
+        return _library(
+            frozenset(
+                full
+                for own_type in own_types
+                for above in own_type.supertypes
+                if above not in self.types
+                for full in _full_names(above, self.trees[own_type.path])
+            )
+        )
 
     def family(self, method: str) -> dict[str, Type]:
         """Own types that declare a method, their subtypes, and the own supertypes of all of these, by name."""
@@ -164,7 +177,8 @@ def _check_supertypes(name: str, own: Type, code: JavaCode) -> None:
     for above in own.supertypes:
         if above in code.types:
             continue
-        methods = next((m for full in _full_names(above, code.trees[own.path]) if (m := _library(full))), None)
+        full_names = _full_names(above, code.trees[own.path])
+        methods = next((code.library[full] for full in full_names if full in code.library), None)
         if methods is None:
             raise CannotMask(f"{own.name} in {own.path} inherits from {above}, of which nothing is known here")
         if name in methods:
@@ -182,22 +196,18 @@ def _full_names(plain: str, tree: Node) -> Iterator[str]:
     yield from (imported_name[:-1] + plain for imported_name in imports if imported_name.endswith(".*"))
 
 
-@lru_cache(maxsize=1024)
-def _library(full: str) -> frozenset[str] | None:
-    """The methods of a type of the JDK, inherited ones too; None for what ``javap`` does not find."""
-    program = shutil.which("javap")
+@lru_cache(maxsize=8)
+def _library(names: frozenset[str]) -> dict[str, frozenset[str]]:
+    """The methods of those names that are types of the JDK, inherited ones too; empty without a JDK."""
+    program = shutil.which("java")
     if program is None:
-        return None
+        return {}
+    source = Path(__file__).with_name("LibraryMethods.java")
     answer = subprocess.run(  # noqa: S603
-        [program, "-protected", full], capture_output=True, text=True, check=False, timeout=60
+        [program, str(source)], input="\n".join(names), capture_output=True, text=True, check=False, timeout=60
     )
-    if answer.returncode != 0:
-        return None
-    head = answer.stdout.partition("{")[0].partition("\n")[2]
-    above = re.sub(r"<[^<>]*(?:<[^<>]*>[^<>]*)*>", "", " ".join(_SUPERTYPE.findall(head)))
-    names = re.findall(r"[\w.$]+", above.replace("implements", " "))
-    inherited = [methods for supertype in names if (methods := _library(supertype))]
-    return frozenset(_METHOD.findall(answer.stdout)).union({full}, *inherited)
+    lines = (line.split() for line in answer.stdout.splitlines())
+    return {name: frozenset(methods) for name, *methods in lines}
 
 
 def mask_java(path: str, names: Mapping[str, str], code: JavaCode) -> str:

@@ -257,6 +257,16 @@ def test_a_java_name_that_others_own_is_kept_with_the_reason(name: str, why: str
         check_java(name, JavaCode(JAVA))
 
 
+@pytest.mark.debian("default-jdk-headless")
+def test_a_class_of_the_working_directory_is_none_of_the_jdk(tmp_path: Path) -> None:
+    place(tmp_path, {"demo/Plain.java": "package demo; public class Plain { public void start() {} }"})
+    subprocess.run(["javac", "demo/Plain.java"], check=True)
+    code = JavaCode({"A.java": "import demo.*;\nclass A extends Plain { void start() {} }\n"})
+
+    with pytest.raises(CannotMask, match="inherits from Plain, of which nothing is known here"):
+        check_java("start", code)
+
+
 def test_patched_java_methods_are_told_by_their_tokens() -> None:
     old = JAVA["src/main/java/A.java"]
     assert patched_java(JAVA, {"src/main/java/A.java": old.replace("d.parse(1)", "d.parse(2)")}) == ("ref",)
