@@ -139,7 +139,6 @@ TREES = 100
 HELD_OUT = 0.2
 #: Mean AUC from which on the forests tell enough to rank components; below it, importances are noise.
 TELLING = 0.6
-_REPEATS = 5
 
 
 class Importance(Frozen):
@@ -178,63 +177,41 @@ def analyze(reports: Sequence[Presence], success: Mapping[str, bool], seed: int 
     if len(usable) < 50 or len(set(labels.tolist())) < 2:
         raise ValueError("50 reports with both outcomes are needed")
     features = np.array([[report.components[c] for c in columns] for report in usable], dtype=int)
-    runs = [_forest(features, labels, seed + number) for number in range(FORESTS)]
-    values: dict[str, list[float]] = {
-        c: [float(importance[i]) for _, importance in runs] for i, c in enumerate(columns)
-    }
-    auc = float(np.mean([auc for auc, _ in runs]))
-    ranks = scott_knott_esd(values) if auc >= TELLING else {}
-    means = {c: float(np.mean(values[c])) for c in columns}
+    aucs, falls = zip(*(_forest(features, labels, seed + number) for number in range(FORESTS)), strict=True)
+    values: dict[str, list[float]] = {c: [float(fall[place]) for fall in falls] for place, c in enumerate(columns)}
+    ranks = scott_knott_esd(values) if np.mean(aucs) >= TELLING else {}
+    importances = [
+        Importance(component=c, rank=ranks.get(c), mean=float(np.mean(values[c])), values=tuple(values[c]))
+        for c in columns
+    ]
+    if ranks:
+        importances.sort(key=lambda importance: (importance.rank, -importance.mean))
     return Analysis(
         reports=len(usable),
         successes=int(labels.sum()),
-        auc=auc,
-        importances=tuple(
-            Importance(component=c, rank=ranks.get(c), mean=means[c], values=tuple(values[c]))
-            for c in sorted(columns, key=lambda c: (ranks[c], -means[c]) if ranks else (0, 0.0))
-        ),
+        auc=float(np.mean(aucs)),
+        importances=tuple(importances),
         presence=shares(usable),
-        success_with={c: _rate(labels[features[:, i] == 1]) for i, c in enumerate(columns)},
-        success_without={c: _rate(labels[features[:, i] == 0]) for i, c in enumerate(columns)},
+        success_with={c: _rate(labels[features[:, place] == 1]) for place, c in enumerate(columns)},
+        success_without={c: _rate(labels[features[:, place] == 0]) for place, c in enumerate(columns)},
     )
 
 
 def _forest(features: Any, labels: Any, seed: int) -> tuple[float, Any]:
+    """Return the AUC on the reports held out, and its mean fall for each component that is shuffled."""
     # Imported here because it takes two seconds, and --help needs none of it.
     from sklearn.ensemble import RandomForestClassifier
+    from sklearn.inspection import permutation_importance
+    from sklearn.metrics import roc_auc_score
     from sklearn.model_selection import train_test_split
 
     train_x, test_x, train_y, test_y = train_test_split(
         features, labels, test_size=HELD_OUT, random_state=seed, stratify=labels
     )
-    forest = RandomForestClassifier(n_estimators=TREES, random_state=seed, min_samples_leaf=2).fit(
-        train_x, train_y
-    )
-    return auc_and_falls(forest, test_x, test_y, seed)
-
-
-def auc_and_falls(forest: Any, features: Any, labels: Any, seed: int) -> tuple[float, Any]:
-    """Return the AUC, and for each column its mean fall when the column is shuffled.
-
-    The same numbers as those of scikit-learn's ``permutation_importance``, which asks the forest once for each
-    shuffle: one question about all shuffles takes a fraction of the time.
-    """
-    from sklearn.metrics import roc_auc_score
-
-    columns = features.shape[1]
-    first_seed = np.random.RandomState(seed).randint(np.iinfo(np.int32).max + 1)
-    copies = [features]
-    for column in range(columns):
-        # Every column is shuffled by the same random numbers, and each time from where it was left.
-        dice, order, copy = np.random.RandomState(first_seed), np.arange(len(features)), features
-        for _ in range(_REPEATS):
-            dice.shuffle(order)
-            copy = copy.copy()
-            copy[:, column] = copy[order, column]
-            copies.append(copy)
-    chances = forest.predict_proba(np.concatenate(copies))[:, 1].reshape(len(copies), -1)
-    auc, *shuffled = (float(roc_auc_score(labels, row)) for row in chances)
-    return auc, (auc - np.array(shuffled).reshape(columns, _REPEATS)).mean(axis=1)
+    forest = RandomForestClassifier(n_estimators=TREES, random_state=seed, min_samples_leaf=2)
+    forest.fit(train_x, train_y)
+    falls = permutation_importance(forest, test_x, test_y, scoring="roc_auc", n_repeats=5, random_state=seed)
+    return float(roc_auc_score(test_y, forest.predict_proba(test_x)[:, 1])), falls.importances_mean
 
 
 def _rate(labels: Any) -> float | None:

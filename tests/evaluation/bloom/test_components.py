@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
 
-from evaluation.bloom.components import Presence, _cohens_d, analyze, auc_and_falls, scott_knott, scott_knott_esd
+from evaluation.bloom.components import Presence, _cohens_d, analyze, scott_knott, scott_knott_esd
 
 #: Ten measurements with mean 0 and variance 1.
 _STEPS = [place - 4.5 for place in range(10)]
@@ -90,21 +89,3 @@ def test_a_fifth_of_the_reports_is_held_out() -> None:
     assert all(importance.values[1:] == shifted[importance.component][:-1] for importance in analysis.importances)
     assert {len(importance.values) for importance in analysis.importances} == {10}
     assert len(set(analysis.importances[0].values)) > 1
-
-
-def test_columns_are_shuffled_and_scored_as_by_scikit_learn() -> None:
-    from sklearn.ensemble import RandomForestClassifier
-    from sklearn.inspection import permutation_importance
-
-    dice = np.random.RandomState(0)
-    features = dice.randint(0, 2, (60, 5))
-    labels = features[:, 0] ^ (dice.rand(60) < 0.2)
-    forest = RandomForestClassifier(n_estimators=5, random_state=0).fit(features[:30], labels[:30])
-
-    auc, means = auc_and_falls(forest, features[30:], labels[30:], seed=3)
-
-    theirs = permutation_importance(
-        forest, features[30:], labels[30:], scoring="roc_auc", n_repeats=5, random_state=3
-    )
-    assert means.tolist() == theirs.importances_mean.tolist()
-    assert 0.5 < auc < 1
