@@ -40,7 +40,7 @@ from evaluation.crbench.task import (
 )
 from evaluation.dataset import choose, fingerprint, read_shaped
 from evaluation.git.clones import Clones
-from evaluation.git.history import CommitGraph, History, PullCommits, Pulls
+from evaluation.git.history import History, PullCommits, Pulls, read_commits
 from evaluation.git.repository import GitError, GitRepository
 from evaluation.report.terminal import say, show, tell_counts
 from evaluation.run.lines import LineFile
@@ -92,7 +92,7 @@ def _pulls(repository: GitRepository, full_name: str, bases: set[str], pull_refs
     present = sorted(base for base in bases if repository.has_commit(base))
     pulls = Pulls.read(repository) if pull_refs != "ignore" else Pulls()
     try:
-        history = History(CommitGraph.read(repository, present, full_name), pulls)
+        history = History(read_commits(repository, present, full_name), pulls)
         inferred = PullCommits(repository, pulls, present) if pull_refs == "infer" else None
     except GitError as error:
         raise OperatorError(f"{repository.folder}: its history cannot be read: {error}") from error

@@ -70,6 +70,8 @@ class ClonedPulls:
 
     def context_of(self, number: int, commit: str, base: str) -> PullContext:
         integration = self._history.integration_of(commit, base)
+        if integration is None and number not in self._pulls.heads:
+            raise ContextError(f"pull request #{number} did not bring {commit[:10]} in")
         carrier = commit if integration is None else integration.commit
         headers, _, message = self._repository.commit(carrier).decode("utf-8", "replace").partition("\n\n")
         fields = [line.partition(" ") for line in headers.split("\n")]

@@ -1,7 +1,6 @@
 """A repository's commits and, for each, the pull request that brought it in: the innermost one.
 
-Read once per repository with one git process, then answered from memory, so that the cost does not grow
-with the number of commits asked about.
+Read once per repository with one git process, then answered from memory.
 
 How a commit is assigned, seen from a base commit: its first-parent chain is the trunk. Every merge on it,
 oldest first, brings in the commits that were not there before; they belong to the pull request that the
@@ -19,7 +18,6 @@ head was a merge in a fork, with the fork's own numbering.
 from __future__ import annotations
 
 import re
-from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
@@ -39,9 +37,6 @@ _MERGE = re.compile(
 _ENDING = re.compile(r"\((?:#|GH-)(?P<number>\d+)\)\s*$")
 _WEB_COMMITTER = "noreply@github.com"
 _FORMAT = "%H%x00%P%x00%ce%x00%B"
-_NO_NUMBER = 0
-_NOBODY = -1
-_UNSEEN = -2
 
 
 def merge_number(subject: str, full_name: str) -> int | None:
@@ -90,47 +85,29 @@ class Pulls:
         return not self.heads or self.heads.get(number) == head
 
 
-class CommitGraph:
-    """All ancestors of some commits: parents, and the pull request that each message names."""
+class Commit(NamedTuple):
+    """A commit's parents, and the pull request that its message names, if any."""
 
-    def __init__(self) -> None:
-        self.index: dict[str, int] = {}
-        self.sha: list[str] = []
-        self.parents: list[tuple[int, ...]] = []
-        self.number = array("q")
-        self.by_github = bytearray()
+    parents: tuple[str, ...]
+    number: int | None
+    by_github: bool
 
-    @classmethod
-    def read(cls, repository: GitRepository, tips: Iterable[str], full_name: str) -> CommitGraph:
-        """One ``git log``; about 80,000 commits a second. Raises GitError if history is incomplete."""
-        graph = cls()
-        stdin = "".join(f"{tip}\n" for tip in tips).encode("ascii")
-        if not stdin:
-            return graph  # git would begin at HEAD
-        log = repository.run("log", "--no-show-signature", "-z", f"--format={_FORMAT}", "--stdin", stdin=stdin)
-        fields = log.split(b"\0")
-        for at in range(0, len(fields) - 3, 4):
-            sha, parents, committer, message = (text.decode("utf-8", "replace") for text in fields[at : at + 4])
-            graph._add(sha.strip(), parents.split(), committer, message, full_name)
-        return graph
 
-    def _add(self, sha: str, parents: list[str], committer: str, message: str, full_name: str) -> None:
-        here = self._at(sha)
+def read_commits(repository: GitRepository, tips: Iterable[str], full_name: str) -> dict[str, Commit]:
+    """All ancestors of some commits by SHA, with one ``git log``. Raises GitError if history is incomplete."""
+    commits: dict[str, Commit] = {}
+    stdin = "".join(f"{tip}\n" for tip in tips).encode("ascii")
+    if not stdin:
+        return commits  # git would begin at HEAD
+    log = repository.run("log", "--no-show-signature", "-z", f"--format={_FORMAT}", "--stdin", stdin=stdin)
+    fields = log.split(b"\0")
+    for at in range(0, len(fields) - 3, 4):
+        sha, above, committer, message = (text.decode("utf-8", "replace") for text in fields[at : at + 4])
+        parents = tuple(above.split())
         subject = message.lstrip("\n").partition("\n")[0]
         number = merge_number(subject, full_name) if len(parents) > 1 else squash_number(subject)
-        self.parents[here] = tuple(self._at(parent) for parent in parents)
-        self.number[here] = number or _NO_NUMBER
-        self.by_github[here] = committer == _WEB_COMMITTER
-
-    def _at(self, sha: str) -> int:
-        here = self.index.get(sha)
-        if here is None:
-            here = self.index[sha] = len(self.sha)
-            self.sha.append(sha)
-            self.parents.append(())
-            self.number.append(_NO_NUMBER)
-            self.by_github.append(False)
-        return here
+        commits[sha.strip()] = Commit(parents, number or None, committer == _WEB_COMMITTER)
+    return commits
 
 
 class Integration(NamedTuple):
@@ -143,68 +120,64 @@ class Integration(NamedTuple):
 class History:
     """Answers which pull request brought a commit into the history of a base commit. Thread-safe."""
 
-    def __init__(self, graph: CommitGraph, pulls: Pulls) -> None:
-        self.graph = graph
-        self.pulls = pulls
-        self._assigned: list[tuple[frozenset[int], array[int]]] = []
+    def __init__(self, commits: Mapping[str, Commit], pulls: Pulls) -> None:
+        self._commits = commits
+        self._pulls = pulls
+        self._assigned: list[tuple[frozenset[str], dict[str, str | None]]] = []
         self._mutex = Lock()
 
     def integration_of(self, commit: str, base: str) -> Integration | None:
-        """None for a commit that no pull request brought in. Both must be in the graph."""
+        """None for a commit that no pull request brought in. ``base`` must be one of the commits."""
         with self._mutex:
-            owners = self._owners(self.graph.index[base])
-        owner = owners[self.graph.index[commit]]
-        return None if owner < 0 else Integration(self.graph.number[owner], self.graph.sha[owner])
+            owner = self._owners(base).get(commit)
+        number = None if owner is None else self._commits[owner].number
+        return None if owner is None or number is None else Integration(number, owner)
 
-    def _owners(self, base: int) -> array[int]:
-        """Owners do not change as a trunk grows, so one assignment serves every base on it."""
+    def _owners(self, base: str) -> dict[str, str | None]:
+        """For each commit the one that carries its pull request's number, or None.
+
+        Owners do not change as a trunk grows, so one assignment serves every base on it.
+        """
         for trunk, owners in self._assigned:
             if base in trunk:
                 return owners
-        owners = self._assign(base)
-        self._assigned.append((frozenset(self._chain(base)), owners))
-        return owners
-
-    def _chain(self, here: int) -> Iterator[int]:
-        while True:
-            yield here
-            if not self.graph.parents[here]:
-                return
-            here = self.graph.parents[here][0]
-
-    def _assign(self, base: int) -> array[int]:
-        """For each commit the one that carries its pull request's number, or ``_NOBODY``."""
-        owners = array("q", [_UNSEEN]) * len(self.graph.sha)
-        waiting = [(base, _NOBODY)]
+        owners = {}
+        waiting: list[tuple[str, str | None]] = [(base, None)]
         while waiting:
             start, inherited = waiting.pop()
             merges = self._claim(start, inherited, owners)
             # The oldest merge ends up on top, and its whole branch is done before the next one is looked at.
             waiting += [
-                (branch, owners[here]) for here in merges for branch in reversed(self.graph.parents[here][1:])
+                (branch, owners[here]) for here in merges for branch in reversed(self._commits[here].parents[1:])
             ]
+        self._assigned.append((frozenset(self._chain(base)), owners))
         return owners
 
-    def _claim(self, start: int, inherited: int, owners: array[int]) -> list[int]:
+    def _chain(self, start: str) -> Iterator[str]:
+        yield start
+        while parents := self._commits[start].parents:
+            start = parents[0]
+            yield start
+
+    def _claim(self, start: str, inherited: str | None, owners: dict[str, str | None]) -> list[str]:
         """Assign one first-parent chain as far as it is new; returns its merges, newest first."""
         merges = []
         for here in self._chain(start):
-            if owners[here] != _UNSEEN:
+            if here in owners:
                 break
             owners[here] = here if self._believed(here, inherited) else inherited
-            if len(self.graph.parents[here]) > 1:
+            if len(self._commits[here].parents) > 1:
                 merges.append(here)
         return merges
 
-    def _believed(self, here: int, inherited: int) -> bool:
+    def _believed(self, here: str, inherited: str | None) -> bool:
         """Return True if a commit's message names the pull request that it is the merge or the squash of."""
-        number = self.graph.number[here]
-        if not number:
+        parents, number, by_github = self._commits[here]
+        if number is None:
             return False
-        if len(self.graph.parents[here]) > 1:
-            head = self.graph.sha[self.graph.parents[here][1]]
-            return inherited == _NOBODY or self.pulls.may_have_merged(number, head)
-        return self.pulls.may_exist(number) and (inherited == _NOBODY or bool(self.graph.by_github[here]))
+        if len(parents) > 1:
+            return inherited is None or self._pulls.may_have_merged(number, parents[1])
+        return self._pulls.may_exist(number) and (inherited is None or by_github)
 
 
 _AUTHOR = re.compile(rb"^author .*<(?P<email>[^<>\n]*)> (?P<time>-?\d+) [+-]\d+$", re.MULTILINE)

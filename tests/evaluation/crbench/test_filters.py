@@ -238,7 +238,9 @@ def test_clean_pull_requests_are_those_that_needed_no_repair_in_180_days(tmp_pat
     clone = Scratch(tmp_path / "repos" / "ada+engine")
     clone.commit("Begin", "base.py", "x = 0")
     for number, name in ((1, "soon"), (2, "late"), (3, "never")):
-        clone.commit(f"Add {name} (#{number})", f"{name}.py", "x = 1", "y = 2")
+        commit = clone.commit(f"Add {name} (#{number})", f"{name}.py", "x = 1", "y = 2")
+        clone.git("update-ref", f"refs/pull/{number}/head", commit)
+    clone.commit("Close an issue (#21)", "issue.py", "x = 1")
     clone.commit("Describe it (#4)", "docs/a.md", "Words.")
     clone._clock += 180 * DAYS - 300  # 180 days after #1, and a few minutes more after nothing else
     clone.commit("Fix soon (#11)", "soon.py", "x = 2", "y = 2")
