@@ -65,12 +65,12 @@ class Point:
 def points(run: Scored, filters: Iterable[Filter]) -> Iterator[Point]:
     """Yield the point of each filter; nothing without tasks or bugs."""
     sums = run.metrics.sums
-    if not sums.tasks or not sums.bugs:
+    if not sums["tasks"] or not sums["bugs"]:
         return
     for candidate in filters:
         passing = [judgement for comment, judgement in run.comments if candidate.passes(comment)]
         bugs = bugs_hit(passing)
-        yield Point(candidate, len(passing), bugs, len(passing) / sums.tasks, bugs / sums.bugs)
+        yield Point(candidate, len(passing), bugs, len(passing) / sums["tasks"], bugs / sums["bugs"])
 
 
 def bugs_hit(judgements: Sequence[Judgement]) -> int:
@@ -100,7 +100,7 @@ def thrown_away(run: Scored) -> str:
     if point is None:
         return ""
     bugs = bugs_hit([judgement for _, judgement in run.comments])
-    shares = f"{percentage(point.recall)} of {percentage(bugs / run.metrics.sums.bugs)} % of all"
+    shares = f"{percentage(point.recall)} of {percentage(bugs / run.metrics.sums['bugs'])} % of all"
     return (
         f"{run.name}: severity {own.min_severity} and {own.min_confidence} % confidence keep {point.bugs} of "
         f"the {bugs} bugs found ({shares}) and {point.comments} of {len(run.comments)} comments."

@@ -117,7 +117,11 @@ def comments_in(records: Iterable[Record], scope: Scope) -> Iterator[ReviewComme
                 text=paper_comment.comment,
                 severity=paper_comment.severity,
             )
-        for finding, reason in _findings(record, scope):
+        fields = ReviewFields.of(record)
+        findings = [(finding, "") for finding in fields.posted]
+        if scope == "reported":
+            findings += [(entry.finding, entry.reason) for entry in fields.suppressed]
+        for finding, reason in findings:
             yield ReviewComment(
                 task_id=record.task_id,
                 path=finding.path,
@@ -133,21 +137,11 @@ def comments_in(records: Iterable[Record], scope: Scope) -> Iterator[ReviewComme
             )
 
 
-def _findings(record: Record, scope: Scope) -> Iterator[tuple[Finding, str]]:
-    """Each finding, and why it was held back; empty if it was posted."""
-    fields = ReviewFields.of(record)
-    yield from ((finding, "") for finding in fields.posted)
-    if scope == "reported":
-        yield from ((entry.finding, entry.reason) for entry in fields.suppressed)
-
-
 Class = Literal["BUG_HIT", "VALID_SUGGESTION", "NOISE"]
 CLASSES: tuple[Class, ...] = get_args(Class)
 
 #: The prompt of each style.
 PROMPTS: dict[Style, str] = {"ours": "crbench.judge", "paper": "crbench.judge-paper"}
-
-
 #: Lines of the change that a judge is shown around a place.
 AROUND = 24
 #: At most so many places of the change that brought the bug in.

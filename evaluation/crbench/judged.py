@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import Field, ValidationError
@@ -85,35 +85,49 @@ class Reviewed:
         every = list(read_tasks(source))
         return every if self.run is None else self.run.due(every, lambda task: task.instance_id)
 
-
-@dataclass(frozen=True)
-class Quiet:
-    """Clean pull requests: how many got no comment that would be posted, and how many comments the others got."""
-
-    tasks: int
-    silent: int
-    comments: int
-
-    def as_json(self) -> dict[str, float | int | None]:
-        silent, per_pull = (value / self.tasks if self.tasks else None for value in (self.silent, self.comments))
-        return {**vars(self), "silent_share": silent, "comments_per_clean_pull": per_pull}
+    def answered(self, tasks: Sequence[ReviewTask]) -> list[ReviewTask]:
+        """Those of the tasks that it has a usable answer to; a file of comments speaks of all of them."""
+        if self.run is None:
+            return [*tasks]
+        ids = {record.task_id for record in self.records if not record.failed}
+        return [task for task in tasks if task.instance_id in ids]
 
 
 @dataclass(frozen=True)
 class Scored:
     """A judged reviewer, with everything that tables and plots are made of."""
 
-    name: str
+    reviewed: Reviewed
     facts: JudgeFacts
     tasks: Sequence[ReviewTask]
     tallies: Sequence[Tally]
     metrics: Metrics
     unanswered: int
-    not_shown: int
     comments: Sequence[tuple[ReviewComment, Judgement]]
-    clean: Quiet
-    run: RunFacts | None = None
-    recognised: Mapping[str, Familiarity] = field(default_factory=dict)
+    clean: Sequence[int]
+    """For each clean pull request with an answer, how many comments would be posted."""
+
+    @property
+    def name(self) -> str:
+        return self.reviewed.name
+
+    @property
+    def run(self) -> RunFacts | None:
+        return None if self.reviewed.run is None else self.reviewed.run.facts
+
+    @property
+    def not_shown(self) -> int:
+        """Tasks in which the reviewer was not shown a file of the fix."""
+        unread = {
+            record.task_id: {part.path for part in ReviewFields.of(record).skipped}
+            for record in self.reviewed.records
+        }
+        return sum(not unread.get(task.instance_id, set()).isdisjoint(task.fixed_files) for task in self.tasks)
+
+    @property
+    def recognised(self) -> dict[str, Familiarity]:
+        said = ((record.task_id, record.recognised) for record in self.reviewed.records)
+        return {task: familiarity for task, familiarity in said if familiarity is not None}
 
 
 def reviewed_run(run: RunFolder, name: str | None = None) -> Reviewed:
@@ -179,40 +193,26 @@ def scored(reviewed: Reviewed, source: str, scoring: Scoring, scope: Scope | Non
         raise OperatorError(f"{reviewed.folder} was judged on other tasks than {source}")
     facts = facts.model_copy(update={"scope": scope or facts.scope})
     every = reviewed.tasks(source)
-    tasks = [task for task in every if task.bugs]
-    answered_tasks = {record.task_id for record in reviewed.records if not record.failed}
-    if reviewed.run is None:
-        answered_tasks = {task.instance_id for task in every}
-    unanswered = sum(task.instance_id not in answered_tasks for task in tasks)
-    if scoring.missing == "exclude":
-        tasks = [task for task in tasks if task.instance_id in answered_tasks]
-    clean = [task.instance_id for task in every if task.clean and task.instance_id in answered_tasks]
-    posted = Counter(comment.task_id for comment in reviewed.comments_in("posted"))
+    with_bugs = [task for task in every if task.bugs]
+    answered = reviewed.answered(with_bugs)
+    tasks = answered if scoring.missing == "exclude" else with_bugs
+    names = {task.instance_id for task in tasks}
     comments = reviewed.comments_in(facts.scope)
-    with_bugs = {task.instance_id for task in tasks}
-    if any(comment.task_id in with_bugs and comment.key not in judgements for comment in comments):
+    if any(comment.task_id in names and comment.key not in judgements for comment in comments):
         raise OperatorError(
             f"{reviewed.folder}: not every {facts.scope} comment was judged; score it with --judge"
         )
-    tallies_of_tasks = tallies(tasks, comments, judgements)
-    pairs = [(comment, judgements[comment.key]) for comment in comments if comment.key in judgements]
-    unread = {
-        record.task_id: {part.path for part in ReviewFields.of(record).skipped} for record in reviewed.records
-    }
+    of_tasks = tallies(tasks, comments, judgements)
+    posted = Counter(comment.task_id for comment in reviewed.comments_in("posted"))
     return Scored(
-        name=reviewed.name,
+        reviewed=reviewed,
         facts=facts,
         tasks=tasks,
-        tallies=tallies_of_tasks,
-        metrics=score(tallies_of_tasks, scoring.resampling),
-        unanswered=unanswered,
-        not_shown=sum(not unread.get(task.instance_id, set()).isdisjoint(task.fixed_files) for task in tasks),
-        comments=pairs,
-        clean=Quiet(len(clean), sum(not posted[task] for task in clean), sum(posted[task] for task in clean)),
-        run=None if reviewed.run is None else reviewed.run.facts,
-        recognised={
-            record.task_id: record.recognised for record in reviewed.records if record.recognised is not None
-        },
+        tallies=of_tasks,
+        metrics=score(of_tasks, scoring.resampling),
+        unanswered=len(with_bugs) - len(answered),
+        comments=[(comment, judgements[comment.key]) for comment in comments if comment.key in judgements],
+        clean=[posted[task.instance_id] for task in reviewed.answered(every) if task.clean],
     )
 
 

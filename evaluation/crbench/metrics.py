@@ -52,24 +52,10 @@ class Tally:
 
 
 @dataclass(frozen=True)
-class Counted:
-    """The sums behind the figures."""
-
-    tasks: int
-    bugs: int
-    comments: int
-    hits: int
-    valid: int
-    noise: int
-    unjudged: int
-    bugs_found: int
-
-
-@dataclass(frozen=True)
 class Metrics:
-    """Figures with their 95 % intervals, and the sums behind them."""
+    """Figures with their 95 % intervals, and the sums behind them: of tasks, bugs, comments, hits and so on."""
 
-    sums: Counted
+    sums: dict[str, int]
     estimates: dict[str, Estimate]
 
     def value(self, figure: str) -> float | None:
@@ -86,16 +72,15 @@ def tallies(
     rows: list[Tally] = []
     for task in tasks:
         every = by_task.get(task.instance_id, [])
-        verdicts = [verdict for verdict in every if verdict is not None]
-        labels = [verdict.label for verdict in verdicts]
+        labels = Counter(verdict.label for verdict in every if verdict is not None)
         row = Tally(
             task_id=task.instance_id,
             bugs=len(task.bugs),
             comments=len(every),
-            hits=labels.count("BUG_HIT"),
-            valid=labels.count("VALID_SUGGESTION"),
-            noise=labels.count("NOISE"),
-            bugs_hit=frozenset(verdict.bug for verdict in verdicts if verdict.bug is not None),
+            hits=labels["BUG_HIT"],
+            valid=labels["VALID_SUGGESTION"],
+            noise=labels["NOISE"],
+            bugs_hit=frozenset(verdict.bug for verdict in every if verdict and verdict.bug is not None),
         )
         rows.append(row)
     return rows
@@ -103,8 +88,7 @@ def tallies(
 
 def score(tallies: Sequence[Tally], how: Resampling = USUAL) -> Metrics:
     totals = {name: int(values.sum()) for name, values in _columns(tallies).items()}
-    sums = Counted(tasks=len(tallies), **totals)
-    return Metrics(sums, bootstrap(figures(tallies), len(tallies), how))
+    return Metrics({"tasks": len(tallies), **totals}, bootstrap(figures(tallies), len(tallies), how))
 
 
 def figures(tallies: Sequence[Tally]) -> Callable[[Counts], dict[str, Array]]:
@@ -112,11 +96,10 @@ def figures(tallies: Sequence[Tally]) -> Callable[[Counts], dict[str, Array]]:
     columns = _columns(tallies)
 
     def on(draws: Counts) -> dict[str, Array]:
-        sums = {name: values[draws].sum(-1) if len(values) else np.zeros(1) for name, values in columns.items()}
+        sums = {name: values[draws].sum(-1) for name, values in columns.items()}
         useful = sums["hits"] + sums["valid"]
         recall, per_bug = ratio(sums["hits"], sums["bugs"]), ratio(sums["bugs_found"], sums["bugs"])
         precision = ratio(sums["hits"], sums["comments"])
-        tasks = np.full_like(sums["bugs"], draws.shape[-1], dtype=float)
         return {
             "recall": recall,
             "recall_per_bug": per_bug,
@@ -125,7 +108,7 @@ def figures(tallies: Sequence[Tally]) -> Callable[[Counts], dict[str, Array]]:
             "f1_per_bug": harmonic(precision, per_bug),
             "usefulness": ratio(useful, sums["comments"]),
             "snr": ratio(useful, sums["noise"]),
-            "comments_per_pull": ratio(sums["comments"], tasks),
+            "comments_per_pull": ratio(sums["comments"], draws.shape[-1]),
         }
 
     return on

@@ -16,7 +16,17 @@ from evaluation.crbench.filters import bugs_hit, filters_section
 from evaluation.crbench.judge import Judgement, ReviewComment
 from evaluation.crbench.judged import BENCHMARK, Reviewing, Scored, is_papers
 from evaluation.crbench.martian import Martian
-from evaluation.crbench.metrics import ORDER, PAPER, PAPER_ROWS, Averages, Statistics, averages, by_kind, kinds_of
+from evaluation.crbench.metrics import (
+    ORDER,
+    PAPER,
+    PAPER_ROWS,
+    Averages,
+    Share,
+    Statistics,
+    averages,
+    by_kind,
+    kinds_of,
+)
 from evaluation.crbench.task import CLEAN_DAYS, PaperSeverity, ReviewTask
 from evaluation.report.figures import Series, bars, radar
 from evaluation.report.page import Cell, Figure, Section, Table, percentage
@@ -60,15 +70,26 @@ def _clean(runs: Sequence[Scored]) -> Section | None:
     """The comments on pull requests that needed no repair; None if there are none among the tasks."""
     rows: list[tuple[Cell, ...]] = []
     for run in runs:
-        if tasks := run.clean.tasks:
-            silent = wilson(run.clean.silent, tasks).percent()
-            rows.append((run.name, tasks, silent, f"{run.clean.comments / tasks:.2f}"))
+        if tasks := len(run.clean):
+            silent = wilson(run.clean.count(0), tasks).percent()
+            rows.append((run.name, tasks, silent, f"{sum(run.clean) / tasks:.2f}"))
     if not rows:
         return None
     header = ("reviewer", "clean pull requests", "without a comment % [95 %]", "comments per clean PR")
     note = f"Merged, and no line of it was repaired within {CLEAN_DAYS} days. Posted comments count."
-    data = {"clean": {run.name: run.clean.as_json() for run in runs}}
+    data = {"clean": {run.name: _clean_counts(run) for run in runs}}
     return Section("Clean pull requests", tables=(Table(header, tuple(rows), note=note),), data=data)
+
+
+def _clean_counts(run: Scored) -> dict[str, float | None]:
+    tasks, silent, comments = len(run.clean), run.clean.count(0), sum(run.clean)
+    shares = {"silent_share": silent, "comments_per_clean_pull": comments}
+    return {
+        "tasks": tasks,
+        "silent": silent,
+        "comments": comments,
+        **{name: count / tasks if tasks else None for name, count in shares.items()},
+    }
 
 
 def on_report(runs: Sequence[Scored], scoring: Scoring) -> list[Section]:
@@ -152,12 +173,12 @@ def as_json(result: Scored, facts: RunFacts | None) -> dict[str, Any]:
         "agreement": result.facts.agreement,
         "judge_usage": result.facts.usage.model_dump(mode="json"),
         "usage": None if facts is None else facts.totals.usage.model_dump(mode="json"),
-        **vars(metrics.sums),
+        **metrics.sums,
         "unanswered": result.unanswered,
         "not_shown": result.not_shown,
         "judge_style": result.facts.style,
         "comments_counted": result.facts.scope,
-        "clean": result.clean.as_json(),
+        "clean": _clean_counts(result),
         **{name: estimate.value for name, estimate in metrics.estimates.items()},
         "intervals": {name: [estimate.low, estimate.high] for name, estimate in metrics.estimates.items()},
         "groups": {
@@ -203,14 +224,15 @@ def _preset(run: Scored) -> str:
 
 def counted_line(run: Scored, missing: str) -> str:
     sums = run.metrics.sums
-    hits = amount(sums.hits, "bug hit")
+    bugs, pulls = amount(sums["bugs"], "bug"), amount(sums["tasks"], "pull request")
+    comments, hits = amount(sums["comments"], "comment"), amount(sums["hits"], "bug hit")
     parts = [_preset(run)] if run.run is not None else []
     parts += [
-        f"{amount(sums.bugs, 'bug')} in {amount(sums.tasks, 'pull request')}, {sums.bugs_found} of them found",
-        f"{amount(sums.comments, 'comment')}: {hits}, {sums.valid} valid, {sums.noise} noise",
+        f"{bugs} in {pulls}, {sums['bugs_found']} of them found",
+        f"{comments}: {hits}, {sums['valid']} valid, {sums['noise']} noise",
     ]
-    if sums.unjudged:
-        parts.append(f"{sums.unjudged} that no judge could place (in no class, in every denominator)")
+    if sums["unjudged"]:
+        parts.append(f"{sums['unjudged']} that no judge could place (in no class, in every denominator)")
     if run.unanswered:
         fate = "their bugs count as not found" if missing != "exclude" else "left out"
         parts.append(f"{amount(run.unanswered, 'task')} without a usable answer ({fate})")
@@ -246,14 +268,14 @@ def _scores(runs: Sequence[Scored], scoring: Scoring) -> Section:
         "runs": [
             {
                 "name": run.name,
-                **vars(run.metrics.sums),
+                **run.metrics.sums,
                 **{name: estimate.value for name, estimate in run.metrics.estimates.items()},
             }
             for run in runs
         ]
     }
     lines = [f"{run.name}: {counted_line(run, scoring.missing)}; {judges_line(run)}." for run in runs]
-    if any(run.metrics.value("snr") is None and run.metrics.sums.comments for run in runs):
+    if any(run.metrics.value("snr") is None and run.metrics.sums["comments"] for run in runs):
         lines.append("SNR is not defined: no comment was judged to be noise.")
     return Section("Reviewer", tuple(lines), (_beside_papers(runs), every), data=data)
 
@@ -318,7 +340,7 @@ def _fates(runs: Sequence[Scored]) -> Section | None:
     """Precision of proven and unproven findings, by agreement of looks, and of what was dropped."""
     rows: list[tuple[Cell, ...]] = []
     for run in runs:
-        bugs = run.metrics.sums.bugs
+        bugs = run.metrics.sums["bugs"]
         for name, judgements in {"all": [comment for _, comment in run.comments], **groups(run.comments)}.items():
             hits, valid = _hits(judgements), sum(judgement.label == "VALID_SUGGESTION" for judgement in judgements)
             precision = wilson(hits, len(judgements)).percent()
@@ -347,7 +369,13 @@ def _kinds(dimension: str, runs: Sequence[Scored]) -> Section | None:
         of_kind = [of_run.get(kind) for of_run in shares.values()]
         cells = ((share.bugs, share.recall.percent()) if share else (None, None) for share in of_kind)
         rows.append((kind, *chain.from_iterable(cells)))
-    header = (_title(dimension), *(cell for run in runs for cell in (f"{run.name}: bugs", "found % [95 %]")))
+    header = (_title(dimension), *(cell for name in shares for cell in (f"{name}: bugs", "found % [95 %]")))
+    title = f"Bugs found by {_title(dimension)}"
+    table = Table(header, tuple(rows), title=title)
+    return Section(title, tables=(table,), figures=(_kinds_figure(dimension, kinds, shares),))
+
+
+def _kinds_figure(dimension: str, kinds: Sequence[str], shares: Mapping[str, Mapping[str, Share]]) -> Figure:
     series = [
         Series(name, [of_run[kind].recall.value if kind in of_run else None for kind in kinds])
         for name, of_run in shares.items()
@@ -357,15 +385,9 @@ def _kinds(dimension: str, runs: Sequence[Scored]) -> Section | None:
         for name, of_run in shares.items()
     )
     names = [kind.replace("_", " ") for kind in kinds]
-    # A radar plot has an inside from three spokes on.
-    draw = (
-        partial(radar, names, series)
-        if len(kinds) > 2
-        else partial(bars, names, series, ylabel="share found", top=1)
-    )
-    title = f"Bugs found by {_title(dimension)}"
-    table = Table(header, tuple(rows), title=title)
-    return Section(title, tables=(table,), figures=(Figure(draw, caption),))
+    if len(kinds) > 2:  # with fewer spokes a radar plot has no inside
+        return Figure(partial(radar, names, series), caption)
+    return Figure(partial(bars, names, series, ylabel="share found", top=1), caption)
 
 
 def _comments(run: Scored) -> Section:

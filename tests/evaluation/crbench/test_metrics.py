@@ -20,7 +20,7 @@ def test_the_equations_on_counts_that_fit_on_one_hand() -> None:
 
     result = score(tallies)
 
-    assert result.sums.unjudged == 1
+    assert result.sums["unjudged"] == 1
     assert result.value("recall") == 3 / 4
     assert result.value("recall_per_bug") == 2 / 4
     assert result.value("precision") == 3 / 8
