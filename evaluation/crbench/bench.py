@@ -40,7 +40,7 @@ from evaluation.git.clones import ClonedForge, Clones
 from evaluation.git.repository import GitError, GitRepository
 from evaluation.report.cutoff import Sample
 from evaluation.report.terminal import say
-from evaluation.run.folder import RunFacts, RunFolder
+from evaluation.run.folder import RunFolder
 from evaluation.run.model import Account, benchmark_prompts
 from evaluation.run.replay import ReplayRequest
 from evaluation.run.staging import Staged, repository_named, through_handler
@@ -148,19 +148,17 @@ def _question_names(config: ReviewConfig) -> tuple[str, ...]:
     return (*dict.fromkeys(names), *(("reproduce.draft", "reproduce.repair") if config.prove else ()))
 
 
-def reviewer(run: str | None, predictions: str | None) -> tuple[RunFacts | None, Reviewed]:
-    """The comments to judge, and the facts of the run if they are a run's. Raises OperatorError."""
+def reviewer(run: str | None, predictions: str | None) -> Reviewed:
+    """The comments to judge: of a run, or of a file. Raises OperatorError."""
     if run is not None and predictions is None:
-        folder = RunFolder.read(Path(run), BENCHMARK)
-        return folder.facts, reviewed_run(folder)
+        return reviewed_run(RunFolder.read(Path(run), BENCHMARK))
     if predictions is None or run is not None:
         raise OperatorError("one of --run and --predictions is needed")
-    return None, reviewed_file(predictions)
+    return reviewed_file(predictions)
 
 
 def have_judged(
     reviewed: Reviewed,
-    facts: RunFacts | None,
     source: str,
     judges: tuple[str, ...],
     *,
@@ -183,8 +181,8 @@ def have_judged(
         if (reviewed.folder / FACTS_FILE).exists():
             return
         raise OperatorError("a judge is needed: --judge provider:name, or BOUNCER_JUDGE_MODEL")
-    if facts is not None and facts.model in names:
-        say(f"warning: {facts.model} judges its own comments; a judge should be another model")
+    if reviewed.facts is not None and reviewed.facts.model in names:
+        say(f"warning: {reviewed.facts.model} judges its own comments; a judge should be another model")
     account = Account(environment, Path(cache or reviewed.folder / "judge-cache"), max_cost)
     panel = Panel(tuple(map(account.model, names)), benchmark_prompts(prompts), draws, seed, workers, judge_style)
     judge_comments(reviewed, source, panel, scope or reviewed.scope)

@@ -24,19 +24,17 @@ from bot.github.protocol import Forge
 from bot.models.protocol import caveat
 from bot.settings import Settings
 from evaluation.crbench.mapping import Instance, MappedInstance, MappingOptions, discarded, map_instance, tally
-from evaluation.crbench.metrics import statistics
+from evaluation.crbench.metrics import averages, kinds_of
 from evaluation.crbench.own import Change, code_change, own_fixes, trunk
 from evaluation.crbench.pulls import ClonedPulls, ContextError, ForgePulls, PullContext, PullSource
-from evaluation.crbench.sections import data_section, reasons_section
+from evaluation.crbench.sections import data_section
 from evaluation.crbench.task import (
     CLEAN_DAYS,
     PARAPHRASE,
     PREVENTABLE,
     TAGS,
-    Judged,
     ReviewTask,
     describe,
-    finish,
 )
 from evaluation.dataset import choose, fingerprint, read_shaped
 from evaluation.git.clones import Clones
@@ -49,6 +47,10 @@ from evaluation.run.runner import in_order
 
 #: How a clone's pull refs are used: not at all, to refute numbers in subjects, or also to infer missing ones.
 PullRefs = Literal["ignore", "verify", "infer"]
+#: What a build counts of the bugs: name -> dimension.
+_TAGS = {"categories": "category", "impacts": "impact", "severities": "severity"}
+#: Adds the bug that a fix repairs to its task.
+Describe = Callable[[Instance, ReviewTask], ReviewTask]
 
 
 @dataclass(frozen=True)
@@ -110,9 +112,9 @@ def build_tasks(
     instances: Sequence[Instance],
     clones: Mapping[str, Clone],
     options: MappingOptions,
-    described: Callable[[Instance], Judged],
+    described: Describe,
 ) -> Iterator[ReviewTask]:
-    """The whole algorithm for every instance, in their order; ``described`` says what the bug is.
+    """The whole algorithm for every instance, in their order; ``described`` adds the bug to a task.
 
     Raises BudgetExceeded if the next question may not be asked; what was yielded before stands.
     """
@@ -130,15 +132,13 @@ def _mapped(fix: Instance, clones: Mapping[str, Clone], options: MappingOptions)
         return discarded(fix, f"unfinished: {error}").model_copy(update={"unfinished": True})
 
 
-def _built(
-    fix: Instance, clones: Mapping[str, Clone], options: MappingOptions, described: Callable[[Instance], Judged]
-) -> ReviewTask:
+def _built(fix: Instance, clones: Mapping[str, Clone], options: MappingOptions, described: Describe) -> ReviewTask:
     mapped = _mapped(fix, clones, options)
     task = ReviewTask(**mapped.model_dump(), base_commit=fix.base_commit, fix=fix.patch)
     if not task.kept:
         return task
     try:
-        return finish(task, _context(task, clones), described(fix))
+        return described(fix, task.model_copy(update={"pull": _context(task, clones)}))
     except BudgetExceeded:
         raise
     except ContextError as error:
@@ -337,11 +337,19 @@ class _Build:
             tell_counts(counts, self.out, self.as_json)
             return
         tasks = [ReviewTask.model_validate(row) for row in lines.rows()]
-        result, clean = statistics(tasks), sum(task.clean for task in tasks)
+        kept, clean = [task for task in tasks if task.bugs], sum(task.clean for task in tasks)
+        kinds = {
+            "discarded": dict(tally(task for task in tasks if not task.kept).most_common()),
+            **{name: kinds_of(kept, kind) for name, kind in _TAGS.items()},
+        }
         if self.as_json:
-            print_json({"out": str(self.out), **result.model_dump(mode="json"), "clean": clean})
+            averages_of_kept = averages(kept).model_dump(mode="json")
+            print_json({"out": str(self.out), "averages": averages_of_kept, **kinds, "clean": clean})
             return
-        show([data_section({self.out.name: result.averages}), reasons_section(result)], stderr=True)
+        show([data_section({self.out.name: averages(kept)})], stderr=True)
+        for name, counts_of_kind in kinds.items():
+            if counts_of_kind:
+                say(f"{name}: {', '.join(f'{kind} {count}' for kind, count in counts_of_kind.items())}")
         if clean:
             say(f"and {amount(clean, 'clean pull request')}")
         if warning := caveat(environment.bouncer_model):

@@ -36,6 +36,16 @@ _SHAPING = ("strategy", "iterations", *_OURS)
 _folder = click.Path(path_type=Path, file_okay=False, exists=True)
 _file = click.Path(path_type=Path)
 _tasks = click.option("--tasks", required=True, metavar="F", help="What build crbench or build own wrote.")
+_judging = with_options(
+    click.option(
+        "--judge", "judges", multiple=True, metavar="ID", help="provider:name; default: BOUNCER_JUDGE_MODEL."
+    ),
+    seed_option,
+    prompts_option,
+    cache_option,
+    cost_option,
+    workers_option(4),
+)
 _overwrite = click.option("--overwrite", is_flag=True, help="Start again if --out exists.")
 _build = with_options(
     click.option("--offline", is_flag=True, help="Find pull requests in the clone's own history."),
@@ -206,9 +216,7 @@ def replay(
 @click.option(
     "--predictions", metavar="F", help="Or comments of any reviewer, JSON Lines: instance_id, path, line, comment."
 )
-@click.option(
-    "--judge", "judges", multiple=True, metavar="ID", help="provider:name; default: BOUNCER_JUDGE_MODEL."
-)
+@_judging
 @click.option("--draws", type=click.IntRange(1, 25), default=1, show_default=True, help="Votes of each judge.")
 @click.option(
     "--judge-style",
@@ -217,11 +225,6 @@ def replay(
     show_default=True,
     help="paper: CR-Bench's own judge (listing 6), which is shown no code; for tasks with a single bug.",
 )
-@seed_option
-@prompts_option
-@cache_option
-@cost_option
-@workers_option(4)
 @click.option(
     "--comments",
     "scope",
@@ -269,9 +272,9 @@ def score(
     from evaluation.crbench.judged import scored
     from evaluation.report.terminal import data_of, say, tell
 
-    facts, reviewed = reviewer(run_path, predictions)
+    reviewed = reviewer(run_path, predictions)
     try:
-        have_judged(reviewed, facts, tasks, judges, seed=seed, scope=scope, **options)
+        have_judged(reviewed, tasks, judges, seed=seed, scope=scope, **options)
     except BudgetExceeded as error:
         say(f"stopped: {error}; the same command goes on from here, judged comments are in the cache")
         return 1
@@ -279,7 +282,7 @@ def score(
     result = scored(reviewed, tasks, scoring, scope)
     aged = CRBENCH.contamination([result], tasks, scoring)
     parts = sections.on_scores([result], scoring)
-    value = {**data_of(parts), **sections.as_json(result, facts), **data_of(aged)} if as_json else None
+    value = {**data_of(parts), **sections.as_json(result), **data_of(aged)} if as_json else None
     tell([*parts, *aged], as_json, value)
     return 0
 
@@ -287,16 +290,9 @@ def score(
 @click.command("golden")
 @click.option("--tasks", metavar="F", help="What build golden wrote: confirmed and rejected comments.")
 @martian_option
-@click.option(
-    "--judge", "judges", multiple=True, metavar="ID", help="provider:name; default: BOUNCER_JUDGE_MODEL."
-)
+@_judging
 @click.option("--doubt", metavar="ID", help="The model that answers the reviewer's second question.")
 @limit_option
-@seed_option
-@prompts_option
-@cache_option
-@cost_option
-@workers_option(4)
 @json_option
 def score_golden(**options: Any) -> int:
     """Score a judge and the second question on comments that people confirmed or rejected.

@@ -76,9 +76,13 @@ class Reviewed:
     records: Sequence[Record] = ()
 
     @property
+    def facts(self) -> RunFacts | None:
+        return None if self.run is None else self.run.facts
+
+    @property
     def scope(self) -> Scope:
         """Which comments are judged unless told otherwise: of the paper's reviewer all, none was held back."""
-        return "reported" if self.run is not None and is_papers(self.run.facts) else "posted"
+        return "reported" if self.facts is not None and is_papers(self.facts) else "posted"
 
     def tasks(self, source: str) -> list[ReviewTask]:
         """The tasks that it was to do: all of the file, or those of the run."""
@@ -113,7 +117,7 @@ class Scored:
 
     @property
     def run(self) -> RunFacts | None:
-        return None if self.reviewed.run is None else self.reviewed.run.facts
+        return self.reviewed.facts
 
     @property
     def not_shown(self) -> int:

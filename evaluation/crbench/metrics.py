@@ -28,7 +28,6 @@ from pydantic import Field
 from bot.core.frozen import Frozen
 from bot.features.shared.findings import Severity
 from evaluation.crbench.judge import Judgement, ReviewComment
-from evaluation.crbench.mapping import tally
 from evaluation.crbench.task import Kind, Known, Level, PaperSeverity, ReviewTask
 from evaluation.statistics import USUAL, Array, Counts, Estimate, Resampling, bootstrap, ratio, wilson
 
@@ -177,16 +176,6 @@ class Averages(Frozen):
     description_length: float | None = Field(description="characters of the pull request's description")
 
 
-class Statistics(Frozen):
-    """A data set at a glance."""
-
-    averages: Averages
-    discarded: dict[str, int] = Field(description="kind of reason -> instances, most frequent first")
-    categories: dict[str, int]
-    impacts: dict[str, int]
-    severities: dict[str, int]
-
-
 #: CR-Bench, Table 3, and the sizes of section 7.1.
 PAPER = {
     "CR-Bench": Averages(
@@ -223,21 +212,6 @@ PAPER_ROWS = (
     PaperRow("reflexion, GPT-5.2", 0.3276, 0.0510, 0.0883, 0.6610, 1.95),
     PaperRow("reflexion, GPT-5-mini", 0.2759, 0.0319, 0.0572, 0.4772, 0.91),
 )
-
-
-def statistics(tasks: Iterable[ReviewTask]) -> Statistics:
-    """The averages of the kept tasks with a bug, and why the others were discarded."""
-    every = [task for task in tasks if not task.clean]
-    remaining = [task for task in every if task.kept]
-    reasons = tally(every)
-    del reasons["kept"]
-    return Statistics(
-        averages=averages(remaining),
-        discarded=dict(reasons.most_common()),
-        categories=kinds_of(remaining, "category"),
-        impacts=kinds_of(remaining, "impact"),
-        severities=kinds_of(remaining, "severity"),
-    )
 
 
 def averages(tasks: Sequence[ReviewTask]) -> Averages:

@@ -22,7 +22,6 @@ from evaluation.crbench.metrics import (
     PAPER_ROWS,
     Averages,
     Share,
-    Statistics,
     averages,
     by_kind,
     kinds_of,
@@ -31,7 +30,6 @@ from evaluation.crbench.task import CLEAN_DAYS, PaperSeverity, ReviewTask
 from evaluation.report.figures import Series, bars, radar
 from evaluation.report.page import Cell, Figure, Section, Table, percentage
 from evaluation.report.runs import cost_row
-from evaluation.run.folder import RunFacts
 from evaluation.statistics import Estimate, wilson
 
 #: What a bug can be told apart by.
@@ -144,25 +142,9 @@ def _title(dimension: str) -> str:
     return titles.get(dimension, dimension)
 
 
-def reasons_section(statistics: Statistics) -> Section:
-    """Return the kept tasks of a build by kind, and the reasons for the discarded ones."""
-    kinds = {
-        "category": statistics.categories,
-        "impact": statistics.impacts,
-        "severity": statistics.severities,
-        "discarded": statistics.discarded,
-    }
-    lines = (
-        f"{title}: " + ", ".join(f"{tag} {count}" for tag, count in counts.items())
-        for title, counts in kinds.items()
-        if counts
-    )
-    return Section("What was found", tuple(lines))
-
-
-def as_json(result: Scored, facts: RunFacts | None) -> dict[str, Any]:
-    """Everything that was counted and computed, as JSON; ``facts`` of the run, if it is one."""
-    metrics = result.metrics
+def as_json(result: Scored) -> dict[str, Any]:
+    """Everything that was counted and computed, as JSON."""
+    metrics, facts = result.metrics, result.run
     return {
         "benchmark": BENCHMARK,
         "model": result.name if facts is None else facts.model,

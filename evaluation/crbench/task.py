@@ -105,41 +105,6 @@ class Known(Remark):
     kind: Kind | None = None
 
 
-class Judged(Frozen):
-    """The results of the three steps; None for a step that was not reached."""
-
-    preventable: Preventability | None = None
-    bug: Known | None = None
-    usage: Usage = Usage()
-    model: str = ""
-
-
-def describe(model: Model, prompts: Prompts, fix: Instance) -> Judged:
-    """The three questions about one fix, the last two only if the bug was preventable.
-
-    Raises ModelError or TransientError.
-    """
-
-    def ask(name: str, schema: type[T], **more: object) -> Reply[T]:
-        system, user = prompts.render(name, issue=fix.problem_statement, fix=fix.patch, **more)
-        subject = f"{fix.instance_id}/{name.removeprefix('crbench.')}"
-        return model.complete(Prompt(purpose=name, system=system, user=user, subject=subject), schema)
-
-    first = ask(PREVENTABLE, Preventability)
-    if first.value.category == "UNPREVENTABLE":
-        return Judged(preventable=first.value, usage=first.usage, model=first.model)
-    text = ask(PARAPHRASE, Paraphrase)
-    tags = ask(TAGS, Tags, categories=tuple(Category), impacts=tuple(Impact))
-    bug = Known(
-        description=text.value.description,
-        category=tags.value.category,
-        impact=tags.value.impact,
-        severity=Severity(tags.value.severity),
-        paper_severity=tags.value.severity,
-    )
-    return Judged(preventable=first.value, bug=bug, usage=first.usage + text.usage + tags.usage, model=first.model)
-
-
 class ReviewTask(MappedInstance):
     """One instance after every step of the algorithm that it reached; kept ones are complete."""
 
@@ -174,22 +139,33 @@ class ReviewTask(MappedInstance):
         return sum(file.added + file.removed for file in self.fixed)
 
 
-def finish(task: ReviewTask, pull: PullContext, verdict: Judged) -> ReviewTask:
-    """The task after the model's steps: discarded if no review could have prevented the bug."""
-    reason = None
-    if verdict.bug is None and verdict.preventable is not None:
-        reason = f"not preventable: {verdict.preventable.reasoning}"
-    return task.model_copy(
-        update={
-            "preventable": verdict.preventable,
-            "bugs": () if verdict.bug is None else (verdict.bug,),
-            "pull": None if reason else pull,
-            "usage": verdict.usage,
-            "model": verdict.model,
-            "kept": reason is None,
-            "reason": reason,
-        }
+def describe(model: Model, prompts: Prompts, fix: Instance, task: ReviewTask) -> ReviewTask:
+    """The task with its bug; discarded if no review could have prevented it.
+
+    Asks three questions about the fix, the last two only if the bug was preventable. Raises ModelError or
+    TransientError.
+    """
+
+    def ask(name: str, schema: type[T], **more: object) -> Reply[T]:
+        system, user = prompts.render(name, issue=fix.problem_statement, fix=fix.patch, **more)
+        subject = f"{fix.instance_id}/{name.removeprefix('crbench.')}"
+        return model.complete(Prompt(purpose=name, system=system, user=user, subject=subject), schema)
+
+    first = ask(PREVENTABLE, Preventability)
+    task = task.model_copy(update={"preventable": first.value, "usage": first.usage, "model": first.model})
+    if first.value.category == "UNPREVENTABLE":
+        reason = f"not preventable: {first.value.reasoning}"
+        return task.model_copy(update={"kept": False, "reason": reason, "pull": None})
+    text = ask(PARAPHRASE, Paraphrase)
+    tags = ask(TAGS, Tags, categories=tuple(Category), impacts=tuple(Impact))
+    bug = Known(
+        description=text.value.description,
+        category=tags.value.category,
+        impact=tags.value.impact,
+        severity=Severity(tags.value.severity),
+        paper_severity=tags.value.severity,
     )
+    return task.model_copy(update={"bugs": (bug,), "usage": first.usage + text.usage + tags.usage})
 
 
 def read_tasks(source: str, *, remarked: bool = False) -> Iterator[ReviewTask]:

@@ -29,7 +29,7 @@ from evaluation.brt.drafting import working_sandbox
 from evaluation.brt.patching import is_inside
 from evaluation.crbench.build import build_tasks, histories
 from evaluation.crbench.mapping import Instance, MappingOptions
-from evaluation.crbench.task import Judged, Known
+from evaluation.crbench.task import Known, ReviewTask
 from evaluation.dataset import fingerprint
 from evaluation.fresh.bench import Bench, Examined, environments
 from evaluation.fresh.history import Export, Fix, fixes, read_export
@@ -198,8 +198,8 @@ def _reviews(repo: Path, instances: Sequence[Instance]) -> Iterator[dict[str, An
     if not instances:
         return
 
-    def described(fix: Instance) -> Judged:
-        return Judged(bug=Known(description=fix.problem_statement))
+    def described(fix: Instance, task: ReviewTask) -> ReviewTask:
+        return task.model_copy(update={"bugs": (Known(description=fix.problem_statement),)})
 
     with histories(lambda name: repo, instances) as clones:
         for task in build_tasks(instances, clones, MappingOptions(), described):
