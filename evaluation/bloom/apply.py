@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -60,9 +60,10 @@ class Namer:
 
     def name(self, method: str, definition: Excerpt | None, used: frozenset[str], subject: str) -> str:
         """A new name. Raises CannotMask if no usable one came in ``TRIES`` tries, ModelError as it comes."""
-        problem = "its implementation was not found"
-        for attempt in range(TRIES if definition else 0):
-            assert definition is not None
+        if definition is None:
+            raise CannotMask("its implementation was not found")
+        problem = ""
+        for attempt in range(TRIES):
             system, user = self.prompts.render("bloom.rename", method=method, source=definition.source)
             prompt = Prompt(purpose="bloom-rename", system=system, user=user, subject=subject, sample=attempt)
             reply = self.model.complete(prompt, Named)
@@ -92,32 +93,41 @@ class Pair:
 
 
 def mask_case(
-    case: Case, mask: Mask, folder: Path, namer: Namer | None = None, verifier: Callable[[], Judge] | None = None
+    case: Case, folder: Path, namer: Namer | None = None, verifier: Callable[[], Judge] | None = None
 ) -> Masked:
     """A copy of a case below ``folder`` with its patched methods renamed in both versions and in the report.
 
-    A method that cannot be renamed keeps its name, with the reason. Raises CannotMask if none could be, or
-    where the judge that ``verifier`` gives finds that the developer's test no longer fails before and passes
-    after; ModelError as the model does; ValueError where ``meaningful`` is asked for without ``namer``.
+    Names are hashes without ``namer``. A method that cannot be renamed keeps its name, with the reason. Raises
+    CannotMask if none could be, or where the judge that ``verifier`` gives finds that the developer's test no
+    longer fails before and passes after; ModelError as the model does.
     """
     pair = _pair(case)
-    choice = _Choice(case.instance_id, mask, namer)
-    masks = (_Python(pair), *([_JavaMask(pair)] if any(path.endswith(".java") for path in pair.base) else ()))
-    changed: list[dict[str, str]] = [{}, {}, {}]
-    for masking in masks:
-        own = choice.names_for(masking)
-        for texts, renamed in zip(changed, masking.masked(own), strict=True):
-            texts |= renamed
-    if not choice.names:
-        reasons = "; ".join(f"{name}: {why}" for name, why in choice.unchanged.items())
+    masking: _Python | _JavaMask = _JavaMask(pair)
+    if not masking.patched:
+        masking = _Python(pair)
+    names: dict[str, str] = {}
+    unchanged: dict[str, str] = {}
+    for method in masking.patched:
+        try:
+            masking.check(method)
+            if namer is None:
+                names[method] = hash_name(method)
+            else:
+                used = frozenset(names.values()) | masking.words
+                names[method] = namer.name(method, masking.definition(method), used, case.instance_id)
+        except CannotMask as error:
+            unchanged[method] = str(error)
+    if not names:
+        reasons = "; ".join(f"{name}: {why}" for name, why in unchanged.items())
         raise CannotMask(f"nothing was renamed ({reasons or 'no patched method was found'})")
-    base = _copy(case.base, folder / "base", changed[0])
-    fixed = _copy(case.fixed, folder / "fixed", changed[1])
-    tests = {path: changed[2].get(path, text) for path, text in pair.tests.items()}
+    base_texts, fixed_texts, test_texts = masking.masked(names)
+    base = _copy(case.base, folder / "base", base_texts)
+    fixed = _copy(case.fixed, folder / "fixed", fixed_texts)
+    tests = {path: test_texts.get(path, text) for path, text in pair.tests.items()}
     update = {
         "base": base,
         "fixed": fixed,
-        "problem_statement": mask_report(case.problem_statement, choice.names),
+        "problem_statement": mask_report(case.problem_statement, names),
         "test_patch": case.test_patch
         and "".join(difference(path, read_text(base, path), text) for path, text in tests.items()),
         "env": {
@@ -126,7 +136,6 @@ def mask_case(
         },
     }
     masked = case.model_copy(update=update)
-    verified = bool(tests) and verifier is not None
     if tests and verifier is not None:
         judge = verifier()
         judgement = judge.judge_files(masked, "developer", tests)
@@ -134,48 +143,13 @@ def mask_case(
             before = judge.judge_files(case, "developer", pair.tests)
             when = "once its methods are renamed" if before.brt else "even before anything is renamed"
             raise CannotMask(f"the developer's test does not reproduce the bug {when}: {judgement.reason}")
-    return Masked(case=masked, names=choice.names, unchanged=choice.unchanged, verified=verified)
-
-
-@dataclass
-class _Choice:
-    """Which methods of a case get which names."""
-
-    instance_id: str
-    mask: Mask
-    namer: Namer | None
-    names: dict[str, str] = field(default_factory=dict)
-    unchanged: dict[str, str] = field(default_factory=dict)
-
-    def names_for(self, masking: _Python | _JavaMask) -> dict[str, str]:
-        """New names of the methods that are patched in one language; the same as in another language."""
-        own: dict[str, str] = {}
-        for method in masking.patched:
-            try:
-                masking.check(method)
-                own[method] = self.names.get(method) or self._new_name(method, masking)
-            except CannotMask as error:
-                self.unchanged[method] = str(error)
-            self.names |= own
-        return own
-
-    def _new_name(self, method: str, masking: _Python | _JavaMask) -> str:
-        used = frozenset(self.names.values()) | masking.words
-        if self.mask == "hash":
-            new = hash_name(method)
-            if new in used:
-                raise CannotMask(f"{new} is there already")
-            return new
-        if self.namer is None:
-            raise ValueError("meaningful names come from a model")
-        return self.namer.name(method, masking.definition(method), used, self.instance_id)
+    return Masked(case=masked, names=names, unchanged=unchanged, verified=bool(tests) and verifier is not None)
 
 
 class _Python:
     """Renaming in the Python files of a pair."""
 
     def __init__(self, pair: Pair) -> None:
-        self.pair = pair
         self.codes = [CodeBase(_of(".py", version)) for version in pair.versions]
         self.patched: Mapping[str, frozenset[Kind]] = patched_methods(
             _of(".py", pair.base), _of(".py", pair.fixed)
@@ -237,14 +211,10 @@ def _pair(case: Case) -> Pair:
     if case.test_patch is not None:
         return Pair(base, fixed, apply(case.test_patch, lambda path: read_text(case.base, path)))
     # Where the checkout without the bug is the fixing commit's, the developer's test came with it.
-    languages = (Python(), Java()) if any(path.endswith(".java") for path in base) else (Python(),)
     tests = {
         path: text
         for path, text in fixed.items()
-        if base.get(path) != text
-        and any(
-            path.endswith(s) and language.is_test_file(path) for language in languages for s in language.suffixes
-        )
+        if base.get(path) != text and (Java() if path.endswith(".java") else Python()).is_test_file(path)
     }
     return Pair(base, fixed, tests)
 

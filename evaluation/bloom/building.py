@@ -175,7 +175,7 @@ class Workshop:
             about = clarified.model_dump(mode="json", exclude={"report"})
             return case.model_copy(update={"problem_statement": clarified.report}), about
         namer = Namer(writer, benchmark_prompts()) if change == "meaningful" else None
-        masked = mask_case(case, change, place, namer, lambda: self.verifier)
+        masked = mask_case(case, place, namer, lambda: self.verifier)
         if not (masked.verified or self.unverified):
             raise CannotMask("no developer's test shows that it is the same bug still")
         return masked.case, masked.model_dump(mode="json", exclude={"case"})

@@ -36,6 +36,9 @@ from evaluation.report.page import Cell, Figure, Report, Section, Table, percent
 from evaluation.report.runs import store
 from evaluation.report.terminal import tell
 
+#: What ``build bloom --change clarified`` says of each case.
+Changes = dict[str, dict[str, Any]]
+
 
 def score_command(
     baseline: Path | None,
@@ -49,31 +52,32 @@ def score_command(
     **runs: Any,
 ) -> None:
     """Compare runs of replay brt layer by layer, or rank the components of reports by their effect on success."""
-    value: dict[str, Any] = {}
-    sections: list[Section] = []
-    if reports is not None:
-        described = _reports_section(reports)
-        value, sections = dict(described.data), [described]
     if reports is not None or annotations is not None:
-        if rankings is not None and run is not None:
-            raise click.UsageError("give --rankings or --run, not both")
-        if rankings is not None:
-            success = {bug_key(ranking.bug_id): ranking.reproducible for ranking in read_rankings(rankings)}
-        elif run is not None:
-            success = {bug_key(bug): right for bug, right in reproduced(read_run(run)).items()}
+        sections = [] if reports is None else [_reports_section(reports)]
+        success = _outcomes(rankings, run)
+        if success is not None:
+            analysis = analyze_files(reports, annotations, success, seed)
+            sections.append(analysis_section(analysis, by_hand=annotations is not None))
         elif annotations is not None:
             raise click.UsageError("--annotations need --rankings, or --run")
-        if rankings is not None or run is not None:
-            analysis = analyze_files(reports, annotations, success, seed)
-            value |= analysis.as_json()
-            sections.append(analysis_section(analysis, by_hand=annotations is not None))
     elif baseline is None:
         raise click.UsageError("give --baseline, --reports or --annotations")
     else:
-        value, sections = _layers(baseline, seed=seed, **runs)
+        sections = _layers(baseline, seed=seed, **runs)
     if out is not None:
         store(out, Report("Six layers of test generation", tuple(sections), f"bouncer {__version__}"))
-    tell(sections, as_json, value)
+    tell(sections, as_json)
+
+
+def _outcomes(rankings: Path | None, run: Path | None) -> dict[str, bool] | None:
+    """For each bug, if LIBRO or a run reproduced it; None if neither is given."""
+    if rankings is not None and run is not None:
+        raise click.UsageError("give --rankings or --run, not both")
+    if rankings is not None:
+        return {bug_key(ranking.bug_id): ranking.reproducible for ranking in read_rankings(rankings)}
+    if run is not None:
+        return {bug_key(bug): right for bug, right in reproduced(read_run(run)).items()}
+    return None
 
 
 def _layers(
@@ -87,7 +91,7 @@ def _layers(
     unclear: str | None,
     plain: bool,
     seed: int,
-) -> tuple[dict[str, Any], list[Section]]:
+) -> list[Section]:
     if len(open_book) > len(altered):
         raise click.UsageError("each --open goes with the --altered of the same place")
     if (clarified is not None or unclear is not None) and clarified_cases is None:
@@ -100,31 +104,24 @@ def _layers(
     remembered = Remembered([first, *map(of, repeat)], seed=seed)
     comparisons = {str(path): compare(first, of(path)) for path in altered}
     books = {str(path): compare(of(closed), of(path)) for closed, path in zip(altered, open_book, strict=False)}
-    evaluated = None
+    sections = [_layers_section(str(baseline), remembered, comparisons), _books_section(books)]
     if picked is not None:
         ranked, generated = rankings(read_run(baseline, plain))
-        evaluated = Evaluated(ranked, rankings(read_run(picked, plain))[0], generated, seed=seed)
-    rows = () if clarified_cases is None else read_rows(str(clarified_cases))
-    changes = {task_id(row): (row.data.get("changes") or {}).get("clarified") or {} for row in rows}
-    better = ambiguity = None
-    if clarified is not None:
-        with_answers = [name for name, change in changes.items() if change.get("answer")]
-        better = improvement(first, of(clarified), with_answers)
-    if unclear is not None:
-        truth = {task_id(row): row.data.get("unclear") is True for row in read_rows(unclear)}
-        flags = {name: bool(change["flagged"]) for name, change in changes.items() if "flagged" in change}
-        ambiguity = detection(truth, flags)
-    value: dict[str, Any] = {
-        "remember": remembered.as_json(),
-        "altered": {name: comparison.as_json() for name, comparison in comparisons.items()},
-        "open_book": {name: book.as_json() for name, book in books.items()},
-        "evaluate": None if evaluated is None else evaluated.as_json(),
-        "create": {"improvement": better and better.as_json(), "detection": ambiguity and ambiguity.model_dump()},
-    }
-    sections = [_layers_section(str(baseline), remembered, comparisons), _books_section(books)]
-    sections += [_evaluated_section(evaluated)] if evaluated else []
-    sections += [_created_section(better, ambiguity)] if better or ambiguity else []
-    return value, sections
+        picks, _ = rankings(read_run(picked, plain))
+        sections.append(_evaluated_section(Evaluated(ranked, picks, generated, seed=seed)))
+    if clarified_cases is not None:
+        rows = read_rows(str(clarified_cases))
+        changes = {task_id(row): (row.data.get("changes") or {}).get("clarified") or {} for row in rows}
+        answered = [name for name, change in changes.items() if change.get("answer")]
+        better = None if clarified is None else improvement(first, of(clarified), answered)
+        sections.append(_created_section(better, None if unclear is None else _detected(changes, unclear)))
+    return sections
+
+
+def _detected(changes: Changes, unclear: str) -> Detection:
+    truth = {task_id(row): row.data.get("unclear") is True for row in read_rows(unclear)}
+    flags = {name: bool(change["flagged"]) for name, change in changes.items() if "flagged" in change}
+    return detection(truth, flags)
 
 
 def analyze_files(
@@ -202,11 +199,15 @@ def _layers_section(name: str, remembered: Remembered, comparisons: dict[str, Co
     ]
     header = ("run", "%BRT", "bugs", "baseline consistency %", "lost", "gained", "McNemar p")
     table = Table(header, (*rows, *quoted), title="Tables 2 to 4", quoted_from=len(rows))
+    data = {
+        "remember": remembered.as_json(),
+        "altered": {run: comparison.as_json() for run, comparison in comparisons.items()},
+    }
     words: tuple[str, ...] = ()
     if remembered.agreement is not None:
         agree = f"{percentage(remembered.agreement)} % of the bugs"
         words = (f"Repeated {amount(len(remembered.repeats), 'time')}: all runs come to the same on {agree}.",)
-    return Section("Remember, Understand, Apply", words, (table,))
+    return Section("Remember, Understand, Apply", words, (table,), data=data)
 
 
 def _books_section(books: dict[str, Comparison]) -> Section:
@@ -229,7 +230,8 @@ def _books_section(books: dict[str, Comparison]) -> Section:
     for number, benchmark in enumerate(("Defects4J", "GHRB"), 1):
         quotes = [(f"{r.model}: {r.setting}", r.brt, r.open_book) for r in published if r.benchmark == benchmark]
         figures.append(_book_figure(quotes, f"The paper's Figure {number}: closed and open book on {benchmark}."))
-    return Section("Analyze: closed and open book", tables=(table,), figures=tuple(figures))
+    data = {"open_book": {run: book.as_json() for run, book in books.items()}}
+    return Section("Analyze: closed and open book", tables=(table,), figures=tuple(figures), data=data)
 
 
 def _book_figure(rows: Sequence[tuple[str, float | None, float | None]], caption: str) -> Figure:
@@ -273,7 +275,7 @@ def analysis_section(analysis: Analysis, by_hand: bool) -> Section:
         names = [f"{importance.component} (rank {importance.rank})" for importance in analysis.importances]
         figures = (Figure(partial(bars, names, [series], ylabel="fall of the AUC"), caption),)
     table = Table(header, tuple(rows), title="Table 1")
-    return Section("Analyze: components of reports", (text,), (table,), figures)
+    return Section("Analyze: components of reports", (text,), (table,), figures, analysis.as_json())
 
 
 def _evaluated_section(evaluated: Evaluated) -> Section:
@@ -290,7 +292,7 @@ def _evaluated_section(evaluated: Evaluated) -> Section:
         f"With the pick a right test comes first for {evaluated.gained} bugs more and {evaluated.lost} bugs fewer"
         f" (McNemar p = {evaluated.p:.3f}).",
     )
-    return Section("Evaluate", words, (Table(header, tuple(rows)),))
+    return Section("Evaluate", words, (Table(header, tuple(rows)),), data={"evaluate": evaluated.as_json()})
 
 
 def _created_section(better: Improvement | None, ambiguity: Detection | None) -> Section:
@@ -305,4 +307,5 @@ def _created_section(better: Improvement | None, ambiguity: Detection | None) ->
         points = percentage(better.points)
         change = f"{percentage(better.without)} to {percentage(better.with_answer)} % of {better.reports} reports"
         rows.append(("reproduction improvement rate, points", points, f"{change} that were clarified"))
-    return Section("Create", tables=(Table(("rate", "value", "over"), tuple(rows)),))
+    data = {"improvement": better and better.as_json(), "detection": ambiguity and ambiguity.model_dump()}
+    return Section("Create", tables=(Table(("rate", "value", "over"), tuple(rows)),), data={"create": data})

@@ -114,7 +114,7 @@ def case(tmp_path: Path) -> Case:
 
 
 def test_hash_names_leave_nothing_of_the_meaning(case: Case, tmp_path: Path) -> None:
-    masked = mask_case(case, "hash", tmp_path / "out")
+    masked = mask_case(case, tmp_path / "out")
 
     new = f"func_{hashlib.sha256(b'split_list').hexdigest()}"
     assert masked.names == {"split_list": new}
@@ -130,7 +130,7 @@ def test_hash_names_leave_nothing_of_the_meaning(case: Case, tmp_path: Path) -> 
 def test_meaningful_names_come_from_the_implementation(case: Case, tmp_path: Path) -> None:
     model = ScriptedModel([{"name": "not a name"}, {"name": "split_list_again"}, {"name": "chunk_sequence"}])
 
-    masked = mask_case(case, "meaningful", tmp_path / "out", Namer(model, benchmark_prompts()))
+    masked = mask_case(case, tmp_path / "out", Namer(model, benchmark_prompts()))
 
     assert masked.names == {"split_list": "func_chunk_sequence"}
     assert "return [items[i * size" in model.asked[0].user
@@ -140,7 +140,7 @@ def test_a_case_in_which_nothing_was_renamed_is_no_masked_case(case: Case, tmp_p
     model = ScriptedModel(lambda prompt: {"name": "1x"})
 
     with pytest.raises(CannotMask, match=r"nothing was renamed \(split_list: '1x' is no name\)"):
-        mask_case(case, "meaningful", tmp_path / "out", Namer(model, benchmark_prompts()))
+        mask_case(case, tmp_path / "out", Namer(model, benchmark_prompts()))
 
 
 def test_components_are_found_in_a_report() -> None:
