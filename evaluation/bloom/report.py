@@ -112,8 +112,8 @@ def _layers(
     if clarified_cases is not None:
         rows = read_rows(str(clarified_cases))
         changes = {task_id(row): (row.data.get("changes") or {}).get("clarified") or {} for row in rows}
-        answered = [name for name, change in changes.items() if change.get("answer")]
-        better = None if clarified is None else improvement(first, of(clarified), answered)
+        with_answers = [name for name, change in changes.items() if change.get("answer")]
+        better = None if clarified is None else improvement(first, of(clarified), with_answers)
         sections.append(_created_section(better, None if unclear is None else _detected(changes, unclear)))
     return sections
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from bot.core.text import amount
 from bot.github.protocol import Forge
 from bot.models.protocol import caveat
 from bot.settings import Settings
-from evaluation.crbench.mapping import Instance, MappedInstance, MappingOptions, discarded, map_instance, tally
+from evaluation.crbench.mapping import Instance, MappedInstance, Unmapped, discarded, map_instance, tally
 from evaluation.crbench.metrics import averages, kinds_of
 from evaluation.crbench.own import Change, code_change, own_fixes, trunk
 from evaluation.crbench.pulls import ClonedPulls, ContextError, ForgePulls, PullContext, PullSource
@@ -102,38 +102,39 @@ def _pulls(repository: GitRepository, full_name: str, bases: set[str], pull_refs
 
 
 def map_instances(
-    instances: Sequence[Instance], clones: Mapping[str, Clone], options: MappingOptions
+    instances: Sequence[Instance], clones: Mapping[str, Clone], unmapped: Unmapped = "ignore", workers: int = 2
 ) -> Iterator[MappedInstance]:
     """Lines 3 to 7 of the algorithm for every instance, in their order."""
-    return in_order(lambda fix: _mapped(fix, clones, options), instances, options.workers)
+    return in_order(lambda fix: _mapped(fix, clones, unmapped), instances, workers)
 
 
 def build_tasks(
     instances: Sequence[Instance],
     clones: Mapping[str, Clone],
-    options: MappingOptions,
     described: Describe,
+    unmapped: Unmapped = "ignore",
+    workers: int = 2,
 ) -> Iterator[ReviewTask]:
     """The whole algorithm for every instance, in their order; ``described`` adds the bug to a task.
 
     Raises BudgetExceeded if the next question may not be asked; what was yielded before stands.
     """
-    return in_order(lambda fix: _built(fix, clones, options, described), instances, options.workers)
+    return in_order(lambda fix: _built(fix, clones, described, unmapped), instances, workers)
 
 
-def _mapped(fix: Instance, clones: Mapping[str, Clone], options: MappingOptions) -> MappedInstance:
+def _mapped(fix: Instance, clones: Mapping[str, Clone], unmapped: Unmapped) -> MappedInstance:
     clone = clones.get(fix.repo)
     if clone is None:
         # Looked at again once there is one.
         return discarded(fix, f"no clone of {fix.repo}").model_copy(update={"unfinished": True})
     try:
-        return map_instance(fix, clone.repository, clone.pulls, options)
+        return map_instance(fix, clone.repository, clone.pulls, unmapped)
     except (TransientError, ForgeError) as error:
         return discarded(fix, f"unfinished: {error}").model_copy(update={"unfinished": True})
 
 
-def _built(fix: Instance, clones: Mapping[str, Clone], options: MappingOptions, described: Describe) -> ReviewTask:
-    mapped = _mapped(fix, clones, options)
+def _built(fix: Instance, clones: Mapping[str, Clone], described: Describe, unmapped: Unmapped) -> ReviewTask:
+    mapped = _mapped(fix, clones, unmapped)
     task = ReviewTask(**mapped.model_dump(), base_commit=fix.base_commit, fix=fix.patch)
     if not task.kept:
         return task
@@ -164,7 +165,7 @@ def build_from_fixes(instances: str, repos: Path, out: Path, **options: Any) -> 
     if not fixes:
         raise OperatorError(f"{instances} holds no instance")
     question = {"instances": fingerprint(instances) or instances}
-    return _Build(out, repos, question, _mapping(options), **options).run(lambda environment: fixes)
+    return _Build(out, repos, question, **options).run(lambda environment: fixes)
 
 
 def build_from_history(
@@ -188,12 +189,12 @@ def build_from_history(
 
     question = {"repo": full_name, "head": head, "since": since.date().isoformat(), "clean": clean}
     path = out or Path(f"own-{full_name.replace('/', '+')}.jsonl")
-    build = _Build(path, lambda full_name: repo, question, _mapping(options), **options)
-    return build.run(fixes, lambda every: clean_pulls(repo, full_name, since, every, build.mapping, clean))
+    build = _Build(path, lambda full_name: repo, question, **options)
+    return build.run(fixes, lambda every: clean_pulls(repo, full_name, since, every, clean))
 
 
 def clean_pulls(
-    repo: Path, full_name: str, since: datetime, fixes: Sequence[Instance], options: MappingOptions, limit: int
+    repo: Path, full_name: str, since: datetime, fixes: Sequence[Instance], limit: int
 ) -> Iterator[ReviewTask]:
     """A sample of merged pull requests of which no fix changed a line within CLEAN_DAYS days.
 
@@ -206,7 +207,7 @@ def clean_pulls(
         newest, term = changes[0], timedelta(days=CLEAN_DAYS)
         tip = Instance(instance_id="", repo=full_name, base_commit=newest.commit)
         with histories(lambda name: repo, [*fixes, tip]) as clones:
-            repaired = _repaired(fixes, changes, clones, options)
+            repaired = _repaired(fixes, changes, clones)
             numbers = {change.number(full_name): change for change in changes if newest.at - change.at > term}
             names = {
                 f"{full_name.replace('/', '__')}-{number}.clean": change
@@ -231,12 +232,12 @@ def clean_pulls(
 
 
 def _repaired(
-    fixes: Sequence[Instance], changes: Sequence[Change], clones: Mapping[str, Clone], options: MappingOptions
+    fixes: Sequence[Instance], changes: Sequence[Change], clones: Mapping[str, Clone]
 ) -> dict[int, list[datetime]]:
     """When a fix changed a line of each pull request, by its number."""
     moments = {change.parent: change.at for change in changes}
     repaired: dict[int, list[datetime]] = {}
-    for fix, mapped in zip(fixes, map_instances(fixes, clones, options), strict=True):
+    for fix, mapped in zip(fixes, map_instances(fixes, clones), strict=True):
         for number in mapped.prs:
             repaired.setdefault(number, []).append(moments[fix.base_commit])
     return repaired
@@ -250,11 +251,6 @@ def forge_for(environment: Settings, connections: ExitStack, full_name: str) -> 
         raise OperatorError(f"{error}; --offline reads the clone alone") from error
 
 
-def _mapping(options: dict[str, Any]) -> MappingOptions:
-    """Take the options of the mapping out of those of a command."""
-    return MappingOptions(**{field.name: options.pop(field.name) for field in fields(MappingOptions)})
-
-
 @dataclass
 class _Build:
     """One call of a build command."""
@@ -262,14 +258,15 @@ class _Build:
     out: Path
     find: Path | Callable[[str], Path | None]
     question: dict[str, Any]
-    mapping: MappingOptions
     offline: bool
     until: str
     pull_refs: PullRefs
+    unmapped: Unmapped
     model: str | None
     prompts: str | None
     cache: Path | None
     max_cost: float | None
+    workers: int
     overwrite: bool
     as_json: bool
 
@@ -314,16 +311,17 @@ class _Build:
         self, waiting: list[Instance], clones: Mapping[str, Clone], environment: Settings
     ) -> Iterator[MappedInstance]:
         if self.until == "mapping":
-            return map_instances(waiting, clones, self.mapping)
+            return map_instances(waiting, clones, self.unmapped, self.workers)
         cache = self.cache or self.out.with_name(self.out.name + ".cache")
         model = Account(environment, Path(cache), self.max_cost).model(environment.bouncer_model)
         prompts = benchmark_prompts(self.prompts)
-        return build_tasks(waiting, clones, self.mapping, partial(describe, model, prompts))
+        return build_tasks(waiting, clones, partial(describe, model, prompts), self.unmapped, self.workers)
 
     def _question(self, environment: Settings) -> dict[str, Any]:
         """Return the options that determine the output; calls that differ in them must not share a file."""
-        values = {name: getattr(self, name) for name in ("offline", "until", "pull_refs")} | asdict(self.mapping)
-        del values["workers"]
+        values: dict[str, Any] = {
+            name: getattr(self, name) for name in ("offline", "until", "pull_refs", "unmapped")
+        }
         if self.until == "tasks":
             prompts = benchmark_prompts(self.prompts)
             values["model"] = environment.bouncer_model
@@ -337,16 +335,16 @@ class _Build:
             tell_counts(counts, self.out, self.as_json)
             return
         tasks = [ReviewTask.model_validate(row) for row in lines.rows()]
-        kept, clean = [task for task in tasks if task.bugs], sum(task.clean for task in tasks)
+        remaining, clean = [task for task in tasks if task.bugs], sum(task.clean for task in tasks)
         kinds = {
             "discarded": dict(tally(task for task in tasks if not task.kept).most_common()),
-            **{name: kinds_of(kept, kind) for name, kind in _TAGS.items()},
+            **{name: kinds_of(remaining, kind) for name, kind in _TAGS.items()},
         }
         if self.as_json:
-            averages_of_kept = averages(kept).model_dump(mode="json")
-            print_json({"out": str(self.out), "averages": averages_of_kept, **kinds, "clean": clean})
+            means = averages(remaining).model_dump(mode="json")
+            print_json({"out": str(self.out), "averages": means, **kinds, "clean": clean})
             return
-        show([data_section({self.out.name: averages(kept)})], stderr=True)
+        show([data_section({self.out.name: averages(remaining)})], stderr=True)
         for name, counts_of_kind in kinds.items():
             if counts_of_kind:
                 say(f"{name}: {', '.join(f'{kind} {count}' for kind, count in counts_of_kind.items())}")

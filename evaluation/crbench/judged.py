@@ -130,8 +130,8 @@ class Scored:
 
     @property
     def recognised(self) -> dict[str, Familiarity]:
-        said = ((record.task_id, record.recognised) for record in self.reviewed.records)
-        return {task: familiarity for task, familiarity in said if familiarity is not None}
+        pairs = ((record.task_id, record.recognised) for record in self.reviewed.records)
+        return {task: familiarity for task, familiarity in pairs if familiarity is not None}
 
 
 def reviewed_run(run: RunFolder, name: str | None = None) -> Reviewed:
@@ -198,8 +198,8 @@ def scored(reviewed: Reviewed, source: str, scoring: Scoring, scope: Scope | Non
     facts = facts.model_copy(update={"scope": scope or facts.scope})
     every = reviewed.tasks(source)
     with_bugs = [task for task in every if task.bugs]
-    answered = reviewed.answered(with_bugs)
-    tasks = answered if scoring.missing == "exclude" else with_bugs
+    with_answers = reviewed.answered(with_bugs)
+    tasks = with_answers if scoring.missing == "exclude" else with_bugs
     names = {task.instance_id for task in tasks}
     comments = reviewed.comments_in(facts.scope)
     if any(comment.task_id in names and comment.key not in judgements for comment in comments):
@@ -214,7 +214,7 @@ def scored(reviewed: Reviewed, source: str, scoring: Scoring, scope: Scope | Non
         tasks=tasks,
         tallies=of_tasks,
         metrics=score(of_tasks, scoring.resampling),
-        unanswered=len(with_bugs) - len(answered),
+        unanswered=len(with_bugs) - len(with_answers),
         comments=[(comment, judgements[comment.key]) for comment in comments if comment.key in judgements],
         clean=[posted[task.instance_id] for task in reviewed.answered(every) if task.clean],
     )

@@ -2,15 +2,15 @@
 
 The removed lines are blamed at the base commit, each commit is traced to its pull request, and the instance
 is kept if that makes exactly one. Commits without a pull request count for nothing, as in the
-paper's union over GitHub's answers; ``unmapped="discard"`` lets a single one disqualify.
+paper's union over GitHub's answers; ``unmapped="discard"`` lets a single one disqualify. Lines are blamed as git
+does by default: renames are followed, a change of white space is a change.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import Annotated, Literal
 
@@ -110,29 +110,12 @@ def _locate(hunk: Hunk, lines: list[str], expected: int, floor: int) -> int | No
 _ENTRY = re.compile(rb"([0-9a-f]{40,64}) \d+ \d+")
 
 
-@dataclass(frozen=True)
-class MappingOptions:
-    """The policies of blame and mapping, and how many instances are mapped at a time."""
-
-    ignore_whitespace: bool = False
-    follow_moves: bool = False
-    include_tests: bool = False
-    include_documentation: bool = False
-    unmapped: Literal["ignore", "discard"] = "ignore"
-    """What becomes of an instance some of whose blamed commits no pull request brought in."""
-    workers: int = 2
-
-    def arguments(self) -> list[str]:
-        whitespace = ["-w"] if self.ignore_whitespace else []
-        return whitespace + (["-M", "-C"] if self.follow_moves else [])
-
-    def counts(self, path: str) -> bool:
-        return (self.include_tests or not is_test(path)) and (
-            self.include_documentation or not is_documentation(path)
-        )
+def is_code(path: str) -> bool:
+    """Return True if a path is neither a test nor documentation: only lines of code are blamed."""
+    return not is_test(path) and not is_documentation(path)
 
 
-def blame_fix(repository: GitRepository, base: str, patch: str, options: MappingOptions) -> dict[str, int]:
+def blame_fix(repository: GitRepository, base: str, patch: str) -> dict[str, int]:
     """Commit -> how many of the lines that ``patch`` removes it wrote; empty if the fix only adds.
 
     Raises FixError if the patch does not belong to ``base``, GitError if git fails.
@@ -140,19 +123,20 @@ def blame_fix(repository: GitRepository, base: str, patch: str, options: Mapping
     blamed: Counter[str] = Counter()
     for file in parse_fix(patch):
         path = file.old_path
-        if path is None or not file.removed or not options.counts(path):
+        if path is None or not file.removed or not is_code(path):
             continue
         content = repository.blob(base, path)
         if content is None:
             raise FixError(f"{path} is not in the base commit")
         line_ranges = [f"-L{first},{last}" for first, last in ranges(removed_lines(file, content))]
-        output = repository.run(
-            "blame", "--porcelain", "--no-textconv", *options.arguments(), *line_ranges, base, "--", path
-        )
+        output = repository.run("blame", "--porcelain", "--no-textconv", *line_ranges, base, "--", path)
         entries = map(_ENTRY.match, output.split(b"\n"))  # a line of code begins with a tab
         blamed.update(entry[1].decode("ascii") for entry in entries if entry)
     return dict(blamed)
 
+
+#: What becomes of an instance some of whose blamed commits no pull request brought in: it stays, or is discarded.
+Unmapped = Literal["ignore", "discard"]
 
 #: Rows of which only a part is known hold null, or nothing.
 Text = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
@@ -184,7 +168,7 @@ class MappedInstance(Frozen):
 
 
 def map_instance(
-    instance: Instance, repository: GitRepository, source: PullSource, options: MappingOptions
+    instance: Instance, repository: GitRepository, source: PullSource, unmapped: Unmapped
 ) -> MappedInstance:
     """Blame and trace one instance. What cannot be read is a reason to discard it, never an error.
 
@@ -194,13 +178,13 @@ def map_instance(
     if reason is not None:
         return discarded(instance, reason)
     try:
-        commits = tuple(sorted(blame_fix(repository, instance.base_commit, instance.patch, options)))
+        commits = tuple(sorted(blame_fix(repository, instance.base_commit, instance.patch)))
     except (FixError, GitError) as error:
         return discarded(instance, str(error))
     pulls = {commit: source.pulls_of(commit, instance.base_commit) for commit in commits}
     numbers = tuple(sorted({number for pull_numbers in pulls.values() for number in pull_numbers}))
     orphans = tuple(commit for commit, pull_numbers in pulls.items() if not pull_numbers)
-    reason = _reason(instance, pulls, numbers, orphans, options)
+    reason = _reason(instance, commits, numbers, orphans, unmapped)
     return MappedInstance(
         instance_id=instance.instance_id,
         repo=instance.repo,
@@ -230,24 +214,21 @@ def discarded(instance: Instance, reason: str) -> MappedInstance:
 
 def _reason(
     instance: Instance,
-    pulls: Mapping[str, tuple[int, ...]],
+    commits: tuple[str, ...],
     numbers: tuple[int, ...],
     orphans: tuple[str, ...],
-    options: MappingOptions,
+    unmapped: Unmapped,
 ) -> str | None:
-    if not pulls:
-        excluded = any(
-            file.old_path is not None and file.removed and not options.counts(file.old_path)
-            for file in parse_fix(instance.patch)
-        )
+    if not commits:
+        excluded = any(file.old_path is not None and file.removed for file in parse_fix(instance.patch))
         why = "only tests or documentation lose lines" if excluded else "the fix only adds lines"
         return f"nothing to blame: {why}"
     if not numbers:
         return f"no pull request: {amount(len(orphans), 'commit')} came in without one"
     if len(numbers) > 1:
         return f"{len(numbers)} pull requests: {', '.join(f'#{number}' for number in numbers)}"
-    if orphans and options.unmapped == "discard":
-        return f"{amount(len(orphans), 'commit')} of {len(pulls)} came in without a pull request"
+    if orphans and unmapped == "discard":
+        return f"{amount(len(orphans), 'commit')} of {len(commits)} came in without a pull request"
     return None
 
 

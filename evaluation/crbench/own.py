@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 
-from bot.code.change.file_classes import is_test
 from bot.core.errors import NotFound
 from bot.core.subjects import Issue
 from bot.features.shared.links import closing_links
 from bot.github.protocol import Forge
-from evaluation.crbench.mapping import Instance, is_documentation
+from evaluation.crbench.mapping import Instance, is_code
 from evaluation.git.history import merge_number, squash_number
 from evaluation.git.repository import GitRepository
 
@@ -134,7 +133,7 @@ def is_fix(change: Change, closes: list[int], issues: list[Issue]) -> bool:
 
 def code_change(repository: GitRepository, change: Change) -> str:
     """The change without its tests and documentation: a unified diff, empty if nothing is left."""
-    code = [path for path in paths(repository, change) if not is_test(path) and not is_documentation(path)]
+    code = [path for path in paths(repository, change) if is_code(path)]
     return difference(repository, change, code)
 
 

@@ -28,7 +28,7 @@ from evaluation.brt.cases import Candidate, read_candidates
 from evaluation.brt.drafting import working_sandbox
 from evaluation.brt.patching import is_inside
 from evaluation.crbench.build import build_tasks, histories
-from evaluation.crbench.mapping import Instance, MappingOptions
+from evaluation.crbench.mapping import Instance
 from evaluation.crbench.task import Known, ReviewTask
 from evaluation.dataset import fingerprint
 from evaluation.fresh.bench import Bench, Examined, environments
@@ -202,6 +202,6 @@ def _reviews(repo: Path, instances: Sequence[Instance]) -> Iterator[dict[str, An
         return task.model_copy(update={"bugs": (Known(description=fix.problem_statement),)})
 
     with histories(lambda name: repo, instances) as clones:
-        for task in build_tasks(instances, clones, MappingOptions(), described):
+        for task in build_tasks(instances, clones, described):
             if task.kept:
                 yield task.model_dump(mode="json")

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from evaluation.crbench.build import histories, map_instances, tally
-from evaluation.crbench.mapping import Instance, MappingOptions
+from evaluation.crbench.mapping import Instance
 from evaluation.crbench.own import own_fixes
 from evaluation.dataset import read_shaped
 from evaluation.git.repository import GitRepository, find_clone
@@ -55,7 +55,7 @@ def _measure(folder: Path, full_name: str, fixes: list[Instance], limit: int, wo
     started = time.perf_counter()
     with histories(lambda name: clone, selection) as clones:
         opened_at = time.perf_counter()
-        mapped = list(map_instances(selection, clones, MappingOptions(workers=workers)))
+        mapped = list(map_instances(selection, clones, workers=workers))
         done = time.perf_counter()
     counts = f"{commits:8} {len(mapped):6} {tally(mapped)['kept']:5}"
     print(f"{full_name:28} {counts} {opened_at - started:7.1f} {done - opened_at:7.1f}  {source}", flush=True)

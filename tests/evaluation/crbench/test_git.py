@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.core.errors import OperatorError
-from evaluation.crbench.mapping import MappingOptions, blame_fix
+from evaluation.crbench.mapping import blame_fix
 from evaluation.git.clones import listing
 from evaluation.git.repository import GitError, GitRepository, find_clone
 from tests.evaluation.crbench.repositories import Scratch
@@ -28,7 +28,7 @@ FIX = "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-TWO\n+2\n three\n"
 
 def blamed(scratch: Scratch, commit: str) -> dict[str, int]:
     with GitRepository(scratch.folder) as clone:
-        return blame_fix(clone, commit, FIX, MappingOptions())
+        return blame_fix(clone, commit, FIX)
 
 
 def test_a_hostile_configuration_runs_nothing_and_changes_nothing(repository: Scratch, tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_a_clone_is_left_exactly_as_it_was(repository: Scratch) -> None:
     head = repository.head()
     before = listing()
     with GitRepository(repository.folder) as clone:
-        blame_fix(clone, head, FIX, MappingOptions())
+        blame_fix(clone, head, FIX)
         clone.refs()
 
     assert listing() == before

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evaluation.crbench.build import PullRefs, histories, map_instances
-from evaluation.crbench.mapping import Instance, MappedInstance, MappingOptions
+from evaluation.crbench.mapping import Instance, MappedInstance, Unmapped, is_code
 from evaluation.git.history import merge_number
 from evaluation.git.repository import find_clone
 from tests.evaluation.crbench.repositories import ADA, GITHUB, Scratch
@@ -37,7 +37,7 @@ def map_fix(tmp_path: Path, repository: Scratch) -> MapFix:
         patch: str | None = None,
         base: str | None = None,
         pull_refs: PullRefs = "verify",
-        options: MappingOptions | None = None,
+        unmapped: Unmapped = "ignore",
     ) -> MappedInstance:
         fix = Instance(
             instance_id="fix-1",
@@ -46,7 +46,7 @@ def map_fix(tmp_path: Path, repository: Scratch) -> MapFix:
             patch=repository.fix(path, *lines) if patch is None else patch,
         )
         with histories(partial(find_clone, tmp_path / "repos"), [fix], pull_refs) as clones:
-            [result] = map_instances([fix], clones, options or MappingOptions())
+            [result] = map_instances([fix], clones, unmapped)
         return result
 
     return mapped
@@ -194,7 +194,7 @@ def test_commits_without_a_pull_request_are_ignored_or_disqualify(repository: Sc
     repository.commit("Squashed (#82)", "engine.py", *changed(9, "line_9 = wrong", first))
 
     lenient = map_fix("engine.py", *BODY)
-    strict = map_fix("engine.py", *BODY, options=MappingOptions(unmapped="discard"))
+    strict = map_fix("engine.py", *BODY, unmapped="discard")
 
     assert (lenient.kept, lenient.prs, lenient.unmapped_commits) == (True, (82,), (direct,))
     assert (strict.kept, strict.reason) == (False, "1 commit of 2 came in without a pull request")
@@ -246,14 +246,11 @@ def test_a_renamed_file_is_followed_to_who_wrote_the_line(repository: Scratch, m
     assert result.prs == (100,)
 
 
-def test_reindented_lines_are_new_unless_white_space_is_ignored(repository: Scratch, map_fix: MapFix) -> None:
+def test_reindented_lines_are_new(repository: Scratch, map_fix: MapFix) -> None:
     repository.commit("Wrong (#120)", "engine.py", *changed(3, "line_3 = wrong"))
     repository.commit("Indent (#121)", "engine.py", *changed(3, "    line_3 = wrong"))
 
-    lenient = MappingOptions(ignore_whitespace=True)
-
     assert map_fix("engine.py", *BODY).prs == (121,)
-    assert map_fix("engine.py", *BODY, options=lenient).prs == (120,)
 
 
 def test_a_line_of_the_very_first_commit_has_no_pull_request(repository: Scratch, map_fix: MapFix) -> None:
@@ -276,14 +273,12 @@ def test_all_files_of_a_fix_are_blamed(repository: Scratch, map_fix: MapFix) -> 
 
 def test_tests_and_documentation_are_not_blamed(repository: Scratch, map_fix: MapFix) -> None:
     no_code = ("engine_test.go", "pkg/test_engine.py", "pkg/testing/x.py", "docs/guide.txt", "NEWS.md")
-    assert not any(MappingOptions().counts(path) for path in no_code)
-    every = MappingOptions(include_tests=True, include_documentation=True)
+    assert not any(map(is_code, no_code))
     repository.commit("Add (#140)", "tests/check.py", *BODY)
 
     result = map_fix("tests/check.py", *changed(1, "x"))
 
     assert result.reason == "nothing to blame: only tests or documentation lose lines"
-    assert map_fix("tests/check.py", *changed(1, "x"), options=every).prs == (140,)
 
 
 def test_a_hunk_whose_position_is_off_is_found_by_its_text(repository: Scratch, map_fix: MapFix) -> None:
@@ -417,7 +412,7 @@ def test_an_instance_that_cannot_be_looked_at_says_why(
     good = Instance(instance_id="y", repo="ada/engine", base_commit=repository.head(), patch="")
     fix = Instance.model_validate(values)
     with histories(partial(find_clone, tmp_path / "repos"), [fix, good]) as clones:
-        first, _ = map_instances([fix, good], clones, MappingOptions())
+        first, _ = map_instances([fix, good], clones)
 
     assert not first.kept
     assert (first.reason or "").startswith(reason)

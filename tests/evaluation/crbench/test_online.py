@@ -16,7 +16,7 @@ from bot.github.offline import ReplayForge, Snapshot
 from bot.github.protocol import PullDiff
 from bot.models.prompts import Prompts
 from evaluation.crbench.build import Clone, build_tasks, histories, map_instances
-from evaluation.crbench.mapping import Instance, MappingOptions
+from evaluation.crbench.mapping import Instance
 from evaluation.crbench.own import own_fixes
 from evaluation.crbench.task import ReviewTask, describe
 from evaluation.dataset import read_shaped
@@ -70,7 +70,7 @@ def test_only_merged_pull_requests_of_a_commit_count(project: Path, scratch: Scr
     answers = {"engine.py": (pull(7), pull(70, merged=False)), "total.py": (pull(8), pull(9))}
 
     with clones(project, fixes, ReplayForge(snapshot(scratch, answers))) as open_clones:
-        first, second = map_instances(fixes, open_clones, MappingOptions())
+        first, second = map_instances(fixes, open_clones)
 
     assert (first.prs, first.kept) == ((7,), True)
     assert (second.prs, second.kept) == ((8, 9), False), "GitHub names two: no single review could have found it"
@@ -88,7 +88,7 @@ def test_title_description_diff_and_number_of_comments_are_githubs(project: Path
     forge = ReplayForge(snapshot(scratch, {"engine.py": (pull(7),)}))
 
     with clones(project, fixes, forge) as open_clones:
-        [task] = build_tasks(fixes, open_clones, MappingOptions(), partial(describe, model, benchmark_prompts()))
+        [task] = build_tasks(fixes, open_clones, partial(describe, model, benchmark_prompts()))
 
     assert task.pull is not None
     assert (task.pull.title, task.pull.body, task.pull.comments) == ("Pull 7", "As written", 2)
@@ -106,9 +106,7 @@ def test_a_task_that_github_did_not_answer_for_is_tried_again_later(project: Pat
     fixes = list(read_shaped("fixes.jsonl", Instance))[:1]
 
     with clones(project, fixes, Busy(snapshot(scratch, {}))) as open_clones:
-        [task] = build_tasks(
-            fixes, open_clones, MappingOptions(), partial(describe, ScriptedModel(), benchmark_prompts())
-        )
+        [task] = build_tasks(fixes, open_clones, partial(describe, ScriptedModel(), benchmark_prompts()))
 
     assert isinstance(task, ReviewTask)
     assert (task.unfinished, task.kept, task.reason) == (True, False, "unfinished: busy")
