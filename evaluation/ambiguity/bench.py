@@ -97,6 +97,8 @@ def _text(element: Element) -> str:
 
 BENCHMARK = "ambiguity"
 LABELS = [label.value for label in InputLabel]
+#: Ranks of a text: no answer, then 0 to 100 %.
+RANKS = 102
 PROMPTS = ("ambiguity.author", "ambiguity.points", "ambiguity.recovered")
 
 #: Ambig-SWE, files experiments/test_interactivity of the authors' repository: of about 250 summaries and 250 full
@@ -224,33 +226,25 @@ class ScoredRun:
     def answered(self) -> list[PairRecord]:
         return [pair for pair in self.pairs.values() if pair is not None]
 
-    def _ranks(self) -> dict[str, list[int]]:
-        """By text, the probability to bounce of each answered pair; the severities of labels if any has none."""
-        texts = {
-            "full": [pair.full for pair in self.answered],
-            "summary": [pair.summary for pair in self.answered],
-        }
-        by_probability = all(verdict.p_bounce is not None for verdicts in texts.values() for verdict in verdicts)
-        return {
-            text: [
-                (verdict.p_bounce or 0) if by_probability else LABELS.index(verdict.label) for verdict in verdicts
-            ]
-            for text, verdicts in texts.items()
-        }
+    def _ranks(self) -> Counts:
+        """For each pair the ranks of both texts from 1, the full one's first; 0 without an answer.
+
+        A rank is the probability to bounce, or the severity of the label if any verdict has no probability.
+        """
+        verdicts = [verdict for pair in self.answered for verdict in (pair.full, pair.summary)]
+        by_probability = all(verdict.p_bounce is not None for verdict in verdicts)
+
+        def rank(verdict: Verdict) -> int:
+            return 1 + ((verdict.p_bounce or 0) if by_probability else LABELS.index(verdict.label))
+
+        ranks = [(0, 0) if pair is None else (rank(pair.full), rank(pair.summary)) for pair in self.pairs.values()]
+        return np.array(ranks, dtype=np.int64).reshape(-1, 2)
 
     def figures(self, draws: Counts) -> dict[str, Array]:
         """The figures on samples of pairs. A pair without an answer is in every denominator but the AUC's."""
         pairs = list(self.pairs.values())
-        ranks = self._ranks()
-        scores = sorted({rank for of_text in ranks.values() for rank in of_text})
-        valid = np.array([pair is not None for pair in pairs])
-        tables = np.zeros((len(draws), len(scores), 2), dtype=np.int64)
-        if scores:
-            for column, of_text in enumerate(ranks.values()):
-                places = iter(of_text)
-                codes = [0 if pair is None else scores.index(next(places)) for pair in pairs]
-                table = contingency(codes, valid.astype(int), (len(scores), 2), draws)
-                tables[..., column] = table[..., 1]
+        same = np.zeros(len(pairs), dtype=np.int64)
+        columns_of_ranks = [contingency(of_text, same, (RANKS, 1), draws)[:, 1:, 0] for of_text in self._ranks().T]
         columns = {
             "points": [0 if pair is None else len(pair.points) for pair in pairs],
             "recovered": [0 if pair is None else len(pair.recovered) for pair in pairs],
@@ -260,7 +254,7 @@ class ScoredRun:
         }
         sums = {name: np.asarray(values, dtype=float)[draws].sum(axis=1) for name, values in columns.items()}
         return {
-            "auc": auc(tables),
+            "auc": auc(np.stack(columns_of_ranks, axis=-1)),
             "bounced_summaries": ratio(sums["summary"], draws.shape[1]),
             "bounced_full": ratio(sums["full"], draws.shape[1]),
             "brought_back": ratio(sums["recovered"], sums["points"]),
