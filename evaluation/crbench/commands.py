@@ -138,7 +138,6 @@ def build_own(duplicates: str | None, repo: Path | None, since: datetime | None,
 @click.option("--source", required=True, metavar="F", help="The data set, .jsonl(.gz) or hf:NAME.")
 @click.option("--repos", type=_folder, required=True, help="Clones.")
 @click.option("--out", type=_file, required=True, help="JSON Lines; an existing build is continued.")
-@click.option("--defects-only", is_flag=True, help="Leave out comments about maintainability.")
 @click.option("--judge", metavar="ID", help="Store the kind of each comment: defect, hardening or style.")
 @_overwrite
 @json_option

@@ -98,15 +98,14 @@ class _Martian(Frozen):
     comments: list[_MartianComment]
 
 
-def read_golden(rows: Iterator[Row], kind: GoldenSet, *, defects_only: bool) -> Iterator[GoldenPull]:
+def read_golden(rows: Iterator[Row], kind: GoldenSet) -> Iterator[GoldenPull]:
     """The pull requests of a data set with their confirmed and their rejected comments, if they have any.
 
-    ``defects_only`` leaves out comments about maintainability; Martian has none. Raises OperatorError with file
-    and line.
+    Raises OperatorError with file and line.
     """
     pulls: dict[str, GoldenPull] = {}
     for row in rows:
-        pull = _read_aacr(row, defects_only) if kind == "aacr" else _read_martian(row)
+        pull = _read_aacr(row) if kind == "aacr" else _read_martian(row)
         before = pulls.get(pull.instance_id, pull.model_copy(update={"bugs": (), "rejected": ()}))
         both = {"bugs": before.bugs + pull.bugs, "rejected": before.rejected + pull.rejected}
         pulls[pull.instance_id] = before.model_copy(update=both)
@@ -172,15 +171,11 @@ def _before_merge(clone: GitRepository, head: str) -> str:
     return trunk[low]
 
 
-def _read_aacr(row: Row, defects_only: bool) -> GoldenPull:
+def _read_aacr(row: Row) -> GoldenPull:
     data = shaped(row, _Aacr)
     repo, number = _place(data.githubPrUrl, row.where)
     confirmed = data.sample_kind == "positive"
-    comments = [
-        comment
-        for comment in data.comments
-        if comment.note.strip() and not (defects_only and _IMPACTS.get(comment.category) is Impact.MAINTAINABILITY)
-    ]
+    comments = [comment for comment in data.comments if comment.note.strip()]
     places = [
         {"description": comment.note.strip(), "path": comment.path, "line": comment.to_line}
         for comment in comments
@@ -243,16 +238,15 @@ def build_golden(
     source: str,
     repos: Path,
     out: Path,
-    defects_only: bool,
     judge: str | None,
     overwrite: bool,
     as_json: bool,
 ) -> None:
     """Make review tasks of pull requests whose change a local clone holds, for replay and score crbench."""
-    pulls = list(read_golden(read_rows(source), kind, defects_only=defects_only))
+    pulls = list(read_golden(read_rows(source), kind))
     if not pulls:
         raise OperatorError(f"{source} holds no pull request with comments")
-    question: dict[str, Any] = {"source": fingerprint(source) or source, "set": kind, "defects_only": defects_only}
+    question: dict[str, Any] = {"source": fingerprint(source) or source, "set": kind}
     question |= {"judge": judge} if judge else {}
     account = Account(settings.load(), out.with_name(f"{out.name}.cache"), None)
     model, prompts = account.model(judge) if judge else None, benchmark_prompts()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import re
 from typing import Protocol
 
 from pydantic import Field
 
 from bot.core.errors import BouncerError
-from bot.core.frozen import Frozen
+from bot.core.frozen import Lenient
 from bot.github.protocol import Forge
 from evaluation.git.history import History, PullCommits, Pulls, bare_title
 from evaluation.git.repository import GitRepository
@@ -21,7 +21,7 @@ class ContextError(BouncerError):
     """The pull request's own text or diff cannot be had."""
 
 
-class PullContext(Frozen):
+class PullContext(Lenient):
     """A pull request before anybody had reviewed it."""
 
     number: int
@@ -29,8 +29,6 @@ class PullContext(Frozen):
     body: str = Field("", description="its description, Markdown")
     base_sha: str = Field(description="the merge base: the diff is against this commit")
     head_sha: str = Field(description="its last commit; the squashed one if the branch is gone")
-    merge_sha: str = Field("", description="the commit that brought it in: what comes after it did not exist yet")
-    merged_at: datetime | None = None
     diff: str
     comments: int | None = Field(None, description="comments it got from people; None if that is not known")
 
@@ -74,9 +72,7 @@ class ClonedPulls:
             raise ContextError(f"pull request #{number} did not bring {commit[:10]} in")
         carrier = commit if integration is None else integration.commit
         headers, _, message = self._repository.commit(carrier).decode("utf-8", "replace").partition("\n\n")
-        fields = [line.partition(" ") for line in headers.split("\n")]
-        parents = [value for key, _, value in fields if key == "parent"]
-        committer = next(value for key, _, value in fields if key == "committer")
+        parents = re.findall(r"^parent (\w+)$", headers, re.MULTILINE)
         subject, _, rest = message.strip("\n").partition("\n")
         title, body = bare_title(subject), rest.strip()
         if len(parents) < 2:
@@ -96,8 +92,6 @@ class ClonedPulls:
             body=body,
             base_sha=start,
             head_sha=head,
-            merge_sha=carrier,
-            merged_at=datetime.fromtimestamp(int(committer.split()[-2]), UTC),
             diff=read_diff(self._repository, start, head, number),
         )
 

@@ -45,8 +45,8 @@ def _file(read: Callable[[str], object], suffix: str = ".jsonl") -> Callable[[st
 
 def _golden(source: str) -> object:
     with suppress(OperatorError):
-        return list(read_golden(read_rows(source), "aacr", defects_only=False))
-    return list(read_golden(read_rows(source), "martian", defects_only=False))
+        return list(read_golden(read_rows(source), "aacr"))
+    return list(read_golden(read_rows(source), "martian"))
 
 
 def _cases(source: str) -> object:

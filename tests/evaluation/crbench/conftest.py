@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from evaluation.crbench.judge import ReviewComment, comments_in
+from evaluation.run.folder import RunFolder
 from tests.evaluation.crbench.repositories import Scratch
 from tests.evaluation.running import command, write
 
@@ -24,6 +26,23 @@ def recording(path: Path, model: str, replies: Iterable[tuple[str, dict[str, Any
     """A file of recorded replies by subject; returns the model id that answers from it."""
     write(path, ({"model": model, "subject": subject, "text": json.dumps(reply)} for subject, reply in replies))
     return f"recorded:{path}#{model}"
+
+
+def comments_of(run: Path) -> list[ReviewComment]:
+    """The comments of a run, those that were held back too."""
+    return list(comments_in(RunFolder.read(run).records(), "reported"))
+
+
+def judge_of(
+    file: Path, comments: Iterable[ReviewComment], label: Callable[[ReviewComment], str | None], **more: Any
+) -> str:
+    """A recorded judge that gives each comment a class; None = it has nothing to say."""
+    replies = [
+        (f"{comment.task_id}/{comment.key}", {"reason": "because", "classification": name, **more})
+        for comment in comments
+        if (name := label(comment)) is not None
+    ]
+    return recording(file, file.stem, replies)
 
 
 @pytest.fixture(scope="session")

@@ -12,11 +12,10 @@ import pytest
 from bot.features.shared.findings import Category, Impact, Severity
 from evaluation.crbench.filters import Filter
 from evaluation.crbench.golden_score import remarks
-from evaluation.crbench.judge import ReviewComment, comments_in, comments_in_file
+from evaluation.crbench.judge import ReviewComment, comments_in_file
 from evaluation.crbench.task import PaperSeverity, read_tasks
-from evaluation.run.folder import RunFolder
 from tests.evaluation.browser import look
-from tests.evaluation.crbench.conftest import recording
+from tests.evaluation.crbench.conftest import comments_of, judge_of, recording
 from tests.evaluation.crbench.repositories import Scratch
 from tests.evaluation.crbench.test_golden import aacr
 from tests.evaluation.crbench.test_golden import build as build_golden
@@ -36,13 +35,12 @@ def run(project: Path, tasks: Path) -> Path:
         (name, {"reasoning": "r", "findings": result}) for name, result in ((MERGED, first), (SQUASHED, second))
     ]
     folder = replay(project, tasks, recording(project / "r.jsonl", "reviewer", replies))
-    words = [
-        (f"{comment.task_id}/{comment.key}",
-         {"reason": "r", "classification": "NOISE" if comment.text == "Noise." else "BUG_HIT", "bug": None})
-        for comment in comments_in(RunFolder.read(folder).records(), "reported")
-    ]  # fmt: skip
-    judges = ("--judge", recording(project / "j.jsonl", "j", words), "--comments", "reported", "--json")
-    command("score", "crbench", "--tasks", str(tasks), "--run", str(folder), *judges)
+    judge = judge_of(
+        project / "j.jsonl",
+        comments_of(folder),
+        lambda comment: "NOISE" if comment.text == "Noise." else "BUG_HIT",
+    )
+    score(tasks, folder, "--judge", judge, "--comments", "reported")
     return folder
 
 
@@ -186,9 +184,7 @@ def test_golden_comments_are_scored_by_language_level_and_kind(golden: Path, tmp
         "said.jsonl",
         ({"instance_id": name, "path": "a.py", "line": line, "comment": "x is two"} for name, line in places),
     )
-    hit = {"reason": "r", "classification": "BUG_HIT", "bug": 1}
-    replies = [(f"{comment.task_id}/{comment.key}", hit) for comment in comments_in_file(str(comments))]
-    judge = recording(tmp_path / "j.jsonl", "j", replies)
+    judge = judge_of(tmp_path / "j.jsonl", comments_in_file(str(comments)), lambda comment: "BUG_HIT", bug=1)
     result = command(f"score crbench --tasks {golden} --predictions {comments} --judge {judge} --json").json
     assert (result["bugs"], result["comments"], result["hits"]) == (2, 2, 2)
     assert (result["recall"], result["recall_per_bug"]) == (1.0, 0.5), "both are about the same golden comment"
@@ -295,10 +291,8 @@ def test_golden_comments_replay_from_a_recorded_model_to_a_page(golden: Path, tm
         tmp_path / "r.jsonl", "reviewer", [("ada__engine-5", {"reasoning": "r", "findings": [noticed]})]
     )
     folder = replay(tmp_path, golden, reviewer)
-    [comment] = comments_in(RunFolder.read(folder).records(), "reported")
-    hit = {"reason": "r", "classification": "BUG_HIT", "bug": 1}
-    judge = recording(tmp_path / "j.jsonl", "judge", [(f"ada__engine-5/{comment.key}", hit)])
-    command("score", "crbench", "--tasks", str(golden), "--run", str(folder), "--judge", judge)
+    judge = judge_of(tmp_path / "j.jsonl", comments_of(folder), lambda comment: "BUG_HIT", bug=1)
+    score(golden, folder, "--judge", judge)
     assert "| single-shot, reviewer | 1 | – | – | " in command("report", folder).out, "no fix, no fixed lines"
 
 
@@ -318,10 +312,12 @@ def test_no_names_overlap_in_radar_plots_of_all_kinds_of_bugs(project: Path, tas
     remark = finding("engine.py", "return items[0]", "It is empty.")
     replies = [(MERGED, {"reasoning": "r", "findings": [remark]})]
     folder = replay(project, tasks, recording(project / "r.jsonl", "reviewer", replies))
-    [comment] = comments_in(RunFolder.read(folder).records(), "posted")
-    hit = {"reason": "r", "classification": "BUG_HIT", "bug": 2}
-    judge = recording(project / "j.jsonl", "j", [(f"{MERGED}/{comment.key}", hit)])
-    command("score", "crbench", "--tasks", str(tasks), "--run", str(folder), "--judge", judge)
+    score(
+        tasks,
+        folder,
+        "--judge",
+        judge_of(project / "j.jsonl", comments_of(folder), lambda comment: "BUG_HIT", bug=2),
+    )
     shutil.copytree(folder, project / "again")
     command("report", str(folder), f"{project}/again", "--out", f"{project}/r.html")
     look(project / "r.html", figures=8)

@@ -96,20 +96,6 @@ def test_what_the_clone_does_not_hold_is_left_out_with_a_reason(tmp_path: Path, 
     assert not list(read_tasks(f"{tmp_path}/tasks.jsonl"))
 
 
-def test_defects_only_leaves_comments_about_maintainability_out(tmp_path: Path, scratch: Scratch) -> None:
-    base, head = scratch.git("rev-parse", "main~3"), scratch.git("rev-parse", "five")
-    style = ("Rename `x`.", "Maintainability and Readability")
-    rows = [
-        aacr(5, base, head, ("Slow.", "Performance"), style),
-        aacr(5, base, head, ("Leaks.", "Code Defect"), style, kind="negative"),
-    ]
-
-    task = build(tmp_path, "aacr", rows, "--defects-only")["ada__engine-5"]
-
-    assert [bug["impact"] for bug in task["bugs"]] == ["performance_efficiency"]
-    assert [remark["description"] for remark in task["rejected"]] == ["Leaks."]
-
-
 @pytest.mark.parametrize(
     ("kind", "file", "pulls", "comments", "rejected"),
     [("aacr", "aacr_bench", (196, 155), 1505, 640), ("martian", "martian_golden_comments", (50, 0), 137, 0)],
@@ -117,9 +103,7 @@ def test_defects_only_leaves_comments_about_maintainability_out(tmp_path: Path, 
 def test_the_real_data_sets_are_read_whole(
     shared_data: Path, kind: Any, file: str, pulls: tuple[int, int], comments: int, rejected: int
 ) -> None:
-    result = list(
-        read_golden(read_rows(str(shared_data / "review" / f"{file}.jsonl.gz")), kind, defects_only=False)
-    )
+    result = list(read_golden(read_rows(str(shared_data / "review" / f"{file}.jsonl.gz")), kind))
 
     assert (sum(bool(pull.bugs) for pull in result), sum(bool(pull.rejected) for pull in result)) == pulls
     assert sum(len(pull.bugs) for pull in result) == comments

@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 from evaluation.benchmark import Session
-from evaluation.crbench.judge import Panel, ReviewComment, comments_in, judge_all
+from evaluation.crbench.judge import Panel, ReviewComment, judge_all
 from evaluation.crbench.paper_review import paper_session
 from evaluation.crbench.task import ReviewTask, read_tasks
 from evaluation.report.papers import PAPERS
-from evaluation.run.folder import RunFolder
 from evaluation.run.model import benchmark_prompts
-from tests.evaluation.crbench.conftest import recording
+from tests.evaluation.crbench.conftest import comments_of, judge_of, recording
 from tests.evaluation.crbench.test_judge import comment, task
 from tests.evaluation.crbench.test_replay_and_score import (
     MERGED,
@@ -52,15 +51,13 @@ def test_everything_that_the_papers_reviewer_reports_is_judged(project: Path, ta
     facts = json.loads((run / "run.json").read_text())
     assert facts["config"] == {"preset": "paper", "review": {"strategy": "single-shot"}}
     assert list(facts["prompts"]) == ["crbench.single-shot"]
-    classes = {comment.text: "NOISE" for comment in comments_in(RunFolder.read(run).records(), "posted")}
-    classes["`items[0]` fails."] = "BUG_HIT"
-    replies = [
-        (f"{comment.task_id}/{comment.key}", {"classification": classes[comment.text], "reason": "r"})
-        for comment in comments_in(RunFolder.read(run).records(), "posted")
-    ]
-    judges = ("--judge", recording(project / "j.jsonl", "j", replies), "--judge-style", "paper")
+    judge = judge_of(
+        project / "j.jsonl",
+        comments_of(run),
+        lambda comment: "BUG_HIT" if comment.text == "`items[0]` fails." else "NOISE",
+    )
 
-    result = score(tasks, run, *judges)
+    result = score(tasks, run, "--judge", judge, "--judge-style", "paper")
 
     assert (result["preset"], result["judge_style"]) == ("paper", "paper")
     assert (result["comments"], result["hits"], result["noise"]) == (61, 1, 60)

@@ -15,7 +15,7 @@ from evaluation.crbench.task import read_tasks
 from evaluation.git.repository import GitRepository
 from evaluation.run.folder import RunFolder
 from tests.evaluation.checkouts import CASE
-from tests.evaluation.crbench.conftest import recording
+from tests.evaluation.crbench.conftest import comments_of, judge_of, recording
 from tests.evaluation.crbench.repositories import Scratch
 from tests.evaluation.running import command, printed, read, refusal, write
 
@@ -64,13 +64,10 @@ def replay(project: Path, tasks: Path, reviewer: str, out: str = "run", *more: s
 
 def judge(project: Path, run: Path, name: str = "judge", **labels: str | None) -> str:
     """A recorded judge with one word on each comment of a run; None = it has nothing to say."""
-    replies = [
-        (f"{comment.task_id}/{comment.key}", {"reason": "because", "classification": label, "bug": None})
-        for comment in comments_in(RunFolder.read(run).records(), "reported")
-        if (label := labels.get({HIT: "hit", STYLE: "style", WRONG: "wrong"}.get(comment.text, "held")))
-        is not None
-    ]
-    return recording(project / f"{name}.jsonl", name, replies)
+    names = {HIT: "hit", STYLE: "style", WRONG: "wrong"}
+    return judge_of(
+        project / f"{name}.jsonl", comments_of(run), lambda comment: labels.get(names.get(comment.text, "held"))
+    )
 
 
 def score(tasks: Path, run: Path, *more: str) -> dict[str, Any]:
@@ -166,14 +163,8 @@ def test_findings_are_proven_in_the_sandbox_and_counted_apart(project: Path, tas
         SQUASHED: {"not proven": 1},
     }
     classes = {MERGED: "BUG_HIT", SQUASHED: "NOISE"}
-    replies = [
-        (
-            f"{comment.task_id}/{comment.key}",
-            {"reason": "", "classification": classes[comment.task_id], "bug": None},
-        )
-        for comment in comments_in(RunFolder.read(run).records(), "posted")
-    ]
-    result = score(tasks, run, "--judge", recording(project / "j.jsonl", "j", replies))
+    judges = judge_of(project / "j.jsonl", comments_of(run), lambda comment: classes[comment.task_id])
+    result = score(tasks, run, "--judge", judges)
     assert {name: (item["comments"], item["precision"]) for name, item in result["groups"].items()} == {
         "proven by a test": (1, 1.0),
         "not proven": (1, 0.0),
@@ -336,7 +327,13 @@ def test_nothing_that_came_after_the_pull_request_can_be_read(project: Path, tas
         assert list(forge.sources(task.pull.base_sha).paths()) == ["engine.py"]
         with pytest.raises(NotFound):
             forge.file("total.py", "main")
-        for later in (task.pull.merge_sha, task.base_commit, scratch.head(), "HEAD", "refs/heads/main"):
+        for later in (
+            scratch.git("rev-parse", "main~3"),
+            task.base_commit,
+            scratch.head(),
+            "HEAD",
+            "refs/heads/main",
+        ):
             with pytest.raises(NotRecorded):
                 forge.file("engine.py", later)
         with pytest.raises(NotRecorded):
