@@ -90,18 +90,19 @@ def opened(
     request: ReplayRequest,
     config: str | None,
     repos: Path | None,
-    shaping: Mapping[str, Any],
+    overrides: Mapping[str, Mapping[str, Any]],
     as_paper: bool,
     test_command: str | None = None,
 ) -> Iterator[Session[ReviewTask]]:
-    """The pull requests for the review handler; ``shaping`` are keys of its config, None = unset.
+    """The pull requests for the review handler; ``overrides`` are keys of the config by section.
 
     ``repos`` lets it read files, as they were when the pull request was opened. ``as_paper``: the paper's reviewer
     instead (``paper_review``).
     ``test_command`` runs tests if findings are to be proven and a task does not name a command itself.
     Raises OperatorError if what is asked for is not at hand.
     """
-    full = app.repo_config(config, {"review": {"max_total": 100, **shaping}})
+    review = {"max_total": 100, **overrides.get("review", {})}
+    full = app.repo_config(config, {**overrides, "review": review})
     if as_paper:
         yield paper_session(full.review, benchmark_prompts(request.prompts))
         return

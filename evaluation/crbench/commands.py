@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bot.cli.files import set_option
 from bot.cli.numbers import Finite
 from evaluation.cli import (
     cache_option,
@@ -27,12 +28,11 @@ from evaluation.cli import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from evaluation.benchmark import Missing
     from evaluation.crbench.judge import Scope
 
-#: Options of replay that are keys of the reviewer's config: how it looks, and what it leaves unsaid.
-_OURS = ("looks", "doubt", "prove", "investigate", "min_severity", "min_confidence", "max_findings")
-_SHAPING = ("strategy", "iterations", *_OURS)
 _folder = click.Path(path_type=Path, file_okay=False, exists=True)
 _file = click.Path(path_type=Path)
 _tasks = click.option("--tasks", required=True, metavar="F", help="What build crbench or build own wrote.")
@@ -152,9 +152,6 @@ def build_golden(**options: Any) -> None:
 @_tasks
 @click.option("--repos", type=_folder, help="Local clones, so that the reviewer can read files.")
 @click.option("--strategy", type=click.Choice(["single-shot", "reflexion", "panel"]), help="Review strategy.")
-@click.option("--iterations", type=click.IntRange(1, 5), help="reflexion: rounds of review.")
-@click.option("--looks", type=click.IntRange(2, 12), help="panel: independent reviews.")
-@click.option("--doubt/--no-doubt", default=None, help="Verify each finding with a second question.")
 @click.option(
     "--prove/--no-prove",
     default=None,
@@ -166,16 +163,6 @@ def build_golden(**options: Any) -> None:
     help="With --prove: runs the tests of a task that does not say how; {tests} becomes what to run.",
 )
 @click.option(
-    "--investigate/--no-investigate", default=None, help="Let it look at the head's code first; needs --repos."
-)
-@click.option(
-    "--min-severity", type=click.Choice(["low", "medium", "high"]), help="Drop findings below this severity."
-)
-@click.option(
-    "--min-confidence", type=click.IntRange(0, 100), metavar="P", help="Drop findings below this confidence."
-)
-@click.option("--max-findings", type=click.IntRange(1, 25), help="Findings per pull request at most.")
-@click.option(
     "--preset",
     "--prompt",
     type=click.Choice(["ours", "paper"]),
@@ -184,24 +171,39 @@ def build_golden(**options: Any) -> None:
     help="paper: CR-Bench's own reviewer. Its prompts and four fields, the whole change, every comment is judged.",
 )
 @model_options
+@set_option
 @replay_options()
 @json_option
 def replay(
-    tasks: str, repos: Path | None, test_command: str | None, preset: str, config: str | None, **options: Any
+    tasks: str,
+    repos: Path | None,
+    strategy: str | None,
+    prove: bool | None,
+    test_command: str | None,
+    preset: str,
+    config: str | None,
+    overrides: Mapping[str, Mapping[str, Any]],
+    **options: Any,
 ) -> int:
     """Open the pull request of every task and record the comments that the reviewer would post."""
     from evaluation.crbench.bench import CRBENCH, opened
     from evaluation.run.replay import ReplayRequest
     from evaluation.run.replay import replay as run
 
-    shaping = {name: options.pop(name) for name in _SHAPING}
-    request = ReplayRequest(**options)
+    given = {"strategy": strategy, "prove": prove}
+    review = {**overrides.get("review", {}), **{key: value for key, value in given.items() if value is not None}}
     if preset == "paper":
-        extra = [name for name in _OURS if shaping[name] is not None] + (["repos"] if repos else [])
-        if extra or shaping["strategy"] == "panel":
-            option = f"--{extra[0].replace('_', '-')}" if extra else "--strategy panel"
-            raise click.UsageError(f"--preset paper is the paper's reviewer: leave {option} out")
-    with opened(request, config, repos, shaping, preset == "paper", test_command) as session:
+        keys = (f"{section}.{key}" for section, values in overrides.items() for key in values)
+        extra = [f"--set {key}" for key in keys if key not in ("review.strategy", "review.iterations")]
+        extra += ["--prove"] if prove is not None else []
+        extra += ["--repos"] if repos else []
+        extra += ["--strategy panel"] if review.get("strategy") == "panel" else []
+        if extra:
+            raise click.UsageError(f"--preset paper is the paper's reviewer: leave {extra[0]} out")
+    request = ReplayRequest(**options)
+    with opened(
+        request, config, repos, {**overrides, "review": review}, preset == "paper", test_command
+    ) as session:
         return run(CRBENCH, session, tasks, request)
 
 

@@ -70,7 +70,7 @@ def test_everything_that_the_papers_reviewer_reports_is_judged(project: Path, ta
 
 @pytest.mark.parametrize(
     "option",
-    [("--max-findings", "2"), ("--doubt",), ("--min-confidence", "5"), ("--strategy", "panel"), ("--repos", ".")],
+    [("--set", "review.max_findings=2"), ("--prove",), ("--strategy", "panel"), ("--repos", ".")],
 )
 def test_options_of_our_reviewer_do_not_go_with_the_papers(option: tuple[str, ...]) -> None:
     replaying = "replay crbench --tasks t.jsonl --model m:m --out run --prompt paper"

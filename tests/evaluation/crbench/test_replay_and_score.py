@@ -124,7 +124,7 @@ def test_a_finding_below_the_confidence_threshold_is_not_posted(project: Path, t
     unsure = {**finding("engine.py", "return items[0]", HIT), "confidence": 5}
     replies = [(MERGED, {"reasoning": "r", "findings": [unsure]}), (SQUASHED, {"reasoning": "r", "findings": []})]
     reviewer = recording(project / "r.jsonl", "reviewer", replies)
-    for out, options, count in (("o", (), 0), ("l", ("--min-confidence", "5"), 1)):
+    for out, options, count in (("o", (), 0), ("l", ("--set", "review.min_confidence=5"), 1)):
         run = replay(project, tasks, reviewer, out, *options)
         assert len(list(comments_in(RunFolder.read(run).records(), "posted"))) == count
 
@@ -155,7 +155,7 @@ def test_findings_are_proven_in_the_sandbox_and_counted_apart(project: Path, tas
     ran = command("replay", "crbench", "--tasks", str(tasks), "--model", reviewer, "--out", "x", "--prove", code=2)
     assert "--repos DIR is needed: review.prove is on" in ran.err
     test_command = f"{sys.executable} -m pytest -q {{tests}}"
-    proving = ("--prove", "--repos", repos, "--test-command", test_command, "--max-findings", "3")
+    proving = ("--prove", "--repos", repos, "--test-command", test_command, "--set", "review.max_findings=3")
     run = replay(project, tasks, reviewer, "proven", *proving)
     records = {record.task_id: record.decision or {} for record in RunFolder.read(run).records()}
     assert {name: record["record"]["proofs"] for name, record in records.items()} == {
@@ -293,7 +293,9 @@ def test_the_same_replay_judged_again_gives_the_same_bytes(project: Path, tasks:
 
 def test_both_strategies_are_replayed_and_are_different_runs(project: Path, tasks: Path, reviewer: str) -> None:
     single = replay(project, tasks, reviewer, "single", "--strategy", "single-shot")
-    looked_again = replay(project, tasks, reviewer, "again", "--strategy", "reflexion", "--iterations", "2")
+    looked_again = replay(
+        project, tasks, reviewer, "again", "--strategy", "reflexion", "--set", "review.iterations=2"
+    )
 
     rounds = [
         [record.decision["record"]["rounds"] for record in RunFolder.read(run).records() if record.decision]
