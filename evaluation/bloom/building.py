@@ -7,7 +7,8 @@ loses nothing that was paid for, and the same command goes on from there.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -116,37 +117,23 @@ class Workshop:
     """
 
     environment: Settings
-    writer: str
-    judge: str
+    writer: Model
+    judge: Model
     out: Path
     changes: tuple[Change, ...]
     language: str
     findings: dict[str, str]
-    account: Account
     unverified: bool
-    models: dict[str, Model] = field(default_factory=dict)
 
     @cached_property
     def verifier(self) -> Judge:
         return Judge(working_sandbox(self.environment), Limits(seconds=300, cpu_seconds=300))
 
-    def model(self, model_id: str) -> Model:
-        """The model of that id, built once; none is built if only hashes are needed."""
-        if model_id not in self.models:
-            needed = set(self.changes) != {"hash"}
-            self.models[model_id] = self.account.model(model_id) if needed else Unasked(model_id)
-        return self.models[model_id]
-
     def build(self, case: Case) -> Outcome:
         """One case with all changes; one that a change fails on is listed, never passed on half changed."""
-        writer, judge = (Heard(self.model(name), case.instance_id) for name in (self.writer, self.judge))
-        loop = QuestionLoop(
-            case.instance_id,
-            self.model(self.writer),
-            self.model(self.judge),
-            app.prompts(self.environment),
-            benchmark_prompts(),
-        )
+        writer, judge = (Heard(model, case.instance_id) for model in (self.writer, self.judge))
+        live_prompts = app.prompts(self.environment)
+        loop = QuestionLoop(case.instance_id, self.writer, self.judge, live_prompts, benchmark_prompts())
         about: dict[str, Any] = {}
         current, error = case, None
         try:
@@ -223,7 +210,10 @@ def build_command(
         task_id(row): "\n\n".join(str(row.data[name]) for name in ("hints_text", "patch") if row.data.get(name))
         for row in (read_rows(findings) if findings else ())
     }
-    workshop = Workshop(environment, writer, judge or writer, out, changes, language, hints, account, unverified)
+    build: Callable[[str], Model] = Unasked if set(changes) == {"hash"} else account.model
+    writing = build(writer)
+    judging = writing if judge in (None, writer) else build(judge)
+    workshop = Workshop(environment, writing, judging, out, changes, language, hints, unverified)
     result = run_shown(tasks, len(tasks), workshop.build, folder, 1)
     return _report(folder, result, len(tasks), as_json)
 

@@ -107,7 +107,7 @@ def _locate(hunk: Hunk, lines: list[str], expected: int, floor: int) -> int | No
     return None
 
 
-_ENTRY = re.compile(rb"([0-9a-f]{40,64}) \d+ \d+")
+_ENTRY = re.compile(rb"([0-9a-f]{40}) \d+ \d+")
 
 
 def is_code(path: str) -> bool:
@@ -141,7 +141,7 @@ Unmapped = Literal["ignore", "discard"]
 #: Rows of which only a part is known hold null, or nothing.
 Text = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
 
-_SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_SHA = re.compile(r"[0-9a-f]{40}")
 
 
 class Instance(Lenient):

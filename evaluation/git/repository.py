@@ -51,7 +51,7 @@ class GitRepository:
             )
         self._view = tempfile.TemporaryDirectory(prefix="bouncer-git-")
         self._environment = _environment(Path(self._view.name), self._common / "objects")
-        _write_view(Path(self._view.name), self._configured("extensions.objectformat", "sha1"))
+        _write_view(Path(self._view.name))
         self._blobs = _BlobReader(self._environment)
 
     def __enter__(self) -> GitRepository:
@@ -106,19 +106,16 @@ class GitRepository:
 
     def full_name(self) -> str:
         """``owner/name`` as its origin says, else its folder's name ``owner+name``. Raises OperatorError."""
-        match = _IN_URL.search(self._configured("remote.origin.url", ""))
+        config = self._common / "config"
+        origin = ""
+        if config.is_file():  # read as data
+            command = ["config", "--no-includes", "--file", str(config), "--default", "", "remote.origin.url"]
+            origin = _run(command, self._environment).decode("utf-8", "replace").strip()
+        match = _IN_URL.search(origin)
         name = match["name"] if match else self.folder.resolve().name.replace("+", "/")
         if not _FULL_NAME.fullmatch(name):
             raise OperatorError(f"{self.folder}: neither its origin nor its folder says owner/name; give --name")
         return name
-
-    def _configured(self, key: str, default: str) -> str:
-        """One value of the clone's own configuration, read as data."""
-        config = self._common / "config"
-        if not config.is_file():
-            return default
-        command = ["config", "--no-includes", "--file", str(config), "--default", default, key]
-        return _run(command, self._environment).decode("utf-8", "replace").strip()
 
 
 #: Bytes of a file that names a git directory.
@@ -173,15 +170,11 @@ def _environment(view: Path, objects: Path) -> dict[str, str]:
     }
 
 
-def _write_view(view: Path, object_format: str) -> None:
+def _write_view(view: Path) -> None:
     """An empty bare repository, just enough of one for git to start in."""
     (view / "refs").mkdir()
     (view / "HEAD").write_text("ref: refs/heads/none\n", encoding="ascii")
-    extensions = "" if object_format == "sha1" else f"[extensions]\n\tobjectformat = {object_format}\n"
-    version = 0 if object_format == "sha1" else 1
-    (view / "config").write_text(
-        f"[core]\n\trepositoryformatversion = {version}\n\tbare = true\n{extensions}", encoding="ascii"
-    )
+    (view / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tbare = true\n", encoding="ascii")
 
 
 def _run(arguments: Iterable[str], environment: dict[str, str], stdin: bytes = b"") -> bytes:

@@ -13,12 +13,12 @@ GITHUB = ("GitHub", "noreply@github.com")
 class Scratch:
     """A repository under construction, new or taken up again; what commits returns the new commit's SHA."""
 
-    def __init__(self, folder: Path, *options: str) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._clock = 1_600_000_000
         if not folder.exists():
             folder.mkdir(parents=True)
-            self.git("init", "-q", "-b", "main", *options)
+            self.git("init", "-q", "-b", "main")
 
     def git(self, *arguments: str, **environment: str) -> str:
         """Return the output of git without surrounding white space."""

@@ -142,13 +142,6 @@ def test_a_linked_worktree_is_read_through_its_repository(repository: Scratch, t
         assert clone.blob(repository.head(), "a.txt") == b"one\nTWO\nthree\n"
 
 
-def test_a_repository_with_sha256_names_is_read_too(tmp_path: Path) -> None:
-    scratch = Scratch(tmp_path / "long", "--object-format=sha256")
-    scratch.commit("One (#1)", "a.txt", "one", "TWO", "three")
-
-    assert blamed(scratch, scratch.head()) == {scratch.head(): 1}
-
-
 def test_a_folder_that_is_no_repository_is_named(tmp_path: Path) -> None:
     with pytest.raises(OperatorError, match="is not a git repository"):
         GitRepository(tmp_path)
