@@ -1,4 +1,4 @@
-"""CR-Bench as a benchmark: the pull request as its reviewers could see it, the live reviewer, and who judges."""
+"""CR-Bench as a benchmark: the pull request as its reviewers could see it, and the live reviewer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bot import app, settings
+from bot import app
 from bot.cli.judging import operator_harness
 from bot.core.config import ReviewConfig
 from bot.core.errors import NotRecorded, OperatorError
@@ -21,17 +21,7 @@ from bot.reproduction.protocol import TestCommand
 from evaluation.benchmark import Benchmark, Session
 from evaluation.brt.drafting import working_sandbox
 from evaluation.crbench import sections
-from evaluation.crbench.judge import Panel, Scope, Style
-from evaluation.crbench.judged import (
-    BENCHMARK,
-    FACTS_FILE,
-    Reviewed,
-    Scored,
-    judge_comments,
-    reviewed_file,
-    reviewed_run,
-    scored,
-)
+from evaluation.crbench.judged import BENCHMARK, Scored, reviewed_run, scored
 from evaluation.crbench.metrics import figures
 from evaluation.crbench.paper_review import paper_session
 from evaluation.crbench.pulls import PullContext
@@ -40,8 +30,7 @@ from evaluation.git.clones import ClonedForge, Clones
 from evaluation.git.repository import GitError, GitRepository
 from evaluation.report.cutoff import Sample
 from evaluation.report.terminal import say
-from evaluation.run.folder import RunFolder
-from evaluation.run.model import Account, benchmark_prompts
+from evaluation.run.model import benchmark_prompts
 from evaluation.run.replay import ReplayRequest
 from evaluation.run.staging import Staged, repository_named, through_handler
 
@@ -147,46 +136,6 @@ def _question_names(config: ReviewConfig) -> tuple[str, ...]:
     names += ["review.single-shot"] if config.strategy == "reflexion" or config.investigate else []
     names += ["investigate", "investigated"] if config.investigate else []
     return (*dict.fromkeys(names), *(("reproduce.draft", "reproduce.repair") if config.prove else ()))
-
-
-def reviewer(run: str | None, predictions: str | None) -> Reviewed:
-    """The comments to judge: of a run, or of a file. Raises OperatorError."""
-    if run is not None and predictions is None:
-        return reviewed_run(RunFolder.read(Path(run), BENCHMARK))
-    if predictions is None or run is not None:
-        raise OperatorError("one of --run and --predictions is needed")
-    return reviewed_file(predictions)
-
-
-def have_judged(
-    reviewed: Reviewed,
-    source: str,
-    judges: tuple[str, ...],
-    *,
-    draws: int,
-    seed: int,
-    prompts: str | None,
-    cache: str | None,
-    max_cost: float | None,
-    workers: int,
-    scope: Scope | None,
-    judge_style: Style,
-) -> None:
-    """Have the comments judged; without a judge, keep earlier judgements.
-
-    Raises OperatorError without a judge, BudgetExceeded if the budget of judging is spent.
-    """
-    environment = settings.load()
-    names = judges or tuple(filter(None, [environment.bouncer_judge_model]))
-    if not names:
-        if (reviewed.folder / FACTS_FILE).exists():
-            return
-        raise OperatorError("a judge is needed: --judge provider:name, or BOUNCER_JUDGE_MODEL")
-    if reviewed.facts is not None and reviewed.facts.model in names:
-        say(f"warning: {reviewed.facts.model} judges its own comments; a judge should be another model")
-    account = Account(environment, Path(cache or reviewed.folder / "judge-cache"), max_cost)
-    panel = Panel(tuple(map(account.model, names)), benchmark_prompts(prompts), draws, seed, workers, judge_style)
-    judge_comments(reviewed, source, panel, scope or reviewed.scope)
 
 
 CRBENCH: Benchmark[ReviewTask, Scored] = Benchmark(

@@ -265,8 +265,8 @@ def score(
     from bot.core.errors import BudgetExceeded
     from evaluation.benchmark import Scoring
     from evaluation.crbench import sections
-    from evaluation.crbench.bench import CRBENCH, have_judged, reviewer
-    from evaluation.crbench.judged import scored
+    from evaluation.crbench.bench import CRBENCH
+    from evaluation.crbench.judged import have_judged, reviewer, scored
     from evaluation.report.terminal import data_of, say, tell
 
     reviewed = reviewer(run_path, predictions)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
+from bot import settings
 from bot.core.actions import Usage
 from bot.core.errors import OperatorError
 from bot.core.frozen import Frozen, Lenient
@@ -34,8 +35,10 @@ from evaluation.crbench.judge import (
 from evaluation.crbench.metrics import Metrics, Tally, score, tallies
 from evaluation.crbench.task import ReviewTask, read_tasks
 from evaluation.dataset import fingerprint
+from evaluation.report.terminal import say
 from evaluation.run.folder import Familiarity, Record, RunFacts, RunFolder
 from evaluation.run.lines import replace_rows, write_file
+from evaluation.run.model import Account, benchmark_prompts
 
 BENCHMARK = "crbench"
 FACTS_FILE = "judge.json"
@@ -159,22 +162,58 @@ def reviewed_file(source: str) -> Reviewed:
     return Reviewed(path.name, path.with_name(f"{path.name}.judged"), lambda scope: list(comments_in_file(source)))
 
 
-def judge_comments(reviewed: Reviewed, source: str, panel: Panel, scope: Scope) -> None:
-    """Judge every comment on the tasks of ``source`` and keep what was said. Raises BudgetExceeded."""
+def reviewer(run: str | None, predictions: str | None) -> Reviewed:
+    """The comments to judge: of a run, or of a file. Raises OperatorError."""
+    if run is not None and predictions is None:
+        return reviewed_run(RunFolder.read(Path(run), BENCHMARK))
+    if predictions is None or run is not None:
+        raise OperatorError("one of --run and --predictions is needed")
+    return reviewed_file(predictions)
+
+
+def have_judged(
+    reviewed: Reviewed,
+    source: str,
+    judges: tuple[str, ...],
+    *,
+    draws: int,
+    seed: int,
+    prompts: str | None,
+    cache: str | None,
+    max_cost: float | None,
+    workers: int,
+    scope: Scope | None,
+    judge_style: Style,
+) -> None:
+    """Judge every comment on the tasks of ``source``; without a judge, keep earlier judgements.
+
+    Raises OperatorError without a judge, BudgetExceeded if the budget of judging is spent.
+    """
+    environment = settings.load()
+    names = judges or tuple(filter(None, [environment.bouncer_judge_model]))
+    if not names:
+        if (reviewed.folder / FACTS_FILE).exists():
+            return
+        raise OperatorError("a judge is needed: --judge provider:name, or BOUNCER_JUDGE_MODEL")
+    if reviewed.facts is not None and reviewed.facts.model in names:
+        say(f"warning: {reviewed.facts.model} judges its own comments; a judge should be another model")
+    scope = scope or reviewed.scope
     every, comments = reviewed.tasks(source), reviewed.comments_in(scope)
     if comments and {task.instance_id for task in every}.isdisjoint(comment.task_id for comment in comments):
         raise OperatorError(f"none of the {len(comments)} comments is about one of the {len(every)} tasks")
     tasks = {task.instance_id: task for task in every if task.bugs}
     several = next((task.instance_id for task in tasks.values() if len(task.bugs) > 1), None)
-    if panel.style == "paper" and several is not None:
+    if judge_style == "paper" and several is not None:
         raise OperatorError(f"--judge-style paper asks about a single bug, and {several} has several")
+    account = Account(environment, Path(cache or reviewed.folder / "judge-cache"), max_cost)
+    panel = Panel(tuple(map(account.model, names)), benchmark_prompts(prompts), draws, seed, workers, judge_style)
     verdicts = judge_all(panel, tasks, comments)
     facts = JudgeFacts(
         judges=tuple(model.id for model in panel.models),
-        draws=panel.draws,
-        seed=panel.seed,
-        prompt=panel.prompts.hash(PROMPTS[panel.style]),
-        style=panel.style,
+        draws=draws,
+        seed=seed,
+        prompt=panel.prompts.hash(PROMPTS[judge_style]),
+        style=judge_style,
         scope=scope,
         tasks=fingerprint(source),
         agreement=agreement(verdicts.judgements),

@@ -85,31 +85,12 @@ def _as_issue(issue: HistoryIssue) -> Issue:
     return Issue(**fields, author=AUTHOR, closed_at=closed_at)
 
 
-def build(history: Sequence[IndexedIssue], repository: str, out: Path) -> Mapping[str, int]:
-    """Write the issues of an index as tasks, oldest first; return how many there are of each sort.
+def build_from_index(repository: str, out: Path | None, overwrite: bool, as_json: bool) -> int:
+    """Write the issues of an index as tasks, oldest first; returns the exit code.
 
     Tasks are the closed issues. An issue whose own text names the one that it repeats is no test, and of a
-    duplicate of an issue that nothing names the right answer is not known. Raises OperatorError.
+    duplicate of an issue that nothing names the right answer is not known. Raises OperatorError without an index.
     """
-    owner, _, name = repository.partition("/")
-    rows = [
-        HistoryIssue(
-            **issue.model_dump(),
-            instance_id=f"{owner}__{name}-{issue.number}",
-            repository=repository,
-            task=issue.state == "closed"
-            and not issue.unnamed
-            and not says_duplicate(f"{issue.title} {issue.body}"),
-        )
-        for issue in sorted(history, key=lambda issue: issue.number)
-    ]
-    write_result(out, "".join(f"{row.model_dump_json()}\n" for row in rows))
-    tasks = [row for row in rows if row.task]
-    return {"issues": len(rows), "tasks": len(tasks), "duplicates": sum(row.repeats is not None for row in tasks)}
-
-
-def build_from_index(repository: str, out: Path | None, overwrite: bool, as_json: bool) -> int:
-    """Write the tasks; returns the exit code. Raises OperatorError without an index."""
     path = out or Path(f"duplicates-{repository.replace('/', '+')}.jsonl")
     if path.exists() and not overwrite:
         raise OperatorError(f"{path} exists; --overwrite writes it again")
@@ -117,12 +98,25 @@ def build_from_index(repository: str, out: Path | None, overwrite: bool, as_json
         history = Ledger(database).issues.history(repository)
     if history is None:
         raise OperatorError(f"DATABASE_URL has no index of {repository}: run bouncer index {repository}")
-    counts = build(history, repository, path)
+    rows = [
+        HistoryIssue(
+            **issue.model_dump(),
+            instance_id=f"{repository.replace('/', '__')}-{issue.number}",
+            repository=repository,
+            task=issue.state == "closed"
+            and not issue.unnamed
+            and not says_duplicate(f"{issue.title} {issue.body}"),
+        )
+        for issue in sorted(history, key=lambda issue: issue.number)
+    ]
+    write_result(path, "".join(f"{row.model_dump_json()}\n" for row in rows))
+    tasks = [row for row in rows if row.task]
+    duplicates = sum(row.repeats is not None for row in tasks)
     if as_json:
-        print_json({"out": str(path), **counts})
+        print_json({"out": str(path), "issues": len(rows), "tasks": len(tasks), "duplicates": duplicates})
     else:
-        issues, tasks = amount(counts["issues"], "issue"), amount(counts["tasks"], "task")
-        say(f"{path}: {issues}, {tasks}, {amount(counts['duplicates'], 'duplicate')}")
+        counts = amount(len(rows), "issue"), amount(len(tasks), "task"), amount(duplicates, "duplicate")
+        say(f"{path}: {', '.join(counts)}")
     return 0
 
 

@@ -194,13 +194,24 @@ def test_a_broken_workbook_or_row_is_one_clear_error(tmp_path: Path) -> None:
         list(read_pairs(str(tmp_path / "row.xlsx")))
 
 
-def test_an_answer_that_leaves_the_issue_vague_does_not_clear_it() -> None:
+@pytest.mark.parametrize(("label", "is_cleared"), [("VAGUE", False), ("WELL_SPECIFIED", True)])
+def test_triage_asks_the_author_answers_and_triage_reads_again(label: str, is_cleared: bool) -> None:
     vague = {"explanation": "x", "open_points": ["Which call?"], "label": "VAGUE", "p_bounce": 90}
-    triage, author_model = ScriptedModel([vague, vague]), ScriptedModel([{"answer": "I do not know."}])
+    triage = ScriptedModel([vague, {"explanation": "x", "label": label}])
+    author_model = ScriptedModel([{"answer": "Any call."}])
     loop = QuestionLoop("x", triage, author_model, Prompts(), benchmark_prompts(), "ambiguity.author")
 
     clarified = loop.clarify(SUMMARY, FULL)
 
-    assert (clarified.flagged, clarified.cleared, clarified.answer) == (True, False, "I do not know.")
-    assert FULL in author_model.asked[0].user
+    assert (clarified.flagged, clarified.cleared, clarified.label, clarified.p_bounce) == (
+        True,
+        is_cleared,
+        "VAGUE",
+        90,
+    )
+    assert (clarified.questions, clarified.answer) == (("Which call?",), "Any call.")
+    assert clarified.report == f"{SUMMARY}\n\nThe author added:\n\nAny call.\n"
+    for text in (FULL, "Which call?"):
+        assert text in author_model.asked[0].user
+    assert "Any call." in triage.asked[1].user
     assert "I expect" not in triage.asked[1].user  # triage sees the answer, never the full text

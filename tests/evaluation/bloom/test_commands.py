@@ -127,16 +127,9 @@ class Server:
         self.models.append(request.get_json()["model"])
         new = {"report": "The rest is lost.\n\n`split_list([1, 2, 3], 2)`, `[[1, 2]]`, `[[1, 2], [3]]`."}
         content = "no" if self.unusable else json.dumps({"same": True, "differences": "", **new})
-        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": content}}
-        usage = {"prompt_tokens": 1000, "completion_tokens": 1000, "total_tokens": 2000}
-        body = {
-            "id": "1",
-            "object": "chat.completion",
-            "created": 1,
-            "model": "m",
-            "choices": [choice],
-            "usage": usage,
-        }
+        choice = {"finish_reason": "stop", "message": {"role": "assistant", "content": content}}
+        usage = {"prompt_tokens": 1000, "completion_tokens": 1000}
+        body = {"model": "m", "choices": [choice], "usage": usage}
         return Response(json.dumps(body), content_type="application/json")
 
 

@@ -206,32 +206,6 @@ def test_the_models_last_word_is_compared_with_the_ranking_alone() -> None:
     assert (evaluated.lost, evaluated.gained) == (1, 2)
 
 
-def test_an_unclear_report_is_asked_about_answered_and_read_again() -> None:
-    vague = {
-        "explanation": "No expected result.",
-        "open_points": ["What should split return?"],
-        "label": "VAGUE",
-        "p_bounce": 90,
-    }
-    clear = {"explanation": "All there.", "label": "WELL_SPECIFIED", "p_bounce": 5}
-    triage = ScriptedModel([vague, clear])
-    author = ScriptedModel([{"answer": "It should be [[1, 2], [3]]."}])
-
-    loop = QuestionLoop("x", triage, author, Prompts(), benchmark_prompts())
-
-    clarified = loop.clarify("split is broken\n\nSee title.", "the fix")
-
-    assert clarified.flagged
-    assert clarified.cleared
-    assert (clarified.label, clarified.p_bounce) == ("VAGUE", 90)
-    assert clarified.questions == ("What should split return?",)
-    assert clarified.report == (
-        "split is broken\n\nSee title.\n\nThe author added:\n\nIt should be [[1, 2], [3]].\n"
-    )
-    assert "It should be [[1, 2], [3]]." in triage.asked[1].user
-    assert "What should split return?" in author.asked[0].user
-
-
 def test_a_clear_report_is_left_as_it_is() -> None:
     triage = ScriptedModel([{"explanation": "", "label": "WELL_SPECIFIED"}])
 

@@ -230,21 +230,6 @@ def test_comments_that_no_judge_was_asked_about_are_not_scored(project: Path, ta
     assert "not every posted comment was judged" in refusal(*paths)
 
 
-def test_bugs_of_tasks_that_an_interrupted_run_did_not_reach_are_not_found(
-    project: Path, tasks: Path, reviewer: str
-) -> None:
-    run = replay(project, tasks, reviewer)
-    lines = (run / "records.jsonl").read_text().splitlines(keepends=True)
-    (run / "records.jsonl").write_text(next(line for line in lines if MERGED in line))
-    judge_id = judge(project, run, hit="BUG_HIT", style="NOISE")
-
-    result = score(tasks, run, "--judge", judge_id)
-
-    assert (result["tasks"], result["bugs"], result["unanswered"], result["recall"]) == (2, 2, 1, 0.5)
-    single = replay(project, tasks, reviewer, "single", "--limit", "1")
-    assert score(tasks, single, "--judge", judge_id)["tasks"] == 1
-
-
 def test_a_task_file_that_lacks_a_task_of_the_run_is_refused(project: Path, tasks: Path, reviewer: str) -> None:
     run = replay(project, tasks, reviewer)
     part = project / "part.jsonl"
@@ -252,20 +237,27 @@ def test_a_task_file_that_lacks_a_task_of_the_run_is_refused(project: Path, task
     judge_id = judge(project, run, hit="BUG_HIT")
     ran = command("score", "crbench", "--tasks", str(part), "--run", str(run), "--judge", judge_id, code=2)
     assert "the task file lacks 1 of the 2 tasks of" in ran.err
+    single = replay(project, tasks, reviewer, "single", "--limit", "1")
+    assert score(tasks, single, "--judge", judge_id)["tasks"] == 1
 
 
-def test_a_task_without_an_answer_counts_as_a_bug_that_was_not_found(
-    project: Path, tasks: Path, reviewer: str
+@pytest.mark.parametrize("is_recorded", [True, False])
+def test_a_task_without_an_answer_counts_as_a_bug_not_found(
+    project: Path, tasks: Path, reviewer: str, is_recorded: bool
 ) -> None:
-    only = (project / "reviewer.jsonl").read_text().splitlines()[0]
-    (project / "reviewer.jsonl").write_text(only + "\n")
+    """It failed, or the run was interrupted before it."""
+    if is_recorded:
+        only = (project / "reviewer.jsonl").read_text().splitlines()[0]
+        (project / "reviewer.jsonl").write_text(only + "\n")
     run = replay(project, tasks, reviewer)
-    judge_id = judge(project, run, hit="BUG_HIT", style="NOISE")
+    if not is_recorded:
+        lines = (run / "records.jsonl").read_text().splitlines(keepends=True)
+        (run / "records.jsonl").write_text(next(line for line in lines if MERGED in line))
 
-    scores = score(tasks, run, "--judge", judge_id)
+    scores = score(tasks, run, "--judge", judge(project, run, hit="BUG_HIT", style="NOISE"))
     left_out = score(tasks, run, "--missing", "exclude")
 
-    assert (scores["unanswered"], scores["bugs"], scores["recall"]) == (1, 2, 0.5)
+    assert (scores["tasks"], scores["unanswered"], scores["bugs"], scores["recall"]) == (2, 1, 2, 0.5)
     assert (left_out["unanswered"], left_out["bugs"], left_out["recall"]) == (1, 1, 1.0)
 
 
