@@ -7,12 +7,11 @@ developer's test still tells its versions apart: it has to fail on the buggy and
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -24,7 +23,7 @@ from bot.reproduction.language import Excerpt
 from bot.reproduction.python.language import Python
 from evaluation.bloom import masking_java
 from evaluation.bloom.code_base import CannotMask, CodeBase, Kind, check
-from evaluation.bloom.masking import PREFIX, hash_name, mask_python, mask_report, meaningful_name, patched_methods
+from evaluation.bloom.masking import hash_name, mask_python, mask_report, meaningful_name, patched_methods
 from evaluation.brt.cases import Case
 from evaluation.brt.judge import Judge
 from evaluation.brt.patching import apply, difference, read_text
@@ -113,7 +112,7 @@ def mask_case(
             if namer is None:
                 names[method] = hash_name(method)
             else:
-                used = frozenset(names.values()) | masking.words
+                used = frozenset(names.values())
                 names[method] = namer.name(method, masking.definition(method), used, case.instance_id)
         except CannotMask as error:
             unchanged[method] = str(error)
@@ -154,7 +153,6 @@ class _Python:
         self.patched: Mapping[str, frozenset[Kind]] = patched_methods(
             _of(".py", pair.base), _of(".py", pair.fixed)
         )
-        self.words = _words(self.codes)
         self.kinds: dict[str, frozenset[Kind]] = {}
 
     def check(self, method: str) -> None:
@@ -182,8 +180,7 @@ class _JavaMask:
 
     def __init__(self, pair: Pair) -> None:
         self.codes = [masking_java.JavaCode(_of(".java", version)) for version in pair.versions]
-        self.patched = masking_java.patched_java(_of(".java", pair.base), _of(".java", pair.fixed))
-        self.words = _words(self.codes)
+        self.patched = patched_methods(_of(".java", pair.base), _of(".java", pair.fixed))
 
     def check(self, method: str) -> None:
         for code in self.codes:
@@ -198,12 +195,6 @@ class _JavaMask:
 
 def _of(suffix: str, sources: Mapping[str, str]) -> dict[str, str]:
     return {path: text for path, text in sources.items() if path.endswith(suffix)}
-
-
-def _words(codes: list[CodeBase] | list[Any]) -> frozenset[str]:
-    """Names with the masks' prefix that the sources hold already: no two methods may share one."""
-    texts = (text for code in codes for text in code.sources.values() if PREFIX in text)
-    return frozenset(name for text in texts for name in re.findall(rf"\b{PREFIX}\w+", text))
 
 
 def _pair(case: Case) -> Pair:

@@ -10,7 +10,6 @@ import builtins
 import importlib
 import inspect
 import io
-import keyword
 import re
 import sys
 import warnings
@@ -146,8 +145,6 @@ def defined_in(tree: ast.AST, name: str) -> Iterator[ast.AST]:
 
 def check(name: str, kinds: frozenset[Kind], code: CodeBase) -> None:
     """Raises CannotMask if ``name`` is not the repository's own to change."""
-    if keyword.iskeyword(name) or not name.isidentifier():
-        raise CannotMask(f"{name} is no name of a method")
     if name.startswith("__") and name.endswith("__"):
         raise CannotMask(f"{name} is called by Python itself")
     if name in _FOREIGN:

@@ -230,7 +230,7 @@ def scott_knott_esd(samples: Mapping[str, Sequence[float]]) -> dict[str, int]:
     ``samples``: for each treatment its measurements, equally many each, all above -1: ``ln(x + 1)`` of them is
     taken, as the source does, which changes little where they are small. Then the means are split where that
     explains most variance, again and again, as long as a likelihood-ratio test is significant; then neighbouring
-    groups whose difference is negligible are joined. Raises ValueError for fewer than two measurements each.
+    groups whose difference is negligible are joined.
     """
     samples = {name: [math.log1p(value) for value in values] for name, values in samples.items()}
     groups = scott_knott(samples)
@@ -247,12 +247,9 @@ def scott_knott_esd(samples: Mapping[str, Sequence[float]]) -> dict[str, int]:
 
 def scott_knott(samples: Mapping[str, Sequence[float]]) -> list[list[str]]:
     """Groups of treatments, greatest means first, by the Scott-Knott test at the level of ``ALPHA``."""
-    sizes = {len(values) for values in samples.values()}
-    if len(sizes) != 1 or min(sizes) < 2:
-        raise ValueError("each treatment needs the same number of measurements, two at least")
     means = {name: float(np.mean(values)) for name, values in samples.items()}
     order = sorted(samples, key=lambda name: (-means[name], name))
-    replicates = sizes.pop()
+    replicates = len(samples[order[0]])
     freedom = len(samples) * (replicates - 1)
     error = sum(float(np.var(values, ddof=1)) for values in samples.values()) / len(samples)
     return _split(order, means, error / replicates, freedom)

@@ -7,19 +7,22 @@ scope, attributes by what their receiver was imported from.
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from textwrap import dedent
 from typing import Any
 
 import libcst as cst
 from libcst.metadata import ImportAssignment, MetadataWrapper, Scope, ScopeProvider
 
+from bot.code.parsing.syntax import definitions, fingerprint
+from bot.reproduction.java.language import Java
 from bot.reproduction.python.draft import UNREADABLE
 from bot.reproduction.python.language import Python
 from evaluation.bloom.code_base import BY_NAME, CannotMask, CodeBase, Kind, defined_in
+from evaluation.bloom.masking_java import unescaped
 from evaluation.brt.patching import python_tree
 
 PREFIX = "func_"
@@ -50,14 +53,16 @@ def patched_methods(before: Mapping[str, str], after: Mapping[str, str]) -> dict
     """The functions and methods whose code differs between two versions, by name, in order of files.
 
     The innermost one around each difference, wherever it is defined; those that only one version has count as
-    patched there. Tests are none of the program's methods.
+    patched there. Tests are none of the program's methods, and comments are no code.
     """
     methods: dict[str, frozenset[Kind]] = {}
     for path in sorted(set(before) | set(after)):
         old, new = before.get(path, ""), after.get(path, "")
-        if old != new and not Python().is_test_file(path):
-            left, right = _functions(old), _functions(new)
-            changed = dict.fromkeys(name for name in (*left, *right) if left.get(name) != right.get(name))
+        if old != new and not (Java() if path.endswith(".java") else Python()).is_test_file(path):
+            left, right = _functions(old, path), _functions(new, path)
+            changed = dict.fromkeys(
+                name for name in (*left, *right) if not _is_same(left.get(name), right.get(name), path)
+            )
             for name in changed:
                 if any(other.startswith(f"{name}.") for other in changed):
                     continue  # the innermost one counts
@@ -67,26 +72,32 @@ def patched_methods(before: Mapping[str, str], after: Mapping[str, str]) -> dict
     return methods
 
 
-def _functions(text: str) -> dict[str, tuple[Kind, str]]:
-    """Kind and syntax of each function by dotted name; nothing where the text cannot be parsed."""
+def _functions(text: str, path: str) -> dict[str, tuple[Kind, str]]:
+    """Kind and text of each function by dotted name; nothing of Python that cannot be parsed."""
     functions: dict[str, tuple[Kind, str]] = {}
-    tree = python_tree(text)
-    if tree is not None:
-        _collect(tree, "", "function", functions)
+    if path.endswith(".py") and python_tree(text) is None:
+        return functions
+    if path.endswith(".java"):
+        text = unescaped(text)
+    candidates, lines = definitions(text, path), text.split("\n")
+    classes = {candidate.qualified for candidate in candidates if candidate.kind == "class"}
+    for candidate in candidates:
+        # A constructor of Java has the name of its class.
+        if candidate.kind == "function" and candidate.name and candidate.name != candidate.owner:
+            kind: Kind = "method" if candidate.within in classes else "function"
+            body = dedent("\n".join(lines[candidate.first - 1 : candidate.last]))
+            # A name may be defined twice: in both branches of an ``if``, or with other parameters.
+            before = functions.get(candidate.qualified, (kind, ""))[1]
+            functions[candidate.qualified] = (kind, f"{before}{body}\n")
     return functions
 
 
-def _collect(node: ast.AST, prefix: str, kind: Kind, functions: dict[str, tuple[Kind, str]]) -> None:
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-            name = f"{prefix}{child.name}"
-            # A name may be defined twice, in both branches of an ``if``.
-            functions[name] = (kind, functions.get(name, (kind, ""))[1] + ast.dump(child))
-            _collect(child, f"{name}.", "function", functions)
-        elif isinstance(child, ast.ClassDef):
-            _collect(child, f"{prefix}{child.name}.", "method", functions)
-        else:
-            _collect(child, prefix, kind, functions)
+def _is_same(left: tuple[Kind, str] | None, right: tuple[Kind, str] | None, path: str) -> bool:
+    """Return True if two versions of a function differ in layout and comments at most."""
+    if left is None or right is None or left == right:
+        return left == right
+    code = fingerprint(left[1], path, comments=False)
+    return code is not None and code == fingerprint(right[1], path, comments=False)
 
 
 def mask_python(path: str, names: Mapping[str, tuple[str, frozenset[Kind]]], code: CodeBase) -> str:

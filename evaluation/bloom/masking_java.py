@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-from bot.reproduction.java.language import Java
 from bot.reproduction.java.syntax import TYPES, Node, field_text, parse, simple, text_of, walk
 from evaluation.bloom.code_base import CannotMask
 
@@ -49,7 +48,7 @@ class JavaCode:
 
     @cached_property
     def trees(self) -> dict[str, Node]:
-        return {path: parse(_unescaped(text)) for path, text in self.sources.items()}
+        return {path: parse(unescaped(text)) for path, text in self.sources.items()}
 
     @cached_property
     def types(self) -> dict[str, list[Type]]:
@@ -105,43 +104,6 @@ def _methods(node: Node) -> Iterator[str]:
     for child in body.children if body else ():
         inner = child.children if child.type == "enum_body_declarations" else (child,)
         yield from (field_text(member) for member in inner if member.type == "method_declaration")
-
-
-def patched_java(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
-    """Names of the methods whose text differs between two versions, the innermost ones, in order of files."""
-    methods: dict[str, None] = {}
-    for path in sorted(set(before) | set(after)):
-        old, new = before.get(path, ""), after.get(path, "")
-        if old != new and not Java().is_test_file(path):
-            left, right = _bodies(old), _bodies(new)
-            changed = [key for key in dict.fromkeys((*left, *right)) if left.get(key) != right.get(key)]
-            methods.update(dict.fromkeys(key.rpartition(".")[2].partition("(")[0] for key in changed))
-    return tuple(methods)
-
-
-def _bodies(text: str) -> dict[str, str]:
-    """Tokens of each method by type, name and parameters; a method within a method counts by itself alone."""
-    bodies: dict[str, str] = {}
-    for node in walk(parse(_unescaped(text))):
-        if node.type == "method_declaration":
-            types: list[str] = []
-            above = node.parent
-            while above is not None:
-                if above.type in TYPES:
-                    types.insert(0, field_text(above))
-                above = above.parent
-            words = " ".join(_tokens(node, node))
-            bodies[f"{'.'.join(types)}.{field_text(node)}{field_text(node, 'parameters')}"] = words
-    return bodies
-
-
-def _tokens(node: Node, root: Node) -> Iterator[str]:
-    if node.type in ("line_comment", "block_comment") or (node.type == "method_declaration" and node != root):
-        return
-    if not node.children:
-        yield text_of(node)
-    for child in node.children:
-        yield from _tokens(child, root)
 
 
 def check_java(name: str, code: JavaCode) -> None:
@@ -215,7 +177,7 @@ def mask_java(path: str, names: Mapping[str, str], code: JavaCode) -> str:
 
     Fields, types, annotations and other libraries' methods of the same name stay.
     """
-    text = _unescaped(code.sources[path])
+    text = unescaped(code.sources[path])
     relevant = {name: new for name, new in names.items() if name in text}
     if not relevant:
         return code.sources[path]
@@ -329,7 +291,7 @@ def _declared(word: str, scope: Node) -> str | None:
     return None
 
 
-def _unescaped(text: str) -> str:
+def unescaped(text: str) -> str:
     """Source with the letters that are written as ``\\u0041`` written plainly: the same program (JLS 3.3)."""
 
     def plain(match: re.Match[str]) -> str:

@@ -190,8 +190,11 @@ def replay(
     from evaluation.run.replay import ReplayRequest
     from evaluation.run.replay import replay as run
 
-    given = {"strategy": strategy, "prove": prove}
-    review = {**overrides.get("review", {}), **{key: value for key, value in given.items() if value is not None}}
+    own_options = {"strategy": strategy, "prove": prove}
+    review = {
+        **overrides.get("review", {}),
+        **{key: value for key, value in own_options.items() if value is not None},
+    }
     if preset == "paper":
         keys = (f"{section}.{key}" for section, values in overrides.items() for key in values)
         extra = [f"--set {key}" for key in keys if key not in ("review.strategy", "review.iterations")]

@@ -47,10 +47,11 @@ def parse_fix(patch: str) -> tuple[FileDiff, ...]:
     raise FixError(f"the patch cannot be read: {parse(text).flaws[0]}")
 
 
-def is_documentation(path: str) -> bool:
-    """Return True if a path is prose about the program: by folder (``docs/``) or suffix."""
+def is_code(path: str) -> bool:
+    """Return True if a path is neither a test nor prose about the program: only lines of code are blamed."""
     file = PurePosixPath(path)
-    return file.suffix.lower() in _DOC_SUFFIXES or any(part.lower() in _DOC_FOLDERS for part in file.parts[:-1])
+    in_docs = any(part.lower() in _DOC_FOLDERS for part in file.parts[:-1])
+    return not (is_test(path) or in_docs or file.suffix.lower() in _DOC_SUFFIXES)
 
 
 def removed_lines(file: FileDiff, content: bytes) -> tuple[int, ...]:
@@ -108,11 +109,6 @@ def _locate(hunk: Hunk, lines: list[str], expected: int, floor: int) -> int | No
 
 
 _ENTRY = re.compile(rb"([0-9a-f]{40}) \d+ \d+")
-
-
-def is_code(path: str) -> bool:
-    """Return True if a path is neither a test nor documentation: only lines of code are blamed."""
-    return not is_test(path) and not is_documentation(path)
 
 
 def blame_fix(repository: GitRepository, base: str, patch: str) -> dict[str, int]:

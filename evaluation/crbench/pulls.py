@@ -80,7 +80,7 @@ class ClonedPulls:
         else:
             head = parents[1]
             # ``Merge pull request #N from x`` is followed by the title; a subject of one's own is the title.
-            if subject.lower().startswith(("merge ", "auto merge ", "merged pr ")):
+            if subject.lower().startswith(("merge ", "auto merge ")):
                 first, _, more = body.partition("\n")
                 title, body = (first, more.strip()) if first else (subject, "")
         start = self._repository.run("merge-base", parents[0], head).decode("ascii").strip() if parents else ""

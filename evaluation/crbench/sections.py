@@ -147,6 +147,7 @@ def as_json(result: Scored) -> dict[str, Any]:
     metrics, facts = result.metrics, result.run
     return {
         "benchmark": BENCHMARK,
+        "name": result.name,
         "model": result.name if facts is None else facts.model,
         "preset": None if facts is None else facts.config.get("preset", "ours"),
         "strategy": None if facts is None else facts.part("review", Reviewing).strategy,
@@ -246,20 +247,10 @@ def _scores(runs: Sequence[Scored], scoring: Scoring) -> Section:
         for figure, (title, is_share) in FIGURES.items()
     )
     every = Table(("value [95 % interval]", *(run.name for run in runs)), rows, title="All figures")
-    data = {
-        "runs": [
-            {
-                "name": run.name,
-                **run.metrics.sums,
-                **{name: estimate.value for name, estimate in run.metrics.estimates.items()},
-            }
-            for run in runs
-        ]
-    }
     lines = [f"{run.name}: {counted_line(run, scoring.missing)}; {judges_line(run)}." for run in runs]
     if any(run.metrics.value("snr") is None and run.metrics.sums["comments"] for run in runs):
         lines.append("SNR is not defined: no comment was judged to be noise.")
-    return Section("Reviewer", tuple(lines), (_beside_papers(runs), every), data=data)
+    return Section("Reviewer", tuple(lines), (_beside_papers(runs), every), data={"runs": [*map(as_json, runs)]})
 
 
 def _beside_papers(runs: Sequence[Scored]) -> Table:

@@ -26,11 +26,10 @@ from typing import NamedTuple
 from evaluation.git.repository import GitRepository
 
 #: First lines of merge commits: GitHub's ``Merge pull request #N``, merge robots' ``Auto merge of #N`` and
-#: ``Merge #N``, Azure's ``Merged PR N``. ``owner/name#N`` counts only where that is the repository itself.
+#: ``Merge #N``. ``owner/name#N`` counts only where that is the repository itself.
 _MERGE = re.compile(
     r"^(?:Merge pull request|Merge PR|Pull request|Auto merge of|Merge) "
-    r"(?P<repo>[\w.-]+/[\w.-]+)?#(?P<number>\d+)\b(?! #\d)"
-    r"|^Merged PR (?P<azure>\d+)\b|\(pull request #(?P<bitbucket>\d+)\)$",
+    r"(?P<repo>[\w.-]+/[\w.-]+)?#(?P<number>\d+)\b(?! #\d)",
     re.IGNORECASE,
 )
 #: The number that GitHub appends when it squashes. Elsewhere in the line a number is most likely an issue's.
@@ -46,7 +45,7 @@ def merge_number(subject: str, full_name: str) -> int | None:
         return squash_number(subject)
     if match["repo"] and match["repo"].lower() != full_name.lower():
         return None
-    return int(match["number"] or match["azure"] or match["bitbucket"])
+    return int(match["number"])
 
 
 def squash_number(subject: str) -> int | None:

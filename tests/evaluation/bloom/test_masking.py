@@ -11,7 +11,7 @@ import pytest
 from evaluation.bloom.apply import Namer, mask_case
 from evaluation.bloom.code_base import CannotMask, CodeBase, Kind, check
 from evaluation.bloom.masking import mask_python, mask_report, patched_methods
-from evaluation.bloom.masking_java import JavaCode, check_java, mask_java, patched_java
+from evaluation.bloom.masking_java import JavaCode, check_java, mask_java
 from evaluation.brt.cases import Case
 from evaluation.run.model import benchmark_prompts
 from tests.evaluation.checkouts import checkouts, place
@@ -251,7 +251,10 @@ def test_a_class_of_the_working_directory_is_none_of_the_jdk(tmp_path: Path) -> 
         check_java("start", code)
 
 
-def test_patched_java_methods_are_told_by_their_tokens() -> None:
+def test_patched_java_methods_are_those_whose_code_differs() -> None:
     old = JAVA["src/main/java/A.java"]
-    assert patched_java(JAVA, {"src/main/java/A.java": old.replace("d.parse(1)", "d.parse(2)")}) == ("ref",)
-    assert patched_java(JAVA, {"src/main/java/A.java": old.replace("// parse", "// other")}) == ()
+    assert patched_methods(JAVA, {"src/main/java/A.java": old.replace("d.parse(1)", "d.parse(2)")}) == {
+        "ref": METHOD
+    }
+    assert patched_methods(JAVA, {"src/main/java/A.java": old.replace("// parse", "// other")}) == {}
+    assert patched_methods(JAVA, {"src/main/java/A.java": old.replace("String parse", r"String p\u0061rse")}) == {}

@@ -151,7 +151,7 @@ def test_a_merge_inside_a_fork_carries_the_forks_own_numbers(repository: Scratch
         ("Make engines faster (#44)", 44),
         ("Auto merge of #45 - ada:engine, r=bob", 45),
         ("Merge #46: faster engines", 46),
-        ("Merged PR 47: faster engines", 47),
+        ("Merged PR 47: faster engines", None),
         ("Merge pull request ada/engine#48 from bob/x", 48),
         ("Merge pull request other/project#49 from bob/x", None),
         ("Merge branch 'speed', which closes #50", None),
