@@ -306,20 +306,21 @@ def sections(runs: Sequence[ScoredRun], scoring: Scoring) -> list[Section]:
             note="The agents were encouraged to ask little, medium or much, on about 250 texts of each kind.",
         ),
     )
+    labels = {run.name: _by_label(run) for run in runs}
     data = {
         "ambiguity": {
             run.name: {
                 "pairs": len(run.pairs),
                 "without_answer": len(run.pairs) - len(run.answered),
                 **{name: estimate.as_json() for name, estimate in values.items()},
-                "by_label": _by_label(run),
+                "by_label": labels[run.name],
             }
             for run, values in zip(runs, estimates, strict=True)
         }
     }
     return [
         Section("Full issues and summaries", tables=tables, data=data),
-        Section("The question loop by label of the summary", tables=(_labels_table(runs),)),
+        Section("The question loop by label of the summary", tables=(_labels_table(labels),)),
     ]
 
 
@@ -338,18 +339,18 @@ def _by_label(run: ScoredRun) -> dict[str, dict[str, Any]]:
     return values
 
 
-def _labels_table(runs: Sequence[ScoredRun]) -> Table:
+def _labels_table(labels: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Table:
     rows: list[tuple[Cell, ...]] = [
         (
-            run.name,
+            run,
             label,
             values["summaries"],
             f"{values['questions']:.2f}",
             percentage(values["brought_back"]),
             percentage(values["clear_afterwards"]),
         )
-        for run in runs
-        for label, values in _by_label(run).items()
+        for run, by_label in labels.items()
+        for label, values in by_label.items()
     ]
     header = ("run", "label", "summaries", "questions each", "brought back %", "clear afterwards %")
     note = "A summary that is not bounced is asked nothing, so nothing is brought back."

@@ -13,7 +13,7 @@ from evaluation.ambiguity.loop import QuestionLoop
 from evaluation.bloom.apply import Namer, mask_case
 from evaluation.bloom.building import Rewriter
 from evaluation.bloom.code_base import CannotMask
-from evaluation.bloom.components import PUBLISHED, presence, shares
+from evaluation.bloom.components import PUBLISHED, presence
 from evaluation.bloom.layers import Evaluated, Remembered, compare, detection, improvement
 from evaluation.bloom.report import analysis_section, analyze_files
 from evaluation.brt.cases import Case
@@ -227,11 +227,6 @@ def test_the_rates_of_the_layer_create() -> None:
     without, with_answer = {"a": False, "b": True, "d": True}, {"a": True, "b": True, "c": True, "d": False}
     better = improvement(without, with_answer, ["a", "b", "c"])  # d was not clarified
     assert (better.reports, better.without, better.with_answer, better.points) == (2, 0.5, 1.0, 0.5)
-
-
-def test_shares_leave_out_a_component_that_no_report_tells() -> None:
-    assert "buggy method or API name" not in shares([presence("a", "x")])
-    assert shares([presence("a", "call read()", ["read"])])["buggy method or API name"] == 1.0
 
 
 def test_prompts_of_the_layers_fence_what_strangers_wrote() -> None:

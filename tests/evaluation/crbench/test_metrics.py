@@ -30,13 +30,6 @@ def test_the_equations_on_counts_that_fit_on_one_hand() -> None:
     assert result.value("comments_per_pull") == 8 / 4
 
 
-def test_two_hits_of_a_bug_lift_only_the_papers_recall_above_one() -> None:
-    result = score([Tally("a", bugs=1, comments=2, hits=2, bugs_hit=frozenset({0}))])
-
-    assert result.value("recall") == 2.0
-    assert result.value("recall_per_bug") == 1.0
-
-
 def test_figures_without_noise_or_comments_are_undefined() -> None:
     quiet = score([Tally("a", bugs=1, comments=1, hits=1, bugs_hit=frozenset({0}))])
     silent = score([Tally("a", bugs=1)])
