@@ -270,5 +270,6 @@ def _read(folder: Path) -> tuple[JudgeFacts, Mapping[str, Judgement]]:
             f"{folder} was not judged yet: bouncer-eval score crbench --tasks F --run {folder} --judge ID"
         ) from None
     except (OSError, ValidationError) as error:
-        raise OperatorError(f"{file}: cannot be read: {str(error).partition(chr(10))[0]}") from None
+        first = str(error).partition("\n")[0]
+        raise OperatorError(f"{file}: cannot be read ({first}): score it with --judge") from None
     return facts, {judgement.key: judgement for judgement in judgements}
